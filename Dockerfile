@@ -49,6 +49,8 @@ COPY requirements-image.lock requirements-build.lock ./
 RUN /opt/downburst/bin/pip install --no-cache-dir --require-hashes -r requirements-image.lock -r requirements-build.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY core core
+COPY app app
+COPY analyze analyze
 COPY api api
 COPY client client
 COPY contract contract

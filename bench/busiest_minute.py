@@ -15,8 +15,8 @@ from bench.live import Live
 from bench.messages import on_leg
 from bench.schedules import Planned
 from bench.stamps import percentile
-from downburst.trace import Arrival, parse
-from downburst_ingest.generator import ngrid
+from downburst.recordings.traces import Arrival, parse
+from downburst_app.play.generator import ngrid
 from kit.namespaces import Lab
 
 

@@ -22,16 +22,16 @@ import numpy as np
 
 from bench.circuit_rows import network_rows
 from bench.report import Goal, Row, document, machine, median, table, write
-from downburst.bus import LocalBus
-from downburst.circuits import Circuit, CircuitEnd, Direction, Port
-from downburst.clock import SystemClock, to_us
+from downburst.bus.local import LocalBus
+from downburst.domain.circuits import Circuit, CircuitEnd, Direction, Port
+from downburst.domain.sites import Site
+from downburst.foundation.clock import SystemClock, to_us
 from downburst.ledger import Ledger
-from downburst.model import Site
-from downburst.settings import CircuitSettings
+from downburst.settings.circuits import CircuitSettings
 from downburst_circuits.calendar import Calendar, Claim, NoRoom, Reservation
-from downburst_circuits.desk import Desk
-from downburst_circuits.keeper import Keeper
+from downburst_circuits.controller import CircuitController
 from downburst_circuits.register import Register
+from downburst_circuits.service import CircuitService
 from kit.capabilities import reasons
 from kit.circuits import NodeInMemory
 
@@ -132,29 +132,29 @@ async def desk_ms(seed: int) -> float:
     clock, bus, node = SystemClock(), LocalBus(), NodeInMemory()
     with tempfile.TemporaryDirectory(prefix="downburst-bench-") as directory:
         ledger = Ledger.open(f"sqlite:///{directory}/ledger.sqlite", clock)
-        with ledger.transaction() as book:
-            _make_ports(book.sites.add, book.ports.add)
+        with ledger.transaction() as tx:
+            _make_ports(tx.sites.add, tx.ports.add)
         register = Register(ledger, bus, clock)
         await register.load()
         for reservation in year(seed, list(register.ports)):
             register.calendar.put(replace(reservation, number=-reservation.number))
-        keeper = Keeper(register, node, bus=bus, clock=clock, settings=CircuitSettings())
-        desk = Desk(register, keeper, node, ledger=ledger, bus=bus, clock=clock)
+        controller = CircuitController(register, node, bus=bus, clock=clock, settings=CircuitSettings())
+        service = CircuitService(register, controller, node, ledger=ledger, bus=bus, clock=clock)
         # As a hub does once it has loaded what it holds.
         gc.collect()
         gc.freeze()
-        took = [await _requested(desk, number) for number in range(REQUESTS)]
+        took = [await _requested(service, number) for number in range(REQUESTS)]
         ledger.close()
     gc.unfreeze()
     return float(np.percentile(took, 99))
 
 
-async def _requested(desk: Desk, number: int) -> float:
+async def _requested(service: CircuitService, number: int) -> float:
     begin = SystemClock().now() + timedelta(days=30, hours=number)
     ends = (CircuitEnd("hub-0"), CircuitEnd("", f"site-{number % 99}"))
     wish = Circuit(0, f"r{number}", ends, 1_000_000, 64_000, begin, begin + timedelta(hours=1))
     started = time.process_time()
-    await desk.request(wish)
+    await service.request(wish)
     return (time.process_time() - started) * 1e3
 
 

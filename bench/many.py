@@ -18,7 +18,7 @@ from bench.live import Live
 from bench.outage import mixed
 from bench.stamps import percentile
 from bench.swarm_fleet import SwarmFleet, connect
-from downburst_ingest.idd_mix import IDD_2024
+from downburst_app.play.idd_mix import IDD_2024
 from kit.namespaces import Lab
 
 

@@ -11,7 +11,7 @@ from bench.catch_up import sites_of
 from bench.fleet import Arrivals, Fleet
 from bench.schedules import Planned
 from bench.stamps import Stamps, percentile
-from downburst_ingest.idd_mix import IDD_2024, idd_mix
+from downburst_app.play.idd_mix import IDD_2024, idd_mix
 from kit.namespaces import Lab
 
 

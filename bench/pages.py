@@ -25,11 +25,15 @@ import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
 from bench.report import Goal, Row, document, machine, median, table, write
-from downburst.access_settings import AccessSettings
-from downburst.clock import SystemClock, to_us
-from downburst.events import FeedTraffic, SessionChanged, SessionTraffic, SiteProgress, TrafficSeen
+from downburst.domain.events import FeedTraffic, SessionChanged, SessionTraffic, SiteProgress, TrafficSeen
+from downburst.domain.feeds import Feed
+from downburst.domain.plans import Transport
+from downburst.domain.receipts import Batch
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
+from downburst.foundation.clock import SystemClock, to_us
 from downburst.ledger import Ledger
-from downburst.model import Batch, Feed, Site, Subscription, Transport
+from downburst.settings.access import AccessSettings
 from downburst_api.app import create_app
 from downburst_api.overview.shared import SharedOverview
 from downburst_api.runtime import Runtime
@@ -167,7 +171,7 @@ class _Timed(SharedOverview):
 async def _speak(hub: Runtime, stop: threading.Event) -> None:
     """Says each second what a node says of all feeds and of a tenth of the sites."""
     pick = random.Random(7)
-    feeds = [feed.name for feed in await hub.ledger.read(lambda book: book.feeds.all())]
+    feeds = [feed.name for feed in await hub.ledger.read(lambda tx: tx.feeds.all())]
     sites = sorted(hub.live.sessions)
     number = 0
     while not stop.is_set():
@@ -188,20 +192,20 @@ def _filled(scratch: Path, ledger: Ledger, sites: int, feeds: int) -> Runtime:
     hosts = [f"site{number:03}.example" for number in range(sites)]
     pairs = list(product(hosts, names))
     minute = int(datetime.now(UTC).timestamp() // 60)
-    with ledger.transaction() as book:
+    with ledger.transaction() as tx:
         for name in names:
-            book.feeds.add(Feed(name))
+            tx.feeds.add(Feed(name))
         for host in hosts:
-            book.sites.add(Site(host, organisation=f"Organisation of {host}"))
+            tx.sites.add(Site(host, organisation=f"Organisation of {host}"))
         for host, name in pairs:
-            book.subscriptions.add(Subscription(0, host, name))
+            tx.subscriptions.add(Subscription(0, host, name))
         frontiers = tuple(settled(1_000, stored=1_000, feed=name, site=host) for host, name in pairs)
         sketches = tuple(
             sketch_row([8.0, 11.0, 240.0], feed=name, site=host, minute=minute - back)
             for host, name in pairs
             for back in (0, 1)
         )
-        book.batches.load(Batch("filled", sketches, (), frontiers))
+        tx.batches.load(Batch("filled", sketches, (), frontiers))
     for host in hosts:
         hub.live.apply(SessionChanged(host, "connected", datetime.now(UTC), "127.0.0.1:1"))
     hub.live.apply(_traffic(names, hosts, 0, to_us(datetime.now(UTC)), random.Random(7)))

@@ -21,7 +21,7 @@ import httpx
 from bench.people_history import NOW, Case, fill
 from bench.report import Goal, Row, document, machine, median, table, write
 from bench.scratch import tell
-from downburst.clock import FakeClock
+from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
 from downburst_api.app import create_app
 from factories import AUTHORIZATION, runtime

@@ -12,13 +12,18 @@ from datetime import UTC, datetime
 import numpy as np
 from sqlalchemy import insert
 
-from downburst.ledger import Book, Ledger
-from downburst.ledger.latency import DAY, HOUR, STEPS
-from downburst.model import Feed, LatencyKind, LegCounters, Site, Subscription, TrafficMinute, Transport
-from downburst.sheet import BESIDE_ZERO, Path, Sheet
-from downburst.sheet_codec import pack_sheet
-from downburst.sketch import GAMMA
-from downburst.tables import latency_sheets, traffic_hours, traffic_minutes
+from downburst.domain.feeds import Feed, TrafficMinute
+from downburst.domain.latency import LatencyKind
+from downburst.domain.plans import LegCounters, Transport
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
+from downburst.ledger import Ledger, Transaction
+from downburst.ledger.repositories.latency.history import DAY, HOUR, STEPS
+from downburst.ledger.tables.feeds import traffic_hours, traffic_minutes
+from downburst.ledger.tables.latency import latency_sheets
+from downburst.sketches.sheet import BESIDE_ZERO, Path, Sheet
+from downburst.sketches.sheet_codec import pack_sheet
+from downburst.sketches.sketch import GAMMA
 from downburst_latency.service import OPEN_MINUTES
 
 NOW = datetime(2026, 6, 17, 15, 42, 30, tzinfo=UTC)
@@ -50,17 +55,17 @@ class Case:
 def fill(ledger: Ledger, case: Case, seed: int) -> int:
     """Writes the history; says how many bytes its sketches take."""
     now = int(NOW.timestamp()) // 60
-    with ledger.transaction() as book:
-        book.partitions.keep(NOW)
-        _configured(book, case)
+    with ledger.transaction() as tx:
+        tx.partitions.keep(NOW)
+        _configured(tx, case)
     for number in range(case.feeds):
-        with ledger.transaction() as book:
+        with ledger.transaction() as tx:
             for kind in KINDS:
-                _of_kind(book, case, number, kind, now, np.random.default_rng([seed, number, KINDS.index(kind)]))
-            _arrivals(book, case, number, now)
-    with ledger.transaction() as book:
-        book.partitions.spread()
-        return book.latency.packed_bytes()
+                _of_kind(tx, case, number, kind, now, np.random.default_rng([seed, number, KINDS.index(kind)]))
+            _arrivals(tx, case, number, now)
+    with ledger.transaction() as tx:
+        tx.partitions.spread()
+        return tx.latency.packed_bytes()
 
 
 def made_up_hour(case: Case, number: int, kind: LatencyKind, hour: int, random: np.random.Generator) -> Sheet:
@@ -78,7 +83,9 @@ def made_up_hour(case: Case, number: int, kind: LatencyKind, hour: int, random: 
     return raw.merged(1)
 
 
-def _of_kind(book: Book, case: Case, number: int, kind: LatencyKind, now: int, random: np.random.Generator) -> None:
+def _of_kind(
+    tx: Transaction, case: Case, number: int, kind: LatencyKind, now: int, random: np.random.Generator
+) -> None:
     some = [made_up_hour(case, number, kind, hour, random) for hour in range(0, 24, 4)]
     hours = [some[hour // 4] for hour in range(24)]
     packed_once = [pack_sheet(hour, begin=0) for hour in some]
@@ -87,10 +94,10 @@ def _of_kind(book: Book, case: Case, number: int, kind: LatencyKind, now: int, r
     rows = [_row(case.feed(number), kind, 1, at, packed[at // HOUR % 24]) for at in range(first, open_from, HOUR)]
     for step in STEPS[1:]:
         rows += _merged(case.feed(number), kind, step, hours, first, open_from)
-    book.latency._connection.execute(insert(latency_sheets), rows)
+    tx.latency._connection.execute(insert(latency_sheets), rows)
     begun = _moved(hours[now // HOUR % 24], open_from).between(open_from, now + 1)
-    book.latency.add(*begun.rows())
-    while book.latency.roll_up(before_minute=now - OPEN_MINUTES):
+    tx.latency.add(*begun.rows())
+    while tx.latency.roll_up(before_minute=now - OPEN_MINUTES):
         pass
 
 
@@ -117,7 +124,7 @@ def _row(feed: str, kind: LatencyKind, step: int, minute: int, packed: bytes) ->
     return {"feed": feed, "kind": kind.value, "step": step, "minute": minute, "packed": packed}
 
 
-def _arrivals(book: Book, case: Case, number: int, now: int) -> None:
+def _arrivals(tx: Transaction, case: Case, number: int, now: int) -> None:
     """Each minute's arrivals and each hour's; the hour that goes on comes by the ledger itself."""
     first, open_from = (now // DAY - case.days) * DAY, now // HOUR * HOUR
     products = max(round(case.per_minute(number)), 1)
@@ -125,19 +132,19 @@ def _arrivals(book: Book, case: Case, number: int, now: int) -> None:
     one = {"feed": case.feed(number), "products": products, "bytes": size, "peak_1s_bytes": size}
     hour = {"feed": case.feed(number), "products": products * HOUR, "bytes": size * HOUR}
     minutes = [one | {"minute": minute} for minute in range(first, open_from)]
-    book.latency._connection.execute(insert(traffic_minutes), minutes)
+    tx.latency._connection.execute(insert(traffic_minutes), minutes)
     hours = [hour | {"hour": at} for at in range(first // HOUR, open_from // HOUR)]
-    book.latency._connection.execute(insert(traffic_hours), hours)
+    tx.latency._connection.execute(insert(traffic_hours), hours)
     begun = range(open_from, now + 1)
-    book.traffic.add(TrafficMinute(case.feed(number), minute, products, size, size) for minute in begun)
+    tx.traffic.add(TrafficMinute(case.feed(number), minute, products, size, size) for minute in begun)
 
 
-def _configured(book: Book, case: Case) -> None:
+def _configured(tx: Transaction, case: Case) -> None:
     for site in range(case.sites):
-        book.sites.add(Site(case.site(site)))
+        tx.sites.add(Site(case.site(site)))
     for number in range(case.feeds):
         feed = case.feed(number)
-        book.feeds.add(Feed(feed))
-        book.legs.count([LegCounters(feed, 1, number + 1, Transport.MULTICAST, case.sites, 9, 9, 9, 0, 0, 9)])
+        tx.feeds.add(Feed(feed))
+        tx.legs.count([LegCounters(feed, 1, number + 1, Transport.MULTICAST, case.sites, 9, 9, 9, 0, 0, 9)])
         for site in range(case.sites):
-            book.subscriptions.add(Subscription(0, case.site(site), feed))
+            tx.subscriptions.add(Subscription(0, case.site(site), feed))

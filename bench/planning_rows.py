@@ -19,12 +19,14 @@ import numpy as np
 from bench.report import Goal, Row, median
 from bench.scheduler_wishes import Wanted
 from bench.scratch import tell
-from downburst.bus import LocalBus
-from downburst.clock import FakeClock, to_us
-from downburst.events import FeedTraffic, SessionTraffic, TrafficSeen
+from downburst.bus.local import LocalBus
+from downburst.domain.events import FeedTraffic, SessionTraffic, TrafficSeen
+from downburst.domain.feeds import Feed
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
+from downburst.foundation.clock import FakeClock, to_us
 from downburst.ledger import Ledger
-from downburst.model import Feed, Site, Subscription
-from downburst.settings import Settings
+from downburst.settings.hub import Settings
 from downburst_scheduler.loop import SchedulerLoop
 
 
@@ -111,13 +113,13 @@ async def _rounds(case: Case, random: np.random.Generator, directory: Path) -> l
 
 
 def _populate(ledger: Ledger, case: Case) -> None:
-    with ledger.transaction() as book:
+    with ledger.transaction() as tx:
         for number in range(case.sites):
-            book.sites.add(Site(f"site-{number}", access_rate_bps=1e8 * (1 + number % 10)))
+            tx.sites.add(Site(f"site-{number}", access_rate_bps=1e8 * (1 + number % 10)))
         for number in range(case.feeds):
-            book.feeds.add(Feed(f"FEED{number}"))
+            tx.feeds.add(Feed(f"FEED{number}"))
             for site in range(case.sites):
-                book.subscriptions.add(Subscription(0, f"site-{site}", f"FEED{number}"))
+                tx.subscriptions.add(Subscription(0, f"site-{site}", f"FEED{number}"))
 
 
 def _sessions(case: Case) -> tuple[SessionTraffic, ...]:

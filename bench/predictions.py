@@ -18,13 +18,13 @@ from bench.fleet import FEED, Fleet
 from bench.messages import on_leg
 from bench.schedules import Planned
 from bench.stamps import percentile
-from downburst.model import Transport
-from downburst.trace import Arrival
+from downburst.domain.plans import Transport
+from downburst.recordings.traces import Arrival
+from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models import transports, wire
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.transports import Outcome
-from downburst_scheduler.traffic import Arrivals
 from kit.namespaces import Lab
 from kit.patience import wait_for
 

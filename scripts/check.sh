@@ -48,7 +48,7 @@ check_python() {
 }
 
 # tests_of: the unit tests of the Python files on standard input. A test stands for itself; a module for the folder of
-# tests of its part, or for the tests that name it where the part is `core`, whose folder takes a minute.
+# tests of its part, or for the tests that name it where the part has no folder of its own.
 tests_of() {
     local path name part
     while read -r path; do
@@ -56,8 +56,9 @@ tests_of() {
         part=${path#services/downburst_}
         case $path in
         tests/unit/*/test_*.py) echo "$path" ;;
-        core/*) grep -rlw --include='test_*.py' "$name" tests/unit | head -n 12 ;;
+        core/* | app/*) grep -rlw --include='test_*.py' "$name" tests/unit | head -n 12 ;;
         api/*) grep -rlw --include='test_*.py' "$name" tests/unit/api tests/unit/tenancy || echo tests/unit/tenancy ;;
+        analyze/*) grep -rlw --include='test_*.py' "$name" tests/unit/analyze || echo tests/unit/analyze ;;
         scheduler/*) grep -rlw --include='test_*.py' "$name" tests/unit/scheduler || echo tests/unit/scheduler ;;
         services/downburst_*/*) echo "tests/unit/${part%%/*}" ;;
         workers/downburst_worker/*) echo tests/unit/worker ;;

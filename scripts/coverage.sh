@@ -8,7 +8,7 @@ source "$(dirname "$0")/steps.sh"
 cd "$ROOT"
 mkdir -p dist
 sources=()
-for package in {core,api,client,contract,scheduler,services,workers}/downburst*; do
+for package in {core,app,analyze,api,client,contract,scheduler,services,workers}/downburst*; do
     sources+=("--cov=$package")
 done
 step coverage-python "coverage of the Python unit tests" "See the failed test." \

@@ -16,7 +16,7 @@ PAGE = ROOT / "docs" / "page.png"
 SHOWN = ("services/dashboard/index.html", "services/dashboard/public", "services/dashboard/src")
 """The sources of the page."""
 
-REASONS = ("scheduler/downburst_scheduler/sentences.py", "scheduler/downburst_scheduler/words.py")
+REASONS = ("scheduler/downburst_scheduler/sentences.py", "scheduler/downburst_scheduler/figures/wording.py")
 """The sentences of plans, which fill most of the picture."""
 
 RECIPE = ("scripts/screenshot.py",)

@@ -24,7 +24,7 @@ from urllib.parse import quote
 
 import httpx
 
-from downburst.local_token import authorization
+from downburst.host.local_token import authorization
 
 HUB = os.environ.get("DOWNBURST_HUB", "http://127.0.0.1:7371")
 PACE_S = 0.05

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from downburst.clock import FakeClock
+from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
 from downburst.supervision import FAULTS
 from kit import running

@@ -6,36 +6,37 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from downburst.alarms import Receiver
-from downburst.browsing import Browse, Browsed
-from downburst.bus import LocalBus
-from downburst.clock import Clock
-from downburst.credentials import EnrolmentToken
-from downburst.deliveries import ProductFacts, ProductName, Whereabouts
-from downburst.errors import from_node
-from downburst.ledger import Book, Ledger
-from downburst.live import LiveState
-from downburst.model import (
-    Acknowledgement,
-    FeedLog,
-    LatencyKind,
-    Leg,
-    Plan,
-    Product,
-    Settled,
-    Site,
-    SketchRow,
-    Transport,
-)
-from downburst.settings import LdmSettings, Settings, load_settings
-from downburst.sketch import LatencySketch
+from downburst.bus.local import LocalBus
+from downburst.deliveries import FoundDeliveries, ProductFacts, ProductName
+from downburst.deliveries.browsing import Browse, Browsed
+from downburst.domain.alarms import Receiver
+from downburst.domain.credentials import EnrolmentToken
+from downburst.domain.feeds import FeedLog
+from downburst.domain.latency import LatencyKind, SketchRow
+from downburst.domain.plans import Leg, Plan, Transport
+from downburst.domain.products import Acknowledgement, Product
+from downburst.domain.receipts import Settled
+from downburst.domain.sites import Site
+from downburst.foundation.clock import Clock
+from downburst.foundation.errors import from_node
+from downburst.ledger import Ledger, Transaction
+from downburst.live.state import LiveState
+from downburst.settings.hub import Settings, load_settings
+from downburst.settings.ldm import LdmSettings
+from downburst.sketches.sketch import LatencySketch
 from downburst_api.runtime import Runtime
-from downburst_circuits.desk import Desk
-from downburst_circuits.keeper import Keeper
+from downburst_circuits.controller import CircuitController
 from downburst_circuits.register import Register
-from downburst_worker import lines
-from downburst_worker.log_lines import feed_logs
-from downburst_worker.whereabouts import browse_job, browsed, deliveries_job, product_facts, whereabouts
+from downburst_circuits.service import CircuitService
+from downburst_worker.messages import lines
+from downburst_worker.messages.delivery_lines import (
+    browse_job,
+    browsed,
+    deliveries_job,
+    found_deliveries,
+    product_facts,
+)
+from downburst_worker.messages.log_lines import feed_logs
 from kit.circuits import NodeInMemory
 from kit.fake_node import FakeNode
 
@@ -46,10 +47,10 @@ AUTHORIZATION = {"Authorization": f"Bearer {LOCAL_TOKEN}"}
 EPOCH = "12345678901234567890"
 
 
-def site_with_token(book: Book, secret: str) -> None:
+def site_with_token(tx: Transaction, secret: str) -> None:
     """Makes the site unl.edu, and a token of an hour for it."""
-    book.sites.add(Site("unl.edu"))
-    book.tokens.add("unl.edu", secret, lifetime=timedelta(hours=1))
+    tx.sites.add(Site("unl.edu"))
+    tx.tokens.add("unl.edu", secret, lifetime=timedelta(hours=1))
 
 
 def plan(feed: str = "NGRID", *legs: Leg, reason: str = "because", made_at: datetime = SOME_TIME) -> Plan:
@@ -131,11 +132,11 @@ class NodeStandIn:
     async def logs(self) -> list[FeedLog]:
         return feed_logs(self._ask("logs", {}))
 
-    async def whereabouts(
+    async def found_deliveries(
         self, name: ProductName, *, feed: str, before: int | None = None, limit: int = 5, site: str | None = None
-    ) -> Whereabouts:
+    ) -> FoundDeliveries:
         job = deliveries_job(name, feed=feed, before=before, limit=limit, site=site)
-        return whereabouts(self._ask("deliveries", job))
+        return found_deliveries(self._ask("deliveries", job))
 
     async def products(self, feed: str, epoch: str, sequences: Sequence[int]) -> list[ProductFacts]:
         answer = self._ask("products", {"feed": feed, "epoch": epoch, "sequences": list(sequences)})
@@ -150,16 +151,16 @@ class NodeStandIn:
         self._tokens += 1
         hashed = sha256(f"{site} {self._tokens}".encode()).hexdigest()
         kept = await self._ledger.write(
-            lambda book: book.tokens.add(site, hashed, lifetime=lifetime, credential_lifetime=credential_lifetime)
+            lambda tx: tx.tokens.add(site, hashed, lifetime=lifetime, credential_lifetime=credential_lifetime)
         )
         return f"dbt1.{self.ca_sha256}.secret", kept
 
     async def refresh(self) -> None:
         feeds, sites = await self._ledger.read(
-            lambda book: (
-                lines.feeds_job(book.feeds.all(), book.heads.all()),
+            lambda tx: (
+                lines.feeds_job(tx.feeds.all(), tx.log_heads.all()),
                 lines.sites_job(
-                    book.sites.all(), book.credentials.usable(), book.subscriptions.all(), book.resends.waiting()
+                    tx.sites.all(), tx.credentials.usable(), tx.subscriptions.all(), tx.resends.waiting()
                 ),
             )
         )
@@ -167,12 +168,12 @@ class NodeStandIn:
         self._ask("sites", sites)
 
     async def connect_upstreams(self) -> None:
-        wanted = await self._ledger.read(lambda book: lines.upstreams_job(book.upstreams.all()))
+        wanted = await self._ledger.read(lambda tx: lines.upstreams_job(tx.upstreams.all()))
         self._ask("upstreams", wanted)
 
     async def connect_ldm(self) -> tuple[str, ...]:
         job = await self._ledger.read(
-            lambda book: lines.ldm_job(book.ldm_sources.all(), book.ldm_accepts.all(), LdmSettings())
+            lambda tx: lines.ldm_job(tx.ldm_sources.all(), tx.ldm_accepts.all(), LdmSettings())
         )
         return tuple(self._ask("ldm", job)["addresses"])
 
@@ -198,7 +199,7 @@ def runtime(directory: Path, ledger: Ledger, clock: Clock, **given: object) -> t
     bus, wanted = LocalBus(), settings(directory, **given)
     register = Register(ledger, bus, clock)
     circuits = NodeInMemory()
-    keeper = Keeper(register, circuits, bus=bus, clock=clock, settings=wanted.circuits)
+    controller = CircuitController(register, circuits, bus=bus, clock=clock, settings=wanted.circuits)
     made = Runtime(
         settings=wanted,
         ledger=ledger,
@@ -206,7 +207,7 @@ def runtime(directory: Path, ledger: Ledger, clock: Clock, **given: object) -> t
         live=LiveState(),
         clock=clock,
         node=node,
-        circuits=Desk(register, keeper, circuits, ledger=ledger, bus=bus, clock=clock),
+        circuits=CircuitService(register, controller, circuits, ledger=ledger, bus=bus, clock=clock),
         alarms=Told(),
         local_token=LOCAL_TOKEN,
     )

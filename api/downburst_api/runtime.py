@@ -8,18 +8,19 @@ from typing import Any, Protocol
 
 from fastapi import Request
 
-from downburst.alarms import Receiver
-from downburst.browsing import Browse, Browsed
-from downburst.bus import Bus
-from downburst.circuits import Circuit, CircuitAnswer, CircuitChange, Port
-from downburst.clock import Clock
-from downburst.credentials import EnrolmentToken
-from downburst.deliveries import ProductFacts, ProductName, Whereabouts
+from downburst.bus.port import Bus
+from downburst.deliveries import FoundDeliveries, ProductFacts, ProductName
+from downburst.deliveries.browsing import Browse, Browsed
+from downburst.domain.alarms import Receiver
+from downburst.domain.circuits import Circuit, CircuitAnswer, CircuitChange, Port
+from downburst.domain.credentials import EnrolmentToken
+from downburst.domain.feeds import Feed, FeedLog
+from downburst.domain.products import Acknowledgement, Product
+from downburst.foundation.clock import Clock
 from downburst.ledger import Ledger
-from downburst.ledger.feeds import unknown_feed
-from downburst.live import LiveState
-from downburst.model import Acknowledgement, Feed, FeedLog, Product
-from downburst.settings import Settings
+from downburst.ledger.repositories.feeds import unknown_feed
+from downburst.live.state import LiveState
+from downburst.settings.hub import Settings
 from downburst.supervision.probes import Probes
 from downburst_api.border.authentication import Gate
 from downburst_api.metrics.counted import Counted
@@ -60,9 +61,9 @@ class Node(Protocol):
     async def logs(self) -> list[FeedLog]:
         """What the log of each feed holds; raises `NodeAway`."""
 
-    async def whereabouts(
+    async def found_deliveries(
         self, name: ProductName, *, feed: str, before: int | None = None, limit: int = 5, site: str | None = None
-    ) -> Whereabouts:
+    ) -> FoundDeliveries:
         """Where the products of a feed are that a name may mean."""
 
     async def products(self, feed: str, epoch: str, sequences: Sequence[int]) -> list[ProductFacts]:
@@ -167,7 +168,7 @@ class Runtime:
     async def feed(self, name: str) -> Feed:
         """The feed, from memory: each upload asks, and feeds change only through this api."""
         if self._feeds is None:
-            self._feeds = {feed.name: feed for feed in await self.ledger.read(lambda book: book.feeds.all())}
+            self._feeds = {feed.name: feed for feed in await self.ledger.read(lambda tx: tx.feeds.all())}
         found = self._feeds.get(name)
         if found is None:
             raise unknown_feed(name, list(self._feeds))

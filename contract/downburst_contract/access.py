@@ -5,8 +5,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from downburst import access
-from downburst.access import RequestState, Role, Scope
+from downburst.domain import access
+from downburst.domain.access import RequestState, Role, Scope
 from downburst_contract.base import Answer, OffsetTime, Shape, Text, members
 
 _Password = Annotated[str, Field(min_length=1, max_length=2048)]

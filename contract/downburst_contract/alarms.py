@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from downburst import alarms
-from downburst.alarms import AlarmKind, ReceiverKind, Severity
+from downburst.domain import alarms
+from downburst.domain.alarms import AlarmKind, ReceiverKind, Severity
 from downburst_contract.base import Answer, Shape, Text, members
 
 Begins = Annotated[str, Field(max_length=64)] | None

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from downburst import circuits
-from downburst.circuits import (
+from downburst.domain import circuits
+from downburst.domain.circuits import (
     Cap,
     CircuitChange,
     CircuitDriver,
@@ -21,7 +21,7 @@ from downburst.circuits import (
     Direction,
     Replication,
 )
-from downburst.moments import coming_moment
+from downburst.foundation.moments import coming_moment
 from downburst_contract.base import Answer, Shape, Text, members
 
 _Rate = Annotated[int, Field(gt=0, le=10**15)]

@@ -5,9 +5,10 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field
 
-from downburst import model
+from downburst import domain as model
+from downburst.domain.feeds import DuplicateRule, Durability, FeedClass
+from downburst.domain.plans import Transport
 from downburst.ldm.feed_types import parse_feed_type
-from downburst.model import DuplicateRule, Durability, FeedClass, Transport
 from downburst_contract.base import Answer, Bytes, Shape, members
 
 

@@ -5,7 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from downburst.model import LatencyKind, Transport
+from downburst.domain.latency import LatencyKind
+from downburst.domain.plans import Transport
 from downburst_contract.base import Answer, OffsetTime
 
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field
 
-from downburst import model
+from downburst import domain as model
 from downburst_contract.base import Answer, OpenAnswer, Shape, members
 from downburst_contract.feeds import FeedType, LdmPattern
 
 if TYPE_CHECKING:
-    from downburst.recordings import Report
+    from downburst.recordings.recording import Report
 
 _LdmHost = Annotated[str, Field(pattern=r"^(\[[0-9A-Fa-f:.]+\]|[^\s:]+)(:[0-9]{1,5})?$", max_length=260)]
 

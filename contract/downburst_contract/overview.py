@@ -5,9 +5,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from downburst.alarms import AlarmKind, Severity
-from downburst.model import FeedClass, Transport
-from downburst.site_states import SiteState
+from downburst.domain.alarms import AlarmKind, Severity
+from downburst.domain.feeds import FeedClass
+from downburst.domain.plans import Transport
+from downburst.live.site_states import SiteState
 from downburst_contract.alarms import Silence
 from downburst_contract.base import Answer, Number, OpenAnswer
 from downburst_contract.circuits import Circuit

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from downburst.model import Transport
+from downburst.domain.plans import Transport
 from downburst_contract.base import Answer, Number
 from downburst_contract.feeds import Pin
 

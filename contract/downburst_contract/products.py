@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from downburst.deliveries import Cause, DeliveryState
-from downburst.model import Transport
+from downburst.domain.plans import Transport
 from downburst_contract.base import Answer, Pattern, Shape
 
 

@@ -5,8 +5,8 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from downburst import model
-from downburst.model import ResendKind, ResendState
+from downburst import domain as model
+from downburst.domain.resends import ResendKind, ResendState
 from downburst_contract.base import Answer, Pattern, Shape, members
 
 

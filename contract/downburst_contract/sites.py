@@ -6,11 +6,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from downburst import credentials, model
-from downburst.circuits import CircuitState
-from downburst.model import CircuitAttachment
-from downburst.rights import Limit
-from downburst.site_states import SiteState
+from downburst import domain as model
+from downburst.domain import credentials
+from downburst.domain.circuits import CircuitState
+from downburst.domain.rights import Limit
+from downburst.domain.sites import CircuitAttachment
+from downburst.live.site_states import SiteState
 from downburst_contract.base import Answer, OffsetTime, Pattern, Shape, Text, members
 from downburst_contract.subscriptions import Subscription
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from downburst import model
+from downburst import domain as model
 from downburst_contract.base import Answer, OpenAnswer, Shape, members
 
 

@@ -1,1 +1,1 @@
-"""Downburst's shared core: words, ledger, settings, the command line, and the wiring of a hub."""
+"""Downburst's shared core: ground, words of the domain, settings, ledger."""

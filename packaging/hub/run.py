@@ -5,6 +5,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from downburst.cli import main
+from downburst_app.cli import main
 
 main()

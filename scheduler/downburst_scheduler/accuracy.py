@@ -4,32 +4,33 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from downburst.clock import to_us
-from downburst.ledger import Book
-from downburst.model import Candidate, LatencyKind, Leg, Plan, SketchRow, Transport
-from downburst.sketch import LatencySketch
+from downburst.domain.latency import LatencyKind, SketchRow
+from downburst.domain.plans import Candidate, Leg, Plan, Transport
+from downburst.foundation.clock import to_us
+from downburst.ledger import Transaction
+from downburst.sketches.sketch import LatencySketch
 from downburst_scheduler.calibration import Quantiles
+from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models.floors import MOST_LOSS, Expected, Floor, SiteFloors, expected
 from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.models.transports import fair_rates_bps
-from downburst_scheduler.traffic import Arrivals
 
 
-def with_measurement(book: Book, plan: Plan, *, now: datetime) -> Plan | None:
+def with_measurement(tx: Transaction, plan: Plan, *, now: datetime) -> Plan | None:
     """The plan with what was measured under it, up to an hour back; None while there is nothing that was not told."""
     first_minute = max(to_us(plan.made_at), to_us(now - LOOKED_BACK)) // 60_000_000
-    rows = book.latency.rows(since_minute=first_minute, feed=plan.feed, kind=LatencyKind.DISTRIBUTION)
+    rows = tx.latency.rows(since_minute=first_minute, feed=plan.feed, kind=LatencyKind.DISTRIBUTION)
     return compared(plan, rows)
 
 
-def latencies_by_transport(book: Book, plan: Plan, *, now: datetime, window_s: float) -> dict[Transport, Quantiles]:
+def latencies_by_transport(
+    tx: Transaction, plan: Plan, *, now: datetime, window_s: float
+) -> dict[Transport, Quantiles]:
     """What the plan's legs delivered in the window, minutes of the plan alone, where it is telling."""
     since = max(to_us(plan.made_at) // 60_000_000 + 1, to_us(now - timedelta(seconds=window_s)) // 60_000_000)
     found = {}
     for transport in {leg.transport for leg in plan.legs}:
-        rows = book.latency.rows(
-            since_minute=since, feed=plan.feed, transport=transport, kind=LatencyKind.DISTRIBUTION
-        )
+        rows = tx.latency.rows(since_minute=since, feed=plan.feed, transport=transport, kind=LatencyKind.DISTRIBUTION)
         measured = LatencySketch.of_rows(rows)
         p50_ms, p99_ms = measured.quantile_ms(0.5), measured.quantile_ms(0.99)
         if measured.count >= TELLING_PAIRS and p50_ms is not None and p99_ms is not None:
@@ -64,7 +65,7 @@ def watched(
 
 
 def site_floors(
-    book: Book, feeds: Iterable[Watched], *, since_minute: int, was_behind: Callable[[str, int], bool]
+    tx: Transaction, feeds: Iterable[Watched], *, since_minute: int, was_behind: Callable[[str, int], bool]
 ) -> SiteFloors:
     """The floor of each site by what it measured since a minute (of 1970), without minutes in which it was behind."""
     found = []
@@ -72,7 +73,7 @@ def site_floors(
         distribution, queueing = (
             _by_site(
                 row
-                for row in book.latency.rows(since_minute=since_minute, feed=feed.feed, kind=kind)
+                for row in tx.latency.rows(since_minute=since_minute, feed=feed.feed, kind=kind)
                 if row.transport in feed.transports and not was_behind(row.site, row.minute)
             )
             for kind in (LatencyKind.DISTRIBUTION, LatencyKind.QUEUEING)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from downburst.model import Transport
+from downburst.domain.plans import Transport
 from downburst_scheduler.models.situation import Calibration
 
 

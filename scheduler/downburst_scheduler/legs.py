@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
-from downburst.model import Leg, Transport
-from downburst.settings import MulticastSettings
+from downburst.domain.plans import Leg, Transport
+from downburst.settings.multicast import MulticastSettings
 from downburst_scheduler.models.candidates import Evaluated
 from downburst_scheduler.models.parts import Part
 

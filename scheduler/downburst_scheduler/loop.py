@@ -14,10 +14,8 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
-from downburst.bus import Bus
-from downburst.clock import Clock, SystemClock, to_us
-from downburst.errors import DownburstError, LedgerAway
-from downburst.events import (
+from downburst.bus.port import Bus
+from downburst.domain.events import (
     CircuitsChanged,
     Event,
     FaultSeen,
@@ -29,9 +27,13 @@ from downburst.events import (
     SubscriptionsChanged,
     TrafficSeen,
 )
-from downburst.ledger import Book, Ledger
-from downburst.model import Feed, Leg, Plan, Settled
-from downburst.settings import Settings
+from downburst.domain.feeds import Feed
+from downburst.domain.plans import Leg, Plan
+from downburst.domain.receipts import Settled
+from downburst.foundation.clock import Clock, SystemClock, to_us
+from downburst.foundation.errors import DownburstError, LedgerAway
+from downburst.ledger import Ledger, Transaction
+from downburst.settings.hub import Settings
 from downburst.supervision import attempt
 from downburst_scheduler.accuracy import (
     Watched,
@@ -41,14 +43,15 @@ from downburst_scheduler.accuracy import (
     with_floor,
     with_measurement,
 )
+from downburst_scheduler.figures.traffic import FeedWindow
 from downburst_scheduler.legs import followed, group_leg, legs_of, paced
 from downburst_scheduler.models.floors import SiteFloors
+from downburst_scheduler.models.offers import without
 from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Part
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.situation import CircuitOffers, Costs, SiteFacts, Situation
 from downburst_scheduler.models.sizing import Objective
 from downburst_scheduler.moving import moving_of
-from downburst_scheduler.offers import without
 from downburst_scheduler.paths import MINUTE_US, NEARLY_CAUGHT_UP, OUT_OF_GROUPS, Backlogs, SitePaths
 from downburst_scheduler.planner import BY_FIGURES, Because, Decision, Question, decide, flip_of
 from downburst_scheduler.sentences import (
@@ -60,7 +63,6 @@ from downburst_scheduler.sentences import (
     reason,
 )
 from downburst_scheduler.states import FeedState, Known, Pace, groups_of, placed
-from downburst_scheduler.traffic import FeedWindow
 
 
 class SchedulerLoop:
@@ -198,7 +200,7 @@ class SchedulerLoop:
 
     async def _annotate(self, state: FeedState, kept: Plan) -> None:
         if state.plan != kept:
-            await self._ledger.write(lambda book: book.plans.annotate(kept))
+            await self._ledger.write(lambda tx: tx.plans.annotate(kept))
             state.plan = kept
 
     async def _decide_all(self, names: Iterable[str], *, look: bool) -> None:
@@ -302,7 +304,7 @@ class SchedulerLoop:
             | (moving.figures if moving else {}),
             pinned=pinned,
         )
-        return await self._ledger.write(lambda book: book.plans.append(made))
+        return await self._ledger.write(lambda tx: tx.plans.append(made))
 
     async def _legs(self, feed: Feed, state: FeedState, decision: Decision) -> tuple[Leg, ...]:
         """A group keeps its number as long as the feed stays on multicast; the next one gets another."""
@@ -310,7 +312,7 @@ class SchedulerLoop:
             raise DownburstError(f"the feed {feed.name} has no unicast leg; remove it and add it again")
         state.groups = await self._groups(feed, state.groups, decision.chosen.groups)
         if decision.chosen.circuit_sites and state.circuit_leg is None:
-            state.circuit_leg = await self._ledger.write(lambda book: book.legs.allocate(feed.name))
+            state.circuit_leg = await self._ledger.write(lambda tx: tx.legs.allocate(feed.name))
         return legs_of(
             decision.chosen, unicast_leg=feed.unicast_leg, groups=state.groups, circuit_leg=state.circuit_leg
         )
@@ -326,7 +328,7 @@ class SchedulerLoop:
                 pace_bps = min(pace_bps, part.rate_bps or pace_bps)
             leg = heard
             if leg is None:
-                number = await self._ledger.write(lambda book: book.legs.allocate(feed.name))
+                number = await self._ledger.write(lambda tx: tx.legs.allocate(feed.name))
                 leg = group_leg(number, multicast, rate_bps=int(pace_bps))
             found.append(paced(replace(leg, circuits=tuple(sorted(part.circuits))), int(pace_bps)))
         return tuple(found)
@@ -346,8 +348,8 @@ class SchedulerLoop:
         feeds = [await asyncio.to_thread(self._watched, self._known.feeds[name], states[name]) for name in states]
         was_behind = self._backlogs.was_behind
         return await self._ledger.read(
-            lambda book: site_floors(
-                book, (one for one in feeds if one is not None), since_minute=since_minute, was_behind=was_behind
+            lambda tx: site_floors(
+                tx, (one for one in feeds if one is not None), since_minute=since_minute, was_behind=was_behind
             )
         )
 
@@ -364,7 +366,7 @@ class SchedulerLoop:
 
     async def _measure(self, state: FeedState, plan: Plan, floors: SiteFloors) -> None:
         now, window_s = self._clock.now(), self._pace.window_s
-        seen = await self._ledger.read(lambda book: latencies_by_transport(book, plan, now=now, window_s=window_s))
+        seen = await self._ledger.read(lambda tx: latencies_by_transport(tx, plan, now=now, window_s=window_s))
         floor_ms = self._known.feeds[plan.feed].objective_ms * TELLING_SHARE_OF_OBJECTIVE
         for transport, quantiles in seen.items():
             if transport in state.predicted:
@@ -373,7 +375,7 @@ class SchedulerLoop:
         # This floor is for the next predictions: those of these minutes are judged with the one that they had.
         state.floor = floors.floor(site for leg in plan.legs for site in leg.sites) or state.floor
         floored = with_floor(plan, state.floor)
-        measured = await self._ledger.read(lambda book: with_measurement(book, floored, now=now)) or floored
+        measured = await self._ledger.read(lambda tx: with_measurement(tx, floored, now=now)) or floored
         await self._annotate(state, replace(measured, figures=dict(measured.figures) | state.calibration.figures()))
 
     def _state(self, name: str) -> FeedState:
@@ -382,13 +384,13 @@ class SchedulerLoop:
         return self._feeds[name]
 
 
-def _histories(book: Book) -> list[list[Plan]]:
+def _histories(tx: Transaction) -> list[list[Plan]]:
     """Of every feed the plans that a day can hold, newest first."""
-    return [book.plans.history(plan.feed) for plan in book.plans.all_current()]
+    return [tx.plans.history(plan.feed) for plan in tx.plans.all_current()]
 
 
-def _settled(book: Book) -> list[Settled]:
-    return book.settled.all()
+def _settled(tx: Transaction) -> list[Settled]:
+    return tx.settled.all()
 
 
 _LOG = logging.getLogger(__name__)

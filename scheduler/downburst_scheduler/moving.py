@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, replace
 
-from downburst.model import Transport
+from downburst.domain.plans import Transport
+from downburst_scheduler.figures.wording import megabits
 from downburst_scheduler.models.candidates import best_of, evaluate
 from downburst_scheduler.models.parts import asked_of
 from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.planner import Decision, Question
 from downburst_scheduler.sentences import Figure
-from downburst_scheduler.words import megabits
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
-from downburst.events import LegChanged, SessionTraffic, SiteProgress, TrafficSeen
-from downburst.model import Settled, Site, Subscription
-from downburst.path_facts import KnownPath, PathWatch
+from downburst.domain.events import LegChanged, SessionTraffic, SiteProgress, TrafficSeen
+from downburst.domain.path_facts import KnownPath, PathWatch
+from downburst.domain.receipts import Settled
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
 from downburst_scheduler.models.rates import CongestionControl, PathFacts
 from downburst_scheduler.models.situation import SiteFacts
 

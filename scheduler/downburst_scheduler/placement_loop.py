@@ -6,10 +6,10 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass
 
-from downburst.clock import Clock, SystemClock, to_us
-from downburst.ledger import Book, Ledger
-from downburst.model import Transport
-from downburst.senders import DEAD_S, Assignment, Pulse, Sender
+from downburst.domain.plans import Transport
+from downburst.domain.senders import DEAD_S, Assignment, Pulse, Sender
+from downburst.foundation.clock import Clock, SystemClock, to_us
+from downburst.ledger import Ledger, Transaction
 from downburst_scheduler.placing import Demand, place
 
 
@@ -39,28 +39,28 @@ class PlacementLoop:
         moved = len(set(wanted) - set(seen.current))
         news = self._known is not None and self._known != working
         if set(wanted) != set(seen.current) or news:
-            await self._ledger.write(lambda book: _keep(book, wanted))
+            await self._ledger.write(lambda tx: _keep(tx, wanted))
             who = ", ".join(takers) or "nobody"
             _LOG.info("%d feeds at sites are served by %s; %d were moved", len(wanted), who, moved)
         self._known = working
 
-    def _see(self, book: Book) -> "_Seen":
-        senders, current = book.senders.all(), book.assignments.all()
+    def _see(self, tx: Transaction) -> "_Seen":
+        senders, current = tx.senders.all(), tx.assignments.all()
         if not senders:
             # Most hubs have none: what their sites want is not read twice a second for nothing.
             return _Seen([], [], current)
         now = to_us(self._clock.now()) // 60_000_000
         arrived: dict[str, float] = defaultdict(float)
-        for minute in book.traffic.minutes(since_minute=now - MINUTES):
+        for minute in tx.traffic.minutes(since_minute=now - MINUTES):
             arrived[minute.feed] += minute.bytes * 8
         grouped = {
             plan.feed
-            for plan in book.plans.all_current()
+            for plan in tx.plans.all_current()
             if any(leg.transport is Transport.MULTICAST for leg in plan.legs)
         }
-        sites = {site.name: site for site in book.sites.all() if site.active}
+        sites = {site.name: site for site in tx.sites.all() if site.active}
         wishes: dict[str, set[str]] = defaultdict(set)
-        for wish in book.subscriptions.all():
+        for wish in tx.subscriptions.all():
             if wish.site in sites and sites[wish.site].may_take(wish.feed):
                 wishes[wish.feed].add(wish.site)
         demands = [
@@ -77,10 +77,10 @@ class _Seen:
     current: list[Assignment]
 
 
-def _keep(book: Book, wanted: list[Assignment]) -> None:
-    before = book.assignments.version()
-    if book.assignments.replace(wanted) == before:
-        book.assignments.touch()
+def _keep(tx: Transaction, wanted: list[Assignment]) -> None:
+    before = tx.assignments.version()
+    if tx.assignments.replace(wanted) == before:
+        tx.assignments.touch()
 
 
 _LOG = logging.getLogger("downburst.placement")

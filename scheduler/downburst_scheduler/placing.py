@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from downburst.senders import Assignment
+from downburst.domain.senders import Assignment
 
 Part = tuple[str, str]
 """A feed at a sender."""

@@ -10,11 +10,11 @@ only if it meets the objective with room to spare, so that a latency near the ob
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from downburst.model import Candidate, Pin, Transport
+from downburst.domain.plans import Candidate, Pin, Transport
+from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models.candidates import Evaluated, Situation, best_of, evaluate
 from downburst_scheduler.models.flips import Flip, flip
 from downburst_scheduler.models.parts import asked_of
-from downburst_scheduler.traffic import Arrivals
 
 
 class Because(StrEnum):

@@ -1,11 +1,11 @@
 """The reason of a plan in one sentence with figures, true to the decision it explains."""
 
-from downburst.model import Transport
+from downburst.domain.plans import Transport
+from downburst_scheduler.figures.traffic import TrafficStatistics
+from downburst_scheduler.figures.wording import duration, megabits, sites_of
 from downburst_scheduler.models.candidates import Evaluated
 from downburst_scheduler.models.flips import Flip
 from downburst_scheduler.planner import Because, Decision, Question
-from downburst_scheduler.traffic import TrafficStatistics
-from downburst_scheduler.words import duration, megabits, sites_of
 
 Figure = float | str | bool | None
 

@@ -5,16 +5,19 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Self
 
-from downburst.events import LegTraffic
-from downburst.ledger import Book
-from downburst.model import Feed, Leg, Pin, Plan, Site, Subscription, Transport
-from downburst.settings import Settings
+from downburst.domain.events import LegTraffic
+from downburst.domain.feeds import Feed
+from downburst.domain.plans import Leg, Pin, Plan, Transport
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
+from downburst.ledger import Transaction
+from downburst.settings.hub import Settings
 from downburst_scheduler.calibration import FeedCalibration, Quantiles
+from downburst_scheduler.figures.traffic import Arrivals, FeedWindow
 from downburst_scheduler.models.delays import Latencies
 from downburst_scheduler.models.floors import Floor
-from downburst_scheduler.offers import CircuitOffers
+from downburst_scheduler.models.offers import CircuitOffers
 from downburst_scheduler.planner import BY_FIGURES, Because, Decision, Memory, Question, Rules
-from downburst_scheduler.traffic import Arrivals, FeedWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +58,22 @@ class Known:
     """Feed and site, where a sender serves them and not the hub's own node."""
 
     @classmethod
-    def of(cls, book: Book) -> "Known":
+    def of(cls, tx: Transaction) -> "Known":
         """As the ledger has it now."""
-        sites = {site.name: site for site in book.sites.all()}
+        sites = {site.name: site for site in tx.sites.all()}
         return cls(
-            feeds={feed.name: feed for feed in book.feeds.all()},
+            feeds={feed.name: feed for feed in tx.feeds.all()},
             sites=sites,
-            subscribers=_subscribers(sites, book.subscriptions.all()),
-            pins=book.pins.all(),
-            circuits=CircuitOffers(book.circuits.begun(), book.circuits.measurements()),
-            placed=placed(book),
+            subscribers=_subscribers(sites, tx.subscriptions.all()),
+            pins=tx.pins.all(),
+            circuits=CircuitOffers(tx.circuits.begun(), tx.circuits.measurements()),
+            placed=placed(tx),
         )
 
 
-def placed(book: Book) -> frozenset[tuple[str, str]]:
+def placed(tx: Transaction) -> frozenset[tuple[str, str]]:
     """What senders serve: it changes more often than all else, and nobody tells of it."""
-    return frozenset((one.feed, one.site) for one in book.assignments.all())
+    return frozenset((one.feed, one.site) for one in tx.assignments.all())
 
 
 @dataclass(slots=True)

@@ -90,19 +90,21 @@ def _lazy_commands(root: Path) -> dict[str, frozenset[str]]:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "COMMANDS":
             for value in ast.literal_eval(node.value).values():
                 module, _, function = value.partition(":")
-                found.setdefault(f"{CLI}/{module}.py", set()).add(function)
+                found.setdefault(f"{CLI}/{module.replace('.', '/')}.py", set()).add(function)
     return {name: frozenset(functions) for name, functions in found.items()}
 
 
-CLI = "core/downburst/cli"
+CLI = "app/downburst_app/cli"
 _AREAS = (
     (CLI, "command line"),
-    ("core/downburst/demo", "command line"),
-    ("core/downburst/drill", "command line"),
+    ("app/downburst_app/demo", "command line"),
+    ("app/downburst_app/drill", "command line"),
     ("api/", "api"),
     ("contract/", "api"),
     ("client/", "api"),
-    ("core/downburst/alarm", "alarms"),
+    ("core/downburst/domain/alarms", "alarms"),
+    ("core/downburst/settings/alarms", "alarms"),
+    ("analyze/", "command line"),
     ("services/downburst_alarms", "alarms"),
     ("scheduler/", "plans"),
 )

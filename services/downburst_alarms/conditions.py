@@ -6,16 +6,20 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeGuard
 
-from downburst.alarm_settings import AlarmSettings
-from downburst.alarms import AlarmKind, Condition, Objective, alarm_key
-from downburst.backlog import Backlog
-from downburst.circuits import Circuit, CircuitState
-from downburst.credentials import Credential
-from downburst.events import SiteProgress
-from downburst.live import Damage, RetentionWarning, SiteSession
-from downburst.model import Feed, LatencyKind, Plan, Site, Subscription
-from downburst.path_facts import GroupTried
-from downburst.sheet import Sheet
+from downburst.domain.alarms import AlarmKind, Condition, Objective, alarm_key
+from downburst.domain.backlog import Backlog
+from downburst.domain.circuits import Circuit, CircuitState
+from downburst.domain.credentials import Credential
+from downburst.domain.events import SiteProgress
+from downburst.domain.feeds import Feed
+from downburst.domain.latency import LatencyKind
+from downburst.domain.path_facts import GroupTried
+from downburst.domain.plans import Plan
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
+from downburst.live.state import Damage, RetentionWarning, SiteSession
+from downburst.settings.alarms import AlarmSettings
+from downburst.sketches.sheet import Sheet
 from downburst.supervision import HandlerFault
 from downburst_alarms.gaps import Gaps
 from downburst_alarms.violations import Violations

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from downburst.model import TrafficMinute
+from downburst.domain.feeds import TrafficMinute
 
 FEWEST = 100
 """Gaps below which a feed's habits are not known."""

@@ -11,11 +11,11 @@ from urllib.parse import unquote, urlsplit
 
 import httpx
 
-from downburst.alarm_settings import AlarmSettings
-from downburst.alarms import Alarm, Receiver, ReceiverKind
-from downburst.errors import Failure
+from downburst.domain.alarms import Alarm, Receiver, ReceiverKind
+from downburst.foundation.errors import Failure
 from downburst.network.pinned import NotPublic, PublicTransport
 from downburst.network.receiver_addresses import check_address
+from downburst.settings.alarms import AlarmSettings
 
 
 class Teller(Protocol):

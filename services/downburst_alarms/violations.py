@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from downburst.events import LdmViolated, SiteViolated
+from downburst.domain.events import LdmViolated, SiteViolated
 
 
 @dataclass(frozen=True, slots=True)

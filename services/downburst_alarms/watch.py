@@ -7,18 +7,18 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from downburst.alarms import Alarm, AlarmKind, Condition, Receiver, ReceiverKind, Silence
-from downburst.bus import Bus
-from downburst.clock import Clock, from_us
-from downburst.errors import DownburstError, Failure
-from downburst.events import HandlerFailed, LdmViolated, SiteViolated, TrafficSeen
-from downburst.ledger import Book, Ledger
-from downburst.ledger.latency_selection import Selection
-from downburst.live import LiveState
-from downburst.model import LatencyKind
-from downburst.settings import Settings
+from downburst.bus.port import Bus
+from downburst.domain.alarms import Alarm, AlarmKind, Condition, Receiver, ReceiverKind, Silence
+from downburst.domain.events import HandlerFailed, LdmViolated, SiteViolated, TrafficSeen
+from downburst.domain.latency import LatencyKind
+from downburst.foundation.clock import Clock, from_us
+from downburst.foundation.errors import DownburstError, Failure
+from downburst.ledger import Ledger, Transaction
+from downburst.ledger.repositories.latency.selection import Selection
+from downburst.live.state import LiveState
+from downburst.settings.hub import Settings
 from downburst.supervision import FAULTS, attempt, keep, side_by_side
-from downburst.supervision.elsewhere import FaultsElsewhere
+from downburst.supervision.remote_faults import FaultsElsewhere
 from downburst_alarms.conditions import Situation, conditions
 from downburst_alarms.gaps import Gaps, gaps_of_history
 from downburst_alarms.notices import Teller
@@ -46,7 +46,7 @@ class AlarmWatch:
         self._over_since: dict[str, datetime] = {}
         self._frontiers: dict[tuple[str, str], tuple[int, datetime]] = {}
         self._violations = ViolationWatch(watched=timedelta(seconds=settings.alarms.violation_s))
-        self._elsewhere = FaultsElsewhere()
+        self._remote = FaultsElsewhere()
         self._repeated_at: datetime | None = None
         self._unreached: set[tuple[str | None, str]] = set()
         self._looked_s = self._toured_s = clock.monotonic_s()
@@ -55,7 +55,7 @@ class AlarmWatch:
 
     async def run(self) -> None:
         """Looks for good."""
-        minutes = await self._ledger.read(lambda book: book.traffic.minutes())
+        minutes = await self._ledger.read(lambda tx: tx.traffic.minutes())
         self._gaps = gaps_of_history(minutes, self._settings.alarms.silence_pauses)
         every_s = self._settings.alarms.look_s
         await side_by_side(
@@ -94,9 +94,9 @@ class AlarmWatch:
     async def look(self) -> None:
         """Looks once."""
         now = self._clock.now()
-        situation = await self._ledger.read(lambda book: self._situation(book, now))
+        situation = await self._ledger.read(lambda tx: self._situation(tx, now))
         wrong = {one.key: one for one in conditions(situation, self._settings.alarms)}
-        await self._ledger.write(lambda book: self._keep(book, wrong, now))
+        await self._ledger.write(lambda tx: self._keep(tx, wrong, now))
         self._looked_s = self._clock.monotonic_s()
 
     async def tell(self) -> None:
@@ -131,7 +131,7 @@ class AlarmWatch:
 
     def failed(self, event: HandlerFailed) -> None:
         """Takes in what a handler of another process of this hub did not expect."""
-        self._elsewhere.seen(event, self._clock.now())
+        self._remote.seen(event, self._clock.now())
 
     async def _follow_others(self) -> None:
         with self._bus.subscribe(HandlerFailed, limit=QUEUE) as events:
@@ -145,37 +145,35 @@ class AlarmWatch:
                 if isinstance(event, TrafficSeen):
                     self.seen(event)
 
-    def _situation(self, book: Book, now: datetime) -> Situation:
+    def _situation(self, tx: Transaction, now: datetime) -> Situation:
         minute = int(now.timestamp() // 60)
-        objectives = book.objectives.all()
+        objectives = tx.objectives.all()
         minutes = [self._settings.alarms.objective_minutes, *(one.minutes for one in objectives if one.minutes)]
         since = minute - round(max(minutes)) + 1
         disk = shutil.disk_usage(self._settings.data_dir)
         return Situation(
             now=now,
             started_at=self._started_at,
-            credentials=book.credentials.usable(),
-            feeds=book.feeds.all(),
-            sites=book.sites.all(),
-            subscriptions=book.subscriptions.all(),
+            credentials=tx.credentials.usable(),
+            feeds=tx.feeds.all(),
+            sites=tx.sites.all(),
+            subscriptions=tx.subscriptions.all(),
             objectives=objectives,
-            latencies=book.latency.sheet(
-                Selection(since_minute=since, kind=LatencyKind.DISTRIBUTION), step_minutes=1
-            ),
-            circuits=book.circuits.begun(),
-            plans=book.plans.all_current(),
+            latencies=tx.latency.sheet(Selection(since_minute=since, kind=LatencyKind.DISTRIBUTION), step_minutes=1),
+            circuits=tx.circuits.begun(),
+            plans=tx.plans.all_current(),
             sessions=self._live.sessions,
             backlogs=self._live.backlogs(),
             groups=self._live.paths.groups(),
             gaps=self._gaps,
             arrivals_known_to=self._arrivals_known_to,
-            standing=frozenset(alarm.key for alarm in book.alarms.open()),
+            standing=frozenset(alarm.key for alarm in tx.alarms.open()),
             retention=self._live.retention_warnings,
             damages=self._live.damages,
             disk_free_bytes=disk.free,
             disk_bytes=disk.total,
             standstills=self._standstills(now),
-            faults=[*FAULTS.recent(now), *self._elsewhere.recent(now)],
+            faults=[*FAULTS.recent(now), *self._remote.recent(now)],
             violations=self._violations.by_site(),
             peer_violations=self._violations.by_peer(),
         )
@@ -193,21 +191,21 @@ class AlarmWatch:
         self._frontiers = found
         return {key: since for key, (_, since) in found.items()}
 
-    def _keep(self, book: Book, wrong: Mapping[str, Condition], now: datetime) -> None:
+    def _keep(self, tx: Transaction, wrong: Mapping[str, Condition], now: datetime) -> None:
         """Begins what is new, keeps the figures of what goes on, and ends what has been over for a while."""
-        known = {alarm.key: alarm for alarm in book.alarms.open()}
+        known = {alarm.key: alarm for alarm in tx.alarms.open()}
         lately = now - timedelta(hours=self._settings.alarms.prediction_again_h)
-        said = book.alarms.keys_begun(AlarmKind.PREDICTION, since=lately)
+        said = tx.alarms.keys_begun(AlarmKind.PREDICTION, since=lately)
         for key, condition in wrong.items():
             if key not in known:
                 if key not in said:
-                    book.alarms.raise_(condition)
+                    tx.alarms.raise_(condition)
             elif _has_changed(known[key], condition):
-                book.alarms.update(known[key], condition)
+                tx.alarms.update(known[key], condition)
         over = {key: self._over_since.get(key, now) for key in known.keys() - wrong.keys()}
         ended = {key for key, since in over.items() if (now - since) >= self._ends_after}
         if ended:
-            book.alarms.end((known[key].number for key in ended), now)
+            tx.alarms.end((known[key].number for key in ended), now)
         self._over_since = {key: since for key, since in over.items() if key not in ended}
 
     @property
@@ -250,14 +248,14 @@ class AlarmWatch:
             await self._say(sentence, advice if who[0] is None else "correct its address, or repair its server")
 
 
-def _to_tell(book: Book) -> tuple[list[Alarm], list[Receiver], list[Silence], list[Alarm]]:
-    receivers = [*book.alarm_receivers.all(), *book.site_receivers.all()]
-    return book.alarms.to_tell(), receivers, book.silences.current(), book.alarms.open()
+def _to_tell(tx: Transaction) -> tuple[list[Alarm], list[Receiver], list[Silence], list[Alarm]]:
+    receivers = [*tx.alarm_receivers.all(), *tx.site_receivers.all()]
+    return tx.alarms.to_tell(), receivers, tx.silences.current(), tx.alarms.open()
 
 
-def _note(book: Book, alarms: list[Alarm]) -> None:
+def _note(tx: Transaction, alarms: list[Alarm]) -> None:
     for alarm in alarms:
-        book.alarms.told(alarm)
+        tx.alarms.told(alarm)
 
 
 def _has_changed(alarm: Alarm, condition: Condition) -> bool:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_interface
 
-from downburst.circuits import Circuit, CircuitDriver
-from downburst.errors import Failure
+from downburst.domain.circuits import Circuit, CircuitDriver
+from downburst.foundation.errors import Failure
 
 Network = IPv4Network | IPv6Network
 

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from downburst.circuits import Direction
+from downburst.domain.circuits import Direction
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 
-from downburst.circuits import LEAST_SHARE, Direction, RateProbe
-from downburst.rates import rate_text
+from downburst.domain.circuits import LEAST_SHARE, Direction, RateProbe
+from downburst.foundation.rates import rate_text
 
 
 @dataclass(frozen=True, slots=True)

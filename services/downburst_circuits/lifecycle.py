@@ -13,9 +13,9 @@ ended     ◄─ ending     ◄─ (its window has passed)
 from collections.abc import Mapping
 from enum import StrEnum
 
-from downburst.circuits import FINISHED, LEAVING, WANTED, Circuit, CircuitState
-from downburst.clock import to_us
-from downburst.errors import BadInput
+from downburst.domain.circuits import FINISHED, LEAVING, WANTED, Circuit, CircuitState
+from downburst.foundation.clock import to_us
+from downburst.foundation.errors import BadInput
 
 
 class Happening(StrEnum):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from downburst.circuits import (
+from downburst.domain.circuits import (
     LEAST_SHARE,
     Circuit,
     CircuitProblem,
@@ -12,10 +12,10 @@ from downburst.circuits import (
     RateProbe,
     ReachProbe,
 )
-from downburst.clock import Clock
-from downburst.events import TrafficSeen
-from downburst.rates import rate_text
-from downburst.settings import CircuitSettings
+from downburst.domain.events import TrafficSeen
+from downburst.foundation.clock import Clock
+from downburst.foundation.rates import rate_text
+from downburst.settings.circuits import CircuitSettings
 from downburst_circuits.diagnosis import SLOW_SENDER, Asked, Finding, judge
 from downburst_circuits.lifecycle import Happening
 from downburst_circuits.node import CircuitNode

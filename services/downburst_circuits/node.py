@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from downburst.circuits import CircuitProblem, Direction, Lease, RateProbe, ReachProbe, Standing
+from downburst.domain.circuits import CircuitProblem, Direction, Lease, RateProbe, ReachProbe, Standing
 
 
 class CircuitNode(Protocol):

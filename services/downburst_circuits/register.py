@@ -10,22 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from downburst.bus import Bus
-from downburst.circuits import (
-    FINISHED,
-    LEAVING,
-    Circuit,
-    CircuitEvent,
-    CircuitState,
-    Lease,
-    Measured,
-    Port,
-)
-from downburst.clock import Clock
-from downburst.errors import NotFound
-from downburst.events import CircuitsChanged, FaultSeen
-from downburst.ledger import Book, Ledger
-from downburst.model import Fault, Site
+from downburst.bus.port import Bus
+from downburst.domain.circuits import FINISHED, LEAVING, Circuit, CircuitEvent, CircuitState, Lease, Measured, Port
+from downburst.domain.events import CircuitsChanged, FaultSeen
+from downburst.domain.faults import Fault
+from downburst.domain.sites import Site
+from downburst.foundation.clock import Clock
+from downburst.foundation.errors import NotFound
+from downburst.ledger import Ledger, Transaction
 from downburst_circuits.calendar import Calendar, Reservation
 from downburst_circuits.lifecycle import Happening, after
 from downburst_circuits.requests import Known, reservation_of
@@ -62,7 +54,7 @@ class Register:
 
     async def load(self) -> None:
         """Reads what the ledger holds."""
-        ports, circuits = await self._ledger.read(lambda book: (book.ports.all(), book.circuits.unfinished()))
+        ports, circuits = await self._ledger.read(lambda tx: (tx.ports.all(), tx.circuits.unfinished()))
         self.ports = {port.name: port for port in ports}
         self.calendar = Calendar({port.name: port.rate_bps for port in ports})
         self.open.clear()
@@ -75,15 +67,15 @@ class Register:
         ports = (self.ports.get(end.port) for end in wanted.ends)
         names = {end.site for end in wanted.ends} | {port.site for port in ports if port is not None}
 
-        def read(book: Book) -> tuple[Circuit | None, list[Site | None]]:
-            return book.circuits.of_request(wanted.request_id), [book.sites.find(name) for name in names if name]
+        def read(tx: Transaction) -> tuple[Circuit | None, list[Site | None]]:
+            return tx.circuits.of_request(wanted.request_id), [tx.sites.find(name) for name in names if name]
 
         before, found = await self._ledger.read(read)
         return before, Known(self.ports, {site.name: site for site in found if site}, self._clock.now())
 
     async def known(self) -> Known:
         """All that there is at this moment."""
-        sites = await self._ledger.read(lambda book: book.sites.all())
+        sites = await self._ledger.read(lambda tx: tx.sites.all())
         return Known(self.ports, {site.name: site for site in sites}, self._clock.now())
 
     def lock(self, number: int) -> asyncio.Lock:
@@ -100,9 +92,9 @@ class Register:
     async def keep_new(self, circuit: Circuit, said: Said) -> Circuit:
         """Writes an admitted circuit down under a number of its own."""
 
-        def write(book: Book) -> Circuit:
-            kept = book.circuits.add(replace(circuit, state=CircuitState.ADMITTED, reason=said.sentence))
-            book.circuits.note(self._event(kept, Happening.ADMIT.value, said), first=True)
+        def write(tx: Transaction) -> Circuit:
+            kept = tx.circuits.add(replace(circuit, state=CircuitState.ADMITTED, reason=said.sentence))
+            tx.circuits.note(self._event(kept, Happening.ADMIT.value, said), first=True)
             return kept
 
         kept = await self._ledger.write(write)
@@ -134,7 +126,7 @@ class Register:
             circuit = update(before) if before is not None else None
             if circuit is None or circuit == before:
                 return circuit
-            await self._ledger.write(lambda book: self._write(book, circuit, event, said))
+            await self._ledger.write(lambda tx: self._write(tx, circuit, event, said))
             self._remember(circuit)
         log = _LOG.warning if said.remedy else _LOG.info
         log("circuit %d is %s: %s", number, circuit.state, said.sentence)
@@ -156,18 +148,18 @@ class Register:
     async def note(self, circuit: Circuit, event: str, said: Said) -> None:
         """Keeps an event that changed nothing."""
         kept = self._event(circuit, event, said)
-        await self._ledger.write(lambda book: book.circuits.note(kept))
+        await self._ledger.write(lambda tx: tx.circuits.note(kept))
 
     async def fault(self, sentence: str) -> None:
         """Tells the operator of something that concerns circuits as a whole."""
         fault = Fault(self._clock.now(), sentence, next_step="downburst circuits list")
         _LOG.warning("%s", sentence)
-        await self._ledger.write(lambda book: book.faults.add(fault))
+        await self._ledger.write(lambda tx: tx.faults.add(fault))
         self._bus.publish(FaultSeen(fault.at, sentence, next_step=fault.next_step))
 
     async def measured(self, circuit: Circuit, rows: list[Measured]) -> None:
         """Keeps what probes found."""
-        await self._ledger.write(lambda book: book.circuits.measured(rows))
+        await self._ledger.write(lambda tx: tx.circuits.measured(rows))
         self._tell(circuit)
 
     def _remember(self, circuit: Circuit) -> None:
@@ -185,9 +177,9 @@ class Register:
         if circuit.state not in LEAVING:
             self.calendar.put(self._promised.get(number) or reservation_of(circuit, self.ports))
 
-    def _write(self, book: Book, circuit: Circuit, event: str, said: Said) -> None:
-        book.circuits.save(circuit)
-        book.circuits.note(self._event(circuit, event, said))
+    def _write(self, tx: Transaction, circuit: Circuit, event: str, said: Said) -> None:
+        tx.circuits.save(circuit)
+        tx.circuits.note(self._event(circuit, event, said))
 
     def _event(self, circuit: Circuit, event: str, said: Said) -> CircuitEvent:
         return CircuitEvent(

@@ -5,19 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from ipaddress import ip_address, ip_interface
 
-from downburst.circuits import (
-    Circuit,
-    CircuitDriver,
-    CircuitEnd,
-    CircuitShape,
-    Direction,
-    Port,
-    Replication,
-)
-from downburst.clock import from_us, to_us
-from downburst.errors import BadInput, CircuitConflict, NotFound
-from downburst.model import Site
-from downburst.rates import rate_text
+from downburst.domain.circuits import Circuit, CircuitDriver, CircuitEnd, CircuitShape, Direction, Port, Replication
+from downburst.domain.sites import Site
+from downburst.foundation.clock import from_us, to_us
+from downburst.foundation.errors import BadInput, CircuitConflict, NotFound
+from downburst.foundation.rates import rate_text
 from downburst_circuits.calendar import FOREVER_US, Claim, Clash, Reservation
 
 

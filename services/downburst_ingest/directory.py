@@ -19,8 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from downburst.errors import DownburstError, NotWritable
-from downburst.model import Acknowledgement, Product
+from downburst.domain.products import Acknowledgement, Product
+from downburst.foundation.errors import DownburstError, NotWritable
 from downburst.supervision import attempt, side_by_side
 from downburst_ingest.inotify import CompleteFiles
 from downburst_ingest.rules import PathRules

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from asyncinotify import Event, Inotify, Mask
 
-from downburst.errors import Failure
+from downburst.foundation.errors import Failure
 
 
 class CompleteFiles:

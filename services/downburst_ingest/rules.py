@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from downburst.errors import BadInput, BadName, BadSettings
-from downburst.model import Product
+from downburst.domain.products import Product
+from downburst.foundation.errors import BadInput, BadName, BadSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from downburst import bounds
-from downburst.bounds import (
+from downburst.domain.latency import LatencyKind, SketchRow
+from downburst.domain.plans import Transport
+from downburst.domain.receipts import Batch, ProductException, Settled
+from downburst.foundation import bounds
+from downburst.foundation.bounds import (
     BATCH_BYTES_MAX,
     BATCH_ENTRIES_MAX,
     LATENCY_MS_MAX,
@@ -20,9 +23,8 @@ from downburst.bounds import (
     OutOfBounds,
     SetAside,
 )
-from downburst.clock import from_us
-from downburst.model import Batch, LatencyKind, ProductException, Settled, SketchRow, Transport
-from downburst.sketch import NEGATIVE_PREFIX, ZERO_BUCKET, check_buckets
+from downburst.foundation.clock import from_us
+from downburst.sketches.sketch import NEGATIVE_PREFIX, ZERO_BUCKET, check_buckets
 
 T = TypeVar("T")
 

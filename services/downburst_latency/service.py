@@ -14,12 +14,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from downburst.bus import Bus
-from downburst.clock import Clock, SystemClock, from_us, to_us
-from downburst.events import BatchLoaded, FaultSeen, SiteViolated
-from downburst.ledger import Book, Ledger
-from downburst.model import Batch, Fault, LatencyKind, SketchRow, Transport
-from downburst.sketch import LatencySketch
+from downburst.bus.port import Bus
+from downburst.domain.events import BatchLoaded, FaultSeen, SiteViolated
+from downburst.domain.faults import Fault
+from downburst.domain.latency import LatencyKind, SketchRow
+from downburst.domain.plans import Transport
+from downburst.domain.receipts import Batch
+from downburst.foundation.clock import Clock, SystemClock, from_us, to_us
+from downburst.ledger import Ledger, Transaction
+from downburst.sketches.sketch import LatencySketch
 from downburst_latency.batch import ReadBatch, read_batch, text_of
 
 
@@ -81,7 +84,7 @@ class LatencyService:
         read = await asyncio.to_thread(read_batch, text)
         now = self._clock.now()
         fault = _fault_of(read, now)
-        fresh = await self._ledger.write(lambda book: _keep(book, read.batch, fault))
+        fresh = await self._ledger.write(lambda tx: _keep(tx, read.batch, fault))
         if fresh:
             self._tell(read, fault, now)
         return fresh
@@ -110,7 +113,7 @@ class LatencyService:
     async def roll_up(self) -> int:
         """Packs some minutes of one feed, if they are due; says how many sketches that were."""
         before = self._minute() - OPEN_MINUTES
-        return await self._ledger.write(lambda book: book.latency.roll_up(before_minute=before))
+        return await self._ledger.write(lambda tx: tx.latency.roll_up(before_minute=before))
 
     async def latency(self, selection: LatencySelection | None = None) -> LatencyFigures | None:
         """The figures of a selection; None if nothing was measured in it."""
@@ -136,10 +139,10 @@ class LatencyService:
         }
 
     async def _rows(self, wanted: LatencySelection) -> list[SketchRow]:
-        return await self._ledger.read(lambda book: book.latency.rows(**self._selected(wanted)))
+        return await self._ledger.read(lambda tx: tx.latency.rows(**self._selected(wanted)))
 
     async def _spans(self, wanted: LatencySelection) -> list[SketchRow]:
-        return await self._ledger.read(lambda book: book.latency.spans(**self._selected(wanted)))
+        return await self._ledger.read(lambda tx: tx.latency.spans(**self._selected(wanted)))
 
     def _selected(self, wanted: LatencySelection) -> dict[str, Any]:
         return {
@@ -154,10 +157,10 @@ class LatencyService:
         return to_us(self._clock.now()) // 60_000_000
 
 
-def _keep(book: Book, batch: Batch, fault: Fault | None) -> bool:
-    fresh = book.batches.load(batch)
+def _keep(tx: Transaction, batch: Batch, fault: Fault | None) -> bool:
+    fresh = tx.batches.load(batch)
     if fresh and fault is not None:
-        book.faults.add(fault)
+        tx.faults.add(fault)
     return fresh
 
 
@@ -175,10 +178,10 @@ def _fault_of(read: ReadBatch, now: datetime) -> Fault | None:
     return Fault(now, sentence, site=first.site, next_step="the other entries count; check the receiver of the site")
 
 
-def _keep_house(book: Book, *, minute: int, now: datetime) -> None:
-    book.latency.forget_before(minute)
-    book.exceptions.forget_before(from_us(minute * 60_000_000))
-    book.partitions.keep(now)
+def _keep_house(tx: Transaction, *, minute: int, now: datetime) -> None:
+    tx.latency.forget_before(minute)
+    tx.exceptions.forget_before(from_us(minute * 60_000_000))
+    tx.partitions.keep(now)
 
 
 def figures_of(rows: Iterable[SketchRow]) -> LatencyFigures | None:

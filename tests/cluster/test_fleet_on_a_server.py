@@ -11,9 +11,9 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from kubernetes.client import ApiClient, Configuration
 
-from downburst.clock import FakeClock
-from downburst.errors import BadSettings, Failure, FleetAway
 from downburst.fleet.kubernetes import KubernetesFleet, manifest_of
+from downburst.foundation.clock import FakeClock
+from downburst.foundation.errors import BadSettings, Failure, FleetAway
 from kit.charts import Object, helm, one, options, rendered
 from kit.control_plane import ControlPlane
 from kit.fleets import FleetContract, Handle, until_named

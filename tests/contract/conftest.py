@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from downburst.clock import FakeClock
-from downburst.ledger import Book, Ledger, migrate_ledger
+from downburst.foundation.clock import FakeClock
+from downburst.ledger import Ledger, Transaction, migrate_ledger
 from kit.postgres import Postgres
 
 
@@ -50,6 +50,6 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> 
 
 
 @pytest.fixture
-def book(ledger: Ledger) -> Iterator[Book]:
+def tx(ledger: Ledger) -> Iterator[Transaction]:
     with ledger.transaction() as opened:
         yield opened

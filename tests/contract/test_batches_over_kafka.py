@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Message, Producer
 
-from downburst.clock import FakeClock
-from downburst.errors import BrokersAway
+from downburst.foundation.clock import FakeClock
+from downburst.foundation.errors import BrokersAway
 from downburst.kafka.batches import BatchReader, BatchSender
-from downburst.kafka_settings import KafkaSettings
 from downburst.ledger import Ledger
+from downburst.settings.kafka import KafkaSettings
 from downburst_latency.batch import parse_batch
 from downburst_latency.service import LatencyService
 from kit.kafka import Kafka
@@ -85,7 +85,7 @@ async def test_a_batch_that_comes_twice_is_counted_once(
     assert reading.loaded == [True, True, False]
     await reading.until(6, noted=2)
     assert reading.loaded[3:] == [False, False, False], "a reader that died before it noted where it was"
-    assert [row.stored for row in await ledger.read(lambda book: book.settled.all())] == [2]
+    assert [row.stored for row in await ledger.read(lambda tx: tx.settled.all())] == [2]
 
 
 async def test_a_reader_goes_on_where_the_one_before_noted(

@@ -6,13 +6,14 @@ from itertools import count
 
 import pytest
 
-from downburst.bus import Bus, BusSubscription, LocalBus
-from downburst.events import Event, FeedsChanged, HandlerFailed, PinChanged, PlanMade, SitesChanged
+from downburst.bus.local import BusSubscription, LocalBus
+from downburst.bus.port import Bus
+from downburst.domain.events import Event, FeedsChanged, HandlerFailed, PinChanged, PlanMade, SitesChanged
+from downburst.domain.plans import Plan
 from downburst.kafka.bus import KafkaBus
-from downburst.kafka_settings import KafkaSettings
-from downburst.model import Plan
+from downburst.settings.kafka import KafkaSettings
 from downburst.supervision import FAULTS, start
-from downburst.supervision.elsewhere import tell_faults
+from downburst.supervision.remote_faults import tell_faults
 from factories import plan, unicast
 from kit.kafka import Kafka
 

@@ -9,11 +9,11 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from downburst.bus import BusSubscription
-from downburst.errors import DownburstError
-from downburst.events import Event, EventsMissed, PinChanged, SitesChanged
+from downburst.bus.local import BusSubscription
+from downburst.domain.events import Event, EventsMissed, PinChanged, SitesChanged
+from downburst.foundation.errors import DownburstError
 from downburst.kafka.bus import KafkaBus
-from downburst.kafka_settings import KafkaSettings
+from downburst.settings.kafka import KafkaSettings
 from kit.kafka import PASSWORD, USER, Kafka
 from kit.patience import wait_for
 

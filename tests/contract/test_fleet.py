@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from downburst.errors import FleetAway
 from downburst.fleet.children import ChildFleet, Command
+from downburst.foundation.errors import FleetAway
 from kit.fleets import FleetContract, Handle, until_ready
 
 

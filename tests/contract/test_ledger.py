@@ -8,29 +8,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import Engine, inspect
 
-from downburst.clock import FakeClock
-from downburst.errors import AlreadyThere, NotFound, NotWritable, Refused, UnknownFeed
-from downburst.ledger import Book, Ledger
-from downburst.ledger.databases import connect
-from downburst.ledger.dump import SELF_NUMBERING, Dump, fill, look
-from downburst.model import (
-    Candidate,
-    CircuitAttachment,
-    DuplicateRule,
-    Feed,
-    FeedClass,
-    IdFilter,
-    LdmAccept,
-    LdmSource,
-    Place,
-    Resend,
-    ResendState,
-    Site,
-    Subscription,
-    Transport,
-    Upstream,
-)
-from downburst.tables import metadata
+from downburst.domain.feeds import DuplicateRule, Feed, FeedClass
+from downburst.domain.plans import Candidate, Transport
+from downburst.domain.resends import Resend, ResendState
+from downburst.domain.sites import CircuitAttachment, Place, Site
+from downburst.domain.subscriptions import IdFilter, Subscription
+from downburst.domain.upstreams import LdmAccept, LdmSource, Upstream
+from downburst.foundation.clock import FakeClock
+from downburst.foundation.errors import AlreadyThere, NotFound, NotWritable, Refused, UnknownFeed
+from downburst.ledger import Ledger, Transaction
+from downburst.ledger.storage.databases import connect
+from downburst.ledger.storage.dump import SELF_NUMBERING, Dump, fill, look
+from downburst.ledger.tables.base import metadata
 from factories import multicast, plan, site_with_token, sketch_row, unicast
 
 if TYPE_CHECKING:
@@ -64,10 +53,10 @@ def test_opening_again_keeps_what_is_there(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'again.sqlite'}"
     for expected in (0, 1):
         opened = Ledger.open(url)
-        with opened.transaction() as book:
-            assert len(book.feeds.all()) == expected
+        with opened.transaction() as tx:
+            assert len(tx.feeds.all()) == expected
             if not expected:
-                book.feeds.add(Feed("NGRID"))
+                tx.feeds.add(Feed("NGRID"))
         opened.close()
 
 
@@ -77,51 +66,51 @@ def test_a_directory_that_can_not_be_written_is_one_sentence(tmp_path: Path) -> 
 
 
 async def test_work_that_raises_leaves_nothing(ledger: Ledger) -> None:
-    def half(book: Book) -> None:
-        book.feeds.add(Feed("NGRID"))
+    def half(tx: Transaction) -> None:
+        tx.feeds.add(Feed("NGRID"))
         raise ValueError("half way")
 
     with pytest.raises(ValueError, match="half way"):
         await ledger.write(half)
-    assert await ledger.read(lambda book: book.feeds.all()) == []
+    assert await ledger.read(lambda tx: tx.feeds.all()) == []
 
 
-def test_a_feed_comes_back_whole(book: Book) -> None:
-    made = book.feeds.add(
+def test_a_feed_comes_back_whole(tx: Transaction) -> None:
+    made = tx.feeds.add(
         Feed("IDS|DDPLUS", FeedClass.WARNING, retention_hours=1.5, duplicate_rule=DuplicateRule.NONE, objective_ms=7)
     )
-    assert book.feeds.one("IDS|DDPLUS") == made
+    assert tx.feeds.one("IDS|DDPLUS") == made
     assert made.unicast_leg is not None
-    assert made.created_at == book.clock.now()
+    assert made.created_at == tx.clock.now()
 
 
-def test_feeds_have_legs_of_their_own_for_good(book: Book) -> None:
-    first = book.feeds.add(Feed("A")).unicast_leg
-    book.feeds.remove("A")
-    second = book.feeds.add(Feed("A")).unicast_leg
+def test_feeds_have_legs_of_their_own_for_good(tx: Transaction) -> None:
+    first = tx.feeds.add(Feed("A")).unicast_leg
+    tx.feeds.remove("A")
+    second = tx.feeds.add(Feed("A")).unicast_leg
     assert first is not None
     assert second is not None
     assert second > first
-    changed = book.feeds.change(Feed("A", FeedClass.BULK))
+    changed = tx.feeds.change(Feed("A", FeedClass.BULK))
     assert changed.unicast_leg == second
 
 
-def test_a_feed_is_made_once(book: Book) -> None:
-    book.feeds.add(Feed("NGRID"))
+def test_a_feed_is_made_once(tx: Transaction) -> None:
+    tx.feeds.add(Feed("NGRID"))
     with pytest.raises(AlreadyThere, match="NGRID"):
-        book.feeds.add(Feed("NGRID"))
+        tx.feeds.add(Feed("NGRID"))
 
 
-def test_an_unknown_feed_names_the_near_ones(book: Book) -> None:
+def test_an_unknown_feed_names_the_near_ones(tx: Transaction) -> None:
     for name in ("NGRID", "NEXRAD2", "NEXRAD3"):
-        book.feeds.add(Feed(name))
+        tx.feeds.add(Feed(name))
     with pytest.raises(UnknownFeed) as refused:
-        book.feeds.one("ngird")
+        tx.feeds.one("ngird")
     assert refused.value.extra["near"] == ["NGRID"]
     assert "did you mean NGRID?" in refused.value.sentence
 
 
-def test_a_site_comes_back_whole(book: Book) -> None:
+def test_a_site_comes_back_whole(tx: Transaction) -> None:
     site = Site(
         "unl.edu",
         organisation="Nebraska",
@@ -131,153 +120,153 @@ def test_a_site_comes_back_whole(book: Book) -> None:
         allow=("NGRID",),
         multicast=False,
     )
-    assert book.sites.add(site) == replace(site, created_at=book.clock.now())
+    assert tx.sites.add(site) == replace(site, created_at=tx.clock.now())
 
 
-def test_what_a_site_had_goes_with_it(book: Book) -> None:
-    site_with_token(book, "secret")
-    book.tokens.consume("secret", "credential", peer="192.0.2.1:5")
-    book.feeds.add(Feed("NGRID"))
-    book.subscriptions.add(Subscription(0, "unl.edu", "NGRID"))
-    book.sites.remove("unl.edu")
-    assert book.subscriptions.all() == []
-    assert book.credentials.usable() == []
+def test_what_a_site_had_goes_with_it(tx: Transaction) -> None:
+    site_with_token(tx, "secret")
+    tx.tokens.consume("secret", "credential", peer="192.0.2.1:5")
+    tx.feeds.add(Feed("NGRID"))
+    tx.subscriptions.add(Subscription(0, "unl.edu", "NGRID"))
+    tx.sites.remove("unl.edu")
+    assert tx.subscriptions.all() == []
+    assert tx.credentials.usable() == []
     with pytest.raises(Refused, match="unknown to the hub"):
-        book.tokens.consume("secret", "credential", peer="192.0.2.1:5")
+        tx.tokens.consume("secret", "credential", peer="192.0.2.1:5")
 
 
-def test_a_subscription_that_is_gone_is_said(book: Book) -> None:
+def test_a_subscription_that_is_gone_is_said(tx: Transaction) -> None:
     with pytest.raises(NotFound, match="no subscription 7"):
-        book.subscriptions.remove(7)
+        tx.subscriptions.remove(7)
 
 
-def test_a_resend_waits_until_it_ends_once(book: Book) -> None:
-    wanted = _resend(book)
-    kept = book.resends.add(wanted)
-    assert kept == replace(wanted, id=kept.id, requested_at=book.clock.now())
-    assert book.resends.waiting() == [kept]
-    assert book.resends.finish(kept.id, products=3, size_bytes=99, expired=1)
-    assert not book.resends.finish(kept.id, products=4, size_bytes=100, expired=1)
-    ended = book.resends.one(kept.id)
+def test_a_resend_waits_until_it_ends_once(tx: Transaction) -> None:
+    wanted = _resend(tx)
+    kept = tx.resends.add(wanted)
+    assert kept == replace(wanted, id=kept.id, requested_at=tx.clock.now())
+    assert tx.resends.waiting() == [kept]
+    assert tx.resends.finish(kept.id, products=3, size_bytes=99, expired=1)
+    assert not tx.resends.finish(kept.id, products=4, size_bytes=100, expired=1)
+    ended = tx.resends.one(kept.id)
     assert (ended.state, ended.products, ended.bytes, ended.expired) == (ResendState.DONE, 3, 99, 1)
-    assert ended.ended_at == book.clock.now()
-    assert book.resends.waiting() == []
-    assert book.resends.cancel(kept.id).state is ResendState.DONE
+    assert ended.ended_at == tx.clock.now()
+    assert tx.resends.waiting() == []
+    assert tx.resends.cancel(kept.id).state is ResendState.DONE
 
 
-def test_resends_are_found_by_site_and_feed_and_never_numbered_twice(book: Book) -> None:
-    wanted = _resend(book)
-    first, second = book.resends.add(wanted), book.resends.add(wanted)
-    assert book.resends.newest(site="unl.edu", feed="NGRID") == [second, first]
-    assert book.resends.newest(limit=1) == [second]
-    assert book.resends.newest(site="other") == []
-    assert book.resends.cancel(first.id).state is ResendState.CANCELLED
-    assert book.resends.waiting() == [second]
-    book.sites.remove("unl.edu")
-    assert book.resends.newest() == []
-    assert book.resends.add(_resend(book)).id > second.id
+def test_resends_are_found_by_site_and_feed_and_never_numbered_twice(tx: Transaction) -> None:
+    wanted = _resend(tx)
+    first, second = tx.resends.add(wanted), tx.resends.add(wanted)
+    assert tx.resends.newest(site="unl.edu", feed="NGRID") == [second, first]
+    assert tx.resends.newest(limit=1) == [second]
+    assert tx.resends.newest(site="other") == []
+    assert tx.resends.cancel(first.id).state is ResendState.CANCELLED
+    assert tx.resends.waiting() == [second]
+    tx.sites.remove("unl.edu")
+    assert tx.resends.newest() == []
+    assert tx.resends.add(_resend(tx)).id > second.id
     with pytest.raises(NotFound, match="no resend 77"):
-        book.resends.cancel(77)
+        tx.resends.cancel(77)
 
 
-def test_a_subscription_keeps_order_age_and_start(book: Book) -> None:
-    _resend(book)
-    wish = Subscription(0, "unl.edu", "NGRID", in_order=True, hold_s=0.5, max_age_s=60.0, start_at=book.clock.now())
-    kept = book.subscriptions.add(wish)
-    assert kept == replace(wish, id=kept.id, created_at=book.clock.now())
+def test_a_subscription_keeps_order_age_and_start(tx: Transaction) -> None:
+    _resend(tx)
+    wish = Subscription(0, "unl.edu", "NGRID", in_order=True, hold_s=0.5, max_age_s=60.0, start_at=tx.clock.now())
+    kept = tx.subscriptions.add(wish)
+    assert kept == replace(wish, id=kept.id, created_at=tx.clock.now())
 
 
-def test_who_wants_what_is_told_once_for_several_patterns(book: Book) -> None:
-    _resend(book)
+def test_who_wants_what_is_told_once_for_several_patterns(tx: Transaction) -> None:
+    _resend(tx)
     for pattern in ("^a", "^b"):
-        book.subscriptions.add(Subscription(0, "unl.edu", "NGRID", pattern))
-    assert book.subscriptions.pairs() == {("NGRID", "unl.edu")}
+        tx.subscriptions.add(Subscription(0, "unl.edu", "NGRID", pattern))
+    assert tx.subscriptions.pairs() == {("NGRID", "unl.edu")}
 
 
-def test_ldm_sources_and_what_is_accepted_are_kept(book: Book) -> None:
+def test_ldm_sources_and_what_is_accepted_are_kept(tx: Transaction) -> None:
     wanted = LdmSource("idd", "NGRID|CONDUIT", ("idd.example.edu", "[2001:db8::7]:3880"), "[05]$", 7200)
-    kept = book.ldm_sources.add(wanted)
+    kept = tx.ldm_sources.add(wanted)
     assert kept.created_at is not None
     assert replace(kept, created_at=None) == wanted
     with pytest.raises(AlreadyThere, match="another name"):
-        book.ldm_sources.add(wanted)
-    changed = book.ldm_sources.change(replace(wanted, max_age_s=60))
-    assert (changed.max_age_s, changed.created_at, book.ldm_sources.all()) == (60, kept.created_at, [changed])
-    book.ldm_sources.remove("idd")
+        tx.ldm_sources.add(wanted)
+    changed = tx.ldm_sources.change(replace(wanted, max_age_s=60))
+    assert (changed.max_age_s, changed.created_at, tx.ldm_sources.all()) == (60, kept.created_at, [changed])
+    tx.ldm_sources.remove("idd")
     with pytest.raises(NotFound, match="ldm sources"):
-        book.ldm_sources.remove("idd")
-    line = book.ldm_accepts.add(LdmAccept(0, "EXP", "^rtstats", ".*"))
-    assert book.ldm_accepts.all() == [line]
-    book.ldm_accepts.remove(line.id)
+        tx.ldm_sources.remove("idd")
+    line = tx.ldm_accepts.add(LdmAccept(0, "EXP", "^rtstats", ".*"))
+    assert tx.ldm_accepts.all() == [line]
+    tx.ldm_accepts.remove(line.id)
     with pytest.raises(NotFound, match="ldm accepts"):
-        book.ldm_accepts.remove(line.id)
+        tx.ldm_accepts.remove(line.id)
 
 
-def test_feeds_and_sites_keep_what_ldm_knows_them_by(book: Book) -> None:
-    book.feeds.add(Feed("TEXT", ldm_feed_type="IDS|DDPLUS", ldm_pattern="^W", duplicate_rule=DuplicateRule.SIGNATURE))
-    found = book.feeds.one("TEXT")
+def test_feeds_and_sites_keep_what_ldm_knows_them_by(tx: Transaction) -> None:
+    tx.feeds.add(Feed("TEXT", ldm_feed_type="IDS|DDPLUS", ldm_pattern="^W", duplicate_rule=DuplicateRule.SIGNATURE))
+    found = tx.feeds.one("TEXT")
     assert (found.ldm_feed_type, found.ldm_pattern, found.duplicate_rule) == ("IDS|DDPLUS", "^W", "signature")
-    book.sites.add(Site("a.edu", ldm_host=r"^ldm\.a\.edu$"))
-    assert book.sites.one("a.edu").ldm_host == r"^ldm\.a\.edu$"
-    assert book.sites.change(replace(book.sites.one("a.edu"), ldm_host=None)).ldm_host is None
+    tx.sites.add(Site("a.edu", ldm_host=r"^ldm\.a\.edu$"))
+    assert tx.sites.one("a.edu").ldm_host == r"^ldm\.a\.edu$"
+    assert tx.sites.change(replace(tx.sites.one("a.edu"), ldm_host=None)).ldm_host is None
 
 
-def test_upstreams_are_kept_by_name(book: Book) -> None:
+def test_upstreams_are_kept_by_name(tx: Transaction) -> None:
     wanted = Upstream("unidata", "idd.example.edu:7370", "dbt1.ab.secret", ("NGRID", "IDS|DDPLUS"))
-    kept = book.upstreams.add(wanted)
-    assert kept == replace(wanted, created_at=book.clock.now())
+    kept = tx.upstreams.add(wanted)
+    assert kept == replace(wanted, created_at=tx.clock.now())
     assert "secret" not in repr(kept)
-    assert book.upstreams.all() == [kept]
+    assert tx.upstreams.all() == [kept]
     with pytest.raises(AlreadyThere, match="unidata"):
-        book.upstreams.add(wanted)
-    book.upstreams.remove("unidata")
+        tx.upstreams.add(wanted)
+    tx.upstreams.remove("unidata")
     with pytest.raises(NotFound, match="upstreams list"):
-        book.upstreams.remove("unidata")
+        tx.upstreams.remove("unidata")
 
 
-def test_plans_get_rising_versions_and_come_back_whole(book: Book) -> None:
-    leg = book.legs.allocate("NGRID")
+def test_plans_get_rising_versions_and_come_back_whole(tx: Transaction) -> None:
+    leg = tx.legs.allocate("NGRID")
     first = replace(
-        plan("NGRID", unicast(leg, "a"), made_at=book.clock.now()),
+        plan("NGRID", unicast(leg, "a"), made_at=tx.clock.now()),
         candidates=(Candidate(Transport.MULTICAST, feasible=False, reason="one site", egress_bps=1.5),),
         figures={"mean_bps": 12.3e6, "because": "start"},
     )
-    assert book.plans.append(first) == replace(first, version=1)
-    assert book.plans.append(plan("NGRID", multicast(leg + 1, "a", "b"))).version == 2
-    assert book.plans.append(plan("OTHER")).version == 1
-    assert book.plans.history("NGRID")[1] == replace(first, version=1)
-    assert [(current.feed, current.version) for current in book.plans.all_current()] == [("NGRID", 2), ("OTHER", 1)]
-    assert book.plans.current("NONE") is None
+    assert tx.plans.append(first) == replace(first, version=1)
+    assert tx.plans.append(plan("NGRID", multicast(leg + 1, "a", "b"))).version == 2
+    assert tx.plans.append(plan("OTHER")).version == 1
+    assert tx.plans.history("NGRID")[1] == replace(first, version=1)
+    assert [(current.feed, current.version) for current in tx.plans.all_current()] == [("NGRID", 2), ("OTHER", 1)]
+    assert tx.plans.current("NONE") is None
 
 
-def test_figures_of_a_plan_can_be_added_later(book: Book) -> None:
-    kept = book.plans.append(plan("NGRID", unicast(1, "a")))
-    book.plans.annotate(replace(kept, figures={"predicted_over_measured": 1.1}, reason="not written"))
-    assert book.plans.current("NGRID") == replace(kept, figures={"predicted_over_measured": 1.1})
+def test_figures_of_a_plan_can_be_added_later(tx: Transaction) -> None:
+    kept = tx.plans.append(plan("NGRID", unicast(1, "a")))
+    tx.plans.annotate(replace(kept, figures={"predicted_over_measured": 1.1}, reason="not written"))
+    assert tx.plans.current("NGRID") == replace(kept, figures={"predicted_over_measured": 1.1})
 
 
-def test_a_pin_replaces_the_one_before(book: Book) -> None:
-    book.feeds.add(Feed("NGRID"))
-    book.pins.set("NGRID", Transport.UNICAST, by="anna")
-    book.pins.set("NGRID", Transport.MULTICAST, by="ben")
-    pin = book.pins.find("NGRID")
+def test_a_pin_replaces_the_one_before(tx: Transaction) -> None:
+    tx.feeds.add(Feed("NGRID"))
+    tx.pins.set("NGRID", Transport.UNICAST, by="anna")
+    tx.pins.set("NGRID", Transport.MULTICAST, by="ben")
+    pin = tx.pins.find("NGRID")
     assert pin is not None
     assert (pin.transport, pin.by) == (Transport.MULTICAST, "ben")
-    assert book.pins.remove("NGRID")
-    assert not book.pins.remove("NGRID")
+    assert tx.pins.remove("NGRID")
+    assert not tx.pins.remove("NGRID")
 
 
 def _foreign_keys(engine: Engine, table: str) -> list[Any]:
     return sorted(inspect(engine).get_foreign_keys(table), key=lambda key: str(key["name"]))
 
 
-def _resend(book: Book) -> Resend:
+def _resend(tx: Transaction) -> Resend:
     """One to a site and of a feed that exist then."""
-    if book.sites.find("unl.edu") is None:
-        book.sites.add(Site("unl.edu"))
-    if not book.feeds.all():
-        book.feeds.add(Feed("NGRID"))
-    now = book.clock.now()
+    if tx.sites.find("unl.edu") is None:
+        tx.sites.add(Site("unl.edu"))
+    if not tx.feeds.all():
+        tx.feeds.add(Feed("NGRID"))
+    now = tx.clock.now()
     return Resend(
         0, "unl.edu", "NGRID", now - timedelta(hours=2), now, wanted=IdFilter("^A", "B$"), had=(IdFilter("^AA"),)
     )
@@ -291,12 +280,12 @@ def test_every_table_that_numbers_its_rows_is_known_to_backups() -> None:
 def test_every_row_goes_into_another_database_and_back(
     ledger: Ledger, request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
 ) -> None:
-    with ledger.transaction() as book:
-        site_with_token(book, "secret")
-        book.resends.add(_resend(book))
-        book.resends.cancel(book.resends.add(_resend(book)).id)
-        book.latency.add(sketch_row([1.0, 2.0]))
-        last = book.resends.newest()[0]
+    with ledger.transaction() as tx:
+        site_with_token(tx, "secret")
+        tx.resends.add(_resend(tx))
+        tx.resends.cancel(tx.resends.add(_resend(tx)).id)
+        tx.latency.add(sketch_row([1.0, 2.0]))
+        last = tx.resends.newest()[0]
     url = ledger._engine.url.render_as_string(hide_password=False)
     between = f"sqlite:///{tmp_path / 'between.sqlite'}"
     _copy(url, between)
@@ -307,10 +296,10 @@ def test_every_row_goes_into_another_database_and_back(
         url = f"sqlite:///{tmp_path / 'again.sqlite'}"
     _copy(between, url)
     again = Ledger.open(url, clock)
-    with again.transaction() as book:
-        assert book.resends.newest()[0] == last
-        assert [site.name for site in book.sites.all()] == ["unl.edu"]
-        assert book.resends.add(_resend(book)).id == last.id + 1
+    with again.transaction() as tx:
+        assert tx.resends.newest()[0] == last
+        assert [site.name for site in tx.sites.all()] == ["unl.edu"]
+        assert tx.resends.add(_resend(tx)).id == last.id + 1
     again.close()
 
 

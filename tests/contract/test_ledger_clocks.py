@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from downburst.clock import SystemClock
-from downburst.ledger import Book, Ledger
-from downburst.senders import HUB_CLOCK, ClockStanding
+from downburst.domain.senders import HUB_CLOCK, ClockStanding
+from downburst.foundation.clock import SystemClock
+from downburst.ledger import Ledger, Transaction
 from factories import SOME_TIME
 
 
@@ -19,10 +19,10 @@ class Ahead(SystemClock):
 
 def test_the_servers_clock_is_found_to_within_the_bound(postgres_url: str) -> None:
     with_the_clock, ahead = Ledger.open(postgres_url, SystemClock()), Ledger.open(postgres_url, Ahead())
-    with with_the_clock.transaction(writes=False) as book:
-        right = book.clocks.compare()
-    with ahead.transaction(writes=False) as book:
-        wrong = book.clocks.compare()
+    with with_the_clock.transaction(writes=False) as tx:
+        right = tx.clocks.compare()
+    with ahead.transaction(writes=False) as tx:
+        wrong = tx.clocks.compare()
     assert right is not None
     assert wrong is not None
     assert abs(right.ahead_us) <= right.bound_us
@@ -33,17 +33,17 @@ def test_the_servers_clock_is_found_to_within_the_bound(postgres_url: str) -> No
         ledger.close()
 
 
-def test_what_a_node_found_is_kept_and_replaced(book: Book) -> None:
-    assert book.clocks.of(HUB_CLOCK) is None
+def test_what_a_node_found_is_kept_and_replaced(tx: Transaction) -> None:
+    assert tx.clocks.of(HUB_CLOCK) is None
     for ahead_us in (1_500, -2_500):
         found = ClockStanding(ahead_us, 200, SOME_TIME)
-        book.clocks.keep(HUB_CLOCK, found)
-        book.clocks.keep("one", replace(found, ahead_us=7))
-        assert book.clocks.of(HUB_CLOCK) == found
+        tx.clocks.keep(HUB_CLOCK, found)
+        tx.clocks.keep("one", replace(found, ahead_us=7))
+        assert tx.clocks.of(HUB_CLOCK) == found
 
 
 def test_a_ledger_in_a_file_has_no_server_to_ask(tmp_path: Path) -> None:
     ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}")
-    with ledger.transaction(writes=False) as book:
-        assert book.clocks.compare() is None
+    with ledger.transaction(writes=False) as tx:
+        assert tx.clocks.compare() is None
     ledger.close()

@@ -5,56 +5,56 @@ from datetime import timedelta
 
 import pytest
 
-from downburst.clock import FakeClock
-from downburst.credentials import Credential
-from downburst.errors import Refused
-from downburst.ledger import Book, Ledger
-from downburst.ledger.audit import Changes
-from downburst.model import Site
+from downburst.domain.credentials import Credential
+from downburst.domain.sites import Site
+from downburst.foundation.clock import FakeClock
+from downburst.foundation.errors import Refused
+from downburst.ledger import Ledger, Transaction
+from downburst.ledger.repositories.audit import Changes
 from factories import site_with_token
 
 
-def test_a_token_enrols_one_receiver_once(book: Book) -> None:
-    site_with_token(book, "secret")
+def test_a_token_enrols_one_receiver_once(tx: Transaction) -> None:
+    site_with_token(tx, "secret")
     for _ in range(2):
-        assert book.tokens.consume("secret", "credential", peer="192.0.2.1:5").name == "unl.edu"
-    assert [credential.sha256 for credential in book.credentials.of("unl.edu")] == ["credential"]
+        assert tx.tokens.consume("secret", "credential", peer="192.0.2.1:5").name == "unl.edu"
+    assert [credential.sha256 for credential in tx.credentials.of("unl.edu")] == ["credential"]
     with pytest.raises(Refused, match=r"another receiver at 192\.0\.2\.1:5; ask the operator"):
-        book.tokens.consume("secret", "other", peer="192.0.2.9:5")
-    assert len(book.credentials.of("unl.edu")) == 1
+        tx.tokens.consume("secret", "other", peer="192.0.2.9:5")
+    assert len(tx.credentials.of("unl.edu")) == 1
 
 
-def test_a_credential_belongs_to_one_site(book: Book) -> None:
-    site_with_token(book, "secret")
-    book.tokens.add("unl.edu", "second", lifetime=timedelta(hours=1))
-    book.tokens.consume("secret", "credential", peer="p")
+def test_a_credential_belongs_to_one_site(tx: Transaction) -> None:
+    site_with_token(tx, "secret")
+    tx.tokens.add("unl.edu", "second", lifetime=timedelta(hours=1))
+    tx.tokens.consume("secret", "credential", peer="p")
     with pytest.raises(Refused, match="enrolled already"):
-        book.tokens.consume("second", "credential", peer="p")
+        tx.tokens.consume("second", "credential", peer="p")
 
 
 def test_a_token_expires(ledger: Ledger, clock: FakeClock) -> None:
-    with ledger.transaction() as book:
-        site_with_token(book, "secret")
+    with ledger.transaction() as tx:
+        site_with_token(tx, "secret")
     clock.advance(3600)
-    with ledger.transaction() as book, pytest.raises(Refused, match=r"expired at 2026-01-01 01:00 UTC"):
-        book.tokens.consume("secret", "credential", peer="p")
+    with ledger.transaction() as tx, pytest.raises(Refused, match=r"expired at 2026-01-01 01:00 UTC"):
+        tx.tokens.consume("secret", "credential", peer="p")
 
 
-def test_a_revoked_credential_is_not_usable(book: Book) -> None:
-    site_with_token(book, "secret")
-    book.tokens.consume("secret", "credential", peer="p")
-    assert book.credentials.revoke("unl.edu", "other") == 0
-    assert len(book.credentials.usable()) == 1
-    assert book.credentials.revoke("unl.edu") == 1
-    assert book.credentials.usable() == []
-    assert not book.credentials.of("unl.edu")[0].usable_at(book.clock.now())
+def test_a_revoked_credential_is_not_usable(tx: Transaction) -> None:
+    site_with_token(tx, "secret")
+    tx.tokens.consume("secret", "credential", peer="p")
+    assert tx.credentials.revoke("unl.edu", "other") == 0
+    assert len(tx.credentials.usable()) == 1
+    assert tx.credentials.revoke("unl.edu") == 1
+    assert tx.credentials.usable() == []
+    assert not tx.credentials.of("unl.edu")[0].usable_at(tx.clock.now())
 
 
-def test_a_credential_ends_when_its_token_said_so(book: Book, clock: FakeClock) -> None:
-    book.sites.add(Site("unl.edu"))
-    book.tokens.add("unl.edu", "t", lifetime=timedelta(hours=1), credential_lifetime=timedelta(days=2))
-    book.tokens.consume("t", "c", peer="192.0.2.1:5")
-    (credential,) = book.credentials.of("unl.edu")
+def test_a_credential_ends_when_its_token_said_so(tx: Transaction, clock: FakeClock) -> None:
+    tx.sites.add(Site("unl.edu"))
+    tx.tokens.add("unl.edu", "t", lifetime=timedelta(hours=1), credential_lifetime=timedelta(days=2))
+    tx.tokens.consume("t", "c", peer="192.0.2.1:5")
+    (credential,) = tx.credentials.of("unl.edu")
     assert credential.expires_at == clock.now() + timedelta(days=2)
     assert credential.usable_at(clock.now() + timedelta(days=1))
     assert not credential.usable_at(clock.now() + timedelta(days=2))
@@ -63,23 +63,23 @@ def test_a_credential_ends_when_its_token_said_so(book: Book, clock: FakeClock) 
 LIFETIME = timedelta(days=90)
 
 
-def offer(book: Book, current: str, offered: str) -> Credential:
-    return book.credentials.replace("unl.edu", current, offered, peer="q", lifetime=LIFETIME)
+def offer(tx: Transaction, current: str, offered: str) -> Credential:
+    return tx.credentials.replace("unl.edu", current, offered, peer="q", lifetime=LIFETIME)
 
 
-def usable(book: Book) -> list[str]:
-    return [one.sha256 for one in book.credentials.usable()]
+def usable(tx: Transaction) -> list[str]:
+    return [one.sha256 for one in tx.credentials.usable()]
 
 
 @pytest.fixture
-def enrolled(book: Book) -> Book:
-    book.sites.add(Site("unl.edu"))
-    book.tokens.add("unl.edu", "t", lifetime=timedelta(hours=1), credential_lifetime=timedelta(days=9))
-    book.tokens.consume("t", "one", peer="p")
-    return book
+def enrolled(tx: Transaction) -> Transaction:
+    tx.sites.add(Site("unl.edu"))
+    tx.tokens.add("unl.edu", "t", lifetime=timedelta(hours=1), credential_lifetime=timedelta(days=9))
+    tx.tokens.consume("t", "one", peer="p")
+    return tx
 
 
-def test_both_are_good_until_the_new_one_is_shown(enrolled: Book, clock: FakeClock) -> None:
+def test_both_are_good_until_the_new_one_is_shown(enrolled: Transaction, clock: FakeClock) -> None:
     (first,) = enrolled.credentials.usable()
     assert first.renews_at == clock.now() + timedelta(days=6)
     clock.advance(6 * 86_400)
@@ -98,7 +98,7 @@ def test_both_are_good_until_the_new_one_is_shown(enrolled: Book, clock: FakeClo
     assert done == ["replaced", "replacement kept", "enrolled"]
 
 
-def test_what_was_never_shown_makes_room_for_another_offer(enrolled: Book) -> None:
+def test_what_was_never_shown_makes_room_for_another_offer(enrolled: Transaction) -> None:
     offer(enrolled, "one", "lost")
     offer(enrolled, "one", "two")
     assert usable(enrolled) == ["one", "two"]
@@ -107,7 +107,7 @@ def test_what_was_never_shown_makes_room_for_another_offer(enrolled: Book) -> No
         offer(enrolled, "one", "lost")
 
 
-def test_who_offers_another_one_shows_its_own(enrolled: Book) -> None:
+def test_who_offers_another_one_shows_its_own(enrolled: Transaction) -> None:
     """Word that the second one is shown was lost: its own offer says it as well."""
     offer(enrolled, "one", "two")
     offer(enrolled, "two", "three")
@@ -115,7 +115,7 @@ def test_who_offers_another_one_shows_its_own(enrolled: Book) -> None:
 
 
 @pytest.mark.parametrize("end", ["revoked", "replaced", "expired", "unknown", "of another site"])
-def test_a_credential_that_is_not_good_is_not_replaced(enrolled: Book, clock: FakeClock, end: str) -> None:
+def test_a_credential_that_is_not_good_is_not_replaced(enrolled: Transaction, clock: FakeClock, end: str) -> None:
     site, current = "unl.edu", "one"
     match end:
         case "revoked":
@@ -134,7 +134,7 @@ def test_a_credential_that_is_not_good_is_not_replaced(enrolled: Book, clock: Fa
     assert "new" not in usable(enrolled)
 
 
-def test_a_receiver_is_revoked_by_any_credential_that_it_ever_had(enrolled: Book) -> None:
+def test_a_receiver_is_revoked_by_any_credential_that_it_ever_had(enrolled: Transaction) -> None:
     enrolled.tokens.add("unl.edu", "u", lifetime=timedelta(hours=1))
     enrolled.tokens.consume("u", "other receiver", peer="p")
     offer(enrolled, "one", "two")
@@ -145,7 +145,7 @@ def test_a_receiver_is_revoked_by_any_credential_that_it_ever_had(enrolled: Book
     assert not enrolled.credentials.taken("unl.edu", "three"), "what was revoked stays so"
 
 
-def test_a_receiver_is_asked_before_its_time(enrolled: Book, clock: FakeClock) -> None:
+def test_a_receiver_is_asked_before_its_time(enrolled: Transaction, clock: FakeClock) -> None:
     clock.advance(60)
     assert [one.sha256 for one in enrolled.credentials.ask("unl.edu")] == ["one"]
     (asked,) = enrolled.credentials.usable()
@@ -157,7 +157,9 @@ def test_a_receiver_is_asked_before_its_time(enrolled: Book, clock: FakeClock) -
     assert enrolled.credentials.ask("unl.edu") == []
 
 
-def test_one_of_a_release_before_they_ended_is_due_and_ends_from_then_on(enrolled: Book, clock: FakeClock) -> None:
+def test_one_of_a_release_before_they_ended_is_due_and_ends_from_then_on(
+    enrolled: Transaction, clock: FakeClock
+) -> None:
     enrolled.tokens.add("unl.edu", "u", lifetime=timedelta(hours=1))
     enrolled.tokens.consume("u", "endless", peer="p")
     endless = next(one for one in enrolled.credentials.usable() if one.sha256 == "endless")

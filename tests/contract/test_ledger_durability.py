@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from downburst.clock import FakeClock
+from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
-from downburst.ledger.databases import connect, options
+from downburst.ledger.storage.databases import connect, options
 from kit.postgres import Postgres
 
 

@@ -6,13 +6,15 @@ from collections import defaultdict
 
 import pytest
 
-from downburst.ledger import Book
-from downburst.ledger.latency import STEPS
-from downburst.ledger.latency_selection import Selection
-from downburst.model import LatencyKind, SketchRow, TrafficMinute, Transport
-from downburst.sheet import Path, path_of
-from downburst.sketch import LatencySketch
-from downburst.tables import latency_sheets
+from downburst.domain.feeds import TrafficMinute
+from downburst.domain.latency import LatencyKind, SketchRow
+from downburst.domain.plans import Transport
+from downburst.ledger import Transaction
+from downburst.ledger.repositories.latency.history import STEPS
+from downburst.ledger.repositories.latency.selection import Selection
+from downburst.ledger.tables.latency import latency_sheets
+from downburst.sketches.sheet import Path, path_of
+from downburst.sketches.sketch import LatencySketch
 from factories import sketch_row
 
 DAY = 1440
@@ -57,8 +59,8 @@ def expected(rows: list[SketchRow], wanted: Selection) -> dict[Path, LatencySket
     return dict(found)
 
 
-def check(book: Book, rows: list[SketchRow], wanted: Selection, step_minutes: int | None) -> None:
-    sheet = book.latency.sheet(wanted, step_minutes=step_minutes)
+def check(tx: Transaction, rows: list[SketchRow], wanted: Selection, step_minutes: int | None) -> None:
+    sheet = tx.latency.sheet(wanted, step_minutes=step_minutes)
     whole = {path_of(row): told(row) for row in sheet.merged(2**31).rows()}
     assert whole == {path: told(sketch) for path, sketch in expected(rows, wanted).items()}, wanted
     steps, merged = sheet.by_step(step_minutes or DAY)
@@ -87,45 +89,45 @@ def any_selection(chance: random.Random) -> Selection:
     )
 
 
-def packed(book: Book, before_minute: int) -> None:
-    while book.latency.roll_up(before_minute=before_minute):
+def packed(tx: Transaction, before_minute: int) -> None:
+    while tx.latency.roll_up(before_minute=before_minute):
         pass
 
 
-def test_any_range_is_answered_as_by_its_minutes(book: Book, chance: random.Random) -> None:
+def test_any_range_is_answered_as_by_its_minutes(tx: Transaction, chance: random.Random) -> None:
     rows = made_up(chance, 300)
-    book.latency.add(*rows)
-    packed(book, LAST - 70)
+    tx.latency.add(*rows)
+    packed(tx, LAST - 70)
     late = made_up(chance, 30)
-    book.latency.add(*late)
+    tx.latency.add(*late)
     rows += late
     for at in range(30):
         if at == 15:
-            packed(book, LAST - 10)
-        check(book, rows, any_selection(chance), chance.choice([None, 1, 60, DAY]))
-    assert {path_of(row).feed for row in rows} == set(book.latency.feeds(Selection()))
+            packed(tx, LAST - 10)
+        check(tx, rows, any_selection(chance), chance.choice([None, 1, 60, DAY]))
+    assert {path_of(row).feed for row in rows} == set(tx.latency.feeds(Selection()))
 
 
-def test_long_spans_are_forgotten_once_all_of_them_is_older(book: Book) -> None:
-    book.latency.add(*(sketch_row([1.0], minute=day * DAY) for day in range(14)))
-    packed(book, 15 * DAY)
-    book.latency.forget_before(7 * DAY + 30)
-    left = {(row.step, row.minute) for row in book.latency._connection.execute(latency_sheets.select())}
+def test_long_spans_are_forgotten_once_all_of_them_is_older(tx: Transaction) -> None:
+    tx.latency.add(*(sketch_row([1.0], minute=day * DAY) for day in range(14)))
+    packed(tx, 15 * DAY)
+    tx.latency.forget_before(7 * DAY + 30)
+    left = {(row.step, row.minute) for row in tx.latency._connection.execute(latency_sheets.select())}
     assert {minute for step, minute in left if step == STEPS[-1]} == {6 * DAY, 12 * DAY}
     assert {minute // DAY for step, minute in left if step == DAY} == set(range(7, 14))
     assert min(minute for step, minute in left if step == 1) == 7 * DAY
 
 
-def test_arrivals_by_the_hour_are_those_by_the_minute(book: Book, chance: random.Random) -> None:
+def test_arrivals_by_the_hour_are_those_by_the_minute(tx: Transaction, chance: random.Random) -> None:
     minutes = [
         TrafficMinute(chance.choice(["NGRID", "HDS"]), chance.randrange(600), 1, chance.randrange(10**6), 5)
         for _ in range(200)
     ]
     for some in (minutes[:90], minutes[90:]):
-        book.traffic.add(some)
+        tx.traffic.add(some)
     for since in (0, 59, 60, 61, 333, 599, 700):
         sums: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
-        for one in book.traffic.spans(since_minute=since):
+        for one in tx.traffic.spans(since_minute=since):
             sums[one.feed][0] += one.products
             sums[one.feed][1] += one.bytes
         wanted = [one for one in minutes if one.minute >= since]
@@ -136,6 +138,6 @@ def test_arrivals_by_the_hour_are_those_by_the_minute(book: Book, chance: random
             ]
             for feed in {one.feed for one in wanted}
         }
-        assert book.traffic.first_minute(since_minute=since) == min((one.minute for one in wanted), default=None)
-    book.traffic.forget_before(120)
-    assert book.traffic.first_minute(since_minute=0) == min(one.minute for one in minutes if one.minute >= 120)
+        assert tx.traffic.first_minute(since_minute=since) == min((one.minute for one in wanted), default=None)
+    tx.traffic.forget_before(120)
+    assert tx.traffic.first_minute(since_minute=0) == min(one.minute for one in minutes if one.minute >= 120)

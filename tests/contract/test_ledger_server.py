@@ -11,12 +11,13 @@ from functools import partial
 
 import pytest
 
-from downburst.clock import FakeClock
-from downburst.errors import AlreadyRunning, DownburstError, LedgerAway
-from downburst.ledger import Book, Ledger
-from downburst.ledger.partitions import DIVISIONS
-from downburst.ledger.rows import WORTH_COPYING
-from downburst.model import Batch, Feed, ProductException
+from downburst.domain.feeds import Feed
+from downburst.domain.receipts import Batch, ProductException
+from downburst.foundation.clock import FakeClock
+from downburst.foundation.errors import AlreadyRunning, DownburstError, LedgerAway
+from downburst.ledger import Ledger, Transaction
+from downburst.ledger.storage.partitions import DIVISIONS
+from downburst.ledger.storage.rows import WORTH_COPYING
 from factories import EPOCH, settled, sketch_row
 from kit.cutting import CuttingProxy
 from kit.patience import wait_for
@@ -52,7 +53,7 @@ async def test_a_batch_of_many_rows_is_copied_in_and_adds_up(held: Ledger) -> No
     for one in (batch("b1", "rejected"), batch("b2", "expired")):
         assert await held.write(partial(_load, batch=one))
     found = await held.read(
-        lambda book: (book.latency.rows(), book.settled.all(), book.exceptions.recent(limit=len(sites) * 3))
+        lambda tx: (tx.latency.rows(), tx.settled.all(), tx.exceptions.recent(limit=len(sites) * 3))
     )
     rows, reports, exceptions = found
     assert rows == [sketch_row([1.5, 2.5, 1.5, 2.5], site=row.site, minute=5) for row in rows]
@@ -65,18 +66,18 @@ async def test_a_table_of_times_lies_in_parts_and_old_parts_go(held: Ledger, ser
     name = database(str(held._engine.url))
     now = datetime(2026, 3, 5, 12, 30, tzinfo=UTC)
     minute = int(now.timestamp()) // 60
-    await held.write(lambda book: book.partitions.keep(now))
-    await held.write(lambda book: book.latency.add(sketch_row([1.0], minute=minute), sketch_row([2.0], minute=5)))
-    while await held.write(lambda book: book.latency.roll_up(before_minute=minute + 60)):
+    await held.write(lambda tx: tx.partitions.keep(now))
+    await held.write(lambda tx: tx.latency.add(sketch_row([1.0], minute=minute), sketch_row([2.0], minute=5)))
+    while await held.write(lambda tx: tx.latency.roll_up(before_minute=minute + 60)):
         pass
     where = "SELECT tableoid::regclass::text, minute FROM latency_sheets WHERE step = 1 ORDER BY minute"
     assert server.execute(where, name) == [
         ("latency_sheets_rest", 0),
         ("latency_sheets_20260212_00", minute // 60 * 60),
     ]
-    assert {row.minute for row in await held.read(lambda book: book.latency.rows())} == {5, minute}
-    await held.write(lambda book: book.latency.forget_before(minute + 60 * 24 * 400))
-    assert await held.read(lambda book: book.latency.rows()) == []
+    assert {row.minute for row in await held.read(lambda tx: tx.latency.rows())} == {5, minute}
+    await held.write(lambda tx: tx.latency.forget_before(minute + 60 * 24 * 400))
+    assert await held.read(lambda tx: tx.latency.rows()) == []
     assert not [part for part in parts(server, name) if part.startswith("latency_sheets_20260212")]
 
 
@@ -85,17 +86,17 @@ async def test_what_came_before_its_part_moves_into_it(held: Ledger, server: Pos
     lost = [
         ProductException("NGRID", EPOCH, number, "a", "expired", at + timedelta(days=number)) for number in range(9)
     ]
-    await held.write(lambda book: book.exceptions.add(*lost))
-    await held.write(lambda book: book.partitions.keep(at))
+    await held.write(lambda tx: tx.exceptions.add(*lost))
+    await held.write(lambda tx: tx.partitions.keep(at))
     found = server.execute(
         "SELECT DISTINCT tableoid::regclass::text FROM exceptions", database(str(held._engine.url))
     )
     assert all(re.fullmatch(r"exceptions_2026\d{4}_00", name) for (name,) in found), found
-    assert sorted(await held.read(lambda book: book.exceptions.recent()), key=lambda one: one.sequence) == lost
+    assert sorted(await held.read(lambda tx: tx.exceptions.recent()), key=lambda one: one.sequence) == lost
 
 
-def _load(book: Book, *, batch: Batch) -> bool:
-    return book.batches.load(batch)
+def _load(tx: Transaction, *, batch: Batch) -> bool:
+    return tx.batches.load(batch)
 
 
 def parts(server: Postgres, name: str) -> set[str]:
@@ -106,8 +107,8 @@ def parts(server: Postgres, name: str) -> set[str]:
 async def test_a_write_whose_connection_breaks_is_done_once(held: Ledger, server: Postgres) -> None:
     tries = []
 
-    def work(book: Book) -> None:
-        book.feeds.add(Feed("NGRID"))
+    def work(tx: Transaction) -> None:
+        tx.feeds.add(Feed("NGRID"))
         tries.append(1)
         if len(tries) == 1:
             (own,) = server.execute(
@@ -118,7 +119,7 @@ async def test_a_write_whose_connection_breaks_is_done_once(held: Ledger, server
 
     await held.write(work)
     assert len(tries) == 2
-    assert [feed.name for feed in await held.read(lambda book: book.feeds.all())] == ["NGRID"]
+    assert [feed.name for feed in await held.read(lambda tx: tx.feeds.all())] == ["NGRID"]
     assert held.outage is None
 
 
@@ -131,15 +132,15 @@ async def test_a_commit_without_an_answer_is_looked_up(
         ledger.hold()
         tries = []
 
-        def work(book: Book) -> str:
+        def work(tx: Transaction) -> str:
             tries.append(1)
             if len(tries) == 1:
                 proxy.cut_at(b"COMMIT", after_passing_it=reaches_the_server)
-            return book.feeds.add(Feed(f"F{len(tries)}")).name
+            return tx.feeds.add(Feed(f"F{len(tries)}")).name
 
         assert await ledger.write(work) == ("F1" if reaches_the_server else "F2")
         assert proxy.cuts == 1
-        feeds = await ledger.read(lambda book: [feed.name for feed in book.feeds.all()])
+        feeds = await ledger.read(lambda tx: [feed.name for feed in tx.feeds.all()])
         assert feeds == (["F1"] if reaches_the_server else ["F2"])
         ledger.close()
 
@@ -151,14 +152,14 @@ async def test_a_server_that_stays_away_is_said_at_once_after_a_while(clock: Fak
     try:
         server.kill()
         with pytest.raises(LedgerAway, match="nothing listens there; start the server"):
-            await ledger.read(lambda book: book.feeds.all(), patience_s=0.5)
+            await ledger.read(lambda tx: tx.feeds.all(), patience_s=0.5)
         outage = ledger.outage
         assert outage is not None
         assert "test-only" not in outage.sentence
-        waiting = asyncio.gather(*(ledger.read(lambda book: book.feeds.all(), patience_s=300) for _ in range(8)))
+        waiting = asyncio.gather(*(ledger.read(lambda tx: tx.feeds.all(), patience_s=300) for _ in range(8)))
         began = time.monotonic()
         with pytest.raises(LedgerAway):
-            await ledger.write(lambda book: book.feeds.all(), patience_s=0)
+            await ledger.write(lambda tx: tx.feeds.all(), patience_s=0)
         assert time.monotonic() - began < 10
         await asyncio.to_thread(server.start)
         assert await waiting == [[]] * 8
@@ -173,35 +174,35 @@ async def test_the_second_hub_is_refused_and_the_first_goes_on(held: Ledger, pos
     with pytest.raises(AlreadyRunning, match=r"another hub \(on .*, since 2026-01-01 00:00 UTC\) holds the ledger"):
         other.hold()
     other.close()
-    await held.write(lambda book: book.feeds.add(Feed("NGRID")))
+    await held.write(lambda tx: tx.feeds.add(Feed("NGRID")))
 
 
 async def test_a_hub_that_was_displaced_writes_no_more(held: Ledger, postgres_url: str, server: Postgres) -> None:
     """As if its connections had hung while the server dropped them and another hub took over."""
-    await held.write(lambda book: book.feeds.add(Feed("BEFORE")))
+    await held.write(lambda tx: tx.feeds.add(Feed("BEFORE")))
     name = database(postgres_url)
     server.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
     other = Ledger.open(postgres_url)
     wait_for("the lock of the first hub to be free", lambda: _holds(other))
     with pytest.raises(AlreadyRunning, match="another hub"):
-        await held.write(lambda book: book.feeds.add(Feed("AFTER")))
+        await held.write(lambda tx: tx.feeds.add(Feed("AFTER")))
     with pytest.raises(AlreadyRunning, match="another hub"):
         await held.renew_hold()
-    await other.write(lambda book: book.feeds.add(Feed("OTHER")))
-    assert [feed.name for feed in await other.read(lambda book: book.feeds.all())] == ["BEFORE", "OTHER"]
+    await other.write(lambda tx: tx.feeds.add(Feed("OTHER")))
+    assert [feed.name for feed in await other.read(lambda tx: tx.feeds.all())] == ["BEFORE", "OTHER"]
     other.close()
 
 
 async def test_a_hold_whose_connection_broke_is_renewed(held: Ledger, postgres_url: str, server: Postgres) -> None:
     name = database(postgres_url)
     server.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
-    await held.write(lambda book: book.feeds.add(Feed("NGRID")))
+    await held.write(lambda tx: tx.feeds.add(Feed("NGRID")))
     await held.renew_hold()
     other = Ledger.open(postgres_url)
     with pytest.raises(AlreadyRunning):
         other.hold()
     other.close()
-    await held.write(lambda book: book.feeds.add(Feed("TEXT")))
+    await held.write(lambda tx: tx.feeds.add(Feed("TEXT")))
 
 
 def _holds(ledger: Ledger) -> bool:
@@ -249,14 +250,14 @@ def test_a_host_that_is_unknown_is_one_sentence() -> None:
 async def test_readers_see_one_moment(held: Ledger) -> None:
     began, changed = threading.Event(), threading.Event()
 
-    def look(book: Book) -> tuple[int, int]:
-        first = len(book.feeds.all())
+    def look(tx: Transaction) -> tuple[int, int]:
+        first = len(tx.feeds.all())
         began.set()
         changed.wait(20)
-        return first, len(book.feeds.all())
+        return first, len(tx.feeds.all())
 
     looking = asyncio.create_task(held.read(look))
     await asyncio.to_thread(began.wait, 20)
-    await held.write(lambda book: book.feeds.add(Feed("NGRID")))
+    await held.write(lambda tx: tx.feeds.add(Feed("NGRID")))
     changed.set()
     assert await looking == (0, 0)

@@ -27,16 +27,18 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import JSON
 
-from downburst.alarms import TOLD_BY_DEFAULT, Objective, Receiver, ReceiverKind, Silence
-from downburst.clock import FakeClock
-from downburst.errors import Failure
-from downburst.ledger import Book, Ledger, standing_of
-from downburst.ledger.answers import Answered
-from downburst.ledger.databases import connect
-from downburst.ledger.dump import NOT_KEPT, _reflected
-from downburst.ledger.schema import Standing, migrate
-from downburst.model import Feed, Site, Subscription, TrafficMinute
-from downburst.rights import Limit
+from downburst.domain.alarms import TOLD_BY_DEFAULT, Objective, Receiver, ReceiverKind, Silence
+from downburst.domain.feeds import Feed, TrafficMinute
+from downburst.domain.rights import Limit
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
+from downburst.foundation.clock import FakeClock
+from downburst.foundation.errors import Failure
+from downburst.ledger import Ledger, Transaction, standing_of
+from downburst.ledger.repositories.answers import Answered
+from downburst.ledger.storage.databases import connect
+from downburst.ledger.storage.dump import NOT_KEPT, _reflected
+from downburst.ledger.storage.schema import Standing, migrate
 from factories import sketch_row
 from kit.next_release import next_program, next_release
 
@@ -68,42 +70,42 @@ def test_the_next_release_brings_the_schema_up_to_date_with_all_rows(empty_url: 
 
 
 def test_what_this_release_kept_is_read_by_the_next(empty_url: str, tmp_path: Path, clock: FakeClock) -> None:
-    with _opened(empty_url, clock) as ledger, ledger.transaction() as book:
-        _fill(book, clock)
-        hours = _hours(book)
-        measured = book.latency.rows()
-    with next_release(tmp_path), _opened(empty_url, clock) as ledger, ledger.transaction() as book:
-        site = book.sites.one("a.edu")
+    with _opened(empty_url, clock) as ledger, ledger.transaction() as tx:
+        _fill(tx, clock)
+        hours = _hours(tx)
+        measured = tx.latency.rows()
+    with next_release(tmp_path), _opened(empty_url, clock) as ledger, ledger.transaction() as tx:
+        site = tx.sites.one("a.edu")
         assert (site.organisation, site.limits) == ("A", (LIMIT,))
-        (window,) = book.silences.current()
+        (window,) = tx.silences.current()
         assert (window.site, window.begins) == ("a.edu", clock.now() + HOUR)
-        assert book.objectives.all() == [OBJECTIVE]
-        assert book.site_receivers.of("a.edu") == [RECEIVER]
-        assert _hours(book) == hours
-        assert book.latency.rows() == measured
-        assert book.answers.begin(ANSWERED) == ANSWERED
-        book.sites.change(replace(site, limits=(LIMIT, replace(LIMIT, feed="TEXT"))))
-        book.objectives.put(replace(OBJECTIVE, objective_ms=5.0))
-        book.latency.add(sketch_row([3.0], site="a.edu", feed="NGRID", minute=MINUTE))
+        assert tx.objectives.all() == [OBJECTIVE]
+        assert tx.site_receivers.of("a.edu") == [RECEIVER]
+        assert _hours(tx) == hours
+        assert tx.latency.rows() == measured
+        assert tx.answers.begin(ANSWERED) == ANSWERED
+        tx.sites.change(replace(site, limits=(LIMIT, replace(LIMIT, feed="TEXT"))))
+        tx.objectives.put(replace(OBJECTIVE, objective_ms=5.0))
+        tx.latency.add(sketch_row([3.0], site="a.edu", feed="NGRID", minute=MINUTE))
 
 
-def _fill(book: Book, clock: FakeClock) -> None:
+def _fill(tx: Transaction, clock: FakeClock) -> None:
     for feed in ("NGRID", "TEXT"):
-        book.feeds.add(Feed(feed))
-    book.sites.add(Site("a.edu", organisation="A", limits=(LIMIT,)))
-    book.subscriptions.add(Subscription(0, "a.edu", "NGRID"))
-    book.silences.add(Silence(0, clock.now() + 2 * HOUR, "anna", site="a.edu", begins=clock.now() + HOUR))
-    book.objectives.put(OBJECTIVE)
-    book.site_receivers.add(RECEIVER)
-    book.answers.begin(ANSWERED)
-    book.latency.add(*(sketch_row([5.0, 9.0], site="a.edu", feed="NGRID", minute=MINUTE + n) for n in range(25)))
-    while book.latency.roll_up(before_minute=MINUTE + 20):
+        tx.feeds.add(Feed(feed))
+    tx.sites.add(Site("a.edu", organisation="A", limits=(LIMIT,)))
+    tx.subscriptions.add(Subscription(0, "a.edu", "NGRID"))
+    tx.silences.add(Silence(0, clock.now() + 2 * HOUR, "anna", site="a.edu", begins=clock.now() + HOUR))
+    tx.objectives.put(OBJECTIVE)
+    tx.site_receivers.add(RECEIVER)
+    tx.answers.begin(ANSWERED)
+    tx.latency.add(*(sketch_row([5.0, 9.0], site="a.edu", feed="NGRID", minute=MINUTE + n) for n in range(25)))
+    while tx.latency.roll_up(before_minute=MINUTE + 20):
         pass
-    book.traffic.add(TrafficMinute("NGRID", MINUTE + n, 2, 700, 350) for n in range(90))
+    tx.traffic.add(TrafficMinute("NGRID", MINUTE + n, 2, 700, 350) for n in range(90))
 
 
-def _hours(book: Book) -> list[tuple[str, int, int, int]]:
-    found = book.traffic.spans(since_minute=0)
+def _hours(tx: Transaction) -> list[tuple[str, int, int, int]]:
+    found = tx.traffic.spans(since_minute=0)
     return sorted((one.feed, one.minute, one.products, one.bytes) for one in found)
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import httpx
 import pytest
 
-from downburst.local_token import authorization
+from downburst.host.local_token import authorization
 from kit.node import node_binary
 from kit.patience import wait_for
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from downburst.cli import main
+from downburst_app.cli import main
 from kit.node import node_binary
 
 SITE = Path(__file__).parents[1] / "unit" / "ldm" / "site"

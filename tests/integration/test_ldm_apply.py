@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from downburst.cli import main
+from downburst_app.cli import main
 from integration.conftest import RunningHub, Starter, free_port, until
 from kit.ldm.wire import NGRID, OK, Asked, Product, Serving, connected
 

@@ -2,7 +2,7 @@
 
 import json
 
-from downburst_ingest.idd_mix import IDD_2024
+from downburst_app.play.idd_mix import IDD_2024
 from integration.conftest import Starter, until
 
 SECONDS = 3

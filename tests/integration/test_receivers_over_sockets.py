@@ -9,10 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from downburst.alarm_settings import AlarmSettings
-from downburst.alarms import Alarm, AlarmKind, Receiver, ReceiverKind
-from downburst.errors import DownburstError
+from downburst.domain.alarms import Alarm, AlarmKind, Receiver, ReceiverKind
+from downburst.foundation.errors import DownburstError
 from downburst.network.pinned import PublicTransport, Resolve
+from downburst.settings.alarms import AlarmSettings
 from downburst_alarms.notices import NetworkTeller
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from downburst.ledger import limits
+from downburst.ledger.storage import limits
 from integration.conftest import RunningHub, Starter
 
 BEYOND = 8

@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from downburst.alarm_settings import AlarmSettings
-from downburst.alarms import AlarmKind, Receiver, ReceiverKind
-from downburst.errors import NodeAway
-from downburst.events import FeedsChanged
-from downburst.model import Feed
-from downburst.settings import Settings, WatchRule, WatchSettings
+from downburst.domain.alarms import AlarmKind, Receiver, ReceiverKind
+from downburst.domain.events import FeedsChanged
+from downburst.domain.feeds import Feed
+from downburst.foundation.errors import NodeAway
+from downburst.settings.alarms import AlarmSettings
+from downburst.settings.hub import Settings
+from downburst.settings.watch import WatchRule, WatchSettings
 from downburst.supervision import FAULTS, tasks
-from downburst.wiring import Hub
+from downburst_app.wiring.hub import Hub
 from kit import planted
 from kit.handler_outcomes import outcomes
 
@@ -47,7 +48,7 @@ async def test_no_handler_lets_an_unknown_error_stop_more_than_one_thing(
     monkeypatch.setattr(tasks, "_enter", throw)
     monkeypatch.setattr(tasks, "FIRST_WAIT_S", 0.05)
     monkeypatch.setattr(tasks, "LONGEST_WAIT_S", 0.05)
-    monkeypatch.setattr("downburst.wiring.HOUSEKEEPING_S", 0.2)
+    monkeypatch.setattr("downburst_app.wiring.hub.HOUSEKEEPING_S", 0.2)
     async with Hub(_settings(tmp_path)) as hub:
         armed |= ANSWERS
         stop = asyncio.Event()
@@ -91,14 +92,14 @@ def planted_command() -> tuple[str, ...]:
 
 
 async def _without_alarm(hub: Hub, wanted: set[str]) -> set[str]:
-    found = await hub._ledger.read(lambda book: book.alarms.newest(limit=1000))
+    found = await hub._ledger.read(lambda tx: tx.alarms.newest(limit=1000))
     return wanted - {alarm.subject for alarm in found if alarm.kind is AlarmKind.INTERNAL_FAULT}
 
 
 async def _stimulate(hub: Hub, directory: Path, number: int) -> None:
     """Some of everything that a hub gets to do."""
     feed = Feed(f"F{number}")
-    await hub._ledger.write(lambda book: book.feeds.add(feed))
+    await hub._ledger.write(lambda tx: tx.feeds.add(feed))
     hub._bus.publish(FeedsChanged())
     batch = directory / "hub" / "batches" / f"b{number}.json"
     batch.write_text("{}")
@@ -108,7 +109,7 @@ async def _stimulate(hub: Hub, directory: Path, number: int) -> None:
     (directory / "drop" / f"{number}.txt").write_text("x")
     if number == 1:
         receiver = Receiver("ops", ReceiverKind.WEBHOOK, "http://127.0.0.1:1/")
-        await hub._ledger.write(lambda book: book.alarm_receivers.add(receiver))
+        await hub._ledger.write(lambda tx: tx.alarm_receivers.add(receiver))
 
 
 def _settings(directory: Path) -> Settings:

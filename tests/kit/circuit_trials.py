@@ -13,9 +13,9 @@ from statistics import median
 
 import numpy as np
 
-from downburst.file_names import decode
+from downburst.foundation.file_names import decode
+from downburst_scheduler.models.offers import CircuitOffer
 from downburst_scheduler.models.queues import waits
-from downburst_scheduler.offers import CircuitOffer
 from kit.circuit_bed import Bed
 from kit.flows import Flows
 from kit.namespaces import Lab

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from downburst.circuits import CircuitProblem, Direction, Lease, RateProbe, ReachProbe, Standing
-from downburst.errors import NodeAway
+from downburst.domain.circuits import CircuitProblem, Direction, Lease, RateProbe, ReachProbe, Standing
+from downburst.foundation.errors import NodeAway
 
 
 @dataclass

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from downburst.file_names import decode
+from downburst.foundation.file_names import decode
 from kit.busy import Stalls
 from kit.charts import CHART, Object, helm
 from kit.cluster_node import ClusterNode

@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 import httpx
 
-from downburst.file_names import ReceivedName, decode
+from downburst.foundation.file_names import ReceivedName, decode
 from kit.node import SiteNode, node_binary
 from kit.patience import wait_for
 from kit.postgres import Postgres

@@ -9,6 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCT = (
     "core/downburst",
+    "app/downburst_app",
+    "analyze/downburst_analyze",
     "api/downburst_api",
     "client/downburst_client",
     "contract/downburst_contract",

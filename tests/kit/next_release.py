@@ -8,8 +8,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 import downburst
-from downburst.ledger import schema
-from downburst.ledger.schema import Standing
+from downburst.ledger.storage import schema
+from downburst.ledger.storage.schema import Standing
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
-from downburst.file_names import decode
+from downburst.foundation.file_names import decode
 from kit import running
 from kit.patience import wait_for
 from kit.programs import built

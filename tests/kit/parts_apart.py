@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from downburst.alarms import AlarmKind
+from downburst.domain.alarms import AlarmKind
 from downburst.ledger import Ledger
 from kit import fake_node, planted, running
 from kit.handler_outcomes import outcomes
@@ -65,8 +65,8 @@ class Parts:
         """What alarms of errors that no handler expected are about."""
         ledger = Ledger.look_into(self.url)
         try:
-            with ledger.transaction(writes=False) as book:
-                found = book.alarms.newest(limit=1_000)
+            with ledger.transaction(writes=False) as tx:
+                found = tx.alarms.newest(limit=1_000)
         finally:
             ledger.close()
         return {alarm.subject for alarm in found if alarm.kind is AlarmKind.INTERNAL_FAULT}

@@ -64,7 +64,7 @@ class Plants:
 
 
 def _plant(plants: Plants) -> None:
-    from downburst.supervision import elsewhere, tasks  # noqa: PLC0415
+    from downburst.supervision import remote_faults, tasks  # noqa: PLC0415
 
     enter, create_task = tasks._enter, asyncio.BaseEventLoop.create_task
 
@@ -74,7 +74,7 @@ def _plant(plants: Plants) -> None:
     vars(tasks)["_enter"] = lambda handler, work: plants.enter(handler, work, enter)
     setattr(asyncio.BaseEventLoop, "create_task", create)  # noqa: B010
     tasks.FIRST_WAIT_S = tasks.LONGEST_WAIT_S = 0.05
-    elsewhere.AGAIN_S = 0.5
+    remote_faults.AGAIN_S = 0.5
 
 
 def _run() -> None:
@@ -84,7 +84,7 @@ def _run() -> None:
     # Beside this file lie modules with the names of others.
     del sys.path[0]
     _plant(Plants(Path(os.environ["PLANTED"]), sys.argv[1]))
-    from downburst.cli import main  # noqa: PLC0415
+    from downburst_app.cli import main  # noqa: PLC0415
 
     main()
 

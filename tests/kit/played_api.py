@@ -11,12 +11,11 @@ from typing import Any
 import httpx
 import pytest
 
-from downburst.access import LinkKind, hashed
-from downburst.alarms import AlarmKind, Condition
-from downburst.backlog import FeedBacklog
-from downburst.circuits import CircuitState, CircuitUse, Direction, Measured
-from downburst.clock import FakeClock, to_us
-from downburst.events import (
+from downburst.domain.access import LinkKind, hashed
+from downburst.domain.alarms import AlarmKind, Condition
+from downburst.domain.backlog import FeedBacklog
+from downburst.domain.circuits import CircuitState, CircuitUse, Direction, Measured
+from downburst.domain.events import (
     ActionFailed,
     BacklogSeen,
     FeedTraffic,
@@ -32,21 +31,18 @@ from downburst.events import (
     TrafficSeen,
     UpstreamChanged,
 )
-from downburst.ledger import Book, Ledger
-from downburst.model import (
-    Candidate,
-    Fault,
-    LatencyKind,
-    LegCounters,
-    ProductException,
-    Subscription,
-    TrafficMinute,
-    Transport,
-    Upstream,
-)
+from downburst.domain.faults import Fault
+from downburst.domain.feeds import TrafficMinute
+from downburst.domain.latency import LatencyKind
+from downburst.domain.plans import Candidate, LegCounters, Transport
+from downburst.domain.receipts import ProductException
+from downburst.domain.subscriptions import Subscription
+from downburst.domain.upstreams import Upstream
+from downburst.foundation.clock import FakeClock, to_us
+from downburst.ledger import Ledger, Transaction
 from downburst_api.app import create_app
 from downburst_api.runtime import Runtime
-from downburst_circuits.desk import Desk
+from downburst_circuits.service import CircuitService
 from factories import (
     AUTHORIZATION,
     EPOCH,
@@ -98,8 +94,8 @@ async def played(
     async with httpx.AsyncClient(transport=transport, base_url="http://hub", headers=AUTHORIZATION) as client:
         play = Played(client, directory)
         await _configure(play)
-        with ledger.transaction() as book:
-            _fill(book, clock)
+        with ledger.transaction() as tx:
+            _fill(tx, clock)
         _happen(made.live, clock)
         node.fake.ways["unl.edu"] = {"receipts": [_receipt()]}
         clock.advance(90)
@@ -157,13 +153,13 @@ async def _configure(play: Played) -> None:
     await ask("POST", "/v1/sites/{site}/alarm-receivers/{receiver}/test", site="unl.edu", receiver="us")
 
 
-def _fill(book: Book, clock: FakeClock) -> None:
+def _fill(tx: Transaction, clock: FakeClock) -> None:
     now = clock.now()
     minute = to_us(now) // 60_000_000
     secret = hashed("a receiver's token")
-    book.tokens.add("unl.edu", secret, lifetime=LIFETIME, credential_lifetime=LIFETIME)
-    book.tokens.consume(secret, hashed("a receiver's credential"), peer="192.0.2.1")
-    book.plans.append(plan("NGRID", unicast(1, "unl.edu", "cma.example"), reason="at first"))
+    tx.tokens.add("unl.edu", secret, lifetime=LIFETIME, credential_lifetime=LIFETIME)
+    tx.tokens.consume(secret, hashed("a receiver's credential"), peer="192.0.2.1")
+    tx.plans.append(plan("NGRID", unicast(1, "unl.edu", "cma.example"), reason="at first"))
     multi = plan("NGRID", multicast(2, "unl.edu"), replace(unicast(3, "cma.example"), circuits=(("cma.example", 1),)))
     figures: dict[str, Any] = {"predicted_over_measured": 0.9, "sites": 2, "flip": "at 3 sites", "would_be": None}
     figures |= {f"floor_{name}": 1.5 for name in ("p50_ms", "p95_ms", "p99_ms")}
@@ -172,33 +168,33 @@ def _fill(book: Book, clock: FakeClock) -> None:
         Candidate(Transport.STATIC_CIRCUIT, feasible=False, reason="none is offered"),
         Candidate(Transport.MULTICAST, feasible=True, reason="cheapest", egress_bps=1e6, predicted_p99_ms=80.5),
     )
-    book.plans.append(replace(multi, candidates=judged, figures=figures))
-    book.plans.append(plan("WARN", unicast(4, "unl.edu"), reason="one site"))
-    book.legs.count(
+    tx.plans.append(replace(multi, candidates=judged, figures=figures))
+    tx.plans.append(plan("WARN", unicast(4, "unl.edu"), reason="one site"))
+    tx.legs.count(
         [
             LegCounters("NGRID", 1, 1, Transport.UNICAST, 2, 20, 2000, 2100, 0, 50, 2000),
             LegCounters("NGRID", 2, 2, Transport.MULTICAST, 2, 10, 1000, 1100, 30, 50, 2000),
             LegCounters("NGRID", 2, 1, Transport.UNICAST, 2, 1, 100, 105, 0, 0, 100),
         ]
     )
-    book.latency.add(
+    tx.latency.add(
         sketch_row([10, 20, 30, 4000], minute=minute, site="unl.edu"),
         sketch_row([-5], minute=minute - 1, site="cma.example", transport=Transport.MULTICAST),
         sketch_row([99], minute=minute, site="unl.edu", kind=LatencyKind.END_TO_END),
     )
-    book.traffic.add([TrafficMinute("NGRID", minute - at, 10, 3_000, 100) for at in (0, 1, 59, 60)])
-    book.settled.advance(settled(7, stored=6, site="unl.edu"), at=now)
-    book.exceptions.add(
+    tx.traffic.add([TrafficMinute("NGRID", minute - at, 10, 3_000, 100) for at in (0, 1, 59, 60)])
+    tx.settled.advance(settled(7, stored=6, site="unl.edu"), at=now)
+    tx.exceptions.add(
         ProductException("NGRID", EPOCH, 2, "unl.edu", "expired", now),
         ProductException("NGRID", EPOCH, 9, "cma.example", "rejected", now),
     )
-    book.faults.add(Fault(now, "the log of NGRID was cut short", "NGRID", None, "look"))
-    book.alarms.raise_(Condition(AlarmKind.OBJECTIVE, "late", "look", "NGRID", "unl.edu"))
-    book.alarms.raise_(Condition(AlarmKind.SILENCE, "silent", "ask", "NGRID"))
-    ended = book.alarms.raise_(Condition(AlarmKind.CLOCK, "its clock is wrong", "set it", site="cma.example"))
-    book.alarms.end([ended], now)
-    book.upstreams.add(Upstream("spare", "spare.example:7370", f"dbt1.{'0b' * 32}.given"))
-    book.subscriptions.add(Subscription(0, "cma.example", "WARN"))
+    tx.faults.add(Fault(now, "the log of NGRID was cut short", "NGRID", None, "look"))
+    tx.alarms.raise_(Condition(AlarmKind.OBJECTIVE, "late", "look", "NGRID", "unl.edu"))
+    tx.alarms.raise_(Condition(AlarmKind.SILENCE, "silent", "ask", "NGRID"))
+    ended = tx.alarms.raise_(Condition(AlarmKind.CLOCK, "its clock is wrong", "set it", site="cma.example"))
+    tx.alarms.end([ended], now)
+    tx.upstreams.add(Upstream("spare", "spare.example:7370", f"dbt1.{'0b' * 32}.given"))
+    tx.subscriptions.add(Subscription(0, "cma.example", "WARN"))
 
 
 def _happen(live: Any, clock: FakeClock) -> None:
@@ -263,11 +259,11 @@ async def _circuits(play: Played, made: Runtime, ledger: Ledger, clock: FakeCloc
     row = Measured(
         number, "unl.edu", Direction.OUT, clock.now(), 150_000_000, 200_000_000, 0.25, 900, "policer", "why"
     )
-    with ledger.transaction() as book:
-        slow = replace(book.circuits.one(number), state=CircuitState.DEGRADED, reason="it is slow")
-        book.circuits.save(slow)
-        book.circuits.measured([row])
-    assert isinstance(made.circuits, Desk)
+    with ledger.transaction() as tx:
+        slow = replace(tx.circuits.one(number), state=CircuitState.DEGRADED, reason="it is slow")
+        tx.circuits.save(slow)
+        tx.circuits.measured([row])
+    assert isinstance(made.circuits, CircuitService)
     made.circuits._register.open[number] = slow
     made.live.apply(TrafficSeen(0, 1_000_000, (), (), (), 0, (CircuitUse(number, "unl.edu", 12_500_000, 1_000),)))
     await play.ask("POST", "/v1/circuits/{circuit}/measure", circuit=number)
@@ -288,8 +284,8 @@ async def _access(play: Played, ledger: Ledger) -> None:
     await ask("POST", "/v1/access-requests", body=wanted | {"site": "third.example"})
     await ask("POST", "/v1/access-requests/state", body={"secret": first["secret"]})
     await ask("POST", "/v1/session/links")
-    with ledger.transaction() as book:
-        book.login_links.add(hashed("the-link"), LinkKind.FIRST, lifetime=LIFETIME, user=None)
+    with ledger.transaction() as tx:
+        tx.login_links.add(hashed("the-link"), LinkKind.FIRST, lifetime=LIFETIME, user=None)
     long = "a long sentence is easy to keep"
     await ask("POST", "/v1/session/link", body={"link": "the-link", "user": "anna", "password": long})
     play.client.cookies.clear()

@@ -6,27 +6,22 @@ from datetime import timedelta
 
 from sqlalchemy import Table
 
-from downburst import access_tables, alarm_tables, tables
-from downburst.access import AccessRequest, AccessToken, Caller, LinkKind, Role, Scope, User, acting
-from downburst.alarms import Receiver, ReceiverKind, Silence
-from downburst.circuits import Circuit, CircuitEnd, CircuitState, Port
-from downburst.ledger import Book
-from downburst.ledger.answers import Answered
-from downburst.model import (
-    Batch,
-    Feed,
-    IdFilter,
-    LdmAccept,
-    LdmSource,
-    ProductException,
-    Resend,
-    Site,
-    Subscription,
-    Upstream,
-)
+from downburst.domain.access import AccessRequest, AccessToken, Caller, LinkKind, Role, Scope, User, acting
+from downburst.domain.alarms import Receiver, ReceiverKind, Silence
+from downburst.domain.circuits import Circuit, CircuitEnd, CircuitState, Port
+from downburst.domain.feeds import Feed
+from downburst.domain.receipts import Batch, ProductException
+from downburst.domain.resends import Resend
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import IdFilter, Subscription
+from downburst.domain.upstreams import LdmAccept, LdmSource, Upstream
+from downburst.ledger import Transaction, tables
+from downburst.ledger.repositories.answers import Answered
+from downburst.ledger.tables import access as access_tables
+from downburst.ledger.tables import alarms as alarm_tables
 from factories import EPOCH, SOME_TIME, plan
 
-Add = Callable[[Book, int], object]
+Add = Callable[[Transaction, int], object]
 HOUR = timedelta(hours=1)
 TIMES = 12
 """Rows that are tried of each limit; prepared sites have these numbers."""
@@ -39,7 +34,7 @@ class Rows:
     table: Table
     add: Add
     """Adds row number so much, as the hub would."""
-    prepare: Callable[[Book], object] = lambda _: None
+    prepare: Callable[[Transaction], object] = lambda _: None
     besides: int = 0
     """Rows that are in the table beside those of the limit."""
     one_writer: bool = False
@@ -50,148 +45,148 @@ def site_of(number: int) -> str:
     return f"site-{number}.example"
 
 
-def _sites(book: Book) -> None:
+def _sites(tx: Transaction) -> None:
     for number in range(TIMES):
-        book.sites.add(Site(site_of(number)))
+        tx.sites.add(Site(site_of(number)))
 
 
-def _subscribed(book: Book) -> None:
-    _sites(book)
-    book.feeds.add(Feed("NGRID"))
+def _subscribed(tx: Transaction) -> None:
+    _sites(tx)
+    tx.feeds.add(Feed("NGRID"))
 
 
-def _user(book: Book) -> None:
-    book.users.add(User("anna", Role.VIEWER))
+def _user(tx: Transaction) -> None:
+    tx.users.add(User("anna", Role.VIEWER))
 
 
-def _token(book: Book, number: int, *, of: int = 0) -> None:
-    book.tokens.add(site_of(of), f"{number:064}", lifetime=HOUR)
+def _token(tx: Transaction, number: int, *, of: int = 0) -> None:
+    tx.tokens.add(site_of(of), f"{number:064}", lifetime=HOUR)
 
 
-def _ended_token(book: Book, number: int) -> None:
-    _token(book, number)
-    book.tokens.end_pending(site_of(0))
+def _ended_token(tx: Transaction, number: int) -> None:
+    _token(tx, number)
+    tx.tokens.end_pending(site_of(0))
 
 
-def _credential(book: Book, number: int) -> None:
-    _token(book, number)
-    book.tokens.consume(f"{number:064}", f"c{number:063}", peer="192.0.2.1")
+def _credential(tx: Transaction, number: int) -> None:
+    _token(tx, number)
+    tx.tokens.consume(f"{number:064}", f"c{number:063}", peer="192.0.2.1")
 
 
-def _replacement(book: Book, number: int) -> None:
-    book.credentials.replace(site_of(0), f"c{0:063}", f"r{number:063}", peer="192.0.2.1", lifetime=HOUR)
+def _replacement(tx: Transaction, number: int) -> None:
+    tx.credentials.replace(site_of(0), f"c{0:063}", f"r{number:063}", peer="192.0.2.1", lifetime=HOUR)
 
 
-def _enrolled(book: Book) -> None:
-    _sites(book)
-    _credential(book, 0)
+def _enrolled(tx: Transaction) -> None:
+    _sites(tx)
+    _credential(tx, 0)
 
 
-def _resend(book: Book, number: int) -> None:
+def _resend(tx: Transaction, number: int) -> None:
     wanted = IdFilter(f"^{number}")
-    book.resends.add(Resend(0, site_of(0), "NGRID", SOME_TIME, SOME_TIME + HOUR, wanted=wanted))
+    tx.resends.add(Resend(0, site_of(0), "NGRID", SOME_TIME, SOME_TIME + HOUR, wanted=wanted))
 
 
-def _silence(book: Book, number: int, *, by: str = "anna", site: str | None = None) -> None:
-    book.silences.add(Silence(0, book.clock.now() + HOUR, by, f"number {number}", site=site))
+def _silence(tx: Transaction, number: int, *, by: str = "anna", site: str | None = None) -> None:
+    tx.silences.add(Silence(0, tx.clock.now() + HOUR, by, f"number {number}", site=site))
 
 
 def _receiver(number: int, owner: str | None = None) -> Receiver:
     return Receiver(f"noc-{number}", ReceiverKind.MAIL, "noc@example.org", owner=owner)
 
 
-def _access_token(book: Book, number: int, *, by: str = "anna") -> AccessToken:
-    now = book.clock.now()
+def _access_token(tx: Transaction, number: int, *, by: str = "anna") -> AccessToken:
+    now = tx.clock.now()
     made = AccessToken(0, "x", f"{number:064}", Role.VIEWER, (Scope.READ,), None, now, by, now + HOUR)
-    return book.access_tokens.add(made)
+    return tx.access_tokens.add(made)
 
 
-def _ended_access_token(book: Book, number: int) -> None:
-    book.access_tokens.revoke(_access_token(book, number).number)
+def _ended_access_token(tx: Transaction, number: int) -> None:
+    tx.access_tokens.revoke(_access_token(tx, number).number)
 
 
-def _request(book: Book, number: int, *, peer: str) -> None:
+def _request(tx: Transaction, number: int, *, peer: str) -> None:
     asked = AccessRequest(0, f"{number:064}", site_of(number), "University", "ops@example.org", peer=peer)
-    book.access_requests.add(asked)
+    tx.access_requests.add(asked)
 
 
-def _key(book: Book, number: int, *, tenant: str) -> None:
-    assert book.answers.begin(Answered(f"{number:064}", "r", tenant=tenant)) is None
+def _key(tx: Transaction, number: int, *, tenant: str) -> None:
+    assert tx.answers.begin(Answered(f"{number:064}", "r", tenant=tenant)) is None
 
 
-def _change(book: Book, number: int) -> None:
+def _change(tx: Transaction, number: int) -> None:
     with acting(Caller("anna", Role.SITE, frozenset(), site_of(0))):
-        book.audit.record("site", number, "changed", after={"number": number})
+        tx.audit.record("site", number, "changed", after={"number": number})
 
 
-def _circuit(book: Book, number: int) -> None:
+def _circuit(tx: Transaction, number: int) -> None:
     asked = Circuit(0, f"request-{number}", (CircuitEnd("core"),), 1, 1, SOME_TIME, None, state=CircuitState.ADMITTED)
-    book.circuits.add(asked)
+    tx.circuits.add(asked)
 
 
-def _rejected(book: Book, number: int) -> None:
+def _rejected(tx: Transaction, number: int) -> None:
     lost = ProductException("NGRID", EPOCH, number, site_of(0), "rejected", SOME_TIME)
-    book.batches.load(Batch(f"batch-{number}", (), (lost,), ()))
+    tx.batches.load(Batch(f"batch-{number}", (), (lost,), ()))
 
 
 ROWS: Mapping[str, Rows] = {
-    "FEEDS": Rows(tables.feeds, lambda book, n: book.feeds.add(Feed(f"F{n}"))),
-    "SITES": Rows(tables.sites, lambda book, n: book.sites.add(Site(site_of(n)))),
+    "FEEDS": Rows(tables.feeds.feeds, lambda tx, n: tx.feeds.add(Feed(f"F{n}"))),
+    "SITES": Rows(tables.sites.sites, lambda tx, n: tx.sites.add(Site(site_of(n)))),
     "SUBSCRIPTIONS_OF_SITE": Rows(
-        tables.subscriptions,
-        lambda book, n: book.subscriptions.add(Subscription(0, site_of(0), "NGRID", f"^{n}")),
+        tables.sites.subscriptions,
+        lambda tx, n: tx.subscriptions.add(Subscription(0, site_of(0), "NGRID", f"^{n}")),
         _subscribed,
     ),
-    "PENDING_TOKENS_OF_SITE": Rows(tables.tokens, _token, _sites),
-    "PENDING_TOKENS": Rows(tables.tokens, lambda book, n: _token(book, n, of=n), _sites),
-    "ENDED_TOKENS_OF_SITE": Rows(tables.tokens, _ended_token, _sites, besides=1),
-    "CREDENTIALS_OF_SITE": Rows(tables.credentials, _credential, _sites),
-    "REPLACEMENTS_OF_SITE": Rows(tables.credentials, _replacement, _enrolled, besides=1),
-    "ENDED_CREDENTIALS_OF_SITE": Rows(tables.credentials, _replacement, _enrolled, besides=3),
-    "RESENDS_OF_SITE": Rows(tables.resends, _resend, _subscribed),
+    "PENDING_TOKENS_OF_SITE": Rows(tables.sites.tokens, _token, _sites),
+    "PENDING_TOKENS": Rows(tables.sites.tokens, lambda tx, n: _token(tx, n, of=n), _sites),
+    "ENDED_TOKENS_OF_SITE": Rows(tables.sites.tokens, _ended_token, _sites, besides=1),
+    "CREDENTIALS_OF_SITE": Rows(tables.sites.credentials, _credential, _sites),
+    "REPLACEMENTS_OF_SITE": Rows(tables.sites.credentials, _replacement, _enrolled, besides=1),
+    "ENDED_CREDENTIALS_OF_SITE": Rows(tables.sites.credentials, _replacement, _enrolled, besides=3),
+    "RESENDS_OF_SITE": Rows(tables.sites.resends, _resend, _subscribed),
     "WINDOWS_OF_SITE": Rows(
-        alarm_tables.silences, lambda book, n: _silence(book, n, by=f"user {n}", site=site_of(0)), _sites
+        alarm_tables.silences, lambda tx, n: _silence(tx, n, by=f"user {n}", site=site_of(0)), _sites
     ),
     "SILENCES_OF_MAKER": Rows(alarm_tables.silences, _silence),
-    "SILENCES": Rows(alarm_tables.silences, lambda book, n: _silence(book, n, by=f"user {n}")),
-    "RECEIVERS": Rows(alarm_tables.alarm_receivers, lambda book, n: book.alarm_receivers.add(_receiver(n))),
+    "SILENCES": Rows(alarm_tables.silences, lambda tx, n: _silence(tx, n, by=f"user {n}")),
+    "RECEIVERS": Rows(alarm_tables.alarm_receivers, lambda tx, n: tx.alarm_receivers.add(_receiver(n))),
     "RECEIVERS_OF_SITE": Rows(
-        alarm_tables.site_receivers, lambda book, n: book.site_receivers.add(_receiver(n, site_of(0))), _sites
+        alarm_tables.site_receivers, lambda tx, n: tx.site_receivers.add(_receiver(n, site_of(0))), _sites
     ),
-    "USERS": Rows(access_tables.users, lambda book, n: book.users.add(User(f"user{n}", Role.VIEWER))),
+    "USERS": Rows(access_tables.users, lambda tx, n: tx.users.add(User(f"user{n}", Role.VIEWER))),
     "ACCESS_TOKENS_OF_MAKER": Rows(access_tables.access_tokens, _access_token),
-    "ACCESS_TOKENS": Rows(access_tables.access_tokens, lambda book, n: _access_token(book, n, by=f"user {n}")),
+    "ACCESS_TOKENS": Rows(access_tables.access_tokens, lambda tx, n: _access_token(tx, n, by=f"user {n}")),
     "ENDED_ACCESS_TOKENS": Rows(access_tables.access_tokens, _ended_access_token, besides=1),
     "SESSIONS_OF_USER": Rows(
         access_tables.login_sessions,
-        lambda book, n: book.login_sessions.add(f"{n:064}", "anna", lifetime=HOUR),
+        lambda tx, n: tx.login_sessions.add(f"{n:064}", "anna", lifetime=HOUR),
         _user,
     ),
     "LINKS_OF_USER": Rows(
         access_tables.login_links,
-        lambda book, n: book.login_links.add(f"{n:064}", LinkKind.SIGN_IN, lifetime=HOUR, user="anna"),
+        lambda tx, n: tx.login_links.add(f"{n:064}", LinkKind.SIGN_IN, lifetime=HOUR, user="anna"),
         _user,
     ),
-    "REQUESTS": Rows(access_tables.access_requests, lambda book, n: _request(book, n, peer=f"192.0.2.{n}")),
+    "REQUESTS": Rows(access_tables.access_requests, lambda tx, n: _request(tx, n, peer=f"192.0.2.{n}")),
     "REQUESTS_OF_ADDRESS": Rows(
-        access_tables.access_requests, lambda book, n: _request(book, n, peer=f"2001:db8::{n:x}")
+        access_tables.access_requests, lambda tx, n: _request(tx, n, peer=f"2001:db8::{n:x}")
     ),
-    "KEYS_OF_TENANT": Rows(tables.answers, lambda book, n: _key(book, n, tenant="caller anna")),
-    "KEYS_OF_STRANGER": Rows(tables.answers, lambda book, n: _key(book, n, tenant="address 192.0.2.1")),
-    "KEYS_OF_STRANGERS": Rows(tables.answers, lambda book, n: _key(book, n, tenant=f"address 192.0.2.{n}")),
+    "KEYS_OF_TENANT": Rows(tables.processes.answers, lambda tx, n: _key(tx, n, tenant="caller anna")),
+    "KEYS_OF_STRANGER": Rows(tables.processes.answers, lambda tx, n: _key(tx, n, tenant="address 192.0.2.1")),
+    "KEYS_OF_STRANGERS": Rows(tables.processes.answers, lambda tx, n: _key(tx, n, tenant=f"address 192.0.2.{n}")),
     "CHANGES_OF_TENANT": Rows(access_tables.audit, _change),
     "UPSTREAMS": Rows(
-        tables.upstreams, lambda book, n: book.upstreams.add(Upstream(f"up-{n}", "hub:7370", "t", ("NGRID",)))
+        tables.upstreams.upstreams, lambda tx, n: tx.upstreams.add(Upstream(f"up-{n}", "hub:7370", "t", ("NGRID",)))
     ),
     "LDM_SOURCES": Rows(
-        tables.ldm_sources, lambda book, n: book.ldm_sources.add(LdmSource(f"ldm-{n}", "ANY", ("ldm:388",)))
+        tables.upstreams.ldm_sources, lambda tx, n: tx.ldm_sources.add(LdmSource(f"ldm-{n}", "ANY", ("ldm:388",)))
     ),
     "LDM_ACCEPTS": Rows(
-        tables.ldm_accepts, lambda book, n: book.ldm_accepts.add(LdmAccept(0, "ANY", ".*", f"^host-{n}$"))
+        tables.upstreams.ldm_accepts, lambda tx, n: tx.ldm_accepts.add(LdmAccept(0, "ANY", ".*", f"^host-{n}$"))
     ),
-    "PORTS": Rows(tables.circuit_ports, lambda book, n: book.ports.add(Port(f"port-{n}", 10**9))),
-    "CIRCUITS": Rows(tables.circuits, _circuit),
-    "EXCEPTIONS_OF_SITE": Rows(tables.exceptions, _rejected),
-    "PLANS_OF_FEED": Rows(tables.plans, lambda book, _: book.plans.append(plan()), one_writer=True),
-    "LEGS": Rows(tables.legs, lambda book, n: book.legs.allocate(f"F{n}"), one_writer=True),
+    "PORTS": Rows(tables.circuits.circuit_ports, lambda tx, n: tx.ports.add(Port(f"port-{n}", 10**9))),
+    "CIRCUITS": Rows(tables.circuits.circuits, _circuit),
+    "EXCEPTIONS_OF_SITE": Rows(tables.receipts.exceptions, _rejected),
+    "PLANS_OF_FEED": Rows(tables.feeds.plans, lambda tx, _: tx.plans.append(plan()), one_writer=True),
+    "LEGS": Rows(tables.feeds.legs, lambda tx, n: tx.legs.allocate(f"F{n}"), one_writer=True),
 }

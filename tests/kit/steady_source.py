@@ -8,8 +8,8 @@ from typing import Protocol
 
 import httpx
 
+from downburst.domain.latency import LatencyKind
 from downburst.ledger import Ledger
-from downburst.model import LatencyKind
 from kit.node import SiteNode
 from kit.patience import wait_for
 from kit.whole_hub import WholeHub
@@ -90,10 +90,10 @@ def counted_once(url: str, products: int) -> None:
 
     def counted() -> tuple[int, int, int]:
         ledger = Ledger.look_into(url)
-        with ledger.transaction(writes=False) as book:
-            stored = sum(report.stored for report in book.settled.all())
-            timed = sum(row.count for row in book.latency.rows(kind=LatencyKind.DISTRIBUTION))
-            arrived = sum(minute.products for minute in book.traffic.minutes())
+        with ledger.transaction(writes=False) as tx:
+            stored = sum(report.stored for report in tx.settled.all())
+            timed = sum(row.count for row in tx.latency.rows(kind=LatencyKind.DISTRIBUTION))
+            arrived = sum(minute.products for minute in tx.traffic.minutes())
         ledger.close()
         return stored, timed, arrived
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from downburst.file_names import decode
+from downburst.foundation.file_names import decode
 from kit.capabilities import skip
 from kit.node import node_binary
 

@@ -104,8 +104,8 @@ def _is_well(hub: RunningHub) -> bool:
 
 
 IMPATIENT = """
-import downburst.supervision.probes as probes, downburst.wiring as wiring, downburst_worker.asking as asking
+import downburst.supervision.probes as probes, downburst_app.wiring.hub as wiring, downburst_worker.asking as asking
 probes.EVERY_S, probes.LIMIT_S, asking.PROOF_S, wiring.HUNG_S = 1.0, 4.0, 3.0, 12.0
-from downburst.cli import main
+from downburst_app.cli import main
 main()
 """

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from downburst.file_names import decode
+from downburst.foundation.file_names import decode
 from kit.node import HubNode, Line, SiteNode
 from kit.patience import wait_for
 

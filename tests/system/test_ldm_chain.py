@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from downburst.file_names import decode
-from downburst.trace import Arrival, parse
+from downburst.foundation.file_names import decode
+from downburst.recordings.traces import Arrival, parse
 from kit.node import HubNode, Line, SiteNode
 from kit.patience import wait_for
 

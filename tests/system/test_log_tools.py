@@ -13,7 +13,7 @@ from typing import IO
 
 import pytest
 
-from downburst.file_names import decode
+from downburst.foundation.file_names import decode
 from kit.node import HubNode, Play, Subscribe, node_binary
 from kit.patience import wait_for
 
@@ -177,7 +177,7 @@ def test_the_hub_command_reads_its_data_directory(node: HubNode) -> None:
     environment = os.environ | {"DOWNBURST_NODE": str(Path(node_binary()).absolute())}
 
     def downburst(*arguments: str) -> subprocess.CompletedProcess[bytes]:
-        argv = [sys.executable, "-c", "from downburst.cli import main; main()", "log", *arguments]
+        argv = [sys.executable, "-c", "from downburst_app.cli import main; main()", "log", *arguments]
         data = str(node.directory / "data")
         return subprocess.run(
             [*argv, "--data-dir", data], env=environment, check=False, capture_output=True, timeout=60

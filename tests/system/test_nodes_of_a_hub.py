@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from downburst.file_names import decode
+from downburst.foundation.file_names import decode
 from kit.node import HubNode, Line, SiteNode, node_binary
 from kit.patience import wait_for
 from kit.senders import free_port, nodes_of

@@ -12,7 +12,7 @@ from bench.prediction_rows import MEDIAN_OFF, TAIL_OFF
 from bench.predictions import COMPARED, Compared, compared, link_bps, stretch
 from bench.scratch import scratch
 
-from downburst.model import Transport
+from downburst.domain.plans import Transport
 from kit.capabilities import needs
 from kit.patience import wait_for
 from kit.steady_source import Source, enrolled

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from sqlalchemy import text
 
 from downburst.ledger import Ledger
-from downburst.ledger.databases import connect
+from downburst.ledger.storage.databases import connect
 from kit.kafka import Kafka
 from kit.next_release import next_program
 from kit.node import node_binary

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from downburst.file_names import decode
+from downburst.foundation.file_names import decode
 from kit.node import HubNode, Play, SiteNode, Subscribe
 from kit.patience import wait_for
 

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
+from downburst.domain.receipts import Settled
 from downburst.ledger import Ledger
-from downburst.model import Settled
 from kit.capabilities import needs
 from kit.kafka import Kafka
 from kit.node import SiteNode
@@ -208,8 +208,8 @@ def settled_at_all(scene: Scene) -> bool:
 
 def reports(scene: Scene) -> list[Settled]:
     ledger = Ledger.look_into(scene.url)
-    with ledger.transaction(writes=False) as book:
-        found = book.settled.all()
+    with ledger.transaction(writes=False) as tx:
+        found = tx.settled.all()
     ledger.close()
     return found
 

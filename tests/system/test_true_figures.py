@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from downburst.sketch import GAMMA, rank_of
+from downburst.sketches.sketch import GAMMA, rank_of
 from kit.capabilities import needs
 from kit.node import SiteNode, node_binary
 from kit.page_hub import Hub

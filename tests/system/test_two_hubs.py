@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from downburst.file_names import decode
+from downburst.foundation.file_names import decode
 from kit import running
 from kit.node import HubNode, Line, NodeError, SiteNode, node_binary
 from kit.patience import wait_for

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from downburst.events import LegTraffic, TrafficSeen
-from downburst.model import Feed, LegCounters, Plan, TrafficMinute, Transport
+from downburst.domain.events import LegTraffic, TrafficSeen
+from downburst.domain.feeds import Feed, TrafficMinute
+from downburst.domain.plans import LegCounters, Plan, Transport
 
 
 class LegAccounts:

@@ -17,12 +17,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar, cast
 
-from downburst.bounds import SetAside, sentence
-from downburst.bus import Bus
-from downburst.clock import Clock
-from downburst.credentials import EnrolmentToken
-from downburst.errors import DownburstError, Failure, LedgerAway, NodeAway
-from downburst.events import (
+from downburst.bus.port import Bus
+from downburst.domain.credentials import EnrolmentToken
+from downburst.domain.events import (
     Event,
     FaultSeen,
     FeedsChanged,
@@ -36,24 +33,30 @@ from downburst.events import (
     SubscriptionsChanged,
     UpstreamChanged,
 )
-from downburst.ledger import Book, Ledger
-from downburst.live import Damage, LiveState
-from downburst.model import Fault, Head, Plan, Settled, Transport
-from downburst.settings import Settings, split_address
+from downburst.domain.faults import Fault
+from downburst.domain.plans import Plan, Transport
+from downburst.domain.receipts import LogHead, Settled
+from downburst.foundation.bounds import SetAside, sentence
+from downburst.foundation.clock import Clock
+from downburst.foundation.errors import DownburstError, Failure, LedgerAway, NodeAway
+from downburst.ledger import Ledger, Transaction
+from downburst.live.state import Damage, LiveState
+from downburst.settings.addresses import split_address
+from downburst.settings.hub import Settings
 from downburst.supervision import attempt, keep, start
-from downburst_worker import backlog_lines, circuit_lines, lines
 from downburst_worker.accounts import LegAccounts
 from downburst_worker.asking import Asking
 from downburst_worker.binary import find_node, find_node_for_kafka
-from downburst_worker.bookkeeping import BatchLoader, Bookkeeping
 from downburst_worker.circuit_jobs import CircuitJobs
-from downburst_worker.elsewhere import Elsewhere
 from downburst_worker.enrolment import Enrolment
+from downburst_worker.ledger_writer import BatchLoader, LedgerWriter
+from downburst_worker.messages import backlog_lines, circuit_lines, lines
+from downburst_worker.messages.starting import start_job
 from downburst_worker.neighbours import Neighbours, Seat
 from downburst_worker.node import Line, NodeProcess
 from downburst_worker.reference_clock import ReferenceClock
-from downburst_worker.starting import start_job
-from downburst_worker.violations import ViolationDesk
+from downburst_worker.remote_deliveries import RemoteDeliveries
+from downburst_worker.violations import ViolationReports
 
 T = TypeVar("T")
 
@@ -78,7 +81,7 @@ class Agent(Asking):
         self._bus = bus
         self._live = live
         self._clock = clock
-        self._books = Bookkeeping(
+        self._writer = LedgerWriter(
             ledger,
             batch_dir=settings.batch_dir,
             load_batch=load_batch,
@@ -89,7 +92,7 @@ class Agent(Asking):
         self._credential_lifetime = timedelta(days=settings.access.credential_days)
         self._seat = seat
         self._neighbours = Neighbours(ledger, seat)
-        self._elsewhere = Elsewhere(bus)
+        self._remote = RemoteDeliveries(bus)
         self._reference = ReferenceClock(ledger, sender=seat.name if seat else None)
         self._unmet: dict[str, Plan] = {}
         """By feed the plan that the node could not take because the circuit of a group was not up."""
@@ -114,7 +117,7 @@ class Agent(Asking):
         self._enrolment = Enrolment(
             ledger, self._node, bus, apply_sites=self._apply_sites, credential_lifetime=self._credential_lifetime
         )
-        self._violations = ViolationDesk(clock, say=self._say, write_down=self._fault)
+        self._violations = ViolationReports(clock, say=self._say, write_down=self._fault)
         self.circuits = CircuitJobs(self._node)
         """What the service of circuits asks of the node."""
         self.ca_sha256 = ""
@@ -135,7 +138,7 @@ class Agent(Asking):
         if self._settings.kafka.products != "here":
             self._tasks.append(start("agent.neighbours", keep("agent.neighbours", self._look_around)))
         if self._seat is not None:
-            answer = partial(self._elsewhere.answer_for_good, self._seat.name, self._node.ask)
+            answer = partial(self._remote.answer_for_good, self._seat.name, self._node.ask)
             self._tasks.append(start("agent.elsewhere", keep("agent.elsewhere", answer)))
 
     async def stop(self) -> None:
@@ -161,7 +164,7 @@ class Agent(Asking):
         hashed = sha256(text.encode()).hexdigest()
         lasts = credential_lifetime or self._credential_lifetime
         kept = await self._ledger.write(
-            lambda book: book.tokens.add(site, hashed, lifetime=lifetime, credential_lifetime=lasts)
+            lambda tx: tx.tokens.add(site, hashed, lifetime=lifetime, credential_lifetime=lasts)
         )
         return f"dbt1.{self.ca_sha256}.{text}", kept
 
@@ -181,15 +184,13 @@ class Agent(Asking):
     async def connect_upstreams(self) -> None:
         """Has the node connect to the upstreams as the ledger has them; raises why it can't to one of them."""
         async with self._applying:
-            upstreams = await self._look_up("upstreams", lambda book: book.upstreams.all())
+            upstreams = await self._look_up("upstreams", lambda tx: tx.upstreams.all())
             await self._node.request("upstreams", **lines.upstreams_job(upstreams))
 
     async def connect_ldm(self) -> tuple[str, ...]:
         """Has the node ask and serve LDMs as the ledger has them; raises what can't be done, else tells where."""
         async with self._applying:
-            sources, accepts = await self._look_up(
-                "ldm", lambda book: (book.ldm_sources.all(), book.ldm_accepts.all())
-            )
+            sources, accepts = await self._look_up("ldm", lambda tx: (tx.ldm_sources.all(), tx.ldm_accepts.all()))
             answer = await self._node.request("ldm", **lines.ldm_job(sources, accepts, self._settings.ldm))
             return tuple(answer.get("addresses", ()))
 
@@ -206,13 +207,13 @@ class Agent(Asking):
         self.sites_address = tuple(answer["sites_address"])
         self.version = answer["version"]
         await self._apply_feeds()
-        await self._apply_sites(await self._look_up("positions", lambda book: book.settled.all()))
+        await self._apply_sites(await self._look_up("positions", lambda tx: tx.settled.all()))
         await self._apply_plans()
         if self._seat is None:
             await self._apply_upstreams()
             await self._apply_ldm()
         self._say(NodeChanged(self._clock.now(), running=True, restarts=self.restarts))
-        self._books.look_for_batches()
+        self._writer.look_for_batches()
 
     async def _start_node(self, job: Line) -> Line:
         """Has it listen where it listened before: a port that the system chose is the one that sites know."""
@@ -226,12 +227,12 @@ class Agent(Asking):
 
     async def _apply_feeds(self) -> None:
         async with self._applying:
-            feeds, heads = await self._look_up("feeds", lambda book: (book.feeds.all(), book.heads.all()))
+            feeds, heads = await self._look_up("feeds", lambda tx: (tx.feeds.all(), tx.log_heads.all()))
             job = lines.feeds_job(self._neighbours.own_feeds(feeds), heads)
             self._accounts.name_unicast_legs(feeds)
             answer = await self._open_feeds(job)
             if self._seat is None:
-                await self._books.count(heads=lines.opened_heads(answer))
+                await self._writer.count(heads=lines.opened_heads(answer))
 
     async def _open_feeds(self, job: Line) -> Line:
         try:
@@ -251,8 +252,8 @@ class Agent(Asking):
         async with self._applying:
             job = await self._look_up(
                 "sites",
-                lambda book: lines.sites_job(
-                    book.sites.all(), book.credentials.usable(), book.subscriptions.all(), book.resends.waiting()
+                lambda tx: lines.sites_job(
+                    tx.sites.all(), tx.credentials.usable(), tx.subscriptions.all(), tx.resends.waiting()
                 ),
             )
             if stood is not None:
@@ -260,7 +261,7 @@ class Agent(Asking):
             await self._node.request("sites", **self._neighbours.tell_sites(job))
 
     async def _apply_plans(self) -> None:
-        plans, feeds = await self._look_up("plans", lambda book: (book.plans.all_current(), book.feeds.all()))
+        plans, feeds = await self._look_up("plans", lambda tx: (tx.plans.all_current(), tx.feeds.all()))
         known = {feed.name for feed in feeds}
         for plan in plans:
             if plan.feed in known:
@@ -283,7 +284,7 @@ class Agent(Asking):
             await self._fault(f"plan {plan.version} of {plan.feed} was refused: {error.sentence}", feed=plan.feed)
 
     async def _apply_upstreams(self) -> None:
-        if not await self._look_up("upstreams", lambda book: book.upstreams.all()):
+        if not await self._look_up("upstreams", lambda tx: tx.upstreams.all()):
             return
         try:
             await self.connect_upstreams()
@@ -293,7 +294,7 @@ class Agent(Asking):
             await self._fault(error.sentence, next_step="downburst upstreams list")
 
     async def _apply_ldm(self) -> None:
-        wanted = await self._look_up("ldm", lambda book: (book.ldm_sources.all(), book.ldm_accepts.all()))
+        wanted = await self._look_up("ldm", lambda tx: (tx.ldm_sources.all(), tx.ldm_accepts.all()))
         if not any(wanted) and not self._settings.ldm.listen and not self._settings.ldm.rtstats:
             return
         try:
@@ -303,7 +304,7 @@ class Agent(Asking):
         except DownburstError as error:
             await self._fault(error.sentence, next_step="downburst ldm sources; downburst ldm peers")
 
-    async def _look_up(self, question: str, work: Callable[[Book], T]) -> T:
+    async def _look_up(self, question: str, work: Callable[[Transaction], T]) -> T:
         """What the ledger has; while it is away, what it had."""
         try:
             self._read_last[question] = found = await self._ledger.read(work)
@@ -321,7 +322,7 @@ class Agent(Asking):
                 await asyncio.wait_for(self._batch_waits.wait(), CATCH_UP_S)
             self._batch_waits.clear()
             try:
-                await self._books.catch_up()
+                await self._writer.catch_up()
                 if self._missed and self._ledger.outage is None:
                     self._missed = False
                     await self._apply_all()
@@ -420,20 +421,20 @@ class Agent(Asking):
             # Arrivals are counted where they arrive, and numbers where they are given.
             self.egress_bps = traffic.egress_bps
             self._say(replace(traffic, feeds=(), sender=self._seat.name))
-            await self._books.count(counted)
+            await self._writer.count(counted)
             return
         self._say(traffic)
-        heads = [Head(feed.feed, feed.epoch, feed.head) for feed in traffic.feeds if self._grew(feed)]
+        heads = [LogHead(feed.feed, feed.epoch, feed.head) for feed in traffic.feeds if self._grew(feed)]
         if counted or minutes or heads:
-            await self._books.count(counted, minutes, heads)
+            await self._writer.count(counted, minutes, heads)
 
     async def _batch_told(self, line: Line) -> None:
         self._say(batch := lines.batch_ready(line))
         if self._ending.is_set():
-            await self._books.take_batch(batch.path)
+            await self._writer.take_batch(batch.path)
         else:
             # Loaded beside: where the database is slow, what the node tells of sites must not wait for receipts.
-            self._books.look_for_batches()
+            self._writer.look_for_batches()
             self._batch_waits.set()
 
     async def _backlog_told(self, line: Line) -> None:
@@ -448,7 +449,7 @@ class Agent(Asking):
         return bool(feed.epoch) and (bool(feed.products) or (before is not None and before[1] != feed.head))
 
     async def _finish_resend(self, line: Line) -> None:
-        await self._books.finish_resend(*lines.resend_ended(line))
+        await self._writer.finish_resend(*lines.resend_ended(line))
         await self._apply_sites()
         self._bus.publish(ResendsChanged())
 
@@ -499,7 +500,7 @@ class Agent(Asking):
         fault = Fault(at or self._clock.now(), sentence, feed=feed, site=site, next_step=next_step)
         _LOG.warning("%s%s", f"feed {feed}: " if feed is not None and feed not in sentence else "", sentence)
         with suppress(Failure):
-            await self._ledger.write(lambda book: book.faults.add(fault), patience_s=0)
+            await self._ledger.write(lambda tx: tx.faults.add(fault), patience_s=0)
         self._say(FaultSeen(fault.at, sentence, feed=feed, site=site, next_step=next_step))
 
     def _say(self, event: Event) -> None:

@@ -4,18 +4,25 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from downburst.browsing import Browse, Browsed
-from downburst.deliveries import ProductFacts, ProductName, Whereabouts
-from downburst.errors import NodeAway
-from downburst.model import Acknowledgement, FeedLog, Product
-from downburst.settings import Settings
-from downburst_worker import lines
-from downburst_worker.elsewhere import Elsewhere
-from downburst_worker.log_lines import feed_logs
+from downburst.deliveries import FoundDeliveries, ProductFacts, ProductName
+from downburst.deliveries.browsing import Browse, Browsed
+from downburst.domain.feeds import FeedLog
+from downburst.domain.products import Acknowledgement, Product
+from downburst.foundation.errors import NodeAway
+from downburst.settings.hub import Settings
+from downburst_worker.messages import lines
+from downburst_worker.messages.delivery_lines import (
+    browse_job,
+    browsed,
+    deliveries_job,
+    found_deliveries,
+    product_facts,
+)
+from downburst_worker.messages.log_lines import feed_logs
 from downburst_worker.neighbours import Neighbours
 from downburst_worker.node import Line, NodeProcess
 from downburst_worker.proving import prove_store
-from downburst_worker.whereabouts import browse_job, browsed, deliveries_job, product_facts, whereabouts
+from downburst_worker.remote_deliveries import RemoteDeliveries
 
 
 class Asking:
@@ -24,7 +31,7 @@ class Asking:
     _settings: Settings
     _node: NodeProcess
     _neighbours: Neighbours
-    _elsewhere: Elsewhere
+    _remote: RemoteDeliveries
 
     @property
     def running(self) -> bool:
@@ -52,13 +59,13 @@ class Asking:
         """Raises `BadPattern`, with the position, unless the node can use the pattern."""
         await self._node.request("check-pattern", pattern=pattern)
 
-    async def whereabouts(
+    async def found_deliveries(
         self, name: ProductName, *, feed: str, before: int | None = None, limit: int = 5, site: str | None = None
-    ) -> Whereabouts:
+    ) -> FoundDeliveries:
         """Where the products of a feed are that a name may mean, and what is known of their way to each site."""
         job = deliveries_job(name, feed=feed, before=before, limit=limit, site=site)
-        found = whereabouts(await self._node.ask("deliveries", **job))
-        return await self._elsewhere.add(found, senders=self._neighbours.senders, site=site)
+        found = found_deliveries(await self._node.ask("deliveries", **job))
+        return await self._remote.add(found, senders=self._neighbours.senders, site=site)
 
     async def products(self, feed: str, epoch: str, sequences: Sequence[int]) -> list[ProductFacts]:
         """What numbers of a feed's log stand for; those that are forgotten are left out."""

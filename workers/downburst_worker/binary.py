@@ -4,7 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
-from downburst.errors import Failure
+from downburst.foundation.errors import Failure
 
 
 def find_node(given: Path | None = None) -> Path:

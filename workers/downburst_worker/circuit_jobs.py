@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from downburst.circuits import CircuitProblem, Direction, Lease, RateProbe, ReachProbe, Standing
-from downburst_worker import circuit_lines as lines
+from downburst.domain.circuits import CircuitProblem, Direction, Lease, RateProbe, ReachProbe, Standing
+from downburst_worker.messages import circuit_lines as lines
 from downburst_worker.node import NodeProcess
 
 

@@ -4,10 +4,10 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
-from downburst.bus import Bus
-from downburst.clock import to_us
-from downburst.errors import DownburstError, LedgerAway
-from downburst.events import SitesChanged
+from downburst.bus.port import Bus
+from downburst.domain.events import SitesChanged
+from downburst.foundation.clock import to_us
+from downburst.foundation.errors import DownburstError, LedgerAway
 from downburst.ledger import Ledger
 from downburst_worker.node import Line, NodeProcess
 
@@ -45,7 +45,7 @@ class Enrolment:
         token, credential, peer = line["secret_sha256"], line["credential_sha256"], line["peer"]
         try:
             site = await self._ledger.write(
-                lambda book: book.tokens.consume(token, credential, peer=peer), patience_s=ENROL_S
+                lambda tx: tx.tokens.consume(token, credential, peer=peer), patience_s=ENROL_S
             )
         except LedgerAway as error:
             # A refusal would make the receiver give up; without an answer it comes again.
@@ -65,7 +65,7 @@ class Enrolment:
         offered, lifetime = line["offered_sha256"], self._credential_lifetime
         try:
             kept = await self._ledger.write(
-                lambda book: book.credentials.replace(site, current, offered, peer=peer, lifetime=lifetime),
+                lambda tx: tx.credentials.replace(site, current, offered, peer=peer, lifetime=lifetime),
                 patience_s=ENROL_S,
             )
         except DownburstError as error:
@@ -82,7 +82,7 @@ class Enrolment:
         """A receiver shows a credential that took another's place. The node tells it again while that one is kept."""
         site, sha256 = line["site"], line["credential_sha256"]
         try:
-            is_news = await self._ledger.write(lambda book: book.credentials.taken(site, sha256), patience_s=ENROL_S)
+            is_news = await self._ledger.write(lambda tx: tx.credentials.taken(site, sha256), patience_s=ENROL_S)
         except LedgerAway as error:
             _LOG.warning("the former credential of %s stays good for now: %s", site, error.sentence)
             return

@@ -8,11 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from downburst.errors import DownburstError, LedgerAway
-from downburst.ledger import Book, Ledger
-from downburst.model import Feed, Plan, Transport
-from downburst.senders import DEAD_S, Assignment, Placement, Pulse, Sender
-from downburst_worker.lines import Line
+from downburst.domain.feeds import Feed
+from downburst.domain.plans import Plan, Transport
+from downburst.domain.senders import DEAD_S, Assignment, Placement, Pulse, Sender
+from downburst.foundation.errors import DownburstError, LedgerAway
+from downburst.ledger import Ledger, Transaction
+from downburst_worker.messages.lines import Line
 
 Ask = Callable[..., Awaitable[Line]]
 """Asks the node to do a job."""
@@ -109,7 +110,7 @@ class Neighbours:
                 _LOG.info("waits until the hub has signed the key of sender %s; the hub must run for that", name)
             said = True
             await asyncio.sleep(SIGNED_S)
-            sender = await self._ledger.read(lambda book: book.senders.find(name))
+            sender = await self._ledger.read(lambda tx: tx.senders.find(name))
         return {"address": address, "certificate": sender.certificate, "authority": sender.authority}
 
     async def certify_others(self, ask: Ask) -> None:
@@ -138,17 +139,17 @@ class Neighbours:
         return bool(over)
 
 
-def _look(book: Book) -> tuple[int, tuple[Assignment, ...], list[Sender]]:
+def _look(tx: Transaction) -> tuple[int, tuple[Assignment, ...], list[Sender]]:
     # Senders last: whoever feeds and sites were given to had beaten by then.
-    return book.assignments.version(), tuple(book.assignments.all()), book.senders.all()
+    return tx.assignments.version(), tuple(tx.assignments.all()), tx.senders.all()
 
 
-def _register(book: Book, *, name: str, address: str, public_key: str) -> Sender | None:
-    return book.senders.register(name, address=address, public_key=public_key)
+def _register(tx: Transaction, *, name: str, address: str, public_key: str) -> Sender | None:
+    return tx.senders.register(name, address=address, public_key=public_key)
 
 
-def _certify(book: Book, *, sender: Sender, signed: Line) -> None:
-    book.senders.certify(
+def _certify(tx: Transaction, *, sender: Sender, signed: Line) -> None:
+    tx.senders.certify(
         sender.name, sender.public_key, certificate=signed["certificate"], authority=signed["authority"]
     )
 

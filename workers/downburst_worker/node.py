@@ -14,8 +14,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from downburst.clock import Clock
-from downburst.errors import DownburstError, Failure, NodeAway, from_node
+from downburst.foundation.clock import Clock
+from downburst.foundation.errors import DownburstError, Failure, NodeAway, from_node
 from downburst.supervision import FAULTS, attempt, attempt_now, keep, start
 
 Line = dict[str, Any]
@@ -41,7 +41,7 @@ class NodeProcess:
         self._on_death = on_death
         self._answer_s = answer_s
         self._process: asyncio.subprocess.Process | None = None
-        self._keeper: asyncio.Task[None] | None = None
+        self._supervisor: asyncio.Task[None] | None = None
         self._waiting: dict[int, asyncio.Future[Line]] = {}
         self._events: asyncio.Queue[Line] = asyncio.Queue(maxsize=EVENTS_WAITING)
         self._last_words: deque[str] = deque(maxlen=5)
@@ -58,11 +58,11 @@ class NodeProcess:
     async def start(self) -> None:
         """Starts the child and waits until it is ready; raises why if the first start fails."""
         first = asyncio.get_running_loop().create_future()
-        self._keeper = start("node.keeper", keep("node.keeper", partial(self._keep_or_fail, first)))
+        self._supervisor = start("node.keeper", keep("node.keeper", partial(self._keep_or_fail, first)))
         await first
 
     def kill(self) -> None:
-        """Ends a child that does not answer; the keeper starts another one."""
+        """Ends a child that does not answer; another one is started."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
 
@@ -71,12 +71,12 @@ class NodeProcess:
         self._stopping = True
         if self._process is not None:
             await _end(self._process)
-            if self._keeper is not None:
-                await asyncio.wait([self._keeper], timeout=2 * DRAIN_S)
-        if self._keeper is not None:
-            self._keeper.cancel()
+            if self._supervisor is not None:
+                await asyncio.wait([self._supervisor], timeout=2 * DRAIN_S)
+        if self._supervisor is not None:
+            self._supervisor.cancel()
             with suppress(asyncio.CancelledError):
-                await self._keeper
+                await self._supervisor
 
     async def ask(self, do: str, *, timeout_s: float | None = None, **fields: object) -> Line:
         """As `request`, of a node that was told its feeds and sites: one that just began again knows none of them."""
@@ -173,7 +173,7 @@ class NodeProcess:
             if not isinstance(error, NodeAway):
                 self._last_words.append(error.sentence)
                 _fail(first, error)
-            # Without its start and settings the child is of no use: let the keeper try afresh.
+            # Without its start and settings the child is of no use: it is started afresh.
             await _end(process)
             return
         self.running = True

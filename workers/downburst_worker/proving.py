@@ -11,7 +11,7 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from downburst.errors import DownburstError, Failure, NotWritable
+from downburst.foundation.errors import DownburstError, Failure, NotWritable
 from downburst.supervision.disk import prove_room
 from downburst_worker.node import Line
 

@@ -3,9 +3,9 @@
 import time
 from collections.abc import Awaitable, Callable
 
-from downburst.ledger import Book, Ledger
-from downburst.senders import HUB_CLOCK, ClockStanding
-from downburst_worker.lines import Line
+from downburst.domain.senders import HUB_CLOCK, ClockStanding
+from downburst.ledger import Ledger, Transaction
+from downburst_worker.messages.lines import Line
 
 Ask = Callable[..., Awaitable[Line]]
 """Asks the node to do a job."""
@@ -27,20 +27,20 @@ class ReferenceClock:
         """Compares if that is due; raises what the ledger or the node says."""
         if time.monotonic() < self._next_s:
             return
-        own = await self._ledger.read(lambda book: book.clocks.compare(), patience_s=0)
+        own = await self._ledger.read(lambda tx: tx.clocks.compare(), patience_s=0)
         if own is None:
             return
         name = HUB_CLOCK if self._sender is None else self._sender
-        hub = await self._ledger.write(lambda book: _kept(book, name, own), patience_s=0)
+        hub = await self._ledger.write(lambda tx: _kept(tx, name, own), patience_s=0)
         self._next_s = time.monotonic() + EVERY_S
         if self._sender is not None and hub is not None:
             standing = own.to(hub)
             await ask("clock", ahead_us=standing.ahead_us, bound_us=standing.bound_us)
 
 
-def _kept(book: Book, name: str, own: ClockStanding) -> ClockStanding | None:
-    book.clocks.keep(name, own)
-    return book.clocks.of(HUB_CLOCK)
+def _kept(tx: Transaction, name: str, own: ClockStanding) -> ClockStanding | None:
+    tx.clocks.keep(name, own)
+    return tx.clocks.of(HUB_CLOCK)
 
 
 EVERY_S = 10.0

@@ -2,16 +2,16 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from downburst.bounds import SetAside, maybe, sentence, site_name
-from downburst.clock import Clock
-from downburst.events import Event, LdmViolated, SiteViolated
+from downburst.domain.events import Event, LdmViolated, SiteViolated
+from downburst.foundation.bounds import SetAside, maybe, sentence, site_name
+from downburst.foundation.clock import Clock
 from downburst_worker.node import Line
 
 WriteDown = Callable[..., Awaitable[None]]
 """Keeps a fault: its sentence, and by name `site` and `next_step`."""
 
 
-class ViolationDesk:
+class ViolationReports:
     """Takes what the node tells of them."""
 
     def __init__(self, clock: Clock, *, say: Callable[[Event], None], write_down: WriteDown) -> None:

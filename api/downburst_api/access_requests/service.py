@@ -1,7 +1,7 @@
 """What becomes of a request for access: its secret, its state, its approval."""
 
-from downburst.access import LINK_PREFIX, REQUEST_PREFIX, AccessRequest, Caller, LinkKind, hashed, new_secret
-from downburst.ledger import Book
+from downburst.domain.access import LINK_PREFIX, REQUEST_PREFIX, AccessRequest, Caller, LinkKind, hashed, new_secret
+from downburst.ledger import Transaction
 from downburst.network.addresses import network_of
 from downburst_api.runtime import Runtime
 from downburst_api.sites.service import announce
@@ -15,7 +15,7 @@ async def ask(hub: Runtime, caller: Caller, wanted: shapes.RequestNew) -> shapes
     secret = new_secret(REQUEST_PREFIX)
     given = wanted.model_dump() | {"feeds": tuple(wanted.feeds or ())}
     request = AccessRequest(0, hashed(secret), **given, peer=caller.peer)
-    kept = await hub.ledger.write(lambda book: book.access_requests.add(request))
+    kept = await hub.ledger.write(lambda tx: tx.access_requests.add(request))
     return shapes.RequestMade(number=kept.number, secret=secret, fragment=f"#request={secret}")
 
 
@@ -23,12 +23,12 @@ async def state(hub: Runtime, secret: str) -> shapes.RequestStateShown:
     """State of a request; an approved one has another link each time, until a password is chosen."""
     sha256, link = hashed(secret), new_secret(LINK_PREFIX)
 
-    def look(book: Book) -> shapes.RequestStateShown:
-        request = book.access_requests.by_secret(sha256)
-        user = None if request.invites is None else book.users.find(request.invites)
+    def look(tx: Transaction) -> shapes.RequestStateShown:
+        request = tx.access_requests.by_secret(sha256)
+        user = None if request.invites is None else tx.users.find(request.invites)
         fragment = None
         if user is not None and user.password_hash is None and user.active and user.site == request.site:
-            book.login_links.add(hashed(link), LinkKind.INVITATION, lifetime=INVITATION, user=user.name)
+            tx.login_links.add(hashed(link), LinkKind.INVITATION, lifetime=INVITATION, user=user.name)
             fragment = f"#invitation={link}"
         return shapes.RequestStateShown(
             number=request.number,
@@ -46,13 +46,13 @@ async def state(hub: Runtime, secret: str) -> shapes.RequestStateShown:
 async def approve(hub: Runtime, number: int, given: shapes.Approval, *, by: str) -> AccessRequest:
     """Creates the site and its user; the feeds are those that were asked for, unless others are given."""
 
-    def decide(book: Book) -> AccessRequest:
-        asked = book.access_requests.one(number).feeds
+    def decide(tx: Transaction) -> AccessRequest:
+        asked = tx.access_requests.one(number).feeds
         allow = asked if given.allow is None else tuple(given.allow)
         for feed in allow:
             if feed != "*":
-                book.feeds.one(feed)
-        return book.access_requests.approve(number, allow=allow, by=by, answer=given.answer)
+                tx.feeds.one(feed)
+        return tx.access_requests.approve(number, allow=allow, by=by, answer=given.answer)
 
     decided = await hub.ledger.write(decide)
     await announce(hub)

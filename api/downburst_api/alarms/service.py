@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from downburst.alarms import Silence
-from downburst.errors import BadInput
-from downburst.ledger import Book
-from downburst.moments import coming_moment
+from downburst.domain.alarms import Silence
+from downburst.foundation.errors import BadInput
+from downburst.foundation.moments import coming_moment
+from downburst.ledger import Transaction
 from downburst_api.runtime import Runtime
 from downburst_contract.alarms import SilenceNew
 
@@ -16,14 +16,14 @@ async def silence(hub: Runtime, wanted: SilenceNew, *, by: str) -> Silence:
     begins, until = window(wanted.begins, wanted.minutes, hub.clock.now())
     if wanted.alarm is None:
         made = Silence(0, until, by, wanted.reason, wanted.kind, wanted.feed, wanted.site, begins)
-        return await hub.ledger.write(lambda book: book.silences.add(made))
+        return await hub.ledger.write(lambda tx: tx.silences.add(made))
     if {wanted.kind, wanted.feed, wanted.site} != {None}:
         raise BadInput("an alarm has its kind, feed and site already; leave them out, or leave `alarm` out")
     number, whole = wanted.alarm, Silence(0, until, by, wanted.reason, begins=begins)
 
-    def add(book: Book) -> Silence:
-        one = book.alarms.find_open(number)
-        return book.silences.add(replace(whole, kind=one.kind, feed=one.feed, site=one.site, alarm_key=one.key))
+    def add(tx: Transaction) -> Silence:
+        one = tx.alarms.find_open(number)
+        return tx.silences.add(replace(whole, kind=one.kind, feed=one.feed, site=one.site, alarm_key=one.key))
 
     return await hub.ledger.write(add)
 

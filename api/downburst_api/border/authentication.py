@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from hmac import compare_digest
 from weakref import WeakValueDictionary
 
-from downburst.access import (
+from downburst.domain.access import (
     LOCAL,
     LOCAL_PREFIX,
     SCOPES_OF,
@@ -19,11 +19,11 @@ from downburst.access import (
     User,
     hashed,
 )
-from downburst.access_settings import LimitSettings
-from downburst.clock import Clock
-from downburst.errors import DownburstError, LedgerAway, NotSignedIn, TooMany
-from downburst.ledger import Book, Ledger
+from downburst.foundation.clock import Clock
+from downburst.foundation.errors import DownburstError, LedgerAway, NotSignedIn, TooMany
+from downburst.ledger import Ledger, Transaction
 from downburst.network.addresses import network_of
+from downburst.settings.limits import LimitSettings
 from downburst_api.border.hashing import Hashing
 from downburst_api.border.rate_limits import Limit
 
@@ -131,7 +131,7 @@ class Gate:
             return remembered[0]
         try:
             patience_s = PATIENCE_S if remembered is None else 0.0
-            found = await self._ledger.read(lambda book: _found(book, secret, key), patience_s=patience_s)
+            found = await self._ledger.read(lambda tx: _found(tx, secret, key), patience_s=patience_s)
         except LedgerAway:
             if remembered is None:
                 raise
@@ -156,15 +156,15 @@ def caller_of_user(user: User | None) -> Caller | None:
     return Caller(user.name, user.role, SCOPES_OF[user.role], user.site)
 
 
-def _found(book: Book, secret: str, key: str) -> Caller | None:
+def _found(tx: Transaction, secret: str, key: str) -> Caller | None:
     if secret.startswith(TOKEN_PREFIX):
-        token = book.access_tokens.by_secret(key)
-        if token is None or not token.usable_at(book.clock.now()):
+        token = tx.access_tokens.by_secret(key)
+        if token is None or not token.usable_at(tx.clock.now()):
             return None
         scopes = frozenset(token.scopes) & SCOPES_OF[token.role]
         return Caller(f"token {token.number} ({token.name})"[:80], token.role, scopes, token.site)
     if secret.startswith(SESSION_PREFIX):
-        found = book.login_sessions.find(key)
+        found = tx.login_sessions.find(key)
         if found is None:
             return None
         session, user = found

@@ -10,11 +10,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from downburst.access import LOCAL, Caller, acting
-from downburst.access import Scope as Right
-from downburst.access_settings import LimitSettings
-from downburst.errors import DownburstError, NotSignedIn, Refused
+from downburst.domain.access import LOCAL, Caller, acting
+from downburst.domain.access import Scope as Right
+from downburst.foundation.errors import DownburstError, NotSignedIn, Refused
 from downburst.network.addresses import network_of
+from downburst.settings.limits import LimitSettings
 from downburst_api.border.authentication import Gate, Shown
 from downburst_api.border.bodies import Body
 from downburst_api.border.problems import problem, refusal

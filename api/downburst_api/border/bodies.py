@@ -5,7 +5,7 @@ import asyncio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import Message, Receive, Scope, Send
 
-from downburst.errors import BadInput, RequestTooLarge, RequestTooSlow
+from downburst.foundation.errors import BadInput, RequestTooLarge, RequestTooSlow
 
 
 class Body:

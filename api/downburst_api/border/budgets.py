@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from downburst.access import Caller
-from downburst.errors import TooMany
+from downburst.domain.access import Caller
+from downburst.foundation.errors import TooMany
 from downburst.network.addresses import network_of
 
 

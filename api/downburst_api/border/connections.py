@@ -12,9 +12,9 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from downburst.access_settings import LimitSettings
-from downburst.errors import TooMany
+from downburst.foundation.errors import TooMany
 from downburst.network.addresses import network_of
+from downburst.settings.limits import LimitSettings
 from downburst_api.border.budgets import Budget
 from downburst_api.border.problems import MEDIA_TYPE
 from downburst_api.border.proxies import is_proxy

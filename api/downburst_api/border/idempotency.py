@@ -11,9 +11,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from downburst.errors import BadInput, DownburstError, KeyOfAnother, OutcomeUnknown
+from downburst.foundation.errors import BadInput, DownburstError, KeyOfAnother, OutcomeUnknown
 from downburst.ledger import Ledger
-from downburst.ledger.answers import Answered
+from downburst.ledger.repositories.answers import Answered
 from downburst_api.border.budgets import tenant_of
 from downburst_api.border.problems import refusal
 
@@ -38,7 +38,7 @@ class Idempotency:
                 )
             body = await _body(receive)
             wanted = _wanted(scope, key, body)
-            before = await self._ledger.write(lambda book: book.answers.begin(wanted))
+            before = await self._ledger.write(lambda tx: tx.answers.begin(wanted))
             answer = None if before is None else _again(before, wanted)
         except DownburstError as error:
             answer = refusal(error)
@@ -53,10 +53,10 @@ class Idempotency:
             await self._app(scope, receive, told)
         finally:
             if told.status is None or told.status >= NOT_DONE:
-                await self._ledger.write(lambda book: book.answers.give_back(wanted.key_sha256))
+                await self._ledger.write(lambda tx: tx.answers.give_back(wanted.key_sha256))
             else:
                 answered = told.answered(wanted, secret=_tells_a_secret(scope["path"]))
-                await self._ledger.write(lambda book: book.answers.end(answered))
+                await self._ledger.write(lambda tx: tx.answers.end(answered))
         await told.let_go()
 
 

@@ -8,7 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from downburst.errors import DiskFull, DownburstError, NotSignedIn, TooMany
+from downburst.foundation.errors import DiskFull, DownburstError, NotSignedIn, TooMany
 from downburst.supervision import FAULTS
 
 

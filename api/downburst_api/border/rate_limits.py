@@ -2,8 +2,8 @@
 
 from collections import OrderedDict
 
-from downburst.clock import Clock
-from downburst.errors import TooMany
+from downburst.foundation.clock import Clock
+from downburst.foundation.errors import TooMany
 
 
 class Limit:

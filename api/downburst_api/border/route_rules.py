@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from downburst.access import Scope
+from downburst.domain.access import Scope
 
 
 class Own(Enum):

@@ -1,42 +1,42 @@
 """What is checked before a site is promised or shown anything."""
 
-from downburst.access import Caller
-from downburst.errors import BadPattern, Refused
-from downburst.ledger import Book
-from downburst.ledger.feeds import unknown_feed
-from downburst.model import Feed
+from downburst.domain.access import Caller
+from downburst.domain.feeds import Feed
+from downburst.foundation.errors import BadPattern, Refused
+from downburst.ledger import Transaction
+from downburst.ledger.repositories.feeds import unknown_feed
 from downburst_api.runtime import Node
 
 
-def feeds_shown(book: Book, caller: Caller) -> list[Feed]:
+def feeds_shown(tx: Transaction, caller: Caller) -> list[Feed]:
     """The feeds that a caller may know of, by name: those of its site, or all."""
-    feeds = book.feeds.all()
+    feeds = tx.feeds.all()
     if caller.site is None:
         return feeds
-    site = book.sites.one(caller.site)
+    site = tx.sites.one(caller.site)
     return [feed for feed in feeds if site.may_take(feed.name)]
 
 
-def check_feed_shown(book: Book, caller: Caller, feed: str) -> None:
+def check_feed_shown(tx: Transaction, caller: Caller, feed: str) -> None:
     """Answers for a feed that the caller may not know of as for one that nobody made."""
-    shown = [one.name for one in feeds_shown(book, caller)]
+    shown = [one.name for one in feeds_shown(tx, caller)]
     if feed not in shown:
         raise unknown_feed(feed, shown)
 
 
-def check_right(book: Book, site: str, feed: str, caller: Caller | None = None) -> None:
+def check_right(tx: Transaction, site: str, feed: str, caller: Caller | None = None) -> None:
     """Refuses a feed that the site's allow list does not cover; its administrator learns of no others."""
-    allowed = book.sites.one(site)
+    allowed = tx.sites.one(site)
     if caller is None or caller.site is None:
-        book.feeds.one(feed)
+        tx.feeds.one(feed)
     if not allowed.may_take(feed):
         raise Refused(
             f"site {site!r} may not take feed {feed!r}: its allow list is {', '.join(allowed.allow) or 'empty'}; "
             "extend the list, or choose another feed",
             allow=list(allowed.allow),
         )
-    if book.feeds.find(feed) is None:
-        raise unknown_feed(feed, [one.name for one in book.feeds.all() if allowed.may_take(one.name)])
+    if tx.feeds.find(feed) is None:
+        raise unknown_feed(feed, [one.name for one in tx.feeds.all() if allowed.may_take(one.name)])
 
 
 async def check_pattern(node: Node, field: str, pattern: str) -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from downburst.access import LOCAL, Caller
-from downburst.access_settings import LimitSettings
+from downburst.domain.access import LOCAL, Caller
 from downburst.network.addresses import network_of
+from downburst.settings.limits import LimitSettings
 from downburst_api.border.bodies import Body
 from downburst_api.border.budgets import Budget, tenant_of
 from downburst_api.border.route_rules import Holds, Rule

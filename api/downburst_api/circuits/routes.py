@@ -5,9 +5,9 @@ from uuid import uuid4
 
 from fastapi import APIRouter, Query, Response
 
-from downburst.circuits import FINISHED, CircuitState
-from downburst.ledger.circuits import Which
-from downburst.moments import coming_moment
+from downburst.domain.circuits import FINISHED, CircuitState
+from downburst.foundation.moments import coming_moment
+from downburst.ledger.repositories.circuits import Which
 from downburst_api.circuits import service
 from downburst_api.http.pagination import NewestPaged, Paged
 from downburst_api.http.parameters import Hub, Number
@@ -24,7 +24,7 @@ _CONFLICT: dict[int | str, dict[str, Any]] = {
 @router.get("/ports")
 async def list_ports(hub: Hub, page: Paged) -> list[shapes.Port]:
     """Every port where circuits may end, by name."""
-    return page.of(map(shapes.Port.of, await hub.ledger.read(lambda book: book.ports.all())), "port")
+    return page.of(map(shapes.Port.of, await hub.ledger.read(lambda tx: tx.ports.all())), "port")
 
 
 @router.post("/ports", status_code=201, responses={409: {"description": "The name is taken."}})
@@ -36,13 +36,13 @@ async def add_port(hub: Hub, wanted: shapes.PortNew) -> shapes.Port:
 @router.get("/ports/{port}")
 async def show_port(hub: Hub, port: str) -> shapes.Port:
     """One port."""
-    return shapes.Port.of(await hub.ledger.read(lambda book: book.ports.one(port)))
+    return shapes.Port.of(await hub.ledger.read(lambda tx: tx.ports.one(port)))
 
 
 @router.patch("/ports/{port}", responses=_CONFLICT)
 async def change_port(hub: Hub, port: str, wanted: shapes.PortChange) -> shapes.Port:
     """Changes the given properties of a port, unless circuits on it would lose reserved capacity."""
-    before = await hub.ledger.read(lambda book: book.ports.one(port))
+    before = await hub.ledger.read(lambda tx: tx.ports.one(port))
     return shapes.Port.of(await hub.circuits.change_port(service.changed_port(before, wanted)))
 
 
@@ -65,7 +65,7 @@ async def list_circuits(
     """The newest circuits, newest first; ended and cancelled ones only on request."""
     open_states = [one for one in CircuitState if finished or one not in FINISHED]
     which = Which(states=state or open_states, site=site, port=port)
-    return page.of(await hub.ledger.read(lambda book: service.listed(hub, book, which, page)), "circuit")
+    return page.of(await hub.ledger.read(lambda tx: service.listed(hub, tx, which, page)), "circuit")
 
 
 @router.post(
@@ -82,7 +82,7 @@ async def request_circuit(
 @router.get("/circuits/{circuit}")
 async def show_circuit(hub: Hub, circuit: Number) -> shapes.CircuitWhole:
     """One circuit with its history and measurements."""
-    return await hub.ledger.read(lambda book: service.whole(hub, book, circuit))
+    return await hub.ledger.read(lambda tx: service.whole(hub, tx, circuit))
 
 
 @router.patch("/circuits/{circuit}", responses=_CONFLICT)
@@ -127,4 +127,4 @@ async def clone_circuit(
 async def measure_circuit(hub: Hub, circuit: Number) -> shapes.CircuitWhole:
     """Measures a circuit now; the result is in `measurements` some seconds later."""
     measured = await hub.circuits.measure(circuit)
-    return await hub.ledger.read(lambda book: service.whole(hub, book, measured.number))
+    return await hub.ledger.read(lambda tx: service.whole(hub, tx, measured.number))

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from fastapi import Response
 
-from downburst.circuits import CircuitAnswer, CircuitState, Measured, Port
-from downburst.errors import BadInput
-from downburst.ledger import Book
-from downburst.ledger.circuits import Which
+from downburst.domain.circuits import CircuitAnswer, CircuitState, Measured, Port
+from downburst.foundation.errors import BadInput
+from downburst.ledger import Transaction
+from downburst.ledger.repositories.circuits import Which
 from downburst_api.circuits.shapes import circuit_out
 from downburst_api.http.pagination import NewestPage
 from downburst_api.runtime import Runtime
@@ -21,22 +21,22 @@ async def answered(hub: Runtime, answer: CircuitAnswer, response: Response | Non
         response.status_code = 200
     circuit, measured = answer.circuit, list[Measured]()
     if circuit.state not in NEVER_STOOD:
-        measured = await hub.ledger.read(lambda book: book.circuits.measurements([circuit.number]))
+        measured = await hub.ledger.read(lambda tx: tx.circuits.measurements([circuit.number]))
     return shapes.CircuitAnswered(**circuit_out(circuit, measured, hub.live), done=answer.done)
 
 
-def listed(hub: Runtime, book: Book, which: Which, page: NewestPage) -> list[shapes.Circuit]:
+def listed(hub: Runtime, tx: Transaction, which: Which, page: NewestPage) -> list[shapes.Circuit]:
     """A page of circuits, and one more to know whether there is another page."""
-    found = book.circuits.newest(which, before=page.before, limit=page.to_read)
-    measured = book.circuits.measurements([circuit.number for circuit in found])
+    found = tx.circuits.newest(which, before=page.before, limit=page.to_read)
+    measured = tx.circuits.measurements([circuit.number for circuit in found])
     return [shapes.Circuit(**circuit_out(circuit, measured, hub.live)) for circuit in found]
 
 
-def whole(hub: Runtime, book: Book, number: int) -> shapes.CircuitWhole:
+def whole(hub: Runtime, tx: Transaction, number: int) -> shapes.CircuitWhole:
     """One circuit with its history and measurements."""
-    circuit = book.circuits.one(number)
-    events = [shapes.CircuitEvent(**members(event, without=("circuit",))) for event in book.circuits.events(number)]
-    return shapes.CircuitWhole(**circuit_out(circuit, book.circuits.measurements([number]), hub.live), events=events)
+    circuit = tx.circuits.one(number)
+    events = [shapes.CircuitEvent(**members(event, without=("circuit",))) for event in tx.circuits.events(number)]
+    return shapes.CircuitWhole(**circuit_out(circuit, tx.circuits.measurements([number]), hub.live), events=events)
 
 
 def changed_port(port: Port, wanted: shapes.PortChange) -> Port:

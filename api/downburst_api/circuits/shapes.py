@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from downburst.circuits import Circuit, Measured
-from downburst.live import LiveState
+from downburst.domain.circuits import Circuit, Measured
+from downburst.live.state import LiveState
 from downburst_contract.circuits import LAYER
 
 

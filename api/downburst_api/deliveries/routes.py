@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 
 from downburst.deliveries import ProductFacts
-from downburst.ledger import Book
-from downburst.ledger.exceptions import ExceptionsPage, Lost
-from downburst.model import ProductException
-from downburst.moments import moment
+from downburst.domain.receipts import ProductException
+from downburst.foundation.moments import moment
+from downburst.ledger import Transaction
+from downburst.ledger.repositories.exceptions import ExceptionsPage, Lost
 from downburst_api.border.site_rights import check_feed_shown, feeds_shown
 from downburst_api.http.pagination import Documented
 from downburst_api.http.parameters import Asking, Hub
@@ -45,15 +45,15 @@ async def lost_deliveries(  # noqa: PLR0913
         end=None if end is None else moment(end, now),
     )
 
-    def page(book: Book) -> ExceptionsPage:
+    def page(tx: Transaction) -> ExceptionsPage:
         if feed is not None:
-            check_feed_shown(book, caller, feed)
+            check_feed_shown(tx, caller, feed)
         if site is not None:
-            book.sites.one(site)
-        return book.exceptions.page(lost, after=cursor or after, limit=limit)
+            tx.sites.one(site)
+        return tx.exceptions.page(lost, after=cursor or after, limit=limit)
 
     found = await hub.ledger.read(page)
-    shown = {one.name for one in await hub.ledger.read(lambda book: feeds_shown(book, caller))}
+    shown = {one.name for one in await hub.ledger.read(lambda tx: feeds_shown(tx, caller))}
     described = await _described(hub, found, shown)
     items = [_item(one, described) for one in found.items]
     return LostPage(items=items, next=answer.lead_to(found.next))

@@ -5,10 +5,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from downburst.deliveries import Delivery, Known, ProductFacts, SiteFacts, deliver
-from downburst.events import ActionFailed
-from downburst.ledger import Book
-from downburst.live import LiveState, SiteSession
-from downburst.model import Feed, ProductException, Settled, Site, Subscription
+from downburst.domain.events import ActionFailed
+from downburst.domain.feeds import Feed
+from downburst.domain.receipts import ProductException, Settled
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
+from downburst.ledger import Transaction
+from downburst.live.state import LiveState, SiteSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +76,21 @@ def judged(product: ProductFacts, facts: SiteFacts, known: Known, now: datetime)
     return deliver(product, facts, known, now=now)
 
 
-def context_of(book: Book, feeds: dict[str, Feed], products: Sequence[ProductFacts]) -> Context:
+def context_of(tx: Transaction, feeds: dict[str, Feed], products: Sequence[ProductFacts]) -> Context:
     """As of now."""
     names = {product.feed for product in products}
     return Context(
         feeds=feeds,
-        sites={site.name: site for site in book.sites.all()},
-        enrolled=frozenset(credential.site for credential in book.credentials.usable()),
-        subscriptions=[wish for name in names for wish in book.subscriptions.of_feed(name)],
-        settled=[report for name in names for report in book.settled.of_feed(name)],
+        sites={site.name: site for site in tx.sites.all()},
+        enrolled=frozenset(credential.site for credential in tx.credentials.usable()),
+        subscriptions=[wish for name in names for wish in tx.subscriptions.of_feed(name)],
+        settled=[report for name in names for report in tx.settled.of_feed(name)],
         exceptions=[
             exception
             for product in products
-            for exception in book.exceptions.of_product(product.feed, product.epoch, product.sequence)
+            for exception in tx.exceptions.of_product(product.feed, product.epoch, product.sequence)
         ],
-        objectives_ms={(one.feed, one.site): one.objective_ms for one in book.objectives.all()},
+        objectives_ms={(one.feed, one.site): one.objective_ms for one in tx.objectives.all()},
     )
 
 

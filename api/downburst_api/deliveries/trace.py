@@ -6,13 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from downburst.access import Caller
-from downburst.deliveries import ProductName, Whereabouts, may_see, meanings
-from downburst.errors import NotFound
-from downburst.ledger import Book
-from downburst.ledger.feeds import unknown_feed
-from downburst.model import Feed
-from downburst.rights import Limit
+from downburst.deliveries import FoundDeliveries, ProductName, may_see, meanings
+from downburst.domain.access import Caller
+from downburst.domain.feeds import Feed
+from downburst.domain.rights import Limit
+from downburst.foundation.errors import NotFound
+from downburst.ledger import Transaction
+from downburst.ledger.repositories.feeds import unknown_feed
 from downburst_api.border.site_rights import feeds_shown
 from downburst_api.deliveries.service import context_of, judged
 from downburst_api.deliveries.shapes import product_out
@@ -44,11 +44,11 @@ async def trace(  # noqa: PLR0913
     limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of products.")] = 5,
 ) -> Trace:
     """State of a product at every site that subscribes to it, with the reason, the next action and its times."""
-    feeds, limits = await hub.ledger.read(lambda book: (_feeds(book, caller, feed, site), _limits(book, caller)))
+    feeds, limits = await hub.ledger.read(lambda tx: (_feeds(tx, caller, feed, site), _limits(tx, caller)))
     for name in meanings(product, feed=feed, feeds=feeds):
         wanted = [name.feed] if name.feed is not None else list(feeds)
         answers = [
-            _within(limits, await hub.node.whereabouts(name, feed=one, before=before, limit=limit, site=site))
+            _within(limits, await hub.node.found_deliveries(name, feed=one, before=before, limit=limit, site=site))
             for one in wanted
             if one in feeds
         ]
@@ -61,7 +61,7 @@ async def _answer(  # noqa: PLR0913
     hub: Runtime,
     asked: str,
     name: ProductName,
-    answers: Sequence[Whereabouts],
+    answers: Sequence[FoundDeliveries],
     *,
     feeds: dict[str, Feed],
     site: str | None,
@@ -70,7 +70,7 @@ async def _answer(  # noqa: PLR0913
     found = [(product, told) for answer in answers for product, told in answer.products]
     found.sort(key=lambda one: (one[0].stored_at, one[0].sequence), reverse=True)
     found = found[:limit]
-    context = await hub.ledger.read(lambda book: context_of(book, feeds, [product for product, _ in found]))
+    context = await hub.ledger.read(lambda tx: context_of(tx, feeds, [product for product, _ in found]))
     now = hub.clock.now()
     products = []
     for product, told in found:
@@ -88,14 +88,14 @@ async def _answer(  # noqa: PLR0913
     )
 
 
-def _next_before(answers: Sequence[Whereabouts], products: Sequence[ProductTraced], limit: int) -> int | None:
+def _next_before(answers: Sequence[FoundDeliveries], products: Sequence[ProductTraced], limit: int) -> int | None:
     """Where the next page begins; only within one feed, whose sequences have an order."""
     if len(answers) != 1 or answers[0].search_complete:
         return None
     return products[-1].sequence if len(products) == limit else answers[0].searched_to + 1
 
 
-def _notes(answers: Sequence[Whereabouts]) -> list[str]:
+def _notes(answers: Sequence[FoundDeliveries]) -> list[str]:
     """What a reader must know about the limits of the answer."""
     notes = []
     if len(answers) > 1 and not all(answer.search_complete for answer in answers):
@@ -114,21 +114,21 @@ def _unknown(product: str, feed: str | None, feeds: list[str]) -> NotFound:
     )
 
 
-def _feeds(book: Book, caller: Caller, feed: str | None, site: str | None) -> dict[str, Feed]:
+def _feeds(tx: Transaction, caller: Caller, feed: str | None, site: str | None) -> dict[str, Feed]:
     """The feeds that are looked through; of others neither the caller's question nor an answer may tell."""
-    feeds = {one.name: one for one in feeds_shown(book, caller)}
+    feeds = {one.name: one for one in feeds_shown(tx, caller)}
     if feed is not None and feed not in feeds:
         raise unknown_feed(feed, list(feeds))
     if site is not None:
-        book.sites.one(site)
+        tx.sites.one(site)
     return feeds
 
 
-def _limits(book: Book, caller: Caller) -> tuple[Limit, ...]:
-    return () if caller.site is None else book.sites.one(caller.site).limits
+def _limits(tx: Transaction, caller: Caller) -> tuple[Limit, ...]:
+    return () if caller.site is None else tx.sites.one(caller.site).limits
 
 
-def _within(limits: Sequence[Limit], answer: Whereabouts) -> Whereabouts:
+def _within(limits: Sequence[Limit], answer: FoundDeliveries) -> FoundDeliveries:
     """Without what no limit of the asking site grants: numbers could be asked for one after the other."""
     kept = tuple(
         (product, told)

@@ -1,24 +1,24 @@
 """What rules a pin out, whatever the traffic: settings, circuits that nobody reserved, groups of one."""
 
-from downburst.errors import ImpossiblePin
-from downburst.ledger import Book
-from downburst.model import Transport
-from downburst.settings import Settings
+from downburst.domain.plans import Transport
+from downburst.foundation.errors import ImpossiblePin
+from downburst.ledger import Transaction
+from downburst.settings.hub import Settings
 
 
-def check_possible(book: Book, settings: Settings, feed: str, transport: Transport) -> None:
+def check_possible(tx: Transaction, settings: Settings, feed: str, transport: Transport) -> None:
     """Raises why the feed can't go by the transport; a feed without sites may be pinned ahead of them."""
-    sites = sorted({wish.site for wish in book.subscriptions.of_feed(feed)})
-    why = _REASONS.get(transport, _none)(book, settings, feed, sites)
+    sites = sorted({wish.site for wish in tx.subscriptions.of_feed(feed)})
+    why = _REASONS.get(transport, _none)(tx, settings, feed, sites)
     if why is not None:
         raise ImpossiblePin(f"{feed} can't be pinned to {transport}: {why}")
 
 
-def _none(_book: Book, _settings: Settings, _feed: str, _sites: list[str]) -> str | None:
+def _none(_tx: Transaction, _settings: Settings, _feed: str, _sites: list[str]) -> str | None:
     return None
 
 
-def _multicast(_book: Book, settings: Settings, feed: str, sites: list[str]) -> str | None:
+def _multicast(_tx: Transaction, settings: Settings, feed: str, sites: list[str]) -> str | None:
     if not settings.multicast.of(feed).enabled:
         return "multicast is switched off for it in this hub's settings (multicast.enabled)"
     if len(sites) == 1:
@@ -26,15 +26,15 @@ def _multicast(_book: Book, settings: Settings, feed: str, sites: list[str]) -> 
     return None
 
 
-def _static_circuit(book: Book, _settings: Settings, _feed: str, sites: list[str]) -> str | None:
-    reserved = {site for circuit in book.circuits.unfinished() for site in circuit.sites}
+def _static_circuit(tx: Transaction, _settings: Settings, _feed: str, sites: list[str]) -> str | None:
+    reserved = {site for circuit in tx.circuits.unfinished() for site in circuit.sites}
     if not sites or reserved.intersection(sites):
         return None
     few = ", ".join(sites[:3]) + (f" and {len(sites) - 3} more" if len(sites) > 3 else "")
     return f"no circuit is reserved to {few}; reserve one: downburst circuits add --to {sites[0]} --rate 500M"
 
 
-def _dynamic_circuit(_book: Book, _settings: Settings, _feed: str, _sites: list[str]) -> str | None:
+def _dynamic_circuit(_tx: Transaction, _settings: Settings, _feed: str, _sites: list[str]) -> str | None:
     return "this version makes no circuits on demand; reserve one and pin static-circuit"
 
 

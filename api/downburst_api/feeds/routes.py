@@ -2,8 +2,8 @@
 
 from fastapi import APIRouter, Response
 
-from downburst.events import PinChanged
-from downburst.model import Feed
+from downburst.domain.events import PinChanged
+from downburst.domain.feeds import Feed
 from downburst_api.border.site_rights import feeds_shown
 from downburst_api.feeds import service
 from downburst_api.http.etags import Unchanged, tagged
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1/feeds", tags=["feeds"])
 @router.get("")
 async def list_feeds(hub: Hub, caller: Asking, page: Paged) -> list[shapes.Feed]:
     """Every feed, by name; a site's administrator sees those that the site may take."""
-    return page.of(map(shapes.Feed.of, await hub.ledger.read(lambda book: feeds_shown(book, caller))), "feed")
+    return page.of(map(shapes.Feed.of, await hub.ledger.read(lambda tx: feeds_shown(tx, caller))), "feed")
 
 
 @router.post("", status_code=201, responses={409: {"description": "The name is taken."}})
@@ -29,7 +29,7 @@ async def add_feed(hub: Hub, answer: Response, wanted: shapes.FeedNew) -> shapes
 @router.get("/{feed}")
 async def show_feed(hub: Hub, answer: Response, feed: str) -> shapes.Feed:
     """One feed."""
-    return tagged(shapes.Feed.of(await hub.ledger.read(lambda book: book.feeds.one(feed))), answer)
+    return tagged(shapes.Feed.of(await hub.ledger.read(lambda tx: tx.feeds.one(feed))), answer)
 
 
 @router.put("/{feed}")

@@ -4,10 +4,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from downburst.errors import DownburstError
-from downburst.events import FeedsChanged, SubscriptionsChanged
-from downburst.ledger import Book
-from downburst.model import DuplicateRule, Feed, Pin, Transport
+from downburst.domain.events import FeedsChanged, SubscriptionsChanged
+from downburst.domain.feeds import DuplicateRule, Feed
+from downburst.domain.plans import Pin, Transport
+from downburst.foundation.errors import DownburstError
+from downburst.ledger import Transaction
 from downburst_api.feeds.pinning import check_possible
 from downburst_api.http.etags import IfMatch
 from downburst_api.runtime import Runtime
@@ -16,7 +17,7 @@ from downburst_contract import feeds as shapes
 
 async def add(hub: Runtime, feed: Feed) -> Feed:
     """Creates a feed."""
-    kept = await hub.ledger.write(lambda book: book.feeds.add(feed))
+    kept = await hub.ledger.write(lambda tx: tx.feeds.add(feed))
     await _begin(hub, kept)
     return kept
 
@@ -24,10 +25,10 @@ async def add(hub: Runtime, feed: Feed) -> Feed:
 async def put(hub: Runtime, feed: Feed, unchanged: IfMatch) -> Feed:
     """Creates a feed, or gives it exactly these properties."""
 
-    def write(book: Book) -> tuple[Feed, bool]:
-        found = book.feeds.find(feed.name)
+    def write(tx: Transaction) -> tuple[Feed, bool]:
+        found = tx.feeds.find(feed.name)
         unchanged.check(f"feed {feed.name}", None if found is None else shapes.Feed.of(found))
-        return (book.feeds.add(feed), True) if found is None else (book.feeds.change(feed), False)
+        return (tx.feeds.add(feed), True) if found is None else (tx.feeds.change(feed), False)
 
     kept, is_new = await hub.ledger.write(write)
     await (_begin(hub, kept) if is_new else _announce(hub))
@@ -36,7 +37,7 @@ async def put(hub: Runtime, feed: Feed, unchanged: IfMatch) -> Feed:
 
 async def change(hub: Runtime, feed: str, given: dict[str, Any], unchanged: IfMatch) -> Feed:
     """Changes the given properties of a feed."""
-    kept = await hub.ledger.write(lambda book: book.feeds.change(_changed(_seen(book, feed, unchanged), given)))
+    kept = await hub.ledger.write(lambda tx: tx.feeds.change(_changed(_seen(tx, feed, unchanged), given)))
     await _announce(hub)
     return kept
 
@@ -44,10 +45,10 @@ async def change(hub: Runtime, feed: str, given: dict[str, Any], unchanged: IfMa
 async def remove(hub: Runtime, feed: str, unchanged: IfMatch) -> None:
     """Removes a feed and the subscriptions to it."""
 
-    def write(book: Book) -> None:
-        if feed not in book.feeds.misnamed():
-            _seen(book, feed, unchanged)
-        book.feeds.remove(feed)
+    def write(tx: Transaction) -> None:
+        if feed not in tx.feeds.misnamed():
+            _seen(tx, feed, unchanged)
+        tx.feeds.remove(feed)
 
     await hub.ledger.write(write)
     hub.live.forget_feed(feed)
@@ -58,10 +59,10 @@ async def remove(hub: Runtime, feed: str, unchanged: IfMatch) -> None:
 async def pin(hub: Runtime, feed: str, transport: Transport, unchanged: IfMatch, *, by: str) -> Pin:
     """Orders one transport for a feed; one that can't serve its sites is refused."""
 
-    def write(book: Book) -> Pin:
-        _check_pin(book, feed, unchanged)
-        check_possible(book, hub.settings, feed, transport)
-        return book.pins.set(book.feeds.one(feed).name, transport, by=by)
+    def write(tx: Transaction) -> Pin:
+        _check_pin(tx, feed, unchanged)
+        check_possible(tx, hub.settings, feed, transport)
+        return tx.pins.set(tx.feeds.one(feed).name, transport, by=by)
 
     return await hub.ledger.write(write)
 
@@ -69,22 +70,22 @@ async def pin(hub: Runtime, feed: str, transport: Transport, unchanged: IfMatch,
 async def unpin(hub: Runtime, feed: str, unchanged: IfMatch) -> None:
     """Lets the scheduler choose again."""
 
-    def write(book: Book) -> None:
-        _check_pin(book, feed, unchanged)
-        book.pins.remove(book.feeds.one(feed).name)
+    def write(tx: Transaction) -> None:
+        _check_pin(tx, feed, unchanged)
+        tx.pins.remove(tx.feeds.one(feed).name)
 
     await hub.ledger.write(write)
 
 
-def _seen(book: Book, name: str, unchanged: IfMatch) -> Feed:
+def _seen(tx: Transaction, name: str, unchanged: IfMatch) -> Feed:
     """The feed that a change is made to, if it is the one that was seen."""
-    feed = book.feeds.one(name)
+    feed = tx.feeds.one(name)
     unchanged.check(f"feed {name}", shapes.Feed.of(feed))
     return feed
 
 
-def _check_pin(book: Book, feed: str, unchanged: IfMatch) -> None:
-    found = book.pins.find(book.feeds.one(feed).name)
+def _check_pin(tx: Transaction, feed: str, unchanged: IfMatch) -> None:
+    found = tx.pins.find(tx.feeds.one(feed).name)
     unchanged.check(f"the pin of feed {feed}", None if found is None else shapes.Pin.of(found))
 
 
@@ -100,7 +101,7 @@ async def _begin(hub: Runtime, feed: Feed) -> None:
     try:
         await _announce(hub)
     except DownburstError:
-        await hub.ledger.write(lambda book: book.feeds.remove(feed.name))
+        await hub.ledger.write(lambda tx: tx.feeds.remove(feed.name))
         with suppress(DownburstError):
             await _announce(hub)
         raise

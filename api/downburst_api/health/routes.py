@@ -5,7 +5,7 @@ from importlib.metadata import version
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from downburst.errors import NodeAway
+from downburst.foundation.errors import NodeAway
 from downburst_api.border.problems import problem
 from downburst_api.http.parameters import Hub
 from downburst_api.runtime import Runtime

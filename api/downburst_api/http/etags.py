@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 
 from fastapi import Depends, Header, Response
 
-from downburst.errors import ChangedMeanwhile
+from downburst.foundation.errors import ChangedMeanwhile
 from downburst_contract.base import Answer
 
 Tagged = TypeVar("Tagged", bound=Answer)

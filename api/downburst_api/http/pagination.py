@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Query, Request, Response
 
-from downburst.errors import BadInput
+from downburst.foundation.errors import BadInput
 from downburst_contract.base import Answer
 
 Item = TypeVar("Item", bound=Answer)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, Path
 
-from downburst.access import Caller
+from downburst.domain.access import Caller
 from downburst_api.border.authorization import caller_of
 from downburst_api.runtime import Runtime, runtime_of
 

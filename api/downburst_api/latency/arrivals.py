@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
-from downburst.clock import from_us
-from downburst.ledger import Book
-from downburst.live import LiveState
-from downburst.model import Site, TrafficMinute, Upstream
+from downburst.domain.feeds import TrafficMinute
+from downburst.domain.sites import Site
+from downburst.domain.upstreams import Upstream
+from downburst.foundation.clock import from_us
+from downburst.ledger import Transaction
+from downburst.live.state import LiveState
 from downburst_contract.latency import Tree, TreeFeed, TreeSite, TreeUpstream
 
 
@@ -67,16 +69,16 @@ def hours_between(begin: int, end: int) -> list[int]:
     return [begin, *edges[1:-1], max(end, begin + 1)]
 
 
-def tree_of(book: Book, live: LiveState, *, name: str) -> Tree:
+def tree_of(tx: Transaction, live: LiveState, *, name: str) -> Tree:
     """Who feeds whom."""
     wanted: defaultdict[str, list[str]] = defaultdict(list)
-    sites = book.sites.all()
+    sites = tx.sites.all()
     allowed = {site.name: site for site in sites}
-    for subscription in book.subscriptions.all():
+    for subscription in tx.subscriptions.all():
         site, feed = subscription.site, subscription.feed
         if allowed[site].may_take(feed) and feed not in wanted[site]:
             wanted[site].append(feed)
-    upstreams = [_upstream(one, live) for one in book.upstreams.all()]
+    upstreams = [_upstream(one, live) for one in tx.upstreams.all()]
     shown = [_site(one, wanted[one.name], live) for one in sites if one.active]
     return Tree(hub=name, upstreams=upstreams, sites=shown)
 

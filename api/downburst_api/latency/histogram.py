@@ -8,12 +8,13 @@ from typing import Annotated
 import numpy as np
 from fastapi import APIRouter, Query
 
-from downburst.ledger import Book
-from downburst.ledger.latency_selection import Selection
-from downburst.model import LatencyKind, Transport
-from downburst.moments import moment
-from downburst.sheet import Merged, Sheet, bucket_of_code
-from downburst.sketch import value_of
+from downburst.domain.latency import LatencyKind
+from downburst.domain.plans import Transport
+from downburst.foundation.moments import moment
+from downburst.ledger import Transaction
+from downburst.ledger.repositories.latency.selection import Selection
+from downburst.sketches.sheet import Merged, Sheet, bucket_of_code
+from downburst.sketches.sketch import value_of
 from downburst_api.border.site_rights import check_feed_shown
 from downburst_api.http.parameters import Asking, Hub
 from downburst_api.latency.routes import Minutes
@@ -41,9 +42,9 @@ async def latency_histogram(  # noqa: PLR0913
 
     wanted = Selection(end - minutes, end, feed, site, transport, kind)
 
-    def work(book: Book) -> Sheet:
-        check_feed_shown(book, caller, feed)
-        return book.latency.sheet(wanted)
+    def work(tx: Transaction) -> Sheet:
+        check_feed_shown(tx, caller, feed)
+        return tx.latency.sheet(wanted)
 
     sheet = await hub.ledger.read(work)
     whole = Merged.of(sheet, np.zeros(len(sheet), np.int64), 1)

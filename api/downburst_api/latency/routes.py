@@ -5,13 +5,14 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from downburst.clock import from_us
-from downburst.errors import BadInput
-from downburst.ledger import Book
-from downburst.ledger.latency_selection import Selection
-from downburst.model import LatencyKind, Transport
-from downburst.moments import moment
-from downburst.sheet import Path
+from downburst.domain.latency import LatencyKind
+from downburst.domain.plans import Transport
+from downburst.foundation.clock import from_us
+from downburst.foundation.errors import BadInput
+from downburst.foundation.moments import moment
+from downburst.ledger import Transaction
+from downburst.ledger.repositories.latency.selection import Selection
+from downburst.sketches.sheet import Path
 from downburst_api.border.site_rights import check_feed_shown
 from downburst_api.http.pagination import Cursor, page_of, read_cursor
 from downburst_api.http.parameters import Asking, Hub
@@ -45,12 +46,12 @@ async def latency(  # noqa: PLR0913
     wanted = Selection(now - minutes + 1, feed=feed, site=site, transport=transport, kind=kind)
     after = None if cursor is None else Path(*read_cursor(cursor, str, str, str, str))
 
-    def work(book: Book) -> Sequence[PathLatency]:
+    def work(tx: Transaction) -> Sequence[PathLatency]:
         if feed is not None:
-            check_feed_shown(book, caller, feed)
+            check_feed_shown(tx, caller, feed)
         if site is not None:
-            book.sites.one(site)
-        return [PathLatency(**row) for row in latencies(book, wanted, after=after, limit=limit + 1)]
+            tx.sites.one(site)
+        return [PathLatency(**row) for row in latencies(tx, wanted, after=after, limit=limit + 1)]
 
     return page_of(await hub.ledger.read(work), limit, _KEY, answer, asked)
 
@@ -81,9 +82,9 @@ async def latency_history(  # noqa: PLR0913
         raise BadInput(f"{minutes} minutes by the {step} are too many points; ask for longer steps or for less time")
     wanted = Selection(end - minutes, end, feed, site, transport, kind)
 
-    def work(book: Book) -> list[dict[str, Any]]:
-        check_feed_shown(book, caller, feed)
-        steps, merged = book.latency.sheet(wanted, step_minutes=length).by_step(length)
+    def work(tx: Transaction) -> list[dict[str, Any]]:
+        check_feed_shown(tx, caller, feed)
+        steps, merged = tx.latency.sheet(wanted, step_minutes=length).by_step(length)
         times = (from_us(begin * length * 60_000_000) for begin in steps.tolist())
         return [{"at": at, **found} for at, found in zip(times, figures_of(merged), strict=True)]
 

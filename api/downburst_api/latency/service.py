@@ -5,25 +5,25 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from downburst.clock import from_us
-from downburst.ledger import Book
-from downburst.ledger.latency_selection import Selection
-from downburst.model import LatencyKind, SketchRow
-from downburst.sheet import Merged, Path
-from downburst.sketch import LatencySketch
+from downburst.domain.latency import LatencyKind, SketchRow
+from downburst.foundation.clock import from_us
+from downburst.ledger import Transaction
+from downburst.ledger.repositories.latency.selection import Selection
+from downburst.sketches.sheet import Merged, Path
+from downburst.sketches.sketch import LatencySketch
 
 
-def latencies(book: Book, wanted: Selection, *, after: Path | None = None, limit: int) -> list[dict[str, Any]]:
+def latencies(tx: Transaction, wanted: Selection, *, after: Path | None = None, limit: int) -> list[dict[str, Any]]:
     """The figures of each path, in their order, from the one behind `after` on; as many as `limit`."""
-    feeds = [wanted.feed] if wanted.feed is not None else book.latency.feeds(wanted)
+    feeds = [wanted.feed] if wanted.feed is not None else tx.latency.feeds(wanted)
     feeds = [feed for feed in feeds if after is None or feed >= after.feed]
     # So many feeds at once as fill a page: one by one they cost more, all of them may be many pages.
-    sites = 1 if wanted.site is not None else max(len(book.sites.all()), 1)
+    sites = 1 if wanted.site is not None else max(len(tx.sites.all()), 1)
     kinds = 1 if wanted.kind is not None else len(LatencyKind)
     some = max(limit // (sites * kinds), 1)
     found: list[dict[str, Any]] = []
     for at in range(0, len(feeds), some):
-        sheet = book.latency.sheet(replace(wanted, feed=None, feeds=tuple(feeds[at : at + some])))
+        sheet = tx.latency.sheet(replace(wanted, feed=None, feeds=tuple(feeds[at : at + some])))
         listed = sorted(zip(sheet.paths, figures_of(sheet.by_path()), strict=True), key=lambda one: one[0])
         found += [path._asdict() | one for path, one in listed if one["count"] and (after is None or path > after)]
         if len(found) >= limit:
@@ -64,11 +64,11 @@ def figures(rows: Iterable[SketchRow]) -> dict[str, Any]:
     }
 
 
-def latencies_of_feeds(book: Book, since_minute: int) -> dict[str, dict[str, Any]]:
+def latencies_of_feeds(tx: Transaction, since_minute: int) -> dict[str, dict[str, Any]]:
     """Of each feed the figures of all its sites together, and p50 and p99 by the minute, oldest first."""
     wanted = Selection(since_minute, kind=LatencyKind.DISTRIBUTION)
-    by_minute = book.latency.sheet(wanted, step_minutes=1).by_feed()
-    end_to_end = book.latency.sheet(replace(wanted, kind=LatencyKind.END_TO_END)).by_feed()
+    by_minute = tx.latency.sheet(wanted, step_minutes=1).by_feed()
+    end_to_end = tx.latency.sheet(replace(wanted, kind=LatencyKind.END_TO_END)).by_feed()
     found: dict[str, dict[str, Any]] = {}
     for name, sheet in (("distribution_ms", by_minute), ("end_to_end_ms", end_to_end)):
         for path, some in zip(sheet.paths, figures_of(sheet.by_path()), strict=True):

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from downburst.clock import from_us
-from downburst.ledger import Book
-from downburst.model import TrafficMinute
-from downburst.moments import moment
+from downburst.domain.feeds import TrafficMinute
+from downburst.foundation.clock import from_us
+from downburst.foundation.moments import moment
+from downburst.ledger import Transaction
 from downburst_api.border.site_rights import check_feed_shown
 from downburst_api.http.parameters import Asking, Hub
 from downburst_api.http.spreadsheet import Asked, Form, csv_answer
@@ -25,8 +25,8 @@ async def volume(hub: Hub, *, minutes: Minutes = 1_440, form: Asked) -> shapes.V
     end = minute_of(hub.clock.now()) + 1
     asked_since = end - minutes
 
-    def work(book: Book) -> tuple[list[TrafficMinute], int | None]:
-        return book.traffic.spans(since_minute=asked_since), book.traffic.first_minute(since_minute=0)
+    def work(tx: Transaction) -> tuple[list[TrafficMinute], int | None]:
+        return tx.traffic.spans(since_minute=asked_since), tx.traffic.first_minute(since_minute=0)
 
     found, first = await hub.ledger.read(work)
     # A hub that is younger than what is asked for has not been silent before it was there.
@@ -54,10 +54,10 @@ async def volume_history(
     form: Asked,
 ) -> shapes.VolumeHistory | Response:
     """Volume of a feed: by the minute for up to six hours, by the hour for up to two weeks, else by the day."""
-    await hub.ledger.read(lambda book: check_feed_shown(book, caller, feed))
+    await hub.ledger.read(lambda tx: check_feed_shown(tx, caller, feed))
     now = hub.clock.now()
     end = minute_of(now if until is None else moment(until, now)) + 1
-    found = await hub.ledger.read(lambda book: book.traffic.minutes(since_minute=end - minutes, feed=feed))
+    found = await hub.ledger.read(lambda tx: tx.traffic.minutes(since_minute=end - minutes, feed=feed))
     step = 1 if minutes <= MINUTES_BY_MINUTE else 60 if minutes <= MINUTES_BY_HOUR else 1_440
     points = arrivals((one for one in found if one.minute < end), step)
     if form is Form.CSV:
@@ -69,7 +69,7 @@ async def volume_history(
 @router.get("/tree")
 async def tree(hub: Hub) -> shapes.Tree:
     """The distribution tree: upstreams, this hub, its sites with their feeds; no addresses, no contacts."""
-    return await hub.ledger.read(lambda book: tree_of(book, hub.live, name=hub.settings.name))
+    return await hub.ledger.read(lambda tx: tree_of(tx, hub.live, name=hub.settings.name))
 
 
 VOLUMES = tuple(shapes.FeedVolume.model_fields)

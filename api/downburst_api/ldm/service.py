@@ -3,10 +3,10 @@
 from contextlib import suppress
 from typing import Any
 
-from downburst.errors import DownburstError, NodeAway
+from downburst.domain.upstreams import LdmAccept, LdmSource
+from downburst.foundation.errors import DownburstError, NodeAway
 from downburst.ldm.feed_types import parse_feed_type
-from downburst.ledger import Book
-from downburst.model import LdmAccept, LdmSource
+from downburst.ledger import Transaction
 from downburst_api.border.site_rights import check_pattern
 from downburst_api.runtime import Runtime
 
@@ -14,13 +14,13 @@ from downburst_api.runtime import Runtime
 async def add_source(hub: Runtime, source: LdmSource) -> LdmSource:
     """Keeps a source, and has the node ask it."""
     await check_pattern(hub.node, "pattern", source.pattern)
-    kept = await hub.ledger.write(lambda book: book.ldm_sources.add(source))
+    kept = await hub.ledger.write(lambda tx: tx.ldm_sources.add(source))
     try:
         await hub.node.connect_ldm()
     except NodeAway:
         pass
     except DownburstError:
-        await hub.ledger.write(lambda book: book.ldm_sources.remove(source.name))
+        await hub.ledger.write(lambda tx: tx.ldm_sources.remove(source.name))
         with suppress(DownburstError):
             await hub.node.connect_ldm()
         raise
@@ -30,14 +30,14 @@ async def add_source(hub: Runtime, source: LdmSource) -> LdmSource:
 async def change_source(hub: Runtime, name: str, source: LdmSource) -> LdmSource:
     """Gives a source exactly these properties."""
     await check_pattern(hub.node, "pattern", source.pattern)
-    _, kept = await hub.ledger.write(lambda book: (book.ldm_sources.one(name), book.ldm_sources.change(source)))
+    _, kept = await hub.ledger.write(lambda tx: (tx.ldm_sources.one(name), tx.ldm_sources.change(source)))
     await reconnect(hub)
     return kept
 
 
 async def remove_source(hub: Runtime, name: str) -> None:
     """Removes a source; its products stay."""
-    await hub.ledger.write(lambda book: book.ldm_sources.remove(name))
+    await hub.ledger.write(lambda tx: tx.ldm_sources.remove(name))
     await reconnect(hub)
     for key in [key for key in hub.live.ldm_sources if key[0] == name]:
         del hub.live.ldm_sources[key]
@@ -47,7 +47,7 @@ async def add_accept(hub: Runtime, line: LdmAccept) -> LdmAccept:
     """Lets hosts push products."""
     await check_pattern(hub.node, "pattern", line.pattern)
     await check_pattern(hub.node, "host", line.host)
-    kept = await hub.ledger.write(lambda book: book.ldm_accepts.add(line))
+    kept = await hub.ledger.write(lambda tx: tx.ldm_accepts.add(line))
     await reconnect(hub)
     return kept
 
@@ -66,10 +66,10 @@ async def status(hub: Runtime) -> dict[str, Any]:
     return {}
 
 
-def routed(book: Book) -> int:
+def routed(tx: Transaction) -> int:
     """The bits of all feed types that belong to a feed."""
     bits = 0
-    for feed in book.feeds.all():
+    for feed in tx.feeds.all():
         if feed.ldm_feed_type:
             bits |= parse_feed_type(feed.ldm_feed_type)
     return bits

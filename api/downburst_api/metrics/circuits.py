@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from downburst.circuits import Circuit, CircuitState, Direction, Measured
+from downburst.domain.circuits import Circuit, CircuitState, Direction, Measured
 from downburst.exposition import Sample, text_of
 from downburst.exposition.catalogue import CIRCUIT_BYTES, CIRCUIT_MEASURED, CIRCUIT_RESERVED, CIRCUIT_STATE
 

@@ -4,9 +4,9 @@ import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from downburst.ledger import Book
-from downburst.ledger.latency_selection import Selection
-from downburst.ledger.receipts import LossKey
+from downburst.ledger import Transaction
+from downburst.ledger.repositories.latency.selection import Selection
+from downburst.ledger.repositories.receipts import LossKey
 from downburst_api.metrics.histograms import OPEN_MINUTES, Histograms
 from downburst_api.metrics.since_start import SinceStart
 
@@ -21,11 +21,11 @@ class Counted:
     """The counters are followed by one scrape after the other, and a hub of many sites writes one text at a time."""
 
     @classmethod
-    def at_start(cls, book: Book, now: datetime) -> "Counted":
+    def at_start(cls, tx: Transaction, now: datetime) -> "Counted":
         """Takes for the past what the ledger holds before the hub's node starts."""
         histograms = Histograms(first_open_minute=int(now.timestamp() // 60) - OPEN_MINUTES)
         open_minutes = Selection(since_minute=histograms.first_open_minute)
-        histograms.begin(book.latency.sheet(open_minutes, step_minutes=1))
+        histograms.begin(tx.latency.sheet(open_minutes, step_minutes=1))
         counted = cls(histograms)
-        counted.losses.begin(book.settled.losses())
+        counted.losses.begin(tx.settled.losses())
         return counted

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from downburst.domain.latency import LatencyKind
 from downburst.exposition.catalogue import BOUNDS_S
-from downburst.model import LatencyKind
-from downburst.sheet import Ints, Path, Sheet, value_of_code
+from downburst.sketches.sheet import Ints, Path, Sheet, value_of_code
 
 BUCKETS = len(BOUNDS_S) + 1
 

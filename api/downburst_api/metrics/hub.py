@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from downburst.alarms import Alarm
+from downburst.domain.alarms import Alarm
+from downburst.domain.feeds import FeedLog
+from downburst.domain.plans import LegCounters, Plan
 from downburst.exposition import Sample, catalogue, text_of
-from downburst.ledger.receipts import LossKey
-from downburst.model import FeedLog, LegCounters, Plan
+from downburst.ledger.repositories.receipts import LossKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from downburst.domain.latency import LatencyKind
 from downburst.exposition.catalogue import ACTION, DELIVERY_LATENCY, END_TO_END_LATENCY, QUEUEING
 from downburst.exposition.text import Counted, histograms_text
-from downburst.model import LatencyKind
 from downburst_api.metrics.histograms import Series
 
 

@@ -10,17 +10,18 @@ from functools import partial
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from downburst.alarms import Alarm
-from downburst.backlog import Backlog
-from downburst.circuits import Circuit, Measured
-from downburst.errors import DownburstError
+from downburst.domain.alarms import Alarm
+from downburst.domain.backlog import Backlog
+from downburst.domain.circuits import Circuit, Measured
+from downburst.domain.feeds import FeedLog
+from downburst.domain.plans import LegCounters, Plan
 from downburst.exposition import CONTENT_TYPE, process_text
-from downburst.ledger import Book
-from downburst.ledger.latency_selection import Selection
-from downburst.ledger.receipts import LossKey
-from downburst.live import LiveState, SiteSession
-from downburst.model import FeedLog, LegCounters, Plan
-from downburst.sheet import Sheet
+from downburst.foundation.errors import DownburstError
+from downburst.ledger import Transaction
+from downburst.ledger.repositories.latency.selection import Selection
+from downburst.ledger.repositories.receipts import LossKey
+from downburst.live.state import LiveState, SiteSession
+from downburst.sketches.sheet import Sheet
 from downburst_api.http.parameters import Hub
 from downburst_api.latency.service import minute_of
 from downburst_api.metrics.circuits import circuits_text
@@ -59,17 +60,17 @@ class _Facts:
     alarms: list[Alarm]
 
 
-def _facts(book: Book, *, since_minute: int) -> _Facts:
+def _facts(tx: Transaction, *, since_minute: int) -> _Facts:
     return _Facts(
-        latencies=book.latency.sheet(Selection(since_minute=since_minute), step_minutes=1),
-        counters=book.legs.counters(),
-        plans=book.plans.all_current(),
-        losses=book.settled.losses(),
-        feeds=[feed.name for feed in book.feeds.all()],
-        sites=[site.name for site in book.sites.all()],
-        circuits=book.circuits.begun(),
-        measured=book.circuits.measurements(),
-        alarms=book.alarms.open(),
+        latencies=tx.latency.sheet(Selection(since_minute=since_minute), step_minutes=1),
+        counters=tx.legs.counters(),
+        plans=tx.plans.all_current(),
+        losses=tx.settled.losses(),
+        feeds=[feed.name for feed in tx.feeds.all()],
+        sites=[site.name for site in tx.sites.all()],
+        circuits=tx.circuits.begun(),
+        measured=tx.circuits.measurements(),
+        alarms=tx.alarms.open(),
     )
 
 

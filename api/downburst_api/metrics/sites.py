@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import datetime
 
-from downburst.backlog import Backlog
+from downburst.domain.backlog import Backlog
 from downburst.exposition import Sample, catalogue, text_of
-from downburst.live import SiteSession
+from downburst.live.state import SiteSession
 
 
 def sites_text(sites: Sequence[str], sessions: Mapping[str, SiteSession], ldm_sites: Set[str]) -> Iterator[str]:

@@ -6,11 +6,14 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from downburst.alarms import Severity, Silence
-from downburst.events import SiteProgress
-from downburst.live import FeedArrivals, LiveState, UpstreamLink
-from downburst.model import Feed, LdmSource, LegCounters, Plan, Site, Upstream
-from downburst.site_states import SiteState
+from downburst.domain.alarms import Severity, Silence
+from downburst.domain.events import SiteProgress
+from downburst.domain.feeds import Feed
+from downburst.domain.plans import LegCounters, Plan
+from downburst.domain.sites import Site
+from downburst.domain.upstreams import LdmSource, Upstream
+from downburst.live.site_states import SiteState
+from downburst.live.state import FeedArrivals, LiveState, UpstreamLink
 from downburst_api.circuits.shapes import circuit_out
 from downburst_api.http.parameters import Hub
 from downburst_api.latency.service import figures, latencies_of_feeds, minute_of
@@ -37,9 +40,9 @@ async def overview(hub: Hub) -> Response:
 async def overview_of(hub: Runtime) -> dict[str, Any]:
     """The document as of this moment."""
     now = hub.clock.now()
-    facts: Facts = await hub.recent_facts.read(lambda book: Facts.read(book, now))
+    facts: Facts = await hub.recent_facts.read(lambda tx: Facts.read(tx, now))
     since = minute_of(now) - LATENCY_MINUTES + 1
-    latencies = await hub.recent_latency.read(lambda book: latencies_of_feeds(book, since))
+    latencies = await hub.recent_latency.read(lambda tx: latencies_of_feeds(tx, since))
     fan_out = facts.fan_out()
     return {
         "hub": _hub(hub, now),

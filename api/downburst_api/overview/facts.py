@@ -5,10 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Self
 
-from downburst.alarms import Alarm, Silence
-from downburst.circuits import Circuit, Measured
-from downburst.ledger import Book
-from downburst.model import Fault, Feed, LdmSource, LegCounters, Plan, Site, Upstream
+from downburst.domain.alarms import Alarm, Silence
+from downburst.domain.circuits import Circuit, Measured
+from downburst.domain.faults import Fault
+from downburst.domain.feeds import Feed
+from downburst.domain.plans import LegCounters, Plan
+from downburst.domain.sites import Site
+from downburst.domain.upstreams import LdmSource, Upstream
+from downburst.ledger import Transaction
 from downburst_api.sites.standings import Standings
 
 
@@ -33,23 +37,23 @@ class Facts:
     silences: list[Silence]
 
     @classmethod
-    def read(cls, book: Book, now: datetime) -> Self:
+    def read(cls, tx: Transaction, now: datetime) -> Self:
         """As of now."""
-        circuits = [*book.circuits.begun(), *book.circuits.next_to_begin(CIRCUITS_AHEAD)]
+        circuits = [*tx.circuits.begun(), *tx.circuits.next_to_begin(CIRCUITS_AHEAD)]
         return cls(
             circuits=circuits,
-            measured=book.circuits.measurements() if circuits else [],
-            feeds=book.feeds.all(),
-            sites=book.sites.all(),
-            wanted=book.subscriptions.pairs(),
-            plans={plan.feed: plan for plan in book.plans.all_current()},
-            counters=book.legs.counters(),
-            standings=Standings.read(book),
-            upstreams=book.upstreams.all(),
-            ldm_sources=book.ldm_sources.all(),
-            faults=book.faults.recent(since=now - FAULT_SHOWN),
-            alarms=book.alarms.open(),
-            silences=book.silences.current(),
+            measured=tx.circuits.measurements() if circuits else [],
+            feeds=tx.feeds.all(),
+            sites=tx.sites.all(),
+            wanted=tx.subscriptions.pairs(),
+            plans={plan.feed: plan for plan in tx.plans.all_current()},
+            counters=tx.legs.counters(),
+            standings=Standings.read(tx),
+            upstreams=tx.upstreams.all(),
+            ldm_sources=tx.ldm_sources.all(),
+            faults=tx.faults.recent(since=now - FAULT_SHOWN),
+            alarms=tx.alarms.open(),
+            silences=tx.silences.current(),
         )
 
     def fan_out(self) -> Counter[str]:

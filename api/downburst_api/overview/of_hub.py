@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from downburst.alarms import Severity
-from downburst.ledger.outage import LEDGER_STEP, MEANWHILE, Outage
-from downburst.live import LiveState
-from downburst.model import Fault
+from downburst.domain.alarms import Severity
+from downburst.domain.faults import Fault
+from downburst.ledger.storage.outage import LEDGER_STEP, MEANWHILE, Outage
+from downburst.live.state import LiveState
 from downburst_api.overview.wrong import Wrong
 from downburst_api.runtime import Runtime
 

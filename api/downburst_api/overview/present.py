@@ -3,11 +3,13 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from downburst.alarms import AlarmKind, Severity
-from downburst.circuits import Circuit, CircuitState, Measured
-from downburst.live import LiveState, SiteSession
-from downburst.model import Fault, LdmSource, Site, Upstream
-from downburst.site_states import SiteStanding, SiteState
+from downburst.domain.alarms import AlarmKind, Severity
+from downburst.domain.circuits import Circuit, CircuitState, Measured
+from downburst.domain.faults import Fault
+from downburst.domain.sites import Site
+from downburst.domain.upstreams import LdmSource, Upstream
+from downburst.live.site_states import SiteStanding, SiteState
+from downburst.live.state import LiveState, SiteSession
 from downburst_api.overview.facts import Facts
 from downburst_api.overview.wrong import Wrong
 

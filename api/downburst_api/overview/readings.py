@@ -5,10 +5,10 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Generic, TypeVar
 
-from downburst.clock import Clock
-from downburst.errors import LedgerAway
-from downburst.ledger import Book, Ledger
-from downburst.ledger.outage import PATIENCE_S
+from downburst.foundation.clock import Clock
+from downburst.foundation.errors import LedgerAway
+from downburst.ledger import Ledger, Transaction
+from downburst.ledger.storage.outage import PATIENCE_S
 from downburst.supervision import start
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ class Remembered(Generic[T]):
         self._ledger = ledger
         self._known: T | None = None
 
-    async def read(self, work: Callable[[Book], T]) -> T:
+    async def read(self, work: Callable[[Transaction], T]) -> T:
         """What `work` reads, or has read; raises `LedgerAway` as long as it has read nothing."""
         known = self._known
         try:
@@ -45,7 +45,7 @@ class Paced(Generic[T]):
         self._due_s = 0.0
         self._reading: asyncio.Task[T] | None = None
 
-    async def read(self, work: Callable[[Book], T]) -> T:
+    async def read(self, work: Callable[[Transaction], T]) -> T:
         """What `work` reads, or has read a while ago."""
         if self._reading is None and (self._known is None or self._clock.monotonic_s() >= self._due_s):
             self._reading = start("api.paced-reading", self._read(work))
@@ -60,7 +60,7 @@ class Paced(Generic[T]):
             if reading.done() and self._reading is reading:
                 self._reading = None
 
-    async def _read(self, work: Callable[[Book], T]) -> T:
+    async def _read(self, work: Callable[[Transaction], T]) -> T:
         begun_s = perf_counter()
         known = self._known = await self._ledger.read(work)
         self._cost_s = perf_counter() - begun_s

@@ -9,7 +9,7 @@ from typing import Any
 
 from fastapi.encoders import jsonable_encoder
 
-from downburst.clock import Clock
+from downburst.foundation.clock import Clock
 
 
 @dataclass(slots=True)

@@ -8,10 +8,9 @@ from functools import partial
 from fastapi import APIRouter, Request
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from downburst.access import Scope
-from downburst.bus import BusSubscription
-from downburst.errors import DownburstError
-from downburst.events import (
+from downburst.bus.local import BusSubscription
+from downburst.domain.access import Scope
+from downburst.domain.events import (
     CircuitsChanged,
     FaultSeen,
     FeedsChanged,
@@ -25,6 +24,7 @@ from downburst.events import (
     TrafficSeen,
     UpstreamChanged,
 )
+from downburst.foundation.errors import DownburstError
 from downburst_api.border.authorization import shown_by
 from downburst_api.http.parameters import Hub
 from downburst_api.overview.document import overview_of

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Self
 
-from downburst.alarms import SEVERITIES, Alarm, AlarmKind, Severity, Silence, alarm_key, silence_of
-from downburst.model import Fault
+from downburst.domain.alarms import SEVERITIES, Alarm, AlarmKind, Severity, Silence, alarm_key, silence_of
+from downburst.domain.faults import Fault
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from downburst.ledger import Book
+from downburst.ledger import Transaction
 from downburst_api.http.pagination import NewestPage, NewestPaged, Paged
 from downburst_api.http.parameters import Hub
 from downburst_api.plans.shapes import plan_out
@@ -21,27 +21,27 @@ async def list_plans(hub: Hub, page: Paged) -> list[CurrentPlan]:
 @router.get("/feeds/{feed}/plans", response_model_exclude_unset=True)
 async def plan_history(hub: Hub, feed: str, page: NewestPaged) -> list[Plan]:
     """The plans of a feed, newest first, each with the bytes that its legs sent."""
-    return page.of(await hub.ledger.read(lambda book: _history(book, feed, page)), "version")
+    return page.of(await hub.ledger.read(lambda tx: _history(tx, feed, page)), "version")
 
 
 @router.get("/totals")
 async def totals(hub: Hub) -> Totals:
     """Totals of all legs of all feeds."""
-    return Totals.model_validate(await hub.ledger.read(lambda book: book.legs.totals()))
+    return Totals.model_validate(await hub.ledger.read(lambda tx: tx.legs.totals()))
 
 
-def _current_plans(book: Book) -> list[CurrentPlan]:
-    known = {feed.name for feed in book.feeds.all()}
-    pins = {feed: Pin.of(pin) for feed, pin in book.pins.all().items()}
-    counters = book.legs.counters()
+def _current_plans(tx: Transaction) -> list[CurrentPlan]:
+    known = {feed.name for feed in tx.feeds.all()}
+    pins = {feed: Pin.of(pin) for feed, pin in tx.pins.all().items()}
+    counters = tx.legs.counters()
     return [
         CurrentPlan(**plan_out(plan, counters), pin=pins.get(plan.feed))
-        for plan in book.plans.all_current()
+        for plan in tx.plans.all_current()
         if plan.feed in known
     ]
 
 
-def _history(book: Book, feed: str, page: NewestPage) -> list[Plan]:
-    plans = book.plans.history(book.feeds.one(feed).name, before=page.before, limit=page.to_read)
-    counters = book.legs.counters(feed)
+def _history(tx: Transaction, feed: str, page: NewestPage) -> list[Plan]:
+    plans = tx.plans.history(tx.feeds.one(feed).name, before=page.before, limit=page.to_read)
+    counters = tx.legs.counters(feed)
     return [Plan(**plan_out(plan, counters)) for plan in plans]

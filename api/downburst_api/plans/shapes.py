@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from downburst.model import LegCounters, Plan, Transport
+from downburst.domain.plans import LegCounters, Plan, Transport
 
 
 def plan_out(plan: Plan, counters: list[LegCounters]) -> dict[str, Any]:

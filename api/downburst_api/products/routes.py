@@ -6,12 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from downburst.access import Caller
-from downburst.browsing import Browse
-from downburst.ledger import Book
-from downburst.model import IdFilter
-from downburst.moments import moment
-from downburst.rights import Limit
+from downburst.deliveries.browsing import Browse
+from downburst.domain.access import Caller
+from downburst.domain.rights import Limit
+from downburst.domain.subscriptions import IdFilter
+from downburst.foundation.moments import moment
+from downburst.ledger import Transaction
 from downburst_api.border.site_rights import check_feed_shown, check_pattern
 from downburst_api.http.pagination import Cursor, Documented, read_cursor, write_cursor
 from downburst_api.http.parameters import Asking, Hub
@@ -111,9 +111,9 @@ async def _limits(hub: Runtime, caller: Caller, feed: str) -> tuple[Limit, ...]:
         return ()
     site = caller.site
 
-    def look(book: Book) -> tuple[Limit, ...]:
-        check_feed_shown(book, caller, feed)
-        return book.sites.one(site).limits_of(feed)
+    def look(tx: Transaction) -> tuple[Limit, ...]:
+        check_feed_shown(tx, caller, feed)
+        return tx.sites.one(site).limits_of(feed)
 
     return await hub.ledger.read(look)
 

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
-from downburst.errors import DiskFull, NotWritable, TooLarge, TruncatedUpload
+from downburst.foundation.errors import DiskFull, NotWritable, TooLarge, TruncatedUpload
 
 
 async def spool(request: Request, path: Path, *, limit_bytes: int, idle_s: float) -> "hashlib._Hash":

@@ -11,10 +11,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from downburst.clock import from_us
-from downburst.errors import BadInput, BadName, DigestMismatch
-from downburst.model import Acknowledgement, Product
-from downburst.names import check_origin
+from downburst.domain.products import Acknowledgement, Product
+from downburst.foundation.clock import from_us
+from downburst.foundation.errors import BadInput, BadName, DigestMismatch
+from downburst.foundation.names import check_origin
 from downburst_api.http.parameters import Hub
 from downburst_api.products.spool import spool
 from downburst_contract.products import Stored

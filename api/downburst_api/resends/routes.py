@@ -25,7 +25,7 @@ async def list_resends(
 ) -> list[Resend]:
     """The newest resends, newest first."""
     found = await hub.ledger.read(
-        lambda book: book.resends.newest(site=site, feed=feed, before=page.before, limit=page.to_read)
+        lambda tx: tx.resends.newest(site=site, feed=feed, before=page.before, limit=page.to_read)
     )
     return page.of([Resend.of(one) for one in found], "id")
 
@@ -33,7 +33,7 @@ async def list_resends(
 @router.get("/resends/{resend}")
 async def show_resend(hub: Hub, resend: Number) -> Resend:
     """One resend."""
-    return Resend.of(await hub.ledger.read(lambda book: book.resends.one(resend)))
+    return Resend.of(await hub.ledger.read(lambda tx: tx.resends.one(resend)))
 
 
 @router.delete("/resends/{resend}")

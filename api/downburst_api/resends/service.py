@@ -1,11 +1,12 @@
 """What becomes of a resend: a range of time that makes sense, for a site that takes the feed."""
 
-from downburst.access import who_acts
-from downburst.errors import BadInput, Refused
-from downburst.events import ResendsChanged
-from downburst.ledger import Book
-from downburst.model import IdFilter, Resend
-from downburst.moments import moment
+from downburst.domain.access import who_acts
+from downburst.domain.events import ResendsChanged
+from downburst.domain.resends import Resend
+from downburst.domain.subscriptions import IdFilter
+from downburst.foundation.errors import BadInput, Refused
+from downburst.foundation.moments import moment
+from downburst.ledger import Transaction
 from downburst_api.border.site_rights import check_pattern, check_right
 from downburst_api.runtime import Runtime
 from downburst_contract.resends import ResendNew
@@ -13,19 +14,19 @@ from downburst_contract.resends import ResendNew
 
 async def add(hub: Runtime, wanted: ResendNew) -> Resend:
     """Keeps a resend, and has the node begin it."""
-    await hub.ledger.read(lambda book: check_right(book, wanted.site, wanted.feed))
+    await hub.ledger.read(lambda tx: check_right(tx, wanted.site, wanted.feed))
     await check_pattern(hub.node, "pattern", wanted.pattern)
     if wanted.not_pattern is not None:
         await check_pattern(hub.node, "not_pattern", wanted.not_pattern)
     resend = _resend(hub, wanted)
-    kept = await hub.ledger.write(lambda book: _keep(book, resend))
+    kept = await hub.ledger.write(lambda tx: _keep(tx, resend))
     await _announce(hub)
     return kept
 
 
 async def cancel(hub: Runtime, number: int) -> Resend:
     """Ends a resend."""
-    ended = await hub.ledger.write(lambda book: book.resends.cancel(number))
+    ended = await hub.ledger.write(lambda tx: tx.resends.cancel(number))
     await _announce(hub)
     return ended
 
@@ -47,14 +48,14 @@ def _resend(hub: Runtime, wanted: ResendNew) -> Resend:
     )
 
 
-def _keep(book: Book, resend: Resend) -> Resend:
-    check_right(book, resend.site, resend.feed)
-    if all(wish.feed != resend.feed for wish in book.subscriptions.of_site(resend.site)):
+def _keep(tx: Transaction, resend: Resend) -> Resend:
+    check_right(tx, resend.site, resend.feed)
+    if all(wish.feed != resend.feed for wish in tx.subscriptions.of_site(resend.site)):
         raise Refused(
             f"site {resend.site!r} does not subscribe to {resend.feed!r}; use a subscription that begins in the "
             f"past: downburst subscriptions add {resend.site} '{resend.feed}' --start 2h"
         )
-    return book.resends.add(resend)
+    return tx.resends.add(resend)
 
 
 async def _announce(hub: Runtime) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from downburst.access import (
+from downburst.domain.access import (
     LINK_PREFIX,
     LOCAL,
     SESSION_PREFIX,
@@ -19,10 +19,10 @@ from downburst.access import (
     hashed,
     new_secret,
 )
-from downburst.errors import BadInput, DownburstError, NotSignedIn, Refused
-from downburst.ledger import Book
+from downburst.foundation.errors import BadInput, DownburstError, NotSignedIn, Refused
+from downburst.foundation.passwords import hash_password, is_password
+from downburst.ledger import Transaction
 from downburst.network.addresses import network_of
-from downburst.passwords import hash_password, is_password
 from downburst_api.border.authentication import LOCAL_CALLER, caller_of_user
 from downburst_api.border.authorization import cookie_name, shown_by
 from downburst_api.http.parameters import Asking, Hub
@@ -55,7 +55,7 @@ async def sign_out(hub: Hub, request: Request) -> JSONResponse:
     for secret in (shown.bearer, shown.cookie):
         if secret is not None and secret.startswith(SESSION_PREFIX):
             ended = hashed(secret)
-            await hub.ledger.write(lambda book, ended=ended: book.login_sessions.end(ended))  # type: ignore[misc]
+            await hub.ledger.write(lambda tx, ended=ended: tx.login_sessions.end(ended))  # type: ignore[misc]
     hub.gate.forget()
     answer = JSONResponse(None, status_code=204)
     answer.body = b""
@@ -72,14 +72,14 @@ async def use_link(hub: Hub, request: Request, wanted: LinkUse) -> JSONResponse:
     sha256 = hashed(wanted.link)
     # Counted before the ledger is asked: a guess among many at once is counted like one after the other.
     hub.gate.sign_ins_by_peer.take(network_of(peer))
-    link = await hub.ledger.read(lambda book: book.login_links.find(sha256))
+    link = await hub.ledger.read(lambda tx: tx.login_links.find(sha256))
     hub.gate.sign_ins_by_peer.give_back(network_of(peer))
     password = None
     if link.kind is not LinkKind.SIGN_IN:
         chosen = _needed(wanted.password)
         password = await hub.gate.hashing.run(peer, link.user or "", hash_password, chosen)
     with acting(Caller(f"{link.kind.value} link", None, frozenset(), peer=peer)):
-        user = await hub.ledger.write(lambda book: _used(book, sha256, wanted.user, password))
+        user = await hub.ledger.write(lambda tx: _used(tx, sha256, wanted.user, password))
     hub.gate.forget()
     return await _begin(hub, request, user, bearer=False)
 
@@ -90,10 +90,10 @@ async def make_link(hub: Hub, caller: Asking) -> SignInLink:
     user = None if caller.name == LOCAL else caller.name
     secret = new_secret(LINK_PREFIX)
 
-    def make(book: Book) -> Any:
-        if not caller.known or (user is not None and book.users.find(user) is None):
+    def make(tx: Transaction) -> Any:
+        if not caller.known or (user is not None and tx.users.find(user) is None):
             raise Refused("links are made for users and for commands on the hub's machine, not for tokens")
-        return book.login_links.add(hashed(secret), LinkKind.SIGN_IN, lifetime=SIGN_IN_LINK, user=user)
+        return tx.login_links.add(hashed(secret), LinkKind.SIGN_IN, lifetime=SIGN_IN_LINK, user=user)
 
     link = await hub.ledger.write(make)
     return SignInLink(fragment=f"#sign-in={secret}", expires_at=link.expires_at)
@@ -102,12 +102,12 @@ async def make_link(hub: Hub, caller: Asking) -> SignInLink:
 @router.put("/password", status_code=204, responses={401: {}, 403: {}})
 async def change_password(hub: Hub, caller: Asking, wanted: PasswordChange) -> None:
     """Changes the user's own password; every session of the user ends."""
-    if not caller.known or await hub.ledger.read(lambda book: book.users.find(caller.name)) is None:
+    if not caller.known or await hub.ledger.read(lambda tx: tx.users.find(caller.name)) is None:
         raise Refused("only a signed-in user can change a password")
     if await _judged(hub, caller.peer, caller.name, wanted.old) is None:
         raise Refused("the old password is wrong")
     new = await hub.gate.hashing.run(caller.peer, caller.name, hash_password, wanted.new)
-    await hub.ledger.write(lambda book: book.users.change(_with_password(book.users.one(caller.name), new)))
+    await hub.ledger.write(lambda tx: tx.users.change(_with_password(tx.users.one(caller.name), new)))
     hub.gate.forget()
 
 
@@ -115,7 +115,7 @@ async def _judged(hub: Runtime, peer: str, name: str, password: str) -> User | N
     """The user, if this is the password; a try is counted before it is judged, and longest if it was wrong."""
     hub.gate.attempt(peer, name)
     try:
-        user = await hub.ledger.read(lambda book: book.users.find(name))
+        user = await hub.ledger.read(lambda tx: tx.users.find(name))
         kept = user.password_hash if user is not None and user.active else None
         good = await hub.gate.hashing.run(peer, name, is_password, password, kept)
     except DownburstError:
@@ -127,20 +127,20 @@ async def _judged(hub: Runtime, peer: str, name: str, password: str) -> User | N
     return user
 
 
-def _used(book: Book, sha256: str, name: str | None, password: str | None) -> User | None:
-    link = book.login_links.use(sha256)
+def _used(tx: Transaction, sha256: str, name: str | None, password: str | None) -> User | None:
+    link = tx.login_links.use(sha256)
     if link.kind is LinkKind.FIRST:
-        if book.users.has_admin():
+        if tx.users.has_admin():
             raise Refused("an administrator already exists; ask for an invitation")
         if name is None:
             raise BadInput("the first administrator needs a name; give `user`")
-        return book.users.add(User(name, Role.ADMIN, password_hash=password))
+        return tx.users.add(User(name, Role.ADMIN, password_hash=password))
     if link.user is None:
         return None
-    user = book.users.one(link.user)
+    user = tx.users.one(link.user)
     if not user.active:
         raise Refused(f"{user.name} can no longer sign in; ask an administrator")
-    return user if password is None else book.users.change(_with_password(user, password))
+    return user if password is None else tx.users.change(_with_password(user, password))
 
 
 async def _begin(hub: Runtime, request: Request, user: User | None, *, bearer: bool) -> JSONResponse:
@@ -152,9 +152,9 @@ async def _begin(hub: Runtime, request: Request, user: User | None, *, bearer: b
     if caller is None:
         raise DownburstError("a user who may not sign in signed in")
 
-    def keep(book: Book) -> Session:
-        book.audit.record("session", caller.name, "signed in", after={"role": caller.role})
-        return book.login_sessions.add(hashed(secret), name, lifetime=lifetime)
+    def keep(tx: Transaction) -> Session:
+        tx.audit.record("session", caller.name, "signed in", after={"role": caller.role})
+        return tx.login_sessions.add(hashed(secret), name, lifetime=lifetime)
 
     with acting(Caller(caller.name, caller.role, caller.scopes, caller.site, peer=shown_by(request.scope).peer)):
         session = await hub.ledger.write(keep)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from downburst.circuits import Circuit, Direction, Measured
-from downburst.model import Site
-from downburst.path_facts import KnownPath
+from downburst.domain.circuits import Circuit, Direction, Measured
+from downburst.domain.path_facts import KnownPath
+from downburst.domain.sites import Site
 
 
 def path_out(

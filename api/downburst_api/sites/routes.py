@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from downburst.ledger import Book
-from downburst.model import Site
+from downburst.domain.sites import Site
+from downburst.ledger import Transaction
 from downburst_api.http.etags import Unchanged, etag, tagged
 from downburst_api.http.pagination import Paged
 from downburst_api.http.parameters import Hub
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/v1", tags=["sites"])
 @router.get("/sites")
 async def list_sites(hub: Hub, page: Paged) -> list[shapes.SiteListed]:
     """Every site, by name, with its state, its backlog, and the reason of each feed that it can't store."""
-    sites, standings = await hub.ledger.read(lambda book: (book.sites.all(), Standings.read(book)))
+    sites, standings = await hub.ledger.read(lambda tx: (tx.sites.all(), Standings.read(tx)))
     return page.of(service.listed(hub, sites, standings), "site")
 
 
@@ -31,7 +31,7 @@ async def add_site(hub: Hub, answer: Response, wanted: shapes.SiteNew) -> shapes
     """Creates a site."""
     site = wanted.to_model()
     await service.check_patterns(hub, ldm_host=site.ldm_host, limits=site.limits)
-    kept = await hub.ledger.write(lambda book: book.sites.add(site))
+    kept = await hub.ledger.write(lambda tx: tx.sites.add(site))
     await service.announce(hub)
     return tagged(shapes.Site.of(kept), answer)
 
@@ -39,7 +39,7 @@ async def add_site(hub: Hub, answer: Response, wanted: shapes.SiteNew) -> shapes
 @router.get("/sites/{site}")
 async def show_site(hub: Hub, answer: Response, site: str) -> shapes.SiteWhole:
     """One site with its subscriptions, credentials and tokens, and the state of its session."""
-    kept = await hub.ledger.read(lambda book: service.Kept.read(book, site))
+    kept = await hub.ledger.read(lambda tx: service.Kept.read(tx, site))
     answer.headers["etag"] = etag(shapes.Site.of(kept.site))
     return service.whole(hub, kept)
 
@@ -47,7 +47,7 @@ async def show_site(hub: Hub, answer: Response, site: str) -> shapes.SiteWhole:
 @router.get("/sites/{site}/path")
 async def show_path(hub: Hub, site: str) -> shapes.Path:
     """Facts about the path to a site: measured, tested and reserved."""
-    kept, circuits, measured = await hub.ledger.read(lambda book: service.reserved(book, site))
+    kept, circuits, measured = await hub.ledger.read(lambda tx: service.reserved(tx, site))
     retry = timedelta(minutes=hub.settings.multicast.retry_minutes)
     return shapes.Path(**path_out(kept, hub.live.paths.of(site), circuits, measured, retry=retry))
 
@@ -60,8 +60,8 @@ async def change_site(
     given = wanted.given()
     await service.check_patterns(hub, ldm_host=wanted.ldm_host, limits=given.get("limits", ()))
 
-    def change(book: Book) -> Site:
-        return book.sites.change(replace(service.seen(book, site, unchanged), **given))
+    def change(tx: Transaction) -> Site:
+        return tx.sites.change(replace(service.seen(tx, site, unchanged), **given))
 
     kept = await hub.ledger.write(change)
     await service.announce(hub)
@@ -71,7 +71,7 @@ async def change_site(
 @router.delete("/sites/{site}", status_code=204)
 async def remove_site(hub: Hub, unchanged: Unchanged, site: str) -> None:
     """Removes a site; its receiver is disconnected immediately."""
-    await hub.ledger.write(lambda book: book.sites.remove(service.seen(book, site, unchanged).name))
+    await hub.ledger.write(lambda tx: tx.sites.remove(service.seen(tx, site, unchanged).name))
     hub.live.forget_site(site)
     await service.announce(hub)
 
@@ -92,7 +92,7 @@ async def add_token(hub: Hub, site: str, wanted: shapes.TokenNew | None = None) 
 @router.delete("/sites/{site}/tokens")
 async def end_tokens(hub: Hub, site: str) -> shapes.TokensEnded:
     """Ends the unused enrolment tokens of a site; enrolled receivers are not affected."""
-    ended = await hub.ledger.write(lambda book: book.tokens.end_pending(site))
+    ended = await hub.ledger.write(lambda tx: tx.tokens.end_pending(site))
     return shapes.TokensEnded(site=site, ended=ended)
 
 

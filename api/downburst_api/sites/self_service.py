@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from fastapi import APIRouter
 
-from downburst.alarms import Receiver, Silence, severities_told
-from downburst.ledger import Book
-from downburst.model import Site
+from downburst.domain.alarms import Receiver, Silence, severities_told
+from downburst.domain.sites import Site
+from downburst.ledger import Transaction
 from downburst.network.receiver_addresses import check_address
 from downburst_api.alarms.service import window
 from downburst_api.http.pagination import Paged
@@ -24,8 +24,8 @@ async def register_endpoint(hub: Hub, site: str, wanted: EndpointChange) -> Site
     """Changes a site's own properties: organisation, contact, place, interface, circuit attachment, rates."""
     given = wanted.given()
 
-    def change(book: Book) -> Site:
-        return book.sites.change(replace(book.sites.one(site), **given))
+    def change(tx: Transaction) -> Site:
+        return tx.sites.change(replace(tx.sites.one(site), **given))
 
     kept = await hub.ledger.write(change)
     await announce(hub)
@@ -37,9 +37,9 @@ async def begin_maintenance(hub: Hub, caller: Asking, site: str, wanted: shapes.
     """Creates a maintenance window of this site: its alarms are not notified."""
     begins, until = window(wanted.begins, wanted.minutes, hub.clock.now())
 
-    def begin(book: Book) -> Silence:
-        name = book.sites.one(site).name
-        return book.silences.add(Silence(0, until, caller.name[:80], wanted.reason, site=name, begins=begins))
+    def begin(tx: Transaction) -> Silence:
+        name = tx.sites.one(site).name
+        return tx.silences.add(Silence(0, until, caller.name[:80], wanted.reason, site=name, begins=begins))
 
     return shapes.Silence.of(await hub.ledger.write(begin))
 
@@ -47,20 +47,20 @@ async def begin_maintenance(hub: Hub, caller: Asking, site: str, wanted: shapes.
 @router.get("/{site}/silences")
 async def list_maintenance(hub: Hub, page: Paged, site: str) -> list[shapes.Silence]:
     """Current and planned maintenance windows of this site, by number."""
-    found = await hub.ledger.read(lambda book: book.silences.of_site(book.sites.one(site).name))
+    found = await hub.ledger.read(lambda tx: tx.silences.of_site(tx.sites.one(site).name))
     return page.of(map(shapes.Silence.of, found), "number")
 
 
 @router.delete("/{site}/silences/{number}", status_code=204)
 async def end_maintenance(hub: Hub, site: str, number: Number) -> None:
     """Ends or cancels a maintenance window of this site."""
-    await hub.ledger.write(lambda book: book.silences.end(number, site=book.sites.one(site).name))
+    await hub.ledger.write(lambda tx: tx.silences.end(number, site=tx.sites.one(site).name))
 
 
 @router.get("/{site}/alarm-receivers")
 async def list_own_receivers(hub: Hub, page: Paged, site: str) -> list[shapes.Receiver]:
     """Alarm receivers of the site itself, by name."""
-    found = await hub.ledger.read(lambda book: book.site_receivers.of(book.sites.one(site).name))
+    found = await hub.ledger.read(lambda tx: tx.site_receivers.of(tx.sites.one(site).name))
     return page.of(map(shapes.Receiver.of, found), "receiver")
 
 
@@ -77,8 +77,8 @@ async def add_own_receiver(hub: Hub, site: str, wanted: shapes.OwnReceiver) -> s
         severities=severities_told(wanted.severities, wanted.kinds),
     )
 
-    def add(book: Book) -> Receiver:
-        return book.site_receivers.add(replace(receiver, owner=book.sites.one(site).name))
+    def add(tx: Transaction) -> Receiver:
+        return tx.site_receivers.add(replace(receiver, owner=tx.sites.one(site).name))
 
     return shapes.Receiver.of(await hub.ledger.write(add))
 
@@ -86,11 +86,11 @@ async def add_own_receiver(hub: Hub, site: str, wanted: shapes.OwnReceiver) -> s
 @router.delete("/{site}/alarm-receivers/{receiver}", status_code=204)
 async def remove_own_receiver(hub: Hub, site: str, receiver: str) -> None:
     """Removes a receiver of this site."""
-    await hub.ledger.write(lambda book: book.site_receivers.remove(site, receiver))
+    await hub.ledger.write(lambda tx: tx.site_receivers.remove(site, receiver))
 
 
 @router.post("/{site}/alarm-receivers/{receiver}/test", status_code=204)
 async def try_own_receiver(hub: Hub, site: str, receiver: str) -> None:
     """Sends a test notification to a receiver of this site; the problem has the reason if that fails."""
-    found = await hub.ledger.read(lambda book: book.site_receivers.one(site, receiver))
+    found = await hub.ledger.read(lambda tx: tx.site_receivers.one(site, receiver))
     await hub.alarms.tell_as_a_test(found)

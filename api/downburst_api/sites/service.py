@@ -4,14 +4,14 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from downburst import model
-from downburst.circuits import Circuit, Measured
-from downburst.credentials import Credential, EnrolmentToken
-from downburst.errors import NotFound
-from downburst.events import SitesChanged
-from downburst.ledger import Book
-from downburst.model import Site
-from downburst.rights import Limit
+from downburst import domain as model
+from downburst.domain.circuits import Circuit, Measured
+from downburst.domain.credentials import Credential, EnrolmentToken
+from downburst.domain.events import SitesChanged
+from downburst.domain.rights import Limit
+from downburst.domain.sites import Site
+from downburst.foundation.errors import NotFound
+from downburst.ledger import Transaction
 from downburst_api.border.site_rights import check_pattern
 from downburst_api.http.etags import IfMatch
 from downburst_api.runtime import Runtime
@@ -32,11 +32,11 @@ class Kept:
     standings: Standings
 
     @classmethod
-    def read(cls, book: Book, name: str) -> "Kept":
+    def read(cls, tx: Transaction, name: str) -> "Kept":
         """As of now."""
-        site = book.sites.one(name)
-        wishes, credentials = book.subscriptions.of_site(name), book.credentials.of(name)
-        return cls(site, wishes, credentials, book.tokens.of(name), Standings.read(book))
+        site = tx.sites.one(name)
+        wishes, credentials = tx.subscriptions.of_site(name), tx.credentials.of(name)
+        return cls(site, wishes, credentials, tx.tokens.of(name), Standings.read(tx))
 
 
 def listed(hub: Runtime, sites: Iterable[Site], standings: Standings) -> Iterable[shapes.SiteListed]:
@@ -70,10 +70,10 @@ def whole(hub: Runtime, kept: Kept) -> shapes.SiteWhole:
     )
 
 
-def reserved(book: Book, name: str) -> tuple[Site, list[Circuit], list[Measured]]:
+def reserved(tx: Transaction, name: str) -> tuple[Site, list[Circuit], list[Measured]]:
     """A site with its circuits and what was measured of them."""
-    circuits = [circuit for circuit in book.circuits.begun() if name in circuit.sites]
-    return book.sites.one(name), circuits, [row for row in book.circuits.measurements() if row.site == name]
+    circuits = [circuit for circuit in tx.circuits.begun() if name in circuit.sites]
+    return tx.sites.one(name), circuits, [row for row in tx.circuits.measurements() if row.site == name]
 
 
 async def check_patterns(hub: Runtime, *, ldm_host: str | None, limits: Iterable[Limit]) -> None:
@@ -86,16 +86,16 @@ async def check_patterns(hub: Runtime, *, ldm_host: str | None, limits: Iterable
             await check_pattern(hub.node, "limits.not_pattern", limit.not_pattern)
 
 
-def seen(book: Book, name: str, unchanged: IfMatch) -> Site:
+def seen(tx: Transaction, name: str, unchanged: IfMatch) -> Site:
     """The site that a change is made to, if it is the one that was seen."""
-    site = book.sites.one(name)
+    site = tx.sites.one(name)
     unchanged.check(f"site {name}", shapes.Site.of(site))
     return site
 
 
 async def revoke(hub: Runtime, site: str, sha256: str | None) -> int:
     """Revokes one credential of a site, or all; says how many."""
-    revoked = await hub.ledger.write(lambda book: book.credentials.revoke(book.sites.one(site).name, sha256))
+    revoked = await hub.ledger.write(lambda tx: tx.credentials.revoke(tx.sites.one(site).name, sha256))
     if sha256 is not None and revoked == 0:
         raise NotFound(f"site {site!r} has no usable credential {sha256}; `downburst sites show {site}` lists them")
     await announce(hub)
@@ -104,7 +104,7 @@ async def revoke(hub: Runtime, site: str, sha256: str | None) -> int:
 
 async def replace_credentials(hub: Runtime, site: str) -> shapes.ReplacementAsked:
     """Has the receivers of a site replace their credentials when they are connected."""
-    asked: list[Any] = await hub.ledger.write(lambda book: book.credentials.ask(book.sites.one(site).name))
+    asked: list[Any] = await hub.ledger.write(lambda tx: tx.credentials.ask(tx.sites.one(site).name))
     if not asked:
         raise NotFound(f"site {site!r} has no good credential; enrol its receiver: downburst sites token {site}")
     await announce(hub)

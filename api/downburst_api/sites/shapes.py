@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from downburst.backlog import Backlog
-from downburst.clock import from_us
-from downburst.live import SiteSession
-from downburst.site_states import SiteStanding
+from downburst.domain.backlog import Backlog
+from downburst.foundation.clock import from_us
+from downburst.live.site_states import SiteStanding
+from downburst.live.state import SiteSession
 from downburst_contract.sites import Heartbeat
 
 

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from downburst.ledger import Book
-from downburst.ledger.receipts import Received
-from downburst.live import LiveState
-from downburst.model import Site
-from downburst.site_states import SiteStanding, standing
+from downburst.domain.sites import Site
+from downburst.ledger import Transaction
+from downburst.ledger.repositories.receipts import Received
+from downburst.live.site_states import SiteStanding, standing
+from downburst.live.state import LiveState
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,9 @@ class Standings:
     """By site; sites that never stood anywhere are not in it."""
 
     @classmethod
-    def read(cls, book: Book) -> "Standings":
+    def read(cls, tx: Transaction) -> "Standings":
         """As of now."""
-        return cls(book.credentials.enrolled(), book.settled.by_site())
+        return cls(tx.credentials.enrolled(), tx.settled.by_site())
 
     def of(self, site: Site, live: LiveState) -> SiteStanding:
         """The standing of a site."""

@@ -16,7 +16,7 @@ async def list_all_subscriptions(
     hub: Hub, page: Paged, *, feed: str | None = None, site: str | None = None
 ) -> list[Subscription]:
     """Every subscription, of a feed or site if given, oldest first."""
-    found = await hub.ledger.read(lambda book: book.subscriptions.all())
+    found = await hub.ledger.read(lambda tx: tx.subscriptions.all())
     wanted = (one for one in found if feed in (None, one.feed) and site in (None, one.site))
     return page.of(map(Subscription.of, wanted), "id")
 
@@ -24,7 +24,7 @@ async def list_all_subscriptions(
 @router.get("/sites/{site}/subscriptions")
 async def list_subscriptions(hub: Hub, site: str, page: Paged) -> list[Subscription]:
     """The subscriptions of a site, oldest first."""
-    found = await hub.ledger.read(lambda book: book.subscriptions.of_site(book.sites.one(site).name))
+    found = await hub.ledger.read(lambda tx: tx.subscriptions.of_site(tx.sites.one(site).name))
     return page.of(map(Subscription.of, found), "id")
 
 

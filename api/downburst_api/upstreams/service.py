@@ -3,21 +3,21 @@
 from contextlib import suppress
 from typing import Any
 
-from downburst.errors import DownburstError, NodeAway
-from downburst.ledger import Book
-from downburst.model import Upstream
+from downburst.domain.upstreams import Upstream
+from downburst.foundation.errors import DownburstError, NodeAway
+from downburst.ledger import Transaction
 from downburst_api.runtime import Runtime
 
 
 async def add(hub: Runtime, upstream: Upstream) -> Upstream:
     """Keeps an upstream, and has the node connect to it."""
-    kept = await hub.ledger.write(lambda book: _keep(book, upstream))
+    kept = await hub.ledger.write(lambda tx: _keep(tx, upstream))
     try:
         await hub.node.connect_upstreams()
     except NodeAway:
         pass
     except DownburstError:
-        await hub.ledger.write(lambda book: book.upstreams.remove(upstream.name))
+        await hub.ledger.write(lambda tx: tx.upstreams.remove(upstream.name))
         with suppress(DownburstError):
             await hub.node.connect_upstreams()
         raise
@@ -26,7 +26,7 @@ async def add(hub: Runtime, upstream: Upstream) -> Upstream:
 
 async def remove(hub: Runtime, upstream: str) -> None:
     """Removes an upstream; its products stay."""
-    await hub.ledger.write(lambda book: book.upstreams.remove(upstream))
+    await hub.ledger.write(lambda tx: tx.upstreams.remove(upstream))
     with suppress(NodeAway):
         await hub.node.connect_upstreams()
     hub.live.upstreams.pop(upstream, None)
@@ -40,7 +40,7 @@ async def states(hub: Runtime) -> dict[str, dict[str, Any]]:
     return {}
 
 
-def _keep(book: Book, upstream: Upstream) -> Upstream:
+def _keep(tx: Transaction, upstream: Upstream) -> Upstream:
     for feed in upstream.feeds:
-        book.feeds.one(feed)
-    return book.upstreams.add(upstream)
+        tx.feeds.one(feed)
+    return tx.upstreams.add(upstream)

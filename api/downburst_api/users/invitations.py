@@ -2,15 +2,15 @@
 
 from datetime import timedelta
 
-from downburst.access import LinkKind, User, hashed
-from downburst.ledger import Book
+from downburst.domain.access import LinkKind, User, hashed
+from downburst.ledger import Transaction
 from downburst_contract.access import Invitation
 
 
-def invited(book: Book, user: User, secret: str) -> Invitation:
+def invited(tx: Transaction, user: User, secret: str) -> Invitation:
     """Keeps a link for a user, and records that it was made."""
-    link = book.login_links.add(hashed(secret), LinkKind.INVITATION, lifetime=INVITATION, user=user.name)
-    book.audit.record("invitation", user.name, "added", after={"expires_at": link.expires_at})
+    link = tx.login_links.add(hashed(secret), LinkKind.INVITATION, lifetime=INVITATION, user=user.name)
+    tx.audit.record("invitation", user.name, "added", after={"expires_at": link.expires_at})
     return Invitation(fragment=f"#invitation={secret}", link_expires_at=link.expires_at)
 
 

@@ -6,6 +6,7 @@ what people write when they mean a product.
 """
 
 from downburst.deliveries.facts import (
+    FoundDeliveries,
     Known,
     ProductFacts,
     ReceiptFacts,
@@ -13,17 +14,17 @@ from downburst.deliveries.facts import (
     SessionFacts,
     SiteFacts,
     WaitingBytes,
-    Whereabouts,
 )
+from downburst.deliveries.matching import may_see
 from downburst.deliveries.naming import Meaning, ProductName, meanings
 from downburst.deliveries.stages import Stage, Timing, timing
 from downburst.deliveries.states import Cause, Delivery, DeliveryState, deliver
-from downburst.deliveries.wishes import may_see
 
 __all__ = [
     "Cause",
     "Delivery",
     "DeliveryState",
+    "FoundDeliveries",
     "Known",
     "Meaning",
     "ProductFacts",
@@ -35,7 +36,6 @@ __all__ = [
     "Stage",
     "Timing",
     "WaitingBytes",
-    "Whereabouts",
     "deliver",
     "may_see",
     "meanings",

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from downburst.events import ActionFailed
-from downburst.model import IdFilter, ProductException, Subscription, Transport
-from downburst.rights import Limit
+from downburst.domain.events import ActionFailed
+from downburst.domain.plans import Transport
+from downburst.domain.receipts import ProductException
+from downburst.domain.rights import Limit
+from downburst.domain.subscriptions import IdFilter, Subscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class SiteFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Whereabouts:
+class FoundDeliveries:
     """The node's answer: products, newest first, and what it knows of their ways."""
 
     feed: str

@@ -5,9 +5,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-from downburst.errors import BadInput, BadName
-from downburst.file_names import FileNameError, decode
-from downburst.names import check_product_id
+from downburst.foundation.errors import BadInput, BadName
+from downburst.foundation.file_names import FileNameError, decode
+from downburst.foundation.names import check_product_id
 
 
 class Meaning(StrEnum):

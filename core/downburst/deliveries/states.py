@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from downburst.deliveries.matching import is_beyond_limits, why_unwanted
 from downburst.deliveries.stages import Timing, duration, size_text, timing
-from downburst.deliveries.wishes import is_beyond_limits, why_unwanted
 
 if TYPE_CHECKING:
     from downburst.deliveries.facts import Known, ProductFacts, ReceiptFacts, SessionFacts, SiteFacts
-    from downburst.model import Subscription
+    from downburst.domain.subscriptions import Subscription
 
 
 class DeliveryState(StrEnum):

@@ -11,11 +11,11 @@ from functools import partial
 
 import httpx
 
-from downburst.clock import Clock, SystemClock
-from downburst.errors import FleetAway
 from downburst.fleet.port import Standing
+from downburst.foundation.clock import Clock, SystemClock
+from downburst.foundation.errors import FleetAway
+from downburst.host.parent_death import bound_to_parent
 from downburst.supervision import keep, start
-from downburst.tether import tethered
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class _Child:
         self._started_s = now_s
         try:
             self._process = await asyncio.create_subprocess_exec(
-                *tethered(self._command.argv),
+                *bound_to_parent(self._command.argv),
                 stdin=asyncio.subprocess.DEVNULL,
                 start_new_session=True,
                 env=dict(os.environ) | dict(self._command.environment),

@@ -15,10 +15,10 @@ from kubernetes.client import ApiClient, AppsV1Api, Configuration, CoordinationV
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
-from downburst.clock import Clock, SystemClock
-from downburst.errors import BadSettings, Failure, FleetAway
 from downburst.fleet.lease import ANSWER_S, CONFLICT, NOT_FOUND, Lease
 from downburst.fleet.port import Standing
+from downburst.foundation.clock import Clock, SystemClock
+from downburst.foundation.errors import BadSettings, Failure, FleetAway
 
 T = TypeVar("T")
 

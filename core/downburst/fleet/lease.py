@@ -8,7 +8,7 @@ succeeds.
 from kubernetes.client import CoordinationV1Api, V1Lease, V1LeaseSpec, V1ObjectMeta
 from kubernetes.client.exceptions import ApiException
 
-from downburst.clock import Clock
+from downburst.foundation.clock import Clock
 
 
 class Lease:

@@ -4,13 +4,13 @@ import logging
 from collections.abc import AsyncIterable, Awaitable, Callable
 from functools import partial
 
-from downburst.bus import Bus
-from downburst.clock import Clock, SystemClock
-from downburst.errors import FleetAway
-from downburst.events import Event, TrafficSeen
+from downburst.bus.port import Bus
+from downburst.domain.events import Event, TrafficSeen
 from downburst.fleet.port import Fleet, Standing
 from downburst.fleet.sizing import Sizing
-from downburst.fleet_settings import FleetSettings
+from downburst.foundation.clock import Clock, SystemClock
+from downburst.foundation.errors import FleetAway
+from downburst.settings.fleet import FleetSettings
 from downburst.supervision import keep, side_by_side
 
 Say = Callable[[str, str], Awaitable[None]]

@@ -4,7 +4,7 @@ import math
 from collections import deque
 from dataclasses import dataclass, field
 
-from downburst.fleet_settings import FleetSettings
+from downburst.settings.fleet import FleetSettings
 
 
 @dataclass

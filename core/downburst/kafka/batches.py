@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from downburst.errors import BrokersAway, Failure
+from downburst.foundation.errors import BrokersAway, Failure
 from downburst.kafka.cluster import Cluster
-from downburst.kafka_settings import KafkaSettings
+from downburst.settings.kafka import KafkaSettings
 from downburst.supervision import FAULTS, start_thread
 
 if TYPE_CHECKING:

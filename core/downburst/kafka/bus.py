@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from downburst.bus import BusSubscription, LocalBus
-from downburst.events import Event, PlanMade
+from downburst.bus.local import BusSubscription, LocalBus
+from downburst.domain.events import Event, PlanMade
 from downburst.kafka.cluster import ANSWER_S, Cluster
 from downburst.kafka.records import ForeignRecord, NewerSchema, decode, encode
-from downburst.kafka_settings import KafkaSettings
+from downburst.settings.kafka import KafkaSettings
 from downburst.supervision import start_thread
 
 if TYPE_CHECKING:

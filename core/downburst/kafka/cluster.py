@@ -7,8 +7,8 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
-from downburst.errors import BadSettings, Failure
-from downburst.kafka_settings import KafkaSettings
+from downburst.foundation.errors import BadSettings, Failure
+from downburst.settings.kafka import KafkaSettings
 
 Options = dict[str, Any]
 

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
-from downburst.events import Event
+from downburst.domain.events import Event
 
 
 class ForeignRecord(ValueError):

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from downburst.settings import Settings
+from downburst.settings.hub import Settings
 
 
 def setting_of(key: str, registry: Mapping[str, str]) -> tuple[str, Any] | None:

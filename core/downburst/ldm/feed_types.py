@@ -2,7 +2,7 @@
 
 import re
 
-from downburst.errors import BadInput
+from downburst.foundation.errors import BadInput
 
 
 def parse_feed_type(text: str) -> int:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from downburst.errors import BadInput
+from downburst.foundation.errors import BadInput
 
 
 @dataclass(frozen=True, slots=True)

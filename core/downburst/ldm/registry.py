@@ -3,7 +3,7 @@
 from pathlib import Path
 from xml.etree import ElementTree
 
-from downburst.errors import BadInput
+from downburst.foundation.errors import BadInput
 
 
 def read_registry(path: Path) -> dict[str, str]:

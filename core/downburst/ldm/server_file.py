@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from downburst.errors import BadInput
+from downburst.foundation.errors import BadInput
 from downburst.ldm.feed_types import parse_feed_type
 from downburst.ldm.lines import Spot, included, read_lines
 

@@ -19,10 +19,9 @@ from typing import Generic, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from downburst.clock import Clock, SystemClock
-from downburst.errors import DownburstError, LedgerAway
-from downburst.ledger.book import Book
-from downburst.ledger.databases import (
+from downburst.foundation.clock import Clock, SystemClock
+from downburst.foundation.errors import DownburstError, LedgerAway
+from downburst.ledger.storage.databases import (
     READERS,
     connect,
     connect_to_read,
@@ -32,9 +31,10 @@ from downburst.ledger.databases import (
     is_of_server,
     options,
 )
-from downburst.ledger.holding import Hold
-from downburst.ledger.outage import PATIENCE_S, ConnectionLost, Outage, Outages
-from downburst.ledger.schema import Standing, check_current, migrate, standing
+from downburst.ledger.storage.holding import Hold
+from downburst.ledger.storage.outage import PATIENCE_S, ConnectionLost, Outage, Outages
+from downburst.ledger.storage.schema import Standing, check_current, migrate, standing
+from downburst.ledger.transaction import Transaction
 
 T = TypeVar("T")
 
@@ -85,7 +85,7 @@ class Ledger:
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(self._writer, self._renew, hold)
 
-    async def write(self, work: Callable[[Book], T], *, patience_s: float = PATIENCE_S) -> T:
+    async def write(self, work: Callable[[Transaction], T], *, patience_s: float = PATIENCE_S) -> T:
         """Runs `work` in one transaction on the writing thread; what it raises undoes all of it.
 
         While the database is away it is tried again, so `work` may run several times and must touch nothing else.
@@ -94,17 +94,17 @@ class Ledger:
         work_on = partial(copy_context().run, self._persist, work, True, patience_s)  # noqa: FBT003
         return await asyncio.get_running_loop().run_in_executor(self._writer, work_on)
 
-    async def read(self, work: Callable[[Book], T], *, patience_s: float = PATIENCE_S) -> T:
+    async def read(self, work: Callable[[Transaction], T], *, patience_s: float = PATIENCE_S) -> T:
         """Runs `work`, which only reads, on a reading thread; tried again like a write."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._persist, work, False, patience_s)  # noqa: FBT003
 
     @contextmanager
-    def transaction(self, *, writes: bool = True) -> Iterator[Book]:
-        """A book whose changes are kept together when the block ends well; for commands and tests without a loop."""
+    def transaction(self, *, writes: bool = True) -> Iterator[Transaction]:
+        """A transaction whose changes are kept when the block ends well; for commands and tests without a loop."""
         try:
             with self._engine.connect() as connection, options(connection, writes=writes).begin():
-                yield Book(connection, self._clock)
+                yield Transaction(connection, self._clock)
         except DBAPIError as error:
             if not is_of_server(error):
                 raise
@@ -119,16 +119,16 @@ class Ledger:
             self._hold.release()
         self._engine.dispose()
 
-    def _persist(self, work: Callable[[Book], T], writes: bool, patience_s: float) -> T:  # noqa: FBT001
+    def _persist(self, work: Callable[[Transaction], T], writes: bool, patience_s: float) -> T:  # noqa: FBT001
         run = (
             _Held(self._hold, work, self._clock).run if writes and self._hold else self._plainly(work, writes=writes)
         )
         return self._outages.through(lambda: self._attempt(run), patience_s=patience_s)
 
-    def _plainly(self, work: Callable[[Book], T], *, writes: bool) -> Callable[[Connection], T]:
+    def _plainly(self, work: Callable[[Transaction], T], *, writes: bool) -> Callable[[Connection], T]:
         def run(connection: Connection) -> T:
             with options(connection, writes=writes).begin():
-                return work(Book(connection, self._clock))
+                return work(Transaction(connection, self._clock))
 
         return run
 
@@ -154,7 +154,7 @@ class Ledger:
 class _Held(Generic[T]):
     """One write to a ledger that is held: it takes place once, whatever becomes of its connections."""
 
-    def __init__(self, hold: Hold, work: Callable[[Book], T], clock: Clock) -> None:
+    def __init__(self, hold: Hold, work: Callable[[Transaction], T], clock: Clock) -> None:
         self._hold = hold
         self._work = work
         self._clock = clock
@@ -169,7 +169,7 @@ class _Held(Generic[T]):
             else:
                 self._open = None
                 number = self._hold.count(connection)
-                result = self._work(Book(connection, self._clock))
+                result = self._work(Transaction(connection, self._clock))
                 # From here on the commit may take place without an answer.
                 self._open = number, result
         self._hold.written(number)

@@ -8,7 +8,7 @@ from contextlib import aclosing
 import httpcore
 import httpx
 
-from downburst.errors import Failure
+from downburst.foundation.errors import Failure
 from downburst.network.addresses import is_public
 
 Resolve = Callable[[str, int], Iterable[str]]

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from downburst.alarms import ReceiverKind
-from downburst.errors import BadInput
+from downburst.domain.alarms import ReceiverKind
+from downburst.foundation.errors import BadInput
 
 
 @dataclass(frozen=True, slots=True)

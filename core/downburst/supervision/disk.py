@@ -7,7 +7,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from downburst.errors import DiskFull, NotWritable
+from downburst.foundation.errors import DiskFull, NotWritable
 
 _LOG = logging.getLogger("downburst.disk")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from downburst.clock import Clock, SystemClock
+from downburst.foundation.clock import Clock, SystemClock
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from downburst.errors import DownburstError
+from downburst.foundation.errors import DownburstError
 from downburst.supervision.tasks import call, keep, start
 
 Probe = Callable[[], Awaitable[object]]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from downburst.errors import DownburstError, LedgerAway
+from downburst.foundation.errors import DownburstError, LedgerAway
 from downburst.supervision.faults import FAULTS
 
 T = TypeVar("T")

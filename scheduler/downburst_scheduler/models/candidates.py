@@ -9,18 +9,18 @@ who don't want it, and for a group one copy in reserve for a site that stops hea
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from downburst.model import Transport
+from downburst.domain.plans import Transport
+from downburst_scheduler.figures.traffic import Arrivals
+from downburst_scheduler.figures.wording import megabits, sites_of, some
 from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.groups import grouped_sites, riding_groups
+from downburst_scheduler.models.offers import TUNNEL_SHARE, CircuitOffer
 from downburst_scheduler.models.parts import Asked, Part, asked_of, copies, left_beside, on_circuits
 from downburst_scheduler.models.population import Alike, count_of, members_of, names_of
 from downburst_scheduler.models.rates import connection_bps
 from downburst_scheduler.models.situation import Calibration, CircuitOffers, Costs, SiteFacts, Situation
 from downburst_scheduler.models.sizing import Objective
 from downburst_scheduler.models.transports import Outcome, dynamic_circuit, releases, static_circuit, together
-from downburst_scheduler.offers import TUNNEL_SHARE, CircuitOffer
-from downburst_scheduler.traffic import Arrivals
-from downburst_scheduler.words import megabits, sites_of, some
 
 __all__ = ["CircuitOffers", "Comparison", "Costs", "Evaluated", "Situation", "best_of", "compare", "evaluate"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from downburst_scheduler.histograms import BINS, Floats, LogHistogram, places
+from downburst_scheduler.figures.histograms import BINS, Floats, LogHistogram, places
 
 
 @dataclass(frozen=True, slots=True)

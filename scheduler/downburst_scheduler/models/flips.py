@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from downburst.model import Transport
+from downburst.domain.plans import Transport
+from downburst_scheduler.figures.traffic import Arrivals
+from downburst_scheduler.figures.wording import duration, megabits, sites_of
 from downburst_scheduler.models.candidates import Evaluated, evaluate
 from downburst_scheduler.models.parts import Asked, asked_of
 from downburst_scheduler.models.population import Alike, alike, count_of, outlined, scaled
 from downburst_scheduler.models.situation import Situation
 from downburst_scheduler.models.sizing import Objective
-from downburst_scheduler.traffic import Arrivals
-from downburst_scheduler.words import duration, megabits, sites_of
 
 Prefer = Callable[[Sequence[Evaluated]], Transport]
 """Which transport is chosen of those that were evaluated."""

@@ -13,11 +13,11 @@ from typing import Self
 
 import numpy as np
 
-from downburst.sketch import LatencySketch, rank_of, value_of
-from downburst_scheduler.histograms import Floats
+from downburst.sketches.sketch import LatencySketch, rank_of, value_of
+from downburst_scheduler.figures.histograms import Floats
+from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models.queues import waits
 from downburst_scheduler.models.rates import PathFacts
-from downburst_scheduler.traffic import Arrivals
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from itertools import groupby, pairwise
 import numpy as np
 import numpy.typing as npt
 
-from downburst_scheduler.histograms import Floats
+from downburst_scheduler.figures.histograms import Floats
 
 Integers = npt.NDArray[np.int64]
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from downburst.model import Transport
+from downburst.domain.plans import Transport
 from downburst_scheduler.models.grouping import GroupingRules, Receiver, grouped
+from downburst_scheduler.models.offers import CircuitOffer
 from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Asked, Part
 from downburst_scheduler.models.population import Alike, count_of, names_of
 from downburst_scheduler.models.repair import repair_share
 from downburst_scheduler.models.transports import multicast
-from downburst_scheduler.offers import CircuitOffer
 
 
 def grouped_sites(

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from downburst.model import Transport
+from downburst.domain.plans import Transport
+from downburst_scheduler.figures.traffic import Arrivals
+from downburst_scheduler.figures.wording import megabits, sites_of
 from downburst_scheduler.models import wire
 from downburst_scheduler.models.grouping import ROOM, GroupingRules, Receiver, why_alone
+from downburst_scheduler.models.offers import CircuitOffer
 from downburst_scheduler.models.population import Alike, alike, count_of, names_of
 from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.situation import Situation
 from downburst_scheduler.models.sizing import Objective, least_rate
 from downburst_scheduler.models.transports import Outcome, peak_minute_bps, static_circuit, together, unicast
-from downburst_scheduler.offers import CircuitOffer
-from downburst_scheduler.traffic import Arrivals
-from downburst_scheduler.words import megabits, sites_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from downburst_scheduler.histograms import Floats
+from downburst_scheduler.figures.histograms import Floats
 
 Indices = npt.NDArray[np.int64]
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from downburst_scheduler.histograms import Floats
+from downburst_scheduler.figures.histograms import Floats
 
 
 class Repair(StrEnum):

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from downburst.model import Transport
+from downburst.domain.plans import Transport
 from downburst_scheduler.models.floors import Floor
+from downburst_scheduler.models.offers import CircuitOffer
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.repair import Repair
 from downburst_scheduler.models.sizing import Objective
-from downburst_scheduler.offers import CircuitOffer
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from downburst_scheduler.histograms import Floats
+from downburst_scheduler.figures.histograms import Floats
+from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models.queues import backlog_bytes, waits
-from downburst_scheduler.traffic import Arrivals
 
 
 @dataclass(frozen=True, slots=True)

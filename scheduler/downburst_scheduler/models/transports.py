@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from downburst_scheduler.histograms import Floats, LogHistogram
+from downburst_scheduler.figures.histograms import Floats, LogHistogram
+from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models.delays import Delays, Latencies
 from downburst_scheduler.models.queues import Indices, Order, backlog_bytes, play, waits
 from downburst_scheduler.models.rates import PathFacts, connection_bps
 from downburst_scheduler.models.repair import Repair, missing_share, repair_share
-from downburst_scheduler.traffic import Arrivals
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ is sent for them, so that both are in bits of Ethernet frames.
 
 from dataclasses import dataclass
 
-from downburst_scheduler.histograms import Floats
-from downburst_scheduler.traffic import Arrivals
+from downburst_scheduler.figures.histograms import Floats
+from downburst_scheduler.figures.traffic import Arrivals
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-from downburst.file_names import decode
+from downburst.foundation.file_names import decode
 from kit import running
 from kit.node import SiteNode
 from kit.patience import wait_for

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from downburst.file_names import decode
+from downburst.foundation.file_names import decode
 from kit.damage.injuries import INJURIES
 from kit.damage.scene import FEEDS, START_S, Pair
 from kit.patience import wait_for

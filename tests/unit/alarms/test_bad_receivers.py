@@ -5,10 +5,11 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
-from downburst.alarm_settings import AlarmSettings
-from downburst.alarms import Alarm, AlarmKind, Receiver, ReceiverKind
-from downburst.errors import BadInput, LedgerAway
-from downburst.model import Site, Subscription
+from downburst.domain.alarms import Alarm, AlarmKind, Receiver, ReceiverKind
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
+from downburst.foundation.errors import BadInput, LedgerAway
+from downburst.settings.alarms import AlarmSettings
 from downburst.supervision import FAULTS
 from downburst_alarms import watch
 from downburst_alarms.notices import NetworkTeller
@@ -39,9 +40,9 @@ async def test_finding_03_a_broken_address_of_a_site_stops_no_alarm_and_repeats_
     teller = OverTheNetwork()
     monkeypatch.setattr(story.watch, "_teller", teller)
     for receiver in (BROKEN, BROKEN_MAIL):
-        await story.ledger.write(lambda book, one=receiver: book.site_receivers.add(one))  # type: ignore[misc]
-    await story.ledger.write(lambda book: book.sites.add(Site("other.edu")))
-    await story.ledger.write(lambda book: book.subscriptions.add(Subscription(0, "other.edu", "NGRID")))
+        await story.ledger.write(lambda tx, one=receiver: tx.site_receivers.add(one))  # type: ignore[misc]
+    await story.ledger.write(lambda tx: tx.sites.add(Site("other.edu")))
+    await story.ledger.write(lambda tx: tx.subscriptions.add(Subscription(0, "other.edu", "NGRID")))
     story.site(connected=False)
     for _ in range(20):
         await story.after(10)
@@ -62,7 +63,7 @@ async def test_finding_03_an_unknown_error_of_one_receiver_is_its_own(
         await tell(receiver, alarm, now)  # type: ignore[arg-type]
 
     monkeypatch.setattr(story.heard, "tell", fails)
-    await story.ledger.write(lambda book: book.site_receivers.add(BROKEN))
+    await story.ledger.write(lambda tx: tx.site_receivers.add(BROKEN))
     story.site(connected=False)
     for _ in range(8):
         await story.after(10)

@@ -9,16 +9,20 @@ from random import Random
 
 import pytest
 
-from downburst.alarm_settings import AlarmSettings
-from downburst.alarms import SEVERITIES, AlarmKind, Condition, Objective, Severity, alarm_key
-from downburst.backlog import Backlog, FeedBacklog
-from downburst.clock import to_us
-from downburst.credentials import Credential
-from downburst.events import ActionFailed, SiteProgress
-from downburst.live import Damage, RetentionWarning, SiteSession
-from downburst.model import Feed, LatencyKind, Plan, Site, SketchRow, Subscription, Transport
-from downburst.path_facts import GroupTried
-from downburst.sheet import Sheet
+from downburst.domain.alarms import SEVERITIES, AlarmKind, Condition, Objective, Severity, alarm_key
+from downburst.domain.backlog import Backlog, FeedBacklog
+from downburst.domain.credentials import Credential
+from downburst.domain.events import ActionFailed, SiteProgress
+from downburst.domain.feeds import Feed
+from downburst.domain.latency import LatencyKind, SketchRow
+from downburst.domain.path_facts import GroupTried
+from downburst.domain.plans import Plan, Transport
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
+from downburst.foundation.clock import to_us
+from downburst.live.state import Damage, RetentionWarning, SiteSession
+from downburst.settings.alarms import AlarmSettings
+from downburst.sketches.sheet import Sheet
 from downburst_alarms.conditions import Situation, conditions
 from downburst_alarms.gaps import FEWEST, MANY, Gaps
 from factories import plan, sketch_row

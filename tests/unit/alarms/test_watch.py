@@ -8,15 +8,18 @@ from pathlib import Path
 import httpx
 import pytest
 
-from downburst.alarm_settings import AlarmSettings
-from downburst.alarms import Alarm, AlarmKind, Receiver, ReceiverKind, Severity, Silence
-from downburst.bus import LocalBus
-from downburst.clock import FakeClock, to_us
-from downburst.errors import Failure, LedgerAway
-from downburst.events import FeedTraffic, LdmViolated, SiteProgress, SiteViolated, TrafficSeen
+from downburst.bus.local import LocalBus
+from downburst.domain.alarms import Alarm, AlarmKind, Receiver, ReceiverKind, Severity, Silence
+from downburst.domain.events import FeedTraffic, LdmViolated, SiteProgress, SiteViolated, TrafficSeen
+from downburst.domain.feeds import Feed
+from downburst.domain.plans import Transport
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
+from downburst.foundation.clock import FakeClock, to_us
+from downburst.foundation.errors import Failure, LedgerAway
 from downburst.ledger import Ledger
-from downburst.live import LiveState, SiteSession
-from downburst.model import Feed, Site, Subscription, Transport
+from downburst.live.state import LiveState, SiteSession
+from downburst.settings.alarms import AlarmSettings
 from downburst_alarms import watch
 from downburst_alarms.conditions import PEERS_NAMED
 from downburst_alarms.gaps import MANY
@@ -68,16 +71,16 @@ class Story:
         await self.watch.tell()
 
     async def alarms(self) -> list[Alarm]:
-        return await self.ledger.read(lambda book: book.alarms.newest())
+        return await self.ledger.read(lambda tx: tx.alarms.newest())
 
 
 @pytest.fixture
 def story(ledger: Ledger, clock: FakeClock, tmp_path: Path) -> Story:
-    with ledger.transaction() as book:
-        book.feeds.add(Feed("NGRID"))
-        book.sites.add(Site("unl.edu"))
-        book.subscriptions.add(Subscription(0, "unl.edu", "NGRID"))
-        book.alarm_receivers.add(OPS)
+    with ledger.transaction() as tx:
+        tx.feeds.add(Feed("NGRID"))
+        tx.sites.add(Site("unl.edu"))
+        tx.subscriptions.add(Subscription(0, "unl.edu", "NGRID"))
+        tx.alarm_receivers.add(OPS)
     return Story(ledger, clock, tmp_path / "hub")
 
 
@@ -140,7 +143,7 @@ async def test_a_crowd_of_peers_fills_no_page_with_alarms(story: Story) -> None:
 async def test_a_silence_keeps_quiet_and_what_goes_on_after_it_is_told(story: Story) -> None:
     until = story.clock.now() + timedelta(minutes=10)
     silence = Silence(0, until, "anna", site="unl.edu")
-    await story.ledger.write(lambda book: book.silences.add(silence))
+    await story.ledger.write(lambda tx: tx.silences.add(silence))
     story.site(connected=False)
     await story.after(61)
     assert (story.heard.told, len(await story.alarms())) == ([], 1)
@@ -151,9 +154,9 @@ async def test_a_silence_keeps_quiet_and_what_goes_on_after_it_is_told(story: St
 async def test_what_gets_worse_is_told_again_and_to_those_who_want_the_worst_alone(story: Story) -> None:
     night = Receiver("night", ReceiverKind.MAIL, "a@b", severities=(Severity.CRITICAL,))
     chat = Receiver("chat", ReceiverKind.MAIL, "a@b", severities=(Severity.INFORMATION,))
-    with story.ledger.transaction() as book:
+    with story.ledger.transaction() as tx:
         for one in (night, chat):
-            book.alarm_receivers.add(one)
+            tx.alarm_receivers.add(one)
     progress = SiteProgress("NGRID", 7, 3, Transport.UNICAST, 1)
     session = SiteSession("unl.edu", connected=True, since=story.clock.now(), progress={"NGRID": progress})
     story.live.sessions["unl.edu"] = session
@@ -169,11 +172,11 @@ async def test_what_gets_worse_is_told_again_and_to_those_who_want_the_worst_alo
 
 async def test_predictions_of_a_feed_are_said_once_a_day(story: Story) -> None:
     far = {"predicted_p99_ms": 0.02, "measured_p99_ms": 5_000.0, "measured_count": 500}
-    with story.ledger.transaction() as book:
-        kept = book.plans.append(plan("NGRID"))
+    with story.ledger.transaction() as tx:
+        kept = tx.plans.append(plan("NGRID"))
     for figures in (far, {}, far, {}):
-        with story.ledger.transaction() as book:
-            book.plans.annotate(replace(kept, figures=figures))
+        with story.ledger.transaction() as tx:
+            tx.plans.annotate(replace(kept, figures=figures))
         for _ in range(2):
             await story.after(120)
     (alarm,) = await story.alarms()
@@ -183,7 +186,7 @@ async def test_predictions_of_a_feed_are_said_once_a_day(story: Story) -> None:
 
 async def test_what_began_and_ended_in_a_silence_is_not_told(story: Story) -> None:
     silence = Silence(0, story.clock.now() + timedelta(hours=1), "anna", kind=AlarmKind.SITE_DOWN)
-    await story.ledger.write(lambda book: book.silences.add(silence))
+    await story.ledger.write(lambda tx: tx.silences.add(silence))
     story.site(connected=False)
     await story.after(61)
     story.site(connected=True)
@@ -212,7 +215,7 @@ async def test_a_receiver_that_can_not_be_reached_is_said_once_and_keeps_nobody_
 ) -> None:
     monkeypatch.setattr(watch, "RETRIES_S", (0.0, 0.0))
     other = Receiver("chat", ReceiverKind.WEBHOOK, "http://chat/")
-    await story.ledger.write(lambda book: book.alarm_receivers.add(other))
+    await story.ledger.write(lambda tx: tx.alarm_receivers.add(other))
     story.heard.away.add("ops")
     story.site(connected=False)
     await story.after(61)
@@ -226,7 +229,7 @@ async def test_a_receiver_that_can_not_be_reached_is_said_once_and_keeps_nobody_
 
 async def test_a_receiver_hears_what_it_wants(story: Story) -> None:
     wants = Receiver("site", ReceiverKind.WEBHOOK, "http://x/", kinds=(AlarmKind.SITE_DOWN,), sites=("other.edu",))
-    await story.ledger.write(lambda book: book.alarm_receivers.add(wants))
+    await story.ledger.write(lambda tx: tx.alarm_receivers.add(wants))
     story.site(connected=False)
     await story.after(61)
     assert story.heard.told == [("ops", "site-down", False)]
@@ -234,7 +237,7 @@ async def test_a_receiver_hears_what_it_wants(story: Story) -> None:
 
 async def test_an_alertmanager_is_told_again_so_that_the_alarm_stays(story: Story) -> None:
     receiver = Receiver("am", ReceiverKind.ALERTMANAGER, "http://am/")
-    await story.ledger.write(lambda book: book.alarm_receivers.add(receiver))
+    await story.ledger.write(lambda tx: tx.alarm_receivers.add(receiver))
     story.site(connected=False)
     await story.after(61)
     for _ in range(4):

@@ -1,6 +1,6 @@
 """The table of every route and every kind of caller, as `docs/access.md` shows it, made from the rules."""
 
-from downburst.access import SCOPES_OF, Role, Scope
+from downburst.domain.access import SCOPES_OF, Role, Scope
 from downburst_api.border.route_rules import RULES, Own, Rule
 
 NOBODY, PUBLISHED = "no login", "no login, latency published"

@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from downburst.bus import BusSubscription
-from downburst.clock import FakeClock
+from downburst.bus.local import BusSubscription
+from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
 from downburst_api.app import create_app
 from downburst_api.runtime import Runtime

@@ -8,11 +8,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from downburst.access import SCOPES_OF, AccessToken, Role, hashed
-from downburst.access_settings import AccessSettings
-from downburst.clock import FakeClock
+from downburst.domain.access import SCOPES_OF, AccessToken, Role, hashed
+from downburst.domain.feeds import Feed
+from downburst.domain.sites import Site
+from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
-from downburst.model import Feed, Site
+from downburst.settings.access import AccessSettings
 from downburst_api.app import create_app
 from downburst_api.border.route_rules import RULES
 from downburst_api.overview import stream
@@ -47,13 +48,13 @@ class Callers:
 async def callers(
     tmp_path: Path, ledger: Ledger, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Callers]:
-    with ledger.transaction() as book:
-        book.feeds.add(Feed("NGRID"))
+    with ledger.transaction() as tx:
+        tx.feeds.add(Feed("NGRID"))
         for name in (SITE, OTHER):
-            book.sites.add(Site(name))
+            tx.sites.add(Site(name))
         for role in Role:
             site = SITE if role is Role.SITE else None
-            book.access_tokens.add(_token(role, site, clock))
+            tx.access_tokens.add(_token(role, site, clock))
     made, _ = runtime(tmp_path / "hub", ledger, clock)
     open_made, _ = runtime(tmp_path / "open", ledger, clock, access=AccessSettings(without_login="latency"))
     monkeypatch.setattr(stream, "overviews", _no_overviews)

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from downburst.clock import FakeClock
+from downburst.foundation.clock import FakeClock
 from downburst_api.app import create_app
 from unit.api.conftest import Asked
 

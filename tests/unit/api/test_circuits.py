@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from downburst.circuits import CircuitState, CircuitUse, Direction, Measured
-from downburst.events import TrafficSeen
-from downburst.model import Site
+from downburst.domain.circuits import CircuitState, CircuitUse, Direction, Measured
+from downburst.domain.events import TrafficSeen
+from downburst.domain.sites import Site
 from unit.api.conftest import Asked
 
 PORT = {"port": "hub-eth0", "rate_bps": 1_000_000_000, "interface": "eth0", "underlay": "192.0.2.1"}
@@ -18,8 +18,8 @@ WISH: dict[str, Any] = {"sites": [{"site": "unl.edu"}], "rate_out_bps": 600_000_
 
 @pytest.fixture
 async def ported(hub: Asked) -> Asked:
-    with hub.runtime.ledger.transaction() as book:
-        book.sites.add(Site("unl.edu"))
+    with hub.runtime.ledger.transaction() as tx:
+        tx.sites.add(Site("unl.edu"))
     await hub.ask("POST", "/v1/ports", 201, json=PORT | TAGS)
     await hub.ask("POST", "/v1/ports", 201, json=FAR | TAGS)
     return hub
@@ -172,8 +172,8 @@ async def test_what_was_measured_and_what_is_used_stand_beside_what_was_reserved
     number = (await ported.ask("POST", "/v1/circuits", 201, json=WISH))["circuit"]
     now = ported.runtime.clock.now()
     row = Measured(number, "unl.edu", Direction.OUT, now, 250_000_000, 600_000_000, cause="policer", sentence="why")
-    with ported.runtime.ledger.transaction() as book:
-        book.circuits.measured([row])
+    with ported.runtime.ledger.transaction() as tx:
+        tx.circuits.measured([row])
     use = CircuitUse(number, "unl.edu", 12_500_000, 1_000)
     ported.runtime.live.apply(TrafficSeen(0, 1_000_000, (), (), (), 0, (use,)))
     shown = await ported.ask("GET", f"/v1/circuits/{number}")
@@ -194,9 +194,9 @@ async def test_metrics_and_overview_show_what_has_begun_and_what_troubles_it(por
     begun = await ported.ask("POST", "/v1/circuits", 201, json=WISH | {"begin": "now", "end": "+1h"})
     number, why = begun["circuit"], "251 Mb/s of 600 Mb/s get to unl.edu"
     row = Measured(number, "unl.edu", Direction.OUT, ported.runtime.clock.now(), 251_000_000, 600_000_000)
-    with ported.runtime.ledger.transaction() as book:
-        book.circuits.save(replace(book.circuits.one(number), state=CircuitState.DEGRADED, reason=why))
-        book.circuits.measured([replace(row, cause="policer", remedy="ask the provider")])
+    with ported.runtime.ledger.transaction() as tx:
+        tx.circuits.save(replace(tx.circuits.one(number), state=CircuitState.DEGRADED, reason=why))
+        tx.circuits.measured([replace(row, cause="policer", remedy="ask the provider")])
     use = CircuitUse(number, "unl.edu", 12_500_000, 1_000)
     ported.runtime.live.apply(TrafficSeen(0, 1_000_000, (), (), (), 0, (use,)))
     told = (await ported.client.get("/metrics")).text
@@ -215,5 +215,5 @@ async def test_metrics_and_overview_show_what_has_begun_and_what_troubles_it(por
 async def test_only_what_stands_is_measured(ported: Asked) -> None:
     number = (await ported.ask("POST", "/v1/circuits", 201, json=WISH))["circuit"]
     await ported.problem("POST", f"/v1/circuits/{number}/measure", 400, "bad-request")
-    with ported.runtime.ledger.transaction() as book:
-        assert book.circuits.one(number).state is CircuitState.ADMITTED
+    with ported.runtime.ledger.transaction() as tx:
+        assert tx.circuits.one(number).state is CircuitState.ADMITTED

@@ -4,9 +4,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from downburst.clock import FakeClock, to_us
-from downburst.events import FeedsChanged, PinChanged, SitesChanged, SubscriptionsChanged
-from downburst.model import Transport
+from downburst.domain.events import FeedsChanged, PinChanged, SitesChanged, SubscriptionsChanged
+from downburst.domain.plans import Transport
+from downburst.foundation.clock import FakeClock, to_us
 from unit.api.conftest import Asked
 
 
@@ -110,17 +110,17 @@ async def test_a_token_is_told_once(hub: Asked, clock: FakeClock) -> None:
     assert made["token"].startswith(f"dbt1.{hub.node.ca_sha256}.")
     listed = (await hub.ask("GET", "/v1/sites/unl.edu"))["tokens"]
     assert "token" not in listed[0]
-    with hub.runtime.ledger.transaction() as book:
-        assert book.tokens.of("unl.edu")[0].expires_at == clock.now() + timedelta(hours=2)
+    with hub.runtime.ledger.transaction() as tx:
+        assert tx.tokens.of("unl.edu")[0].expires_at == clock.now() + timedelta(hours=2)
     await hub.problem("POST", "/v1/sites/none/tokens", 404, "not-found")
     await hub.problem("POST", "/v1/sites/unl.edu/tokens", 400, "bad-request", json={"hours": -1})
 
 
 async def test_a_revoked_credential_leaves_the_node(hub: Asked) -> None:
     await hub.ask("POST", "/v1/sites", 201, json={"site": "unl.edu"})
-    with hub.runtime.ledger.transaction() as book:
-        book.tokens.add("unl.edu", "s", lifetime=timedelta(hours=1))
-        book.tokens.consume("s", "c" * 64, peer="p")
+    with hub.runtime.ledger.transaction() as tx:
+        tx.tokens.add("unl.edu", "s", lifetime=timedelta(hours=1))
+        tx.tokens.consume("s", "c" * 64, peer="p")
     await hub.node.refresh()
     (told,) = hub.node.fake.sites["unl.edu"]["credentials"]
     assert (told["sha256"], told["expires_us"], told["replaces"]) == ("c" * 64, None, None)
@@ -134,9 +134,9 @@ async def test_a_receiver_is_asked_for_another_credential(hub: Asked, clock: Fak
     route = "/v1/sites/unl.edu/credentials/replacement"
     refused = await hub.problem("POST", route, 404, "not-found")
     assert "downburst sites token unl.edu" in refused["detail"]
-    with hub.runtime.ledger.transaction() as book:
-        book.tokens.add("unl.edu", "s", lifetime=timedelta(hours=1), credential_lifetime=timedelta(days=90))
-        book.tokens.consume("s", "c" * 64, peer="p")
+    with hub.runtime.ledger.transaction() as tx:
+        tx.tokens.add("unl.edu", "s", lifetime=timedelta(hours=1), credential_lifetime=timedelta(days=90))
+        tx.tokens.consume("s", "c" * 64, peer="p")
     (before,) = (await hub.ask("GET", "/v1/sites/unl.edu"))["credentials"]
     assert datetime.fromisoformat(before["renews_at"]) == clock.now() + timedelta(days=60)
     answer = await hub.ask("POST", route, 202)
@@ -152,9 +152,9 @@ async def test_a_receiver_is_asked_for_another_credential(hub: Asked, clock: Fak
 
 def replaced(hub: Asked) -> str:
     """What the receiver of unl.edu shows from here on."""
-    with hub.runtime.ledger.transaction() as book:
-        made = book.credentials.replace("unl.edu", "c" * 64, "d" * 64, peer="p", lifetime=timedelta(days=90))
-        assert book.credentials.taken("unl.edu", made.sha256)
+    with hub.runtime.ledger.transaction() as tx:
+        made = tx.credentials.replace("unl.edu", "c" * 64, "d" * 64, peer="p", lifetime=timedelta(days=90))
+        assert tx.credentials.taken("unl.edu", made.sha256)
     return made.sha256
 
 
@@ -192,8 +192,8 @@ async def test_a_pin_is_kept_and_said(hub: Asked) -> None:
     hub.events.offer(FeedsChanged())
     pin = await hub.ask("PUT", "/v1/feeds/NGRID/pin", json={"transport": "unicast", "by": "anna"})
     assert (pin["transport"], pin["by"]) == ("unicast", "anna")
-    with hub.runtime.ledger.transaction() as book:
-        kept = book.pins.find("NGRID")
+    with hub.runtime.ledger.transaction() as tx:
+        kept = tx.pins.find("NGRID")
     assert kept is not None
     assert kept.transport is Transport.UNICAST
     await hub.ask("DELETE", "/v1/feeds/NGRID/pin", 204)
@@ -220,8 +220,8 @@ async def test_a_pin_that_the_feed_can_never_follow_is_refused_with_the_reason(h
     await hub.ask("POST", "/v1/sites/unl.edu/subscriptions", 201, json={"feed": "NGRID"})
     assert "no circuit is reserved to unl.edu; reserve one" in await refusal("static-circuit")
     assert "only unl.edu takes it, and a group needs two sites" in await refusal("multicast")
-    with hub.runtime.ledger.transaction() as book:
-        kept = book.pins.find("NGRID")
+    with hub.runtime.ledger.transaction() as tx:
+        kept = tx.pins.find("NGRID")
     assert kept is not None
     assert kept.transport is Transport.MULTICAST, "a refusal changes nothing"
     await hub.ask("POST", "/v1/sites", 201, json={"site": "psu.edu"})

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from pydantic import BaseModel, TypeAdapter
 
-from downburst.clock import FakeClock
+from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
 from downburst_api.app import create_app
 from downburst_api.border.route_rules import RULES

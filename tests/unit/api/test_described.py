@@ -15,9 +15,10 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.core.result import Ok
 
-from downburst.clock import FakeClock
+from downburst.domain.feeds import Feed
+from downburst.domain.sites import Site
+from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
-from downburst.model import Feed, Site
 from downburst_api.app import create_app
 from downburst_api.http.openapi import EXAMPLES
 from factories import AUTHORIZATION, runtime
@@ -27,9 +28,9 @@ SEED = int(os.environ.get("DOWNBURST_SEED", "1"))
 
 @pytest.fixture
 def app(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> FastAPI:
-    with ledger.transaction() as book:
-        book.feeds.add(Feed("NGRID"))
-        book.sites.add(Site("unl.edu"))
+    with ledger.transaction() as tx:
+        tx.feeds.add(Feed("NGRID"))
+        tx.sites.add(Site("unl.edu"))
     made, _ = runtime(tmp_path / "hub", ledger, clock)
     asyncio.run(made.probes.look())
     return create_app(made)

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from downburst.alarms import AlarmKind, Condition
-from downburst.backlog import FeedBacklog
-from downburst.clock import FakeClock, to_us
-from downburst.events import (
+from downburst.domain.alarms import AlarmKind, Condition
+from downburst.domain.backlog import FeedBacklog
+from downburst.domain.events import (
     ActionFailed,
     BacklogSeen,
     FeedTraffic,
@@ -23,17 +22,14 @@ from downburst.events import (
     Streams,
     TrafficSeen,
 )
-from downburst.live import RetentionWarning
-from downburst.model import (
-    Candidate,
-    Fault,
-    Feed,
-    LatencyKind,
-    LegCounters,
-    Site,
-    Subscription,
-    Transport,
-)
+from downburst.domain.faults import Fault
+from downburst.domain.feeds import Feed
+from downburst.domain.latency import LatencyKind
+from downburst.domain.plans import Candidate, LegCounters, Transport
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
+from downburst.foundation.clock import FakeClock, to_us
+from downburst.live.state import RetentionWarning
 from downburst_api.latency.service import minute_of
 from downburst_api.overview.shared import OLDEST_S, SharedOverview
 from downburst_api.overview.stream import overviews
@@ -45,29 +41,29 @@ from unit.api.conftest import Asked
 def told(hub: Asked, clock: FakeClock) -> Asked:
     """A feed with two sites, one connected and behind; a change from unicast to multicast; some latencies."""
     minute = minute_of(clock.now())
-    with hub.runtime.ledger.transaction() as book:
-        book.feeds.add(Feed("NGRID"))
+    with hub.runtime.ledger.transaction() as tx:
+        tx.feeds.add(Feed("NGRID"))
         for name in ("a.edu", "b.edu"):
-            book.sites.add(Site(name))
-            book.subscriptions.add(Subscription(0, name, "NGRID"))
-        book.plans.append(plan("NGRID", unicast(1, "a.edu", "b.edu"), reason="at first"))
+            tx.sites.add(Site(name))
+            tx.subscriptions.add(Subscription(0, name, "NGRID"))
+        tx.plans.append(plan("NGRID", unicast(1, "a.edu", "b.edu"), reason="at first"))
         multi = plan("NGRID", multicast(2, "a.edu", "b.edu"), reason="cheaper")
         refused = Candidate(Transport.STATIC_CIRCUIT, feasible=False, reason="none is offered")
-        book.plans.append(replace(multi, candidates=(refused,), figures={"predicted_over_measured": 0.9}))
-        book.legs.count(
+        tx.plans.append(replace(multi, candidates=(refused,), figures={"predicted_over_measured": 0.9}))
+        tx.legs.count(
             [
                 LegCounters("NGRID", 1, 1, Transport.UNICAST, 2, 20, 2000, 2100, 0, 50, 2000),
                 LegCounters("NGRID", 2, 2, Transport.MULTICAST, 2, 10, 1000, 1100, 30, 50, 2000),
                 LegCounters("NGRID", 2, 1, Transport.UNICAST, 2, 1, 100, 105, 0, 0, 100),
             ]
         )
-        book.latency.add(
+        tx.latency.add(
             sketch_row([10, 20, 30, 4000], minute=minute, site="a.edu"),
             sketch_row([-5], minute=minute - 1, site="b.edu", transport=Transport.MULTICAST),
             sketch_row([99], minute=minute, site="a.edu", kind=LatencyKind.END_TO_END),
             sketch_row([1], minute=minute - 90, site="a.edu"),
         )
-        book.settled.advance(settled(7, stored=6, site="a.edu"), at=clock.now())
+        tx.settled.advance(settled(7, stored=6, site="a.edu"), at=clock.now())
     _live(hub, clock)
     return hub
 
@@ -200,8 +196,8 @@ async def test_the_overview_explains_the_plan(told: Asked) -> None:
 
 
 async def test_the_overview_tells_what_is_wrong_worst_first(told: Asked, clock: FakeClock) -> None:
-    with told.runtime.ledger.transaction() as book:
-        book.faults.add(Fault(clock.now(), "the node ended", next_step="read the log"))
+    with told.runtime.ledger.transaction() as tx:
+        tx.faults.add(Fault(clock.now(), "the node ended", next_step="read the log"))
     told.node.running = False
     faults = (await told.ask("GET", "/v1/overview"))["faults"]
     assert [(fault["severity"], fault["site"]) for fault in faults] == [
@@ -215,7 +211,7 @@ async def test_the_overview_tells_what_is_wrong_worst_first(told: Asked, clock: 
     told.node.running = True
     assert len((await told.ask("GET", "/v1/overview"))["faults"]) == 1
     away = Condition(AlarmKind.SITE_DOWN, "b.edu is not connected", "look there", site="b.edu")
-    await told.runtime.ledger.write(lambda book: book.alarms.raise_(away))
+    await told.runtime.ledger.write(lambda tx: tx.alarms.raise_(away))
     (fault,) = (await told.ask("GET", "/v1/overview"))["faults"]
     assert (fault["severity"], fault["alarm"], fault["silence"]) == ("critical", 1, None)
     await told.ask("POST", "/v1/silences", 201, json={"minutes": 60, "alarm": 1})

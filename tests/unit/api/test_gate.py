@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from downburst.access import TOKEN_PREFIX, Caller, Role, Scope
-from downburst.clock import FakeClock
-from downburst.errors import LedgerAway, NotSignedIn
-from downburst.ledger import Book
+from downburst.domain.access import TOKEN_PREFIX, Caller, Role, Scope
+from downburst.foundation.clock import FakeClock
+from downburst.foundation.errors import LedgerAway, NotSignedIn
+from downburst.ledger import Transaction
 from downburst_api.border.authentication import REMEMBERED_S, Gate, Shown
 
 SOURCE = Caller("token 1 (decoder)", Role.OPERATOR, frozenset({Scope.INGEST}))
@@ -22,7 +22,7 @@ class Away:
         self.knows: Caller | None = SOURCE
         self.patience_s: list[float] = []
 
-    async def read(self, _work: Callable[[Book], Any], *, patience_s: float) -> Caller | None:
+    async def read(self, _work: Callable[[Transaction], Any], *, patience_s: float) -> Caller | None:
         self.patience_s.append(patience_s)
         if self.away:
             raise LedgerAway("nothing listens there")

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from downburst.clock import FakeClock
-from downburst.events import LdmPeerChanged, LdmSourceChanged
+from downburst.domain.events import LdmPeerChanged, LdmSourceChanged
+from downburst.foundation.clock import FakeClock
 from unit.api.conftest import Asked
 
 SOURCE: dict[str, Any] = {"source": "idd", "feeds": "NGRID", "upstreams": ["idd.example.edu", "[2001:db8::7]:3880"]}

@@ -4,9 +4,13 @@ from typing import Any
 
 import pytest
 
-from downburst.alarms import AlarmKind, Condition
-from downburst.clock import FakeClock
-from downburst.model import Batch, Feed, ProductException, Resend, Site, Subscription
+from downburst.domain.alarms import AlarmKind, Condition
+from downburst.domain.feeds import Feed
+from downburst.domain.receipts import Batch, ProductException
+from downburst.domain.resends import Resend
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
+from downburst.foundation.clock import FakeClock
 from factories import AUTHORIZATION, sketch_row
 from unit.api.conftest import Asked
 
@@ -24,15 +28,15 @@ async def pages(hub: Asked, path: str, limit: int) -> list[Any]:
 
 @pytest.fixture
 def filled(hub: Asked, clock: FakeClock) -> Asked:
-    with hub.runtime.ledger.transaction() as book:
+    with hub.runtime.ledger.transaction() as tx:
         for name in ("NGRID", "A|FEED", "TEXT"):
-            book.feeds.add(Feed(name))
+            tx.feeds.add(Feed(name))
         for name in ("c.edu", "a.edu", "b.edu"):
-            book.sites.add(Site(name))
+            tx.sites.add(Site(name))
             for feed in ("NGRID", "TEXT"):
-                book.subscriptions.add(Subscription(0, name, feed))
-                book.resends.add(Resend(0, name, feed, clock.now(), clock.now()))
-                book.latency.add(sketch_row([1.0], site=name, feed=feed, minute=int(clock.now().timestamp()) // 60))
+                tx.subscriptions.add(Subscription(0, name, feed))
+                tx.resends.add(Resend(0, name, feed, clock.now(), clock.now()))
+                tx.latency.add(sketch_row([1.0], site=name, feed=feed, minute=int(clock.now().timestamp()) // 60))
     return hub
 
 
@@ -48,12 +52,12 @@ async def test_a_list_comes_whole_or_page_by_page(filled: Asked, path: str) -> N
 
 @pytest.mark.parametrize("path", ["audit", "deliveries", "alarms?ended=true"])
 async def test_a_document_leads_to_the_next_page(filled: Asked, path: str) -> None:
-    with filled.runtime.ledger.transaction() as book:
+    with filled.runtime.ledger.transaction() as tx:
         for number in (1, 2, 3):
             kind, subject = AlarmKind.CIRCUIT, str(number)
-            book.alarms.raise_(Condition(kind, "sentence", "step", subject=subject))
+            tx.alarms.raise_(Condition(kind, "sentence", "step", subject=subject))
             lost = ProductException("NGRID", "7", number, "a.edu", "expired", filled.runtime.clock.now())
-            book.batches.load(Batch(subject, exceptions=(lost,)))
+            tx.batches.load(Batch(subject, exceptions=(lost,)))
     whole = (await filled.ask("GET", f"/v1/{path}"))["items"]
     assert len(whole) >= 3
     found = await pages(filled, f"/v1/{path}", 2)
@@ -165,8 +169,8 @@ async def test_secrets_are_told_once_and_not_kept(filled: Asked) -> None:
     key = {"Idempotency-Key": "k3"}
     made = await filled.ask("POST", "/v1/sites/a.edu/tokens", 201, json={}, headers=key)
     await filled.problem("POST", "/v1/sites/a.edu/tokens", 409, "outcome-unknown", json={}, headers=key)
-    with filled.runtime.ledger.transaction() as book:
-        kept = book.answers._connection.exec_driver_sql("SELECT * FROM answers").all()
+    with filled.runtime.ledger.transaction() as tx:
+        kept = tx.answers._connection.exec_driver_sql("SELECT * FROM answers").all()
     assert len(kept) == 1
     assert made["token"] not in str(kept)
 
@@ -176,7 +180,7 @@ async def test_a_request_whose_hub_ended_is_not_carried_out_again(
 ) -> None:
     body, key = {"feed": "NGRID", "pattern": "^A"}, {"Idempotency-Key": "k4"}
     with monkeypatch.context() as cut_off:
-        cut_off.setattr("downburst.ledger.answers.Answers.end", lambda *_: None)
+        cut_off.setattr("downburst.ledger.repositories.answers.Answers.end", lambda *_: None)
         await filled.ask("POST", "/v1/sites/a.edu/subscriptions", 201, json=body, headers=key)
     path = "/v1/sites/a.edu/subscriptions"
     await filled.problem("POST", path, 409, "outcome-unknown", json=body, headers=key)

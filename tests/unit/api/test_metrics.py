@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from downburst.alarms import AlarmKind, Condition
-from downburst.backlog import FeedBacklog
-from downburst.clock import FakeClock, to_us
-from downburst.events import (
+from downburst.domain.alarms import AlarmKind, Condition
+from downburst.domain.backlog import FeedBacklog
+from downburst.domain.events import (
     BacklogSeen,
     FeedTraffic,
     NodeChanged,
@@ -22,10 +21,15 @@ from downburst.events import (
     SiteProgress,
     TrafficSeen,
 )
+from downburst.domain.feeds import Feed
+from downburst.domain.latency import LatencyKind
+from downburst.domain.plans import LegCounters, Transport
+from downburst.domain.receipts import Batch
+from downburst.domain.sites import Site
 from downburst.exposition import CATALOGUE
+from downburst.foundation.clock import FakeClock, to_us
 from downburst.ledger import Ledger
-from downburst.model import Batch, Feed, LatencyKind, LegCounters, Site, Transport
-from downburst.sheet import Sheet
+from downburst.sketches.sheet import Sheet
 from downburst_api.latency.service import minute_of
 from downburst_api.metrics import scrape
 from downburst_api.metrics.counted import Counted
@@ -40,14 +44,14 @@ DELIVERY = "downburst_delivery_latency_seconds"
 @pytest.fixture
 def told(hub: Asked, clock: FakeClock) -> Asked:
     """A feed and two sites, one of them connected."""
-    with hub.runtime.ledger.transaction() as book:
-        book.feeds.add(Feed("NGRID"))
+    with hub.runtime.ledger.transaction() as tx:
+        tx.feeds.add(Feed("NGRID"))
         for name in ("a.edu", "b.edu"):
-            book.sites.add(Site(name))
-        book.plans.append(plan("NGRID", unicast(1, "a.edu"), reason="at first"))
+            tx.sites.add(Site(name))
+        tx.plans.append(plan("NGRID", unicast(1, "a.edu"), reason="at first"))
         after = plan("NGRID", multicast(2, "a.edu"), reason="cheaper")
-        book.plans.append(replace(after, figures={"predicted_over_measured": 0.9}))
-        book.legs.count(
+        tx.plans.append(replace(after, figures={"predicted_over_measured": 0.9}))
+        tx.legs.count(
             [
                 LegCounters("NGRID", 1, 1, Transport.UNICAST, 2, 20, 2000, 2100, 0, 50, 2000),
                 LegCounters("NGRID", 2, 2, Transport.MULTICAST, 2, 10, 1000, 1100, 30, 50, 2000),
@@ -55,12 +59,12 @@ def told(hub: Asked, clock: FakeClock) -> Asked:
             ]
         )
         minute = minute_of(clock.now())
-        book.latency.add(
+        tx.latency.add(
             sketch_row([10, 20, 30, 4000], minute=minute, site="a.edu"),
             sketch_row([99], minute=minute, site="a.edu", kind=LatencyKind.END_TO_END),
         )
-        book.alarms.raise_(Condition(AlarmKind.SILENCE, "it is silent", "look", feed="NGRID"))
-        book.alarms.raise_(Condition(AlarmKind.SITE_DOWN, "it is away", "look", site="b.edu"))
+        tx.alarms.raise_(Condition(AlarmKind.SILENCE, "it is silent", "look", feed="NGRID"))
+        tx.alarms.raise_(Condition(AlarmKind.SITE_DOWN, "it is away", "look", site="b.edu"))
     live, at = hub.runtime.live, to_us(clock.now())
     live.apply(SessionChanged("a.edu", "connected", clock.now(), "192.0.2.1:5", "downburst-node 0.1.0"))
     progress = SiteProgress("NGRID", 7, 2, Transport.MULTICAST, 2)
@@ -156,19 +160,19 @@ async def test_losses_begin_at_0_and_never_go_back(told: Asked, clock: FakeClock
     name = 'downburst_lost_products_total{feed="NGRID",outcome="expired"}'
     ledger = told.runtime.ledger
     _lose(ledger, 5)
-    told.runtime.counted = await ledger.read(lambda book: Counted.at_start(book, clock.now()))
+    told.runtime.counted = await ledger.read(lambda tx: Counted.at_start(tx, clock.now()))
     assert (await samples(told))[name] == 0, "what was lost before the start is no news"
     _lose(ledger, 3)
     assert (await samples(told))[name] == 3
-    with ledger.transaction() as book:
-        book.sites.remove("a.edu")
+    with ledger.transaction() as tx:
+        tx.sites.remove("a.edu")
     assert (await samples(told))[name] == 3
 
 
 def _lose(ledger: Ledger, products: int) -> None:
-    with ledger.transaction() as book:
+    with ledger.transaction() as tx:
         lost = replace(settled(10, stored=0, site="a.edu"), expired=products)
-        book.batches.load(Batch(f"batch-{products}", (), (), (lost,)))
+        tx.batches.load(Batch(f"batch-{products}", (), (), (lost,)))
 
 
 def test_histograms_begin_at_0_with_the_hub_and_count_what_comes_after() -> None:
@@ -272,13 +276,13 @@ def test_what_a_site_tells_of_itself_is_no_label_unless_it_is_a_version(software
 async def test_a_large_hub_has_as_many_lines_as_the_catalogue_says(hub: Asked, clock: FakeClock) -> None:
     sites, feeds = [f"s{number}.edu" for number in range(300)], [f"F{number}" for number in range(20)]
     minute = minute_of(clock.now())
-    with hub.runtime.ledger.transaction() as book:
+    with hub.runtime.ledger.transaction() as tx:
         for feed in feeds:
-            book.feeds.add(Feed(feed))
+            tx.feeds.add(Feed(feed))
         for site in sites:
-            book.sites.add(Site(site))
+            tx.sites.add(Site(site))
         rows = [sketch_row([5, 50], minute=minute, site=site, feed=feed) for site in sites for feed in feeds]
-        book.latency.add(*rows)
+        tx.latency.add(*rows)
     answer = await hub.client.get("/metrics")
     lines = [line for line in answer.text.splitlines() if line.startswith("downburst_delivery")]
     (delivery,) = [one for one in CATALOGUE["Hub"] if one.name == DELIVERY]

@@ -10,8 +10,8 @@ from blake3 import blake3
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from downburst.errors import BadName
-from downburst.names import check_product_id
+from downburst.foundation.errors import BadName
+from downburst.foundation.names import check_product_id
 from kit.fake_node import EPOCH, RefusedJob
 from unit.api.conftest import Asked
 

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from downburst.clock import FakeClock, to_us
-from downburst.events import ResendsChanged
+from downburst.domain.events import ResendsChanged
+from downburst.foundation.clock import FakeClock, to_us
 from unit.api.conftest import Asked
 from unit.api.test_configuration import site_and_feed
 

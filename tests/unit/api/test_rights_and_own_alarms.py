@@ -4,21 +4,23 @@ from datetime import timedelta
 
 import pytest
 
-from downburst.alarms import Alarm, AlarmKind, Receiver, ReceiverKind, Silence
-from downburst.clock import FakeClock
-from downburst.ledger import Book
-from downburst.model import Feed, Site, Subscription
-from downburst_worker import lines
+from downburst.domain.alarms import Alarm, AlarmKind, Receiver, ReceiverKind, Silence
+from downburst.domain.feeds import Feed
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
+from downburst.foundation.clock import FakeClock
+from downburst.ledger import Transaction
+from downburst_worker.messages import lines
 from factories import Told
 from unit.api.conftest import Asked
 
 
 @pytest.fixture(autouse=True)
 async def two_sites(hub: Asked) -> None:
-    def make(book: Book) -> None:
-        book.feeds.add(Feed("NGRID"))
-        book.sites.add(Site("unl.edu"))
-        book.sites.add(Site("other.edu"))
+    def make(tx: Transaction) -> None:
+        tx.feeds.add(Feed("NGRID"))
+        tx.sites.add(Site("unl.edu"))
+        tx.sites.add(Site("other.edu"))
 
     await hub.runtime.ledger.write(make)
 
@@ -27,7 +29,7 @@ async def test_an_operator_limits_what_of_a_feed_a_site_may_take(hub: Asked) -> 
     limits = [{"feed": "NGRID", "pattern": "^YZ", "not_pattern": "TEST"}, {"feed": "NGRID", "pattern": "^SA"}]
     kept = await hub.ask("PATCH", "/v1/sites/unl.edu", json={"limits": limits})
     assert kept["limits"] == [limits[0], limits[1] | {"not_pattern": None}]
-    site = await hub.runtime.ledger.read(lambda book: book.sites.one("unl.edu"))
+    site = await hub.runtime.ledger.read(lambda tx: tx.sites.one("unl.edu"))
     assert [limit.pattern for limit in site.limits_of("NGRID")] == ["^YZ", "^SA"]
     assert site.limits_of("NEXRAD2") == ()
     (change,) = (await hub.ask("GET", "/v1/audit?kind=site&limit=1"))["items"]
@@ -42,7 +44,7 @@ async def test_an_operator_limits_what_of_a_feed_a_site_may_take(hub: Asked) -> 
 async def test_the_node_is_told_of_limits(hub: Asked) -> None:
     limits = [{"feed": "NGRID", "pattern": "^YZ", "not_pattern": None}]
     await hub.ask("PATCH", "/v1/sites/unl.edu", json={"limits": limits})
-    site = await hub.runtime.ledger.read(lambda book: book.sites.one("unl.edu"))
+    site = await hub.runtime.ledger.read(lambda tx: tx.sites.one("unl.edu"))
     (told,) = lines.sites_job([site], [], [Subscription(1, "unl.edu", "NGRID")])["sites"]
     assert told["limits"] == limits
 

@@ -8,11 +8,12 @@ from typing import Any
 import httpx
 import pytest
 
-from downburst import passwords
-from downburst.access import LinkKind, hashed
-from downburst.clock import FakeClock
+from downburst.domain.access import LinkKind, hashed
+from downburst.domain.feeds import Feed
+from downburst.domain.sites import Site
+from downburst.foundation import passwords
+from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
-from downburst.model import Feed, Site
 from downburst_api.app import create_app
 from factories import AUTHORIZATION, runtime
 
@@ -24,7 +25,7 @@ FROM_HERE = {"Sec-Fetch-Site": "same-origin"}
 
 @pytest.fixture(autouse=True)
 def _quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is tested here is not argon2; tests/unit/core/test_passwords.py has the real one."""
+    """What is tested here is not argon2; tests/unit/foundation/test_passwords.py has the real one."""
 
     def is_password(password: str, kept: str | None) -> bool:
         return kept == f"hash of {password}"
@@ -41,10 +42,10 @@ def _hash(password: str) -> str:
 @pytest.fixture
 async def clients(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> AsyncIterator[Any]:
     """Makes browsers, each with its own cookies, or commands, which show a token."""
-    with ledger.transaction() as book:
-        book.feeds.add(Feed("NGRID"))
+    with ledger.transaction() as tx:
+        tx.feeds.add(Feed("NGRID"))
         for name in ("unl.edu", "other.edu"):
-            book.sites.add(Site(name, allow=("NGRID",) if name == "unl.edu" else ("*",)))
+            tx.sites.add(Site(name, allow=("NGRID",) if name == "unl.edu" else ("*",)))
     made, node = runtime(tmp_path / "hub", ledger, clock)
     await node.refresh()
     app, opened = create_app(made), []
@@ -78,8 +79,8 @@ async def invited(clients: Any, role: str, *, user: str = "anna", site: str | No
 
 
 async def test_the_first_administrator_is_made_once(clients: Any, ledger: Ledger) -> None:
-    with ledger.transaction() as book:
-        book.login_links.add(hashed("dbl_first"), LinkKind.FIRST, lifetime=timedelta(days=1))
+    with ledger.transaction() as tx:
+        tx.login_links.add(hashed("dbl_first"), LinkKind.FIRST, lifetime=timedelta(days=1))
     browser, second = clients(), clients()
     wanted = {"link": "dbl_first", "user": "root", "password": PASSWORD}
     await asked(browser, "POST", "/v1/session/link", 400, json={"link": "dbl_first", "password": PASSWORD})

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from downburst.clock import FakeClock, to_us
-from downburst.events import LegChanged, SessionTraffic, TcpPath, TrafficSeen
+from downburst.domain.events import LegChanged, SessionTraffic, TcpPath, TrafficSeen
+from downburst.foundation.clock import FakeClock, to_us
 from unit.api.conftest import Asked
 
 

@@ -13,7 +13,7 @@ async def test_a_request_that_meets_an_unknown_error_is_answered_and_the_next_on
         raise KeyError("x")
 
     with monkeypatch.context() as patch:
-        patch.setattr("downburst.ledger.feeds.Feeds.all", fail)
+        patch.setattr("downburst.ledger.repositories.feeds.Feeds.all", fail)
         body = await hub.problem("GET", "/v1/feeds", 500, "error")
     assert "KeyError" in body["detail"]
     assert [fault.handler for fault in FAULTS.all()] == ["api.request"]

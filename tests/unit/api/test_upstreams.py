@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from downburst.clock import FakeClock
-from downburst.events import NodeChanged, UpstreamChanged
+from downburst.domain.events import NodeChanged, UpstreamChanged
+from downburst.foundation.clock import FakeClock
 from unit.api.conftest import Asked
 from unit.api.test_configuration import site_and_feed
 

@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
-from downburst.alarms import AlarmKind, Severity
-from downburst.clock import FakeClock
-from downburst.errors import Failure, LedgerAway
-from downburst.events import NodeChanged, SessionChanged
-from downburst.ledger import Book, Ledger
-from downburst.ledger.outage import Outage
-from downburst.model import Fault, Feed, Site, Subscription
+from downburst.domain.alarms import AlarmKind, Severity
+from downburst.domain.events import NodeChanged, SessionChanged
+from downburst.domain.faults import Fault
+from downburst.domain.feeds import Feed
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
+from downburst.foundation.clock import FakeClock
+from downburst.foundation.errors import Failure, LedgerAway
+from downburst.ledger import Ledger, Transaction
+from downburst.ledger.storage.outage import Outage
 from downburst.supervision.probes import Probes
 from downburst_api.overview.wrong import Wrong, in_order
 from unit.api.conftest import Asked
@@ -23,10 +26,10 @@ KILLED = "the node ended by signal 9: a user killed it"
 @pytest.fixture
 def site(hub: Asked, clock: FakeClock) -> Asked:
     """A hub with one site that is connected."""
-    with hub.runtime.ledger.transaction() as book:
-        book.feeds.add(Feed("NGRID"))
-        book.sites.add(Site("a.edu"))
-        book.subscriptions.add(Subscription(0, "a.edu", "NGRID"))
+    with hub.runtime.ledger.transaction() as tx:
+        tx.feeds.add(Feed("NGRID"))
+        tx.sites.add(Site("a.edu"))
+        tx.subscriptions.add(Subscription(0, "a.edu", "NGRID"))
     hub.runtime.live.apply(SessionChanged("a.edu", "connected", clock.now(), "192.0.2.1:5"))
     return hub
 
@@ -77,7 +80,7 @@ async def test_a_node_that_ended_is_first_until_it_is_back_and_its_sites_are(sit
     site.node.running = False
     site.runtime.live.apply(NodeChanged(at, running=False, restarts=1, reason=KILLED))
     # The journal has it as well, as history.
-    await site.runtime.ledger.write(lambda book: book.faults.add(Fault(at, f"{KILLED}; restarted", next_step="none")))
+    await site.runtime.ledger.write(lambda tx: tx.faults.add(Fault(at, f"{KILLED}; restarted", next_step="none")))
     clock.advance(2)
     first, site_away = await wrong(site)
     assert first == ("critical", f"{KILLED}, so no products are received or sent")
@@ -120,7 +123,7 @@ async def test_an_overview_goes_on_without_the_ledger_and_names_it_first(
     before = await site.ask("GET", "/v1/overview")
     patiences: list[float] = []
 
-    async def away(_ledger: Ledger, _work: Callable[[Book], Any], *, patience_s: float = 10.0) -> Any:
+    async def away(_ledger: Ledger, _work: Callable[[Transaction], Any], *, patience_s: float = 10.0) -> Any:
         patiences.append(patience_s)
         raise LedgerAway("nothing listens there; start the server")
 

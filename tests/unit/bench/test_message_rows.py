@@ -14,7 +14,7 @@ from bench.messages import Messages, summed_up
 from bench.schedules import Planned
 from bench.stamps import Stamps
 
-from downburst.trace import Arrival
+from downburst.recordings.traces import Arrival
 
 
 def stamps(*rows: tuple[int, int, int, int]) -> Stamps:

@@ -6,11 +6,11 @@ import numpy as np
 from bench.people import measured
 from bench.people_history import KINDS, NOW, Case, fill, made_up_hour
 
-from downburst.clock import FakeClock
+from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
-from downburst.ledger.latency_selection import Selection
-from downburst.sheet import Sheet
-from downburst.tables import latency_minutes, latency_sheets
+from downburst.ledger.repositories.latency.selection import Selection
+from downburst.ledger.tables.latency import latency_minutes, latency_sheets
+from downburst.sketches.sheet import Sheet
 from downburst_latency.service import OPEN_MINUTES
 
 
@@ -18,11 +18,11 @@ def test_a_history_is_written_as_batches_and_roll_ups_would(tmp_path: Path) -> N
     case, clock = Case(sites=2, feeds=1, days=2), FakeClock(NOW)
     short, long = (Ledger.open(f"sqlite:///{tmp_path / name}.sqlite", clock) for name in ("short", "long"))
     fill(short, case, 1)
-    with short.transaction() as book:
-        minutes = book.latency.sheet(Selection(), step_minutes=1)
-    with long.transaction() as book:
-        book.latency.add(*minutes.rows())
-        while book.latency.roll_up(before_minute=int(NOW.timestamp()) // 60 - OPEN_MINUTES):
+    with short.transaction() as tx:
+        minutes = tx.latency.sheet(Selection(), step_minutes=1)
+    with long.transaction() as tx:
+        tx.latency.add(*minutes.rows())
+        while tx.latency.roll_up(before_minute=int(NOW.timestamp()) // 60 - OPEN_MINUTES):
             pass
     for table in (latency_minutes, latency_sheets):
         assert _rows(short, table) == _rows(long, table)
@@ -48,6 +48,6 @@ def test_every_question_is_timed() -> None:
 
 
 def _rows(ledger: Ledger, table: object) -> list[tuple[object, ...]]:
-    with ledger.transaction(writes=False) as book:
-        found = book.latency._connection.execute(table.select())  # type: ignore[attr-defined]
+    with ledger.transaction(writes=False) as tx:
+        found = tx.latency._connection.execute(table.select())  # type: ignore[attr-defined]
         return sorted(tuple(row) for row in found)

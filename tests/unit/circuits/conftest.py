@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from downburst.clock import FakeClock
+from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
 from unit.circuits.stage import Stage
 

@@ -1,11 +1,11 @@
-"""A register, a desk and a keeper over a real ledger, with a node in memory that can be away, refuse and forget."""
+"""Register, service and controller of circuits on a real ledger; the node in memory can be away, refuse, forget."""
 
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from downburst.bus import LocalBus
-from downburst.circuits import (
+from downburst.bus.local import LocalBus
+from downburst.domain.circuits import (
     Circuit,
     CircuitEnd,
     CircuitEvent,
@@ -15,14 +15,14 @@ from downburst.circuits import (
     Measured,
     Port,
 )
-from downburst.clock import FakeClock
-from downburst.events import CircuitTold
+from downburst.domain.events import CircuitTold
+from downburst.domain.sites import Site
+from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
-from downburst.model import Site
-from downburst.settings import CircuitSettings
-from downburst_circuits.desk import Desk
-from downburst_circuits.keeper import Keeper
+from downburst.settings.circuits import CircuitSettings
+from downburst_circuits.controller import CircuitController
 from downburst_circuits.register import Register
+from downburst_circuits.service import CircuitService
 from kit.circuits import M, NodeInMemory
 
 HOUR = timedelta(hours=1)
@@ -37,19 +37,23 @@ class Stage:
         self.bus = LocalBus()
         self.node = node or NodeInMemory()
         self.register = Register(ledger, self.bus, clock)
-        self.keeper = Keeper(self.register, self.node, bus=self.bus, clock=clock, settings=CircuitSettings())
-        self.desk = Desk(self.register, self.keeper, self.node, ledger=ledger, bus=self.bus, clock=clock)
+        self.controller = CircuitController(
+            self.register, self.node, bus=self.bus, clock=clock, settings=CircuitSettings()
+        )
+        self.service = CircuitService(
+            self.register, self.controller, self.node, ledger=ledger, bus=self.bus, clock=clock
+        )
 
     async def open(self) -> "Stage":
         """Makes sites and ports, once."""
-        with self.ledger.transaction() as book:
-            if not book.sites.all():
+        with self.ledger.transaction() as tx:
+            if not tx.sites.all():
                 for site in SITES:
-                    book.sites.add(Site(site))
+                    tx.sites.add(Site(site))
                 for port in PORTS:
-                    book.ports.add(port)
+                    tx.ports.add(port)
         await self.register.load()
-        self.keeper.start()
+        self.controller.start()
         return self
 
     async def again(self) -> "Stage":
@@ -60,8 +64,8 @@ class Stage:
         """Lets everything happen that is due at this moment."""
         for _ in range(rounds):
             before = len(self.node.done), self.states()
-            await self.keeper.tick()
-            await self.keeper.idle()
+            await self.controller.tick()
+            await self.controller.idle()
             if before == (len(self.node.done), self.states()):
                 return
 
@@ -70,7 +74,7 @@ class Stage:
         await self.settle()
 
     async def reserve(self, *, rate: int = 500, back: int = 0, **given: Any) -> Circuit:
-        return (await self.desk.request(self.wish(rate=rate, back=back, **given))).circuit
+        return (await self.service.request(self.wish(rate=rate, back=back, **given))).circuit
 
     def wish(
         self, *sites: str, rate: int = 500, back: int = 0, start: float = 0, hours: float = 1, **given: Any
@@ -91,12 +95,12 @@ class Stage:
 
     async def told(self, circuit: Circuit, state: Any, site: str = "unl.edu") -> None:
         problem = CircuitProblem("nothing came back for 1 s", "probe", site) if state == "down" else None
-        await self.keeper.handle(CircuitTold(circuit.number, site, state, self.clock.now(), problem))
+        await self.controller.handle(CircuitTold(circuit.number, site, state, self.clock.now(), problem))
         await self.settle()
 
     def kept(self, circuit: Circuit) -> Circuit:
-        with self.ledger.transaction(writes=False) as book:
-            return book.circuits.one(circuit.number)
+        with self.ledger.transaction(writes=False) as tx:
+            return tx.circuits.one(circuit.number)
 
     def state(self, circuit: Circuit) -> CircuitState:
         return self.kept(circuit).state
@@ -105,8 +109,8 @@ class Stage:
         return [(number, circuit.state) for number, circuit in self.register.open.items()]
 
     def events(self, circuit: Circuit) -> list[CircuitEvent]:
-        with self.ledger.transaction(writes=False) as book:
-            return book.circuits.events(circuit.number)
+        with self.ledger.transaction(writes=False) as tx:
+            return tx.circuits.events(circuit.number)
 
     def lived(self, circuit: Circuit) -> list[str]:
         """The states that it went through."""
@@ -114,8 +118,8 @@ class Stage:
         return [state for before, state in zip(["", *states], states, strict=False) if before != state]
 
     def measured(self, circuit: Circuit) -> dict[tuple[str, Direction], Measured]:
-        with self.ledger.transaction(writes=False) as book:
-            return {(row.site, row.direction): row for row in book.circuits.measurements([circuit.number])}
+        with self.ledger.transaction(writes=False) as tx:
+            return {(row.site, row.direction): row for row in tx.circuits.measurements([circuit.number])}
 
 
 SITES = ("unl.edu", "ttu.edu", "wisc.edu")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from downburst.circuits import Direction
+from downburst.domain.circuits import Direction
 from downburst_circuits.calendar import FOREVER_US, Calendar, Claim, NoRoom, Reservation
 
 PORTS = {"hub-eth0": 1000, "unl-eth1": 1000, "ttu-eth1": 500}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from downburst.circuits import Direction, RateProbe
+from downburst.domain.circuits import Direction, RateProbe
 from downburst_circuits.diagnosis import Asked, Finding, judge
 
 RESERVED = 500_000_000

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from downburst.circuits import FINISHED, LEAVING, Circuit, CircuitEnd, CircuitState
-from downburst.clock import to_us
-from downburst.errors import BadInput
+from downburst.domain.circuits import FINISHED, LEAVING, Circuit, CircuitEnd, CircuitState
+from downburst.foundation.clock import to_us
+from downburst.foundation.errors import BadInput
 from downburst_circuits.lifecycle import (
     TABLE,
     Happening,

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 import downburst_client
-from downburst.clock import FakeClock
+from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
 from downburst_api.app import create_app
 from downburst_client import AsyncHub, BadAddress, BrokenOff, Hub, Problem, Unreachable, calls

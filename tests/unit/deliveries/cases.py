@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from downburst.deliveries import Delivery, Known, ProductFacts, ReceiptFacts, SessionFacts, SiteFacts, deliver
-from downburst.model import IdFilter, Transport
+from downburst.domain.plans import Transport
+from downburst.domain.subscriptions import IdFilter
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 STORED = NOW - timedelta(seconds=30)

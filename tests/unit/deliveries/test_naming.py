@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from downburst.deliveries import Meaning, ProductName, meanings
-from downburst.errors import BadInput
+from downburst.foundation.errors import BadInput
 
 FEEDS = ("NGRID", "IDS|DDPLUS")
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden/file-names.json").read_text())

@@ -7,8 +7,9 @@ from itertools import product as combinations
 import pytest
 
 from downburst.deliveries import Cause, DeliveryState, Known, SentBytes, SiteFacts, WaitingBytes
-from downburst.events import ActionFailed
-from downburst.model import IdFilter, ProductException, Subscription
+from downburst.domain.events import ActionFailed
+from downburst.domain.receipts import ProductException
+from downburst.domain.subscriptions import IdFilter, Subscription
 from unit.deliveries.cases import NOW, PRODUCT, SITE, STORED, after, judged, receipt, session
 
 S = DeliveryState

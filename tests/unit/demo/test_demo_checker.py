@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from downburst.demo.checker import PlayRecord, check_site, expected_at
-from downburst.demo.scene import SiteSpec, Wish
-from downburst.file_names import ReceivedName, encode
-from downburst_ingest.player import Sent
+from downburst.foundation.file_names import ReceivedName, encode
+from downburst_app.demo.checker import PlayRecord, check_site, expected_at
+from downburst_app.demo.scene import SiteSpec, Wish
+from downburst_app.play.player import Sent
 
 
 def sent(product_id: str, data: bytes = b"x", *, feed: str = "TEXT") -> Sent:

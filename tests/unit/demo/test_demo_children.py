@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from downburst.demo.children import Children
+from downburst_app.demo.children import Children
 
 SLEEP = ["/bin/sleep", "1000"]
 
@@ -73,7 +73,7 @@ async def test_a_child_started_later_is_watched_too(tmp_path: Path) -> None:
 async def test_no_child_outlives_a_killed_parent(tmp_path: Path) -> None:
     program = (
         "import asyncio, pathlib, sys, time\n"
-        "from downburst.demo.children import Children\n"
+        "from downburst_app.demo.children import Children\n"
         "async def main():\n"
         f"    child = await Children(pathlib.Path({str(tmp_path)!r})).start('hub', {SLEEP!r})\n"
         "    print(child.pid, flush=True)\n"

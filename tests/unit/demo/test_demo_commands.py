@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from downburst.cli import app
-from downburst.errors import BadInput, BadName, Failure
+from downburst.foundation.errors import BadInput, BadName, Failure
+from downburst_app.cli import app
 
 
 def run(*arguments: str) -> BaseException | None:
@@ -49,7 +49,7 @@ def test_a_hub_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.Mo
         raise ConnectionRefusedError("connection refused")
 
     monkeypatch.setattr("asyncio.open_connection", refused)
-    monkeypatch.setattr(sys.modules["downburst.cli.play"], "PATIENCE_S", 0.0)
+    monkeypatch.setattr(sys.modules["downburst_app.cli.feeds.play"], "PATIENCE_S", 0.0)
     error = run("play", str(trace), "--feed", "NGRID", "--hub", "http://127.0.0.1:1")
     assert isinstance(error, Failure)
     assert "http://127.0.0.1:1 does not answer" in error.sentence
@@ -66,7 +66,7 @@ def test_a_directory_with_something_in_it_is_not_written_over(tmp_path: Path) ->
 def test_a_disk_that_is_too_small_is_said_before_anything_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("downburst.demo.stage.SPARE_BYTES", 10**18)
+    monkeypatch.setattr("downburst_app.demo.stage.SPARE_BYTES", 10**18)
     error = run("demo", "--seconds", "1", "--exit", "--keep", str(tmp_path / "demo"))
     assert isinstance(error, Failure)
     assert "fewer --sites" in error.sentence

@@ -5,9 +5,9 @@ from io import StringIO
 
 from rich.console import Console
 
-from downburst.demo.checker import Played, SiteVerdict
-from downburst.demo.report import Outcome, as_json, closing_words, feeds_table, sites_table
-from downburst_ingest.player import PlaySummary
+from downburst_app.demo.checker import Played, SiteVerdict
+from downburst_app.demo.report import Outcome, as_json, closing_words, feeds_table, sites_table
+from downburst_app.play.player import PlaySummary
 
 
 def leg(transport: str, *, sites: int, products: int, size_bytes: int, egress_bytes: int) -> dict[str, object]:

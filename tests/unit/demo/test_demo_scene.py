@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from downburst.demo.scene import SHORT_PLAY_TIME_SCALE, Scene, data_scene, generated_scene, trace_scene
-from downburst.errors import BadInput
-from downburst_ingest.playing import whole
+from downburst.foundation.errors import BadInput
+from downburst_app.demo.scene import SHORT_PLAY_TIME_SCALE, Scene, data_scene, generated_scene, trace_scene
+from downburst_app.play.playing import whole
 
 
 def files(tmp_path: Path) -> Path:

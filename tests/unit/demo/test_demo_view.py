@@ -5,8 +5,8 @@ from typing import Any
 
 from rich.console import Console
 
-from downburst.demo.view import View
-from downburst_ingest.player import PlaySummary
+from downburst_app.demo.view import View
+from downburst_app.play.player import PlaySummary
 
 PLAN = {"transport": "multicast", "reason": "5 sites would cost 61.5 Mb/s by unicast"}
 

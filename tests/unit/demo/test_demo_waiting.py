@@ -7,14 +7,14 @@ from typing import Any
 import httpx
 import pytest
 
-from downburst.demo import waiting
-from downburst.demo.hub import HubApi, until_true
-from downburst.demo.scene import FeedSpec, SiteSpec, Wish
-from downburst.demo.waiting import Patience, last_figures, last_receipts
-from downburst.errors import Failure
-from downburst.file_names import ReceivedName, encode
-from downburst.model import FeedClass
-from downburst_ingest.player import Sent
+from downburst.domain.feeds import FeedClass
+from downburst.foundation.errors import Failure
+from downburst.foundation.file_names import ReceivedName, encode
+from downburst_app.demo import waiting
+from downburst_app.demo.hub import HubApi, until_true
+from downburst_app.demo.scene import FeedSpec, SiteSpec, Wish
+from downburst_app.demo.waiting import Patience, last_figures, last_receipts
+from downburst_app.play.player import Sent
 
 SITES = (SiteSpec("site-1", (Wish("TEXT"),)), SiteSpec("site-2", (Wish("TEXT", "^a"),)))
 SENT = [Sent("TEXT", name, 1, hashlib.sha256(b"x").hexdigest()) for name in ("a1", "a2", "b1")]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from downburst.file_names import FileNameError, ReceivedName, decode, encode
+from downburst.foundation.file_names import FileNameError, ReceivedName, decode, encode
 
 GOLDEN: dict[str, Any] = json.loads((Path(__file__).parents[2] / "golden" / "file-names.json").read_text())
 

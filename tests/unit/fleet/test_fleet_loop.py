@@ -1,11 +1,11 @@
 """The loop: brings the fleet to what is measured, says an outage once, and that it is over."""
 
-from downburst.bus import LocalBus
-from downburst.clock import FakeClock
-from downburst.errors import FleetAway
-from downburst.events import LegTraffic, TrafficSeen
+from downburst.bus.local import LocalBus
+from downburst.domain.events import LegTraffic, TrafficSeen
 from downburst.fleet import FleetLoop, Standing
-from downburst.fleet_settings import FleetSettings
+from downburst.foundation.clock import FakeClock
+from downburst.foundation.errors import FleetAway
+from downburst.settings.fleet import FleetSettings
 
 
 class Recorded:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from downburst.errors import BadSettings
 from downburst.fleet.children import ChildFleet
-from downburst.settings import load_settings
-from downburst.wiring_fleet import fleet_of, sender_command
+from downburst.foundation.errors import BadSettings
+from downburst.settings.hub import load_settings
+from downburst_app.wiring.fleet import fleet_of, sender_command
 
 CHILDREN = {"kind": "children", "first_port": 7400}
 

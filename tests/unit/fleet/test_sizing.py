@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from downburst.fleet.sizing import FILL, WINDOW_S, Sizing
-from downburst.fleet_settings import FleetSettings
+from downburst.settings.fleet import FleetSettings
 
 EACH_BPS = 1e8
 SETTINGS = FleetSettings(at_least=1, at_most=5, sender_bps=EACH_BPS, shrink_after_s=600)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from downburst.errors import Failure
+from downburst.foundation.errors import Failure
 from downburst_ingest.directory import is_ignored
 from downburst_ingest.inotify import CompleteFiles, open_for_writing
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from downburst.errors import NodeAway, NotWritable, UnknownFeed
-from downburst.model import Acknowledgement, Product
+from downburst.domain.products import Acknowledgement, Product
+from downburst.foundation.errors import NodeAway, NotWritable, UnknownFeed
 from downburst_ingest import directory
 from downburst_ingest.directory import AfterIngest, DirectorySource
 from downburst_ingest.rules import PathRule, PathRules

@@ -2,7 +2,7 @@
 
 import pytest
 
-from downburst.errors import BadInput, BadName, BadSettings
+from downburst.foundation.errors import BadInput, BadName, BadSettings
 from downburst_ingest.rules import PathRule, PathRules
 
 

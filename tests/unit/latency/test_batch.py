@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from downburst.bounds import SetAside
-from downburst.model import LatencyKind, Transport
+from downburst.domain.latency import LatencyKind
+from downburst.domain.plans import Transport
+from downburst.foundation.bounds import SetAside
 from downburst_latency.batch import parse_batch, read_batch
 from unit.latency.batches import document
 

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from downburst.bus import LocalBus
-from downburst.clock import FakeClock, to_us
-from downburst.events import BatchLoaded, FaultSeen, SiteViolated
+from downburst.bus.local import LocalBus
+from downburst.domain.events import BatchLoaded, FaultSeen, SiteViolated
+from downburst.domain.latency import LatencyKind, SketchRow
+from downburst.domain.plans import Transport
+from downburst.domain.receipts import Batch
+from downburst.foundation.clock import FakeClock, to_us
 from downburst.ledger import Ledger
-from downburst.model import Batch, LatencyKind, SketchRow, Transport
 from downburst_latency.service import LatencySelection, LatencyService, figures_of
 from factories import sketch_row
 from unit.latency.batches import document
@@ -25,8 +27,8 @@ def minute(clock: FakeClock) -> int:
 
 
 def keep(ledger: Ledger, *rows: SketchRow, batch: str = "kept") -> None:
-    with ledger.transaction() as book:
-        book.batches.load(Batch(batch, sketches=rows))
+    with ledger.transaction() as tx:
+        tx.batches.load(Batch(batch, sketches=rows))
 
 
 def written(directory: Path, clock: FakeClock, batch: str = "b1") -> Path:
@@ -45,9 +47,9 @@ async def test_a_batch_that_comes_again_changes_nothing(ledger: Ledger, clock: F
     figures = await service.latency()
     assert figures is not None
     assert figures.count == 4
-    with ledger.transaction(writes=False) as book:
-        (settled,) = book.settled.all()
-        assert (settled.stored, settled.expired, book.exceptions.count()) == (4, 1, 1)
+    with ledger.transaction(writes=False) as tx:
+        (settled,) = tx.settled.all()
+        assert (settled.stored, settled.expired, tx.exceptions.count()) == (4, 1, 1)
     loaded.close()
     assert [event async for event in loaded] == [BatchLoaded("b1")]
 
@@ -65,11 +67,11 @@ async def test_finding_01_a_claim_that_no_database_keeps_costs_no_other_site_its
         path.write_text(json.dumps(poisoned))
         assert await service.load(path) is True
         assert await service.load(path) is False
-    with ledger.transaction(writes=False) as book:
-        liar, honest = book.settled.all()
+    with ledger.transaction(writes=False) as tx:
+        liar, honest = tx.settled.all()
         assert (honest.site, honest.settled_to, honest.stored) == ("unl.edu", 9, 12)
         assert (liar.site, liar.settled_to) == ("liar", 2**63 - 1), "the highest number that there can be"
-        faults = book.faults.recent()
+        faults = tx.faults.recent()
     assert {fault.site for fault in faults} == {"liar"}
     assert all("is not between 0 and 9223372036854775807" in fault.sentence for fault in faults)
     told.close()
@@ -91,9 +93,9 @@ async def test_finding_02_a_stamp_of_no_clock_costs_no_other_site_its_figures(
     figures = await service.latency()
     assert figures is not None
     assert figures.count == 4
-    with ledger.transaction(writes=False) as book:
-        assert [row.site for row in book.exceptions.recent()] == ["unl.edu"]
-        (fault,) = book.faults.recent()
+    with ledger.transaction(writes=False) as tx:
+        assert [row.site for row in tx.exceptions.recent()] == ["unl.edu"]
+        (fault,) = tx.faults.recent()
     assert (
         "3 entries of the batch of receipts b1 are impossible and were set aside; the first of site liar"
         in fault.sentence
@@ -109,8 +111,8 @@ async def test_sums_of_claims_end_where_the_ledger_ends(
         path = tmp_path / f"{batch}.json"
         path.write_text(json.dumps(large))
         assert await service.load(path) is True
-    with ledger.transaction(writes=False) as book:
-        (settled,) = book.settled.all()
+    with ledger.transaction(writes=False) as tx:
+        (settled,) = tx.settled.all()
         assert (settled.stored, settled.stored_bytes) == (2**53, 2**63 - 1)
 
 
@@ -140,7 +142,7 @@ async def test_a_failure_in_the_transaction_leaves_the_batch_to_be_loaded_again(
 
     path = written(tmp_path, clock)
     with monkeypatch.context() as broken:
-        broken.setattr("downburst.ledger.receipts.Exceptions.add", fail)
+        broken.setattr("downburst.ledger.repositories.receipts.Exceptions.add", fail)
         with pytest.raises(RuntimeError):
             await service.load(path)
     assert await service.latency() is None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from downburst.errors import BadInput
+from downburst.foundation.errors import BadInput
 from downburst.ldm.feed_types import each_feed, feed_type_name, parse_feed_type
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "ldm6" / "feed-types.json").read_text())

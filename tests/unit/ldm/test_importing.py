@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from downburst.cli import importing, main
 from downburst.ldm.carried import settings_text
 from downburst.ldm.declared import declare
 from downburst.ldm.judged import Judged
 from downburst.ldm.lines import read_lines
 from downburst.ldm.server_file import read_server_file
 from downburst.ldm.volumes import MEGABYTES_PER_HOUR, SMALLEST_LOG_BYTES
-from downburst.settings import load_settings
-from downburst_ingest.idd_mix import IDD_2024
+from downburst.settings.hub import load_settings
+from downburst_app.cli import main
+from downburst_app.cli.ldm import importing
+from downburst_app.play.idd_mix import IDD_2024
 
 SITE = Path(__file__).parent / "site"
 ALL = ["import", "ldm", "--ldmd-conf", str(SITE / "ldmd.conf")]

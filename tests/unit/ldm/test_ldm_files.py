@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from downburst.errors import BadInput
+from downburst.foundation.errors import BadInput
 from downburst.ldm.hosts import named_hosts
 from downburst.ldm.registry import read_registry, size_bytes
 from downburst.ldm.server_file import Accept, Allow, Exec, Multicast, Request, read_server_file

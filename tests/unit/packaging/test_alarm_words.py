@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from downburst.alarms import AlarmKind, Severity
+from downburst.domain.alarms import AlarmKind, Severity
 
 WORDS = Path(__file__).resolve().parents[3] / "services/dashboard/src/alarm-words.json"
 

@@ -12,7 +12,7 @@ import jsonschema_rs
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from downburst.settings import load_settings
+from downburst.settings.hub import load_settings
 from kit.charts import CHART, TEMPLATE, helm, leaves
 
 TEMPLATES = sorted(path for path in (CHART / "templates").rglob("*") if path.is_file())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from downburst.settings import load_settings
+from downburst.settings.hub import load_settings
 
 ROOT = Path(__file__).resolve().parents[3]
 SITES = ("site-a", "site-b", "site-c")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from downburst.cli import COMMANDS
-from downburst.settings import load_settings
+from downburst.settings.hub import load_settings
+from downburst_app.cli import COMMANDS
 
 PACKAGING = Path(__file__).resolve().parents[3] / "packaging"
 UNITS = sorted((PACKAGING / "systemd").glob("*.service"))

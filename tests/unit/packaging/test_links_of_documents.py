@@ -72,7 +72,20 @@ def test_sources_name_decisions_that_exist() -> None:
 
 
 _FOLDERS = (
-    *("core", "api", "client", "contract", "scheduler", "services", "workers", "bench", "tests", "packaging"),
+    *(
+        "core",
+        "app",
+        "analyze",
+        "api",
+        "client",
+        "contract",
+        "scheduler",
+        "services",
+        "workers",
+        "bench",
+        "tests",
+        "packaging",
+    ),
     "charts",
 )
 _SOURCES = {".py", ".rs", ".svelte", ".ts", ".yaml", ".toml", ".md"}

@@ -158,7 +158,7 @@ def _found(reader: ModuleType, root: Path, name: str, text: str) -> Iterator[tup
     (root / name).parent.mkdir(parents=True, exist_ok=True)
     (root / name).write_text(text)
     if reader is python:
-        commands = root / "core/downburst/cli/__init__.py"
+        commands = root / "app/downburst_app/cli/__init__.py"
         commands.write_text('COMMANDS = {"list": "lists:app"}\n')
     for one in reader.sentences(root, [name]):
         yield one.text, one.area

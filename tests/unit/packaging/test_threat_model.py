@@ -75,7 +75,10 @@ def is_named(number: int) -> bool:
     return any(wanted.match(found) for found in names_of_tests())
 
 
-ROOTS = [ROOT / folder for folder in (".", "workers", "api", "api/downburst_api", "services", "core/downburst")]
+ROOTS = [
+    ROOT / folder
+    for folder in (".", "workers", "api", "api/downburst_api", "services", "core/downburst", "app/downburst_app")
+]
 """Where places of the page's third column may lie."""
 PLACES = (
     ("tests", ".py", r"^(?:async )?def (test_\w+)"),

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import typer.main
 
-from downburst.cli import app
-from downburst.moments import coming_moment
-from downburst.settings import Settings
+from downburst.foundation.moments import coming_moment
+from downburst.settings.hub import Settings
+from downburst_app.cli import app
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = [

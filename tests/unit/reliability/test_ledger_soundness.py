@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from downburst.errors import Failure
+from downburst.foundation.errors import Failure
 from downburst.ledger import Ledger
-from downburst.ledger.soundness import break_seal, examine, flaw, seal, seal_of
-from downburst.ledger_watch import examined, read_through
-from downburst.settings import Settings
+from downburst.ledger.storage.soundness import break_seal, examine, flaw, seal, seal_of
+from downburst.settings.hub import Settings
+from downburst_app.wiring.ledger_watch import examined, read_through
 from kit.damage.injuries import INJURIES, cut
 
 CRASH = """
@@ -71,8 +71,8 @@ def test_what_opens_a_damaged_ledger_says_so_without_a_traceback(ledger: Path, i
 
 
 def read_all(url: str) -> None:
-    with Ledger.open(url).transaction() as book:
-        for repository in (book.feeds, book.sites, book.subscriptions):
+    with Ledger.open(url).transaction() as tx:
+        for repository in (tx.feeds, tx.sites, tx.subscriptions):
             repository.all()
 
 
@@ -93,8 +93,8 @@ def test_the_seal_is_of_a_ledger_that_nobody_has_open(ledger: Path) -> None:
     seal(ledger)
     opened = Ledger.open(f"sqlite:///{ledger}")
     assert not seal_of(ledger).exists(), "it is broken before anything is written"
-    with opened.transaction() as book:
-        book.answers.prove()
+    with opened.transaction() as tx:
+        tx.answers.prove()
     seal(ledger)
     assert not seal_of(ledger).exists(), "the last transactions are not in the file yet"
     opened.close()

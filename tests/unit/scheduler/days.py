@@ -16,16 +16,16 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from downburst.model import Transport
+from downburst.domain.plans import Transport
 from downburst_scheduler.calibration import FeedCalibration, Quantiles
+from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models.candidates import Evaluated, Situation, evaluate
+from downburst_scheduler.models.offers import CircuitOffer
 from downburst_scheduler.models.parts import asked_of
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.situation import Calibration, SiteFacts
 from downburst_scheduler.models.sizing import Objective
-from downburst_scheduler.offers import CircuitOffer
 from downburst_scheduler.planner import Because, Memory, Question, Rules, decide
-from downburst_scheduler.traffic import Arrivals
 
 
 @dataclass(frozen=True, slots=True)

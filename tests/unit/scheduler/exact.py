@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from downburst_scheduler.traffic import (
+from downburst_scheduler.figures.traffic import (
     SILENCES_S,
     WIDTHS_S,
     Arrivals,

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from downburst.trace import parse
+from downburst.recordings.traces import parse
+from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.situation import CircuitOffers, SiteFacts, Situation
 from downburst_scheduler.sentences import NO_CIRCUITS, NONE_ON_DEMAND
-from downburst_scheduler.traffic import Arrivals
 
 
 def arrivals(*products: tuple[float, float], span_s: float | None = None) -> Arrivals:

@@ -6,14 +6,16 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from downburst.clock import to_us
+from downburst.domain.latency import LatencyKind, SketchRow
+from downburst.domain.plans import Candidate, Leg, Plan, Transport
+from downburst.domain.receipts import Batch
+from downburst.foundation.clock import to_us
 from downburst.ledger import Ledger
-from downburst.model import Batch, Candidate, LatencyKind, Leg, Plan, SketchRow, Transport
 from downburst_scheduler.accuracy import Watched, compared, site_floors, watched, with_floor
+from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models.floors import Expected, Floor
+from downburst_scheduler.models.offers import CircuitOffer
 from downburst_scheduler.models.situation import SiteFacts
-from downburst_scheduler.offers import CircuitOffer
-from downburst_scheduler.traffic import Arrivals
 from factories import SOME_TIME, sketch_row
 
 PLAN = Plan(
@@ -118,11 +120,11 @@ def test_floors_come_from_the_ledgers_minutes_in_which_a_site_kept_up(ledger: Le
         row(700.0, MINUTE, feed="OTHER"),
         row(600.0, MINUTE, site="b"),
     )
-    with ledger.transaction() as book:
-        book.batches.load(Batch("1", sketches=rows))
+    with ledger.transaction() as tx:
+        tx.batches.load(Batch("1", sketches=rows))
     feeds = [Watched("IDS", frozenset({Transport.UNICAST}), {"a": Expected(10.0, 0.02, 0.04)})]
-    with ledger.transaction(writes=False) as book:
-        found = site_floors(book, feeds, since_minute=MINUTE, was_behind=lambda _, minute: minute == MINUTE + 1)
+    with ledger.transaction(writes=False) as tx:
+        found = site_floors(tx, feeds, since_minute=MINUTE, was_behind=lambda _, minute: minute == MINUTE + 1)
     floor = found.floor(["a", "b"])
     assert floor is not None
     assert floor.deliveries == 100

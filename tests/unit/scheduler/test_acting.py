@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from downburst.model import Transport
+from downburst.domain.plans import Transport
 from downburst_scheduler.calibration import FEWEST, FeedCalibration, Quantiles, Ratio
 from downburst_scheduler.models.situation import Calibration
 from downburst_scheduler.models.sizing import Objective

@@ -2,7 +2,7 @@
 
 import pytest
 
-from downburst.model import Transport
+from downburst.domain.plans import Transport
 from downburst_scheduler.models.candidates import CircuitOffers, Comparison, Situation, compare
 from downburst_scheduler.models.rates import CongestionControl, PathFacts
 from downburst_scheduler.models.sizing import Objective

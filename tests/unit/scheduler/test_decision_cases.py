@@ -10,15 +10,15 @@ from random import Random
 import numpy as np
 import pytest
 
-from downburst.model import Transport
+from downburst.domain.plans import Transport
+from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models.candidates import CircuitOffers, Situation, compare
+from downburst_scheduler.models.offers import PAYLOAD_SHARE, CircuitOffer
 from downburst_scheduler.models.rates import CongestionControl
 from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.models.sizing import Objective
-from downburst_scheduler.offers import PAYLOAD_SHARE, CircuitOffer
 from downburst_scheduler.planner import Because, Decision, Memory, Question, Rules, decide, flip_of
 from downburst_scheduler.sentences import flip_figures, reason
-from downburst_scheduler.traffic import Arrivals
 from unit.scheduler.closed_forms import day_mean_bps
 from unit.scheduler.feeds import peaked, sites, steady
 

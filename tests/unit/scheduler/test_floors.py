@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from downburst.sketch import LatencySketch
+from downburst.sketches.sketch import LatencySketch
+from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models.floors import Expected, Floor, Residuals, SiteFloors, expected
 from downburst_scheduler.models.rates import PathFacts
-from downburst_scheduler.traffic import Arrivals
 
 NEAR = Expected(away_ms=0.05, own_p50_ms=0.02, own_p99_ms=0.04)
 """A site beside the hub, and products of 2 kB on a line of 1 Gb/s."""

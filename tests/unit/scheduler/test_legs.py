@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from downburst.model import Leg, Transport
-from downburst.settings import MulticastSettings
+from downburst.domain.plans import Leg, Transport
+from downburst.settings.multicast import MulticastSettings
 from downburst_scheduler.legs import followed, group_address, group_leg, legs_of
 from downburst_scheduler.models.candidates import Evaluated
 from downburst_scheduler.models.parts import Part

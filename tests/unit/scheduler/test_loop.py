@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from downburst.bus import LocalBus
-from downburst.circuits import Circuit, CircuitEnd, CircuitState, Direction, Measured
-from downburst.clock import FakeClock, to_us
-from downburst.errors import DiskFull
-from downburst.events import (
+from downburst.bus.local import LocalBus
+from downburst.domain.circuits import Circuit, CircuitEnd, CircuitState, Direction, Measured
+from downburst.domain.events import (
     CircuitsChanged,
     Event,
     FaultSeen,
@@ -25,10 +23,18 @@ from downburst.events import (
     SubscriptionsChanged,
     TrafficSeen,
 )
+from downburst.domain.feeds import Feed
+from downburst.domain.plans import Plan, Transport
+from downburst.domain.receipts import Batch, Settled
+from downburst.domain.senders import Assignment
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
+from downburst.foundation.clock import FakeClock, to_us
+from downburst.foundation.errors import DiskFull
 from downburst.ledger import Ledger
-from downburst.model import Batch, Feed, Plan, Settled, Site, Subscription, Transport
-from downburst.senders import Assignment
-from downburst.settings import FeedScheduling, MulticastSettings, SchedulerSettings, Settings
+from downburst.settings.hub import Settings
+from downburst.settings.multicast import MulticastSettings
+from downburst.settings.scheduler import FeedScheduling, SchedulerSettings
 from downburst_scheduler.loop import SchedulerLoop
 from factories import SOME_TIME, sketch_row
 from unit.scheduler.feeds import ngrid_hour
@@ -56,13 +62,13 @@ class Hub:
         await self.loop.start()
 
     def add(self, feed: str, *sites: str, pattern: str = ".*") -> None:
-        with self.ledger.transaction() as book:
-            if book.feeds.find(feed) is None:
-                book.feeds.add(Feed(feed))
+        with self.ledger.transaction() as tx:
+            if tx.feeds.find(feed) is None:
+                tx.feeds.add(Feed(feed))
             for site in sites:
-                if book.sites.find(site) is None:
-                    book.sites.add(Site(site))
-                book.subscriptions.add(Subscription(0, site, feed, pattern))
+                if tx.sites.find(site) is None:
+                    tx.sites.add(Site(site))
+                tx.subscriptions.add(Subscription(0, site, feed, pattern))
 
     async def seconds(
         self, count: int, *, sizes: tuple[int, ...] = SIZES, feed: str = "NGRID", **legs: object
@@ -78,14 +84,14 @@ class Hub:
         return TrafficSeen(now_us - 1_000_000, now_us, feeds, **given_)  # type: ignore[arg-type]
 
     def plan(self, feed: str = "NGRID") -> Plan:
-        with self.ledger.transaction(writes=False) as book:
-            found = book.plans.current(feed)
+        with self.ledger.transaction(writes=False) as tx:
+            found = tx.plans.current(feed)
         assert found is not None
         return found
 
     def history(self, feed: str = "NGRID") -> list[Plan]:
-        with self.ledger.transaction(writes=False) as book:
-            return book.plans.history(feed)[::-1]
+        with self.ledger.transaction(writes=False) as tx:
+            return tx.plans.history(feed)[::-1]
 
     async def published(self) -> list[Event]:
         self._listening.close()
@@ -180,11 +186,11 @@ async def test_sites_that_left_or_may_not_take_the_feed_are_in_no_leg(hub: Hub) 
     hub.add("NGRID", *FIVE)
     await hub.loop.start()
     await hub.seconds(40)
-    with hub.ledger.transaction() as book:
-        book.sites.remove("a")
-        book.sites.change(Site("b", allow=("TEXT",)))
-        book.sites.change(Site("c", active=False))
-        book.sites.change(Site("d", multicast=False))
+    with hub.ledger.transaction() as tx:
+        tx.sites.remove("a")
+        tx.sites.change(Site("b", allow=("TEXT",)))
+        tx.sites.change(Site("c", active=False))
+        tx.sites.change(Site("d", multicast=False))
     await hub.loop.handle(SitesChanged())
     assert [(leg.transport.value, leg.sites) for leg in hub.plan().legs] == [("unicast", ("d", "e"))]
 
@@ -192,18 +198,18 @@ async def test_sites_that_left_or_may_not_take_the_feed_are_in_no_leg(hub: Hub) 
 async def test_a_pin_is_followed_at_once_and_its_end_leaves_it_to_the_figures(hub: Hub) -> None:
     hub.add("NGRID", *FIVE)
     await hub.loop.start()
-    with hub.ledger.transaction() as book:
-        book.pins.set("NGRID", Transport.MULTICAST, by="alice")
+    with hub.ledger.transaction() as tx:
+        tx.pins.set("NGRID", Transport.MULTICAST, by="alice")
     await hub.loop.handle(PinChanged("NGRID"))
     pinned = hub.plan()
     assert (pinned.transport, pinned.pinned) == (Transport.MULTICAST, True)
     assert "pinned by alice" in pinned.reason
-    with hub.ledger.transaction() as book:
-        book.pins.set("NGRID", Transport.UNICAST, by="bob")
+    with hub.ledger.transaction() as tx:
+        tx.pins.set("NGRID", Transport.UNICAST, by="bob")
     await hub.loop.handle(PinChanged("NGRID"))
     assert hub.plan().transport is Transport.UNICAST
-    with hub.ledger.transaction() as book:
-        book.pins.remove("NGRID")
+    with hub.ledger.transaction() as tx:
+        tx.pins.remove("NGRID")
     await hub.loop.handle(PinChanged("NGRID"))
     await hub.seconds(100)
     assert (hub.plan().transport, hub.plan().pinned) == (Transport.MULTICAST, False)
@@ -213,11 +219,11 @@ async def test_a_feed_rides_on_circuits_while_they_carry_and_leaves_them_at_once
     hub.add("NGRID", "a", "b")
     ends = (CircuitEnd("hub-eth0"), CircuitEnd("a-eth1", "a"))
     wish = Circuit(0, "r", ends, 500_000_000, 0, SOME_TIME, None, state=CircuitState.ACTIVE)
-    with hub.ledger.transaction() as book:
-        circuit = book.circuits.add(wish)
+    with hub.ledger.transaction() as tx:
+        circuit = tx.circuits.add(wish)
         row = Measured(circuit.number, "a", Direction.OUT, SOME_TIME, 450_000_000, 500_000_000)
-        book.circuits.measured([row])
-        book.pins.set("NGRID", Transport.STATIC_CIRCUIT, by="op")
+        tx.circuits.measured([row])
+        tx.pins.set("NGRID", Transport.STATIC_CIRCUIT, by="op")
     await hub.loop.start()
     unicast, riding = hub.plan().legs
     assert (unicast.transport, unicast.sites) == (Transport.UNICAST, ("b",))
@@ -226,21 +232,21 @@ async def test_a_feed_rides_on_circuits_while_they_carry_and_leaves_them_at_once
     await hub.restart()
     assert len(hub.history()) == 1, "a restart goes on with the same leg"
 
-    with hub.ledger.transaction() as book:
-        book.circuits.save(replace(circuit, state=CircuitState.DOWN, reason="cut"))
+    with hub.ledger.transaction() as tx:
+        tx.circuits.save(replace(circuit, state=CircuitState.DOWN, reason="cut"))
     await hub.loop.handle(CircuitsChanged(circuit.number))
     (left,) = hub.plan().legs
     assert (left.transport, left.sites) == (Transport.UNICAST, ("a", "b"))
     assert "a: circuit 1 is down: cut" in hub.plan().reason
 
-    with hub.ledger.transaction() as book:
-        book.circuits.save(circuit)
+    with hub.ledger.transaction() as tx:
+        tx.circuits.save(circuit)
     await hub.loop.handle(CircuitsChanged(circuit.number))
     assert hub.plan().legs[-1].transport is Transport.STATIC_CIRCUIT
 
-    with hub.ledger.transaction() as book:
-        book.senders.register("one", address="one:1", public_key="04")
-        book.assignments.replace([Assignment("NGRID", "a", "one")])
+    with hub.ledger.transaction() as tx:
+        tx.senders.register("one", address="one:1", public_key="04")
+        tx.assignments.replace([Assignment("NGRID", "a", "one")])
     await hub.seconds(100)
     (left,) = hub.plan().legs
     assert (left.transport, left.sites) == (Transport.UNICAST, ("a", "b"))
@@ -252,8 +258,8 @@ async def test_every_group_has_a_leg_of_its_own(hub: Hub) -> None:
     await hub.loop.start()
     numbers = []
     for transport in (Transport.MULTICAST, Transport.UNICAST) * 3:
-        with hub.ledger.transaction() as book:
-            book.pins.set("NGRID", transport, by="alice")
+        with hub.ledger.transaction() as tx:
+            tx.pins.set("NGRID", transport, by="alice")
         await hub.loop.handle(PinChanged("NGRID"))
         numbers += [leg.leg for leg in hub.plan().legs if leg.transport is Transport.MULTICAST]
     assert len(set(numbers)) == 3
@@ -313,8 +319,8 @@ async def test_measured_latency_is_set_beside_the_prediction(hub: Hub) -> None:
     await hub.seconds(40)
     minute = to_us(hub.clock.now()) // 60_000_000
     row = sketch_row([40.0] * 100, site="a", minute=minute, transport=Transport.MULTICAST)
-    with hub.ledger.transaction() as book:
-        book.batches.load(Batch("b1", sketches=(row,)))
+    with hub.ledger.transaction() as tx:
+        tx.batches.load(Batch("b1", sketches=(row,)))
     version = hub.plan().version
     await hub.seconds(60)
     plan = hub.plan()
@@ -345,8 +351,8 @@ async def test_a_site_whose_pattern_takes_little_is_found_out_and_stays_on_unica
     await hub.seconds(1, sessions=(SessionTraffic("little", 0, 500, 20_000, (progress,)),))
     await hub.seconds(1, gone=frozenset() if stays else frozenset({"little"}))
     for number in range(4):
-        with hub.ledger.transaction() as book:
-            book.batches.load(Batch(f"b{number}", settled=(Settled("NGRID", "e", "little", 1, 1, 6_000_000),)))
+        with hub.ledger.transaction() as tx:
+            tx.batches.load(Batch(f"b{number}", settled=(Settled("NGRID", "e", "little", 1, 1, 6_000_000),)))
         await hub.seconds(60)
     legs = {leg.transport.value: leg.sites for leg in hub.plan().legs}
     if not stays:
@@ -454,8 +460,8 @@ async def test_predictions_that_are_far_off_are_named_until_somebody_acts(hub: H
     for number in range(8):
         minute = to_us(hub.clock.now()) // 60_000_000 + 1
         row = sketch_row([9_000.0] * 200, site="a", minute=minute, transport=Transport.MULTICAST)
-        with hub.ledger.transaction() as book:
-            book.batches.load(Batch(f"late{number}", sketches=(row,)))
+        with hub.ledger.transaction() as tx:
+            tx.batches.load(Batch(f"late{number}", sketches=(row,)))
         await hub.seconds(60)
     doubted = hub.plan()
     assert doubted.figures["mistrusted"] is True
@@ -485,8 +491,8 @@ SMALL = (2_000,) * 10
 
 def measured(hub: Hub, name: str, ms: float) -> None:
     row = sketch_row([ms] * 200, feed="IDS", site="a", minute=to_us(hub.clock.now()) // 60_000_000)
-    with hub.ledger.transaction() as book:
-        book.batches.load(Batch(name, sketches=(row,)))
+    with hub.ledger.transaction() as tx:
+        tx.batches.load(Batch(name, sketches=(row,)))
 
 
 async def test_the_floor_that_sites_measure_is_in_the_plan_a_review_later_and_after_a_restart(hub: Hub) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from downburst_scheduler.histograms import Floats, LogHistogram
+from downburst_scheduler.figures.histograms import Floats, LogHistogram
 from downburst_scheduler.models.queues import Order, backlog_bytes, play, waits
 
 feeds = st.lists(st.tuples(st.floats(0, 20), st.floats(0.01, 4)), min_size=1, max_size=30)

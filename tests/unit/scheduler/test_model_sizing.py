@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models.sizing import Objective, between, least_rate, size_at, study
-from downburst_scheduler.traffic import Arrivals
 from unit.scheduler.feeds import arrivals, ngrid_hour, steady
 
 feeds = st.lists(st.tuples(st.floats(0, 100), st.floats(1e3, 1e7)), min_size=1, max_size=40)

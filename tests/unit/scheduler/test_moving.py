@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from downburst.model import Transport
+from downburst.domain.plans import Transport
 from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.moving import Moving, moving_of
 from downburst_scheduler.planner import Question, decide

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from downburst.circuits import Circuit, CircuitEnd, CircuitState, Direction, Measured
-from downburst.model import Leg, Transport
+from downburst.domain.circuits import Circuit, CircuitEnd, CircuitState, Direction, Measured
+from downburst.domain.plans import Leg, Transport
 from downburst_scheduler.legs import legs_of
 from downburst_scheduler.models.candidates import Evaluated, compare
+from downburst_scheduler.models.offers import CircuitOffer, CircuitOffers, without
 from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.models.sizing import Objective
-from downburst_scheduler.offers import CircuitOffer, CircuitOffers, without
 from downburst_scheduler.planner import Because, Memory, Question, Rules, decide
 from downburst_scheduler.sentences import NO_CIRCUITS, reason
 from factories import SOME_TIME

@@ -6,8 +6,11 @@ from typing import Literal
 
 import pytest
 
-from downburst.events import LegChanged, SessionTraffic, SiteProgress, Streams, TcpPath, TrafficSeen
-from downburst.model import Settled, Site, Subscription, Transport
+from downburst.domain.events import LegChanged, SessionTraffic, SiteProgress, Streams, TcpPath, TrafficSeen
+from downburst.domain.plans import Transport
+from downburst.domain.receipts import Settled
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
 from downburst_scheduler.models.rates import CongestionControl
 from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.paths import MINUTE_US, Backlogs, MatchShares, SitePaths

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from downburst.senders import Assignment
+from downburst.domain.senders import Assignment
 from downburst_scheduler.placing import UNFAIR, WORTH_BPS, Demand, place
 
 SITES = tuple(f"s{number}" for number in range(8))

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from downburst.model import Pin, Transport
+from downburst.domain.plans import Pin, Transport
+from downburst_scheduler.figures.traffic import Arrivals
+from downburst_scheduler.figures.wording import duration
 from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.sizing import Objective
 from downburst_scheduler.planner import Because, Decision, Memory, Question, Rules, decide
 from downburst_scheduler.sentences import figures, reason
-from downburst_scheduler.traffic import Arrivals
-from downburst_scheduler.words import duration
 from unit.scheduler.exact import statistics_of
 from unit.scheduler.feeds import live, ngrid_hour, sites, steady
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from downburst.circuits import Circuit, CircuitEnd, CircuitState, Direction, Measured, Replication
-from downburst.model import Leg, Transport
+from downburst.domain.circuits import Circuit, CircuitEnd, CircuitState, Direction, Measured, Replication
+from downburst.domain.plans import Leg, Transport
 from downburst_scheduler.legs import followed, legs_of, paced
 from downburst_scheduler.models.candidates import Evaluated, compare
+from downburst_scheduler.models.offers import CircuitOffer, CircuitOffers
 from downburst_scheduler.models.parts import Part
 from downburst_scheduler.models.situation import SiteFacts
-from downburst_scheduler.offers import CircuitOffer, CircuitOffers
 from factories import SOME_TIME
 from unit.scheduler.feeds import live, steady
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from downburst.trace import Arrival
-from downburst_scheduler.traffic import Arrivals, FeedWindow, TrafficStatistics
+from downburst.recordings.traces import Arrival
+from downburst_scheduler.figures.traffic import Arrivals, FeedWindow, TrafficStatistics
 from unit.scheduler.exact import statistics_of
 from unit.scheduler.feeds import arrivals, ngrid_hour
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from downburst.model import Transport
+from downburst.domain.plans import Transport
+from downburst_scheduler.figures.traffic import Arrivals
+from downburst_scheduler.figures.wording import megabits
 from downburst_scheduler.models import wire
 from downburst_scheduler.models.candidates import Evaluated, compare
 from downburst_scheduler.models.population import alike, count_of, names_of
 from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.models.sizing import Objective
-from downburst_scheduler.traffic import Arrivals
-from downburst_scheduler.words import megabits
 from unit.scheduler.feeds import arrivals, live, sites, steady
 
 NOTHING = Arrivals.of_trace([])

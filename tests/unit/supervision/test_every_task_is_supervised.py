@@ -12,10 +12,10 @@ BEGINS_WORK = frozenset(
 ELSEWHERE = {
     "core/downburst/supervision/tasks.py": "it is the supervision",
     "api/downburst_api/border/connections.py": "timers of single connections, which do nothing but end them",
-    "core/downburst/cli/ldm_tools.py": "a command",
-    "core/downburst/cli/demo.py": "a command: its errors end it, in front of whoever started it",
-    "core/downburst/cli/play.py": "a command",
-    "services/downburst_ingest/player.py": "runs in the command `play` alone",
+    "app/downburst_app/cli/ldm/ldm_tools.py": "a command",
+    "app/downburst_app/cli/hub/demo.py": "a command: its errors end it, in front of whoever started it",
+    "app/downburst_app/cli/feeds/play.py": "a command",
+    "app/downburst_app/play/player.py": "runs in the command `play` alone",
 }
 """Where work is begun otherwise, and why."""
 
@@ -25,7 +25,9 @@ def test_no_task_and_no_thread_begins_outside_the_supervision(package: str) -> N
     found = {
         f"{one.file}:{one.line} {one.name}"
         for one in calls(package)
-        if one.name in BEGINS_WORK and one.file not in ELSEWHERE and not one.file.startswith("core/downburst/demo/")
+        if one.name in BEGINS_WORK
+        and one.file not in ELSEWHERE
+        and not one.file.startswith("app/downburst_app/demo/")
     }
     assert found == set(), "begin it with downburst.supervision.start, keep or start_thread"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from downburst.alarm_settings import AlarmSettings
-from downburst.errors import DiskFull, Failure, NotWritable
+from downburst.foundation.errors import DiskFull, Failure, NotWritable
+from downburst.settings.alarms import AlarmSettings
 from downburst.supervision import probes
 from downburst.supervision.disk import Reserve, prove_room
 from downburst.supervision.outside import DeadMan

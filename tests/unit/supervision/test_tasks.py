@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from downburst.clock import FakeClock
-from downburst.errors import AlreadyRunning, Failure, LedgerAway
+from downburst.foundation.clock import FakeClock
+from downburst.foundation.errors import AlreadyRunning, Failure, LedgerAway
 from downburst.supervision import (
     FAULTS,
     HandlerFault,

@@ -13,22 +13,17 @@ from typing import Any
 import httpx
 import pytest
 
-from downburst.access import (
-    SCOPES_OF,
-    SESSION_PREFIX,
-    AccessRequest,
-    AccessToken,
-    Role,
-    Scope,
-    User,
-    hashed,
-)
-from downburst.access_settings import AccessSettings
-from downburst.alarms import Objective, Receiver, ReceiverKind, Silence
-from downburst.clock import FakeClock
-from downburst.ledger import Book, Ledger
-from downburst.model import Feed, Place, ProductException, Resend, Site, Subscription
-from downburst.rights import Limit
+from downburst.domain.access import SCOPES_OF, SESSION_PREFIX, AccessRequest, AccessToken, Role, Scope, User, hashed
+from downburst.domain.alarms import Objective, Receiver, ReceiverKind, Silence
+from downburst.domain.feeds import Feed
+from downburst.domain.receipts import ProductException
+from downburst.domain.resends import Resend
+from downburst.domain.rights import Limit
+from downburst.domain.sites import Place, Site
+from downburst.domain.subscriptions import Subscription
+from downburst.foundation.clock import FakeClock
+from downburst.ledger import Ledger, Transaction
+from downburst.settings.access import AccessSettings
 from downburst_api.app import create_app
 from downburst_api.border.route_rules import RULES, Holds, Object, Own, Rule
 from downburst_api.overview import stream
@@ -83,18 +78,18 @@ class World:
     def of_the_other_site(self) -> Any:
         """All that the ledger has of it."""
         site = self.foreign.site
-        with self.ledger.transaction(writes=False) as book:
+        with self.ledger.transaction(writes=False) as tx:
             return (
-                book.sites.find(site),
-                book.subscriptions.of_site(site),
-                book.silences.of_site(site),
-                book.site_receivers.of(site),
-                book.tokens.of(site),
-                book.credentials.of(site),
-                book.resends.newest(site=site),
-                book.users.find(self.foreign.user),
-                [one for one in book.objectives.all() if one.site == site],
-                book.feeds.find(self.foreign.feed),
+                tx.sites.find(site),
+                tx.subscriptions.of_site(site),
+                tx.silences.of_site(site),
+                tx.site_receivers.of(site),
+                tx.tokens.of(site),
+                tx.credentials.of(site),
+                tx.resends.newest(site=site),
+                tx.users.find(self.foreign.user),
+                [one for one in tx.objectives.all() if one.site == site],
+                tx.feeds.find(self.foreign.feed),
             )
 
 
@@ -102,9 +97,9 @@ class World:
 async def world(
     tmp_path: Path, ledger: Ledger, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[World]:
-    with ledger.transaction() as book:
-        own, foreign = _fill(book, clock)
-        _callers(book, clock)
+    with ledger.transaction() as tx:
+        own, foreign = _fill(tx, clock)
+        _callers(tx, clock)
     made, node = runtime(tmp_path / "hub", ledger, clock)
     opened, _ = runtime(tmp_path / "open", ledger, clock, access=AccessSettings(without_login="latency"))
     await node.refresh()
@@ -269,10 +264,10 @@ def _sample(route: tuple[str, str], names: Names) -> dict[str, Any]:
     return made if made.get("params") or "json" in made else {}
 
 
-def _fill(book: Book, clock: FakeClock) -> tuple[Names, Names]:
+def _fill(tx: Transaction, clock: FakeClock) -> tuple[Names, Names]:
     for feed in ("SHARED", "ALPHA", "BRAVO"):
-        book.feeds.add(Feed(feed))
-    book.sites.add(
+        tx.feeds.add(Feed(feed))
+    tx.sites.add(
         Site(
             "alpha.example",
             organisation="Alpha",
@@ -281,44 +276,42 @@ def _fill(book: Book, clock: FakeClock) -> tuple[Names, Names]:
         )
     )
     text = f"{SECRET} of the other"
-    book.sites.add(
-        Site("bravo.example", organisation=text, contact=text, place=Place(text), allow=("SHARED", "BRAVO"))
-    )
-    own = _objects(book, clock, Names(), "mine")
+    tx.sites.add(Site("bravo.example", organisation=text, contact=text, place=Place(text), allow=("SHARED", "BRAVO")))
+    own = _objects(tx, clock, Names(), "mine")
     foreign = Names("bravo.example", "BRAVO", f"{SECRET}-1", "adm-bravo", "noc-bravo")
-    foreign = _objects(book, clock, foreign, text)
+    foreign = _objects(tx, clock, foreign, text)
     wanted = AccessRequest(0, hashed("dbq_x"), "charlie.example", text, text, note=text, peer="192.0.2.9")
-    book.access_requests.add(wanted)
+    tx.access_requests.add(wanted)
     return own, foreign
 
 
-def _objects(book: Book, clock: FakeClock, names: Names, text: str) -> Names:
+def _objects(tx: Transaction, clock: FakeClock, names: Names, text: str) -> Names:
     """One of each kind for a site."""
     now, site = clock.now(), names.site
     for feed in (names.feed, "SHARED"):
-        wish = book.subscriptions.add(Subscription(0, site, feed, pattern=text))
-    silence = book.silences.add(Silence(0, now + timedelta(hours=1), text, text, site=site))
+        wish = tx.subscriptions.add(Subscription(0, site, feed, pattern=text))
+    silence = tx.silences.add(Silence(0, now + timedelta(hours=1), text, text, site=site))
     receiver = Receiver(
         names.receiver, ReceiverKind.MAIL, f"{text[:4]}{SECRET if SECRET in text else site}@example.edu", owner=site
     )
-    book.site_receivers.add(receiver)
-    resend = book.resends.add(Resend(0, site, names.feed, now - timedelta(hours=1), now, requested_by=text))
-    book.tokens.add(site, hashed(f"{site} token"), lifetime=timedelta(hours=1))
-    book.tokens.consume(hashed(f"{site} token"), hashed(f"{site} credential"), peer=text)
-    book.users.add(User(names.user, Role.SITE, site, password_hash="x"))
-    book.objectives.put(Objective(names.feed, site, 5))
-    book.exceptions.add(ProductException(names.feed, EPOCH, 1, site, "rejected", now))
-    book.latency.add(sketch_row([1.5], feed=names.feed, site=site, minute=int(now.timestamp() // 60)))
+    tx.site_receivers.add(receiver)
+    resend = tx.resends.add(Resend(0, site, names.feed, now - timedelta(hours=1), now, requested_by=text))
+    tx.tokens.add(site, hashed(f"{site} token"), lifetime=timedelta(hours=1))
+    tx.tokens.consume(hashed(f"{site} token"), hashed(f"{site} credential"), peer=text)
+    tx.users.add(User(names.user, Role.SITE, site, password_hash="x"))
+    tx.objectives.put(Objective(names.feed, site, 5))
+    tx.exceptions.add(ProductException(names.feed, EPOCH, 1, site, "rejected", now))
+    tx.latency.add(sketch_row([1.5], feed=names.feed, site=site, minute=int(now.timestamp() // 60)))
     numbers = {"subscription": wish.id, "silence": silence.number, "resend": resend.id}
     return replace(names, numbers=numbers)
 
 
-def _callers(book: Book, clock: FakeClock) -> None:
+def _callers(tx: Transaction, clock: FakeClock) -> None:
     now = clock.now()
     for role in (Role.VIEWER, Role.OPERATOR, Role.ADMIN):
-        book.users.add(User(role.value, role, password_hash="x"))
-        book.login_sessions.add(hashed(f"{SESSION_PREFIX}{role}"), role.value, lifetime=timedelta(days=1))
-    book.login_sessions.add(hashed(f"{SESSION_PREFIX}site"), "adm-alpha", lifetime=timedelta(days=1))
+        tx.users.add(User(role.value, role, password_hash="x"))
+        tx.login_sessions.add(hashed(f"{SESSION_PREFIX}{role}"), role.value, lifetime=timedelta(days=1))
+    tx.login_sessions.add(hashed(f"{SESSION_PREFIX}site"), "adm-alpha", lifetime=timedelta(days=1))
     for name, role, scopes in (
         ("site", Role.SITE, SCOPES_OF[Role.SITE]),
         ("viewer", Role.VIEWER, SCOPES_OF[Role.VIEWER]),
@@ -330,9 +323,9 @@ def _callers(book: Book, clock: FakeClock) -> None:
         ends = now - timedelta(seconds=1) if name == "expired" else now + timedelta(days=1)
         site = "alpha.example" if role is Role.SITE else None
         token = AccessToken(0, name, hashed(f"dba_{name}"), role, tuple(sorted(scopes)), site, now, "test", ends)
-        kept = book.access_tokens.add(token)
+        kept = tx.access_tokens.add(token)
         if name == "revoked":
-            book.access_tokens.revoke(kept.number)
+            tx.access_tokens.revoke(kept.number)
 
 
 def _bearer(secret: str) -> dict[str, str]:

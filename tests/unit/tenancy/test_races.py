@@ -10,10 +10,10 @@ from typing import Any
 import httpx
 import pytest
 
-from downburst.access import Role, User
-from downburst.errors import TooMany
-from downburst.ledger import Book
-from downburst.model import Site
+from downburst.domain.access import Role, User
+from downburst.domain.sites import Site
+from downburst.foundation.errors import TooMany
+from downburst.ledger import Transaction
 from downburst.network.addresses import network_of
 from downburst_api.app import create_app
 from downburst_api.border import hashing
@@ -97,7 +97,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Judge:
 async def test_finding_08_many_wrong_passwords_at_once_are_judged_no_more_often_than_one_after_the_other(
     crowd: Crowd, judge: Judge
 ) -> None:
-    await crowd.hub.runtime.ledger.write(lambda book: book.users.add(User("anna", Role.VIEWER, None, "hash of x")))
+    await crowd.hub.runtime.ledger.write(lambda tx: tx.users.add(User("anna", Role.VIEWER, None, "hash of x")))
     wrong = {"user": "anna", "password": "not the password"}
     total: Counter[int] = Counter()
     for _ in range(6):
@@ -142,7 +142,7 @@ async def test_finding_08_the_queue_for_the_only_hashing_slot_is_short_and_share
 
 async def test_a_good_password_is_not_counted_against_its_user(crowd: Crowd, judge: Judge) -> None:
     user = User("anna", Role.VIEWER, None, f"hash of {PASSWORD}")
-    await crowd.hub.runtime.ledger.write(lambda book: book.users.add(user))
+    await crowd.hub.runtime.ledger.write(lambda tx: tx.users.add(user))
     for _ in range(40):
         answers = await crowd.ask("POST", "/v1/session", times=1, json={"user": "anna", "password": PASSWORD})
         assert answers == Counter({201: 1})
@@ -152,7 +152,7 @@ async def test_wrong_tokens_at_once_ask_the_ledger_no_more_than_their_limit(crow
     asked = 0
     read = crowd.hub.runtime.ledger.read
 
-    async def counted(work: Callable[[Book], Any], **named: Any) -> Any:
+    async def counted(work: Callable[[Transaction], Any], **named: Any) -> Any:
         nonlocal asked
         asked += 1
         return await read(work, **named)
@@ -285,7 +285,7 @@ async def test_bytes_of_bodies_at_once(crowd: Crowd) -> None:
 
 
 async def test_a_sites_receivers_of_alarms_at_once(crowd: Crowd) -> None:
-    await crowd.hub.runtime.ledger.write(lambda book: book.sites.add(Site("unl.edu")))
+    await crowd.hub.runtime.ledger.write(lambda tx: tx.sites.add(Site("unl.edu")))
     headers = await bearer(crowd.hub, "site", site="unl.edu")
     found = await asyncio.gather(
         *(

@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Table
 
-from downburst import access_tables, alarm_tables, sender_tables
-from downburst.ledger import limits
-from downburst.ledger.growth import GROWTH, Kept, Unique, markdown
-from downburst.ledger.limits import Newest, RowLimit
-from downburst.settings import Settings
-from downburst.tables import metadata
+from downburst.ledger.storage import limits
+from downburst.ledger.storage.growth import GROWTH, Kept, Unique, markdown
+from downburst.ledger.storage.limits import Newest, RowLimit
+from downburst.ledger.tables import access as access_tables
+from downburst.ledger.tables import alarms as alarm_tables
+from downburst.ledger.tables import senders as sender_tables
+from downburst.ledger.tables.base import metadata
+from downburst.settings.hub import Settings
 from kit.rows import ROWS
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "access.md"

@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 from sqlalchemy import Table, func, select
 
-from downburst.access import Role, User
-from downburst.access_tables import access_requests, access_tokens, audit, login_links, login_sessions
-from downburst.alarm_tables import alarm_receivers, silences, site_receivers
-from downburst.ledger import Book, limits
-from downburst.ledger.limits import Newest
-from downburst.model import Feed, Site
-from downburst.tables import answers, resends, subscriptions, tokens
+from downburst.domain.access import Role, User
+from downburst.domain.feeds import Feed
+from downburst.domain.sites import Site
+from downburst.ledger import Transaction
+from downburst.ledger.storage import limits
+from downburst.ledger.storage.limits import Newest
+from downburst.ledger.tables.access import access_requests, access_tokens, audit, login_links, login_sessions
+from downburst.ledger.tables.alarms import alarm_receivers, silences, site_receivers
+from downburst.ledger.tables.processes import answers
+from downburst.ledger.tables.sites import resends, subscriptions, tokens
 from downburst_api.app import create_app
 from downburst_api.sessions import routes as sessions
 from factories import AUTHORIZATION
@@ -88,10 +91,10 @@ ASKING: Mapping[str, Asking] = {
 async def crowd(hub: Asked, monkeypatch: pytest.MonkeyPatch) -> Crowd:
     monkeypatch.setattr(sessions, "is_password", lambda password, kept: kept == f"hash of {password}")
 
-    def fill(book: Book) -> None:
-        book.feeds.add(Feed("NGRID"))
-        book.sites.add(Site("unl.edu", allow=("NGRID",)))
-        book.users.add(User("anna", Role.VIEWER, None, f"hash of {PASSWORD}"))
+    def fill(tx: Transaction) -> None:
+        tx.feeds.add(Feed("NGRID"))
+        tx.sites.add(Site("unl.edu", allow=("NGRID",)))
+        tx.users.add(User("anna", Role.VIEWER, None, f"hash of {PASSWORD}"))
 
     await hub.runtime.ledger.write(fill)
     return Crowd(create_app(hub.runtime), hub)
@@ -166,5 +169,5 @@ async def _ask(crowd: Crowd, asking: Asking, headers: dict[str, str], number: in
 
 async def _rows(crowd: Crowd, table: Table) -> int:
     return await crowd.hub.runtime.ledger.read(
-        lambda book: book.audit._connection.scalar(select(func.count()).select_from(table)) or 0
+        lambda tx: tx.audit._connection.scalar(select(func.count()).select_from(table)) or 0
     )

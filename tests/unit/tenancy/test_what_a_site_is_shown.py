@@ -5,10 +5,11 @@ from typing import Any
 import httpx
 import pytest
 
-from downburst.access import Role
-from downburst.ledger import Book
-from downburst.model import Feed, Site
-from downburst.rights import Limit
+from downburst.domain.access import Role
+from downburst.domain.feeds import Feed
+from downburst.domain.rights import Limit
+from downburst.domain.sites import Site
+from downburst.ledger import Transaction
 from downburst_api.app import create_app
 from unit.api.conftest import Asked
 
@@ -18,10 +19,10 @@ async def site(hub: Asked) -> httpx.AsyncClient:
     """The administrator of unl.edu, which may take what of NGRID begins with YZ, all of HDS, and no SECRET."""
     limit = Limit("NGRID", "^YZ", "TEST")
 
-    def make(book: Book) -> None:
+    def make(tx: Transaction) -> None:
         for name in ("NGRID", "HDS", "SECRET"):
-            book.feeds.add(Feed(name))
-        book.sites.add(Site("unl.edu", allow=("NGRID", "HDS"), limits=(limit,)))
+            tx.feeds.add(Feed(name))
+        tx.sites.add(Site("unl.edu", allow=("NGRID", "HDS"), limits=(limit,)))
 
     await hub.runtime.ledger.write(make)
     await hub.node.refresh()

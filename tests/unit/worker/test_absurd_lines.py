@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from downburst.bounds import SetAside
-from downburst.clock import FakeClock
-from downburst.events import Event, LdmViolated, SiteViolated, TrafficSeen
-from downburst_worker import circuit_lines, lines
-from downburst_worker.lines import traffic_seen
-from downburst_worker.violations import ViolationDesk
+from downburst.domain.events import Event, LdmViolated, SiteViolated, TrafficSeen
+from downburst.foundation.bounds import SetAside
+from downburst.foundation.clock import FakeClock
+from downburst_worker.messages import circuit_lines, lines
+from downburst_worker.messages.lines import traffic_seen
+from downburst_worker.violations import ViolationReports
 
 ABSURD: tuple[Any, ...] = (
     *(2**63, 2**64 - 1, 10**400, -1, -(2**70), 1e300, float("nan"), float("inf")),
@@ -195,16 +195,16 @@ async def test_what_is_set_aside_is_laid_to_its_site_once_a_minute(clock: FakeCl
     async def write_down(text: str, *, site: str | None = None, next_step: str = "") -> None:
         written.append((text, site))
 
-    desk = ViolationDesk(clock, say=said.append, write_down=write_down)
+    service = ViolationReports(clock, say=said.append, write_down=write_down)
     for _ in range(3):
-        await desk.set_aside([SetAside("liar", "first"), SetAside("liar", "second"), SetAside(None, "whose")])
+        await service.set_aside([SetAside("liar", "first"), SetAside("liar", "second"), SetAside(None, "whose")])
     assert [event.sentence for event in said if isinstance(event, SiteViolated)] == ["first"] * 3
     assert written == [
         ("a report of the node was ignored: whose", None),
         ("a report of the node of site liar was ignored: first", "liar"),
     ]
     clock.advance(61)
-    await desk.hear({"event": "violation", "site": "liar", "sentence": "again"})
+    await service.hear({"event": "violation", "site": "liar", "sentence": "again"})
     assert written[-1] == ("site liar reports impossible values: again", "liar")
 
 
@@ -215,16 +215,16 @@ async def test_an_ldm_peer_s_violation_is_told_each_time_and_written_down_once_a
     async def write_down(text: str, *, site: str | None = None, next_step: str = "") -> None:
         written.append((text, site))
 
-    desk = ViolationDesk(clock, say=said.append, write_down=write_down)
+    service = ViolationReports(clock, say=said.append, write_down=write_down)
     line = {"event": "ldm-violation", "peer": "192.0.2.9", "source": "idd", "site": None, "sentence": "no clock"}
     for _ in range(3):
-        await desk.hear(line)
+        await service.hear(line)
     assert said == [LdmViolated("192.0.2.9", clock.now(), "no clock", source="idd")] * 3
     assert written == [("the LDM 192.0.2.9 reports impossible values: no clock", None)]
     for name in line.keys() - {"event"}:
         for value in ABSURD:
             with suppress(ValueError, TypeError):
-                await desk.hear(line | {name: value})
+                await service.hear(line | {name: value})
     assert all(can_be_kept(event) for event in said)
 
 

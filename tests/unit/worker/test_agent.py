@@ -12,10 +12,8 @@ from typing import Any
 
 import pytest
 
-from downburst.bus import BusSubscription, LocalBus
-from downburst.clock import FakeClock, to_us
-from downburst.errors import NodeAway
-from downburst.events import (
+from downburst.bus.local import BusSubscription, LocalBus
+from downburst.domain.events import (
     CircuitTold,
     Event,
     FaultSeen,
@@ -31,9 +29,16 @@ from downburst.events import (
     TrafficSeen,
     UpstreamChanged,
 )
+from downburst.domain.feeds import Feed
+from downburst.domain.products import Product
+from downburst.domain.resends import Resend, ResendState
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import Subscription
+from downburst.domain.upstreams import LdmAccept, LdmSource, Upstream
+from downburst.foundation.clock import FakeClock, to_us
+from downburst.foundation.errors import NodeAway
 from downburst.ledger import Ledger
-from downburst.live import LiveState
-from downburst.model import Feed, LdmAccept, LdmSource, Product, Resend, ResendState, Site, Subscription, Upstream
+from downburst.live.state import LiveState
 from downburst_latency.service import LatencyService
 from downburst_worker.agent import Agent
 from factories import EPOCH, multicast, plan, settings, unicast
@@ -83,12 +88,12 @@ class Stage:
 
 @pytest.fixture
 async def stage(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> AsyncIterator[Stage]:
-    with ledger.transaction() as book:
-        book.feeds.add(Feed("NGRID"))
-        book.sites.add(Site("unl.edu", allow=("NGRID",), access_rate_bps=8e6, ceiling_mbps_by_hour=(1.5, 0)))
-        book.subscriptions.add(Subscription(0, "unl.edu", "NGRID", "^A"))
-        book.plans.append(plan("NGRID", unicast(1, "unl.edu")))
-        book.plans.append(plan("GONE", unicast(2, "unl.edu")))
+    with ledger.transaction() as tx:
+        tx.feeds.add(Feed("NGRID"))
+        tx.sites.add(Site("unl.edu", allow=("NGRID",), access_rate_bps=8e6, ceiling_mbps_by_hour=(1.5, 0)))
+        tx.subscriptions.add(Subscription(0, "unl.edu", "NGRID", "^A"))
+        tx.plans.append(plan("NGRID", unicast(1, "unl.edu")))
+        tx.plans.append(plan("GONE", unicast(2, "unl.edu")))
     made = Stage(tmp_path / "hub", ledger, clock)
     await made.agent.start()
     yield made
@@ -124,21 +129,21 @@ async def test_a_start_tells_everything_in_order(stage: Stage) -> None:
 async def test_a_finished_resend_is_noted_and_asked_no_more(stage: Stage) -> None:
     now = stage.agent._clock.now()
     wanted = Resend(0, "unl.edu", "NGRID", now - timedelta(hours=1), now)
-    kept = await stage.ledger.write(lambda book: book.resends.add(wanted))
+    kept = await stage.ledger.write(lambda tx: tx.resends.add(wanted))
     await stage.agent.refresh()
     job = (await stage.jobs("sites"))[-1]
     assert [line["resend"] for line in job["sites"][0]["resends"]] == [kept.id]
     await stage.says(event="resend", site="unl.edu", resend=kept.id, products=3, bytes=99, expired=1)
     await stage.event(ResendsChanged)
-    ended = await stage.ledger.read(lambda book: book.resends.one(kept.id))
+    ended = await stage.ledger.read(lambda tx: tx.resends.one(kept.id))
     assert (ended.state, ended.products, ended.bytes, ended.expired) == (ResendState.DONE, 3, 99, 1)
     assert (await stage.jobs("sites"))[-1]["sites"][0]["resends"] == []
 
 
 async def test_ldms_are_told_when_they_change_and_at_each_start(stage: Stage) -> None:
     source = LdmSource("idd", "NGRID", ("idd.example.edu", "[2001:db8::7]:3880"))
-    await stage.ledger.write(lambda book: book.ldm_sources.add(source))
-    await stage.ledger.write(lambda book: book.ldm_accepts.add(LdmAccept(0, "EXP", "^r", "h")))
+    await stage.ledger.write(lambda tx: tx.ldm_sources.add(source))
+    await stage.ledger.write(lambda tx: tx.ldm_accepts.add(LdmAccept(0, "EXP", "^r", "h")))
     await stage.agent.connect_ldm()
     job = (await stage.jobs("ldm"))[-1]
     assert job["sources"] == [
@@ -164,7 +169,7 @@ async def test_ldms_are_told_when_they_change_and_at_each_start(stage: Stage) ->
 
 async def test_upstreams_are_told_when_they_change_and_at_each_start(stage: Stage) -> None:
     upstream = Upstream("unidata", "idd.example.edu:7370", f"dbt1.{'ab' * 32}.secret")
-    await stage.ledger.write(lambda book: book.upstreams.add(upstream))
+    await stage.ledger.write(lambda tx: tx.upstreams.add(upstream))
     await stage.agent.connect_upstreams()
     told = {"upstream": "unidata", "address": upstream.address, "token": upstream.token, "feeds": []}
     assert [job["upstreams"] for job in await stage.jobs("upstreams")] == [[told]]
@@ -176,13 +181,13 @@ async def test_upstreams_are_told_when_they_change_and_at_each_start(stage: Stag
 
 
 async def test_changes_are_sent_when_they_are_said(stage: Stage) -> None:
-    await stage.ledger.write(lambda book: book.feeds.add(Feed("OTHER")))
+    await stage.ledger.write(lambda tx: tx.feeds.add(Feed("OTHER")))
     stage.bus.publish(FeedsChanged())
     await stage.last_job("feeds", lambda job: len(job["feeds"]) == 2)
-    await stage.ledger.write(lambda book: book.sites.remove("unl.edu"))
+    await stage.ledger.write(lambda tx: tx.sites.remove("unl.edu"))
     stage.bus.publish(SitesChanged())
     await stage.last_job("sites", lambda job: job["sites"] == [])
-    made = await stage.ledger.write(lambda book: book.plans.append(plan("NGRID", multicast(9, "a", "b"))))
+    made = await stage.ledger.write(lambda tx: tx.plans.append(plan("NGRID", multicast(9, "a", "b"))))
     stage.bus.publish(PlanMade(made))
     job = await stage.last_job("plan", lambda job: job["version"] == made.version)
     assert job["legs"][0]["group"] == "239.77.0.1"
@@ -193,7 +198,7 @@ async def test_changes_are_sent_when_they_are_said(stage: Stage) -> None:
 
 async def test_a_plan_that_waits_for_its_circuit_is_told_again_once_that_is_up(stage: Stage) -> None:
     group = replace(multicast(9, "a", "b"), circuits=(("a", 17), ("b", 17)))
-    made = await stage.ledger.write(lambda book: book.plans.append(plan("NGRID", group)))
+    made = await stage.ledger.write(lambda tx: tx.plans.append(plan("NGRID", group)))
     stage.bus.publish(PlanMade(made))
     assert "circuit 17 is not up" in (await stage.event(FaultSeen)).sentence
     told = await stage.jobs("plan")
@@ -218,8 +223,8 @@ async def test_what_a_sites_host_should_change_is_a_fault(stage: Stage) -> None:
 
 
 async def test_a_subscription_outside_the_allow_list_is_not_served(stage: Stage) -> None:
-    await stage.ledger.write(lambda book: book.feeds.add(Feed("SECRET")))
-    await stage.ledger.write(lambda book: book.subscriptions.add(Subscription(0, "unl.edu", "SECRET")))
+    await stage.ledger.write(lambda tx: tx.feeds.add(Feed("SECRET")))
+    await stage.ledger.write(lambda tx: tx.subscriptions.add(Subscription(0, "unl.edu", "SECRET")))
     await stage.agent.refresh()
     wishes = (await stage.jobs("sites"))[-1]["sites"][0]["subscriptions"]
     assert [wish["feed"] for wish in wishes] == ["NGRID"]
@@ -239,7 +244,7 @@ async def test_after_a_death_everything_is_told_again_and_said(stage: Stage) -> 
         "sites",
         "plan",
     ]
-    assert "exit code 3" in (await stage.ledger.read(lambda book: book.faults.recent()))[0].sentence
+    assert "exit code 3" in (await stage.ledger.read(lambda tx: tx.faults.recent()))[0].sentence
 
 
 async def test_what_is_told_of_sites_does_not_wait_for_receipts_that_are_being_loaded(
@@ -251,7 +256,7 @@ async def test_what_is_told_of_sites_does_not_wait_for_receipts_that_are_being_l
         loading.set()
         await goes_on.wait()
 
-    monkeypatch.setattr(stage.agent._books, "_load_batch", slowly)
+    monkeypatch.setattr(stage.agent._writer, "_load_batch", slowly)
     batch = stage.settings.batch_dir / "b1.json"
     batch.write_text("{}")
     await stage.says(event="batch", batch="b1", path=str(batch))
@@ -320,7 +325,7 @@ async def test_a_receiver_has_its_credential_replaced_once_the_node_knows_the_ne
     offer = {"event": "credential-offered", "site": "unl.edu", "peer": "192.0.2.1:9"}
     await stage.says(**offer, ask=8, credential_sha256=old, offered_sha256=new)
     answer = await stage.last_job("enrol-answer", lambda job: job["ask"] == 8)
-    (_, made) = sorted(await stage.ledger.read(lambda book: book.credentials.usable()), key=lambda one: one.sha256)
+    (_, made) = sorted(await stage.ledger.read(lambda tx: tx.credentials.usable()), key=lambda one: one.sha256)
     assert made.expires_at is not None
     assert (answer["ok"], answer["ends_us"]) == (True, to_us(made.expires_at))
     jobs = (await stage.agent._node.request("told"))["jobs"]
@@ -374,10 +379,10 @@ async def test_traffic_is_booked_under_the_plan_that_caused_it(stage: Stage) -> 
     assert (seen.feeds[0].bytes, seen.gone) == (100, {"dmz.edu"})
     await stage.jobs("start")
     async with asyncio.timeout(20):
-        while not (counted := await stage.ledger.read(lambda book: book.legs.counters("NGRID"))):
+        while not (counted := await stage.ledger.read(lambda tx: tx.legs.counters("NGRID"))):
             await stage.jobs("start")
     assert (counted[0].version, counted[0].egress_bytes, counted[0].control_bytes) == (1, 240, 30)
-    assert (await stage.ledger.read(lambda book: book.traffic.totals()))["NGRID"].bytes == 100
+    assert (await stage.ledger.read(lambda tx: tx.traffic.totals()))["NGRID"].bytes == 100
     await stage.agent.refresh()
     told = (await stage.jobs("feeds"))[-1]["feeds"][0]
     assert told["at_least"] == [{"epoch": EPOCH, "sequence": 2}], "so an older log is known when it is opened"
@@ -413,7 +418,7 @@ async def test_a_batch_is_loaded_once_and_given_back(stage: Stage) -> None:
     async with asyncio.timeout(20):
         while len(await stage.jobs("batch-loaded")) < 2:
             pass
-    assert [row.stored for row in await stage.ledger.read(lambda book: book.settled.all())] == [4]
+    assert [row.stored for row in await stage.ledger.read(lambda tx: tx.settled.all())] == [4]
 
 
 async def test_a_batch_that_can_not_be_read_is_put_aside_and_said(stage: Stage) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from downburst.circuits import (
+from downburst.domain.circuits import (
     Circuit,
     CircuitDriver,
     CircuitEnd,
@@ -16,7 +16,7 @@ from downburst.circuits import (
     Port,
     Standing,
 )
-from downburst_worker.circuit_lines import (
+from downburst_worker.messages.circuit_lines import (
     circuit_told,
     circuit_use,
     lease_line,

@@ -5,8 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as some
 
-from downburst.events import LegTraffic, TrafficSeen
-from downburst.model import Feed, Transport
+from downburst.domain.events import LegTraffic, TrafficSeen
+from downburst.domain.feeds import Feed
+from downburst.domain.plans import Transport
 from downburst_worker.accounts import LegAccounts
 from factories import multicast, plan, unicast
 

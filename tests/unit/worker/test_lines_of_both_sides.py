@@ -16,31 +16,26 @@ from typing import Any
 
 import pytest
 
-from downburst.bounds import SetAside
-from downburst.browsing import Browse
-from downburst.circuits import Circuit, CircuitEnd, Lease, Port, Replication
-from downburst.credentials import Credential
 from downburst.deliveries import ProductName
+from downburst.deliveries.browsing import Browse
 from downburst.deliveries.naming import Meaning
-from downburst.model import (
-    Feed,
-    Head,
-    IdFilter,
-    LdmAccept,
-    LdmSource,
-    Product,
-    Resend,
-    Settled,
-    Site,
-    Subscription,
-    Upstream,
-)
-from downburst.rights import Limit
-from downburst.settings import LdmSettings, MulticastSettings
-from downburst_worker import lines
-from downburst_worker.backlog_lines import backlog_seen, with_positions
-from downburst_worker.circuit_lines import circuit_told, lease_line
-from downburst_worker.whereabouts import browse_job, deliveries_job
+from downburst.domain.circuits import Circuit, CircuitEnd, Lease, Port, Replication
+from downburst.domain.credentials import Credential
+from downburst.domain.feeds import Feed
+from downburst.domain.products import Product
+from downburst.domain.receipts import LogHead, Settled
+from downburst.domain.resends import Resend
+from downburst.domain.rights import Limit
+from downburst.domain.sites import Site
+from downburst.domain.subscriptions import IdFilter, Subscription
+from downburst.domain.upstreams import LdmAccept, LdmSource, Upstream
+from downburst.foundation.bounds import SetAside
+from downburst.settings.ldm import LdmSettings
+from downburst.settings.multicast import MulticastSettings
+from downburst_worker.messages import lines
+from downburst_worker.messages.backlog_lines import backlog_seen, with_positions
+from downburst_worker.messages.circuit_lines import circuit_told, lease_line
+from downburst_worker.messages.delivery_lines import browse_job, deliveries_job
 from factories import EPOCH, FAR, SOME_TIME, multicast, plan, unicast
 
 FILE = Path(__file__).parents[2] / "golden/node-lines.json"
@@ -99,7 +94,7 @@ def jobs() -> dict[str, Line]:
         limits=(Limit("NGRID", "nam", "x"),),
     )
     return {
-        "feeds": lines.feeds_job([feed], [Head("NGRID", EPOCH, 9)]),
+        "feeds": lines.feeds_job([feed], [LogHead("NGRID", EPOCH, 9)]),
         "sites": with_positions(sites, [Settled("NGRID", EPOCH, "unl.edu", 7)]),
         "upstreams": lines.upstreams_job([Upstream("national", "hub.example:7370", "dbt1.token", ("NGRID",))]),
         "ldm": lines.ldm_job(

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from downburst.domain.feeds import Feed, FeedClass
+from downburst.domain.plans import Leg, Transport
+from downburst.domain.senders import DEAD_S, Assignment
+from downburst.domain.sites import Site
 from downburst.ledger import Ledger
-from downburst.model import Feed, FeedClass, Leg, Site, Transport
-from downburst.senders import DEAD_S, Assignment
 from downburst_worker.neighbours import LEFT_S, Neighbours, Seat
 from factories import multicast, plan, unicast
 
@@ -16,19 +18,19 @@ from factories import multicast, plan, unicast
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
     opened = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}")
-    with opened.transaction() as book:
+    with opened.transaction() as tx:
         for feed in ("A", "B"):
-            book.feeds.add(Feed(name=feed, feed_class=FeedClass.GRID))
+            tx.feeds.add(Feed(name=feed, feed_class=FeedClass.GRID))
         for site in ("oslo", "rome"):
-            book.sites.add(Site(name=site))
+            tx.sites.add(Site(name=site))
         for name in ("one", "two"):
-            book.senders.register(name, address=f"{name}:1", public_key="04")
+            tx.senders.register(name, address=f"{name}:1", public_key="04")
     return opened
 
 
 def assign(ledger: Ledger, *wanted: tuple[str, str, str]) -> int:
-    with ledger.transaction() as book:
-        return book.assignments.replace([Assignment(*one) for one in wanted])
+    with ledger.transaction() as tx:
+        return tx.assignments.replace([Assignment(*one) for one in wanted])
 
 
 async def looked(ledger: Ledger, seat: Seat | None) -> Neighbours:
@@ -48,8 +50,8 @@ async def test_the_hub_serves_all_while_nothing_is_placed(ledger: Ledger) -> Non
 async def test_a_sender_has_the_feeds_that_it_serves_and_tells_of_the_others(ledger: Ledger) -> None:
     version = assign(ledger, ("A", "oslo", "one"), ("B", "oslo", "two"))
     one = await looked(ledger, Seat("one", "one:1"))
-    with ledger.transaction(writes=False) as book:
-        assert [feed.name for feed in one.own_feeds(book.feeds.all())] == ["A"]
+    with ledger.transaction(writes=False) as tx:
+        assert [feed.name for feed in one.own_feeds(tx.feeds.all())] == ["A"]
     told = one.tell_sites({"sites": [{"site": "oslo"}, {"site": "rome"}]})["sites"]
     assert told[0]["nodes"] == [{"address": "one:1", "feeds": ["A"]}, {"address": "two:1", "feeds": ["B"]}]
     assert told[1]["nodes"] == [{"address": "one:1", "feeds": []}, {"address": "two:1", "feeds": []}]
@@ -80,8 +82,8 @@ async def test_a_feed_that_goes_to_another_sender_stays_open_until_the_last_rece
     one = await looked(ledger, Seat("one", "one:1"))
     assign(ledger, ("A", "oslo", "two"))
     assert await one.look()
-    with ledger.transaction(writes=False) as book:
-        feeds = book.feeds.all()
+    with ledger.transaction(writes=False) as tx:
+        feeds = tx.feeds.all()
     assert [feed.name for feed in one.own_feeds(feeds)] == ["A"]
     assert not await one.look()
     later_s = time.monotonic() + LEFT_S
@@ -119,9 +121,9 @@ async def test_versions_rise_with_each_change_and_not_without(ledger: Ledger) ->
     first = assign(ledger, ("A", "oslo", "one"))
     assert assign(ledger, ("A", "oslo", "one")) == first
     assert assign(ledger, ("A", "oslo", "two")) > first
-    with ledger.transaction() as book:
-        gone = book.assignments.version()
-        book.senders.remove("two")
+    with ledger.transaction() as tx:
+        gone = tx.assignments.version()
+        tx.senders.remove("two")
     hub = await looked(ledger, None)
     assert hub.placement.is_empty, "an absent sender serves no site"
     assert hub.placement.version == gone
@@ -140,8 +142,8 @@ async def test_a_key_is_signed_once_and_a_sender_with_another_key_waits_again(le
     await hub.look()
     await hub.certify_others(ask)
     assert asked == ["04", "04"], "two senders, once each"
-    with ledger.transaction() as book:
-        assert book.senders.register("one", address="one:1", public_key="04").certificate == "c"
-        other = book.senders.register("one", address="one:1", public_key="05")
+    with ledger.transaction() as tx:
+        assert tx.senders.register("one", address="one:1", public_key="04").certificate == "c"
+        other = tx.senders.register("one", address="one:1", public_key="05")
     assert other.certificate is None
     assert replace(other, beats=0) != other

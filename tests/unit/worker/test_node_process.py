@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from downburst.clock import SystemClock
-from downburst.errors import BadInput, BadPattern, Failure, NodeAway
+from downburst.foundation.clock import SystemClock
+from downburst.foundation.errors import BadInput, BadPattern, Failure, NodeAway
 from downburst.supervision import FAULTS, tasks
 from downburst_worker import node as node_module
 from downburst_worker.node import NodeProcess

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from blake3 import blake3
 
-from downburst.errors import DiskFull, DownburstError, Failure, NodeAway, NotWritable
+from downburst.foundation.errors import DiskFull, DownburstError, Failure, NodeAway, NotWritable
 from downburst_worker.proving import PRODUCT_BYTES, prove_store
 
 

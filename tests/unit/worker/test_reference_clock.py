@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from downburst.senders import HUB_CLOCK, ClockStanding
+from downburst.domain.senders import HUB_CLOCK, ClockStanding
 from downburst_worker.reference_clock import ReferenceClock
 
 AT = datetime(2026, 3, 5, 12, 30, tzinfo=UTC)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from downburst.events import ActionFailed
-from downburst_worker.lines import traffic_seen
+from downburst.domain.events import ActionFailed
+from downburst_worker.messages.lines import traffic_seen
 
 FAILED = {"rule": "pqact.conf:5", "exit": None, "last_error": "no room", "product": "SAUS 1", "sequence": 7}
 

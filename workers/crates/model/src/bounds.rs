@@ -1,5 +1,5 @@
 //! What a value may be that comes over a border: from a site, from the agent, or to it. The agent holds the same bounds
-//! (`downburst.bounds`); `tests/golden/bounds.json` keeps the two alike, `docs/node-lines.md` tells them.
+//! (`downburst.foundation.bounds`); `tests/golden/bounds.json` keeps the two alike, `docs/node-lines.md` tells them.
 use crate::WallMicros;
 
 /// The highest count, size or number: the ledger's databases keep signed integers of 64 bits.

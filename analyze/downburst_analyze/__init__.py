@@ -1,0 +1,1 @@
+"""What recordings would have cost and how late products would have been: `downburst analyze`."""

@@ -1,0 +1,25 @@
+"""What the throughput of transfers depends on, as a table for people."""
+
+from rich.console import Console
+
+from downburst_analyze.output.tables import plain
+from downburst_analyze.variance import VarianceFigures
+from downburst_scheduler.figures.wording import megabits
+
+
+def print_variance(console: Console, found: VarianceFigures) -> None:
+    """The factors, the one that explains most first, and a sentence about circuits."""
+    table = plain("throughput depends on", "explains", "Pearson", "Spearman")
+    for one in found.factors:
+        name = f"{one.name} (network)" if one.of_network else one.name
+        table.add_row(name, f"{one.explained:.1%}", _figure(one.pearson), _figure(one.spearman))
+    console.print()
+    console.print(table)
+    console.print()
+    low, middle, high = map(megabits, found.quartiles_bps)
+    console.print(f"Of {found.transfers} transfers half got {low} to {high}, the median {middle}.", soft_wrap=True)
+    console.print(f"{found.sentence[0].upper()}{found.sentence[1:]}.", soft_wrap=True, markup=False)
+
+
+def _figure(correlation: float | None) -> str:
+    return "-" if correlation is None else f"{correlation:.2f}"

@@ -1,0 +1,221 @@
+"""Why some transfers are faster than others: how much of the variance of their throughput each factor explains.
+
+A factor's values are put into classes of equal count (peers and hours are classes already), and what the means of the
+classes explain is told, corrected for the number of classes; so a factor need not be linear, and noise explains
+nothing. Slow transfers overlap more, whatever makes them slow; so of the network counts what it explains beyond the
+best of all else. Where that is little, a circuit can't help.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from downburst.recordings.recording import Transfer
+from downburst_analyze.counters import Counters
+from downburst_scheduler.figures.histograms import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One thing that throughput may depend on."""
+
+    name: str
+    explained: float
+    """Share of the variance that the factor alone explains, of none below zero."""
+    pearson: float | None
+    spearman: float | None
+    """None for classes without an order."""
+    of_network: bool
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceFigures:
+    """What the throughput of transfers depends on; the factor that explains most is first."""
+
+    transfers: int
+    quartiles_bps: tuple[float, float, float]
+    factors: tuple[Factor, ...]
+    network_share: float
+    """What the best of the network's factors explains beyond the best of the others."""
+    sentence: str
+
+
+class VarianceStudy:
+    """Keeps start, length, size and peer of as many transfers as it may."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, float, int, str]] = []
+
+    def passing(self, transfers: Iterable[Transfer]) -> Iterator[Transfer]:
+        """Hands transfers on and remembers the first million that took any time."""
+        for one in transfers:
+            if one.duration_s > 0 and one.size_bytes > 0 and len(self._rows) < MOST_TRANSFERS:
+                self._rows.append((one.start_us, one.duration_s, one.size_bytes, one.peer))
+            yield one
+
+    def figures(self, counters: Counters | None = None) -> VarianceFigures | None:
+        """The report; None of too few transfers to say anything."""
+        if len(self._rows) < FEWEST_TRANSFERS:
+            return None
+        log = _Log.of(self._rows)
+        suspects = list(_suspects(log, counters))
+        ranked = tuple(sorted((_factor(one, log.rate_bps) for one in suspects), key=lambda one: -one.explained))
+        share = _beyond_all_else(suspects, log.rate_bps)
+        low, middle, high = (float(value) for value in np.quantile(log.rate_bps, [0.25, 0.5, 0.75]))
+        return VarianceFigures(len(self._rows), (low, middle, high), ranked, share, _sentence(ranked, share))
+
+
+def predicted_bps(start_s: Floats, end_s: Floats, capacity_bps: float = 1.0) -> Floats:
+    """The throughput of each transfer if all that are under way share a capacity evenly, and nothing else counts."""
+    edges_s, under_way = _under_way(start_s, end_s)
+    shares = np.divide(1.0, under_way, out=np.zeros(len(under_way)), where=under_way > 0)
+    result: Floats = capacity_bps * _mean_over(edges_s, shares, start_s, end_s)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    start_s: Floats
+    end_s: Floats
+    size_bytes: Floats
+    peers: list[str]
+    rate_bps: Floats = field(repr=False)
+
+    @classmethod
+    def of(cls, rows: list[tuple[int, float, int, str]]) -> "_Log":
+        start_s = np.array([row[0] for row in rows], dtype=np.float64) / 1e6
+        took_s = np.array([row[1] for row in rows], dtype=np.float64)
+        size_bytes = np.array([row[2] for row in rows], dtype=np.float64)
+        return cls(start_s, start_s + took_s, size_bytes, [row[3] for row in rows], size_bytes * 8 / took_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _Suspect:
+    name: str
+    values: Floats
+    of_network: bool = False
+    ordered: bool = True
+
+
+def _suspects(log: _Log, counters: Counters | None) -> Iterator[_Suspect]:
+    yield _Suspect("concurrency", predicted_bps(log.start_s, log.end_s), of_network=True)
+    yield _Suspect("rate of the others", _others_bps(log), of_network=True)
+    yield _Suspect("size", log.size_bytes)
+    yield _Suspect("hour of the day", np.floor(log.start_s / 3600) % 24, ordered=False)
+    if len(set(log.peers)) > 1:
+        yield _Suspect("peer", _numbered(log.peers), ordered=False)
+    if counters is not None:
+        at_s = counters.at_us / 1e6
+        for name, values in counters.columns.items():
+            mean = _mean_over(at_s, values, log.start_s, log.end_s)
+            yield _Suspect(name, mean, of_network=name.startswith(NETWORK_PREFIX))
+
+
+def _factor(suspect: _Suspect, rate_bps: Floats) -> Factor:
+    explained = _explained(_classes(suspect), rate_bps)
+    pearson = _correlation(suspect.values, rate_bps) if suspect.ordered else None
+    spearman = _correlation(_ranks(suspect.values), _ranks(rate_bps)) if suspect.ordered else None
+    return Factor(suspect.name, explained, pearson, spearman, suspect.of_network)
+
+
+def _beyond_all_else(suspects: list[_Suspect], rate_bps: Floats) -> float:
+    """Of what the best factor outside the network leaves, the part that the network's best explains."""
+    network = [_classes(one) for one in suspects if one.of_network]
+    best = max((_classes(one) for one in suspects if not one.of_network), key=lambda one: _explained(one, rate_bps))
+    left_bps = rate_bps - _means(best, rate_bps)
+    share_left = float(left_bps.var() / rate_bps.var()) if rate_bps.var() > 0 else 0.0
+    return share_left * max(_explained(one, left_bps) for one in network)
+
+
+def _means(classes: Floats, values: Floats) -> Floats:
+    """For each value the mean of its class."""
+    _, place = np.unique(classes, return_inverse=True)
+    result: Floats = (np.bincount(place, weights=values) / np.bincount(place))[place]
+    return result
+
+
+def _classes(suspect: _Suspect) -> Floats:
+    if not suspect.ordered:
+        return suspect.values
+    borders = np.unique(np.quantile(suspect.values, np.linspace(0, 1, CLASSES + 1)[1:-1]))
+    return np.searchsorted(borders, suspect.values, side="right").astype(np.float64)
+
+
+def _explained(classes: Floats, values: Floats) -> float:
+    """The correlation ratio, corrected as a regression's share of explained variance is."""
+    total = float(((values - values.mean()) ** 2).sum())
+    free = len(values) - len(np.unique(classes))
+    if total <= 0 or free <= 0:
+        return 0.0
+    within = float(((values - _means(classes, values)) ** 2).sum())
+    return max(1 - (within / free) / (total / (len(values) - 1)), 0.0)
+
+
+def _correlation(first: Floats, second: Floats) -> float | None:
+    if first.std() <= 0 or second.std() <= 0:
+        return None
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def _ranks(values: Floats) -> Floats:
+    """Equal values share their mean rank."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    result: Floats = (last - (counts - 1) / 2)[place]
+    return result
+
+
+def _numbered(names: list[str]) -> Floats:
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([numbers[name] for name in names], dtype=np.float64)
+
+
+def _under_way(start_s: Floats, end_s: Floats) -> tuple[Floats, Floats]:
+    """Moments at which a transfer begins or ends, and how many are under way from each on."""
+    edges_s = np.concatenate([start_s, end_s])
+    steps = np.concatenate([np.ones(len(start_s)), -np.ones(len(end_s))])
+    order = np.argsort(edges_s, kind="stable")
+    return edges_s[order], np.cumsum(steps[order])
+
+
+def _others_bps(log: _Log) -> Floats:
+    edges_s = np.concatenate([log.start_s, log.end_s])
+    order = np.argsort(edges_s, kind="stable")
+    total_bps = np.cumsum(np.concatenate([log.rate_bps, -log.rate_bps])[order])
+    result: Floats = _mean_over(edges_s[order], total_bps, log.start_s, log.end_s) - log.rate_bps
+    return result
+
+
+def _mean_over(at_s: Floats, values: Floats, start_s: Floats, end_s: Floats) -> Floats:
+    """The mean from start to end of what has each value from its moment on; the first and last go on for ever."""
+    area = np.concatenate([[0.0], np.cumsum(values[:-1] * np.diff(at_s))])
+
+    def until(moment_s: Floats) -> Floats:
+        place = np.clip(np.searchsorted(at_s, moment_s, side="right") - 1, 0, len(at_s) - 1)
+        result: Floats = area[place] + values[place] * (moment_s - at_s[place])
+        return result
+
+    result: Floats = (until(end_s) - until(start_s)) / (end_s - start_s)
+    return result
+
+
+def _sentence(ranked: tuple[Factor, ...], network_share: float) -> str:
+    first = ranked[0]
+    most = f"{first.name} explains most of the variance, {first.explained:.0%}"
+    if first.explained < LEAST_SHARE:
+        most = f"no known factor explains more than {first.explained:.0%} of the variance"
+    if network_share >= LEAST_SHARE:
+        return f"{most}; the network explains {network_share:.0%} beyond all else, so a circuit may help"
+    return (
+        f"{most}; the network explains {network_share:.0%} beyond all else, so there is no evidence that a "
+        "circuit would help"
+    )
+
+
+NETWORK_PREFIX = "net_"
+CLASSES = 10
+FEWEST_TRANSFERS = 30
+MOST_TRANSFERS = 1_000_000
+LEAST_SHARE = 0.25
+"""Below this share of the variance a circuit is not what is lacking."""

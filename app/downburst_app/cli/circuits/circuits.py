@@ -1,0 +1,299 @@
+"""`downburst circuits`: rates reserved between the hub and sites for a time."""
+
+from typing import Annotated, Any
+
+import typer
+
+from downburst.domain.circuits import Cap, CircuitDriver, CircuitState, Replication
+from downburst.foundation.errors import BadInput
+from downburst.foundation.rates import parse_rate_bps, rate_text
+from downburst.settings.hub import DEFAULT_HUB
+from downburst_app.cli.circuits.ports import tag_range
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
+
+app = typer.Typer(help="Reserve, change, measure and cancel circuits.", no_args_is_help=True)
+Number = Annotated[int, typer.Argument(help="Number of the circuit.", min=1)]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Dry run: only show the result.")]
+By = Annotated[str, typer.Option(help="Name of the requester; stored with the circuit.")]
+Out = "To each site, in Ethernet-frame bits per second: 500M, 1G."
+Back = "From each site, in the same units."
+Begin = Annotated[str, typer.Option(help="now, +2h (from now), or RFC 3339 with an offset.")]
+End = Annotated[
+    str | None, typer.Option(help="RFC 3339, or +2h (counted from the begin). Left out: until it is cancelled.")
+]
+RequestId = Annotated[
+    str | None, typer.Option(help="Request id of your own; a repeated request with it returns the same circuit.")
+]
+Burst = Annotated[int | None, typer.Option(help="Burst in bytes; left out: derived from the rate.")]
+
+
+@app.command("list")
+def list_circuits(  # noqa: PLR0913
+    *,
+    state: Annotated[list[CircuitState] | None, typer.Option(help="Only these states; repeat for more.")] = None,
+    site: Annotated[str | None, typer.Option(help="Only those to this site.")] = None,
+    port: Annotated[str | None, typer.Option(help="Only those on this port.")] = None,
+    finished: Annotated[bool, typer.Option("--finished", help="Include ended and cancelled circuits.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of circuits.")] = 100,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """List circuits, newest first.
+
+    Example: downburst circuits list --site unl.edu --finished
+    """
+    asked = given(state=[one.value for one in state] if state else None, site=site, port=port)
+    found = HubClient(hub).ask("GET", "v1", "circuits", params=asked | {"finished": finished, "limit": limit})
+    if as_json:
+        show(found)
+        return
+    table(
+        "Circuits (Mb/s of Ethernet frames to each site; windows in UTC)",
+        ("", "sites", "state", "reserved", "measured", "used", "window"),
+        (_row(circuit) for circuit in found),
+        empty="there are no circuits; reserve one: downburst circuits add --to unl.edu --rate 500M --end +2h",
+    )
+    for circuit in found:
+        if circuit["reason"] and circuit["state"] != CircuitState.ADMITTED:
+            print(f"{circuit['circuit']}: {circuit['reason']}")
+
+
+@app.command("add")
+def add_circuit(  # noqa: PLR0913
+    *,
+    to: Annotated[list[str], typer.Option(help="Site at the far end, or one of its ports; repeat for more sites.")],
+    rate: Annotated[str, typer.Option(help=Out)],
+    rate_back: Annotated[str | None, typer.Option(help=Back)] = None,
+    begin: Begin = "now",
+    end: End = None,
+    port: Annotated[str | None, typer.Option(help="The hub's port; left out: its only one.")] = None,
+    vlan: Annotated[str | None, typer.Option(help="Acceptable tags at the hub's port: 100-199.")] = None,
+    driver: Annotated[CircuitDriver, typer.Option(help="Driver that sets it up.")] = CircuitDriver.LINUX,
+    address: Annotated[
+        list[str] | None, typer.Option(help="Declared circuits: addresses of the ends, the hub's first.")
+    ] = None,
+    ticket: Annotated[str | None, typer.Option(help="Reference of the provider that set it up.")] = None,
+    replication: Annotated[Replication, typer.Option(help="Replication for several sites.")] = (Replication.HEAD_END),
+    group: Annotated[str | None, typer.Option(help="Group of the underlay, where that replicates.")] = None,
+    cap: Annotated[
+        Cap, typer.Option(help="Whether traffic above the rate waits, or goes as best effort.")
+    ] = Cap.HARD,
+    shaped_share: Annotated[float, typer.Option(help="Share of the rate that is sent at most.")] = 0.9,
+    burst_bytes: Burst = None,
+    description: Annotated[str | None, typer.Option(help="Purpose.")] = None,
+    request_id: RequestId = None,
+    by: By = "operator",
+    dry_run: DryRun = False,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Reserve a circuit.
+
+    Example, an hour from now and for two hours: downburst circuits add --to unl.edu --rate 500M --begin +1h --end +2h
+
+    Example: downburst circuits add --to unl.edu --rate 1G --driver declared --address 10.10.200.10/24
+    --address 10.10.200.20/24 --ticket NOC-4711
+    """
+    client = HubClient(hub)
+    ends = [given(port=port) | _tags(vlan), *_far_ends(client, to)]
+    wanted = given(
+        rate_in_bps=None if rate_back is None else parse_rate_bps(rate_back),
+        end=end,
+        ticket=ticket,
+        group=group,
+        burst_bytes=burst_bytes,
+        description=description,
+        request_id=request_id,
+    )
+    body = wanted | {
+        "hub": _with_addresses(ends, address)[0],
+        "sites": ends[1:],
+        "rate_out_bps": parse_rate_bps(rate),
+        "begin": begin,
+        "driver": driver,
+        "replication": replication,
+        "cap": cap,
+        "shaped_share": shaped_share,
+        "by": by,
+    }
+    _say(client.ask("POST", "v1", "circuits", json=body, params=_dry(dry_run)), as_json, dry_run)
+
+
+@app.command("show")
+def show_circuit(number: Number, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Show a circuit with its history and measurements.
+
+    Example: downburst circuits show 17
+    """
+    found = HubClient(hub).ask("GET", "v1", "circuits", str(number))
+    if as_json:
+        show(found)
+        return
+    print(_sentence(found))
+    for end in found["ends"]:
+        tag = "untagged" if end["vlan"] is None else f"tag {end['vlan']}"
+        address = end["address"] or "assigned at the begin"
+        print(f"  {end['site'] or 'hub'}: port {end['port']}, {tag}, address {address}")
+    for row in found["measurements"]:
+        cause = f": {row['sentence']}; {row['remedy']}" if row["sentence"] else ""
+        print(f"  measured {row['direction']} {row['site']}: {rate_text(row['rate_bps'])} at {row['at']}{cause}")
+    columns = ("at", "state", "sentence", "step", "hop", "remedy")
+    rows = ([_second(event["at"]), *(event[name] for name in columns[1:])] for event in found["events"])
+    table("History", columns, rows, empty="no events yet")
+
+
+@app.command("modify")
+def modify_circuit(  # noqa: PLR0913
+    number: Number,
+    *,
+    rate: Annotated[str | None, typer.Option(help=Out)] = None,
+    rate_back: Annotated[str | None, typer.Option(help=Back)] = None,
+    end: Annotated[
+        str | None, typer.Option(help="RFC 3339, +2h (counted from now), or never (until it is cancelled).")
+    ] = None,
+    burst_bytes: Burst = None,
+    by: By = "operator",
+    dry_run: DryRun = False,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Change rate, end or burst, together or not at all; a refusal leaves the circuit and its traffic unchanged.
+
+    Example: downburst circuits modify 17 --rate 900M --end 2026-07-01T18:00:00Z
+    """
+    wanted: dict[str, Any] = given(
+        rate_out_bps=None if rate is None else parse_rate_bps(rate),
+        rate_in_bps=None if rate_back is None else parse_rate_bps(rate_back),
+        burst_bytes=burst_bytes,
+    )
+    if end is not None:
+        wanted["end"] = None if end == "never" else end
+    if not wanted:
+        raise BadInput("nothing to change was given; `downburst circuits modify --help` shows what there is")
+    client = HubClient(hub)
+    changed = client.ask("PATCH", "v1", "circuits", str(number), json=wanted | {"by": by}, params=_dry(dry_run))
+    _say(changed, as_json, dry_run)
+
+
+@app.command("cancel")
+def cancel_circuit(
+    number: Number,
+    *,
+    by: By = "operator",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Cancel a circuit; its feeds use the routed path.
+
+    Example: downburst circuits cancel 17
+    """
+    confirm(f"Cancel circuit {number}? Its rate can be reserved by others from now on.", yes=yes or dry_run)
+    params = _dry(dry_run) | {"by": by}
+    _say(HubClient(hub).ask("DELETE", "v1", "circuits", str(number), params=params), as_json, dry_run)
+
+
+@app.command("clone")
+def clone_circuit(  # noqa: PLR0913
+    number: Number,
+    *,
+    begin: Begin = "now",
+    request_id: RequestId = None,
+    by: By = "operator",
+    dry_run: DryRun = False,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Reserve another circuit like one, as long as it.
+
+    Example: downburst circuits clone 17 --begin +1d
+    """
+    wanted = given(request_id=request_id) | {"begin": begin, "by": by}
+    client = HubClient(hub)
+    made = client.ask("POST", "v1", "circuits", str(number), "clone", json=wanted, params=_dry(dry_run))
+    _say(made, as_json, dry_run)
+
+
+@app.command("measure")
+def measure_circuit(number: Number, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Measure a circuit now; `circuits show` has the result some seconds later.
+
+    Example: downburst circuits measure 17
+    """
+    found = HubClient(hub).ask("POST", "v1", "circuits", str(number), "measure")
+    show(found) if as_json else print(
+        f"circuit {number} is being measured; see the result: downburst circuits show {number}"
+    )
+
+
+def _far_ends(client: HubClient, to: list[str]) -> list[dict[str, Any]]:
+    """A far end is named by its site, or by its port where the site has several."""
+    ports = {port["port"] for port in client.ask("GET", "v1", "ports") if port["site"] is not None}
+    return [{"port": name} if name in ports else {"site": name} for name in to]
+
+
+def _with_addresses(ends: list[dict[str, Any]], addresses: list[str] | None) -> list[dict[str, Any]]:
+    if addresses and len(addresses) != len(ends):
+        raise BadInput(
+            f"{len(addresses)} addresses for {len(ends)} ends were given; give one for each, the hub's first"
+        )
+    for end, address in zip(ends, addresses or (), strict=False):
+        end["address"] = address
+    return ends
+
+
+def _tags(text: str | None) -> dict[str, Any]:
+    return {} if text is None else dict(zip(("first_vlan", "last_vlan"), tag_range(text), strict=True))
+
+
+def _dry(dry_run: bool) -> dict[str, Any]:  # noqa: FBT001
+    return {"dry_run": True} if dry_run else {}
+
+
+def _say(circuit: dict[str, Any], as_json: bool, dry_run: bool) -> None:  # noqa: FBT001
+    if as_json:
+        show(circuit)
+    else:
+        print(f"dry run, nothing was reserved: {_sentence(circuit)}" if dry_run else _sentence(circuit))
+
+
+def _sentence(circuit: dict[str, Any]) -> str:
+    name = f"circuit {circuit['circuit']}" if circuit["circuit"] else "a circuit"
+    rates = f"{rate_text(circuit['rate_out_bps'])} out, {rate_text(circuit['rate_in_bps'])} in"
+    why = f" ({circuit['reason']})" if circuit["reason"] else ""
+    return f"{name} to {', '.join(circuit['sites'])}: {circuit['state']}{why}; {rates}, {_window(circuit)}"
+
+
+def _row(circuit: dict[str, Any]) -> list[object]:
+    measured = circuit["measured_out_bps"]
+    return [
+        circuit["circuit"],
+        " ".join(circuit["sites"]),
+        circuit["state"],
+        _megabits(circuit["rate_out_bps"]),
+        "not yet" if measured is None else _megabits(measured),
+        _megabits(circuit["used_out_bps"]),
+        f"{_short(circuit['begin'])} to {_short(circuit['end'])}"
+        if circuit["end"]
+        else f"from {_short(circuit['begin'])} on",
+    ]
+
+
+def _megabits(rate_bps: float) -> str:
+    """A rate for a column whose title has the unit."""
+    return f"{rate_bps / 1e6:.0f}" if rate_bps >= 100e6 else f"{rate_bps / 1e6:.3g}"
+
+
+def _short(moment: str) -> str:
+    """A moment that fits beside another one."""
+    return moment[:16].replace("T", " ")
+
+
+def _window(circuit: dict[str, Any]) -> str:
+    return f"{_second(circuit['begin'])} to {_second(circuit['end']) if circuit['end'] else 'cancellation'}"
+
+
+def _second(moment: str) -> str:
+    """To the second, still to be pasted into another command."""
+    return moment[:19] + "Z" if moment.endswith("Z") else moment

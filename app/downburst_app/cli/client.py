@@ -1,0 +1,129 @@
+"""What the commands share: asking a hub over HTTP, and showing its answers as tables or JSON."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+import httpx
+import typer
+from rich.console import Console
+from rich.table import Column, Table
+
+from downburst.foundation.errors import BadInput, DownburstError, Failure
+from downburst.host.local_token import authorization
+from downburst.settings.hub import DEFAULT_HUB, HUB_VARIABLE
+from downburst_client import BadAddress, BrokenOff, Hub, Problem, Unreachable
+from downburst_client.call import path_of
+
+HubAddress = Annotated[str, typer.Option("--hub", envvar=HUB_VARIABLE, help="The hub's address.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
+
+class Answered(DownburstError):
+    """A problem document from the hub, said in its own sentence."""
+
+
+class BadRequest(Answered):
+    """A problem that the one who asked can mend."""
+
+    exit_code = 2
+
+
+class HubClient:
+    """One hub, asked with the rights of whoever runs the command; what goes wrong is said in a sentence."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address.rstrip("/")
+
+    def ask(self, method: str, *path: str, **request: Any) -> Any:
+        """The hub's answer as JSON (None if it has no body); each part of the path is percent-encoded."""
+        answer = self._answer(method, path_of(*path), **request)
+        return answer.json() if answer.content else None
+
+    def every(self, *path: str, **request: Any) -> list[Any]:
+        """All items of a list, page by page."""
+        answer = self._answer("GET", path_of(*path), **request)
+        items: list[Any] = answer.json()
+        while (following := answer.links.get("next")) is not None:
+            answer = self._answer("GET", following["url"])
+            items += answer.json()
+        return items
+
+    def _answer(self, method: str, path: str, **request: Any) -> httpx.Response:
+        try:
+            with Hub(self._address, headers=authorization(self._address)) as hub:
+                return hub.request(method, path, **request)
+        except BadAddress:
+            raise BadRequest(
+                f"{self._address!r} is not the address of a hub; write for example {DEFAULT_HUB}"
+            ) from None
+        except Unreachable as error:
+            raise Failure(
+                f"{error}; start one with `downburst hub`, or name it with --hub or {HUB_VARIABLE}"
+            ) from None
+        except BrokenOff as error:
+            raise Failure(f"{error}; check its log and try again") from error
+        except Problem as error:
+            kind = BadRequest if error.status < SERVER_ERRORS else Answered
+            raise kind(error.detail) from None
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Asks before something goes that no other command brings back; refuses where nobody is there to answer."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise BadInput(
+            f"nothing was changed: {question} There is no terminal for the confirmation; repeat the command "
+            "with --yes"
+        )
+    if not typer.confirm(question, err=True):
+        raise BadInput("nothing was changed")
+
+
+def show(value: Any) -> None:
+    """Prints JSON that a person can read too."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
+    """Prints a table, or the sentence for an empty one."""
+    listed = [[_text(cell) for cell in row] for row in rows]
+    if not listed:
+        print(empty)
+        return
+    # A name that is cut can't be typed in again; the words of a header stay whole.
+    grid = Table(
+        *(Column(name, overflow="fold", min_width=max(map(len, name.split()), default=0)) for name in columns),
+        title=title,
+        title_justify="left",
+    )
+    for row in listed:
+        grid.add_row(*row)
+    Console().print(grid, markup=False)
+
+
+def given(**options: object) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def milliseconds(value: float | None) -> str:
+    """A latency for people."""
+    if value is None:
+        return "not known"
+    return f"{value / 1000:.2f} s" if abs(value) >= 1000 else f"{value:.1f} ms"
+
+
+def bits(value_bps: float | None) -> str:
+    """A rate for people."""
+    return "" if value_bps is None else f"{value_bps / 1e6:.2f} Mb/s"
+
+
+def _text(cell: object) -> str:
+    return "" if cell is None else str(cell)
+
+
+SERVER_ERRORS = 500

@@ -1,0 +1,1 @@
+"""The whole configuration as one file: exported, compared, applied."""

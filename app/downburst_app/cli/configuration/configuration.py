@@ -1,0 +1,452 @@
+"""The configuration of a hub as a declaration: what it has, and the changes that bring it to what is wanted."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlsplit
+
+from downburst.foundation.errors import BadInput
+from downburst_app.cli.client import HubClient
+from downburst_contract.alarms import ObjectiveWanted, OwnReceiver, ReceiverNew, SilenceNew
+from downburst_contract.base import defaults, names
+from downburst_contract.circuits import PortChange
+from downburst_contract.feeds import FeedChange
+from downburst_contract.ldm import LdmAcceptNew, LdmSourceNew
+from downburst_contract.sites import SiteChange
+from downburst_contract.subscriptions import SubscriptionNew
+from downburst_contract.upstreams import UpstreamNew
+
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change: what it is for people, and the question that makes it."""
+
+    what: str
+    method: str
+    path: tuple[str, ...]
+    body: Mapping[str, Any] | None = None
+
+
+class Known:
+    """What the hub has, each part asked for when it is needed."""
+
+    def __init__(self, client: HubClient) -> None:
+        self._client = client
+
+    @cached_property
+    def feeds(self) -> list[Entry]:
+        """Without what the hub gives them itself."""
+        return [_some(feed, FEED) for feed in self._list("feeds")]
+
+    @cached_property
+    def sites(self) -> list[Entry]:
+        """Without their subscriptions."""
+        return [_some(site, SITE) for site in self._list("sites")]
+
+    @cached_property
+    def subscriptions(self) -> list[Entry]:
+        """Of all sites, with their numbers."""
+        return self._list("subscriptions")
+
+    @cached_property
+    def pins(self) -> list[Entry]:
+        """Feeds whose transport is ordered."""
+        plans = self._list("plans")
+        return [{"feed": plan["feed"], "transport": plan["pin"]["transport"]} for plan in plans if plan.get("pin")]
+
+    @cached_property
+    def ldm_sources(self) -> list[Entry]:
+        """Without their state."""
+        return [_some(source, SOURCE) for source in self._list("ldm", "sources")]
+
+    @cached_property
+    def ldm_accepts(self) -> list[Entry]:
+        """With their numbers."""
+        return self._list("ldm", "accepts")
+
+    @cached_property
+    def upstreams(self) -> list[Entry]:
+        """Without tokens, which nobody is shown."""
+        return [_some(upstream, UPSTREAM) for upstream in self._list("upstreams")]
+
+    @cached_property
+    def ports(self) -> list[Entry]:
+        """Where circuits end."""
+        return [_some(port, PORT) for port in self._list("ports")]
+
+    @cached_property
+    def alarm_receivers(self) -> list[Entry]:
+        """With addresses as far as they are no secret."""
+        found = [_some(receiver, RECEIVER) for receiver in self._list("alarm-receivers")]
+        return [one | {"address": without_secrets(one["address"])} for one in found]
+
+    @cached_property
+    def site_alarm_receivers(self) -> list[Entry]:
+        """Of sites' own, with addresses as far as they are no secret."""
+        found = [_some(receiver, SITE_RECEIVER) for receiver in self._list("site-alarm-receivers")]
+        return [one | {"address": without_secrets(one["address"])} for one in found]
+
+    @cached_property
+    def objectives(self) -> list[Entry]:
+        """Of feeds at single sites; a feed's own is a property of it."""
+        return [_some(objective, OBJECTIVE) for objective in self._list("objectives")]
+
+    @cached_property
+    def windows(self) -> list[tuple[Entry, int]]:
+        """Windows of maintenance with a beginning that are not over, and their numbers."""
+        return [(_window(silence), silence["number"]) for silence in self._list("silences") if silence.get("begins")]
+
+    @property
+    def maintenance(self) -> list[Entry]:
+        """The same without numbers."""
+        return [window for window, _ in self.windows]
+
+    @property
+    def now(self) -> datetime:
+        """To tell what is over."""
+        return datetime.now(UTC)
+
+    def document(self) -> dict[str, list[Entry]]:
+        """All of it, as `apply` takes it."""
+        wishes = {site["site"]: list[Entry]() for site in self.sites}
+        for wish in self.subscriptions:
+            wishes[wish["site"]].append(_some(wish, SUBSCRIPTION))
+        sites = [site | {"subscriptions": wishes[site["site"]]} for site in self.sites]
+        accepts = [_some(line, ACCEPT) for line in self.ldm_accepts]
+        parts = {name: getattr(self, name) for name in PARTS}
+        return {name: part for name, part in (parts | {"sites": sites, "ldm_accepts": accepts}).items() if part}
+
+    def _list(self, *path: str) -> list[Entry]:
+        return [
+            {name: value for name, value in one.items() if value is not None}
+            for one in self._client.every("v1", *path)
+        ]
+
+
+def steps(wanted: Mapping[str, Any], known: Known, *, prune: bool) -> list[Step]:
+    """The changes, in an order in which each finds what it needs."""
+    made = [step for part in PARTS for step in _PARTS[part](wanted, known)]
+    return [*made, *(_pruned(wanted, known) if prune else ())]
+
+
+def without_secrets(address: str) -> str:
+    """An address without a password, and a URL without what follows its path's first part."""
+    if "://" not in address:
+        return address
+    parts = urlsplit(address)
+    host = parts.netloc.rpartition("@")[2]
+    plain = host == parts.netloc and not parts.query and len(parts.path.strip("/").split("/")) <= PLAIN_PATH
+    return address if plain else f"{parts.scheme}://{host}/{HIDDEN}"
+
+
+def _feeds(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for feed in entries(wanted, "feeds", "feed"):
+        yield from _thing("feed", ("feeds",), feed, _find(known.feeds, "feed", feed))
+
+
+def _sites(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for site in entries(wanted, "sites", "site"):
+        subscriptions = site.pop("subscriptions", None) or []
+        yield from _thing("site", ("sites",), site, _find(known.sites, "site", site))
+        yield from _subscriptions(site["site"], subscriptions, known)
+
+
+def _pins(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for pin in entries(wanted, "pins", "feed", "transport"):
+        if _find(known.pins, "feed", pin) != pin:
+            body = {"transport": pin["transport"]}
+            yield Step(f"pin feed {pin['feed']} to {pin['transport']}", "PUT", ("feeds", pin["feed"], "pin"), body)
+
+
+def _sources(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for source in entries(wanted, "ldm_sources", "source", "feeds", "upstreams"):
+        whole: Entry = defaults(LdmSourceNew) | source
+        name, before = whole["source"], _find(known.ldm_sources, "source", whole)
+        what = f"LDM source {name}: {whole['feeds']} {whole['pattern']} from {', '.join(whole['upstreams'])}"
+        if before is None:
+            yield Step(f"add {what}", "POST", ("ldm", "sources"), whole)
+        elif any(before.get(key) != value for key, value in whole.items()):
+            yield Step(f"change {what}", "PUT", ("ldm", "sources", name), whole)
+
+
+def _accepts(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for line in entries(wanted, "ldm_accepts", "feeds", "host"):
+        whole = defaults(LdmAcceptNew) | line
+        if not any(_some(one, ACCEPT) == whole for one in known.ldm_accepts):
+            what = f"let hosts that match {whole['host']} push {whole['feeds']} {whole['pattern']}"
+            yield Step(what, "POST", ("ldm", "accepts"), whole)
+
+
+def _upstreams(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for upstream in entries(wanted, "upstreams", "upstream", "address"):
+        name, before = upstream["upstream"], _find(known.upstreams, "upstream", upstream)
+        if before is None and "token" not in upstream:
+            raise BadInput(f"upstream {name} is not there yet and needs a token; its operator gives one: add `token`")
+        if before is None:
+            yield Step(f"add upstream {name} at {upstream['address']}", "POST", ("upstreams",), upstream)
+        elif any(before.get(key) != value for key, value in upstream.items() if key != "token"):
+            raise BadInput(f"upstream {name} differs from the file, and can't be changed; remove it and add it again")
+
+
+def _ports(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for port in entries(wanted, "ports", "port", "rate_bps"):
+        yield from _thing("port", ("ports",), port, _find(known.ports, "port", port))
+
+
+def _receivers(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for receiver in entries(wanted, "alarm_receivers", "receiver", "kind", "address"):
+        name, before = receiver["receiver"], _find(known.alarm_receivers, "receiver", receiver)
+        hidden = receiver | {"address": without_secrets(receiver["address"])}
+        if before is not None and all(before.get(key) == value for key, value in hidden.items()):
+            continue
+        if receiver["address"].endswith(f"/{HIDDEN}"):
+            raise BadInput(f"the address of alarm receiver {name} was masked by the export; write the whole address")
+        if before is not None:
+            yield Step(f"remove alarm receiver {name}, to recreate it", "DELETE", ("alarm-receivers", name))
+        yield Step(f"add alarm receiver {name}{_said(hidden, 'receiver')}", "POST", ("alarm-receivers",), receiver)
+
+
+def _site_receivers(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for receiver in entries(wanted, "site_alarm_receivers", "site", "receiver", "kind", "address"):
+        site, name = receiver["site"], receiver["receiver"]
+        before = next((one for one in known.site_alarm_receivers if _key(one, SITE_AND_NAME) == (site, name)), None)
+        hidden = receiver | {"address": without_secrets(receiver["address"])}
+        if before is not None and all(before.get(key) == value for key, value in hidden.items()):
+            continue
+        if receiver["address"].endswith(f"/{HIDDEN}"):
+            raise BadInput(
+                f"the address of alarm receiver {name} of {site} was masked by the export; write the whole address"
+            )
+        path = ("sites", site, "alarm-receivers")
+        if before is not None:
+            yield Step(f"remove alarm receiver {name} of {site}, to recreate it", "DELETE", (*path, name))
+        body = {key: value for key, value in receiver.items() if key != "site"}
+        yield Step(f"add alarm receiver {name} of {site}: {receiver['kind']} {hidden['address']}", "POST", path, body)
+
+
+def _objectives(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for objective in entries(wanted, "objectives", *FEED_AND_SITE, "objective_ms"):
+        if _some(objective, OBJECTIVE) not in known.objectives:
+            feed, site = _key(objective, FEED_AND_SITE)
+            body = {key: value for key, value in objective.items() if key not in FEED_AND_SITE}
+            what = (
+                f"set the objective of {feed} at {site} to {objective['objective_ms']:g} "
+                f"ms{_said(body, 'objective_ms')}"
+            )
+            yield Step(what, "PUT", ("feeds", feed, "objectives", site), body)
+
+
+def _maintenance(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for entry in entries(wanted, "maintenance", "begins", "minutes"):
+        window = _declared_window(entry)
+        is_over = _instant(window["begins"]) + timedelta(minutes=window["minutes"]) <= known.now
+        if not is_over and window not in known.maintenance:
+            yield Step(f"add maintenance window{_said(window, '')}", "POST", ("silences",), window)
+
+
+def _declared_window(entry: Entry) -> Entry:
+    begins = _instant(entry["begins"]).isoformat()
+    return {**_some(entry, WINDOW), "begins": begins, "minutes": float(entry["minutes"])}
+
+
+def _window(silence: Entry) -> Entry:
+    """A silence as a window: how long, instead of until when."""
+    begins, until = _instant(silence["begins"]), _instant(silence["until"])
+    minutes = (until - begins) / timedelta(minutes=1)
+    return {**_some(silence, WINDOW), "begins": begins.isoformat(), "minutes": minutes}
+
+
+def _instant(text: object) -> datetime:
+    """An instant of a declaration; YAML reads some of them itself."""
+    try:
+        instant = text if isinstance(text, datetime) else datetime.fromisoformat(str(text))
+    except ValueError:
+        raise BadInput(f"{text!r} is not a time; write for example 2026-03-01T06:00:00+00:00") from None
+    if instant.tzinfo is None:
+        raise BadInput(f"{text!r} has no offset from UTC; write for example 2026-03-01T06:00:00+00:00")
+    return instant.astimezone(UTC)
+
+
+def _key(entry: Entry, names: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple(entry.get(name) for name in names)
+
+
+def _thing(kind: str, path: tuple[str, ...], wanted: Entry, known: Entry | None) -> Iterator[Step]:
+    name = wanted[kind]
+    if known is None:
+        yield Step(f"add {kind} {name}{_said(wanted, kind)}", "POST", path, _whole(wanted))
+        return
+    # A port stays at its site: that is no property that can be changed.
+    other = {key: value for key, value in wanted.items() if _whole(known.get(key)) != _whole(value)}
+    if other:
+        yield Step(f"change {kind} {name}{_said(other, kind)}", "PATCH", (*path, name), other)
+
+
+def _subscriptions(site: str, wanted: list[Entry], known: Known) -> Iterator[Step]:
+    has = [wish for wish in known.subscriptions if wish["site"] == site]
+    for wish in wanted:
+        if not isinstance(wish, dict) or "feed" not in wish:
+            raise BadInput(f"a subscription of site {site} names no feed; correct the file")
+        whole = _whole({"pattern": ".*"} | wish)
+        same = [one for one in has if all(one.get(name) == whole.get(name) for name in WHAT)]
+        if any(all(one.get(name) == value for name, value in whole.items()) for one in same):
+            continue
+        but = f" but not {whole['not_pattern']}" if "not_pattern" in whole else ""
+        what = f"subscribe {site} to {whole['feed']} {whole['pattern']}{but}"
+        yield Step(what, "POST", ("sites", site, "subscriptions"), whole)
+        for one in same:
+            yield Step(
+                f"end subscription {one['id']} of {site}, which it replaces",
+                "DELETE",
+                ("subscriptions", str(one["id"])),
+            )
+
+
+def _pruned(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    """Removals of what the parts that are named don't name; parts that are left out stay as they are."""
+    yield from _pruned_pairs(wanted, known)
+    yield from _pruned_windows(wanted, known)
+    for part, kind, path in _NAMED:
+        if part in wanted:
+            kept = {entry[kind] for entry in entries(wanted, part, kind)}
+            for name in (one[kind] for one in getattr(known, part) if one[kind] not in kept):
+                ends = (*path, name, "pin") if part == "pins" else (*path, name)
+                yield Step(f"remove {_ONE[part]} {name}", "DELETE", ends)
+        if part == "sites" and part in wanted:
+            yield from _pruned_subscriptions(wanted, known)
+    if "ldm_accepts" in wanted:
+        lines = [defaults(LdmAcceptNew) | line for line in entries(wanted, "ldm_accepts", "feeds", "host")]
+        for one in known.ldm_accepts:
+            if _some(one, ACCEPT) not in lines:
+                what = f"let hosts that match {one['host']} no longer push {one['feeds']} {one['pattern']}"
+                yield Step(what, "DELETE", ("ldm", "accepts", str(one["id"])))
+
+
+def _pruned_pairs(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    """What is known by two names; before its site or feed goes, and takes it along."""
+    for part, pair, what, ends in _PAIRS:
+        if part in wanted:
+            kept = [_key(one, pair) for one in entries(wanted, part, *pair)]
+            for key in (_key(one, pair) for one in getattr(known, part)):
+                if key not in kept:
+                    yield Step(what.format(*key), "DELETE", tuple(end.format(*key) for end in ends))
+
+
+def _pruned_windows(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    windows = [_declared_window(one) for one in entries(wanted, "maintenance", "begins", "minutes")]
+    for window, number in known.windows:
+        if "maintenance" in wanted and window not in windows:
+            yield Step(f"end window {number}{_said(window, '')}", "DELETE", ("silences", str(number)))
+
+
+def _pruned_subscriptions(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for site in entries(wanted, "sites", "site"):
+        kept = [
+            tuple(({"pattern": ".*"} | wish).get(name) for name in WHAT) for wish in site.get("subscriptions") or []
+        ]
+        for one in known.subscriptions:
+            if one["site"] == site["site"] and tuple(one.get(name) for name in WHAT) not in kept:
+                what = f"end subscription {one['id']} of {one['site']} to {one['feed']} {one['pattern']}"
+                yield Step(what, "DELETE", ("subscriptions", str(one["id"])))
+
+
+def entries(wanted: Mapping[str, Any], part: str, *needed: str) -> Iterator[Entry]:
+    """The entries of a part, without the word where each comes from."""
+    for entry in wanted.get(part) or []:
+        missing = [name for name in needed if not isinstance(entry, dict) or name not in entry]
+        if missing:
+            raise BadInput(f"an entry of {part} has no {missing[0]}: {entry!r}; correct the file")
+        yield {key: value for key, value in entry.items() if key != "at"}
+
+
+def _find(known: list[Entry], key: str, wanted: Entry) -> Entry | None:
+    return next((one for one in known if one[key] == wanted[key]), None)
+
+
+def _some(values: Entry, names: tuple[str, ...]) -> Entry:
+    """The named members that have a value; what is empty is what it would be anyway."""
+    return {
+        name: _whole(values[name])
+        for name in names
+        if values.get(name) not in (None, "", [], 0.0) or (name in values and values[name] is False)
+    }
+
+
+def _whole(value: Any) -> Any:
+    """A value without members that are nothing."""
+    if isinstance(value, dict):
+        return {name: _whole(one) for name, one in value.items() if one is not None}
+    return value
+
+
+def _said(values: Mapping[str, Any], kind: str) -> str:
+    said = ", ".join(f"{key} {value}" for key, value in values.items() if key != kind)
+    return f": {said}" if said else ""
+
+
+SITE_AND_NAME = ("site", "receiver")
+FEED_AND_SITE = ("feed", "site")
+TAGS = ("first_vlan", "last_vlan")
+WHAT = ("feed", "pattern", "not_pattern")
+FEED = ("feed", *names(FeedChange))
+SITE = ("site", *names(SiteChange))
+SUBSCRIPTION = names(SubscriptionNew, without=("start",))
+SOURCE = names(LdmSourceNew)
+ACCEPT = names(LdmAcceptNew)
+UPSTREAM = names(UpstreamNew, without=("token",))
+PORT = ("port", "site", *names(PortChange, without=TAGS), *TAGS)
+RECEIVER = names(ReceiverNew)
+SITE_RECEIVER = ("site", *names(OwnReceiver))
+OBJECTIVE = (*FEED_AND_SITE, *names(ObjectiveWanted))
+WINDOW = (*names(SilenceNew, without=("minutes", "alarm", "begins", "reason")), "reason")
+_PARTS: Mapping[str, Callable[[Mapping[str, Any], Known], Iterator[Step]]] = {
+    "feeds": _feeds,
+    "ldm_sources": _sources,
+    "sites": _sites,
+    "ldm_accepts": _accepts,
+    "upstreams": _upstreams,
+    "ports": _ports,
+    "pins": _pins,
+    "alarm_receivers": _receivers,
+    "site_alarm_receivers": _site_receivers,
+    "objectives": _objectives,
+    "maintenance": _maintenance,
+}
+PARTS = tuple(_PARTS)
+"""What is declared, in the order in which it is made."""
+_NAMED = (
+    ("alarm_receivers", "receiver", ("alarm-receivers",)),
+    ("pins", "feed", ("feeds",)),
+    ("ports", "port", ("ports",)),
+    ("upstreams", "upstream", ("upstreams",)),
+    ("ldm_sources", "source", ("ldm", "sources")),
+    ("sites", "site", ("sites",)),
+    ("feeds", "feed", ("feeds",)),
+)
+"""Parts whose entries have names, in the order in which they are removed."""
+_PAIRS = (
+    (
+        "site_alarm_receivers",
+        SITE_AND_NAME,
+        "remove alarm receiver {1} of {0}",
+        ("sites", "{0}", "alarm-receivers", "{1}"),
+    ),
+    ("objectives", FEED_AND_SITE, "remove the objective of {0} at {1}", ("feeds", "{0}", "objectives", "{1}")),
+)
+"""Parts whose entries have two names."""
+_ONE = {
+    "alarm_receivers": "alarm receiver",
+    "pins": "the pin of feed",
+    "ports": "port",
+    "upstreams": "upstream",
+    "ldm_sources": "LDM source",
+    "sites": "site",
+    "feeds": "feed",
+}
+HIDDEN = "..."
+PLAIN_PATH = 1
+"""Webhooks of chat services have their secret further down the path."""

@@ -1,0 +1,1 @@
+"""Commands of feeds and their products."""

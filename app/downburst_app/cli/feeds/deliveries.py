@@ -1,0 +1,170 @@
+"""`downburst trace` and `downburst deliveries`: where a product is, and what a site lost."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
+
+import typer
+
+from downburst.foundation.errors import BadInput
+from downburst.settings.hub import DEFAULT_HUB
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, milliseconds, show, table
+
+
+def trace(  # noqa: PLR0913
+    product: Annotated[
+        str,
+        typer.Argument(help="Product id, FEED:SEQUENCE, path of a received file, or 8 or more digits of its digest."),
+    ],
+    *,
+    feed: Annotated[str | None, typer.Option(help="Look in this feed only.")] = None,
+    site: Annotated[str | None, typer.Option(help="Show this site only.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of products with the same id.")] = 1,
+    before: Annotated[
+        int | None, typer.Option(min=1, help="Only products older than this sequence (with --feed).")
+    ] = None,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Show the state of a product at each site, with the reason, and its latency by stage.
+
+    Example: downburst trace nam.t06z.awip1284.grib2
+
+    Example: downburst trace NGRID:4711 --site unl.edu
+
+    Example: downburst trace received/NGRID/00000000000000a1-0000004711_nam.t06z.awip1284.grib2
+    """
+    wanted = given(product=product, feed=feed, site=site, limit=limit, before=before)
+    found = HubClient(hub).ask("GET", "v1", "products", "trace", params=wanted)
+    if as_json:
+        show(found)
+        return
+    for one in found["products"]:
+        _print_product(one)
+    for note in found["notes"]:
+        print(f"note: {note}")
+    if found["next_before"] is not None:
+        print(f"older products may have this name: --before {found['next_before']}")
+
+
+def why(
+    product: Annotated[str, typer.Argument(help="Product id, FEED:SEQUENCE, path of a received file, or digest.")],
+    site: Annotated[str, typer.Argument(help="The site that lacks it.")],
+    *,
+    feed: Annotated[str | None, typer.Option(help="Look in this feed only.")] = None,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Explain why a product is missing at a site, or when it arrived, and what to do.
+
+    Example: downburst why nam.t06z.awip1284.grib2 unl.edu
+    """
+    wanted = given(product=product, site=site, feed=feed, limit=1)
+    found = HubClient(hub).ask("GET", "v1", "products", "trace", params=wanted)["products"][0]
+    (delivery,) = found["deliveries"]
+    if as_json:
+        show({name: found[name] for name in ("feed", "sequence", "product_id", "stored_at", "kept")} | delivery)
+        return
+    print(f"{found['product_id']} ({found['feed']}:{found['sequence']}), at the hub since {found['stored_at'][:19]}")
+    print(f"{site}: {delivery['state']}: {delivery['reason']}")
+    print(f"-> {delivery['next_action']}")
+
+
+def deliveries(  # noqa: PLR0913
+    *,
+    missing: Annotated[bool, typer.Option("--missing", help="List products that sites will not get.")] = False,
+    site: Annotated[str | None, typer.Option(help="Only this site.")] = None,
+    feed: Annotated[str | None, typer.Option(help="Only this feed.")] = None,
+    state: Annotated[str | None, typer.Option(help="Only `expired`, or only `rejected`.")] = None,
+    begin: Annotated[str | None, typer.Option("--from", help="Since: RFC 3339, or how long ago: 2h.")] = None,
+    end: Annotated[str | None, typer.Option("--to", help="End of the range, likewise; now if left out.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of products.")] = 1000,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """List products that sites lost: rejected there, or expired from the hub's log before delivery.
+
+    Example: downburst deliveries --missing --site unl.edu --from 1d
+    """
+    if not missing:
+        raise BadInput(
+            "a hub keeps no row per delivery; list losses with --missing, or show one product with `downburst trace`"
+        )
+    wanted = given(site=site, feed=feed, state=state, limit=min(limit, PAGE)) | given(**{"from": begin, "to": end})
+    items = list(_items(HubClient(hub), wanted, limit))
+    if as_json:
+        show(items)
+        return
+    table(
+        "Lost",
+        ("site", "feed", "sequence", "state", "at", "product", "size"),
+        (_lost(item) for item in items),
+        empty="no losses",
+    )
+
+
+def _items(client: HubClient, wanted: dict[str, Any], limit: int) -> Iterator[dict[str, Any]]:
+    """Page after page."""
+    left, after = limit, None
+    while left > 0:
+        page = client.ask("GET", "v1", "deliveries", params=wanted | given(after=after))
+        yield from page["items"][:left]
+        left -= len(page["items"])
+        after = page["next"]
+        if after is None:
+            return
+
+
+def _lost(item: dict[str, Any]) -> list[object]:
+    product = item["product_id"] or "no longer known"
+    return [item["site"], item["feed"], item["sequence"], item["state"], item["at"][:19], product, item["size"]]
+
+
+def _print_product(one: dict[str, Any]) -> None:
+    print(f"{one['product_id']}  {one['feed']}:{one['sequence']}")
+    print(f"  {one['size']} bytes, class {one['class']}, digest {one['digest'][:16]}, log epoch {one['epoch']}")
+    print(f"  created   {one['created_at']} by {one['origin']}")
+    print(f"  at hub    {one['stored_at']}" + ("" if one["kept"] else ", bytes no longer in the log"))
+    states = ", ".join(f"{count} {state}" for state, count in sorted(one["states"].items()))
+    print(f"  sites     {states or 'no site subscribes to this feed'}")
+    table(
+        "",
+        ("site", "state", *_STAGES.values(), "in all", "why"),
+        (_delivery(delivery) for delivery in one["deliveries"]),
+        empty="",
+    )
+    for action, sites in _actions(one["deliveries"]).items():
+        print(f"  -> {', '.join(sites)}: {action}")
+
+
+def _delivery(delivery: dict[str, Any]) -> list[object]:
+    stages = {stage["stage"]: stage["ms"] for stage in delivery["timing"]["stages"]}
+    if "hub-to-last-byte" in stages:
+        stages["transfer"] = stages["hub-to-last-byte"]
+    slow = delivery["timing"]["slow"]
+    cells = [_time(stages.get(name), slow=name == slow) for name in _STAGES]
+    return [
+        delivery["site"],
+        delivery["state"],
+        *cells,
+        _time(delivery["timing"]["distribution_ms"]),
+        delivery["reason"],
+    ]
+
+
+def _actions(listed: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
+    """The sites that need something, by what they need."""
+    actions: dict[str, list[str]] = {}
+    for delivery in listed:
+        if not delivery["next_action"].startswith("nothing to do"):
+            actions.setdefault(delivery["next_action"], []).append(delivery["site"])
+    return actions
+
+
+def _time(ms: float | None, *, slow: bool = False) -> str:
+    if ms is None:
+        return ""
+    return milliseconds(ms) + (" !" if slow else "")
+
+
+_STAGES = {"origin": "to hub", "queue": "queue", "transfer": "line", "store": "disk", "action": "file"}
+PAGE = 1000

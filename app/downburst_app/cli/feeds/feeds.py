@@ -1,0 +1,139 @@
+"""`downburst feeds`: the streams of a hub."""
+
+from typing import Annotated, Any
+
+import typer
+
+from downburst.domain.feeds import DuplicateRule, Durability, FeedClass
+from downburst.foundation.errors import BadInput
+from downburst.settings.hub import DEFAULT_HUB
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, milliseconds, show, table
+
+app = typer.Typer(help="List, add, change and remove feeds.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="Name of the feed, for example NGRID.")]
+Class = Annotated[FeedClass | None, typer.Option("--class", help="Priority of the feed.")]
+Hours = Annotated[float | None, typer.Option(help="Hours that products are kept at the hub.")]
+Size = Annotated[int | None, typer.Option(help="Bytes that products may take at the hub.")]
+Objective = Annotated[float | None, typer.Option(help="Latency objective of deliveries, in ms (p99).")]
+Rule = Annotated[DuplicateRule | None, typer.Option(help="Key by which two products are duplicates.")]
+Survives = Annotated[Durability | None, typer.Option(help="Failures that an acknowledged product survives.")]
+LdmType = Annotated[str | None, typer.Option(help="LDM's feed types of its products, such as NGRID.")]
+LdmPattern = Annotated[
+    str | None, typer.Option(help="Regular expression on the identifiers of these types; all if left out.")
+]
+Largest = Annotated[int | None, typer.Option(help="Largest product, in bytes.")]
+
+
+@app.command("list")
+def list_feeds(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """List the feeds.
+
+    Example: downburst feeds list
+    """
+    found = HubClient(hub).ask("GET", "v1", "feeds")
+    if as_json:
+        show(found)
+        return
+    table(
+        "Feeds",
+        ("feed", "class", "kept", "objective", "duplicate key", "LDM"),
+        (
+            [
+                f["feed"],
+                f["class"],
+                _kept(f),
+                milliseconds(f["objective_ms"]),
+                f["duplicate_rule"],
+                f["ldm_feed_type"],
+            ]
+            for f in found
+        ),
+        empty="there are no feeds yet; create one: downburst feeds add NGRID --class grid",
+    )
+
+
+@app.command("add")
+def add_feed(  # noqa: PLR0913
+    feed: Name,
+    *,
+    feed_class: Class = None,
+    retention_hours: Hours = None,
+    retention_bytes: Size = None,
+    objective_ms: Objective = None,
+    duplicate_rule: Rule = None,
+    durability: Survives = None,
+    max_product_bytes: Largest = None,
+    ldm_feed_type: LdmType = None,
+    ldm_pattern: LdmPattern = None,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Create a feed.
+
+    Example: downburst feeds add NGRID --class grid --retention-hours 2
+    """
+    wanted = given(
+        **{"class": feed_class},
+        retention_hours=retention_hours,
+        retention_bytes=retention_bytes,
+        objective_ms=objective_ms,
+        duplicate_rule=duplicate_rule,
+        durability=durability,
+        max_product_bytes=max_product_bytes,
+        ldm_feed_type=ldm_feed_type,
+        ldm_pattern=ldm_pattern,
+    )
+    made = HubClient(hub).ask("POST", "v1", "feeds", json={"feed": feed} | wanted)
+    show(made) if as_json else print(f"feed {made['feed']} created: {made['class']}, kept {_kept(made)}")
+
+
+@app.command("set")
+def set_feed(  # noqa: PLR0913
+    feed: Name,
+    *,
+    feed_class: Class = None,
+    retention_hours: Hours = None,
+    retention_bytes: Size = None,
+    objective_ms: Objective = None,
+    duplicate_rule: Rule = None,
+    durability: Survives = None,
+    max_product_bytes: Largest = None,
+    ldm_feed_type: LdmType = None,
+    ldm_pattern: LdmPattern = None,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Change properties of a feed; others stay.
+
+    Example: downburst feeds set NGRID --objective-ms 3000
+    """
+    wanted = given(
+        **{"class": feed_class},
+        retention_hours=retention_hours,
+        retention_bytes=retention_bytes,
+        objective_ms=objective_ms,
+        duplicate_rule=duplicate_rule,
+        durability=durability,
+        max_product_bytes=max_product_bytes,
+        ldm_feed_type=ldm_feed_type,
+        ldm_pattern=ldm_pattern,
+    )
+    if not wanted:
+        raise BadInput("nothing to change was given; `downburst feeds set --help` shows what there is")
+    changed = HubClient(hub).ask("PATCH", "v1", "feeds", feed, json=wanted)
+    show(changed) if as_json else print(f"feed {feed} changed")
+
+
+@app.command("remove")
+def remove_feed(feed: Name, *, yes: Yes = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Remove a feed, its products and the subscriptions to it.
+
+    Example: downburst feeds remove NGRID
+    """
+    confirm(f"Remove feed {feed}, its products and the subscriptions to it?", yes=yes)
+    HubClient(hub).ask("DELETE", "v1", "feeds", feed)
+    show({"removed": feed}) if as_json else print(f"feed {feed} removed, and the subscriptions to it")
+
+
+def _kept(feed: dict[str, Any]) -> str:
+    return f"{feed['retention_hours']:g} h, {feed['retention_bytes'] / 1e9:g} GB"

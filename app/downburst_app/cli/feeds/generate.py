@@ -1,0 +1,58 @@
+"""`downburst generate PROFILE`: a made-up trace with the statistics of a real feed, for `analyze` and load tests."""
+
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO, Annotated
+
+import typer
+
+from downburst.foundation.errors import BadInput, DownburstError
+from downburst_app.play.generator import GeneratedFeed, until
+from downburst_app.play.profiles import profiles
+
+
+def generate(
+    profile: Annotated[str, typer.Argument(help=f"One of {', '.join(profiles())}.")],
+    *,
+    hours: Annotated[float, typer.Option(min=0.001, max=24 * 366, help="Length of the trace in hours.")] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same trace.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="File to write; standard output by default.")] = None,
+) -> None:
+    """Write a trace, one product per line: size in bytes and time on 1 January 2024, UTC.
+
+    Example: downburst generate conduit --hours 24 --out conduit.txt
+    """
+    try:
+        feed = _profile(profile)
+        if out is None:
+            _write(sys.stdout, feed, hours=hours, seed=seed)
+            return
+        with _opened(out) as file:
+            _write(file, feed, hours=hours, seed=seed)
+    except DownburstError as error:
+        typer.echo(error.sentence, err=True)
+        raise typer.Exit(error.exit_code) from None
+
+
+def _profile(name: str) -> GeneratedFeed:
+    found = profiles().get(name)
+    if found is None:
+        raise BadInput(f"{name!r} is not a profile; choose one of {', '.join(profiles())}")
+    return found
+
+
+def _opened(path: Path) -> IO[str]:
+    try:
+        return path.open("w", encoding="ascii")
+    except OSError as error:
+        raise BadInput(f"{path} can't be written ({error.strerror}); name another file with --out") from error
+
+
+def _write(file: IO[str], feed: GeneratedFeed, *, hours: float, seed: int) -> None:
+    for product in until(feed.products(seed=seed), seconds=3600 * hours):
+        moment = BEGIN + timedelta(seconds=product.at_s)
+        file.write(f"{product.size_bytes} {moment:%Y%m%d%H%M%S}.{moment.microsecond // 1000:03d}\n")
+
+
+BEGIN = datetime(2024, 1, 1, tzinfo=UTC)

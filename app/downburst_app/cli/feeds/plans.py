@@ -1,0 +1,121 @@
+"""`downburst plans`: how feeds travel, and why."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+from downburst.domain.plans import Transport
+from downburst.settings.hub import DEFAULT_HUB
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, show, table
+
+app = typer.Typer(help="Show plans and their history; pin a transport.", no_args_is_help=True)
+Feed = Annotated[str, typer.Argument(help="Name of the feed.")]
+
+
+@app.command("list")
+def list_plans(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """List the current plan of every feed.
+
+    Example: downburst plans list
+    """
+    found = HubClient(hub).ask("GET", "v1", "plans")
+    show(found) if as_json else _print("Plans", found, empty="there are no plans yet; each feed gets one")
+
+
+@app.command("show")
+def show_plan(feed: Feed, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Show the plan of a feed: every transport that was compared, and changes that would flip the choice.
+
+    Example: downburst plans show NGRID
+    """
+    found = HubClient(hub).ask("GET", "v1", "feeds", feed, "plans", params={"limit": 1})
+    if as_json:
+        show(found[0] if found else None)
+    elif found:
+        _print_plan(found[0])
+    else:
+        print(f"{feed} has no plan yet")
+
+
+@app.command("history")
+def history(feed: Feed, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """List all plans of a feed, newest first.
+
+    Example: downburst plans history NGRID
+    """
+    found = HubClient(hub).ask("GET", "v1", "feeds", feed, "plans")
+    show(found) if as_json else _print(f"Plans of {feed}", found, empty=f"{feed} has no plan yet")
+
+
+@app.command("pin")
+def pin(
+    feed: Feed,
+    transport: Annotated[Transport, typer.Argument(help="Transport to use.")],
+    *,
+    by: Annotated[str, typer.Option(help="Name of the operator; stored with the pin.")] = "operator",
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Pin a feed to one transport; refused if the feed can't use it.
+
+    Example: downburst plans pin NGRID unicast --by anna
+    """
+    made = HubClient(hub).ask("PUT", "v1", "feeds", feed, "pin", json={"transport": transport, "by": by})
+    show(made) if as_json else print(f"{feed} is pinned to {transport}")
+
+
+@app.command("unpin")
+def unpin(feed: Feed, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Let the scheduler choose again.
+
+    Example: downburst plans unpin NGRID
+    """
+    HubClient(hub).ask("DELETE", "v1", "feeds", feed, "pin")
+    show({"unpinned": feed}) if as_json else print(f"the scheduler chooses the transport of {feed} again")
+
+
+def _print(title: str, plans: Iterable[dict[str, Any]], *, empty: str) -> None:
+    rows = ([p["feed"], p["version"], p["transport"], _sites(p), p["made_at"][:19], p["reason"]] for p in plans)
+    table(title, ("feed", "version", "transport", "sites", "since", "why"), rows, empty=empty)
+
+
+def _print_plan(plan: dict[str, Any]) -> None:
+    print(f"{plan['feed']}, plan {plan['version']} of {plan['made_at'][:19]}: {plan['reason']}")
+    if plan["would_be"]:
+        print(f"dry run: it would be {plan['would_be']}")
+    if plan["flip"]:
+        print(plan["flip"])
+    print(_floor(plan.get("floor")))
+    head = ("transport", "possible", "p50 ms", "p99 ms", "egress Mb/s", "circuits Mb/s", "score Mb/s", "why")
+    table("Compared, best first", head, (_compared(one) for one in plan["candidates"]), empty="nothing was compared")
+
+
+def _floor(floor: dict[str, Any] | None) -> str:
+    """The machines' own time, which is the same for every transport."""
+    if floor is None:
+        return "the machines' processing time is not measured yet; predictions exclude it"
+    said = (
+        f"the machines' processing time in each prediction: p50 {floor['p50_ms']:.3g} ms, p99 "
+        f"{floor['p99_ms']:.3g} ms"
+    )
+    hub_ms, site = floor["hub_p50_ms"], floor["slowest_site"]
+    said += "" if hub_ms is None else f", the hub of that p50 {hub_ms:.3g} ms"
+    said += "" if site is None else f"; slowest is {site}, p50 {floor['slowest_site_p50_ms']:.3g} ms"
+    return f"{said} (measured at {floor['deliveries']} small deliveries)"
+
+
+def _compared(one: dict[str, Any]) -> list[object]:
+    rates = (one[name] for name in ("egress_bps", "reserved_bps", "score_bps"))
+    latencies = (one[name] for name in ("predicted_p50_ms", "predicted_p99_ms"))
+    return [
+        one["transport"],
+        "yes" if one["feasible"] else "no",
+        *("" if value is None else f"{value:.3g}" for value in latencies),
+        *("" if value is None else f"{value / 1e6:.3g}" for value in rates),
+        one["reason"],
+    ]
+
+
+def _sites(plan: dict[str, Any]) -> int:
+    return sum(len(leg["site_names"]) for leg in plan["legs"])

@@ -1,0 +1,1 @@
+"""Commands that run a hub, and look at it as a whole."""

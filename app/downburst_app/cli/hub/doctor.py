@@ -1,0 +1,305 @@
+"""`downburst doctor`: what of this machine would keep a hub or site from its work, and what to do about it."""
+
+import ctypes
+import json
+import os
+import platform
+import resource
+import shutil
+import socket
+import struct
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import httpx
+import typer
+
+from downburst.foundation.errors import DownburstError
+from downburst.ledger import standing_of
+from downburst.settings.addresses import split_address
+from downburst.settings.hub import Settings, load_settings
+from downburst_app.cli.client import AsJson, show
+from downburst_worker.binary import find_node
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One look at one thing."""
+
+    about: str
+    state: str
+    """`ok`; `weak`: it works, though less well; `bad`: something won't work."""
+    sentence: str
+    remedy: str = ""
+
+
+def doctor(
+    *,
+    data_dir: Annotated[Path | None, typer.Option("--data-dir", help="Data directory of the hub.")] = None,
+    settings: Annotated[Path | None, typer.Option("--settings", help="Settings file (TOML).")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check this machine (system, clock, multicast, buffers, rights, disk, ports, versions) and a running hub.
+
+    Exits with 0 if no check fails, with 1 otherwise.
+
+    Example: downburst doctor --data-dir /var/lib/downburst
+    """
+    findings = list(examine(load_settings(settings, data_dir=data_dir)))
+    if as_json:
+        show([asdict(one) for one in findings])
+    for one in findings if not as_json else ():
+        print(f"{one.state:5} {one.about:11} {one.sentence}" + (f"\n{'':18}{one.remedy}" if one.remedy else ""))
+    if any(one.state == BAD for one in findings):
+        raise typer.Exit(1)
+
+
+def examine(settings: Settings) -> Iterator[Finding]:
+    """All findings, one after the other; a look that fails is a finding itself."""
+    for about, look in _LOOKS.items():
+        try:
+            yield from (Finding(about, *found) for found in look(settings))
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            yield Finding(about, WEAK, f"can't be checked: {error}")
+
+
+Found = tuple[str, str, str] | tuple[str, str]
+"""State, sentence and remedy."""
+
+
+def _system(_: Settings) -> Iterator[Found]:
+    release = platform.release()
+    if platform.system() != "Linux":
+        yield BAD, f"{platform.system()} is not Linux", "run it on Linux, or in a container"
+        return
+    number = tuple(int(part) for part in release.split("-")[0].split(".")[:2])
+    if number < OLDEST_KERNEL:
+        yield WEAK, f"kernel {release}: circuits and pacing are tested from {_dotted(OLDEST_KERNEL)} on", "upgrade it"
+    else:
+        yield OK, f"Linux {release}, {len(os.sched_getaffinity(0))} cores"
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if files < FILES:
+        yield WEAK, f"{files} open files are allowed: sites and segments may need more", f"LimitNOFILE={FILES}"
+
+
+def _clock(_: Settings) -> Iterator[Found]:
+    state, error_us = clock_state()
+    if state == UNSYNCHRONISED:
+        yield BAD, "the clock follows no reference, so latencies will be wrong", "start chrony or systemd-timesyncd"
+    elif error_us > CLOCK_ERROR_US:
+        yield (
+            WEAK,
+            f"the clock may be off by {error_us / 1000:.1f} ms",
+            "check `chronyc tracking`; use nearer servers",
+        )
+    else:
+        yield OK, f"synchronised, off by at most {error_us / 1000:.1f} ms"
+
+
+def _multicast(_: Settings) -> Iterator[Found]:
+    try:
+        heard = multicast_is_heard()
+    except OSError as error:
+        remedy = "give the interface of the sites a route: ip route add 224.0.0.0/4 dev IFACE"
+        yield WEAK, f"no multicast leaves this machine ({error.strerror}): unicast is used", remedy
+        return
+    if heard:
+        yield OK, "a group can be joined and received here; legs test the network themselves"
+    else:
+        yield WEAK, "packets to a group are not received here", "let the firewall pass UDP to 239.0.0.0/8"
+
+
+def _buffers(_: Settings) -> Iterator[Found]:
+    for name, needed, why in (("rmem_max", RECEIVE_BUFFER, "receives"), ("wmem_max", SEND_BUFFER, "sends")):
+        found = int(Path(f"/proc/sys/net/core/{name}").read_text())
+        if found >= needed or _has(CAP_NET_ADMIN):
+            yield (
+                OK,
+                f"net.core.{name} is {found}" + ("" if found >= needed else ", and CAP_NET_ADMIN overrides it"),
+            )
+        else:
+            sentence = f"net.core.{name} is {found}: a leg that {why} fast loses packets"
+            yield WEAK, sentence, f"sysctl -w net.core.{name}={needed}"
+
+
+def _privileges(settings: Settings) -> Iterator[Found]:
+    if _has(CAP_NET_ADMIN):
+        yield OK, "CAP_NET_ADMIN: circuits, marks and large buffers"
+    else:
+        remedy = "AmbientCapabilities=CAP_NET_ADMIN in the unit, if circuits are wanted"
+        yield WEAK, "no CAP_NET_ADMIN: no circuits of its own; everything else works", remedy
+    low = [port for port in (_port(settings.http), _port(settings.sites)) if 0 < port < LOWEST_FREE]
+    if low and not _has(CAP_NET_BIND_SERVICE):
+        yield BAD, f"port {low[0]} needs CAP_NET_BIND_SERVICE", "grant it, or choose a port above 1023"
+
+
+def _disk(settings: Settings) -> Iterator[Found]:
+    there = next(path for path in (settings.data_dir, *settings.data_dir.absolute().parents) if path.is_dir())
+    if not os.access(there, os.W_OK):
+        yield BAD, f"{there} can't be written", "correct its rights, or name another one with --data-dir"
+    usage = shutil.disk_usage(there)
+    share = usage.free / usage.total
+    said = f"{usage.free / 1e9:.1f} GB of {usage.total / 1e9:.1f} GB are free at {there}"
+    if share < settings.alarms.disk_free_share:
+        yield BAD, f"{said}: less than alarms.disk_free_share", "free some space, or keep feeds for less time"
+    else:
+        yield OK, said
+
+
+def _ports(settings: Settings) -> Iterator[Found]:
+    for name, address in (("http", settings.http), ("sites", settings.sites)):
+        host, port = split_address(address)
+        if port == 0 or _may_listen(host, port):
+            yield OK, f"{name}: {address} is free"
+        elif _hub_answers(settings.http):
+            yield OK, f"{name}: a hub listens on {address}"
+        else:
+            yield BAD, f"{name}: another program listens on {address}", f"ss -ltnp 'sport = :{port}' names it"
+
+
+def _versions(settings: Settings) -> Iterator[Found]:
+    own = version("downburst")
+    try:
+        node = find_node(settings.node)
+    except DownburstError as error:
+        yield BAD, error.sentence
+        return
+    said = subprocess.run([node, "--version"], capture_output=True, text=True, check=True, timeout=10).stdout.split()
+    if said[-1:] == [own]:
+        yield OK, f"downburst and downburst-node are of version {own}"
+    else:
+        yield BAD, f"downburst is {own}, {node} is {' '.join(said)}", "install both of the same release"
+    try:
+        found = standing_of(settings.url_of_ledger)
+    except DownburstError as error:
+        yield BAD, error.sentence
+        return
+    if found.found is not None and found.pending:
+        yield (
+            WEAK,
+            f"the ledger has schema {found.found}, older than this release",
+            "the hub upgrades it when it starts",
+        )
+    else:
+        yield OK, f"the ledger's schema is {found.found or 'created when the hub starts'}"
+
+
+def _probes(settings: Settings) -> Iterator[Found]:
+    answer = _health_of(settings.http)
+    if answer is None:
+        yield OK, f"no hub answers at {settings.http}; the probes of a running hub are shown here"
+    elif answer.get("code") == "node-away":
+        yield BAD, str(answer.get("detail", "")), "downburst status shows the node's last lines"
+    else:
+        for name, found in answer.get("probes", {}).items():
+            if found == "ok":
+                yield OK, f"{name} passes"
+            else:
+                yield BAD, f"{name} fails: {found}", _REMEDIES.get(name, "read the hub's log")
+
+
+def clock_state() -> tuple[int, int]:
+    """What the kernel says of its clock, and its largest error in microseconds."""
+    timex = ctypes.create_string_buffer(TIMEX_BYTES)
+    state = ctypes.CDLL(None, use_errno=True).adjtimex(timex)
+    if state < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    # After modes: offset, freq and maxerror, each of the machine's long.
+    return state, struct.unpack_from("@illl", timex.raw)[3]
+
+
+def multicast_is_heard() -> bool:
+    """Joins a group on the default interface, sends to it and waits a second for that."""
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as hearing,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending,
+    ):
+        hearing.bind(("", 0))
+        hearing.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(GROUP) + bytes(4))
+        hearing.settimeout(1.0)
+        sending.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 0)
+        sending.sendto(GREETING, (GROUP, hearing.getsockname()[1]))
+        try:
+            return hearing.recv(100) == GREETING
+        except TimeoutError:
+            return False
+
+
+def _may_listen(host: str, port: int) -> bool:
+    family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family, kind, protocol) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind(place)
+        except OSError:
+            return False
+    return True
+
+
+def _hub_answers(http: str) -> bool:
+    return _health_of(http) is not None
+
+
+def _health_of(http: str) -> dict[str, Any] | None:
+    """The answer of a hub's `/healthz`; None: something else listens there, or nothing."""
+    try:
+        found = httpx.get(f"http://{http}/healthz", timeout=2).json()
+    except (httpx.HTTPError, json.JSONDecodeError):
+        return None
+    is_hub = isinstance(found, dict) and ("ledger" in found or found.get("code") in ("node-away", "probe-failed"))
+    return found if is_hub else None
+
+
+def _has(capability: int) -> bool:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    effective = next(line.split()[1] for line in lines if line.startswith("CapEff:"))
+    return bool(int(effective, 16) >> capability & 1)
+
+
+def _port(address: str) -> int:
+    return split_address(address)[1]
+
+
+def _dotted(number: tuple[int, ...]) -> str:
+    return ".".join(map(str, number))
+
+
+OK, WEAK, BAD = "ok", "weak", "bad"
+_LOOKS: dict[str, Callable[[Settings], Iterator[Found]]] = {
+    "system": _system,
+    "clock": _clock,
+    "multicast": _multicast,
+    "buffers": _buffers,
+    "privileges": _privileges,
+    "disk": _disk,
+    "ports": _ports,
+    "versions": _versions,
+    "probes": _probes,
+}
+_REMEDIES = {
+    "event-loop": "wait some seconds and check again; if it persists, read the hub's log and restart the hub",
+    "ledger": "check the disk and the ledger's server, and look for another program that locks the ledger",
+    "node": "downburst status shows the node's last lines; the hub starts it again by itself",
+    "store": "check the disk and permissions of the data directory, or the brokers",
+    "alarms": "read the hub's log: alarms are late or missing until this passes",
+    "rounds": "the hub is overloaded or hangs: read its log, and restart it",
+}
+"""By probe the first thing to do."""
+OLDEST_KERNEL = (5, 10)
+FILES = 4_096
+UNSYNCHRONISED = 5
+"""The kernel's TIME_ERROR."""
+CLOCK_ERROR_US = 100_000
+TIMEX_BYTES = 256
+"""More than the 208 of struct timex."""
+RECEIVE_BUFFER = 16 * 1024 * 1024
+"""What a receiver of multicast asks for."""
+SEND_BUFFER = 4 * 1024 * 1024
+CAP_NET_BIND_SERVICE, CAP_NET_ADMIN = 10, 12
+LOWEST_FREE = 1_024
+GROUP = "239.255.73.70"
+GREETING = b"downburst doctor"

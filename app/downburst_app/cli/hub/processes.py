@@ -1,0 +1,172 @@
+"""`downburst hub`, what runs beside it (scheduler, latency-service, sender, fleet), `migrate` and `node-path`."""
+
+import asyncio
+import logging
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from downburst.foundation.errors import BadInput
+from downburst.host.memory import bound_arenas
+from downburst.host.privacy import PRIVATE_UMASK
+from downburst.ledger import migrate_ledger, standing_of
+from downburst.settings.hub import Settings, load_settings
+from downburst_app.cli.client import AsJson, show
+from downburst_app.wiring.apart import serve_latency, serve_scheduler
+from downburst_app.wiring.fleet import serve_fleet
+from downburst_app.wiring.hub import make_data_dir, node_binary, serve
+from downburst_app.wiring.sender import serve_sender
+
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Data directory.")]
+LedgerUrl = Annotated[
+    str | None,
+    typer.Option("--ledger", help="URL of the ledger: postgresql://ROLE@HOST/DATABASE; none: in the data directory."),
+]
+SettingsFile = Annotated[Path | None, typer.Option("--settings", help="Settings file (TOML).")]
+
+
+def hub(
+    *,
+    data_dir: DataDir = None,
+    settings: SettingsFile = None,
+    http: Annotated[str | None, typer.Option(help="HOST:PORT of the api and the page.")] = None,
+    sites: Annotated[str | None, typer.Option(help="HOST:PORT where sites connect.")] = None,
+    ledger: LedgerUrl = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also log the node's own lines.")] = False,
+) -> None:
+    """Run a hub: api, scheduler, ingest, latency service and a node, until SIGTERM or Ctrl-C.
+
+    Example: downburst hub --data-dir /var/lib/downburst --sites 0.0.0.0:7370
+    """
+    keep_private()
+    bound_arenas()
+    _log_to_stderr()
+    logging.getLogger("downburst.node").setLevel(logging.INFO if verbose else logging.WARNING)
+    asyncio.run(serve(chosen_settings(settings, data_dir=data_dir, http=http, sites=sites, ledger_url=ledger)))
+
+
+def scheduler(*, settings: SettingsFile = None, ledger: LedgerUrl = None) -> None:
+    """Run the scheduler of a hub as a separate process. A second one is a standby.
+
+    Takes the hub's settings, with scheduler.apart = true in both.
+
+    Example: downburst scheduler --settings /etc/downburst/hub.toml
+    """
+    bound_arenas()
+    _log_to_stderr()
+    asyncio.run(serve_scheduler(chosen_settings(settings, ledger_url=ledger)))
+
+
+def latency_service(*, settings: SettingsFile = None, ledger: LedgerUrl = None) -> None:
+    """Run the latency service of a hub as a separate process: it stores receipts in the ledger. A second one is a
+    standby.
+
+    Takes the hub's settings, with latency_apart = true in both.
+
+    Example: downburst latency-service --settings /etc/downburst/hub.toml
+    """
+    bound_arenas()
+    _log_to_stderr()
+    asyncio.run(serve_latency(chosen_settings(settings, ledger_url=ledger)))
+
+
+def sender(*, data_dir: DataDir = None, settings: SettingsFile = None, ledger: LedgerUrl = None) -> None:
+    """Send for a hub from another machine. Several senders share its feeds and sites.
+
+    Takes the hub's settings for ledger and Kafka; `sites` is the address that it listens on, `sender.public` the
+    address for sites.
+
+    Example: DOWNBURST_SENDER__PUBLIC=sender1.example.edu:7370 downburst sender --settings /etc/downburst/hub.toml
+    """
+    keep_private()
+    bound_arenas()
+    _log_to_stderr()
+    asyncio.run(serve_sender(chosen_settings(settings, data_dir=data_dir, ledger_url=ledger)))
+
+
+def fleet(*, settings: SettingsFile = None, ledger: LedgerUrl = None) -> None:
+    """Run as many senders for a hub as its traffic needs: as processes on this machine, or as pods in Kubernetes.
+
+    Takes the hub's settings, with fleet.kind = children or kubernetes.
+
+    Example: downburst fleet --settings /etc/downburst/hub.toml
+    """
+    _log_to_stderr()
+    # Its child processes read the file as well, wherever they run.
+    file = settings.resolve() if settings else None
+    asyncio.run(serve_fleet(chosen_settings(file, ledger_url=ledger), file))
+
+
+def migrate(
+    *,
+    data_dir: DataDir = None,
+    settings: SettingsFile = None,
+    ledger: LedgerUrl = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Check only: exit with 1 if the schema would change.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Bring the ledger's schema up to date; a starting hub does this too, and concurrent runs are safe.
+
+    Examples: downburst migrate --data-dir /var/lib/downburst;
+    downburst migrate --check --ledger postgresql://downburst@db.example.edu/downburst
+    """
+    chosen = chosen_settings(settings, data_dir=data_dir, ledger_url=ledger)
+    if check:
+        _check_schema(chosen, as_json=as_json)
+        return
+    keep_private()
+    if chosen.ledger_url == "":
+        make_data_dir(chosen)
+    before, now = migrate_ledger(chosen.url_of_ledger)
+    if as_json:
+        show({"migrated": True, "before": before, "schema": now})
+    elif before == now:
+        print(f"the ledger is up to date (schema {now})")
+    else:
+        print(f"the ledger was upgraded from schema {before or 'none'} to {now}")
+
+
+def _check_schema(chosen: Settings, *, as_json: bool) -> None:
+    found = standing_of(chosen.url_of_ledger)
+    if as_json:
+        show({"schema": found.found, "wanted": found.wanted, "pending": list(found.pending)})
+    elif found.pending:
+        steps = ", ".join(found.pending)
+        print(f"the ledger has schema {found.found or 'none'}; downburst migrate would bring {steps}")
+    else:
+        print(f"the ledger is up to date (schema {found.found})")
+    if found.pending:
+        raise typer.Exit(1)
+
+
+def keep_private() -> None:
+    """Whatever this process and its children make is for their user alone: ledger, keys, products, logs."""
+    os.umask(PRIVATE_UMASK)
+
+
+def _log_to_stderr() -> None:
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s", level=logging.INFO)
+    for library in ("alembic", "httpx"):
+        logging.getLogger(library).setLevel(logging.WARNING)
+
+
+def node_path(*, settings: SettingsFile = None, as_json: AsJson = False) -> None:
+    """Print where the downburst-node binary is.
+
+    Example: scp "$(downburst node-path)" unl.edu:bin/
+    """
+    found = node_binary(chosen_settings(settings))
+    show({"node": str(found)}) if as_json else print(found)
+
+
+def chosen_settings(file: Path | None, **given: object) -> Settings:
+    """Settings of the file, the environment and the options; one sentence about what can't be used."""
+    for name in ("data_dir",):
+        path = given.get(name)
+        if isinstance(path, Path) and path.exists() and not path.is_dir():
+            raise BadInput(f"{path} is a file; name a directory with --data-dir")
+    return load_settings(file, **given)

@@ -1,0 +1,144 @@
+"""`downburst status` and `downburst latency`: how it goes."""
+
+from typing import Annotated, Any
+
+import typer
+
+from downburst.domain.plans import Transport
+from downburst.settings.hub import DEFAULT_HUB
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, bits, given, milliseconds, show, table
+from downburst_app.cli.hub.alarms import counted, silenced, silenced_last
+
+
+def status(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Show problems, feeds, sites and plans.
+
+    Example: downburst status
+    """
+    seen = HubClient(hub).ask("GET", "v1", "overview")
+    if as_json:
+        show(seen)
+        return
+    node = "running" if seen["hub"]["node"]["running"] else "away"
+    print(f"{seen['hub']['name']} {seen['hub']['version']}: node {node}, restarts {seen['hub']['node']['restarts']}")
+    print(_probes(seen["hub"]["probes"]))
+    _show_faults(seen["faults"])
+    table(
+        "Feeds",
+        ("feed", "rate", "sites", "transport", "why"),
+        ([f["feed"], bits(f["rate_bps"]), f["fan_out"], *_plan(f["plan"])] for f in seen["feeds"]),
+        empty="there are no feeds yet; create one: downburst feeds add NGRID --class grid",
+    )
+    table(
+        "Sites",
+        ("site", "state", "behind by", "stored", "clock"),
+        ([s["site"], _state(s), behind(s), s["stored"], _clock(s)] for s in seen["sites"]),
+        empty="there are no sites yet; create one: downburst sites add unl.edu",
+    )
+
+
+def latency(
+    *,
+    feed: Annotated[str | None, typer.Option(help="Only this feed.")] = None,
+    site: Annotated[str | None, typer.Option(help="Only this site.")] = None,
+    transport: Annotated[Transport | None, typer.Option(help="Only this transport.")] = None,
+    minutes: Annotated[int, typer.Option(min=1, help="Length of the period.")] = 60,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Show latencies per feed, site and transport.
+
+    Example: downburst latency --feed NGRID --minutes 10
+    """
+    wanted = given(feed=feed, site=site, transport=transport, minutes=minutes)
+    found = HubClient(hub).every("v1", "latency", params=wanted)
+    if as_json:
+        show(found)
+        return
+    table(
+        f"Latency over {minutes} minutes",
+        ("feed", "site", "transport", "from", "count", "p50", "p95", "p99", "worst", "± clock", "negative"),
+        (
+            [row["feed"], row["site"], row["transport"], row["kind"], row["count"]]
+            + [milliseconds(row[name]) for name in ("p50", "p95", "p99", "max", "bound")]
+            + [row["negative"] or ""]
+            for row in found
+        ),
+        empty="no deliveries were reported in this period; extend it with --minutes",
+    )
+
+
+def volume(
+    *,
+    hours: Annotated[float, typer.Option(min=0.1, max=8_760, help="Length of the period.")] = 24,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Show the volume of each feed: mean and greatest hour, share of all, products an hour.
+
+    Example: downburst volume --hours 168
+    """
+    found = HubClient(hub).ask("GET", "v1", "volume", params={"minutes": max(1, round(hours * 60))})
+    if as_json:
+        show(found)
+        return
+    table(
+        f"Volume since {found['since'][:16]}, {found['hours_seen']:.1f} hours",
+        ("feed", "MB/hour", "most MB/hour", "share", "products/hour"),
+        ([row["feed"], *_volume(row)] for row in found["feeds"]),
+        empty="no products came in this period; extend it with --hours",
+    )
+
+
+def _probes(probes: dict[str, str]) -> str:
+    failing = [f"{name}: {found}" for name, found in probes.items() if found != "ok"]
+    if failing:
+        return "! health: " + "; ".join(failing)
+    return f"health: {', '.join(probes)} ok"
+
+
+def _show_faults(faults: list[dict[str, Any]]) -> None:
+    """The worst first; what is silenced comes last, a line each."""
+    if faults:
+        print(counted(faults))
+    for fault in silenced_last(faults):
+        said = silenced(fault)
+        next_step = f"\n  {fault['next']}" if fault["next"] and not said else ""
+        mark = f"({said})" if said else "!"
+        print(f"{mark} {fault['severity']}, {fault['at'][:19]}: {fault['sentence']}{next_step}")
+
+
+def _volume(row: dict[str, float]) -> list[str]:
+    hourly = (f"{row[name] / 1e6:.1f}" for name in ("mean_bytes_per_hour", "max_bytes_per_hour"))
+    return [*hourly, f"{100 * row['share']:.1f} %", f"{row['products_per_hour']:.0f}"]
+
+
+def _plan(plan: dict[str, str] | None) -> list[str]:
+    return ["", "no plan yet"] if plan is None else [plan["transport"], plan["reason"]]
+
+
+def _state(site: dict[str, Any]) -> str:
+    """The hub's words, and what an operator wants to see first beside them."""
+    if site["connected"] and any(feed.get("trouble") for feed in site["feeds"]):
+        return "can't store"
+    maintenance = site.get("maintenance")
+    working = f", maintenance until {maintenance['until'][:16]}" if maintenance else ""
+    return f"{site['state_words']}{working}"
+
+
+def behind(site: dict[str, Any]) -> str:
+    """What a site lacks: products, bytes and the age of the oldest; and what it has lost."""
+    if site["behind_products"] is None:
+        return "not known"
+    least = "at least " if site["behind_counting"] else ""
+    words = f"{least}{site['behind_products']}"
+    if site["behind_products"]:
+        words += f", {site['behind_bytes'] / 1e6:.1f} MB, {site['behind_s']:.0f} s"
+    return words + (f"; lost {site['lost_products']}" if site["lost_products"] else "")
+
+
+def _clock(site: dict[str, float | None]) -> str:
+    offset, bound = site["clock_offset_ms"], site["clock_bound_ms"]
+    if offset is None:
+        return "not known"
+    return f"{offset:+.1f} ms" + ("" if bound is None else f" ± {bound:.1f}")

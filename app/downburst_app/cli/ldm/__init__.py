@@ -1,0 +1,1 @@
+"""Commands that speak LDM, or read its files."""

@@ -1,0 +1,84 @@
+"""`downburst sites path`: what is known of the way to a site, and what connections can make of it."""
+
+from typing import Annotated, Any
+
+import typer
+
+from downburst.settings.hub import DEFAULT_HUB
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, show, table
+from downburst_scheduler.models.rates import CongestionControl, cubic_bps, reno_bps
+
+
+def path(
+    site: Annotated[str, typer.Argument(help="Name of the site, for example unl.edu.")],
+    *,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was measured of the way to a site: round trip, loss, rate, clock, whether it hears groups, circuits.
+
+    Example: downburst sites path unl.edu
+    """
+    found = HubClient(hub).ask("GET", "v1", "sites", site, "path")
+    if as_json:
+        show(found)
+        return
+    table(f"Path to {site}", ("", ""), rows(found), empty="")
+
+
+def rows(found: dict[str, Any]) -> list[list[str]]:
+    """The facts in words; what was not measured says so."""
+    return [
+        ["last seen", found["seen_at"] or "never since the hub started"],
+        ["round trip, the least", _measured(found["round_trip_ms"], "ms")],
+        ["clock known to", _measured(found["clock_bound_ms"], "ms")],
+        ["sent again", "not yet known" if found["loss"] is None else f"{found['loss']:.2%} of the segments"],
+        ["recent rate", _rate(found)],
+        ["by its congestion control", _modelled(found)],
+        ["longest packet", _measured(found["path_mtu_bytes"], "bytes")],
+        [
+            "access, as configured",
+            _megabits(found["access_rate_bps"]) if found["access_rate_bps"] else "not configured",
+        ],
+        ["multicast", _multicast(found["multicast"])],
+        *([f"circuit {one['circuit']}", _circuit(one)] for one in found["circuits"]),
+    ]
+
+
+def _rate(found: dict[str, Any]) -> str:
+    if found["rate_bps"] is None:
+        return "not yet measured"
+    bound = " or more: no more data to send" if found["rate_is_lower_bound"] else ""
+    return f"{_megabits(found['rate_bps'])}{bound}"
+
+
+def _modelled(found: dict[str, Any]) -> str:
+    """What a formula makes of round trip and loss; a measured rate is always better."""
+    control, loss = found["congestion_control"], found["loss"]
+    if control is None:
+        return "not yet known"
+    formula = {CongestionControl.RENO: reno_bps, CongestionControl.CUBIC: cubic_bps}.get(control)
+    if formula is None or not loss or not found["round_trip_ms"]:
+        return f"{control}: the path limits it, not loss"
+    return f"{control}: {_megabits(formula(found['round_trip_ms'] / 1e3, loss))} for each connection at this loss"
+
+
+def _multicast(told: dict[str, Any]) -> str:
+    why = f" ({told['reason']})" if told["reason"] else ""
+    tried = f", tested with {told['feed']} {told['at'][:19]}" if told["at"] else ""
+    again = f", again at {told['again_at'][:19]}" if told["again_at"] else ""
+    return f"{told['state']}{why}{tried}{again}"
+
+
+def _circuit(one: dict[str, Any]) -> str:
+    measured = "not measured" if one["measured_bps"] is None else f"measured {_megabits(one['measured_bps'])}"
+    short = ", too little" if one["enough"] is False else ""
+    return f"{one['state']}, {_megabits(one['rate_bps'])}, {measured}{short}"
+
+
+def _measured(value: float | None, unit: str) -> str:
+    return "not yet measured" if value is None else f"{value:.3g} {unit}"
+
+
+def _megabits(rate_bps: float) -> str:
+    return f"{rate_bps / 1e6:.3g} Mb/s"

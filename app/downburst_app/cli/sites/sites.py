@@ -1,0 +1,311 @@
+"""`downburst sites`: who receives."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from downburst.foundation.errors import BadInput
+from downburst.settings.hub import DEFAULT_HUB
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
+from downburst_app.cli.hub.status import behind
+from downburst_app.cli.sites.site_path import path
+
+app = typer.Typer(help="List, add and remove sites; enrol and revoke their receivers.", no_args_is_help=True)
+app.command("path")(path)
+Name = Annotated[str, typer.Argument(help="Name of the site, for example unl.edu.")]
+
+
+@app.command("list")
+def list_sites(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """List the sites.
+
+    Example: downburst sites list
+    """
+    found = HubClient(hub).ask("GET", "v1", "sites")
+    if as_json:
+        show(found)
+        return
+    table(
+        "Sites",
+        ("site", "organisation", "state", "behind by", "may take", "multicast"),
+        (
+            [s["site"], s["organisation"], s["state_words"], behind(s), " ".join(s["allow"]), _yes(s["multicast"])]
+            for s in found
+        ),
+        empty="there are no sites yet; create one: downburst sites add unl.edu",
+    )
+
+
+@app.command("add")
+def add_site(  # noqa: PLR0913
+    site: Name,
+    *,
+    organisation: Annotated[str | None, typer.Option(help="Organisation that runs it.")] = None,
+    contact: Annotated[str | None, typer.Option(help="Contact.")] = None,
+    place: Annotated[str | None, typer.Option(help="Location, in words.")] = None,
+    latitude: Annotated[float | None, typer.Option(help="Degrees north.")] = None,
+    longitude: Annotated[float | None, typer.Option(help="Degrees east.")] = None,
+    multicast_interface: Annotated[str | None, typer.Option(help="Interface there that joins groups.")] = None,
+    access_rate_bps: Annotated[float | None, typer.Option(help="Access rate in bits per second.")] = None,
+    allow: Annotated[
+        list[str] | None, typer.Option(help="Feed it may take; repeat for more; all if left out.")
+    ] = None,
+    ldm_host: Annotated[
+        str | None,
+        typer.Option(help="For a site that keeps its LDM: pattern of the host's name, in lower case, or address."),
+    ] = None,
+    no_multicast: Annotated[bool, typer.Option("--no-multicast", help="Never serve it by multicast.")] = False,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Create a site.
+
+    Example: downburst sites add unl.edu --organisation "University of Nebraska" --allow NGRID --allow NEXRAD2
+    """
+    where = given(text=place, latitude=latitude, longitude=longitude)
+    wanted = given(
+        organisation=organisation,
+        contact=contact,
+        place=where or None,
+        multicast_interface=multicast_interface,
+        access_rate_bps=access_rate_bps,
+        allow=allow or None,
+        multicast=False if no_multicast else None,
+        ldm_host=ldm_host,
+    )
+    made = HubClient(hub).ask("POST", "v1", "sites", json={"site": site} | wanted)
+    then = (
+        f"define the products that its LDM may request: downburst subscriptions add {site} FEED"
+        if ldm_host
+        else f"enrol its receiver: downburst sites token {site}"
+    )
+    show(made) if as_json else print(f"site {site} created; {then}")
+
+
+@app.command("set")
+def set_site(
+    site: Name,
+    *,
+    data_connections: Annotated[
+        str, typer.Option(help="Connections for products beside its first: 0 to 16, or auto: as many as help.")
+    ],
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Change how a site is served.
+
+    Example: downburst sites set unl.edu --data-connections 4
+    """
+    kept = HubClient(hub).ask(
+        "PATCH", "v1", "sites", site, json={"data_connections": _number_or_auto(data_connections)}
+    )
+    show(kept) if as_json else print(f"site {site} gets {_streams_in_words(kept['data_connections'])}")
+
+
+@app.command("allow")
+def allow_feeds(
+    site: Name,
+    feeds: Annotated[list[str], typer.Argument(help="Every feed it may take from now on; '*' for all.")],
+    *,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Set the feeds that a site may take: the whole list. Deliveries beyond it stop immediately.
+
+    Examples: downburst sites allow unl.edu NGRID NEXRAD2; downburst sites allow unl.edu '*'
+    """
+    kept = HubClient(hub).ask("PATCH", "v1", "sites", site, json={"allow": feeds})
+    show(kept) if as_json else print(f"site {site} may take {' '.join(kept['allow'])}")
+
+
+@app.command("limit")
+def limit_feed(
+    site: Name,
+    feed: Annotated[str, typer.Argument(help="Feed on its allow list.")],
+    *,
+    ok: Annotated[list[str] | None, typer.Option("--ok", help="Only ids that match this; repeat for more.")] = None,
+    not_pattern: Annotated[str | None, typer.Option("--not", help="Exclude ids that match this.")] = None,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Limit the ids of a feed that a site may take; without options the limit is removed. Deliveries beyond it stop
+    immediately.
+
+    Examples: downburst sites limit unl.edu NGRID --ok '^YZ' --not TEST; downburst sites limit unl.edu NGRID
+    """
+    asking = HubClient(hub)
+    others = [one for one in asking.ask("GET", "v1", "sites", site)["limits"] if one["feed"] != feed]
+    granted = (ok or [".*"]) if ok or not_pattern else []
+    limits = [{"feed": feed, "pattern": pattern} | given(not_pattern=not_pattern) for pattern in granted]
+    kept = asking.ask("PATCH", "v1", "sites", site, json={"limits": others + limits})
+    show(kept) if as_json else print(f"site {site} may take {'a part' if limits else 'all'} of {feed}")
+
+
+@app.command("show")
+def show_site(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Show a site with its subscriptions, credentials and tokens.
+
+    Example: downburst sites show unl.edu
+    """
+    found = HubClient(hub).ask("GET", "v1", "sites", site)
+    if as_json:
+        show(found)
+        return
+    print(f"{site}: {found['organisation']} {found['contact']} {found['place']['text']}".rstrip())
+    print(f"state: {found['state_words']}; behind by: {behind(found)}")
+    print(f"data connections: {_streams_in_words(found['data_connections'])}{_streams_now(found['session'])}")
+    table(
+        "Subscriptions",
+        ("id", "feed", "pattern", "not"),
+        ([wish["id"], wish["feed"], wish["pattern"], wish["not_pattern"]] for wish in found["subscriptions"]),
+        empty=f"it has no subscriptions yet: downburst subscriptions add {site} FEED",
+    )
+    table(
+        "Credentials",
+        ("sha256", "made", "from", "state"),
+        ([c["sha256"][:16], c["created_at"], c["peer"], _state(c)] for c in found["credentials"]),
+        empty=f"no receiver is enrolled yet: downburst sites token {site}",
+    )
+
+
+@app.command("remove")
+def remove_site(site: Name, *, yes: Yes = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Remove a site; its receiver is disconnected immediately.
+
+    Example: downburst sites remove unl.edu
+    """
+    confirm(f"Remove site {site}, its subscriptions and its credentials?", yes=yes)
+    HubClient(hub).ask("DELETE", "v1", "sites", site)
+    show({"removed": site}) if as_json else print(f"site {site} removed")
+
+
+@app.command("token")
+def token(
+    site: Name,
+    *,
+    hours: Annotated[float | None, typer.Option(help="Hours that the token lasts.")] = None,
+    credential_days: Annotated[
+        float | None,
+        typer.Option(help="Days that the receiver's credentials last; default: the hub's setting."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write the token to, readable only by you.")
+    ] = None,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Create a one-time enrolment token; it is shown once.
+
+    Example: downburst sites token unl.edu -o unl.token
+
+    Then, at the site: downburst-node receive --hub HOST:7370 --token-file unl.token --dir /data/downburst
+    """
+    made = HubClient(hub).ask(
+        "POST", "v1", "sites", site, "tokens", json=given(hours=hours, credential_days=credential_days)
+    )
+    if output is not None:
+        _write_secret(output, made["token"])
+        made["token"] = None
+    if as_json:
+        show(made | given(written_to=str(output) if output else None))
+    elif output is None:
+        print(made["token"])
+    else:
+        print(f"token for {site} written to {output}; it enrols one receiver until {made['expires_at']}")
+
+
+@app.command("end-tokens")
+def end_tokens(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """End the unused enrolment tokens of a site. Enrolled receivers are not affected.
+
+    Example: downburst sites end-tokens unl.edu
+    """
+    answer = HubClient(hub).ask("DELETE", "v1", "sites", site, "tokens")
+    if as_json:
+        show(answer)
+    else:
+        print(f"{answer['ended']} enrolment tokens of {site} ended")
+
+
+@app.command("rotate")
+def rotate(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Have a site's receiver replace its credential. Its session continues; the old credential ends when the new
+    one is first used.
+
+    Example: downburst sites rotate unl.edu
+    """
+    answer = HubClient(hub).ask("POST", "v1", "sites", site, "credentials", "replacement")
+    show(answer) if as_json else print(_rotation(site, answer))
+
+
+@app.command("revoke")
+def revoke(
+    site: Name,
+    *,
+    sha256: Annotated[
+        str | None, typer.Option(help="Only those of the receiver that has or had the credential with this SHA-256.")
+    ] = None,
+    yes: Yes = False,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Revoke the credentials of a site; a connected receiver is disconnected immediately.
+
+    Example: downburst sites revoke unl.edu
+    """
+    confirm(f"Revoke the credentials of {site}? Its receivers need a new token to reconnect.", yes=yes)
+    answer = HubClient(hub).ask("DELETE", "v1", "sites", site, "credentials", params=given(sha256=sha256))
+    show(answer) if as_json else print(f"{answer['revoked']} credentials of {site} revoked")
+
+
+def _write_secret(path: Path, text: str) -> None:
+    try:
+        path.unlink(missing_ok=True)
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_text(text + "\n")
+    except OSError as error:
+        raise BadInput(f"{path} can't be written: {error.strerror}; choose another file") from error
+
+
+def _number_or_auto(text: str) -> int | None:
+    if text == "auto":
+        return None
+    if not text.isdecimal() or int(text) > MOST_DATA_CONNECTIONS:
+        raise BadInput(f"--data-connections is auto or 0 to {MOST_DATA_CONNECTIONS}, not {text!r}")
+    return int(text)
+
+
+def _streams_in_words(count: int | None) -> str:
+    return "as many data connections as help" if count is None else f"{count} data connections"
+
+
+def _streams_now(session: dict[str, Any]) -> str:
+    now = session["data_connections"]
+    return f"; {now['open']} open of {now['planned']} ({now['reason']})" if now else ""
+
+
+def _rotation(site: str, answer: dict[str, Any]) -> str:
+    if not answer["connected"]:
+        return f"site {site} replaces its credential when it connects"
+    if not answer["renews"]:
+        return (
+            f"the receiver of {site} has a release that can't replace its credential; update it, "
+            f"or enrol it again: downburst sites token {site}"
+        )
+    return f"site {site} is replacing its credential; see the state: downburst sites show {site}"
+
+
+def _state(credential: dict[str, Any]) -> str:
+    for ended in ("revoked", "replaced"):
+        if credential[f"{ended}_at"]:
+            return f"{ended} {credential[f'{ended}_at']}"
+    ends = f"ends {credential['expires_at']}" if credential["expires_at"] else "usable"
+    return f"{ends}, to be replaced" if credential["asked_at"] else ends
+
+
+def _yes(value: object) -> str:
+    return "yes" if value else "no"
+
+
+MOST_DATA_CONNECTIONS = 16

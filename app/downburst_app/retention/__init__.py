@@ -1,0 +1,1 @@
+"""Whether logs keep products as long as outages of sites last."""

@@ -1,0 +1,143 @@
+"""Parts of a hub as processes of their own: the scheduler and the latency service, each once at work.
+
+The ledger chooses: who holds the role there works, others stand by and take over when it is gone.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
+from functools import partial
+from socket import gethostname
+
+from downburst.bus.port import Bus
+from downburst.domain.events import FaultSeen
+from downburst.domain.faults import Fault
+from downburst.foundation.clock import SystemClock
+from downburst.foundation.errors import AlreadyRunning, BadSettings, DownburstError, Failure, LedgerAway
+from downburst.kafka.batches import BatchReader
+from downburst.kafka.bus import KafkaBus
+from downburst.ledger import Ledger
+from downburst.settings.hub import Settings
+from downburst.supervision import keep, side_by_side, start
+from downburst.supervision.remote_faults import start_telling
+from downburst.supervision.starting import step
+from downburst_app.wiring.hub import cancelled, stopped_by_signals
+from downburst_app.wiring.ledger_watch import LedgerWatch
+from downburst_latency.service import LatencyService
+from downburst_scheduler.loop import SchedulerLoop
+
+
+async def serve_scheduler(settings: Settings) -> None:
+    """Runs the scheduler of a hub beside it until SIGTERM or SIGINT; while another one does, stands by."""
+    if not settings.scheduler.apart:
+        raise BadSettings(
+            "the hub runs its scheduler itself; to run one beside it set scheduler.apart = true, for the hub as well"
+        )
+    await _serve(settings, "scheduler", _schedule)
+
+
+async def serve_latency(settings: Settings) -> None:
+    """Brings receipts into the ledger and keeps their history, beside the hub; while another one does, stands by."""
+    if not settings.latency_apart:
+        raise BadSettings(
+            "the hub runs its latency service itself; to run one beside it set latency_apart = true, for the hub too"
+        )
+    await _serve(settings, "latency service", _keep_latencies)
+
+
+class _Part:
+    """What a part that runs by itself is given."""
+
+    def __init__(self, settings: Settings, ledger: Ledger, bus: Bus) -> None:
+        self.settings = settings
+        self.ledger = ledger
+        self.bus = bus
+
+    async def say(self, sentence: str, next_step: str = "") -> None:
+        """Tells operators of a fault."""
+        fault = Fault(SystemClock().now(), sentence, next_step=next_step)
+        _LOG.warning("%s", sentence)
+        with suppress(Failure):
+            await self.ledger.write(lambda tx: tx.faults.add(fault), patience_s=0)
+        self.bus.publish(FaultSeen(fault.at, sentence, next_step=next_step))
+
+
+Work = Callable[[_Part], Awaitable[None]]
+
+
+async def _serve(settings: Settings, role: str, work: Work) -> None:
+    # Signals count from here on, while servers are waited for too: the first process of a container has no other end.
+    stop = start("apart.stop", stopped_by_signals().wait())
+    working = start("apart.run", _with_servers(settings, role, work))
+    await asyncio.wait((stop, working), return_when=asyncio.FIRST_COMPLETED)
+    if working.done():
+        await working
+    await cancelled(stop, working)
+    _LOG.info("stopped")
+
+
+async def _with_servers(settings: Settings, role: str, work: Work) -> None:
+    async with AsyncExitStack() as stack:
+        with step("the ledger", limit_s=settings.start_step_s):
+            ledger = await asyncio.to_thread(Ledger.look_into, settings.url_of_ledger)
+        stack.callback(ledger.close)
+        with step("Kafka", limit_s=settings.start_step_s):
+            bus = await KafkaBus(settings.kafka).open()
+        stack.callback(bus.close)
+        telling = start_telling(bus, f"{role} on {gethostname()}")
+        stack.push_async_callback(cancelled, telling)
+        await _take_turns(_Part(settings, ledger, bus), role, work)
+
+
+async def _take_turns(part: _Part, role: str, work: Work) -> None:
+    """Stands by until nobody else has the role, then works until somebody else took it."""
+    stands_by = False
+    while not await asyncio.to_thread(_may_hold, part.ledger, role):
+        if not stands_by:
+            _LOG.info("another %s is at work; this one stands by", role)
+        stands_by = True
+        await asyncio.sleep(STAND_BY_S)
+    _LOG.info("at work as %s", role)
+    watch = start("apart.ledger-watch", LedgerWatch(part.ledger, say=part.say).run())
+    working = start("apart.work", keep("apart.work", partial(work, part), refused=_goes_on))
+    try:
+        done, _ = await asyncio.wait((watch, working), return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            await task
+    finally:
+        await cancelled(watch, working)
+
+
+async def _goes_on(error: DownburstError) -> None:
+    """A part that has begun goes on: servers that are away come back. Only another one at work ends it."""
+    if isinstance(error, AlreadyRunning) or not isinstance(error, Failure):
+        raise error
+    _LOG.warning("waits: %s", error.sentence)
+
+
+def _may_hold(ledger: Ledger, role: str) -> bool:
+    with suppress(AlreadyRunning, LedgerAway):
+        ledger.hold(role)
+        return True
+    return False
+
+
+async def _schedule(part: _Part) -> None:
+    await SchedulerLoop(part.bus, part.ledger, part.settings).run()
+
+
+async def _keep_latencies(part: _Part) -> None:
+    latency = LatencyService(part.ledger, bus=part.bus)
+    reader = await BatchReader(part.settings.kafka).open()
+    try:
+        await side_by_side(
+            keep("apart.receipts", partial(reader.run, latency.load_text, part.say), refused=_goes_on),
+            keep("apart.history", partial(latency.keep_history, days=part.settings.latency_days), refused=_goes_on),
+        )
+    finally:
+        reader.close()
+
+
+_LOG = logging.getLogger("downburst.hub")
+STAND_BY_S = 1.0

@@ -1,0 +1,90 @@
+"""How processes of a hub serve HTTP: the hub its api, others a few pages."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+
+from downburst.foundation.errors import PortInUse
+from downburst.settings.addresses import split_address
+from downburst.settings.hub import Settings
+from downburst.supervision import keep, start
+from downburst_api.border.connections import Connections
+
+
+class Server(uvicorn.Server):
+    """Serves HTTP until `should_exit`."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leaves signals to the hub, which has more to stop than this server."""
+        yield
+
+
+class Pages:
+    """A few pages of a process that has no api."""
+
+    def __init__(self, app: Any, listening: socket.socket, settings: Settings) -> None:
+        self._listening = listening
+        self._config = http_config(app, settings, interface="asgi3")
+        self._server = Server(self._config)
+        self._is_ending = False
+        self._serving = start("pages.http", keep("pages.http", self._serve))
+
+    async def end(self) -> None:
+        """Answers what was asked, then ends."""
+        self._is_ending = self._server.should_exit = True
+        await self._serving
+
+    async def _serve(self) -> None:
+        """Serves until the end; a server that failed is followed by another one, which listens at the same place."""
+        self._server = Server(self._config)
+        self._server.should_exit = self._is_ending
+        # A server closes what it listened on.
+        await self._server.serve(sockets=[self._listening.dup()])
+
+
+def listening_socket(address: str) -> socket.socket:
+    """A socket that listens at HOST:PORT; one sentence if it can't."""
+    host, port = split_address(address)
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(place)
+        listening.listen(BACKLOG)
+    except OSError as error:
+        raise PortInUse(
+            f"the hub can't listen on {address} ({error.strerror}); "
+            "stop what listens there, or choose another address with --http"
+        ) from error
+    listening.setblocking(False)  # noqa: FBT003
+    return listening
+
+
+def http_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
+    """How HTTP is served: bounded connections, and nothing believed that a request says of its sender."""
+    return uvicorn.Config(
+        app,
+        http=Connections(settings.limits, settings.access.proxies),  # type: ignore[arg-type]
+        ws="none",
+        # The application believes the proxies that the settings name; uvicorn would believe this machine.
+        proxy_headers=False,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        timeout_graceful_shutdown=STOP_S,
+        **more,
+    )
+
+
+def address_of(listening: socket.socket) -> str:
+    """HOST:PORT, with the port that it got."""
+    host, port = listening.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+BACKLOG = 1024
+STOP_S = 5

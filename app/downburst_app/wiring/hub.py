@@ -1,0 +1,472 @@
+"""The composition root: one hub out of its parts. Nothing else knows which part is which."""
+
+import asyncio
+import fcntl
+import gc
+import logging
+import os
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from downburst.bus.local import LocalBus
+from downburst.bus.port import Bus
+from downburst.domain.access import LINK_PREFIX, LinkKind, hashed, new_secret
+from downburst.domain.circuits import FINISHED, Circuit
+from downburst.domain.events import FaultSeen
+from downburst.domain.faults import Fault
+from downburst.foundation.clock import Clock, SystemClock
+from downburst.foundation.errors import AlreadyRunning, DownburstError, Failure, LedgerAway, NotWritable
+from downburst.host import local_token
+from downburst.host.privacy import make_private
+from downburst.kafka.batches import BatchReader, BatchSender
+from downburst.kafka.bus import KafkaBus
+from downburst.ledger import Ledger, Transaction, standing_of
+from downburst.ledger.storage.databases import file_of
+from downburst.live.state import LiveState
+from downburst.settings.addresses import split_address
+from downburst.settings.hub import Settings
+from downburst.supervision import hear_the_loop, keep, start, starting
+from downburst.supervision.disk import Reserve
+from downburst.supervision.outside import DeadMan, tell_systemd
+from downburst.supervision.probes import Probes
+from downburst_alarms.notices import NetworkTeller
+from downburst_alarms.watch import AlarmWatch
+from downburst_api.app import create_app
+from downburst_api.metrics.counted import Counted
+from downburst_api.runtime import Runtime
+from downburst_app.retention.watch import RetentionWatch
+from downburst_app.wiring.http import Server, address_of, http_config, listening_socket
+from downburst_app.wiring.ledger_watch import LedgerWatch, examined, read_through
+from downburst_app.wiring.placing import keep_placing
+from downburst_circuits.controller import CircuitController
+from downburst_circuits.register import Register
+from downburst_circuits.service import CircuitService
+from downburst_ingest.directory import AfterIngest, DirectorySource
+from downburst_ingest.rules import PathRule, PathRules
+from downburst_latency.batch import parse_batch
+from downburst_latency.service import LatencyService
+from downburst_scheduler.loop import SchedulerLoop
+from downburst_worker.agent import Agent
+from downburst_worker.binary import find_node
+from downburst_worker.ledger_writer import BatchLoader
+
+
+async def serve(settings: Settings) -> None:
+    """Runs a hub until SIGTERM or SIGINT, then stops it cleanly."""
+    stop = stopped_by_signals()
+    async with AsyncExitStack() as stack:
+        hub = await _opened(Hub(settings), stop)
+        if hub is None:
+            _LOG.info("stopped before the start was complete")
+            return
+        stack.push_async_exit(hub)
+        # What was loaded stays: to look through ten thousand circuits for garbage takes a tenth of a second.
+        gc.collect()
+        gc.freeze()
+        if link := await hub.first_link():
+            _LOG.info("no administrator yet; whoever opens this within a day becomes the first: %s", link)
+        tell_systemd("READY=1")
+        _LOG.info("page and api at http://%s, sites connect to %s", hub.http_address, ", ".join(hub.sites_address))
+        await hub.run_until(stop)
+    _LOG.info("stopped")
+
+
+async def _opened(hub: "Hub", stop: asyncio.Event) -> "Hub | None":
+    """The hub once it is open; None if it was asked to stop before that."""
+    opening, stopping = start("hub.open", hub.__aenter__()), start("hub.asked-to-stop", stop.wait())
+    await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
+    if opening.done():
+        await cancelled(stopping)
+        return await opening
+    # A step that waits for a disk or a server may never end.
+    starting.leave_after(STOP_S)
+    await cancelled(opening)
+    return None
+
+
+class Hub:
+    """Every part of a hub on one machine; open it as a context, then let it run."""
+
+    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
+        self._settings = settings
+        self._clock = clock or SystemClock()
+        self._live = LiveState()
+        self._stack = AsyncExitStack()
+        self.http_address = ""
+
+    @property
+    def sites_address(self) -> tuple[str, ...]:
+        """Where sites connect."""
+        return self._agent.sites_address
+
+    async def __aenter__(self) -> "Hub":
+        try:
+            await self._open()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def run_until(self, stop: asyncio.Event) -> None:
+        """Serves until told to stop; what dies meanwhile is started again and said.
+
+        A hub whose ledger was taken over by another one stops by itself, and raises that.
+        """
+        server = Server(http_config(self._app, self._settings, timeout_keep_alive=KEEP_ALIVE_S))
+        serving = start("hub.http", server.serve(sockets=[self._socket]))
+        stopping = start("hub.stop", stop.wait())
+        watching = start("hub.ledger-watch", LedgerWatch(self._ledger, say=self._tell).run())
+        kept = [start(name, keep(name, run, refused=partial(self._refused, name))) for name, run in self._parts()]
+        try:
+            await asyncio.wait((serving, stopping, watching), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            server.should_exit = True
+            # Ends the live lines of pages, for which the server would wait otherwise.
+            self._bus.close()
+            await cancelled(stopping, *kept)
+            await serving
+        if watching.done():
+            await watching
+        await cancelled(watching)
+
+    async def _open(self) -> None:
+        settings = self._settings
+        step = partial(starting.step, limit_s=settings.start_step_s)
+        with step("the data directory"):
+            released = await self._prepare_data_dir()
+        self._socket = listening_socket(settings.http)
+        self._stack.callback(self._socket.close)
+        self.http_address = address_of(self._socket)
+        with step("Kafka"):
+            self._bus = await self._open_bus()
+        with step("a check of the ledger"):
+            doubts = await self._stack.enter_async_context(examined(settings.url_of_ledger, settings.node_dir))
+            is_current = await asyncio.to_thread(_is_current, settings.url_of_ledger)
+        with step("the ledger's schema", limit_s=settings.start_step_s if is_current else None):
+            # Beside the event loop, which heeds signals meanwhile: to bring a schema up to date may take a while.
+            self._ledger = await asyncio.to_thread(Ledger.open, settings.url_of_ledger, self._clock)
+        self._stack.callback(self._ledger.close)
+        with step("the ledger"):
+            await asyncio.to_thread(self._ledger.hold)
+            self._live.remember(await self._ledger.read(lambda tx: tx.traffic.totals()))
+            self._counted = await self._ledger.read(partial(Counted.at_start, now=self._clock.now()))
+            await self._report(doubts)
+        self._latency = LatencyService(self._ledger, bus=self._bus, clock=self._clock)
+        with step("the node and its state in the ledger"):
+            await self._start_agent()
+            self._circuits = await self._open_circuits()
+        self._alarms = self._alarm_watch()
+        self._local_token = self._leave_token()
+        self._dead_man = DeadMan(settings.alarms.dead_man_url, settings.alarms.dead_man_s)
+        self._probes = self._end_to_end()
+        if released:
+            await self._say(
+                "the disk was full at the start, and the reserve was released for it",
+                "free space, or keep fewer hours: downburst log advise shows the use of each feed",
+            )
+        self._app = create_app(self._runtime())
+
+    async def _prepare_data_dir(self) -> bool:
+        """Takes the data directory for this process; true if the reserve was released, because the disk was full."""
+        settings = self._settings
+        self._reserve = Reserve(settings.data_dir, settings.reserve_bytes)
+        released = await asyncio.to_thread(self._reserve.give_up_if_full)
+        make_data_dir(settings)
+        self._stack.enter_context(lock_data_dir(settings.data_dir))
+        _empty(settings.spool_dir)
+        return released
+
+    async def _start_agent(self) -> None:
+        self._agent = Agent(
+            settings=self._settings,
+            ledger=self._ledger,
+            bus=self._bus,
+            live=self._live,
+            clock=self._clock,
+            load_batch=await self._way_of_batches(),
+        )
+        self._stack.push_async_callback(self._agent.stop)
+        await self._agent.start()
+
+    def _end_to_end(self) -> Probes:
+        return Probes(
+            {
+                "ledger": lambda: self._ledger.write(lambda tx: tx.answers.prove(), patience_s=0),
+                "node": self._agent.prove,
+                "store": self._agent.prove_store,
+                "alarms": self._alarms.prove,
+            },
+            after_round=self._after_probes,
+        )
+
+    async def _report(self, doubts: list[str]) -> None:
+        for doubt in doubts:
+            await self._say(doubt)
+        feeds, users = await self._ledger.read(lambda tx: (tx.feeds.misnamed(), tx.users.misnamed()))
+        for name in feeds:
+            await self._say(
+                f"the feed {name!r} has a name that is no longer valid, and is set aside: no products go in or out",
+                "create another feed and subscriptions to it, then remove this one: downburst feeds remove",
+            )
+        for name in users:
+            await self._say(
+                f"the user {name!r} has a name that is no longer valid, and can't sign in",
+                "invite the user under another name, then remove this one: downburst users remove",
+            )
+
+    async def _open_bus(self) -> Bus:
+        if not self._settings.kafka.servers:
+            return LocalBus()
+        bus = KafkaBus(self._settings.kafka)
+        bus.hear_others(self._live.hear_sender)
+        await bus.open()
+        self._stack.callback(bus.close)
+        return bus
+
+    async def _way_of_batches(self) -> BatchLoader:
+        if not self._settings.latency_apart:
+            return self._latency.load
+        sender = await BatchSender(self._settings.kafka, check=parse_batch).open()
+        self._stack.callback(sender.close)
+        return sender.hand_over
+
+    async def _open_circuits(self) -> CircuitService:
+        register = Register(self._ledger, self._bus, self._clock)
+        await register.load()
+        node, settings = self._agent.circuits, self._settings.circuits
+        self._controller = CircuitController(register, node, bus=self._bus, clock=self._clock, settings=settings)
+        register.watchers.append(self._forget_finished)
+        return CircuitService(register, self._controller, node, ledger=self._ledger, bus=self._bus, clock=self._clock)
+
+    def _alarm_watch(self) -> AlarmWatch:
+        return AlarmWatch(
+            self._ledger,
+            self._bus,
+            self._live,
+            clock=self._clock,
+            settings=self._settings,
+            teller=NetworkTeller(self._settings.name, self._settings.alarms),
+            say=self._say,
+        )
+
+    def _leave_token(self) -> str:
+        port = split_address(self.http_address)[1]
+        self._stack.callback(local_token.take_back, port=port)
+        return local_token.leave(self._settings.data_dir, port=port)
+
+    async def first_link(self) -> str | None:
+        """Where the first administrator is made, once; None if there is one."""
+        secret = new_secret(LINK_PREFIX)
+
+        def make(tx: Transaction) -> bool:
+            if tx.users.has_admin():
+                return False
+            tx.login_links.add(hashed(secret), LinkKind.FIRST, lifetime=FIRST_LINK)
+            return True
+
+        made = await self._ledger.write(make)
+        return f"http://{self.http_address}/#welcome={secret}" if made else None
+
+    def _forget_finished(self, circuit: Circuit) -> None:
+        if circuit.state in FINISHED:
+            self._live.forget_circuit(circuit.number)
+
+    def _runtime(self) -> Runtime:
+        return Runtime(
+            settings=self._settings,
+            ledger=self._ledger,
+            bus=self._bus,
+            live=self._live,
+            clock=self._clock,
+            node=self._agent,
+            circuits=self._circuits,
+            alarms=self._alarms,
+            probes=self._probes,
+            dashboard=_dashboard(self._settings),
+            local_token=self._local_token,
+            counted=self._counted,
+        )
+
+    def _parts(self) -> "Iterator[tuple[str, Run]]":
+        if not self._settings.scheduler.apart:
+            yield "scheduler.run", SchedulerLoop(self._bus, self._ledger, self._settings, self._clock).run
+        if self._settings.kafka.products != "here":
+            # Receipts of senders, and what they are to send.
+            yield "hub.placement", partial(keep_placing, self._settings)
+            if not self._settings.latency_apart:
+                yield "hub.receipts-of-senders", self._load_of_senders
+        yield "hub.probes", self._probes.run
+        yield (
+            "hub.reserve",
+            partial(keep, "hub.reserve", partial(asyncio.to_thread, self._reserve.hold), every_s=RESERVE_S),
+        )
+        yield "circuits.run", self._controller.run
+        yield "alarms.run", self._alarms.run
+        yield "hub.housekeeping", partial(keep, "hub.house", self._keep_house, every_s=HOUSEKEEPING_S)
+        if self._settings.scrub_hours > 0:
+            yield "hub.ledger-scrub", partial(read_through, self._settings, self._say)
+        if not self._settings.latency_apart:
+            yield "latency.history", partial(self._latency.keep_history, days=self._settings.latency_days)
+        source = self._directory_source()
+        if source is not None:
+            yield "ingest.directory", source.run
+        if (hours := self._settings.outage_hours) is not None:
+            watch = RetentionWatch(self._ledger, self._live, clock=self._clock, outage_hours=hours, say=self._say)
+            yield "hub.retention-watch", watch.run
+
+    async def _load_of_senders(self) -> None:
+        """Receipts of other nodes come by the brokers; the hub's own node leaves files."""
+        reader = await BatchReader(self._settings.kafka).open()
+        try:
+            await reader.run(self._latency.load_text, self._say)
+        finally:
+            reader.close()
+
+    def _directory_source(self) -> DirectorySource | None:
+        watch = self._settings.watch
+        if watch.directory is None:
+            return None
+        rules = [PathRule.parse(rule.match, feed=rule.feed, product_id=rule.product_id) for rule in watch.rules]
+        return DirectorySource(
+            watch.directory,
+            self._agent.ingest,
+            rules=PathRules(rules),
+            after=AfterIngest(watch.after),
+            concurrency=watch.concurrency,
+            on_fault=self._say_later,
+        )
+
+    async def _refused(self, name: str, error: DownburstError) -> None:
+        """Tells operators why a part ended; an outage of the ledger is told by the one that watches it."""
+        if isinstance(error, LedgerAway):
+            _LOG.info("%s waits for the ledger: %s", name, error.sentence)
+        else:
+            await self._say(f"{name} failed: {error.sentence}")
+
+    async def _after_probes(self, probes: Probes) -> None:
+        """Tells the outside that rounds go on, and that all is well; ends a node that hangs."""
+        tell_systemd("WATCHDOG=1")
+        if probes.failing_s("node") > HUNG_S and self._agent.running:
+            await self._say(f"the node did not answer for {HUNG_S:.0f} s; it is being restarted")
+            self._agent.restart_node()
+        if not probes.failing():
+            await self._dead_man.tell(self._clock.monotonic_s())
+
+    async def _keep_house(self) -> None:
+        """Forgets history that is older than wanted."""
+        oldest = int(self._clock.now().timestamp() // 60 - self._settings.history_days * 24 * 60)
+        audited = self._clock.now() - timedelta(days=self._settings.access.audit_days)
+        await self._ledger.write(partial(_forget, oldest_minute=oldest, audited=audited))
+
+    async def _say(self, sentence: str, next_step: str = "") -> None:
+        fault = Fault(self._clock.now(), sentence, next_step=next_step)
+        _LOG.warning("%s", sentence)
+        with suppress(Failure):
+            await self._ledger.write(lambda tx: tx.faults.add(fault), patience_s=0)
+        self._bus.publish(FaultSeen(fault.at, sentence))
+
+    async def _tell(self, sentence: str, next_step: str) -> None:
+        """Of what the page shows as long as it lasts: pages look again, and nothing stays."""
+        _LOG.warning("%s", sentence)
+        self._bus.publish(FaultSeen(self._clock.now(), sentence, next_step=next_step))
+
+    def _say_later(self, sentence: str) -> None:
+        start("hub.say", self._say(sentence))
+
+
+def stopped_by_signals() -> asyncio.Event:
+    """Set once the process is asked to end."""
+    hear_the_loop()
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop
+
+
+def make_data_dir(settings: Settings) -> None:
+    """Makes the data directory and the ones inside, for the hub's user alone; one sentence if it can't be written."""
+    directory = settings.data_dir
+    try:
+        for wanted in (directory, settings.node_dir, settings.batch_dir, settings.spool_dir):
+            wanted.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(directory, apart=settings.watch.directory)
+        probe = directory / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise NotWritable(
+            f"the data directory {directory} can't be written ({error.strerror}); "
+            "correct its rights, or name another one with --data-dir"
+        ) from error
+
+
+def _is_current(url_of_ledger: str) -> bool:
+    """True if a server's ledger has this release's schema already. A ledger in a file has no server to wait for."""
+    return file_of(url_of_ledger) is None and not standing_of(url_of_ledger).pending
+
+
+def node_binary(settings: Settings) -> Path:
+    """Where the node's binary is."""
+    return find_node(settings.node)
+
+
+@contextmanager
+def lock_data_dir(directory: Path) -> Iterator[IO[str]]:
+    """Holds the directory for this process; the system lets go of it however the process ends."""
+    with (directory / "hub.lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise AlreadyRunning(
+                f"another hub (process {file.read().strip() or 'unknown'}) runs on the data directory {directory}; "
+                "stop it first, or name another directory with --data-dir"
+            ) from None
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield file
+
+
+def _empty(directory: Path) -> None:
+    """Removes uploads that a hub left behind; none of them was acknowledged."""
+    for path in directory.iterdir():
+        path.unlink(missing_ok=True)
+
+
+def _dashboard(settings: Settings) -> Path | None:
+    places = (settings.dashboard_dir, _ROOM / "downburst/dashboard", _ROOM.parent / "services/dashboard/dist")
+    return next((place for place in places if place is not None and (place / "index.html").is_file()), None)
+
+
+def _forget(tx: Transaction, *, oldest_minute: int, audited: datetime) -> None:
+    tx.traffic.forget_before(oldest_minute)
+    tx.audit.forget_before(audited)
+
+
+async def cancelled(*tasks: "asyncio.Task[object]") -> None:
+    """Cancels tasks and waits until they have ended."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+Run = Callable[[], Awaitable[None]]
+_LOG = logging.getLogger("downburst.hub")
+_ROOM = Path(__file__).resolve().parents[2]
+"""Where this package lies: a folder of a checkout, or where all packages are installed."""
+KEEP_ALIVE_S = 75
+HOUSEKEEPING_S = 3600.0
+RESERVE_S = 60.0
+STOP_S = 10.0
+HUNG_S = 60.0
+"""A node that answers nothing for so long is stopped or stuck; busy ones answer within seconds."""
+FIRST_LINK = timedelta(days=1)

@@ -1,0 +1,1 @@
+"""The bus: events between the parts of a hub."""

@@ -1,0 +1,232 @@
+"""Who may do what: roles, scopes, users, tokens, sessions and one-time links.
+
+A scope is what a route asks for, a role is a set of scopes, and a token may have fewer than its role. Nothing secret
+is kept: passwords as argon2 hashes, everything else as the SHA-256 of a random text.
+"""
+
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from hashlib import sha256
+
+from downburst.foundation.errors import BadInput
+from downburst.foundation.names import check_site_name, check_user_name
+
+
+class Role(StrEnum):
+    """What a person or program is to the hub."""
+
+    VIEWER = "viewer"
+    """Reads everything but secrets and the audit."""
+    SITE = "site"
+    """The administrator of one receiving site: sees and changes that site alone."""
+    OPERATOR = "operator"
+    """Manages feeds, sites, circuits and alarms."""
+    ADMIN = "admin"
+    """Manages users and tokens as well, and reads the audit."""
+
+
+class Scope(StrEnum):
+    """What a route asks of its caller."""
+
+    LATENCY = "latency"
+    """Latency, volume, and who feeds whom: what an operator may publish."""
+    READ = "read"
+    """Feeds, plans, states: what the page shows."""
+    DETAILS = "details"
+    """Contacts and addresses; never without a login."""
+    METRICS = "metrics"
+    """Prometheus."""
+    INGEST = "ingest"
+    """Putting products in."""
+    OWN = "own"
+    """What belongs to the caller's own site."""
+    OPERATE = "operate"
+    """Changing feeds, sites, subscriptions, circuits, alarms."""
+    ADMIN = "admin"
+    """Users, tokens, audit."""
+
+
+class LinkKind(StrEnum):
+    """What a one-time link is for."""
+
+    FIRST = "first"
+    """Makes the first administrator."""
+    INVITATION = "invitation"
+    """Lets a user choose a password."""
+    SIGN_IN = "sign-in"
+    """Signs in a browser of whoever may use the command line."""
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A person who signs in with a password."""
+
+    name: str
+    role: Role
+    site: str | None = None
+    """The one site of a user with the role `site`."""
+    password_hash: str | None = field(default=None, repr=False)
+    """None until the invitation was accepted."""
+    active: bool = True
+    created_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        check_user_name(self.name)
+        check_role(self.role, self.site)
+
+
+@dataclass(frozen=True, slots=True)
+class AccessToken:
+    """A program's right to use the api until it expires or is revoked."""
+
+    number: int
+    name: str
+    """What it is for, in the words of whoever made it."""
+    sha256: str = field(repr=False)
+    role: Role
+    scopes: tuple[Scope, ...]
+    site: str | None
+    created_at: datetime
+    created_by: str
+    expires_at: datetime
+    revoked_at: datetime | None = None
+
+    def usable_at(self, instant: datetime) -> bool:
+        """Neither revoked nor expired."""
+        return self.revoked_at is None and instant < self.expires_at
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A user who has signed in; `user` is None for who came by a link of the hub's own machine."""
+
+    sha256: str = field(repr=False)
+    user: str | None
+    created_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A right to do one thing once."""
+
+    sha256: str = field(repr=False)
+    kind: LinkKind
+    user: str | None
+    expires_at: datetime
+    used_at: datetime | None = None
+
+
+class RequestState(StrEnum):
+    """What became of a request for access."""
+
+    WAITING = "waiting"
+    APPROVED = "approved"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRequest:
+    """A site that asks to be served, with the endpoint that it registers."""
+
+    number: int
+    secret_sha256: str = field(repr=False)
+    """Of what the asker shows to learn what became of it."""
+    site: str
+    organisation: str
+    contact: str
+    place: str = ""
+    multicast_interface: str = ""
+    access_rate_bps: float | None = None
+    feeds: tuple[str, ...] = ()
+    note: str = ""
+    peer: str = ""
+    asked_at: datetime | None = None
+    state: RequestState = RequestState.WAITING
+    decided_at: datetime | None = None
+    decided_by: str = ""
+    answer: str = ""
+    invites: str | None = None
+    """The user that its approval made, while that one is kept; one of the same name made later is another."""
+
+    def __post_init__(self) -> None:
+        check_site_name(self.site)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, as the audit names them, and what they may."""
+
+    name: str
+    role: Role | None
+    scopes: frozenset[Scope]
+    site: str | None = None
+    by_cookie: bool = False
+    """Whether a browser sent the proof by itself, so that other pages could make it do so."""
+    peer: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether it has signed in."""
+        return self.role is not None
+
+    def may(self, scope: Scope) -> bool:
+        """Whether it has the scope."""
+        return scope in self.scopes
+
+
+def check_role(role: Role, site: str | None) -> None:
+    """A site's user has a site, and nobody else has one."""
+    if (role is Role.SITE) != (site is not None):
+        raise BadInput("the role `site` needs the name of the site, and no other role has one; give both or neither")
+
+
+def new_secret(prefix: str) -> str:
+    """A random text of 256 bits; the prefix says what it is, to people and to scanners of published code."""
+    return prefix + secrets.token_urlsafe(32)
+
+
+def hashed(secret: str) -> str:
+    """What is kept of a random secret; it needs no salt, because nobody can guess it."""
+    return sha256(secret.encode()).hexdigest()
+
+
+@contextmanager
+def acting(caller: Caller) -> Iterator[None]:
+    """Everything that is changed inside was changed by this caller."""
+    before = _ACTING.set(caller)
+    try:
+        yield
+    finally:
+        _ACTING.reset(before)
+
+
+def who_acts() -> Caller:
+    """Who is changing something; the hub itself if nobody asked."""
+    return _ACTING.get()
+
+
+SCOPES_OF: Mapping[Role, frozenset[Scope]] = {
+    Role.VIEWER: frozenset({Scope.LATENCY, Scope.READ, Scope.DETAILS, Scope.METRICS}),
+    Role.SITE: frozenset({Scope.OWN}),
+    Role.OPERATOR: frozenset(
+        {Scope.LATENCY, Scope.READ, Scope.DETAILS, Scope.METRICS, Scope.INGEST, Scope.OWN, Scope.OPERATE}
+    ),
+    Role.ADMIN: frozenset(Scope),
+}
+THE_HUB = Caller("hub", Role.ADMIN, frozenset(Scope))
+"""Who acts when nobody asked: schedulers, housekeeping, the command line beside a stopped hub."""
+LOCAL = "local"
+"""The name of whoever may read the hub's own token file."""
+_ACTING: ContextVar[Caller] = ContextVar("downburst_acting", default=THE_HUB)
+
+SESSION_PREFIX = "dbs_"
+TOKEN_PREFIX = "dba_"  # noqa: S105 - a prefix
+LOCAL_PREFIX = "dbo_"
+REQUEST_PREFIX = "dbq_"
+LINK_PREFIX = "dbl_"

@@ -1,0 +1,94 @@
+"""What a site lacks of its feeds, in products, bytes and age; the hub's node counts it, connected or not."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from downburst.foundation.clock import from_us
+
+
+@dataclass(frozen=True, slots=True)
+class FeedBacklog:
+    """What a site lacks of one feed."""
+
+    feed: str
+    known: bool
+    """False: the site stands in another log than the hub's, so that it can't be counted."""
+    products: int = 0
+    """What its next session begins with, as its subscriptions are now."""
+    bytes: int = 0
+    oldest_us: int | None = None
+    """When the oldest of them was stored at the hub."""
+    lost_products: int = 0
+    """What left the hub's log before the site had it: it won't come any more."""
+    lost_bytes: int = 0
+    counting: bool = False
+    """The count goes on: it is at least so much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What a site lacks of all its feeds together."""
+
+    products: int
+    bytes: int
+    oldest_at: datetime | None
+    lost_products: int
+    lost_bytes: int
+    counting: bool
+
+    @staticmethod
+    def of(feeds: Iterable[FeedBacklog]) -> "Backlog | None":
+        """The sum; None if it is not known of any feed."""
+        known = [one for one in feeds if one.known]
+        if not known:
+            return None
+        oldest = min((one.oldest_us for one in known if one.oldest_us is not None), default=None)
+        return Backlog(
+            products=sum(one.products for one in known),
+            bytes=sum(one.bytes for one in known),
+            oldest_at=None if oldest is None else from_us(oldest),
+            lost_products=sum(one.lost_products for one in known),
+            lost_bytes=sum(one.lost_bytes for one in known),
+            counting=any(one.counting for one in known),
+        )
+
+    @property
+    def lacks(self) -> bool:
+        """Whether there is anything to say of it."""
+        return bool(self.products or self.lost_products)
+
+    def oldest_s(self, now: datetime) -> float:
+        """Seconds since the oldest product was stored; 0 if nothing is lacking."""
+        return 0.0 if self.oldest_at is None else max((now - self.oldest_at).total_seconds(), 0.0)
+
+    def words(self, now: datetime) -> str:
+        """`lacks 4,300 products (1.2 GB), the oldest 12 min old; 17 left the log before delivery`."""
+        least = "at least " if self.counting else ""
+        sentence = f"lacks {least}{_products(self.products)}"
+        if self.products:
+            sentence += f" ({_size(self.bytes)}), the oldest {_age(self.oldest_s(now))} old"
+        if self.lost_products:
+            sentence += f"; {_products(self.lost_products)} ({_size(self.lost_bytes)}) left the log before delivery"
+        return sentence
+
+
+def _products(count: int) -> str:
+    return f"{count:,} product{'' if count == 1 else 's'}"
+
+
+def _size(count: int) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} bytes"
+
+
+def _age(seconds: float) -> str:
+    for unit, length in (("days", 2 * 86_400), ("h", 2 * 3_600), ("min", 120)):
+        if seconds >= length:
+            return f"{seconds / _LENGTHS[unit]:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+_LENGTHS = {"days": 86_400, "h": 3_600, "min": 60}

@@ -1,0 +1,100 @@
+"""Plans: how each feed travels, and why. Rates of legs are Ethernet-frame bits per second."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+
+class Transport(StrEnum):
+    """How the bytes of a leg travel."""
+
+    UNICAST = "unicast"
+    STATIC_CIRCUIT = "static-circuit"
+    DYNAMIC_CIRCUIT = "dynamic-circuit"
+    MULTICAST = "multicast"
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One delivery over one path to a set of sites."""
+
+    leg: int
+    transport: Transport
+    sites: tuple[str, ...]
+    group: str | None = None
+    port: int | None = None
+    rate_bps: int | None = None
+    circuits: tuple[tuple[str, int], ...] = ()
+    """For a static-circuit leg the number of the circuit to each site; for a group on a circuit the same for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One transport as the scheduler judged it."""
+
+    transport: Transport
+    feasible: bool
+    reason: str
+    egress_bps: float | None = None
+    """Mean egress of the hub for this feed."""
+    peak_egress_bps: float | None = None
+    predicted_p50_ms: float | None = None
+    predicted_p95_ms: float | None = None
+    predicted_p99_ms: float | None = None
+    predicted_max_ms: float | None = None
+    reserved_bps: float | None = None
+    """Rates of circuits over the time that they would be up."""
+    price_bps: float | None = None
+    """What egress, circuits and unwanted bytes cost, as bits per second of egress."""
+    score_bps: float | None = None
+    """The price, and what it costs that the objective is missed; the lowest is best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The scheduler's versioned decision for a feed, with the figures and the sentence that explain it."""
+
+    feed: str
+    version: int
+    legs: tuple[Leg, ...]
+    reason: str
+    made_at: datetime
+    candidates: tuple[Candidate, ...] = ()
+    figures: Mapping[str, float | str | bool | None] = field(default_factory=dict)
+    pinned: bool = False
+
+    @property
+    def transport(self) -> Transport:
+        """That of the leg with most sites; unicast while there is no site."""
+        widest = max(self.legs, key=lambda leg: len(leg.sites), default=None)
+        return Transport.UNICAST if widest is None else widest.transport
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """An operator's order to use one transport for a feed."""
+
+    feed: str
+    transport: Transport
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LegCounters:
+    """What a leg sent under one version of a feed's plan."""
+
+    feed: str
+    version: int
+    leg: int
+    transport: Transport
+    sites: int = 0
+    products: int = 0
+    product_bytes: int = 0
+    egress_bytes: int = 0
+    """UDP and TCP payload with TLS, repair and the leg's share of control bytes."""
+    repair_bytes: int = 0
+    control_bytes: int = 0
+    unicast_equivalent_bytes: int = 0
+    """What the same products would have cost at least if each site had got its own copy."""

@@ -1,0 +1,64 @@
+"""Sites: the receiving hosts of organisations."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from downburst.domain.rights import Limit
+from downburst.foundation.names import check_site_name
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a site is."""
+
+    text: str = ""
+    latitude: float | None = None
+    longitude: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitAttachment:
+    """Where circuits end at a site: a port or an STP, and the VLANs usable there (first, last)."""
+
+    port: str
+    first_vlan: int
+    last_vlan: int
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An organisation's receiving host."""
+
+    name: str
+    organisation: str = ""
+    contact: str = ""
+    place: Place = field(default_factory=Place)
+    multicast_interface: str = ""
+    """Interface or address at the site that joins groups; empty: the site's own choice."""
+    circuit_attachment: CircuitAttachment | None = None
+    access_rate_bps: float | None = None
+    ceiling_mbps_by_hour: tuple[float, ...] = ()
+    """What the site allows us, for each hour of the day in UTC; empty: no ceiling."""
+    allow: tuple[str, ...] = ("*",)
+    """Feeds the site may take; `*` stands for all."""
+    limits: tuple[Limit, ...] = ()
+    """What of them it may take; of the others everything."""
+    multicast: bool = True
+    """Whether the site may be served by multicast."""
+    active: bool = True
+    data_connections: int | None = None
+    """How many connections for products it gets beside its first, 0 to 16; `None`: as many as help."""
+    created_at: datetime | None = None
+    ldm_host: str | None = None
+    """It keeps its LDM: matches the host's name or address. Its subscriptions are what it may ask for."""
+
+    def __post_init__(self) -> None:
+        check_site_name(self.name)
+
+    def may_take(self, feed: str) -> bool:
+        """Whether the allow list covers the feed."""
+        return "*" in self.allow or feed in self.allow
+
+    def limits_of(self, feed: str) -> tuple[Limit, ...]:
+        """What of the feed it may take; none: all of it."""
+        return tuple(limit for limit in self.limits if limit.feed == feed)

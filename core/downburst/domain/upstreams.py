@@ -1,0 +1,44 @@
+"""Where this hub's products come from besides its own sources: other hubs, and LDMs."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A hub that this hub is a site of: what it sends goes into this hub's own feeds."""
+
+    name: str
+    address: str
+    """Host and port for its sites."""
+    token: str = field(repr=False)
+    """Its operator's enrolment token for this hub."""
+    feeds: tuple[str, ...] = ()
+    """The feeds to take; none: all that exist here and that it sends."""
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LdmSource:
+    """LDMs that are asked for the same products; these go into the feeds that have their feed types."""
+
+    name: str
+    feeds: str
+    """Feed types, as an expression."""
+    upstreams: tuple[str, ...]
+    """`HOST[:PORT]`: the first one sends at once, the others after a question each; that turns by who is faster."""
+    pattern: str = ".*"
+    max_age_s: int = 3600
+    """Older products are not taken, and no older ones asked for."""
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LdmAccept:
+    """Hosts that may push products of these feed types whose identifiers match."""
+
+    id: int
+    feeds: str
+    pattern: str
+    host: str
+    created_at: datetime | None = None

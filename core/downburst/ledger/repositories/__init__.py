@@ -1,0 +1,1 @@
+"""The ledger's statements, a repository for each noun."""

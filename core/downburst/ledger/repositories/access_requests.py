@@ -1,0 +1,127 @@
+"""Sites that ask for access, by number."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from downburst.domain.access import AccessRequest, RequestState, Role, User
+from downburst.domain.sites import Place, Site
+from downburst.foundation.clock import Clock
+from downburst.foundation.errors import AlreadyThere, NotFound, Refused
+from downburst.ledger.repositories.access import Users
+from downburst.ledger.repositories.audit import Audit
+from downburst.ledger.repositories.sites import Sites
+from downburst.ledger.storage import limits
+from downburst.ledger.tables.access import access_requests
+from downburst.network.addresses import network_of
+
+
+class AccessRequests:
+    """The queue; decided requests beyond the newest thousand are forgotten."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._audit = Audit(connection, clock)
+
+    def all(self, *, waiting: bool = True) -> list[AccessRequest]:
+        """Those that wait, oldest first; or all."""
+        query = select(access_requests).order_by(access_requests.c.number)
+        if waiting:
+            query = query.where(access_requests.c.state == RequestState.WAITING)
+        return [_request(row) for row in self._connection.execute(query)]
+
+    def one(self, number: int) -> AccessRequest:
+        """The request; a number nobody gave is refused."""
+        query = select(access_requests).where(access_requests.c.number == number)
+        row = self._connection.execute(query).one_or_none()
+        if row is None:
+            raise NotFound(f"there is no request {number}; `downburst requests list` shows pending ones")
+        return _request(row)
+
+    def by_secret(self, sha256: str) -> AccessRequest:
+        """The request of whoever shows this; another secret is refused."""
+        query = select(access_requests).where(access_requests.c.secret_sha256 == sha256)
+        row = self._connection.execute(query).one_or_none()
+        if row is None:
+            raise Refused("this request is unknown here; request access again")
+        return _request(row)
+
+    def add(self, wanted: AccessRequest) -> AccessRequest:
+        """Keeps a request under a number of its own, while there is room."""
+        self._check_limits(wanted.peer)
+        row = asdict(wanted) | {"feeds": list(wanted.feeds), "asked_at": self._clock.now()}
+        del row["number"]
+        key = self._connection.execute(insert(access_requests).values(row)).inserted_primary_key
+        number = 0 if key is None else int(key[0])
+        decided = access_requests.c.state != RequestState.WAITING
+        self._connection.execute(delete(access_requests).where(decided, access_requests.c.number <= number - KEPT))
+        kept = self.one(number)
+        self._audit.record("access request", number, "added", after=kept)
+        return kept
+
+    def approve(self, number: int, *, allow: Sequence[str], by: str, answer: str = "") -> AccessRequest:
+        """Makes the site with what it registered, and a user of its own who may sign in once invited."""
+        request = self._waiting(number)
+        sites = Sites(self._connection, self._clock)
+        if sites.find(request.site) is not None:
+            raise AlreadyThere(
+                f"site {request.site!r} already exists; refuse this request with that reason, or invite a "
+                "user of that "
+                f"site: downburst users add NAME --role site --site {request.site}"
+            )
+        sites.add(
+            Site(
+                request.site,
+                organisation=request.organisation,
+                contact=request.contact,
+                place=Place(request.place),
+                multicast_interface=request.multicast_interface,
+                access_rate_bps=request.access_rate_bps,
+                allow=tuple(allow),
+            )
+        )
+        user = Users(self._connection, self._clock).add(User(user_of(request.site), Role.SITE, request.site))
+        return self._decide(replace(request, invites=user.name), RequestState.APPROVED, by, answer)
+
+    def refuse(self, number: int, *, by: str, answer: str) -> AccessRequest:
+        """Refuses a request, with a reason that the asker reads."""
+        return self._decide(self._waiting(number), RequestState.REFUSED, by, answer)
+
+    def _check_limits(self, peer: str) -> None:
+        waiting = access_requests.c.state == RequestState.WAITING
+        limits.REQUESTS.check(self._connection, access_requests, waiting, holder="this hub")
+        network = network_of(peer)
+        peers = self._connection.scalars(select(access_requests.c.peer).where(waiting))
+        same = sum(network_of(one) == network for one in peers)
+        limits.REQUESTS_OF_ADDRESS.check_count(same, holder=f"the address {network}")
+
+    def _waiting(self, number: int) -> AccessRequest:
+        request = self.one(number)
+        if request.state is not RequestState.WAITING:
+            raise AlreadyThere(f"request {number} was {request.state.value} by {request.decided_by} already")
+        return request
+
+    def _decide(self, request: AccessRequest, state: RequestState, by: str, answer: str) -> AccessRequest:
+        decided = replace(request, state=state, decided_at=self._clock.now(), decided_by=by, answer=answer)
+        change = update(access_requests).where(access_requests.c.number == request.number)
+        values = {"state": state.value, "decided_at": decided.decided_at, "decided_by": by, "answer": answer}
+        values["invites"] = decided.invites
+        self._connection.execute(change.values(values))
+        self._audit.record("access request", request.number, state.value, before=request, after=decided)
+        return decided
+
+
+def user_of(site: str) -> str:
+    """The user that is made with a site that asked."""
+    return f"admin@{site}"[:64]
+
+
+def _request(row: Row[Any]) -> AccessRequest:
+    values = dict(row._mapping)
+    return AccessRequest(**values | {"feeds": tuple(values["feeds"]), "state": RequestState(values["state"])})
+
+
+KEPT = 1_000

@@ -1,0 +1,259 @@
+"""Ports, and the circuits reserved on them, with what happened to each and what it was measured to carry."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, delete, insert, select, update
+
+from downburst.domain.access import THE_HUB, who_acts
+from downburst.domain.circuits import (
+    FINISHED,
+    Cap,
+    Circuit,
+    CircuitDriver,
+    CircuitEnd,
+    CircuitEvent,
+    CircuitState,
+    Direction,
+    Measured,
+    Port,
+    Replication,
+)
+from downburst.foundation.clock import Clock
+from downburst.foundation.errors import AlreadyThere, Failure, NotFound
+from downburst.ledger.repositories.audit import Audit
+from downburst.ledger.storage import limits
+from downburst.ledger.storage.rows import put
+from downburst.ledger.tables.circuits import (
+    circuit_ends,
+    circuit_events,
+    circuit_measurements,
+    circuit_ports,
+    circuits,
+)
+
+
+class Ports:
+    """Ports by name."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._audit = Audit(connection, clock)
+
+    def all(self) -> list[Port]:
+        """Every port, by name."""
+        rows = self._connection.execute(select(circuit_ports).order_by(circuit_ports.c.name))
+        return [Port(**row._mapping) for row in rows]
+
+    def one(self, name: str) -> Port:
+        """The port; a name nobody gave is refused."""
+        row = self._connection.execute(select(circuit_ports).where(circuit_ports.c.name == name)).one_or_none()
+        if row is None:
+            raise NotFound(f"there is no port {name!r}; `downburst ports list` shows all, `ports add` creates one")
+        return Port(**row._mapping)
+
+    def add(self, port: Port) -> Port:
+        """Keeps a port under a name that is free."""
+        taken = select(circuit_ports.c.name).where(circuit_ports.c.name == port.name)
+        if self._connection.scalar(taken) is not None:
+            raise AlreadyThere(f"port {port.name!r} already exists; change it with `downburst ports set {port.name}`")
+        limits.PORTS.check(self._connection, circuit_ports, holder="this hub")
+        row = asdict(port) | {"created_at": self._clock.now()}
+        self._connection.execute(insert(circuit_ports).values(row))
+        kept = self.one(port.name)
+        self._audit.record("port", port.name, "added", after=kept)
+        return kept
+
+    def change(self, port: Port) -> Port:
+        """Keeps other properties of a port that is there."""
+        before = self.one(port.name)
+        row = asdict(port) | {"created_at": before.created_at}
+        put(self._connection, circuit_ports, row)
+        kept = self.one(port.name)
+        self._audit.record("port", port.name, "changed", before=before, after=kept)
+        return kept
+
+    def remove(self, name: str) -> None:
+        """Forgets a port."""
+        before = self.one(name)
+        self._connection.execute(delete(circuit_ports).where(circuit_ports.c.name == name))
+        self._audit.record("port", name, "removed", before=before)
+
+
+@dataclass(frozen=True, slots=True)
+class Which:
+    """Which circuits are asked for; None stands for all."""
+
+    states: Sequence[CircuitState] | None = None
+    site: str | None = None
+    port: str | None = None
+
+
+class Circuits:
+    """Circuits by number; finished ones beyond the newest ten thousand are forgotten with their events."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._audit = Audit(connection, clock)
+
+    def add(self, circuit: Circuit) -> Circuit:
+        """Keeps a circuit under a number of its own, whatever number it carries."""
+        unfinished = circuits.c.state.not_in(_FINISHED)
+        limits.CIRCUITS.check(self._connection, circuits, unfinished, holder="this hub")
+        now = self._clock.now()
+        row = _row(circuit) | {"created_at": now, "since": now}
+        del row["number"]
+        key = self._connection.execute(insert(circuits).values(row)).inserted_primary_key
+        if key is None:
+            raise Failure("the ledger gave no number to a circuit; check the database")
+        number = int(key[0])
+        ends = [_end_row(number, position, end) for position, end in enumerate(circuit.ends)]
+        self._connection.execute(insert(circuit_ends), ends)
+        if number > FINISHED_KEPT:
+            self._forget_before(number - FINISHED_KEPT)
+        kept = replace(circuit, number=number, created_at=now, since=now)
+        self._audit.record("circuit", number, "added", after=kept)
+        return kept
+
+    def save(self, circuit: Circuit) -> None:
+        """Keeps what became of a circuit that is there."""
+        # What the hub itself does to circuits all day is in their own events.
+        if who_acts() is not THE_HUB:
+            before = self.one(circuit.number)
+            self._audit.record("circuit", circuit.number, "changed", before=before, after=circuit)
+        self._connection.execute(update(circuits).where(circuits.c.number == circuit.number).values(_row(circuit)))
+        self._put_ends(circuit)
+
+    def one(self, number: int) -> Circuit:
+        """The circuit; a number nobody gave is refused."""
+        found = self._read(select(circuits).where(circuits.c.number == number))
+        if not found:
+            raise NotFound(f"there is no circuit {number}; `downburst circuits list` shows all")
+        return found[0]
+
+    def of_request(self, request_id: str) -> Circuit | None:
+        """The circuit that a request made, if it did."""
+        found = self._read(select(circuits).where(circuits.c.request_id == request_id))
+        return found[0] if found else None
+
+    def unfinished(self) -> list[Circuit]:
+        """Every circuit that waits, stands or has to be cleared away, by number."""
+        return self._read(select(circuits).where(circuits.c.state.not_in(_FINISHED)).order_by(circuits.c.number))
+
+    def begun(self) -> list[Circuit]:
+        """Every circuit whose window has begun and that is not finished, by number."""
+        waiting = (*_FINISHED, CircuitState.ADMITTED.value)
+        return self._read(select(circuits).where(circuits.c.state.not_in(waiting)).order_by(circuits.c.number))
+
+    def next_to_begin(self, limit: int) -> list[Circuit]:
+        """The circuits that wait for their begin, the next one first."""
+        waiting = circuits.c.state == CircuitState.ADMITTED.value
+        return self._read(select(circuits).where(waiting).order_by(circuits.c.begin, circuits.c.number).limit(limit))
+
+    def newest(self, which: Which, *, before: int | None = None, limit: int = 100) -> list[Circuit]:
+        """The newest circuits, of those before a number, newest first."""
+        query = select(circuits).order_by(circuits.c.number.desc()).limit(limit)
+        if before is not None:
+            query = query.where(circuits.c.number < before)
+        if which.states is not None:
+            query = query.where(circuits.c.state.in_([state.value for state in which.states]))
+        if which.site is not None:
+            query = query.where(circuits.c.number.in_(_ending_at(circuit_ends.c.site == which.site)))
+        if which.port is not None:
+            query = query.where(circuits.c.number.in_(_ending_at(circuit_ends.c.port == which.port)))
+        return self._read(query)
+
+    def note(self, event: CircuitEvent, *, first: bool = False) -> None:
+        """Keeps an event; of one circuit the newest two hundred stay, which the first one needs no look for."""
+        key = self._connection.execute(insert(circuit_events).values(asdict(event))).inserted_primary_key
+        if first:
+            return
+        of_it = circuit_events.c.circuit == event.circuit
+        newest = select(circuit_events.c.number).where(of_it).order_by(circuit_events.c.number.desc())
+        oldest_kept = self._connection.scalar(newest.offset(EVENTS_KEPT - 1).limit(1))
+        if key is not None and oldest_kept is not None:
+            self._connection.execute(delete(circuit_events).where(of_it, circuit_events.c.number < oldest_kept))
+
+    def events(self, number: int) -> list[CircuitEvent]:
+        """What happened to a circuit, oldest first."""
+        columns = [column for column in circuit_events.c if column.name != "number"]
+        query = select(*columns).where(circuit_events.c.circuit == number).order_by(circuit_events.c.number)
+        return [_event(row) for row in self._connection.execute(query)]
+
+    def measured(self, rows: Iterable[Measured]) -> None:
+        """Keeps measurements in the place of earlier ones of the same end and direction."""
+        for row in rows:
+            put(self._connection, circuit_measurements, asdict(row))
+
+    def measurements(self, numbers: Sequence[int] | None = None) -> list[Measured]:
+        """The last measurement of every end and direction."""
+        query = select(circuit_measurements).order_by(circuit_measurements.c.circuit, circuit_measurements.c.site)
+        if numbers is not None:
+            query = query.where(circuit_measurements.c.circuit.in_(numbers))
+        rows = self._connection.execute(query)
+        return [Measured(**dict(row._mapping) | {"direction": Direction(row.direction)}) for row in rows]
+
+    def _put_ends(self, circuit: Circuit) -> None:
+        for position, end in enumerate(circuit.ends):
+            put(self._connection, circuit_ends, _end_row(circuit.number, position, end))
+
+    def _read(self, query: "Select[Any]") -> list[Circuit]:
+        rows = list(self._connection.execute(query))
+        ends: dict[int, list[CircuitEnd]] = {}
+        # Databases take so many numbers in one question and no more.
+        for first in range(0, len(rows), NUMBERS_AT_ONCE):
+            numbers = [row.number for row in rows[first : first + NUMBERS_AT_ONCE]]
+            of_them = select(circuit_ends).where(circuit_ends.c.circuit.in_(numbers))
+            for row in self._connection.execute(of_them.order_by(circuit_ends.c.position)):
+                ends.setdefault(row.circuit, []).append(_end(row))
+        return [_circuit(row, tuple(ends.get(row.number, ()))) for row in rows]
+
+    def _forget_before(self, number: int) -> None:
+        old = (circuits.c.state.in_(_FINISHED), circuits.c.number <= number)
+        self._connection.execute(delete(circuits).where(*old))
+
+
+def _ending_at(condition: Any) -> "Select[Any]":
+    return select(circuit_ends.c.circuit).where(condition)
+
+
+def _row(circuit: Circuit) -> dict[str, Any]:
+    row = asdict(circuit)
+    del row["ends"]
+    return row
+
+
+def _end_row(circuit: int, position: int, end: CircuitEnd) -> dict[str, Any]:
+    return asdict(end) | {"circuit": circuit, "position": position}
+
+
+def _circuit(row: Row[Any], ends: tuple[CircuitEnd, ...]) -> Circuit:
+    values = dict(row._mapping)
+    return Circuit(
+        **values
+        | {
+            "ends": ends,
+            "driver": CircuitDriver(values["driver"]),
+            "replication": Replication(values["replication"]),
+            "cap": Cap(values["cap"]),
+            "state": CircuitState(values["state"]),
+        }
+    )
+
+
+def _end(row: Row[Any]) -> CircuitEnd:
+    return CircuitEnd(row.port, row.site, row.first_vlan, row.last_vlan, row.vlan, row.address)
+
+
+def _event(row: Row[Any]) -> CircuitEvent:
+    values = dict(row._mapping)
+    return CircuitEvent(**values | {"state": CircuitState(values["state"])})
+
+
+FINISHED_KEPT = 10_000
+EVENTS_KEPT = 200
+NUMBERS_AT_ONCE = 500
+_FINISHED = [state.value for state in FINISHED]

@@ -1,0 +1,1 @@
+"""Latencies in the ledger: minutes, and their roll-ups for a year."""

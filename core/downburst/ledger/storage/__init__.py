@@ -1,0 +1,1 @@
+"""Both databases: connections, schema, limits, partitions, soundness, outages."""

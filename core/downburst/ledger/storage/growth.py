@@ -1,0 +1,144 @@
+"""Why no table of the ledger grows without end, and who can add rows.
+
+`docs/access.md` shows this as a table. A test asks for an entry of each table of the schema, so none is forgotten.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from downburst.ledger.storage import limits
+from downburst.ledger.storage.limits import Newest, RowLimit
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """At most one row for each of these, which are bounded themselves."""
+
+    columns: tuple[str, ...]
+    """The primary key, or a part of it that has one row."""
+    each: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Rows are removed by age or number, whoever made them."""
+
+    words: str
+    setting: str | None = None
+
+
+Bound = RowLimit | Newest | Unique | Kept
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """One table."""
+
+    by: str
+    """Whoever can add rows."""
+    bounds: tuple[Bound, ...]
+
+
+def in_words(bound: Bound) -> str:
+    """A bound as the documentation shows it."""
+    match bound:
+        case RowLimit():
+            return f"{bound.most:,} {bound.rows} per {bound.per} (`{bound.name}`)"
+        case Newest():
+            return f"the newest {bound.most:,} {bound.rows} per {bound.per}"
+        case Unique():
+            return f"one for each {bound.each}"
+        case Kept():
+            return bound.words if bound.setting is None else f"{bound.words} `{bound.setting}`"
+
+
+def markdown() -> str:
+    """The table of tables."""
+    rows = [
+        f"| `{table}` | {growth.by} | {'; '.join(map(in_words, growth.bounds))} |"
+        for table, growth in sorted(GROWTH.items())
+    ]
+    return "\n".join(["| table | rows are added by | bounds |", "|---|---|---|", *rows, ""])
+
+
+LATENCY_DAYS, HISTORY_DAYS, AUDIT_DAYS = "latency_days", "history_days", "access.audit_days"
+GROWTH: Mapping[str, Growth] = {
+    "access_requests": Growth(
+        "anybody", (limits.REQUESTS, limits.REQUESTS_OF_ADDRESS, Kept("the newest 1,000 answered requests"))
+    ),
+    "access_tokens": Growth(
+        "administrators", (limits.ACCESS_TOKENS_OF_MAKER, limits.ACCESS_TOKENS, limits.ENDED_ACCESS_TOKENS)
+    ),
+    "alarm_receivers": Growth("operators", (limits.RECEIVERS,)),
+    "alarms": Growth(
+        "the hub, by what sites and feeds do",
+        (Kept("one open alarm for each kind, feed, site and subject, and the newest 10,000 ended ones"),),
+    ),
+    "answers": Growth(
+        "clients that send an `Idempotency-Key`",
+        (limits.KEYS_OF_TENANT, limits.KEYS_OF_STRANGER, limits.KEYS_OF_STRANGERS, Kept("kept for a day")),
+    ),
+    "assignments": Growth("the hub", (Unique(("feed", "site"), "feed and site"),)),
+    "audit": Growth(
+        "users who change something; operators and administrators have no limit",
+        (limits.CHANGES_OF_TENANT, Kept("kept for", AUDIT_DAYS)),
+    ),
+    "batches": Growth("the hub", (Kept("the newest 200,000"),)),
+    "circuit_ends": Growth("operators", (Unique(("circuit", "position"), "circuit and end"),)),
+    "circuit_events": Growth("the hub", (Kept("the newest 200 per circuit"),)),
+    "circuit_measurements": Growth(
+        "the hub", (Unique(("circuit", "site", "direction"), "circuit, site and direction"),)
+    ),
+    "circuit_ports": Growth("operators", (limits.PORTS,)),
+    "circuits": Growth("operators", (limits.CIRCUITS, Kept("the newest 10,000 finished circuits"))),
+    "credentials": Growth(
+        "sites, with tokens and in their sessions",
+        (limits.CREDENTIALS_OF_SITE, limits.REPLACEMENTS_OF_SITE, limits.ENDED_CREDENTIALS_OF_SITE),
+    ),
+    "exceptions": Growth("sites, by what they report", (limits.EXCEPTIONS_OF_SITE, Kept("kept for", LATENCY_DAYS))),
+    "faults": Growth("the hub, by what sites do", (Kept("the newest 1,000"),)),
+    "feeds": Growth("operators", (limits.FEEDS,)),
+    "heads": Growth("the hub", (Kept("the newest 8 lives of the log per feed"),)),
+    "holders": Growth("the hub's processes", (Unique(("role",), "role of a process"),)),
+    "latency_minutes": Growth(
+        "sites, by what they report",
+        (Kept("one for each feed, kind and minute of nine days: the node ignores what is older or ahead"),),
+    ),
+    "latency_sheets": Growth("the hub", (Kept("one for each feed, kind, step and span, kept for", LATENCY_DAYS),)),
+    "ldm_accepts": Growth("operators", (limits.LDM_ACCEPTS,)),
+    "ldm_sources": Growth("operators", (limits.LDM_SOURCES,)),
+    "leg_counters": Growth(
+        "the hub", (Kept("one for each leg of the plans that are kept; others are summed up by feed and transport"),)
+    ),
+    "legs": Growth("the hub", (limits.LEGS,)),
+    "login_links": Growth(
+        "users; administrators, by invitations",
+        (limits.LINKS_OF_USER, Kept("kept for a week at most; an invitation replaces the one before")),
+    ),
+    "login_sessions": Growth("users", (limits.SESSIONS_OF_USER, Kept("kept for", "access.session_hours"))),
+    "node_clocks": Growth("the hub's nodes", (Unique(("name",), "node"),)),
+    "objectives": Growth("operators", (Unique(("feed", "site"), "feed and site"),)),
+    "pins": Growth("operators", (Unique(("feed",), "feed"),)),
+    "placements": Growth("the hub", (Unique(("number",), "hub"),)),
+    "plans": Growth("the hub", (limits.PLANS_OF_FEED,)),
+    "resends": Growth("sites and operators", (limits.RESENDS_OF_SITE, Kept("the newest 1,000 ended resends"))),
+    "senders": Growth("the hub's nodes", (Unique(("name",), "sender"),)),
+    "settled": Growth(
+        "sites, by what they report",
+        (Unique(("feed", "site", "epoch"), "feed, site and life of the feed's log: the node ignores other lives"),),
+    ),
+    "silences": Growth(
+        "sites and operators",
+        (limits.WINDOWS_OF_SITE, limits.SILENCES_OF_MAKER, limits.SILENCES, Kept("kept until they end")),
+    ),
+    "site_receivers": Growth("sites", (limits.RECEIVERS_OF_SITE,)),
+    "sites": Growth("operators", (limits.SITES,)),
+    "subscriptions": Growth("sites and operators", (limits.SUBSCRIPTIONS_OF_SITE,)),
+    "tokens": Growth(
+        "sites and operators", (limits.PENDING_TOKENS_OF_SITE, limits.PENDING_TOKENS, limits.ENDED_TOKENS_OF_SITE)
+    ),
+    "traffic_hours": Growth("the hub", (Kept("one for each feed and hour, kept for", HISTORY_DAYS),)),
+    "traffic_minutes": Growth("the hub", (Kept("one for each feed and minute, kept for", HISTORY_DAYS),)),
+    "upstreams": Growth("operators", (limits.UPSTREAMS,)),
+    "users": Growth("administrators", (limits.USERS,)),
+}

@@ -1,0 +1,1 @@
+"""What is going on right now, kept in memory and bounded."""

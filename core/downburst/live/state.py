@@ -1,0 +1,420 @@
+"""What is going on right now, kept in memory and bounded: sessions, clocks, progress, recent rates."""
+
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from downburst.domain.backlog import Backlog, FeedBacklog
+from downburst.domain.events import (
+    BacklogSeen,
+    Event,
+    FeedTraffic,
+    LdmPeerChanged,
+    LdmSourceChanged,
+    LegChanged,
+    NodeChanged,
+    SessionChanged,
+    SessionTraffic,
+    SiteProgress,
+    Streams,
+    TrafficSeen,
+    UpstreamChanged,
+)
+from downburst.domain.feeds import TrafficMinute
+from downburst.domain.path_facts import PathWatch
+from downburst.foundation.clock import from_us
+from downburst.foundation.errors import BadInput
+from downburst.recordings.recording import Report, report_of
+
+
+@dataclass(frozen=True, slots=True)
+class SiteSession:
+    """A site's control connection as last heard of."""
+
+    site: str
+    connected: bool
+    since: datetime
+    peer: str = ""
+    reason: str | None = None
+    software: str | None = None
+    stand_by: bool = False
+    """Another hub serves the site."""
+    renews: bool = False
+    """Its receiver can replace its credential by itself."""
+    clock_offset_us: int | None = None
+    clock_bound_us: int | None = None
+    round_trip_us: int | None = None
+    streams: Streams | None = None
+    progress: Mapping[str, SiteProgress] = field(default_factory=dict)
+    behind_since: datetime | None = None
+    """Since when the site lacks something in any of its feeds."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamLink:
+    """How it stands with a hub that this hub is a site of, as last heard."""
+
+    connected: bool
+    since: datetime
+    hub: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LdmLink:
+    """How it stands with an LDM: one that is asked for products, or that of a site."""
+
+    connections: int
+    since: datetime
+    mode: str = ""
+    reason: str | None = None
+
+
+@dataclass(slots=True)
+class CircuitLoad:
+    """What goes through an end of a circuit, in frames: since the hub started, and in the last second."""
+
+    out_bytes: int = 0
+    in_bytes: int = 0
+    out_bps: float = 0.0
+    in_bps: float = 0.0
+
+
+class FeedArrivals:
+    """Arrivals of one feed: totals, and the last seconds one by one."""
+
+    def __init__(self) -> None:
+        self.products = self.products_here = 0
+        self.bytes = self.bytes_here = 0
+        """`_here`: since the hub started; the others begin with what the ledger remembers."""
+        self.head = 0
+        self._seconds: deque[tuple[int, float]] = deque(maxlen=HISTORY_SECONDS)
+
+    def add(self, traffic: FeedTraffic, seconds: float) -> None:
+        """Counts one traffic event."""
+        self.products += traffic.products
+        self.bytes += traffic.bytes
+        self.products_here += traffic.products
+        self.bytes_here += traffic.bytes
+        self.head = max(self.head, traffic.head)
+        self._seconds.append((traffic.bytes, seconds))
+
+    @property
+    def rates_bps(self) -> list[float]:
+        """Product bits per second of each of the last seconds, oldest first."""
+        return [count * 8 / seconds for count, seconds in self._seconds]
+
+    def mean_bps(self, last: int = 120) -> float:
+        """Mean product bits per second over the last seconds."""
+        return _mean_bps(list(self._seconds)[-last:])
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionWarning:
+    """A feed whose log holds less than the longest outage that sites may have."""
+
+    since: datetime
+    problem: str
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """What the reading of a feed's log last found not to be as it was written."""
+
+    at: datetime
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEnd:
+    """The hub's node ended by itself."""
+
+    at: datetime
+    reason: str
+
+
+class LiveState:
+    """Follows the events of a hub; read by the api, written by whoever hands events to `apply`."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, SiteSession] = {}
+        self._at_senders: dict[str, set[str]] = {}
+        """By site the senders that it is connected to."""
+        self._backlogs: dict[str, dict[str, tuple[FeedBacklog, ...]]] = {}
+        """By site, what each of the nodes that serve it counted last; the hub's own has no name."""
+        self.upstreams: dict[str, UpstreamLink] = {}
+        self.ldm_sources: dict[tuple[str, str], LdmLink] = {}
+        """By source and upstream."""
+        self.ldm_sites: dict[str, LdmLink] = {}
+        """By site, those that have their LDM ask this hub."""
+        self.reports: dict[tuple[str, str, str], Report] = {}
+        """By host, feed type and way: what rtstats lines told last, of hosts that are none of ours."""
+        self.arrivals: dict[str, FeedArrivals] = {}
+        self.node_running = False
+        self.node_restarts = 0
+        self.node_ends: deque[NodeEnd] = deque(maxlen=NODE_ENDS_KEPT)
+        """The last ones, oldest first."""
+        self.node_back_at: datetime | None = None
+        """Since when the node runs."""
+        self.retention_warnings: Mapping[str, RetentionWarning] = {}
+        self.damages: dict[str, Damage] = {}
+        """By feed."""
+        self.backlog_bytes: dict[int, int] = {}
+        self.control_bytes = 0
+        self.paths = PathWatch()
+        self.circuits: dict[tuple[int, str | None], CircuitLoad] = {}
+        """By circuit and site; None: all that the hub's end sent and got."""
+        self._egress: deque[tuple[int, float]] = deque(maxlen=RATE_SECONDS)
+        self._unicast_equivalent: deque[tuple[int, float]] = deque(maxlen=RATE_SECONDS)
+
+    def remember(self, totals: Mapping[str, TrafficMinute]) -> None:
+        """Starts the totals of feeds where an earlier run of the hub left them."""
+        for feed, total in totals.items():
+            arrivals = self.arrivals.setdefault(feed, FeedArrivals())
+            arrivals.products, arrivals.bytes = total.products, total.bytes
+
+    def apply(self, event: Event) -> None:
+        """Takes in one event; those that say nothing about the present are ignored."""
+        match event:
+            case SessionChanged():
+                self._session(event)
+            case UpstreamChanged():
+                self._upstream(event)
+            case LdmSourceChanged():
+                self._ldm_source(event)
+            case LdmPeerChanged() if event.site is not None:
+                self._ldm_site(event, event.site)
+            case TrafficSeen():
+                self._traffic(event)
+                self.paths.traffic(event)
+            case BacklogSeen():
+                self._backlog(event)
+            case LegChanged():
+                self.paths.leg(event)
+            case NodeChanged():
+                self._node(event)
+            case _:
+                pass
+
+    def hear_sender(self, event: Event) -> None:
+        """Takes in what another node of the hub tells of its sites; everything else of it is its own affair."""
+        if isinstance(event, SessionChanged) and event.sender and event.state != "refused" and not event.stand_by:
+            at = self._at_senders.setdefault(event.site, set())
+            if event.state == "connected":
+                at.add(event.sender)
+            else:
+                at.discard(event.sender)
+            if event.state == "connected" or not at:
+                self._session(event)
+        elif isinstance(event, TrafficSeen) and event.sender:
+            for session in event.sessions:
+                self._clock_and_progress(session, from_us(event.to_us), adds=True)
+        elif isinstance(event, BacklogSeen) and event.sender:
+            self._backlog(event)
+
+    def only_senders(self, alive: Collection[str], at: datetime) -> None:
+        """Forgets sessions with senders that are not at work any more, and what these counted."""
+        for counted in self._backlogs.values():
+            for sender in counted.keys() - {"", *alive}:
+                del counted[sender]
+        for site, senders in self._at_senders.items():
+            if not senders or senders & set(alive):
+                senders &= set(alive)
+                continue
+            senders.clear()
+            session = self.sessions.get(site)
+            if session is not None and session.connected:
+                self.sessions[site] = replace(session, connected=False, since=at, reason="its sender is unavailable")
+
+    def session(self, site: str) -> SiteSession | None:
+        """The site's session, if it was ever connected since the hub started."""
+        return self.sessions.get(site)
+
+    def backlog(self, site: str) -> Backlog | None:
+        """What the site lacks of all its feeds; None while it is not known."""
+        return Backlog.of(self.backlog_by_feed(site).values())
+
+    def backlogs(self) -> dict[str, Backlog]:
+        """The same of all sites of which it is known."""
+        found = ((site, self.backlog(site)) for site in self._backlogs)
+        return {site: backlog for site, backlog in found if backlog is not None}
+
+    def backlog_by_feed(self, site: str) -> dict[str, FeedBacklog]:
+        """The same feed by feed."""
+        return {one.feed: one for counted in self._backlogs.get(site, {}).values() for one in counted}
+
+    def forget_site(self, site: str) -> None:
+        """Lets go of a site that was removed."""
+        self.sessions.pop(site, None)
+        self.ldm_sites.pop(site, None)
+        self._backlogs.pop(site, None)
+        self.paths.forget(site)
+
+    def forget_feed(self, feed: str) -> None:
+        """Lets go of a feed that was removed."""
+        self.arrivals.pop(feed, None)
+
+    def forget_circuit(self, number: int) -> None:
+        """Lets go of a circuit that has ended."""
+        self.circuits = {key: load for key, load in self.circuits.items() if key[0] != number}
+
+    @property
+    def connected(self) -> int:
+        """How many sites are connected."""
+        return sum(session.connected for session in self.sessions.values())
+
+    @property
+    def in_bps(self) -> float:
+        """Product bits per second coming in, over the last seconds."""
+        return sum(arrivals.mean_bps(RATE_SECONDS) for arrivals in self.arrivals.values())
+
+    @property
+    def out_bps(self) -> float:
+        """Payload bits per second going out over all legs, over the last seconds."""
+        return _mean_bps(self._egress)
+
+    @property
+    def unicast_equivalent_bps(self) -> float:
+        """What would go out if each site got its own copy, over the last seconds."""
+        return _mean_bps(self._unicast_equivalent)
+
+    def _session(self, event: SessionChanged) -> None:
+        if not event.site:
+            return
+        before = self.sessions.get(event.site)
+        if event.state == "closed" and not event.sender and self._at_senders.get(event.site):
+            # It went from the hub's own node to a sender.
+            return
+        if event.state == "refused":
+            # A stranger with a bad credential must not make a connected site look away.
+            if before is None or not before.connected:
+                refused = SiteSession(
+                    site=event.site, connected=False, since=event.at, peer=event.peer, reason=event.reason
+                )
+                self.sessions[event.site] = refused
+            return
+        self.sessions[event.site] = SiteSession(
+            site=event.site,
+            connected=event.state == "connected",
+            since=event.at,
+            peer=event.peer,
+            reason=event.reason,
+            software=event.software or (before.software if before else None),
+            stand_by=event.stand_by,
+            renews=event.renews,
+            progress=before.progress if before else {},
+            behind_since=before.behind_since if before else None,
+        )
+
+    def _upstream(self, event: UpstreamChanged) -> None:
+        before = self.upstreams.get(event.upstream)
+        connected = event.state == "connected"
+        # Each attempt in vain is told; the upstream is away since the first.
+        since = before.since if before and not before.connected and not connected else event.at
+        name = event.hub or (before.hub if before else None)
+        self.upstreams[event.upstream] = UpstreamLink(connected, since, name, event.reason)
+
+    def reported(self, line: str) -> None:
+        """Takes an rtstats line. Malformed lines are ignored: any permitted peer can send anything."""
+        try:
+            report = report_of(line)
+        except BadInput:
+            return
+        self.reports.pop((report.host, report.feed, report.path), None)
+        self.reports[report.host, report.feed, report.path] = report
+        while len(self.reports) > MOST_REPORTS:
+            del self.reports[next(iter(self.reports))]
+
+    def _ldm_source(self, event: LdmSourceChanged) -> None:
+        before = self.ldm_sources.get((event.source, event.upstream))
+        connections = int(event.state == "connected")
+        since = before.since if before and before.connections == connections == 0 else event.at
+        self.ldm_sources[event.source, event.upstream] = LdmLink(connections, since, event.mode, event.reason)
+
+    def _ldm_site(self, event: LdmPeerChanged, site: str) -> None:
+        before = self.ldm_sites.get(site)
+        connections = before.connections if before else 0
+        if event.state == "connected":
+            connections += 1
+        elif event.state == "closed":
+            connections = max(0, connections - 1)
+        since = before.since if before and bool(before.connections) == bool(connections) else event.at
+        self.ldm_sites[site] = LdmLink(connections, since, reason=event.reason)
+
+    def _traffic(self, event: TrafficSeen) -> None:
+        for feed in event.feeds:
+            self.arrivals.setdefault(feed.feed, FeedArrivals()).add(feed, event.seconds)
+        self.backlog_bytes = {leg.leg: leg.backlog_bytes for leg in event.legs}
+        self.control_bytes += event.control_bytes
+        egress = sum(leg.egress_bytes for leg in event.legs) + event.control_bytes
+        self._egress.append((egress, event.seconds))
+        equivalent = sum(leg.unicast_equivalent_bytes for leg in event.legs)
+        self._unicast_equivalent.append((equivalent, event.seconds))
+        for use in event.circuits:
+            load = self.circuits.setdefault((use.circuit, use.site), CircuitLoad())
+            load.out_bytes += use.out_bytes
+            load.in_bytes += use.in_bytes
+            load.out_bps, load.in_bps = (count * 8 / event.seconds for count in (use.out_bytes, use.in_bytes))
+        for session in event.sessions:
+            self._clock_and_progress(session, from_us(event.to_us))
+
+    def _clock_and_progress(self, seen: SessionTraffic, at: datetime, *, adds: bool = False) -> None:
+        before = self.sessions.get(seen.site) or SiteSession(seen.site, True, at)  # noqa: FBT003
+        kept = before.progress if adds else {}
+        behind = any(progress.pending for progress in seen.feeds)
+        self.sessions[seen.site] = replace(
+            before,
+            clock_offset_us=seen.clock_offset_us,
+            clock_bound_us=seen.clock_bound_us,
+            round_trip_us=seen.round_trip_us,
+            streams=seen.streams,
+            progress={**kept, **{progress.feed: progress for progress in seen.feeds}},
+            behind_since=(before.behind_since or at) if behind else None,
+        )
+
+    def _backlog(self, event: BacklogSeen) -> None:
+        for site in event.sites:
+            self._backlogs.setdefault(site.site, {})[event.sender] = site.feeds
+
+    def _node(self, event: NodeChanged) -> None:
+        self.node_running = event.running
+        self.node_restarts = event.restarts
+        if event.running:
+            self.node_back_at = event.at
+            return
+        self.node_ends.append(NodeEnd(event.at, event.reason or "the node ended"))
+        for counted in self._backlogs.values():
+            counted.pop("", None)
+        for site, session in self.sessions.items():
+            if session.connected:
+                away = replace(session, connected=False, since=event.at, reason="the hub's node is not running")
+                self.sessions[site] = away
+        for name, link in self.upstreams.items():
+            if link.connected:
+                reason = "this hub's node is not running"
+                away_link = UpstreamLink(connected=False, since=event.at, hub=link.hub, reason=reason)
+                self.upstreams[name] = away_link
+        for links in (self.ldm_sources, self.ldm_sites):
+            _all_away(links, event.at)
+
+
+def _all_away(links: dict[Any, LdmLink], at: datetime) -> None:
+    for key, link in links.items():
+        if link.connections:
+            links[key] = LdmLink(0, at, link.mode, "this hub's node is not running")
+
+
+def _mean_bps(counts: Iterable[tuple[int, float]]) -> float:
+    kept = list(counts)
+    seconds = sum(length for _, length in kept)
+    return sum(count for count, _ in kept) * 8 / seconds if seconds else 0.0
+
+
+MOST_REPORTS = 10_000
+"""Hosts times feed types times ways; the IDD has some thousands."""
+HISTORY_SECONDS = 120
+RATE_SECONDS = 5
+NODE_ENDS_KEPT = 100

@@ -1,0 +1,1 @@
+"""What was recorded elsewhere: traces of arrivals, logs of transfers, statistics of LDMs."""

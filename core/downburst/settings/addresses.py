@@ -1,0 +1,9 @@
+"""Addresses as settings write them."""
+
+
+def split_address(text: str) -> tuple[str, int]:
+    """Host and port of `HOST:PORT` or `[IPV6]:PORT`."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65_535:
+        raise ValueError(f"{text!r} is not HOST:PORT; write for example 127.0.0.1:7371")
+    return host.strip("[]"), int(port)

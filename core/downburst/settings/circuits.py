@@ -1,0 +1,27 @@
+"""Settings of circuits."""
+
+from ipaddress import IPv4Network, IPv6Network
+
+from pydantic import Field
+
+from downburst.settings.section import Section
+
+
+class CircuitSettings(Section):
+    """Circuits that the hub's own nodes make, and how they are measured."""
+
+    network: IPv4Network | IPv6Network = Field(
+        default=IPv4Network("10.231.0.0/16"),
+        description="Where circuits get their inner addresses: two for a site, so 32,768 circuits at a time.",
+    )
+    probe_minutes: float = Field(
+        default=10.0,
+        gt=0,
+        description="Minutes between two measurements of a circuit. Half a second of ten minutes is 0.1 %.",
+    )
+    probe_ms: int = Field(
+        default=500,
+        ge=200,
+        le=2_000,
+        description="Milliseconds of a measuring train. Ten bins of 50 ms show a cause.",
+    )

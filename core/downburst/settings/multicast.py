@@ -1,0 +1,108 @@
+"""Settings of multicast: of the hub, and of single feeds."""
+
+from ipaddress import IPv4Network, IPv6Network
+
+from pydantic import Field, field_validator
+
+from downburst.settings.section import Section
+
+
+class FeedMulticast(Section):
+    """How one feed multicasts, where that differs from the hub's other feeds."""
+
+    interface: str | None = None
+    network: IPv4Network | IPv6Network | None = None
+    rate_bps: int | None = Field(default=None, gt=0)
+    hops: int | None = Field(default=None, ge=1, le=255)
+    burst_bytes: int | None = Field(default=None, ge=2_000)
+    parity_percent: float | None = Field(default=None, ge=0, le=30)
+    loss_quantile: float | None = Field(default=None, ge=0, le=1)
+    repair_s: int | None = Field(default=None, ge=1, le=3_600)
+
+    @field_validator("network")
+    @classmethod
+    def _is_multicast(cls, network: IPv4Network | IPv6Network | None) -> IPv4Network | IPv6Network | None:
+        return network if network is None else _multicast_network(network)
+
+
+class MulticastSettings(Section):
+    """How this hub multicasts."""
+
+    enabled: bool = Field(
+        default=True, description="Whether any feed may go by multicast; off: the scheduler gives this as its reason."
+    )
+    interface: str = Field(
+        default="127.0.0.1",
+        description="Interface for multicast: name, number or address. Loopback: a trial disturbs no network.",
+    )
+    network: IPv4Network | IPv6Network = Field(
+        default=IPv4Network("239.77.0.0/16"),
+        description="Network of the groups, one per leg. Organisation-local scope (RFC 2365): stays inside. "
+        "Inside 232.0.0.0/8 or ff3e::8000:0/97 sites join with the hub as the only source.",
+    )
+    hops: int = Field(
+        default=32,
+        ge=1,
+        le=255,
+        description="Range of multicast (TTL, hop limit). A national network is less wide.",
+    )
+    burst_bytes: int | None = Field(
+        default=None,
+        ge=2_000,
+        description="Frame bytes that a leg may send beyond its rate: a policer's buffer. None: 10 ms of the rate.",
+    )
+    parity_percent: float = Field(
+        default=0,
+        ge=0,
+        le=30,
+        description="Maximum share of repair symbols sent ahead of requests, in percent, where loss is steady. "
+        "0: none.",
+    )
+    loss_quantile: float = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="A leg adapts its rate to the site that this share of the others outperform. 0.9: all but 10 %.",
+    )
+    repair_s: int = Field(
+        default=60,
+        ge=1,
+        le=3_600,
+        description="Maximum age of repairs by the group; older ones go by each site's session.",
+    )
+    offload: bool = Field(
+        default=True,
+        description="Whether trains of datagrams leave in one call (UDP GSO). Off where a card breaks it.",
+    )
+    feeds: dict[str, FeedMulticast] = Field(
+        default={}, description="For feeds by name: the settings above and rate_bps where they differ."
+    )
+    port_base: int = Field(
+        default=17_000, ge=1024, le=64_000, description="UDP port of a leg: this plus the leg's id modulo 1,000."
+    )
+    rate_bps: int = Field(
+        default=400_000_000,
+        gt=0,
+        description="Pace of a multicast leg in bits per second. The one-second peak of NGRID, which is 411 Mb/s.",
+    )
+    retry_minutes: float = Field(
+        default=30.0,
+        gt=0,
+        description="Minutes after which a site that received no multicast is tested again. Networks get repaired.",
+    )
+
+    @field_validator("network")
+    @classmethod
+    def _is_multicast(cls, network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
+        return _multicast_network(network)
+
+    def of(self, feed: str) -> "MulticastSettings":
+        """What holds for one feed."""
+        own = self.feeds.get(feed)
+        return self if own is None else self.model_copy(update=own.model_dump(exclude_none=True))
+
+
+def _multicast_network(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
+    if not network.is_multicast:
+        raise ValueError(f"{network} is not a multicast network; take one inside 239.0.0.0/8 or ff15::/16")
+    return network

@@ -1,0 +1,1 @@
+"""Latencies as mergeable sketches, and sheets of them by minute."""

@@ -1,0 +1,352 @@
+"""The controller of circuits: fires the moments of windows, has the node do what each state waits for, measures.
+
+What it remembers beyond the register (when to try again, when to measure) is lost with a restart and costs time
+only: the states are in the ledger, every step can be done again, and the node is told the whole set of leases
+whenever it or this service has started. Windows follow the wall clock; retries and measurements follow a clock that
+nobody sets.
+"""
+
+import asyncio
+import heapq
+import logging
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+
+from downburst.bus.port import Bus
+from downburst.domain.circuits import (
+    LEAVING,
+    WANTED,
+    Circuit,
+    CircuitDriver,
+    CircuitProblem,
+    CircuitShape,
+    CircuitState,
+    Lease,
+    Standing,
+)
+from downburst.domain.events import CircuitTold, Event, NodeChanged, SessionChanged, SitesChanged, TrafficSeen
+from downburst.foundation.clock import Clock, to_us
+from downburst.foundation.errors import DownburstError, NodeAway
+from downburst.settings.circuits import CircuitSettings
+from downburst.supervision import FAULTS, call, start
+from downburst_circuits.addresses import addresses
+from downburst_circuits.lifecycle import Happening, Work, due_by_window, next_moment_us, work_in
+from downburst_circuits.measuring import Measuring
+from downburst_circuits.node import CircuitNode
+from downburst_circuits.register import Register, Said
+from downburst_circuits.requests import moment_text
+
+
+class CircuitController:
+    """Keeps the circuits of one hub in the state that their windows, the node and the probes give them."""
+
+    def __init__(
+        self, register: Register, node: CircuitNode, *, bus: Bus, clock: Clock, settings: CircuitSettings
+    ) -> None:
+        self._register = register
+        self._node = node
+        self._bus = bus
+        self._clock = clock
+        self._settings = settings
+        self._measuring = Measuring(register, node, clock, settings)
+        self._agenda: list[tuple[int, int]] = []
+        self._retries = _Retries()
+        self._at_work: dict[int, asyncio.Task[None]] = {}
+        self._wake = asyncio.Event()
+        self._clocks = (clock.now(), clock.monotonic_s())
+        self._reconciled = False
+        register.watchers.append(self._changed)
+
+    async def run(self) -> None:
+        """Works until cancelled."""
+        try:
+            with self._bus.subscribe(*_HEARD) as events:
+                self.start()
+                while not events.closed:
+                    await self.tick()
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(TICK_S):
+                            event = await events.next()
+                            if event is not None:
+                                await self.handle(event)
+                    self._reconciled = self._reconciled and not events.take_dropped()
+        finally:
+            await self._stop_work()
+
+    def start(self) -> None:
+        """Takes up the circuits that the register holds."""
+        self._agenda.clear()
+        self._reconciled = False
+        for circuit in self._register.open.values():
+            self._changed(circuit)
+
+    async def handle(self, event: Event) -> None:
+        """Takes in what the node and others say."""
+        match event:
+            case CircuitTold():
+                await self._told(event)
+            case NodeChanged():
+                self._reconciled = False
+            case SessionChanged(state="connected"):
+                self._try_again(event.site)
+            case SitesChanged():
+                await self._without_site()
+            case TrafficSeen():
+                self._measuring.used(event)
+            case _:
+                pass
+
+    async def tick(self) -> None:
+        """Does what is due at this moment; work with the node goes on beside it."""
+        await self._watch_clock()
+        await self._fire()
+        if not self._node.running:
+            return
+        if not self._reconciled:
+            await self._reconcile()
+        for circuit in list(self._register.begun.values()):
+            await self._next_step(circuit)
+
+    def measure_soon(self, number: int) -> None:
+        """Has a circuit measured at the next tick."""
+        self._measuring.soon(number)
+
+    async def idle(self) -> None:
+        """Waits until all work that was begun is done."""
+        while self._at_work:
+            await asyncio.gather(*self._at_work.values())
+
+    async def _fire(self) -> None:
+        now_us = to_us(self._clock.now())
+        while self._agenda and self._agenda[0][0] <= now_us:
+            _, number = heapq.heappop(self._agenda)
+            circuit = self._register.open.get(number)
+            happening = due_by_window(circuit, now_us) if circuit else None
+            if circuit is not None and happening is not None:
+                moment = circuit.begin if happening is Happening.BEGIN else circuit.end
+                what = "begun" if happening is Happening.BEGIN else "over"
+                said = Said(f"its window is {what}, at {moment_text(moment)}")
+                await self._register.happen(number, happening, said)
+
+    async def _next_step(self, circuit: Circuit) -> None:
+        number, now_s = circuit.number, self._clock.monotonic_s()
+        if number in self._at_work or not self._retries.due(number, now_s):
+            return
+        work = work_in(circuit.state)
+        if circuit.state is CircuitState.FAILED:
+            await self._register.happen(number, Happening.RETRY, Said("it is retried"))
+        elif work is Work.BUILD:
+            self._begin_work(number, self._build(number))
+        elif work is Work.CLEAR:
+            self._begin_work(number, self._clear(number))
+        elif work is Work.VERIFY or self._measuring.due(circuit, now_s):
+            self._begin_work(number, self._measure(number))
+
+    def _begin_work(self, number: int, work: Coroutine[None, None, None]) -> None:
+        task = start("circuits.work", self._guarded(number, work))
+        self._at_work[number] = task
+        task.add_done_callback(lambda _: self._at_work.pop(number, None))
+
+    async def _guarded(self, number: int, work: Coroutine[None, None, None]) -> None:
+        try:
+            async with self._register.lock(number):
+                await call("circuits.work", lambda: work)
+        except NodeAway:
+            self._retries.later(number, self._clock.monotonic_s())
+        except DownburstError as error:
+            await self._broke(number, CircuitProblem(error.sentence, step="node", hop="the hub's node"))
+        except Exception as error:  # noqa: BLE001
+            FAULTS.caught("circuits.work", error, f"circuit {number}")
+            self._retries.later(number, self._clock.monotonic_s())
+
+    async def _build(self, number: int) -> None:
+        lease = await self._lease(number)
+        if lease is not None:
+            await self._stands(number, await self._node.circuit_up(lease))
+
+    async def _lease(self, number: int) -> Lease | None:
+        """What the node is to hold; the circuit gets its inner addresses the first time."""
+        circuit = self._register.open.get(number)
+        if circuit is None or circuit.state is not CircuitState.PROVISIONING:
+            return None
+        if circuit.driver is CircuitDriver.LINUX and circuit.ends[0].address is None:
+            given = addresses(self._settings.network, circuit, self._register.begun.values())
+            said = Said(f"inner addresses {', '.join(given)}")
+            circuit = await self._register.change(number, lambda now: _with_addresses(now, given), "addressed", said)
+        return None if circuit is None else self._register.lease(circuit)
+
+    async def _stands(self, number: int, standing: Standing) -> None:
+        if standing.state == "failed":
+            await self._broke(number, next(iter(standing.problems), _NO_WORDS))
+            return
+        circuit = self._register.open.get(number)
+        if circuit is not None and len(standing.problems) >= len(circuit.sites):
+            await self._broke(number, standing.problems[0])
+            return
+        said = Said(f"it is up after {standing.took_ms:.0f} ms; probes follow")
+        await self._register.happen(number, Happening.BUILT, said)
+
+    async def _measure(self, number: int) -> None:
+        circuit = self._register.open.get(number)
+        if circuit is None or circuit.state in LEAVING:
+            return
+        verdict = await self._measuring.measure(circuit)
+        await self._register.happen(number, verdict.happening, verdict.said)
+        if verdict.happening is Happening.BROKE:
+            self._retries.later(number, self._clock.monotonic_s())
+        elif verdict.happening is Happening.PASSED:
+            self._retries.forget(number)
+
+    async def _clear(self, number: int) -> None:
+        left = await self._node.circuit_down(number)
+        if left:
+            await self._broke(number, left[0])
+            return
+        self._retries.forget(number)
+        self._measuring.forget(number)
+        await self._register.happen(number, Happening.CLEARED, Said("it is completely removed"))
+
+    async def _broke(self, number: int, problem: CircuitProblem) -> None:
+        said = Said(problem.sentence, problem.step, problem.hop, problem.remedy)
+        self._retries.later(number, self._clock.monotonic_s())
+        await self._register.happen(number, Happening.BROKE, said)
+
+    async def _reconcile(self) -> None:
+        """The node is told the whole set, and its answer is the truth, wherever it or this hub stopped before."""
+        wanted = [circuit for circuit in self._register.begun.values() if circuit.state in WANTED]
+        if not wanted and not self._register.ports:
+            self._reconciled = True
+            return
+        held = [circuit for circuit in wanted if circuit.ends[0].address is not None]
+        try:
+            standings = await self._node.hold_circuits([self._register.lease(circuit) for circuit in held])
+        except NodeAway:
+            return
+        except DownburstError as error:
+            await self._register.fault(f"the node did not get the circuits: {error.sentence}")
+            standings = []
+        self._reconciled = True
+        for standing in standings:
+            await self._found(standing)
+
+    async def _found(self, standing: Standing) -> None:
+        circuit = self._register.open.get(standing.circuit)
+        if circuit is None:
+            return
+        if circuit.state in (CircuitState.PROVISIONING, CircuitState.FAILED):
+            self._retries.forget(circuit.number)
+        elif standing.state == "failed":
+            await self._broke(circuit.number, next(iter(standing.problems), _NO_WORDS))
+        else:
+            self._measuring.soon(circuit.number)
+            if circuit.state is CircuitState.DOWN:
+                await self._register.happen(circuit.number, Happening.RETURNED, Said("the node holds it again"))
+
+    async def _told(self, event: CircuitTold) -> None:
+        circuit = self._register.begun.get(event.circuit)
+        if circuit is None or circuit.state in LEAVING:
+            return
+        if event.state == "removed":
+            if not circuit.over_at(self._clock.now()):
+                said = Said("the node removed it before its window was over; it is set up again")
+                await self._register.happen(circuit.number, Happening.REBUILD, said)
+        elif event.state == "down":
+            await self._lost(circuit, event)
+        elif circuit.state is CircuitState.DOWN:
+            said = Said(f"{event.site or 'its far end'} answers again; it is measured before it carries traffic")
+            await self._register.happen(circuit.number, Happening.RETURNED, said)
+        else:
+            self._measuring.soon(circuit.number)
+
+    async def _lost(self, circuit: Circuit, event: CircuitTold) -> None:
+        problem = event.problem or CircuitProblem(f"no probe comes back from {event.site or 'the far end'}")
+        said = Said(problem.sentence, problem.step or "probe", problem.hop or event.site or "", problem.remedy)
+        if circuit.shape is CircuitShape.POINT_TO_POINT or event.site is None:
+            await self._register.happen(circuit.number, Happening.LOST, said)
+        else:
+            # The other sites of a multipoint circuit may be well; what is measured says so.
+            await self._measuring.cut(circuit, event.site, problem)
+            await self._register.happen(circuit.number, Happening.FELL_SHORT, said)
+            self._measuring.soon(circuit.number)
+
+    def _try_again(self, site: str) -> None:
+        """A site that has come is asked at once, not when its turn would be."""
+        for circuit in self._register.begun.values():
+            if site in circuit.sites:
+                self._retries.now(circuit.number)
+                if circuit.state is CircuitState.DEGRADED:
+                    self._measuring.soon(circuit.number)
+
+    async def _without_site(self) -> None:
+        known = await self._register.known()
+        for circuit in list(self._register.open.values()):
+            gone = next((site for site in circuit.sites if site not in known.sites), None)
+            if gone is not None and circuit.state not in LEAVING:
+                said = Said(f"the site {gone} was removed")
+                await self._register.happen(circuit.number, Happening.CANCEL, said)
+
+    async def _watch_clock(self) -> None:
+        before, self._clocks = self._clocks, (self._clock.now(), self._clock.monotonic_s())
+        step_s = (self._clocks[0] - before[0]).total_seconds() - (self._clocks[1] - before[1])
+        if abs(step_s) >= CLOCK_STEP_S and self._register.open:
+            await self._register.fault(_clock_sentence(before[0], self._clocks[0], step_s))
+
+    def _changed(self, circuit: Circuit) -> None:
+        moment_us = next_moment_us(circuit)
+        if moment_us is not None:
+            heapq.heappush(self._agenda, (moment_us, circuit.number))
+        if circuit.state not in WANTED and circuit.state is not CircuitState.ADMITTED:
+            self._retries.now(circuit.number)
+
+    async def _stop_work(self) -> None:
+        tasks = list(self._at_work.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _Retries:
+    """When each circuit is tried again: at first soon, then ever more rarely."""
+
+    def __init__(self) -> None:
+        self._at: dict[int, tuple[float, float]] = {}
+
+    def due(self, number: int, now_s: float) -> bool:
+        return number not in self._at or self._at[number][0] <= now_s
+
+    def later(self, number: int, now_s: float) -> None:
+        pause_s = min(self._at[number][1] * 2, LONGEST_PAUSE_S) if number in self._at else FIRST_PAUSE_S
+        self._at[number] = (now_s + pause_s, pause_s)
+
+    def now(self, number: int) -> None:
+        if number in self._at:
+            self._at[number] = (0.0, self._at[number][1])
+
+    def forget(self, number: int) -> None:
+        self._at.pop(number, None)
+
+
+def _with_addresses(circuit: Circuit, given: tuple[str, ...]) -> Circuit:
+    ends = zip(circuit.ends, given, strict=True)
+    return replace(circuit, ends=tuple(replace(end, address=address) for end, address in ends))
+
+
+def _clock_sentence(before: datetime, now: datetime, step_s: float) -> str:
+    way = "forward" if step_s > 0 else "back"
+    return (
+        f"the hub's clock was set {way} by {abs(step_s):.0f} s, from {moment_text(before)} to {moment_text(now)}; "
+        "windows of circuits follow it, and a running one continues"
+    )
+
+
+_LOG = logging.getLogger("downburst.circuits")
+_HEARD = (CircuitTold, NodeChanged, SessionChanged, SitesChanged, TrafficSeen)
+_NO_WORDS = CircuitProblem("the node could not set it up and gave no reason", step="node", hop="the hub's node")
+TICK_S = 0.25
+"""A window's moments may come a second late; a quarter is asked for."""
+FIRST_PAUSE_S = 2.0
+LONGEST_PAUSE_S = 60.0
+CLOCK_STEP_S = 2.0
+"""Less is what a time server does in its ordinary work."""

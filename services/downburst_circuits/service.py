@@ -1,0 +1,302 @@
+"""Requests for circuits: reserved, changed and given back; each question can be asked without doing it."""
+
+import asyncio
+from dataclasses import replace
+from datetime import datetime
+from itertools import count
+
+from downburst.bus.port import Bus
+from downburst.domain.circuits import (
+    STANDING,
+    Circuit,
+    CircuitAnswer,
+    CircuitChange,
+    CircuitProblem,
+    CircuitState,
+    Port,
+)
+from downburst.domain.events import CircuitsChanged
+from downburst.foundation.clock import Clock
+from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict, DownburstError, Failure
+from downburst.foundation.rates import rate_text
+from downburst.ledger import Ledger, Transaction
+from downburst_circuits.calendar import NoRoom, Reservation
+from downburst_circuits.controller import CircuitController
+from downburst_circuits.lifecycle import Happening, check_cancellable, check_modifiable, said_of
+from downburst_circuits.node import CircuitNode
+from downburst_circuits.register import Register, Said
+from downburst_circuits.requests import (
+    check_port,
+    check_rates,
+    check_window,
+    checked,
+    conflict,
+    moment_text,
+    reservation_of,
+    unknown_port,
+    with_tags,
+)
+
+
+class CircuitService:
+    """Requests of people and programs for one hub's circuits and ports."""
+
+    def __init__(
+        self,
+        register: Register,
+        controller: CircuitController,
+        node: CircuitNode,
+        *,
+        ledger: Ledger,
+        bus: Bus,
+        clock: Clock,
+    ) -> None:
+        self._register = register
+        self._controller = controller
+        self._node = node
+        self._ledger = ledger
+        self._bus = bus
+        self._clock = clock
+        self._places = count(1)
+        self._one_at_a_time = asyncio.Lock()
+        """So that a request that comes twice at once finds what the first made."""
+
+    async def request(self, wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:
+        """Reserves a circuit; the same request again is answered with what it made the first time."""
+        async with self._one_at_a_time:
+            return await self._request(wanted, dry_run=dry_run)
+
+    async def modify(self, number: int, change: CircuitChange, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Changes rate, end or burst, all or nothing: what was there stays if the calendar or the node refuses."""
+        before = await self._open(number)
+        async with self._register.lock(number):
+            circuit = self._register.open.get(number, before)
+            check_modifiable(circuit)
+            wanted = _changed(circuit, change)
+            check_window(wanted, self._clock.now())
+            check_rates(wanted, self._register.ports)
+            self._fit(wanted, instead_of=circuit)
+            if dry_run:
+                return CircuitAnswer(wanted, done=False)
+            return CircuitAnswer(await self._carry_out(circuit, wanted, by))
+
+    async def cancel(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Gives a circuit back; what stands of it is cleared away."""
+        circuit = await self._open(number)
+        check_cancellable(circuit)
+        if dry_run:
+            return CircuitAnswer(circuit, done=False)
+        said = Said(f"cancelled by {by}", by=by)
+        moved = await self._register.happen(number, Happening.CANCEL, said)
+        return CircuitAnswer(moved or circuit, done=moved is not None)
+
+    async def clone(
+        self, number: int, *, request_id: str, begin: datetime | None, by: str, dry_run: bool = False
+    ) -> CircuitAnswer:
+        """Reserves another circuit like one, as long as it, from a moment on (now if none is given)."""
+        before = await self._ledger.read(lambda tx: tx.circuits.one(number))
+        start = begin or self._clock.now()
+        wanted = replace(
+            before,
+            number=0,
+            request_id=request_id,
+            asked_sha256="",
+            begin=start,
+            end=None if before.end is None else start + (before.end - before.begin),
+            ends=tuple(replace(end, vlan=None, address=_declared(before, end.address)) for end in before.ends),
+            requested_by=by,
+            state=CircuitState.REQUESTED,
+            reason="",
+        )
+        return await self.request(wanted, dry_run=dry_run)
+
+    async def measure(self, number: int) -> Circuit:
+        """Has a circuit measured now."""
+        circuit = await self._open(number)
+        if circuit.state not in STANDING:
+            raise BadInput(f"{said_of(circuit)}; it can be measured when it is up")
+        self._controller.measure_soon(number)
+        return circuit
+
+    async def add_port(self, port: Port) -> Port:
+        """Makes a port."""
+
+        check_port(port)
+
+        def write(tx: Transaction) -> Port:
+            if port.site is not None:
+                tx.sites.one(port.site)
+            return tx.ports.add(port)
+
+        return self._with(await self._ledger.write(write))
+
+    async def change_port(self, port: Port) -> Port:
+        """Changes a port, unless circuits on it would lose what was promised to them."""
+        check_port(port)
+        self._check_still_enough(port)
+        return self._with(await self._ledger.write(lambda tx: tx.ports.change(port)))
+
+    async def remove_port(self, name: str) -> None:
+        """Forgets a port that no circuit needs."""
+        if name not in self._register.ports:
+            raise unknown_port(name, self._register.ports)
+        users = [circuit.number for circuit in self._register.open.values() if _ends_at(circuit, name)]
+        if users:
+            raise AlreadyThere(
+                f"port {name} is needed by {len(users)} circuits, such as {users[0]}; cancel them first",
+                circuits=users,
+            )
+        await self._ledger.write(lambda tx: tx.ports.remove(name))
+        del self._register.ports[name]
+        self._register.calendar.forget_port(name)
+        self._bus.publish(CircuitsChanged())
+
+    async def _request(self, wanted: Circuit, *, dry_run: bool) -> CircuitAnswer:
+        before, known = await self._register.asked_before(wanted)
+        if before is not None:
+            return CircuitAnswer(_same(before, wanted), done=False)
+        circuit = checked(wanted, known)
+        fitting = with_tags(circuit, self._fit(circuit))
+        if dry_run:
+            return CircuitAnswer(replace(fitting, state=CircuitState.REQUESTED), done=False)
+        return CircuitAnswer(await self._admit(fitting))
+
+    async def _open(self, number: int) -> Circuit:
+        if number in self._register.open:
+            return self._register.open[number]
+        return await self._ledger.read(lambda tx: tx.circuits.one(number))
+
+    def _fit(self, circuit: Circuit, *, instead_of: Circuit | None = None) -> Reservation:
+        calendar = self._register.calendar
+        wanted = reservation_of(circuit, self._register.ports)
+        try:
+            return calendar.fit_instead(wanted) if instead_of else calendar.fit(wanted)
+        except NoRoom as refused:
+            port = self._register.ports[refused.clash.port]
+            raise conflict(circuit, refused.clash, self._register.open, port, instead_of) from None
+
+    async def _admit(self, circuit: Circuit) -> Circuit:
+        """Holds the place in the calendar while the ledger writes, so that nobody else is promised it."""
+        calendar = self._register.calendar
+        place = replace(reservation_of(circuit, self._register.ports), number=-next(self._places))
+        calendar.put(place)
+        try:
+            said = Said(_admitted(circuit), by=circuit.requested_by)
+            return await self._register.keep_new(circuit, said)
+        finally:
+            calendar.remove(place.number)
+
+    async def _carry_out(self, circuit: Circuit, wanted: Circuit, by: str) -> Circuit:
+        try:
+            with self._register.promising(wanted):
+                if circuit.state in STANDING:
+                    await self._change_in_place(circuit, wanted)
+                said = Said(_modified(circuit, wanted), by=by)
+                kept = await self._register.change(
+                    circuit.number, lambda now: _with_terms(now, wanted), Happening.MODIFIED.value, said
+                )
+                return kept or wanted
+        except DownburstError as error:
+            said = Said(f"the change requested by {by} was not made: {error.sentence}", by=by)
+            await self._register.note(circuit, Happening.MODIFIED.value, said)
+            raise
+
+    async def _change_in_place(self, circuit: Circuit, wanted: Circuit) -> None:
+        standing = await self._node.circuit_up(self._register.lease(wanted))
+        if standing.state == "up" or (standing.state == "partial" and circuit.state is not CircuitState.ACTIVE):
+            return
+        problem = next(iter(standing.problems), CircuitProblem("the node could not change it"))
+        # The node put back what it could by itself; told again, it has the old lease in any case.
+        await self._node.circuit_up(self._register.lease(circuit))
+        raise Failure(
+            f"circuit {circuit.number} stays as it was: {problem.sentence}",
+            step=problem.step,
+            hop=problem.hop,
+            remedy=problem.remedy,
+        )
+
+    def _check_still_enough(self, port: Port) -> None:
+        users = [circuit for circuit in self._register.open.values() if _ends_at(circuit, port.name)]
+        needed = self._register.calendar.most_bps(port.name) if users else 0
+        if needed > port.rate_bps:
+            raise CircuitConflict(
+                f"port {port.name} can't be set to {rate_text(port.rate_bps)}: circuits hold up to "
+                f"{rate_text(needed)} of it; cancel or modify some first",
+                circuits=[{"circuit": circuit.number} for circuit in users],
+            )
+        known = self._register.ports.get(port.name)
+        if users and known is not None and (known.site, known.interface) != (port.site, port.interface):
+            raise BadInput(
+                f"port {port.name} is needed by circuit {users[0].number}, so it keeps its site and interface; "
+                "cancel that first, or add another port"
+            )
+
+    def _with(self, port: Port) -> Port:
+        self._register.ports[port.name] = port
+        self._register.calendar.capacity(port.name, port.rate_bps)
+        self._bus.publish(CircuitsChanged())
+        return port
+
+
+def _same(before: Circuit, wanted: Circuit) -> Circuit:
+    if before.asked_sha256 == wanted.asked_sha256:
+        return before
+    raise AlreadyThere(
+        f"the request {wanted.request_id!r} made circuit {before.number} and differs from it now; use another "
+        "request id, or modify that circuit",
+        circuit=before.number,
+    )
+
+
+def _changed(circuit: Circuit, change: CircuitChange) -> Circuit:
+    wanted = replace(
+        circuit,
+        rate_out_bps=circuit.rate_out_bps if change.rate_out_bps is None else change.rate_out_bps,
+        rate_in_bps=circuit.rate_in_bps if change.rate_in_bps is None else change.rate_in_bps,
+        end=None if change.until_cancelled else change.end or circuit.end,
+        burst_bytes=circuit.burst_bytes if change.burst_bytes is None else change.burst_bytes,
+    )
+    if wanted == circuit:
+        raise BadInput("nothing would change; name a rate, an end or a burst that differs")
+    return wanted
+
+
+def _with_terms(now: Circuit, wanted: Circuit) -> Circuit:
+    """The circuit as it is by now, with the terms that were asked for."""
+    check_modifiable(now)
+    return replace(
+        now,
+        rate_out_bps=wanted.rate_out_bps,
+        rate_in_bps=wanted.rate_in_bps,
+        end=wanted.end,
+        burst_bytes=wanted.burst_bytes,
+    )
+
+
+def _declared(circuit: Circuit, address: str | None) -> str | None:
+    return address if circuit.driver == "declared" else None
+
+
+def _ends_at(circuit: Circuit, port: str) -> bool:
+    return any(end.port == port for end in circuit.ends)
+
+
+def _admitted(circuit: Circuit) -> str:
+    until = "until it is cancelled" if circuit.end is None else f"to {moment_text(circuit.end)}"
+    return (
+        f"{rate_text(circuit.rate_out_bps)} to and {rate_text(circuit.rate_in_bps)} from {', '.join(circuit.sites)} "
+        f"are reserved from {moment_text(circuit.begin)} {until}"
+    )
+
+
+def _modified(circuit: Circuit, wanted: Circuit) -> str:
+    changes = []
+    if wanted.rate_out_bps != circuit.rate_out_bps:
+        changes.append(f"out {rate_text(circuit.rate_out_bps)} -> {rate_text(wanted.rate_out_bps)}")
+    if wanted.rate_in_bps != circuit.rate_in_bps:
+        changes.append(f"in {rate_text(circuit.rate_in_bps)} -> {rate_text(wanted.rate_in_bps)}")
+    if wanted.end != circuit.end:
+        changes.append(f"end {moment_text(circuit.end)} -> {moment_text(wanted.end)}")
+    if wanted.burst_bytes != circuit.burst_bytes:
+        changes.append(f"burst {circuit.burst_bytes or 'by the node'} -> {wanted.burst_bytes} bytes")
+    return ", ".join(changes)

@@ -1,0 +1,116 @@
+"""What `doctor` says of a machine, and the lines of `watch`."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from downburst.foundation.errors import NotFound
+from downburst.settings.hub import Settings, load_settings
+from downburst_app.cli import app
+from downburst_app.cli.hub import doctor
+from downburst_app.cli.sites.watching import watched
+
+
+@pytest.fixture(autouse=True)
+def _quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What needs sockets is played; `tests/integration/test_doctor.py` looks at the machine itself."""
+    monkeypatch.setattr(doctor, "multicast_is_heard", lambda: True)
+    monkeypatch.setattr(doctor, "_may_listen", lambda _, port: port not in TAKEN)
+    monkeypatch.setattr(doctor, "_health_of", lambda _: None)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return load_settings(None, data_dir=tmp_path, http="127.0.0.1:0", sites="127.0.0.1:0")
+
+
+def found(about: str, settings: Settings) -> list[tuple[str, str]]:
+    return [(one.state, one.sentence) for one in doctor.examine(settings) if one.about == about]
+
+
+def test_every_look_finds_something_and_none_breaks_off(settings: Settings) -> None:
+    findings = list(doctor.examine(settings))
+    assert {one.about for one in findings} == {
+        *("system", "clock", "multicast", "buffers", "privileges", "disk", "ports", "versions", "probes")
+    }
+    assert {one.state for one in findings} <= {"ok", "weak", "bad"}
+    assert all(one.sentence and "\n" not in one.sentence for one in findings)
+
+
+@pytest.mark.parametrize(
+    ("state", "error_us", "expected"), [(5, 0, "bad"), (0, 500_000, "weak"), (0, 900, "ok"), (1, 900, "ok")]
+)
+def test_a_clock_without_a_reference_is_bad(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, state: int, error_us: int, expected: str
+) -> None:
+    monkeypatch.setattr(doctor, "clock_state", lambda: (state, error_us))
+    assert [one for one, _ in found("clock", settings)] == [expected]
+
+
+def test_a_look_that_fails_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> tuple[int, int]:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(doctor, "clock_state", broken)
+    assert found("clock", settings) == [("weak", "can't be checked: [Errno 1] Operation not permitted")]
+
+
+def test_a_port_of_another_program_is_bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = load_settings(None, data_dir=tmp_path, http="127.0.0.1:0", sites="127.0.0.1:7370")
+    assert found("ports", taken)[1] == ("bad", "sites: another program listens on 127.0.0.1:7370")
+    monkeypatch.setattr(doctor, "_health_of", lambda _: {"ledger": "ok"})
+    assert found("ports", taken)[1] == ("ok", "sites: a hub listens on 127.0.0.1:7370")
+
+
+def test_a_network_without_multicast_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "multicast_is_heard", lambda: False)
+    assert found("multicast", settings) == [("weak", "packets to a group are not received here")]
+
+
+def test_findings_are_json_and_something_bad_is_the_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(_: object) -> Path:
+        raise NotFound("downburst-node is not here; install it")
+
+    monkeypatch.setattr(doctor, "find_node", missing)
+    told = CliRunner().invoke(app, ["doctor", "--data-dir", str(tmp_path), "--json"])
+    assert told.exit_code == 1
+    bad = [one for one in json.loads(told.stdout) if one["state"] == "bad" and one["about"] == "versions"]
+    assert [one["sentence"] for one in bad] == ["downburst-node is not here; install it"]
+    plain = CliRunner().invoke(app, ["doctor", "--data-dir", str(tmp_path)])
+    assert "bad   versions    downburst-node is not here; install it" in plain.stdout
+
+
+def test_lines_are_those_of_ldm() -> None:
+    tail = [
+        "20261122T161558.123456Z 1095 20261122161557.867 IDS|DDPLUS 64519 SAUS70 KWBC RRM\n",
+        "20261122T161559.000000Z 2048 20261122161558.000 NGRID 7 YAAA85 KWBH /mGFS\n",
+        "a line that is none\n",
+    ]
+    assert list(watched(tail, feeds=None, pattern=re.compile("."))) == [
+        "20261122T161558.123456Z watch INFO      1095 20261122161557.867 IDS|DDPLUS 000064519  SAUS70 KWBC RRM",
+        "20261122T161559.000000Z watch INFO      2048 20261122161558.000   NGRID 000000007  YAAA85 KWBH /mGFS",
+    ]
+    assert len(list(watched(tail, feeds=["NGRID"], pattern=re.compile(".")))) == 1
+    assert len(list(watched(tail, feeds=None, pattern=re.compile("^SA.*RRM$")))) == 1
+
+
+def test_a_pattern_that_can_not_be_read_is_one_sentence(tmp_path: Path) -> None:
+    refused = CliRunner().invoke(app, ["watch", "-p", "(", "--data-dir", str(tmp_path)])
+    assert "can't be read" in str(refused.exception)
+
+
+TAKEN = {7370}
+
+
+def test_a_probe_that_fails_is_bad_and_has_a_remedy(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    health = {"code": "probe-failed", "probes": {"ledger": "the ledger is locked", "node": "ok"}}
+    monkeypatch.setattr(doctor, "_health_of", lambda _: health)
+    ledger, node = (one for one in doctor.examine(settings) if one.about == "probes")
+    assert (ledger.state, ledger.sentence) == ("bad", "ledger fails: the ledger is locked")
+    assert "locks the ledger" in ledger.remedy
+    assert (node.state, node.sentence) == ("ok", "node passes")

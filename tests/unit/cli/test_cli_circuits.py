@@ -1,0 +1,161 @@
+"""Ports and circuits on the command line: what is asked of the hub, and how its answers are said."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+
+from downburst_app.cli import main
+
+PORT = {"port": "unl-eth1", "site": "unl.edu", "rate_bps": 10**9, "first_vlan": 100, "last_vlan": 199}
+CIRCUIT = {
+    "circuit": 17,
+    "state": "degraded",
+    "reason": "250 Mb/s of 500 Mb/s get to unl.edu",
+    "sites": ["unl.edu"],
+    "rate_out_bps": 500_000_000,
+    "rate_in_bps": 0,
+    "measured_out_bps": 250_000_000,
+    "used_out_bps": 0.0,
+    "begin": "2026-07-01T12:00:00Z",
+    "end": None,
+    "ends": [{"site": None, "port": "hub-eth0", "vlan": 100, "address": None}],
+    "measurements": [],
+    "events": [],
+    "done": True,
+}
+
+
+@dataclass
+class Asked:
+    status: int = 200
+    circuit: dict[str, Any] = field(default_factory=lambda: dict(CIRCUIT))
+    requests: list[tuple[str, str, Any, Any]] = field(default_factory=list)
+
+    def request(self, method: str, url: str, **given: Any) -> httpx.Response:
+        path = url.partition("/v1/")[2]
+        self.requests.append((method, path, given.get("json"), given.get("params")))
+        port = PORT | {"interface": "eth1", "underlay": ""}
+        answer: Any = port if path.startswith("ports/") or (method == "POST" and path == "ports") else self.circuit
+        if (method, path) == ("GET", "ports"):
+            answer = [port]
+        if (method, path) == ("GET", "circuits"):
+            answer = [self.circuit]
+        return httpx.Response(self.status, json=answer, request=httpx.Request(method, url))
+
+    def last(self) -> tuple[str, str, Any, Any]:
+        return self.requests[-1]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    stand_in = Asked()
+    monkeypatch.setattr(httpx.Client, "request", staticmethod(stand_in.request))
+    return stand_in
+
+
+def run(*argv: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(list(argv))
+    return int(end.value.code or 0)
+
+
+def test_a_port_is_made_with_its_unit(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("ports", "add", "hub-eth0", "--rate", "1G", "--vlan", "100-199", "--interface", "eth0") == 0
+    assert asked.last()[2] == {
+        "port": "hub-eth0",
+        "rate_bps": 10**9,
+        "first_vlan": 100,
+        "last_vlan": 199,
+        "interface": "eth0",
+    }
+    assert "1 Gb/s each way, tags 100-199" in capsys.readouterr().out
+
+
+def test_ports_are_listed_changed_and_removed(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("ports", "list") == 0
+    assert "unl-eth1" in capsys.readouterr().out
+    assert run("ports", "set", "hub-eth0", "--vlan", "none", "--rate", "500M") == 0
+    assert asked.last()[2] == {"first_vlan": None, "last_vlan": None, "rate_bps": 500_000_000}
+    assert run("ports", "remove", "hub-eth0", "--json") == 0
+    assert asked.last()[:2] == ("DELETE", "ports/hub-eth0")
+
+
+def test_circuits_are_listed_in_eighty_columns_with_all_of_their_names(
+    asked: Asked, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    asked.circuit |= {"circuit": 1018, "state": "provisioning", "sites": ["meteorology.wisconsin.example.edu"]}
+    assert run("circuits", "list") == 0
+    table, _, why = capsys.readouterr().out.partition("└")
+    assert max(map(len, table.splitlines())) <= 80
+    assert "…" not in table
+    assert ("500" in table, "250" in table, "2026-07-01" in table) == (True, True, True)
+    assert "1018: 250 Mb/s of 500 Mb/s get to unl.edu" in why
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["ports", "add", "hub-eth0", "--rate", "1000"], "is not a rate"),
+        (["ports", "add", "hub-eth0", "--rate", "1G", "--vlan", "a-b"], "not a range of tags"),
+        (["ports", "add", "hub-eth0", "--rate", "1G", "--vlan", "100-5000"], "tags are 1 to 4094"),
+        (["circuits", "add", "--to", "unl.edu", "--rate", "1G", "--vlan", "9-8"], "the lower one first"),
+        (["ports", "set", "hub-eth0"], "nothing to change"),
+        (["circuits", "modify", "17"], "nothing to change"),
+        (["circuits", "add", "--to", "unl.edu", "--rate", "112.5mbps"], "is not a rate"),
+        (
+            ["circuits", "add", "--to", "unl.edu", "--rate", "1G", "--address", "10.0.0.1/24"],
+            "1 addresses for 2 ends",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence_and_two(
+    asked: Asked, argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*argv) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_circuit_is_asked_for_by_site_and_by_port(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["--to", "unl-eth1", "--to", "ttu.edu", "--rate", "500M", "--rate-back", "10M", "--vlan", "120"]
+    assert run("circuits", "add", *argv, "--end", "+2h", "--request-id", "n1", "--dry-run") == 0
+    method, path, body, params = asked.last()
+    assert (method, path, params) == ("POST", "circuits", {"dry_run": True})
+    assert body["hub"] == {"first_vlan": 120, "last_vlan": 120}
+    assert body["sites"] == [{"port": "unl-eth1"}, {"site": "ttu.edu"}]
+    assert (body["rate_out_bps"], body["rate_in_bps"], body["end"], body["request_id"]) == (
+        500_000_000,
+        10_000_000,
+        "+2h",
+        "n1",
+    )
+    assert capsys.readouterr().out.startswith("dry run, nothing was reserved: circuit 17 to unl.edu")
+
+
+def test_circuits_are_listed_and_shown(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("circuits", "list", "--site", "unl.edu") == 0
+    assert asked.last()[3] == {"site": "unl.edu", "finished": False, "limit": 100}
+    shown = capsys.readouterr().out
+    assert "degra" in shown
+    assert run("circuits", "show", "17") == 0
+    shown = capsys.readouterr().out
+    assert "250 Mb/s of 500 Mb/s get to unl.edu" in shown
+    assert "cancellation" in shown
+    assert run("circuits", "show", "17", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["circuit"] == 17
+
+
+def test_circuits_are_modified_cancelled_cloned_and_measured(asked: Asked) -> None:
+    assert run("circuits", "modify", "17", "--rate", "900M", "--end", "never") == 0
+    assert asked.last()[:3] == ("PATCH", "circuits/17", {"rate_out_bps": 900_000_000, "end": None, "by": "operator"})
+    assert run("circuits", "cancel", "17", "--by", "op", "--dry-run") == 0
+    assert asked.last() == ("DELETE", "circuits/17", None, {"dry_run": True, "by": "op"})
+    assert run("circuits", "clone", "17", "--begin", "+1d") == 0
+    assert asked.last()[:3] == ("POST", "circuits/17/clone", {"begin": "+1d", "by": "operator"})
+    assert run("circuits", "measure", "17") == 0
+    assert asked.last()[:2] == ("POST", "circuits/17/measure")

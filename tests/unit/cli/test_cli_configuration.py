@@ -1,0 +1,265 @@
+"""A hub's configuration goes out and comes in: nothing changes, nothing secret goes, a prune removes the rest."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml  # type: ignore[import-untyped]
+from fastapi import FastAPI
+from typer.testing import CliRunner
+
+from downburst.domain.alarms import Objective, Receiver, ReceiverKind, Silence
+from downburst.domain.circuits import Port
+from downburst.domain.feeds import DuplicateRule, Feed
+from downburst.domain.plans import Transport
+from downburst.domain.rights import Limit
+from downburst.domain.sites import CircuitAttachment, Place, Site
+from downburst.domain.subscriptions import Subscription
+from downburst.domain.upstreams import LdmAccept, LdmSource, Upstream
+from downburst.foundation.clock import FakeClock
+from downburst.foundation.errors import BadInput
+from downburst.ledger import Ledger, Transaction
+from downburst_api.app import create_app
+from downburst_app.cli import app
+from downburst_app.cli.client import HubClient
+from downburst_app.cli.configuration.configuration import Known, steps, without_secrets
+from factories import AUTHORIZATION, plan, runtime, unicast
+
+MAINTENANCE_BEGINS = datetime(2038, 1, 1, tzinfo=UTC)
+MAINTENANCE_ENDS = MAINTENANCE_BEGINS + timedelta(hours=2)
+
+
+class HubInMemory(HubClient):
+    """Asks an application without a network."""
+
+    def __init__(self, app: FastAPI) -> None:
+        super().__init__("http://hub")
+        self._app = app
+
+    def _answer(self, method: str, path: str, **request: Any) -> httpx.Response:
+        answer = asyncio.run(self._asked(method, f"http://hub{path}", **request))
+        assert answer.is_success, answer.text
+        return answer
+
+    async def _asked(self, method: str, url: str, **request: Any) -> httpx.Response:
+        transport = httpx.ASGITransport(self._app)
+        async with httpx.AsyncClient(transport=transport, headers=AUTHORIZATION) as client:
+            return await client.request(method, url, **request)
+
+
+@pytest.fixture
+def hubs(tmp_path: Path, clock: FakeClock) -> Iterator[list[tuple[Ledger, HubInMemory]]]:
+    """Two hubs, the first with something of everything."""
+    with ExitStack() as stack:
+        made = []
+        for name in ("one", "two"):
+            ledger = Ledger.open(f"sqlite:///{tmp_path / name}.sqlite", clock)
+            stack.callback(ledger.close)
+            made.append((ledger, HubInMemory(create_app(runtime(tmp_path / name, ledger, clock)[0]))))
+        with made[0][0].transaction() as tx:
+            _fill(tx)
+        yield made
+
+
+def _fill(tx: Transaction) -> None:
+    tx.feeds.add(Feed("NGRID", objective_ms=1500, retention_hours=6))
+    tx.feeds.add(Feed("TEXT", ldm_feed_type="IDS|DDPLUS", duplicate_rule=DuplicateRule.SIGNATURE))
+    tx.plans.append(plan("NGRID", unicast(1)))
+    tx.pins.set("NGRID", Transport.UNICAST, by="anna")
+    tx.sites.add(
+        Site(
+            "a.edu",
+            organisation="A",
+            place=Place("Lincoln", 40.8, -96.7),
+            circuit_attachment=CircuitAttachment("ae1", 100, 199),
+            ceiling_mbps_by_hour=tuple(float(hour + 1) for hour in range(24)),
+            allow=("NGRID",),
+            limits=(Limit("NGRID", "^Y", "TEST"),),
+            multicast=False,
+        )
+    )
+    tx.sites.add(Site("b.edu", active=False))
+    tx.subscriptions.add(Subscription(0, "a.edu", "NGRID", "^A", "test", in_order=True, hold_s=0.5, max_age_s=60.0))
+    tx.subscriptions.add(Subscription(0, "b.edu", "TEXT"))
+    tx.ldm_sources.add(LdmSource("idd", "NGRID", ("idd.example.edu",), "[05]$", 7200))
+    tx.ldm_accepts.add(LdmAccept(0, "EXP", "^x", ".*"))
+    tx.upstreams.add(Upstream("national", "hub.example.org:7370", "dbt1.secret", ("NGRID",)))
+    tx.ports.add(Port("ae1", 10_000_000_000, first_vlan=100, last_vlan=199))
+    tx.alarm_receivers.add(Receiver("mail", ReceiverKind.MAIL, "ops@example.edu", (), ("NGRID",), ()))
+    tx.site_receivers.add(Receiver("duty", ReceiverKind.MAIL, "duty@a.edu", feeds=("NGRID",), owner="a.edu"))
+    tx.objectives.put(Objective("NGRID", "a.edu", 4000.0, quantile=0.9))
+    tx.silences.add(Silence(0, MAINTENANCE_ENDS, "anna", "a new disk", site="a.edu", begins=MAINTENANCE_BEGINS))
+    tx.silences.add(Silence(0, MAINTENANCE_ENDS, "anna", "begun at once"))
+    tx.alarm_receivers.add(Receiver("chat", ReceiverKind.WEBHOOK, "https://chat.example/hooks/T0/sesame", (), (), ()))
+
+
+def carry_out(hub: HubInMemory, wanted: dict[str, Any], *, prune: bool = False) -> list[str]:
+    made = steps(wanted, Known(hub), prune=prune)
+    for step in made:
+        hub.ask(step.method, "v1", *step.path, **({} if step.body is None else {"json": step.body}))
+    return [step.what for step in made]
+
+
+def through_a_file(document: dict[str, Any]) -> dict[str, Any]:
+    read: dict[str, Any] = yaml.safe_load(yaml.safe_dump(document, sort_keys=False))
+    return read
+
+
+def test_what_was_exported_changes_nothing(hubs: list[tuple[Ledger, HubInMemory]]) -> None:
+    (_, hub), _ = hubs
+    document = through_a_file(Known(hub).document())
+    assert set(document) == {
+        *("feeds", "sites", "ldm_sources", "ldm_accepts", "upstreams", "ports", "pins", "alarm_receivers"),
+        *("site_alarm_receivers", "objectives", "maintenance"),
+    }
+    assert "secret" not in str(document)
+    assert "sesame" not in str(document)
+    for prune in (False, True):
+        assert steps(document, Known(hub), prune=prune) == []
+
+
+def test_an_empty_hub_becomes_the_one_that_was_exported(hubs: list[tuple[Ledger, HubInMemory]]) -> None:
+    (_, hub), (_, empty) = hubs
+    document = through_a_file(Known(hub).document())
+    # A pin is shown with its feed's plan, which nobody makes here.
+    del document["pins"]
+    document["upstreams"] = []
+    document["alarm_receivers"] = [one for one in document["alarm_receivers"] if one["receiver"] == "mail"]
+    assert len(carry_out(empty, document)) == 2 + 2 + 2 + 1 + 1 + 1 + 1 + 1 + 1 + 1
+    assert carry_out(empty, document) == []
+    left = {part: entries for part, entries in document.items() if entries}
+    assert through_a_file(Known(empty).document()) == left
+
+
+def test_a_prune_removes_what_named_parts_do_not_name(hubs: list[tuple[Ledger, HubInMemory]]) -> None:
+    (_, hub), _ = hubs
+    document = Known(hub).document()
+    site = document["sites"][0]
+    wanted = {"sites": [site | {"subscriptions": []}], "ldm_accepts": [], "pins": []}
+    assert carry_out(hub, wanted) == []
+    told = carry_out(hub, wanted, prune=True)
+    assert [line.split(" to ")[0] for line in told] == [
+        "remove the pin of feed NGRID",
+        "remove site b.edu",
+        "end subscription 1 of a.edu",
+        "let hosts that match .* no longer push EXP ^x",
+    ]
+    left = Known(hub).document()
+    assert [one["site"] for one in left["sites"]] == ["a.edu"]
+    assert left["feeds"] == document["feeds"], "a part that was left out stays"
+    assert carry_out(hub, wanted, prune=True) == []
+
+
+def test_objectives_receivers_of_sites_and_windows_are_changed_and_pruned(
+    hubs: list[tuple[Ledger, HubInMemory]],
+) -> None:
+    (_, hub), _ = hubs
+    parts = ("site_alarm_receivers", "objectives", "maintenance")
+    wanted = {part: entries for part, entries in Known(hub).document().items() if part in parts}
+    wanted["objectives"][0]["objective_ms"] = 500.0
+    wanted["site_alarm_receivers"][0]["address"] = "night@a.edu"
+    over = {"begins": "2020-01-01T00:00:00Z", "minutes": 60, "site": "a.edu"}
+    wanted["maintenance"].append(over)
+    assert carry_out(hub, wanted) == [
+        "remove alarm receiver duty of a.edu, to recreate it",
+        "add alarm receiver duty of a.edu: mail night@a.edu",
+        "set the objective of NGRID at a.edu to 500 ms: quantile 0.9",
+    ]
+    assert carry_out(hub, wanted, prune=True) == [], "a window that is over is no difference"
+    told = carry_out(hub, {part: [] for part in parts}, prune=True)
+    assert [line.split(":")[0] for line in told] == [
+        "remove alarm receiver duty of a.edu",
+        "remove the objective of NGRID at a.edu",
+        "end window 1",
+    ]
+    assert not set(parts) & set(Known(hub).document())
+    assert len(hub.ask("GET", "v1", "silences")) == 1, "a silence that began at once is no window"
+
+
+@pytest.mark.parametrize(
+    ("begins", "said"), [("tomorrow", "is not a time"), ("2030-01-01T00:00:00", "has no offset from UTC")]
+)
+def test_an_instant_of_a_window_is_whole(hubs: list[tuple[Ledger, HubInMemory]], begins: str, said: str) -> None:
+    (_, hub), _ = hubs
+    with pytest.raises(BadInput, match=said):
+        steps({"maintenance": [{"begins": begins, "minutes": 5}]}, Known(hub), prune=False)
+
+
+def test_a_subscription_with_other_options_takes_the_place_of_the_one_before(
+    hubs: list[tuple[Ledger, HubInMemory]],
+) -> None:
+    (_, hub), _ = hubs
+    wish = {"feed": "TEXT", "in_order": True}
+    told = carry_out(hub, {"sites": [{"site": "b.edu", "subscriptions": [wish]}]})
+    assert told == ["subscribe b.edu to TEXT .*", "end subscription 2 of b.edu, which it replaces"]
+    assert carry_out(hub, {"sites": [{"site": "b.edu", "subscriptions": [wish]}]}) == []
+
+
+def test_what_was_hidden_has_to_be_written_down_before_it_is_made(hubs: list[tuple[Ledger, HubInMemory]]) -> None:
+    (_, hub), (_, empty) = hubs
+    document = Known(hub).document()
+    with pytest.raises(BadInput, match="chat was masked"):
+        carry_out(empty, {"alarm_receivers": document["alarm_receivers"]})
+    with pytest.raises(BadInput, match="national is not there yet and needs a token"):
+        carry_out(empty, {"upstreams": document["upstreams"]})
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("ops@example.edu", "ops@example.edu"),
+        ("https://alerts.example:9093", "https://alerts.example:9093"),
+        ("https://chat.example/hooks/T0/sesame", "https://chat.example/..."),
+        ("https://chat.example/hook?key=sesame", "https://chat.example/..."),
+        ("https://me:sesame@chat.example/hook", "https://chat.example/..."),
+    ],
+)
+def test_secrets_of_addresses_are_hidden(address: str, shown: str) -> None:
+    assert without_secrets(address) == shown
+
+
+def test_a_difference_is_told_by_the_exit_code(
+    hubs: list[tuple[Ledger, HubInMemory]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (_, hub), _ = hubs
+    monkeypatch.setattr("downburst_app.cli.configuration.applying.HubClient", lambda _: hub)
+    file = tmp_path / "hub.yaml"
+    run = CliRunner()
+    file.write_text(run.invoke(app, ["export"]).stdout)
+    same = run.invoke(app, ["diff", "-f", str(file), "--prune"])
+    assert (same.exit_code, same.stdout) == (0, "the hub matches the file; nothing to change\n")
+    file.write_text("feeds: [{feed: NGRID, objective_ms: 9}]")
+    other = run.invoke(app, ["diff", "-f", str(file)])
+    assert (other.exit_code, other.stdout) == (1, "change feed NGRID: objective_ms 9\n")
+
+
+def test_objectives_are_listed_set_and_removed(
+    hubs: list[tuple[Ledger, HubInMemory]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (_, hub), _ = hubs
+    monkeypatch.setattr("downburst_app.cli.hub.objectives.HubClient", lambda _: hub)
+    run = CliRunner()
+
+    def listed() -> dict[tuple[str, str | None], float]:
+        found = json.loads(run.invoke(app, ["objectives", "list", "--json"]).stdout)
+        return {(one["feed"], one["site"]): one["objective_ms"] for one in found}
+
+    before = listed()
+    assert (before["NGRID", None], before["NGRID", "a.edu"]) == (1500.0, 4000.0)
+    wide = run.invoke(app, ["objectives", "set", "NGRID", "700"])
+    assert wide.stdout == "NGRID has an objective of 700.0 ms\n"
+    narrow = ["objectives", "set", "NGRID", "2000", "--site", "b.edu", "--quantile", "0.95", "--minutes", "30"]
+    assert run.invoke(app, narrow).stdout == "NGRID at b.edu has an objective of 2.00 s\n"
+    table = run.invoke(app, ["objectives", "list", "--feed", "NGRID"]).stdout
+    assert all(word in table for word in ("700.0 ms", "b.edu", "95.00%", "30 min"))
+    assert run.invoke(app, ["objectives", "remove", "NGRID", "--site", "a.edu"]).exit_code == 0
+    assert {site for feed, site in listed() if feed == "NGRID"} == {None, "b.edu"}
+    refused = run.invoke(app, ["objectives", "set", "NGRID", "2000", "--quantile", "0.5"])
+    assert isinstance(refused.exception, BadInput)
+    assert "name one with --site" in refused.exception.sentence

@@ -1,0 +1,148 @@
+"""Events as records: whole there and back, and what was ever written can be read for good."""
+
+import json
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from downburst.domain.backlog import FeedBacklog
+from downburst.domain.circuits import CircuitProblem, CircuitUse
+from downburst.domain.events import (
+    BacklogSeen,
+    BatchLoaded,
+    BatchReady,
+    CircuitsChanged,
+    CircuitTold,
+    DeliveriesAsked,
+    DeliveriesTold,
+    Event,
+    EventsMissed,
+    FaultSeen,
+    FeedsChanged,
+    FeedTraffic,
+    HandlerFailed,
+    LdmPeerChanged,
+    LdmSourceChanged,
+    LdmViolated,
+    LegChanged,
+    LegTraffic,
+    NodeChanged,
+    PinChanged,
+    PlanMade,
+    ResendsChanged,
+    SessionChanged,
+    SessionTraffic,
+    SiteBacklog,
+    SiteProgress,
+    SitesChanged,
+    SiteViolated,
+    Streams,
+    SubscriptionsChanged,
+    TcpPath,
+    TrafficSeen,
+    UpstreamChanged,
+)
+from downburst.domain.plans import Candidate, Leg, Plan, Transport
+from downburst.kafka.records import ForeignRecord, NewerSchema, decode, encode
+
+AT = datetime(2026, 3, 5, 12, 30, 1, 250_001, tzinfo=UTC)
+GOLDEN = Path(__file__).parents[2] / "golden" / "events"
+GROUP = Leg(7, Transport.MULTICAST, ("a", "b"), group="239.77.0.1", port=17_001, rate_bps=400_000_000)
+EVENTS: tuple[Event, ...] = (
+    SessionChanged("unl.edu", "connected", AT, "192.0.2.1:9", software="0.2.0", stand_by=True),
+    SiteViolated("unl.edu", AT, "`settled_to` is 9223372036854775808"),
+    LdmViolated("192.0.2.1", AT, "a product made at -1 s", source="idd", site="unl.edu"),
+    UpstreamChanged("unidata", "refused", AT, reason="no token"),
+    LdmSourceChanged("idd", "idd.example.edu", "connected", AT, mode="primary"),
+    LdmPeerChanged("192.0.2.1", "refused", AT, what="feedme", site="unl.edu", reason="not allowed"),
+    LegChanged("NGRID", 7, "unl.edu", "joined", AT, after=12),
+    TrafficSeen(
+        1_000_000,
+        2_000_000,
+        feeds=(FeedTraffic("NGRID", 2, 100, (50, 50), 2**62, epoch="18446744073709551615"),),
+        legs=(LegTraffic(7, "NGRID", 210, 1, 2, 100, 2, 0, transport=Transport.MULTICAST),),
+        sessions=(
+            SessionTraffic(
+                "unl.edu",
+                5,
+                2,
+                None,
+                feeds=(SiteProgress("NGRID", 1, 1, Transport.UNICAST, 1, trouble="disk full", late=3),),
+                streams=Streams(2, 4, "they help"),
+                path=TcpPath(3, 2_000, 20, 8_000_000, is_lower_bound=True, congestion="bbr"),
+            ),
+        ),
+        control_bytes=30,
+        circuits=(CircuitUse(1, "unl.edu", out_bytes=1, in_bytes=2),),
+        gone=frozenset({"dmz.edu"}),
+    ),
+    BacklogSeen((SiteBacklog("unl.edu", (FeedBacklog("NGRID", True, 4_300, 2**40, 1, 17, 9, True),)),), "one"),
+    PlanMade(
+        Plan(
+            "IDS|DDPLUS",
+            3,
+            (GROUP, Leg(1, Transport.UNICAST, ("c",))),
+            "because",
+            AT,
+            candidates=(Candidate(Transport.MULTICAST, feasible=False, reason="one site", egress_bps=1.5),),
+            figures={"mean_bps": 12.3e6, "changes": 1, "because": "start", "pinned": False, "none": None},
+            pinned=True,
+        )
+    ),
+    PinChanged("NGRID"),
+    BatchReady("b1", Path("/var/lib/downburst/batches/b1.json")),
+    BatchLoaded("b1"),
+    FaultSeen(AT, "something \u00fc", feed="NGRID", site="unl.edu", next_step="look"),
+    HandlerFailed("sender one", "node.line", 3, AT, "KeyError: 'x'", "the line"),
+    NodeChanged(AT, running=False, restarts=2, reason="the node ended"),
+    FeedsChanged(),
+    SitesChanged(),
+    SubscriptionsChanged(),
+    ResendsChanged(),
+    CircuitTold(1, None, "down", AT, CircuitProblem("cut", step="probe", hop="a", remedy="b")),
+    CircuitsChanged(5),
+    DeliveriesAsked("7f", "NGRID", "18446744073709551615", (3, 5), "unl.edu"),
+    DeliveriesTold("7f", "one", 3, '{"products":[]}'),
+    EventsMissed(),
+)
+
+
+def test_every_kind_of_event_has_an_example() -> None:
+    assert {type(event) for event in EVENTS} == set(get_args(Event))
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+def test_an_event_comes_back_whole(event: Event) -> None:
+    assert decode(encode(event)) == event
+
+
+def test_records_of_earlier_releases_mean_what_they_meant() -> None:
+    for file in sorted(GOLDEN.glob("*.jsonl")):
+        records = [line.encode() for line in file.read_text().splitlines()]
+        assert [decode(record) for record in records] == list(EVENTS), file.name
+
+
+def test_a_field_that_a_later_release_added_is_passed_over() -> None:
+    envelope = json.loads(encode(PinChanged("NGRID")))
+    envelope["event"]["later"] = {"more": 1}
+    assert decode(json.dumps(envelope).encode()) == PinChanged("NGRID")
+
+
+def test_a_newer_schema_is_told_from_foreign_content_and_from_unknown_kinds() -> None:
+    envelope = json.loads(encode(PinChanged("NGRID")))
+    with pytest.raises(NewerSchema, match="PinChanged of schema 2"):
+        decode(json.dumps(envelope | {"schema": 2}).encode())
+    assert decode(json.dumps(envelope | {"kind": "Later"}).encode()) is None
+    with pytest.raises(ForeignRecord):
+        decode(json.dumps(envelope | {"event": {"feed": 1}}).encode())
+
+
+@given(some.binary(max_size=200))
+def test_no_bytes_do_worse_than_being_foreign(record: bytes) -> None:
+    with suppress(ForeignRecord, NewerSchema):
+        assert decode(record) is None

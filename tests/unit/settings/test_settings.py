@@ -1,0 +1,78 @@
+"""Settings come from the command line, the environment and a file, in that order; a bad one is one sentence."""
+
+from pathlib import Path
+
+import pytest
+
+from downburst.foundation.errors import BadSettings
+from downburst.settings.addresses import split_address
+from downburst.settings.hub import load_settings
+
+
+def test_the_nearer_source_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text('name = "from-file"\norigin = "from-file"\nhttp = "127.0.0.1:1"\n[multicast]\nrate_bps = 5\n')
+    monkeypatch.setenv("DOWNBURST_NAME", "from-environment")
+    monkeypatch.setenv("DOWNBURST_HTTP", "127.0.0.1:2")
+    chosen = load_settings(file, http="127.0.0.1:3", sites=None)
+    assert (chosen.name, chosen.origin, chosen.http) == ("from-environment", "from-file", "127.0.0.1:3")
+    assert chosen.multicast.rate_bps == 5
+    assert chosen.sites == "127.0.0.1:7370"
+
+
+def test_nested_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOWNBURST_MULTICAST__RATE_BPS", "7")
+    assert load_settings().multicast.rate_bps == 7
+
+
+def test_a_feed_may_multicast_in_its_own_way(tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text(
+        "[multicast]\nhops = 4\n[multicast.feeds.NGRID]\nnetwork = 'ff3e::8000:0/97'\nburst_bytes = 64000\n"
+        "parity_percent = 2.5\n"
+    )
+    multicast = load_settings(file).multicast
+    own, other = multicast.of("NGRID"), multicast.of("TEXT")
+    assert (str(own.network), own.burst_bytes, own.hops) == ("ff3e::8000:0/97", 64_000, 4)
+    assert (str(other.network), other.burst_bytes, other.hops) == ("239.77.0.0/16", None, 4)
+    assert (own.parity_percent, other.parity_percent, own.loss_quantile, own.repair_s) == (2.5, 0, 0.5, 60)
+
+
+def test_directories_follow_the_data_directory(tmp_path: Path) -> None:
+    chosen = load_settings(data_dir=tmp_path / "d")
+    assert chosen.url_of_ledger == f"sqlite:///{tmp_path / 'd' / 'ledger.sqlite'}"
+    assert {path.parent for path in (chosen.node_dir, chosen.batch_dir, chosen.spool_dir)} == {tmp_path / "d"}
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("tpyo = 1", "no setting 'tpyo'"),
+        ("[multicast]\nnetwork = '10.0.0.0/8'", "not a multicast network"),
+        ("[multicast.feeds.NGRID]\nnetwork = '2001:db8::/32'", "not a multicast network"),
+        ("[multicast]\nhops = 0", "greater than or equal to 1"),
+        ("time_scale = 0", "greater than 0"),
+        ("http = 'here'", "not HOST:PORT"),
+        ("[watch]\nafter = 'burn'", "'remove' or 'move'"),
+        ("not toml", "can't be read"),
+    ],
+)
+def test_a_bad_setting_is_one_sentence(tmp_path: Path, text: str, part: str) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text(text)
+    with pytest.raises(BadSettings) as refused:
+        load_settings(file)
+    assert part in refused.value.sentence
+    assert "\n" not in refused.value.sentence
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings, match="does not exist"):
+        load_settings(tmp_path / "none.toml")
+
+
+def test_addresses_are_split_from_the_right() -> None:
+    assert split_address("[::1]:7371") == ("::1", 7371)
+    for bad in ("7371", ":7371", "host:", "host:65536", "host:-1"):
+        with pytest.raises(ValueError, match="not HOST:PORT"):
+            split_address(bad)

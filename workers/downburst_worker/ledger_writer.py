@@ -1,0 +1,190 @@
+"""Brings what the node counted into the ledger: at once, or later if the ledger's server is away.
+
+Nothing that the node told is lost meanwhile, and nothing of it piles up: batches lie as files until they are loaded,
+and of each leg, minute, head and resend there is one entry, however long it takes.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from downburst.domain.feeds import TrafficMinute
+from downburst.domain.plans import LegCounters
+from downburst.domain.receipts import LogHead
+from downburst.foundation.errors import DownburstError, Failure, LedgerAway
+from downburst.ledger import Ledger, Transaction
+from downburst.supervision import FAULTS
+
+BatchLoader = Callable[[Path], Awaitable[object]]
+"""Brings one batch file into the ledger, once; raises ValueError or KeyError if the file can't be understood."""
+
+
+class Counts:
+    """What was counted and is not in the ledger yet."""
+
+    def __init__(self) -> None:
+        self._legs: dict[tuple[str, int, int], LegCounters] = {}
+        self._minutes: dict[tuple[str, int], TrafficMinute] = {}
+        self._heads: dict[tuple[str, str], LogHead] = {}
+        self.resends: dict[int, tuple[int, int, int]] = {}
+        """By resend that ended: products, bytes, and how many had expired."""
+
+    def __bool__(self) -> bool:
+        return bool(self._legs or self._minutes or self._heads or self.resends)
+
+    def add(
+        self, legs: Iterable[LegCounters] = (), minutes: Iterable[TrafficMinute] = (), heads: Iterable[LogHead] = ()
+    ) -> None:
+        """Adds to what waits."""
+        for leg in legs:
+            here = leg.feed, leg.version, leg.leg
+            self._legs[here] = _sum(self._legs[here], leg) if here in self._legs else leg
+        for minute in minutes:
+            before = self._minutes.get((minute.feed, minute.minute))
+            self._minutes[minute.feed, minute.minute] = minute if before is None else _both(before, minute)
+        for head in heads:
+            known = self._heads.get((head.feed, head.epoch))
+            if known is None or head.sequence > known.sequence:
+                self._heads[head.feed, head.epoch] = head
+
+    def keep_in(self, tx: Transaction) -> None:
+        """Writes all of it."""
+        tx.legs.count(self._legs.values())
+        tx.traffic.add(self._minutes.values())
+        tx.log_heads.rise(self._heads.values())
+        for number, (products, size_bytes, expired) in self.resends.items():
+            tx.resends.finish(number, products=products, size_bytes=size_bytes, expired=expired)
+
+
+class LedgerWriter:
+    """The way of the node's counts and batches into the ledger."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        batch_dir: Path,
+        load_batch: BatchLoader,
+        loaded: Callable[[str], Awaitable[object]],
+        put_aside: Callable[[Path], Awaitable[object]],
+    ) -> None:
+        self._ledger = ledger
+        self._batch_dir = batch_dir
+        self._load_batch = load_batch
+        self._loaded = loaded
+        self._put_aside = put_aside
+        self._waiting = Counts()
+        self._batches_wait = False
+        self._loading = asyncio.Lock()
+        self._writing = asyncio.Lock()
+
+    async def count(
+        self, legs: Iterable[LegCounters] = (), minutes: Iterable[TrafficMinute] = (), heads: Iterable[LogHead] = ()
+    ) -> None:
+        """Keeps counts, with those that waited."""
+        self._waiting.add(legs, minutes, heads)
+        await self._write_counts()
+
+    async def finish_resend(self, number: int, products: int, size_bytes: int, expired: int) -> None:
+        """Keeps what became of a resend."""
+        self._waiting.resends[number] = products, size_bytes, expired
+        await self._write_counts()
+
+    async def take_batch(self, path: Path) -> None:
+        """Loads a batch; puts it aside if it can't be understood, leaves it where it is while the ledger is away."""
+        async with self._loading:
+            await self._take(path)
+
+    async def take_waiting_batches(self) -> None:
+        """Loads what lies there, oldest first."""
+        self._batches_wait = False
+        for path in await asyncio.to_thread(_oldest_first, self._batch_dir):
+            await self.take_batch(path)
+            if self._batches_wait:
+                return
+
+    def look_for_batches(self) -> None:
+        """Has `catch_up` load what lies there: nobody waits for it, whatever is in it."""
+        self._batches_wait = True
+
+    async def catch_up(self) -> None:
+        """Once more what the ledger did not take before, if there is anything."""
+        await self._write_counts()
+        if self._batches_wait:
+            await self.take_waiting_batches()
+
+    async def _take(self, path: Path) -> None:
+        if not await asyncio.to_thread(path.exists):
+            return
+        try:
+            await self._load_batch(path)
+        except Failure as error:
+            # The hub can't do it now: nothing is known against the batch.
+            _LOG.info("batch %s waits: %s", path.name, error.sentence)
+            self._batches_wait = True
+            return
+        except Exception as error:  # noqa: BLE001
+            if isinstance(error, ValueError):
+                # A file that was damaged: nothing is wrong with the hub.
+                _LOG.warning("the batch of receipts %s can't be understood: %s", path.name, error)
+            else:
+                FAULTS.caught("node.batch", error, f"the batch of receipts {path.name}")
+            await asyncio.to_thread(path.rename, path.with_suffix(".bad"))
+            await self._put_aside(path)
+            return
+        await self._loaded(path.stem)
+
+    async def _write_counts(self) -> None:
+        async with self._writing:
+            if not self._waiting:
+                return
+            counts, self._waiting = self._waiting, Counts()
+            try:
+                # What comes in a second has the next try in it; who counts is not kept waiting.
+                await self._ledger.write(counts.keep_in, patience_s=0)
+            except LedgerAway:
+                self._put_back(counts)
+            except DownburstError:
+                self._put_back(counts)
+                raise
+
+    def _put_back(self, counts: Counts) -> None:
+        later, self._waiting = self._waiting, counts
+        counts.add(later._legs.values(), later._minutes.values(), later._heads.values())
+        counts.resends |= later.resends
+
+
+def _oldest_first(directory: Path) -> list[Path]:
+    found = []
+    for path in directory.glob("*.json"):
+        with suppress(FileNotFoundError):
+            found.append((path.stat().st_mtime_ns, path))
+    return [path for _, path in sorted(found)]
+
+
+def _sum(one: LegCounters, other: LegCounters) -> LegCounters:
+    added = {name: getattr(one, name) + getattr(other, name) for name in _ADDED}
+    return replace(one, sites=max(one.sites, other.sites), **added)
+
+
+def _both(one: TrafficMinute, other: TrafficMinute) -> TrafficMinute:
+    return replace(
+        one,
+        products=one.products + other.products,
+        bytes=one.bytes + other.bytes,
+        peak_1s_bytes=max(one.peak_1s_bytes, other.peak_1s_bytes),
+    )
+
+
+_LOG = logging.getLogger("downburst.agent")
+_ADDED = (
+    "products",
+    "product_bytes",
+    "egress_bytes",
+    "repair_bytes",
+    "control_bytes",
+    "unicast_equivalent_bytes",
+)

@@ -1,0 +1,140 @@
+"""The lines about circuits (docs/node-lines.md), from and to the words of circuits."""
+
+from typing import Any
+
+from downburst.domain.circuits import (
+    Circuit,
+    CircuitDriver,
+    CircuitEnd,
+    CircuitProblem,
+    CircuitUse,
+    Direction,
+    Lease,
+    Port,
+    RateProbe,
+    ReachProbe,
+    Standing,
+)
+from downburst.domain.events import CircuitTold
+from downburst.foundation.bounds import OutOfBounds, clock_us, count, maybe, sentence, site_name
+from downburst.foundation.clock import from_us, to_us
+
+Line = dict[str, Any]
+
+
+def lease_line(lease: Lease) -> Line:
+    """One lease as the node is told it."""
+    circuit = lease.circuit
+    return {
+        "lease": circuit.number,
+        "driver": circuit.driver.value,
+        "shape": circuit.shape.value,
+        "replication": circuit.replication.value,
+        "group": circuit.group,
+        "vni": FIRST_VNI + circuit.number % VNIS,
+        "cap": circuit.cap.value,
+        "rate_out_bps": circuit.rate_out_bps,
+        "rate_in_bps": circuit.rate_in_bps,
+        "shaped_share": circuit.shaped_share,
+        "burst_bytes": circuit.burst_bytes,
+        "until_us": None if circuit.end is None else to_us(circuit.end),
+        "ends": [_end(circuit, end, port) for end, port in zip(circuit.ends, lease.ports, strict=True)],
+    }
+
+
+def standing(line: Line) -> Standing:
+    """What the node says of a lease."""
+    bad = [end for end in line.get("ends", []) if end["state"] != "up"]
+    return Standing(
+        circuit=line["lease"],
+        state=line["state"],
+        took_ms=float(line.get("took_ms") or 0.0),
+        problems=tuple(problem(end) for end in bad),
+    )
+
+
+def problem(line: Line) -> CircuitProblem:
+    """Why an end failed, or was left behind."""
+    where = sentence(line.get("hop") or line.get("end") or "")
+    if line.get("state") == "away" and line.get("site"):
+        return CircuitProblem(
+            f"{line['site']} is not connected",
+            step="site",
+            hop=where,
+            remedy="start its receiver, or find out why it can't reach the hub; its end is set up when it reconnects",
+            site=line["site"],
+        )
+    return CircuitProblem(
+        sentence=maybe(line.get("sentence"), sentence)
+        or f"{line.get('site') or where or 'an end'} is {line.get('state', 'not there')}",
+        step=sentence(line.get("step") or ""),
+        hop=where,
+        remedy=sentence(line.get("remedy") or ""),
+        site=line.get("site"),
+    )
+
+
+def reach_probe(line: Line) -> ReachProbe:
+    """Whether packets came back."""
+    probe = line["probe"]
+    return ReachProbe(probe["site"], probe["sent"], probe["received"], _median_us(probe))
+
+
+def rate_probe(line: Line) -> RateProbe:
+    """What became of a train."""
+    probe = line["probe"]
+    rise, burst = probe.get("delay_rise_us") or {}, probe.get("burst") or {}
+    return RateProbe(
+        site=probe["site"],
+        direction=Direction(probe["direction"]),
+        sent=probe["sent"],
+        received=probe["received"],
+        offered_bps=probe["offered_bps"],
+        received_bps=probe["received_bps"] or 0.0,
+        bins_bps=tuple(probe.get("bins_bps", ())),
+        loss_by_bin=tuple(probe.get("lost_share_by_bin", ())),
+        delay_rise_median_us=rise.get("median", 0),
+        delay_rise_max_us=rise.get("max", 0),
+        burst_sent=burst.get("packets", 0),
+        burst_received=burst.get("received", 0),
+        round_trip_us=_median_us(probe),
+        others_bps=probe.get("others_bps", 0.0),
+    )
+
+
+def circuit_told(line: Line) -> CircuitTold:
+    """An end came, went or was removed."""
+    told = problem(line) if line.get("sentence") else None
+    if line["state"] not in ("up", "down", "removed"):
+        raise OutOfBounds(f"{line['state']!r:.100} is not a state of a circuit")
+    at = from_us(clock_us(line["at_us"]))
+    return CircuitTold(count(line["lease"]), maybe(line.get("site"), site_name), line["state"], at, told)
+
+
+def circuit_use(use: Line) -> CircuitUse:
+    """What went through an end of a circuit since the last traffic event."""
+    return CircuitUse(
+        count(use["lease"]), maybe(use.get("site"), site_name), count(use["out_bytes"]), count(use["in_bytes"])
+    )
+
+
+def _end(circuit: Circuit, end: CircuitEnd, port: Port) -> Line:
+    return {
+        "end": end.port,
+        "site": end.site,
+        "interface": port.interface,
+        "underlay": port.underlay if circuit.driver is CircuitDriver.LINUX else None,
+        "port_rate_bps": port.port_rate_bps,
+        "vlan": end.vlan,
+        "address": end.address,
+    }
+
+
+def _median_us(probe: Line) -> int | None:
+    trip = probe.get("round_trip_us")
+    return None if trip is None else trip["median"]
+
+
+FIRST_VNI = 4_096
+"""Above every VLAN tag, so that no VNI is taken for one."""
+VNIS = 2**24 - FIRST_VNI
