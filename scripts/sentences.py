@@ -95,6 +95,8 @@ def tracked(*patterns: str, without: tuple[str, ...] = ()) -> list[str]:
 
 AREAS = ["command line", "api", "alarms", "plans", "log", "hub", "node", "help of the node", "page"]
 PYTHON = (
+    "app/*.py",
+    "analyze/*.py",
     "core/*.py",
     "api/*.py",
     "client/*.py",

@@ -159,6 +159,7 @@ def _found(reader: ModuleType, root: Path, name: str, text: str) -> Iterator[tup
     (root / name).write_text(text)
     if reader is python:
         commands = root / "app/downburst_app/cli/__init__.py"
+        commands.parent.mkdir(parents=True, exist_ok=True)
         commands.write_text('COMMANDS = {"list": "lists:app"}\n')
     for one in reader.sentences(root, [name]):
         yield one.text, one.area
