@@ -19,10 +19,10 @@ from downburst_worker.messages.delivery_lines import (
     product_facts,
 )
 from downburst_worker.messages.log_lines import feed_logs
-from downburst_worker.neighbours import Neighbours
 from downburst_worker.node import Line, NodeProcess
 from downburst_worker.proving import prove_store
 from downburst_worker.remote_deliveries import RemoteDeliveries
+from downburst_worker.roles import Role
 
 
 class Asking:
@@ -30,7 +30,7 @@ class Asking:
 
     _settings: Settings
     _node: NodeProcess
-    _neighbours: Neighbours
+    _role: Role
     _remote: RemoteDeliveries
 
     @property
@@ -65,7 +65,7 @@ class Asking:
         """Where the products of a feed are that a name may mean, and what is known of their way to each site."""
         job = deliveries_job(name, feed=feed, before=before, limit=limit, site=site)
         found = found_deliveries(await self._node.ask("deliveries", **job))
-        return await self._remote.add(found, senders=self._neighbours.senders, site=site)
+        return await self._remote.add(found, senders=self._role.share.senders, site=site)
 
     async def products(self, feed: str, epoch: str, sequences: Sequence[int]) -> list[ProductFacts]:
         """What numbers of a feed's log stand for; those that are forgotten are left out."""

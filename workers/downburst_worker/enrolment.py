@@ -1,10 +1,14 @@
 """Receivers that show a token, or have their credential replaced: what the ledger says of it goes to the node."""
 
+import base64
 import logging
+import secrets
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from hashlib import sha256
 
 from downburst.bus.port import Bus
+from downburst.domain.credentials import EnrolmentToken
 from downburst.domain.events import SitesChanged
 from downburst.foundation.clock import to_us
 from downburst.foundation.errors import DownburstError, LedgerAway
@@ -29,6 +33,19 @@ class Enrolment:
         self._bus = bus
         self._apply_sites = apply_sites
         self._credential_lifetime = credential_lifetime
+
+    async def new_token(
+        self, site: str, *, lifetime: timedelta, credential_lifetime: timedelta | None
+    ) -> tuple[str, EnrolmentToken]:
+        """A token's secret, told once, and what is kept of it."""
+        text = base64.urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode()
+        # The receiver shows the hash of the text it was given, and never decodes it.
+        hashed = sha256(text.encode()).hexdigest()
+        lasts = credential_lifetime or self._credential_lifetime
+        kept = await self._ledger.write(
+            lambda tx: tx.tokens.add(site, hashed, lifetime=lifetime, credential_lifetime=lasts)
+        )
+        return text, kept
 
     async def hear(self, line: Line) -> None:
         """What the node asks or tells of them."""

@@ -52,8 +52,9 @@ from downburst_latency.batch import parse_batch
 from downburst_latency.service import LatencyService
 from downburst_scheduler.loop import SchedulerLoop
 from downburst_worker.agent import Agent
-from downburst_worker.binary import find_node
+from downburst_worker.binary import find_node, find_node_for_kafka
 from downburst_worker.ledger_writer import BatchLoader
+from downburst_worker.roles import HubRole
 
 
 async def serve(settings: Settings) -> None:
@@ -185,6 +186,8 @@ class Hub:
         return released
 
     async def _start_agent(self) -> None:
+        on_kafka = self._settings.kafka.products != "here"
+        program = (find_node_for_kafka if on_kafka else find_node)(self._settings.node)
         self._agent = Agent(
             settings=self._settings,
             ledger=self._ledger,
@@ -192,6 +195,8 @@ class Hub:
             live=self._live,
             clock=self._clock,
             load_batch=await self._way_of_batches(),
+            argv=(str(program), "hub"),
+            role=HubRole(self._ledger, has_neighbours=on_kafka),
         )
         self._stack.push_async_callback(self._agent.stop)
         await self._agent.start()

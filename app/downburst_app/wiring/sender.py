@@ -30,7 +30,8 @@ from downburst_app.wiring.ledger_watch import LedgerWatch
 from downburst_app.wiring.placing import keep_placing
 from downburst_latency.batch import parse_batch
 from downburst_worker.agent import Agent
-from downburst_worker.neighbours import Seat
+from downburst_worker.binary import find_node_for_kafka
+from downburst_worker.roles import SenderRole
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -54,7 +55,7 @@ class SenderProcess:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._name = settings.sender.name or gethostname()[:63]
-        self._seat = Seat(self._name, settings.sender.public or settings.sites)
+        self._address = settings.sender.public or settings.sites
         self._stack = AsyncExitStack()
         self._draining = False
         self._beaten_s = time.monotonic()
@@ -81,7 +82,7 @@ class SenderProcess:
             await asyncio.wait((stopping, watching, starting), return_when=asyncio.FIRST_COMPLETED)
             if starting.done():
                 await starting
-                _LOG.info("sender %s serves sites at %s", self._name, self._seat.address)
+                _LOG.info("sender %s serves sites at %s", self._name, self._address)
                 await asyncio.wait((stopping, watching), return_when=asyncio.FIRST_COMPLETED)
             if watching.done():
                 await watching
@@ -119,7 +120,8 @@ class SenderProcess:
             live=self._live,
             clock=SystemClock(),
             load_batch=receipts.hand_over,
-            seat=self._seat,
+            argv=(str(find_node_for_kafka(settings.node)), "hub"),
+            role=SenderRole(self._ledger, name=self._name, address=self._address),
         )
         self._stack.push_async_callback(self._agent.stop)
 

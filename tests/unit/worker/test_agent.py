@@ -41,6 +41,7 @@ from downburst.ledger import Ledger
 from downburst.live.state import LiveState
 from downburst_latency.service import LatencyService
 from downburst_worker.agent import Agent
+from downburst_worker.roles import HubRole
 from factories import EPOCH, multicast, plan, settings, unicast
 
 FAKE = (sys.executable, str(Path(__file__).parents[2] / "kit" / "fake_node.py"))
@@ -61,6 +62,7 @@ class Stage:
             clock=clock,
             load_batch=LatencyService(ledger, clock=clock).load,
             argv=FAKE,
+            role=HubRole(ledger),
         )
 
     async def jobs(self, do: str) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from downburst.domain.plans import Leg, Transport
 from downburst.domain.senders import DEAD_S, Assignment
 from downburst.domain.sites import Site
 from downburst.ledger import Ledger
-from downburst_worker.neighbours import LEFT_S, Neighbours, Seat
+from downburst_worker.shares import LEFT_S, HubShare, SenderShare, Share
 from factories import multicast, plan, unicast
 
 
@@ -33,10 +33,10 @@ def assign(ledger: Ledger, *wanted: tuple[str, str, str]) -> int:
         return tx.assignments.replace([Assignment(*one) for one in wanted])
 
 
-async def looked(ledger: Ledger, seat: Seat | None) -> Neighbours:
-    neighbours = Neighbours(ledger, seat)
-    await neighbours.look()
-    return neighbours
+async def looked(ledger: Ledger, sender: str | None) -> Share:
+    share = HubShare(ledger) if sender is None else SenderShare(ledger, sender, f"{sender}:1")
+    await share.look()
+    return share
 
 
 async def test_the_hub_serves_all_while_nothing_is_placed(ledger: Ledger) -> None:
@@ -49,7 +49,7 @@ async def test_the_hub_serves_all_while_nothing_is_placed(ledger: Ledger) -> Non
 
 async def test_a_sender_has_the_feeds_that_it_serves_and_tells_of_the_others(ledger: Ledger) -> None:
     version = assign(ledger, ("A", "oslo", "one"), ("B", "oslo", "two"))
-    one = await looked(ledger, Seat("one", "one:1"))
+    one = await looked(ledger, "one")
     with ledger.transaction(writes=False) as tx:
         assert [feed.name for feed in one.own_feeds(tx.feeds.all())] == ["A"]
     told = one.tell_sites({"sites": [{"site": "oslo"}, {"site": "rome"}]})["sites"]
@@ -79,7 +79,7 @@ async def test_a_feed_that_goes_to_another_sender_stays_open_until_the_last_rece
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assign(ledger, ("A", "oslo", "one"))
-    one = await looked(ledger, Seat("one", "one:1"))
+    one = await looked(ledger, "one")
     assign(ledger, ("A", "oslo", "two"))
     assert await one.look()
     with ledger.transaction(writes=False) as tx:
@@ -96,7 +96,7 @@ async def test_a_feed_that_goes_to_another_sender_stays_open_until_the_last_rece
 async def test_a_group_has_the_one_sender_that_serves_all_of_it(ledger: Ledger) -> None:
     made = plan("A", multicast(7, "oslo", "rome"), unicast(1))
     assign(ledger, ("A", "oslo", "one"), ("A", "rome", "one"))
-    one, two, hub = [await looked(ledger, seat) for seat in (Seat("one", "one:1"), Seat("two", "two:1"), None)]
+    one, two, hub = [await looked(ledger, sender) for sender in ("one", "two", None)]
     assert one.own_part(made) == made
     assert two.own_part(made) is None
     left = hub.own_part(made)
@@ -113,7 +113,7 @@ async def test_a_group_has_the_one_sender_that_serves_all_of_it(ledger: Ledger) 
 async def test_a_sender_serves_sites_of_circuits_by_the_routed_path(ledger: Ledger) -> None:
     riding = Leg(9, Transport.STATIC_CIRCUIT, ("oslo",), circuits=(("oslo", 17),))
     assign(ledger, ("A", "oslo", "one"))
-    one = await looked(ledger, Seat("one", "one:1"))
+    one = await looked(ledger, "one")
     assert one.own_part(plan("A", unicast(1), riding)) == plan("A", unicast(1))
 
 

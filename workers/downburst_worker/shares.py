@@ -1,11 +1,11 @@
-"""The nodes of a hub as one of their agents sees them: its own part, and what sites are told of the others."""
+"""The nodes of a hub as one of their agents sees them: its own share, and what sites are told of the others."""
 
 import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from downburst.domain.feeds import Feed
@@ -19,24 +19,12 @@ Ask = Callable[..., Awaitable[Line]]
 """Asks the node to do a job."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """The place of a sender among the nodes of its hub."""
+class Share:
+    """What of a hub's feeds, sites and plans one of its nodes serves, and what sites are told of the other nodes."""
 
-    name: str
-    address: str
-
-
-class Neighbours:
-    """Looks into the ledger which node serves what; without a seat this is the hub's own node."""
-
-    def __init__(self, ledger: Ledger, seat: Seat | None) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._seat = seat
         self._pulse = Pulse(DEAD_S)
-        self._uncertified: list[Sender] = []
-        self._left: dict[str, float] = {}
-        """Feeds that this sender gave up, until when it keeps them open: the last receipts are still to come."""
         self.placement = Placement()
         """As it is carried out: without senders that are not at work."""
         self._told = Placement()
@@ -48,7 +36,7 @@ class Neighbours:
         """Reads who serves what; True if that changed."""
         version, assigned, senders = await self._ledger.read(_look, patience_s=0)
         alive = self._pulse.alive(senders, time.monotonic())
-        self._uncertified = [sender for sender in senders if sender.certificate is None]
+        self._seen(senders)
         addresses = {sender.name: sender.address for sender in alive}
         kept = tuple(one for one in assigned if one.sender in addresses)
         serving = {one.sender for one in assigned}
@@ -56,22 +44,24 @@ class Neighbours:
         before, told_before = self.placement, self._told
         self.placement = Placement(version, kept, addresses)
         self._told = Placement(version, assigned, addresses | known)
-        closed = self._close_what_was_left(before, time.monotonic())
+        closed = self._closed_since(before, time.monotonic())
         return closed or self.placement != before or self._told != told_before
 
     @property
     def senders(self) -> frozenset[str]:
         """Who else may know how products travel; none while the hub's own node serves everything."""
-        if self._seat is not None or self.placement.is_empty:
-            return frozenset()
-        return frozenset(self.placement.addresses or {})
+        return frozenset()
 
     def own_feeds(self, feeds: Sequence[Feed]) -> Sequence[Feed]:
-        """The feeds whose products this node needs: a sender those that it serves, the hub's own node all."""
-        if self._seat is None:
-            return feeds
-        open_here = self.placement.feeds_of(self._seat.name) | self._left.keys()
-        return [feed for feed in feeds if feed.name in open_here]
+        """The feeds whose products this node needs."""
+        raise NotImplementedError
+
+    def own_part(self, plan: Plan) -> Plan | None:
+        """What of a plan this node carries out: a group has one sender, the one that serves all of its sites."""
+        raise NotImplementedError
+
+    async def certify_others(self, ask: Ask) -> None:
+        """Has the hub's authority sign the keys of senders that have no certificate yet."""
 
     def tell_sites(self, job: Line) -> Line:
         """Adds to each site which nodes serve it."""
@@ -82,41 +72,40 @@ class Neighbours:
             line["nodes_version"] = self._told.version
         return job
 
+    def _seen(self, senders: Sequence[Sender]) -> None:
+        """All senders of the hub, at work or not."""
+
+    def _closed_since(self, before: Placement, now_s: float) -> bool:
+        """Whether feeds that this node kept open for a while are closed by now."""
+        del before, now_s
+        return False
+
+    def _placed(self, plan: Plan) -> list[Assignment]:
+        return [one for one in self.placement.assignments if one.feed == plan.feed]
+
+
+class HubShare(Share):
+    """The hub's own node has every feed, and serves the sites that no sender has."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__(ledger)
+        self._uncertified: list[Sender] = []
+
+    @property
+    def senders(self) -> frozenset[str]:
+        """Who else may know how products travel."""
+        return frozenset() if self.placement.is_empty else frozenset(self.placement.addresses or {})
+
+    def own_feeds(self, feeds: Sequence[Feed]) -> Sequence[Feed]:
+        """All: products come in here."""
+        return feeds
+
     def own_part(self, plan: Plan) -> Plan | None:
-        """What of a plan this node carries out: a group has one sender, the one that serves all of its sites.
-
-        Circuits begin at the hub's own node; a sender serves their sites over the routed path until the next plan.
-        """
-        placed = [one for one in self.placement.assignments if one.feed == plan.feed]
-        mine = {one.site for one in placed if self._seat is not None and one.sender == self._seat.name}
-        if self._seat is not None and not mine:
-            return None
-        if self._seat is not None:
-            plan = replace(plan, legs=tuple(leg for leg in plan.legs if not leg.circuits))
-        serves_all = not placed if self._seat is None else len(mine) == len(placed)
-        if serves_all and not self.fenced:
-            return plan
-        return replace(plan, legs=tuple(leg for leg in plan.legs if leg.transport is not Transport.MULTICAST))
-
-    async def certified(self, ask: Ask, data_dir: str) -> Line:
-        """The sender's line of the start job: its own key's certificate, once the hub's authority signed that."""
-        assert self._seat is not None  # noqa: S101
-        key = str((await ask("sender-key", data_dir=data_dir))["public_key"])
-        name, address = self._seat.name, self._seat.address
-        register = partial(_register, name=name, address=address, public_key=key)
-        sender, said = await self._ledger.write(register), False
-        while sender is None or sender.certificate is None or sender.public_key != key:
-            if not said:
-                _LOG.info("waits until the hub has signed the key of sender %s; the hub must run for that", name)
-            said = True
-            await asyncio.sleep(SIGNED_S)
-            sender = await self._ledger.read(lambda tx: tx.senders.find(name))
-        return {"address": address, "certificate": sender.certificate, "authority": sender.authority}
+        """All while no site of the feed is placed; else what goes by unicast and circuits."""
+        return plan if not self._placed(plan) and not self.fenced else _without_groups(plan)
 
     async def certify_others(self, ask: Ask) -> None:
         """Has the hub's authority sign the keys of senders that have no certificate yet."""
-        if self._seat is not None:
-            return
         for sender in self._uncertified:
             try:
                 signed = await ask("certify", public_key=sender.public_key)
@@ -127,16 +116,63 @@ class Neighbours:
             with suppress(LedgerAway):
                 await self._ledger.write(keep, patience_s=0)
 
-    def _close_what_was_left(self, before: Placement, now_s: float) -> bool:
+    def _seen(self, senders: Sequence[Sender]) -> None:
+        self._uncertified = [sender for sender in senders if sender.certificate is None]
+
+
+class SenderShare(Share):
+    """A sender has the feeds and sites that are placed on it."""
+
+    def __init__(self, ledger: Ledger, name: str, address: str) -> None:
+        super().__init__(ledger)
+        self._name = name
+        self._address = address
+        self._left: dict[str, float] = {}
+        """Feeds that this sender gave up, until when it keeps them open: the last receipts are still to come."""
+
+    def own_feeds(self, feeds: Sequence[Feed]) -> Sequence[Feed]:
+        """Those that it serves, and for a while those that it served."""
+        open_here = self.placement.feeds_of(self._name) | self._left.keys()
+        return [feed for feed in feeds if feed.name in open_here]
+
+    def own_part(self, plan: Plan) -> Plan | None:
+        """The part of its own sites; groups only if all sites of the feed are its own.
+
+        Circuits begin at the hub's own node; a sender serves their sites over the routed path until the next plan.
+        """
+        placed = self._placed(plan)
+        mine = {one.site for one in placed if one.sender == self._name}
+        if not mine:
+            return None
+        routed = replace(plan, legs=tuple(leg for leg in plan.legs if not leg.circuits))
+        return routed if len(mine) == len(placed) and not self.fenced else _without_groups(routed)
+
+    async def certified(self, ask: Ask, data_dir: str) -> Line:
+        """The sender's line of the start job: its own key's certificate, once the hub's authority signed that."""
+        key = str((await ask("sender-key", data_dir=data_dir))["public_key"])
+        name, address = self._name, self._address
+        register = partial(_register, name=name, address=address, public_key=key)
+        sender, said = await self._ledger.write(register), False
+        while sender is None or sender.certificate is None or sender.public_key != key:
+            if not said:
+                _LOG.info("waits until the hub has signed the key of sender %s; the hub must run for that", name)
+            said = True
+            await asyncio.sleep(SIGNED_S)
+            sender = await self._ledger.read(lambda tx: tx.senders.find(name))
+        return {"address": address, "certificate": sender.certificate, "authority": sender.authority}
+
+    def _closed_since(self, before: Placement, now_s: float) -> bool:
         """Keeps feeds that went to others for a while; True if the time of one is over."""
-        if self._seat is None:
-            return False
-        served = self.placement.feeds_of(self._seat.name)
-        self._left |= dict.fromkeys(before.feeds_of(self._seat.name) - served, now_s + LEFT_S)
+        served = self.placement.feeds_of(self._name)
+        self._left |= dict.fromkeys(before.feeds_of(self._name) - served, now_s + LEFT_S)
         over = [feed for feed, until_s in self._left.items() if feed in served or until_s <= now_s]
         for feed in over:
             del self._left[feed]
         return bool(over)
+
+
+def _without_groups(plan: Plan) -> Plan:
+    return replace(plan, legs=tuple(leg for leg in plan.legs if leg.transport is not Transport.MULTICAST))
 
 
 def _look(tx: Transaction) -> tuple[int, tuple[Assignment, ...], list[Sender]]:

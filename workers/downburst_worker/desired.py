@@ -1,0 +1,175 @@
+"""What the ledger wants of a node, told to it level-triggered.
+
+Whatever changes in the ledger, the whole set is sent again; after a restart of the node everything is sent again. So
+a lost message costs time, never correctness.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from downburst.domain.plans import Plan, Transport
+from downburst.domain.receipts import Settled
+from downburst.foundation.errors import DownburstError, LedgerAway, NodeAway
+from downburst.ledger import Ledger, Transaction
+from downburst.settings.hub import Settings
+from downburst_worker.accounts import LegAccounts
+from downburst_worker.ledger_writer import LedgerWriter
+from downburst_worker.messages import backlog_lines, lines
+from downburst_worker.node import Line, NodeProcess
+from downburst_worker.reporter import Reporter
+
+T = TypeVar("T")
+
+
+class DesiredState:
+    """Sends the node what the ledger has for it."""
+
+    def __init__(
+        self, settings: Settings, ledger: Ledger, node: NodeProcess, *, writer: LedgerWriter, reporter: Reporter
+    ) -> None:
+        self._settings = settings
+        self._ledger = ledger
+        self._node = node
+        self._writer = writer
+        self._reporter = reporter
+        self._role = reporter.role
+        self.accounts = LegAccounts()
+        self._unmet: dict[str, Plan] = {}
+        """By feed the plan that the node could not take because the circuit of a group was not up."""
+        self._applying = asyncio.Lock()
+        self._read_last: dict[str, object] = {}
+        """By question what the ledger answered last: a node that is restarted while the ledger is away gets that."""
+        self.missed = False
+        """Something changed and could not be looked up, because the ledger was away."""
+
+    async def apply_at_start(self) -> None:
+        """Everything, to a node that has just started; of sites also where they stood, from where it follows them."""
+        await self.apply_feeds()
+        await self.apply_sites(await self._look_up("positions", lambda tx: tx.settled.all()))
+        await self.apply_plans()
+        if self._role.takes_in:
+            await self._apply_upstreams()
+            await self._apply_ldm()
+
+    async def apply_all(self) -> None:
+        """Feeds, sites and plans."""
+        await self.apply_feeds()
+        await self.apply_sites()
+        await self.apply_plans()
+
+    async def apply_feeds(self) -> None:
+        """The feeds that the node serves."""
+        async with self._applying:
+            feeds, heads = await self._look_up("feeds", lambda tx: (tx.feeds.all(), tx.log_heads.all()))
+            job = lines.feeds_job(self._role.share.own_feeds(feeds), heads)
+            self.accounts.name_unicast_legs(feeds)
+            answer = await self._open_feeds(job)
+            if self._role.takes_in:
+                await self._writer.count(heads=lines.opened_heads(answer))
+
+    async def _open_feeds(self, job: Line) -> Line:
+        try:
+            return await self._node.request("feeds", **job)
+        except NodeAway:
+            raise
+        except DownburstError as error:
+            if self._role.takes_in:
+                raise
+            # The hub may not have begun the feed yet, or the brokers are away: tried again each second.
+            _LOG.warning("feeds can't all be opened yet: %s", error.sentence)
+            self.missed = True
+            return {}
+
+    async def apply_sites(self, stood: list[Settled] | None = None) -> None:
+        """All sites with their subscriptions; `stood`: where they stood, for a node that has just started."""
+        async with self._applying:
+            job = await self._look_up(
+                "sites",
+                lambda tx: lines.sites_job(
+                    tx.sites.all(), tx.credentials.usable(), tx.subscriptions.all(), tx.resends.waiting()
+                ),
+            )
+            if stood is not None:
+                job = backlog_lines.with_positions(job, stood)
+            await self._node.request("sites", **self._role.share.tell_sites(job))
+
+    async def apply_plans(self) -> None:
+        """The newest plan of each feed."""
+        plans, feeds = await self._look_up("plans", lambda tx: (tx.plans.all_current(), tx.feeds.all()))
+        known = {feed.name for feed in feeds}
+        for plan in plans:
+            if plan.feed in known:
+                await self.apply_plan(plan)
+
+    async def apply_plan(self, plan: Plan) -> None:
+        """One plan, as far as it is this node's."""
+        self.accounts.adopt(plan)
+        self._unmet.pop(plan.feed, None)
+        own = self._role.share.own_part(plan)
+        if own is None:
+            return
+        try:
+            await self._node.request("plan", **lines.plan_job(own, self._settings.multicast))
+        except NodeAway:
+            raise
+        except DownburstError as error:
+            if any(leg.transport is Transport.MULTICAST and leg.circuits for leg in plan.legs):
+                self._unmet[plan.feed] = plan
+            _LOG.warning("plan %d of %s was refused: %s", plan.version, plan.feed, error.sentence)
+            sentence = f"plan {plan.version} of {plan.feed} was refused: {error.sentence}"
+            await self._reporter.fault(sentence, feed=plan.feed)
+
+    async def apply_unmet_plans(self) -> None:
+        """A circuit is up: plans that waited for one may be carried out now."""
+        for plan in list(self._unmet.values()):
+            await self.apply_plan(plan)
+
+    async def connect_upstreams(self) -> None:
+        """Has the node connect to the upstreams as the ledger has them; raises why it can't to one of them."""
+        async with self._applying:
+            upstreams = await self._look_up("upstreams", lambda tx: tx.upstreams.all())
+            await self._node.request("upstreams", **lines.upstreams_job(upstreams))
+
+    async def connect_ldm(self) -> tuple[str, ...]:
+        """Has the node ask and serve LDMs as the ledger has them; raises what can't be done, else tells where."""
+        async with self._applying:
+            sources, accepts = await self._look_up("ldm", lambda tx: (tx.ldm_sources.all(), tx.ldm_accepts.all()))
+            answer = await self._node.request("ldm", **lines.ldm_job(sources, accepts, self._settings.ldm))
+            return tuple(answer.get("addresses", ()))
+
+    async def _apply_upstreams(self) -> None:
+        if not await self._look_up("upstreams", lambda tx: tx.upstreams.all()):
+            return
+        try:
+            await self.connect_upstreams()
+        except NodeAway:
+            raise
+        except DownburstError as error:
+            await self._reporter.fault(error.sentence, next_step="downburst upstreams list")
+
+    async def _apply_ldm(self) -> None:
+        wanted = await self._look_up("ldm", lambda tx: (tx.ldm_sources.all(), tx.ldm_accepts.all()))
+        if not any(wanted) and not self._settings.ldm.listen and not self._settings.ldm.rtstats:
+            return
+        try:
+            await self.connect_ldm()
+        except NodeAway:
+            raise
+        except DownburstError as error:
+            await self._reporter.fault(error.sentence, next_step="downburst ldm sources; downburst ldm peers")
+
+    async def _look_up(self, question: str, work: Callable[[Transaction], T]) -> T:
+        """What the ledger has; while it is away, what it had."""
+        try:
+            self._read_last[question] = found = await self._ledger.read(work)
+        except LedgerAway:
+            if question not in self._read_last:
+                raise
+            self.missed = True
+            return cast("T", self._read_last[question])
+        return found
+
+
+_LOG = logging.getLogger("downburst.agent")

@@ -1,0 +1,44 @@
+"""How an agent tells the rest of its hub: events by the bus, faults by the ledger as well."""
+
+import logging
+from contextlib import suppress
+from datetime import datetime
+
+from downburst.domain.events import Event, FaultSeen
+from downburst.domain.faults import Fault
+from downburst.foundation.errors import Failure
+from downburst_worker.roles import Role
+from downburst_worker.shared import Shared
+
+
+class Reporter:
+    """Tells what one node's agent has to tell."""
+
+    def __init__(self, shared: Shared, role: Role) -> None:
+        self._shared = shared
+        self.role = role
+
+    def say(self, event: Event) -> None:
+        """An event: to this process at once, to the others if the node's role has it so."""
+        self._shared.live.apply(event)
+        if self.role.publishes(event):
+            self._shared.bus.publish(event)
+
+    async def fault(
+        self,
+        sentence: str,
+        *,
+        feed: str | None = None,
+        site: str | None = None,
+        next_step: str = "",
+        at: datetime | None = None,
+    ) -> None:
+        """Something that an operator should see."""
+        fault = Fault(at or self._shared.clock.now(), sentence, feed=feed, site=site, next_step=next_step)
+        _LOG.warning("%s%s", f"feed {feed}: " if feed is not None and feed not in sentence else "", sentence)
+        with suppress(Failure):
+            await self._shared.ledger.write(lambda tx: tx.faults.add(fault), patience_s=0)
+        self.say(FaultSeen(fault.at, sentence, feed=feed, site=site, next_step=next_step))
+
+
+_LOG = logging.getLogger("downburst.agent")

@@ -1,0 +1,137 @@
+"""What an agent does beside its node: follows changes, catches up with the ledger, looks at other nodes."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from functools import partial
+
+from downburst.domain.events import Event, FeedsChanged, PlanMade, SitesChanged, SubscriptionsChanged
+from downburst.foundation.errors import DownburstError, LedgerAway, NodeAway
+from downburst.supervision import attempt, keep, start
+from downburst_worker.desired import DesiredState
+from downburst_worker.ledger_writer import LedgerWriter
+from downburst_worker.node import NodeProcess
+from downburst_worker.reference_clock import ReferenceClock
+from downburst_worker.remote_deliveries import RemoteDeliveries
+from downburst_worker.reporter import Reporter
+from downburst_worker.shared import Shared
+
+Run = Callable[[], Awaitable[None]]
+
+
+class Upkeep:
+    """The loops of an agent."""
+
+    def __init__(
+        self, shared: Shared, node: NodeProcess, desired: DesiredState, writer: LedgerWriter, *, reporter: Reporter
+    ) -> None:
+        self._shared = shared
+        self._node = node
+        self._desired = desired
+        self._writer = writer
+        self._reporter = reporter
+        self._role = reporter.role
+        self._reference = ReferenceClock(shared.ledger, sender=self._role.sender or None)
+        self._ending = asyncio.Event()
+        self._batch_waits = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the node is about to be stopped."""
+        return self._ending.is_set()
+
+    def start(self) -> None:
+        """Begins all of it."""
+        self._tasks = [start(name, keep(name, run)) for name, run in self._loops()]
+
+    async def stop(self) -> None:
+        """Ends all of it; what waits for the ledger is brought in before."""
+        self._ending.set()
+        self._batch_waits.set()
+        for task in self._tasks:
+            # What waits for the ledger is brought in; it ends by itself.
+            if task.get_name() != CATCHING_UP:
+                task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def node_began(self) -> None:
+        """A node that has just started knows nothing of its clock, and may have left batches."""
+        self._reference.again()
+
+    def catch_up_soon(self) -> None:
+        """A batch lies there to be loaded."""
+        self._batch_waits.set()
+
+    def _loops(self) -> "Iterator[tuple[str, Run]]":
+        yield "agent.changes", self._follow
+        yield CATCHING_UP, self._catch_up
+        if self._role.has_neighbours:
+            yield "agent.neighbours", self._look_around
+        if self._role.sender:
+            remote = RemoteDeliveries(self._shared.bus)
+            yield "agent.elsewhere", partial(remote.answer_for_good, self._role.sender, self._node.ask)
+
+    async def _catch_up(self) -> None:
+        """Does every second what waited for the ledger, and at once what a batch tells, until the end."""
+        while not self._ending.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._batch_waits.wait(), CATCH_UP_S)
+            self._batch_waits.clear()
+            try:
+                await self._writer.catch_up()
+                if self._desired.missed and self._shared.ledger.outage is None:
+                    self._desired.missed = False
+                    await self._desired.apply_all()
+            except DownburstError as error:
+                _LOG.warning("catching up with the ledger: %s", error.sentence)
+
+    async def _look_around(self) -> None:
+        """Twice a second: who serves what by now, and who waits for a certificate of this hub."""
+        share = self._role.share
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                if await share.look():
+                    self._shared.live.only_senders(share.placement.addresses or {}, self._shared.clock.now())
+                    await self._desired.apply_all()
+                await share.certify_others(self._node.request)
+                await self._reference.tend(self._node.ask)
+            except NodeAway:
+                pass
+            except LedgerAway:
+                self._desired.missed = True
+            except DownburstError as error:
+                _LOG.warning("reading the nodes of this hub: %s", error.sentence)
+
+    async def _follow(self) -> None:
+        kinds = FeedsChanged, SitesChanged, SubscriptionsChanged, PlanMade
+        with self._shared.bus.subscribe(*kinds, limit=256) as changes:
+            async for change in changes:
+                work = partial(self._follow_one, change, lost=changes.take_dropped())
+                try:
+                    await attempt("agent.change", work, what=f"the change {type(change).__name__}")
+                except NodeAway:
+                    pass
+                except LedgerAway:
+                    self._desired.missed = True
+                except DownburstError as error:
+                    sentence = f"the node refused a change of the settings: {error.sentence}"
+                    await self._reporter.fault(sentence)
+
+    async def _follow_one(self, change: Event, *, lost: int) -> None:
+        if lost:
+            await self._desired.apply_all()
+        elif isinstance(change, PlanMade):
+            await self._desired.apply_plan(change.plan)
+        elif isinstance(change, FeedsChanged):
+            await self._desired.apply_feeds()
+        else:
+            await self._desired.apply_sites()
+
+
+_LOG = logging.getLogger("downburst.agent")
+CATCHING_UP = "agent.catching-up"
+CATCH_UP_S = 1.0
+LOOK_S = 0.5
