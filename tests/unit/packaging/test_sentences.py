@@ -72,7 +72,7 @@ def show(name):
     raise BadInput(f"there is no feed {name}; "
                    "create one")
 '''
-    assert dict(_found(python, tmp_path, "core/downburst/cli/shown.py", text)) == {
+    assert dict(_found(python, tmp_path, "app/downburst_app/cli/shown.py", text)) == {
         "feed site": "command line",
         "List the feeds.": "command line",
         "the disk of %s is full": "log",
