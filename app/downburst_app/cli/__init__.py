@@ -64,6 +64,7 @@ COMMANDS = {
     "hub": "hub.processes:hub",
     "scheduler": "hub.processes:scheduler",
     "latency-service": "hub.processes:latency_service",
+    "ingest": "hub.processes:ingest",
     "sender": "hub.processes:sender",
     "fleet": "hub.processes:fleet",
     "put": "feeds.products:put",

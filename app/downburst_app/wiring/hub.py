@@ -30,6 +30,7 @@ from downburst.ledger.storage.databases import file_of
 from downburst.live.state import LiveState
 from downburst.settings.addresses import split_address
 from downburst.settings.hub import Settings
+from downburst.settings.watch import WatchSettings
 from downburst.supervision import hear_the_loop, keep, start, starting
 from downburst.supervision.disk import Reserve
 from downburst.supervision.outside import DeadMan, tell_systemd
@@ -46,7 +47,7 @@ from downburst_app.wiring.placing import keep_placing
 from downburst_circuits.controller import CircuitController
 from downburst_circuits.register import Register
 from downburst_circuits.service import CircuitService
-from downburst_ingest.directory import AfterIngest, DirectorySource
+from downburst_ingest.directory import AfterIngest, DirectorySource, Ingest
 from downburst_ingest.rules import PathRule, PathRules
 from downburst_latency.batch import parse_batch
 from downburst_latency.service import LatencyService
@@ -320,12 +321,13 @@ class Hub:
             yield "hub.ledger-scrub", partial(read_through, self._settings, self._say)
         if not self._settings.latency_apart:
             yield "latency.history", partial(self._latency.keep_history, days=self._settings.latency_days)
-        source = self._directory_source()
-        if source is not None:
+        watch = self._settings.watch
+        source = directory_source(watch, self._agent.ingest, on_fault=self._say_later)
+        if source is not None and not watch.apart:
             yield "ingest.directory", source.run
         if (hours := self._settings.outage_hours) is not None:
-            watch = RetentionWatch(self._ledger, self._live, clock=self._clock, outage_hours=hours, say=self._say)
-            yield "hub.retention-watch", watch.run
+            advice = RetentionWatch(self._ledger, self._live, clock=self._clock, outage_hours=hours, say=self._say)
+            yield "hub.retention-watch", advice.run
 
     async def _load_of_senders(self) -> None:
         """Receipts of other nodes come by the brokers; the hub's own node leaves files."""
@@ -334,20 +336,6 @@ class Hub:
             await reader.run(self._latency.load_text, self._say)
         finally:
             reader.close()
-
-    def _directory_source(self) -> DirectorySource | None:
-        watch = self._settings.watch
-        if watch.directory is None:
-            return None
-        rules = [PathRule.parse(rule.match, feed=rule.feed, product_id=rule.product_id) for rule in watch.rules]
-        return DirectorySource(
-            watch.directory,
-            self._agent.ingest,
-            rules=PathRules(rules),
-            after=AfterIngest(watch.after),
-            concurrency=watch.concurrency,
-            on_fault=self._say_later,
-        )
 
     async def _refused(self, name: str, error: DownburstError) -> None:
         """Tells operators why a part ended; an outage of the ledger is told by the one that watches it."""
@@ -385,6 +373,23 @@ class Hub:
 
     def _say_later(self, sentence: str) -> None:
         start("hub.say", self._say(sentence))
+
+
+def directory_source(
+    watch: WatchSettings, ingest: Ingest, *, on_fault: Callable[[str], None]
+) -> DirectorySource | None:
+    """The watched directory; None if none is named."""
+    if watch.directory is None:
+        return None
+    rules = [PathRule.parse(rule.match, feed=rule.feed, product_id=rule.product_id) for rule in watch.rules]
+    return DirectorySource(
+        watch.directory,
+        ingest,
+        rules=PathRules(rules),
+        after=AfterIngest(watch.after),
+        concurrency=watch.concurrency,
+        on_fault=on_fault,
+    )
 
 
 def stopped_by_signals() -> asyncio.Event:

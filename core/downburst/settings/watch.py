@@ -22,6 +22,10 @@ class WatchSettings(Section):
     """A directory from which products are taken."""
 
     directory: Path | None = Field(default=None, description="Watched directory; none: directory ingest is off.")
+    apart: bool = Field(
+        default=False,
+        description="Whether `downburst ingest` watches the directory, as a separate process, and the hub does not.",
+    )
     rules: tuple[WatchRule, ...] = Field(
         default=(),
         description="The first match wins. None: the first directory is the feed, the rest the product id.",

@@ -1,4 +1,4 @@
-"""`downburst hub`, what runs beside it (scheduler, latency-service, sender, fleet), `migrate` and `node-path`."""
+"""`downburst hub`, what runs beside it (scheduler, latency-service, ingest, sender, fleet), migrate and node-path."""
 
 import asyncio
 import logging
@@ -12,11 +12,12 @@ from downburst.foundation.errors import BadInput
 from downburst.host.memory import bound_arenas
 from downburst.host.privacy import PRIVATE_UMASK
 from downburst.ledger import migrate_ledger, standing_of
-from downburst.settings.hub import Settings, load_settings
-from downburst_app.cli.client import AsJson, show
+from downburst.settings.hub import DEFAULT_HUB, Settings, load_settings
+from downburst_app.cli.client import AsJson, HubAddress, show
 from downburst_app.wiring.apart import serve_latency, serve_scheduler
 from downburst_app.wiring.fleet import serve_fleet
 from downburst_app.wiring.hub import make_data_dir, node_binary, serve
+from downburst_app.wiring.ingest import serve_ingest
 from downburst_app.wiring.sender import serve_sender
 
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Data directory.")]
@@ -70,6 +71,18 @@ def latency_service(*, settings: SettingsFile = None, ledger: LedgerUrl = None) 
     bound_arenas()
     _log_to_stderr()
     asyncio.run(serve_latency(chosen_settings(settings, ledger_url=ledger)))
+
+
+def ingest(*, settings: SettingsFile = None, hub: HubAddress = DEFAULT_HUB) -> None:
+    """Watch a directory for a hub as a separate process, here or on the source's machine.
+
+    Takes the settings of `watch`, with watch.apart = true, as the hub does.
+
+    Example: downburst ingest --settings /etc/downburst/ingest.toml --hub https://hub.example.edu
+    """
+    bound_arenas()
+    _log_to_stderr()
+    asyncio.run(serve_ingest(chosen_settings(settings), hub))
 
 
 def sender(*, data_dir: DataDir = None, settings: SettingsFile = None, ledger: LedgerUrl = None) -> None:
