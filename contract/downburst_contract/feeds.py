@@ -5,7 +5,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field
 
-from downburst import domain as model
+from downburst.domain import feeds as feeds_domain
+from downburst.domain import plans as plans_domain
 from downburst.domain.feeds import DuplicateRule, Durability, FeedClass
 from downburst.domain.plans import Transport
 from downburst.ldm.feed_types import parse_feed_type
@@ -50,13 +51,13 @@ class FeedNew(FeedChange):
 
     feed: str
 
-    def to_model(self) -> model.Feed:
+    def to_model(self) -> feeds_domain.Feed:
         """The feed with defaults for what was left out."""
         given = self.given()
         if given.get("ldm_feed_type") is not None:
             # What several LDMs bring is the same if they say so, and requests are resumed by that.
             given.setdefault("duplicate_rule", DuplicateRule.SIGNATURE)
-        return model.Feed(given.pop("feed"), **given)
+        return feeds_domain.Feed(given.pop("feed"), **given)
 
 
 class Feed(Answer):
@@ -79,7 +80,7 @@ class Feed(Answer):
     """Of these types, the products whose identifier matches; null: all."""
 
     @classmethod
-    def of(cls, feed: model.Feed) -> Self:
+    def of(cls, feed: feeds_domain.Feed) -> Self:
         """A feed for clients."""
         return cls(**members(feed, feed="name"))
 
@@ -101,6 +102,6 @@ class Pin(Answer):
     at: datetime
 
     @classmethod
-    def of(cls, pin: model.Pin) -> Self:
+    def of(cls, pin: plans_domain.Pin) -> Self:
         """A pin for clients."""
         return cls(**members(pin))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field
 
-from downburst import domain as model
+from downburst.domain import upstreams as upstreams_domain
 from downburst_contract.base import Answer, OpenAnswer, Shape, members
 from downburst_contract.feeds import FeedType, LdmPattern
 
@@ -24,9 +24,11 @@ class LdmSourceNew(Shape):
     upstreams: Annotated[list[_LdmHost], Field(min_length=1, max_length=8)]
     max_age_s: Annotated[int, Field(ge=1, le=366 * 86_400)] = 3600
 
-    def to_model(self) -> model.LdmSource:
+    def to_model(self) -> upstreams_domain.LdmSource:
         """The source."""
-        return model.LdmSource(self.source, self.feeds, tuple(self.upstreams), self.pattern, self.max_age_s)
+        return upstreams_domain.LdmSource(
+            self.source, self.feeds, tuple(self.upstreams), self.pattern, self.max_age_s
+        )
 
 
 class LdmAcceptNew(Shape):
@@ -36,9 +38,9 @@ class LdmAcceptNew(Shape):
     pattern: LdmPattern = ".*"
     host: Annotated[str, Field(min_length=1, max_length=500)]
 
-    def to_model(self) -> model.LdmAccept:
+    def to_model(self) -> upstreams_domain.LdmAccept:
         """The line."""
-        return model.LdmAccept(0, self.feeds, self.pattern, self.host)
+        return upstreams_domain.LdmAccept(0, self.feeds, self.pattern, self.host)
 
 
 class LdmSource(Answer):
@@ -54,7 +56,7 @@ class LdmSource(Answer):
     created_at: datetime | None
 
     @classmethod
-    def of(cls, source: model.LdmSource, /, **more: Any) -> Self:
+    def of(cls, source: upstreams_domain.LdmSource, /, **more: Any) -> Self:
         """A source for clients, with the other members of its shape."""
         return cls(**members(source, source="name"), **more)
 
@@ -91,7 +93,7 @@ class LdmAccept(Answer):
     created_at: datetime | None
 
     @classmethod
-    def of(cls, line: model.LdmAccept) -> Self:
+    def of(cls, line: upstreams_domain.LdmAccept) -> Self:
         """A line for clients."""
         return cls(**members(line))
 

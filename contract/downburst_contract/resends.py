@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from downburst import domain as model
+from downburst.domain import resends as resends_domain
 from downburst.domain.resends import ResendKind, ResendState
 from downburst_contract.base import Answer, Pattern, Shape, members
 
@@ -59,6 +59,6 @@ class Resend(Answer):
     """Matched, but the hub has only the memory of them."""
 
     @classmethod
-    def of(cls, resend: model.Resend) -> Self:
+    def of(cls, resend: resends_domain.Resend) -> Self:
         """A resend for clients."""
         return cls(**members(resend.wanted), **members(resend, without=("wanted",)))

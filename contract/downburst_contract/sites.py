@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from downburst import domain as model
 from downburst.domain import credentials
+from downburst.domain import sites as sites_domain
 from downburst.domain.circuits import CircuitState
 from downburst.domain.rights import Limit
 from downburst.domain.sites import CircuitAttachment
@@ -69,7 +69,7 @@ class EndpointChange(Shape):
         """What the client said, in the model's types."""
         values = {name: getattr(self, name) for name in self.model_fields_set}
         if "place" in values:
-            values["place"] = model.Place(**self.place.model_dump() if self.place else {})
+            values["place"] = sites_domain.Place(**self.place.model_dump() if self.place else {})
         if self.circuit_attachment is not None:
             values["circuit_attachment"] = CircuitAttachment(**self.circuit_attachment.model_dump())
         for name in {"allow", "ceiling_mbps_by_hour"} & values.keys():
@@ -118,10 +118,10 @@ class SiteNew(SiteChange):
 
     site: str
 
-    def to_model(self) -> model.Site:
+    def to_model(self) -> sites_domain.Site:
         """The site with defaults for what was left out."""
         given = self.given()
-        return model.Site(given.pop("site"), **given)
+        return sites_domain.Site(given.pop("site"), **given)
 
 
 class TokenNew(Shape):
@@ -183,7 +183,7 @@ class Site(Answer):
     """It keeps its LDM: matches the host's name or address."""
 
     @classmethod
-    def of(cls, site: model.Site, /, **more: Any) -> Self:
+    def of(cls, site: sites_domain.Site, /, **more: Any) -> Self:
         """A site for clients, with the other members of its shape."""
         return cls(**members(site, site="name"), **more)
 

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from downburst import domain as model
+from downburst.domain import subscriptions
 from downburst_contract.base import Answer, Pattern, Shape, members
 
 
@@ -44,6 +44,6 @@ class Subscription(Answer):
     created_at: datetime | None
 
     @classmethod
-    def of(cls, subscription: model.Subscription) -> Self:
+    def of(cls, subscription: subscriptions.Subscription) -> Self:
         """A subscription for clients."""
         return cls(**members(subscription))

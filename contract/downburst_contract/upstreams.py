@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from downburst import domain as model
+from downburst.domain import upstreams
 from downburst_contract.base import Answer, OpenAnswer, Shape, members
 
 
@@ -28,7 +28,7 @@ class Upstream(Answer):
     created_at: datetime | None
 
     @classmethod
-    def of(cls, upstream: model.Upstream) -> Self:
+    def of(cls, upstream: upstreams.Upstream) -> Self:
         """An upstream for clients."""
         return cls(**upstream_members(upstream))
 
@@ -49,6 +49,6 @@ class UpstreamListed(OpenAnswer):
     looped: int | None = None
 
 
-def upstream_members(upstream: model.Upstream) -> dict[str, Any]:
+def upstream_members(upstream: upstreams.Upstream) -> dict[str, Any]:
     """The members of an upstream, without its token."""
     return members(upstream, without=("token",), upstream="name")

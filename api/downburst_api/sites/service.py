@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from downburst import domain as model
+from downburst.domain import subscriptions as subscriptions_domain
 from downburst.domain.circuits import Circuit, Measured
 from downburst.domain.credentials import Credential, EnrolmentToken
 from downburst.domain.events import SitesChanged
@@ -26,7 +26,7 @@ class Kept:
     """What the ledger has of one site."""
 
     site: Site
-    subscriptions: list[model.Subscription]
+    subscriptions: list[subscriptions_domain.Subscription]
     credentials: list[Credential]
     tokens: list[EnrolmentToken]
     standings: Standings

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from downburst import domain as model
+from downburst.domain import upstreams as upstreams_domain
 from downburst_api.http.pagination import Paged
 from downburst_api.http.parameters import Hub
 from downburst_api.upstreams import service
@@ -14,7 +14,7 @@ router = APIRouter(prefix="/v1", tags=["upstreams"])
 @router.post("/upstreams", status_code=201, responses={404: {}, 409: {}, 422: {}})
 async def add_upstream(hub: Hub, wanted: UpstreamNew) -> Upstream:
     """Makes this hub a site of another one, with a token from its operator."""
-    upstream = model.Upstream(wanted.upstream, wanted.address, wanted.token, tuple(wanted.feeds))
+    upstream = upstreams_domain.Upstream(wanted.upstream, wanted.address, wanted.token, tuple(wanted.feeds))
     return Upstream.of(await service.add(hub, upstream))
 
 
