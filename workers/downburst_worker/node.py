@@ -96,7 +96,8 @@ class NodeProcess:
         try:
             process.stdin.write(json.dumps({"id": job, "do": do, **fields}).encode() + b"\n")
             await process.stdin.drain()
-            line = await asyncio.wait_for(answer, timeout_s or self._answer_s)
+            async with asyncio.timeout(timeout_s or self._answer_s):
+                line = await answer
         except TimeoutError:
             raise NodeAway(f"the node did not answer {do!r} in time; it may be overloaded, try again") from None
         except (ConnectionError, RuntimeError):
@@ -155,7 +156,8 @@ class NodeProcess:
             await process.wait()
             await asyncio.wait(tasks[:2], timeout=DRAIN_S)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._events.join(), DRAIN_S)
+                async with asyncio.timeout(DRAIN_S):
+                    await self._events.join()
         finally:
             self._process = None
             self.running = False
@@ -167,7 +169,8 @@ class NodeProcess:
 
     async def _make_ready(self, process: asyncio.subprocess.Process, first: asyncio.Future[None]) -> None:
         try:
-            await asyncio.wait_for(self._on_ready(), READY_S)
+            async with asyncio.timeout(READY_S):
+                await self._on_ready()
         except Exception as unknown:  # noqa: BLE001
             error = _why_not_ready(unknown)
             if not isinstance(error, NodeAway):
@@ -281,7 +284,8 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         process.stdin.close()
     for last_resort in (process.terminate, process.kill):
         with suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), STOP_S)
+            async with asyncio.timeout(STOP_S):
+                await process.wait()
             return
         with suppress(ProcessLookupError):
             last_resort()

@@ -77,7 +77,8 @@ class Upkeep:
         """Does every second what waited for the ledger, and at once what a batch tells, until the end."""
         while not self._ending.is_set():
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._batch_waits.wait(), CATCH_UP_S)
+                async with asyncio.timeout(CATCH_UP_S):
+                    await self._batch_waits.wait()
             self._batch_waits.clear()
             try:
                 await self._writer.catch_up()

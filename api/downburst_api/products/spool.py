@@ -46,7 +46,8 @@ async def _parts(request: Request, idle_s: float) -> AsyncIterator[bytes]:
     stream = request.stream()
     while True:
         try:
-            chunk = await asyncio.wait_for(anext(stream, None), idle_s)
+            async with asyncio.timeout(idle_s):
+                chunk = await anext(stream, None)
         except TimeoutError:
             raise TruncatedUpload(f"no data came for {idle_s:g} s; nothing was stored, send it again") from None
         if chunk is None:

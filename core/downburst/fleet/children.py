@@ -120,7 +120,8 @@ class _Child:
         with suppress(ProcessLookupError):
             process.send_signal(signal.SIGTERM)
         try:
-            await asyncio.wait_for(process.wait(), patience_s)
+            async with asyncio.timeout(patience_s):
+                await process.wait()
         except TimeoutError:
             with suppress(ProcessLookupError):
                 process.kill()

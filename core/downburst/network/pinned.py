@@ -93,7 +93,8 @@ class _Pinned(httpcore.AsyncNetworkBackend):
 
     async def _checked(self, host: str, port: int, timeout_s: float | None) -> list[str]:
         try:
-            found = list(await asyncio.wait_for(asyncio.to_thread(self._resolve, host, port), timeout_s))
+            async with asyncio.timeout(timeout_s):
+                found = list(await asyncio.to_thread(self._resolve, host, port))
         except TimeoutError:
             raise httpcore.ConnectTimeout(f"the name {host} was not resolved in time") from None
         except (OSError, UnicodeError) as error:

@@ -181,6 +181,18 @@ async def test_no_answer_in_time_is_said() -> None:
             await node.request("hush")
 
 
+async def test_a_cancellation_that_comes_with_the_answer_is_not_lost() -> None:
+    """Whoever stops a task that asks the node would wait for it forever."""
+    async with running(Told(), answer_s=60) as node:
+        asking = asyncio.create_task(node.request("hush"))
+        for _ in range(TICKS):
+            await asyncio.sleep(0)
+        node._waiting[max(node._waiting)].set_result({"ok": True})
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+
 async def test_a_killed_node_has_no_last_words() -> None:
     told = Told()
     async with running(told) as node:
@@ -259,3 +271,7 @@ async def test_lines_that_are_no_json_are_passed_over() -> None:
     async with running(told, sys.executable, "-c", noise):
         await told.until(lambda: bool(told.events))
     assert told.events == [{"event": "sane"}]
+
+
+TICKS = 100
+"""Of the event loop, after which a request certainly waits for its answer."""
