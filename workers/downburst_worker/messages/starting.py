@@ -4,7 +4,7 @@ from socket import gethostname
 
 from downburst.settings.hub import Settings
 from downburst_worker.messages import lines
-from downburst_worker.node import Line
+from downburst_worker.messages.lines import Line
 
 
 def start_job(settings: Settings, *, sends: bool) -> Line:
