@@ -34,7 +34,7 @@ async def serve_ingest(settings: Settings, hub: str) -> None:
     if source is None:
         raise BadSettings("watch.directory names no directory; set it to the one that is to be watched")
     stop = start("apart.stop", stopped_by_signals().wait())
-    watching = start("apart.ingest", keep("ingest.directory", source.run))
+    watching = start("ingest.directory", keep("ingest.directory", source.run))
     _LOG.info("files of %s go to %s", settings.watch.directory, hub)
     try:
         await asyncio.wait((stop, watching), return_when=asyncio.FIRST_COMPLETED)
