@@ -111,6 +111,8 @@ def test_a_site_that_starts_while_the_hub_is_away_finds_the_sender_it_was_told_o
 
 
 def test_a_hub_that_is_a_site_stays_at_the_other_hubs_own_node(hub: Hub, tmp_path: Path) -> None:
+    hub.site.start()
+    wait_for("the site has begun at the hub", partial(has_begun, hub.site), 60)
     lower = HubNode(tmp_path / "lower", name="lower").start()
     try:
         lower.feed(MOVED)
@@ -118,9 +120,9 @@ def test_a_hub_that_is_a_site_stays_at_the_other_hubs_own_node(hub: Hub, tmp_pat
         line = {"upstream": "hub", "address": hub.own.address, "token": token, "feeds": []}
         lower.do("upstreams", upstreams=[line])
         hub.own.wait_connected("hub-lower")
-        hub.own.nodes_version = 1
         hub.own.nodes["hub-lower"] = [{"address": hub.sender.address, "feeds": [MOVED]}]
-        hub.own.tell_sites()
+        hub.serve(1, sender=[MOVED, KEPT])
+        wait_for("the sender serves the site", lambda: nodes_of(hub.site) != {}, 60)
         hub.own.put(MOVED, "as ever", b"1")
         wait_for("the product at the lower hub", lambda: lower.do("status")["upstreams"][0]["stored"] == 1, 60)
     finally:
