@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from integration.conftest import RunningHub, Starter, until
-from kit.stranger import FEED_START, FRONTIER, RECEIPTS, REFUSED, Client, frame
+from kit.stranger import FEED_START, FRONTIER, REFUSED, Client, frame, receipt
 
 LATE = 2**62
 
@@ -66,8 +66,7 @@ def test_finding_02_a_receipt_of_no_clock_costs_no_other_site_its_figures(hub: R
         epoch = epoch_told_to(liar)
         put(hub, number)
         # Stored, live, by unicast: the latencies of this second are of both sites.
-        receipt = [["NGRID", epoch, 1], 0, 0, 1, 0, 2, 5, 10**15, stamp, 10**15, 10**15, False, None]
-        liar.say(frame(RECEIPTS, [None, [receipt]]))
+        liar.say(receipt("NGRID", epoch, 1, stamps=(10**15, stamp, 10**15, 10**15)))
         assert f"`hub_stored` of a receipt is the stamp {stamp}" in refusal(liar)
         until(f"product {number} is counted at the honest site", partial(has_stored, hub, "honest", number))
         liar.close()
@@ -91,8 +90,7 @@ def test_what_a_site_says_of_a_feed_that_it_may_not_take_counts_nowhere_and_tell
     now_us = time.time_ns() // 1_000
     # Stored, live, by unicast; then rejected; then what its log has; last of all a number that the feed did not give.
     for feed, of, number, outcome in (("SECRET", secret, 1, 0), ("SECRET", secret, 2, 2), ("NGRID", epoch, 1, 0)):
-        stamps = (5, now_us, now_us, now_us, now_us)
-        liar.say(frame(RECEIPTS, [None, [[[feed, of, number], outcome, 0, 1, 0, 2, *stamps, False, None]]]))
+        liar.say(receipt(feed, of, number, outcome=outcome, stamps=(now_us, now_us, now_us, now_us)))
     for feed, of, number in (("SECRET", secret, 2), ("SECRET", secret, 10**9), ("NGRID", epoch, 1)):
         liar.say(frame(FRONTIER, [feed, of, number, 0, None, None]))
     until("what it has of its own feed is counted", lambda: stored(hub, "liar") > 0)

@@ -81,10 +81,40 @@ def frame(kind: int, body: object) -> bytes:
     return header(kind, len(content)) + content
 
 
+def receipt(
+    feed: str, epoch: int, sequence: int, *, outcome: int = 0, size: int = 5, stamps: tuple[int, int, int, int]
+) -> bytes:
+    """The message of one receipt, live by unicast leg 1; `stamps` are created, hub_stored, last_byte, site_stored."""
+    created, hub_stored, last_byte, site_stored = stamps
+    name = feed.encode()
+    group = struct.pack(">B", len(name)) + name + struct.pack(">QIBBBB", epoch, 1, outcome, LIVE, UNICAST, GRID)
+    content = NO_CLOCK + group + _varint(1) + _signed(sequence) + _varint(size)
+    content += _signed(hub_stored) + _signed(hub_stored - created) + _signed(last_byte)
+    content += _signed(site_stored - last_byte) + NO_FLAGS
+    return header(RECEIPTS, len(content)) + content
+
+
+def _signed(number: int) -> bytes:
+    """As a difference on the wire: it wraps at 64 bits, and small ones of both signs are short."""
+    number = (number + 2**63) % 2**64 - 2**63
+    return _varint((number << 1 ^ number >> 63) % 2**64)
+
+
+def _varint(number: int) -> bytes:
+    """Seven bits a byte, the lowest first."""
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])
+
+
 def header(kind: int, length: int) -> bytes:
     """What a message begins with."""
     return struct.pack(">BI", kind, length)
 
 
-HELLO, REFUSED, FEED_START, RECEIPTS, CLOCK_REQUEST, FRONTIER = 1, 3, 5, 16, 17, 19
+HELLO, REFUSED, FEED_START, CLOCK_REQUEST, FRONTIER, RECEIPTS = 1, 3, 5, 17, 19, 35
+LIVE, UNICAST, GRID = 0, 0, 2
+NO_CLOCK, NO_FLAGS = b"\0", b"\0"
 BINARY, BINARY_END = 32, 40
