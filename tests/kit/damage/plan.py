@@ -76,6 +76,8 @@ def subjects(snapshots: dict[str, Pair]) -> list[Subject]:
     chosen: list[Subject] = []
     found = {name: list(_files(name, pair)) for name, pair in snapshots.items()}
     for entry in stored_files():
+        if "elsewhere" in entry.outcomes:
+            continue
         for place in PLACES:
             for candidates in found.values():
                 wanted = [one for one in candidates if one.entry == entry and one.place == place]
