@@ -405,7 +405,7 @@ impl Session {
         match event {
             HubEvent::Hello(hello) => {
                 self.believe_hello(&hello);
-                self.begin_streams(&hello.versions);
+                self.begin_streams();
                 self.software = Some(shown(&hello.software));
                 // It follows the admission; before it nobody knows which program the site runs.
                 self.tell_session("connected", None);

@@ -29,8 +29,6 @@ pub(super) enum Setting {
     Auto { most: usize },
     /// So many.
     Pinned(usize),
-    /// The site's node does not know data connections.
-    Unknown,
 }
 
 /// What holds now.
@@ -82,9 +80,6 @@ impl StreamPolicy {
             },
             Setting::Auto { .. } => keeps_up(),
             Setting::Pinned(count) => pinned(count),
-            Setting::Unknown => {
-                Decision { count: 0, reason: "the site's node is too old for data connections".to_owned() }
-            }
         };
         Self {
             setting,
@@ -106,13 +101,13 @@ impl StreamPolicy {
     pub(super) fn learnt(&self) -> usize {
         match self.setting {
             Setting::Auto { .. } => self.trial.map_or(self.decision.count, |trial| trial.before),
-            Setting::Pinned(_) | Setting::Unknown => 0,
+            Setting::Pinned(_) => 0,
         }
     }
 
     /// The operator changed his mind.
     pub(super) fn set(&mut self, setting: Setting) {
-        if self.setting != setting && self.setting != Setting::Unknown {
+        if self.setting != setting {
             *self = Self::new(setting, 0);
         }
     }
@@ -137,7 +132,6 @@ impl StreamPolicy {
     pub(super) fn due(&self, waits: bool) -> Option<Micros> {
         let last = self.last.map_or(Micros(0), |last| last.at);
         match self.setting {
-            Setting::Unknown => None,
             _ if waits => Some(last.plus(INTERVAL)),
             Setting::Auto { .. } if self.decision.count > 0 => Some(last.plus(IDLE_INTERVAL)),
             _ => None,
@@ -424,9 +418,6 @@ mod tests {
         bench.policy.set(Setting::of(Some(0), 16));
         assert_eq!(bench.waits(50), 0);
         assert_eq!(Setting::of(Some(200), 400), Setting::Pinned(16));
-        let mut old = StreamPolicy::new(Setting::Unknown, 4);
-        old.set(Setting::Pinned(3));
-        assert_eq!(old.decision.count, 0);
     }
 
     #[test]

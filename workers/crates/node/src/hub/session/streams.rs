@@ -36,14 +36,10 @@ impl Streams {
 }
 
 impl Session {
-    /// The site was admitted: its share follows from its version, the operator's number and the results of
-    /// its last session.
-    pub(super) fn begin_streams(&mut self, versions: &[u16]) {
+    /// The site was admitted: its share follows from the operator's number and the results of its last session.
+    pub(super) fn begin_streams(&mut self) {
         let Some(site) = self.member.as_ref().map(|member| member.site.clone()) else { return };
-        let setting = match versions.iter().max() {
-            Some(newest) if *newest >= KNOWN_SINCE => self.setting(&site),
-            _ => Setting::Unknown,
-        };
+        let setting = self.setting(&site);
         self.streams.policy = Some(StreamPolicy::new(setting, self.hub.roster.learnt(&site)));
         self.plan_streams();
         self.look_at_path();
@@ -261,9 +257,6 @@ fn names(feeds: &BTreeSet<FeedName>) -> String {
 fn path(clock: Option<Micros>, kernel: Option<Micros>) -> Option<Micros> {
     clock.map(|clock| kernel.map_or(clock, |kernel| kernel.min(clock)))
 }
-
-/// The version of the session from which on sites know data connections.
-const KNOWN_SINCE: u16 = 2;
 
 /// The clock exchange wakes a session as often.
 const BETWEEN_QUESTIONS: Micros = Micros(5_000_000);
