@@ -57,7 +57,6 @@ struct Storage {
 }
 
 /// What a driver waits for.
-#[expect(clippy::large_enum_variant, reason = "one at a time, on the stack")]
 enum Woken {
     Network(network::Woken),
     Found(Found),

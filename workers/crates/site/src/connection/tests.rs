@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::rig::*;
-use crate::{CredentialsAnswer, LocalNews, ShowOrder, Shown, StoreItem, StoredItem, StoredWhat};
+use crate::{LocalNews, ShowOrder, Shown, StoreItem, StoredItem, StoredWhat};
 use downburst_model::{Epoch, LegId, Micros, ProductKey, WallMicros};
 use downburst_session::{
     CredentialKept, CredentialWanted, FeedHandling, HubInput, LegJoin, RefusalCode, StoreResult, StreamId,
