@@ -2,8 +2,7 @@
 use std::sync::Arc;
 
 use downburst_site::{Credentials, CredentialsAnswer, CredentialsOrder, Input};
-use tokio::sync::{Mutex, OwnedMutexGuard};
-use tokio::task::JoinHandle;
+use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 
 use super::Site;
 use crate::site::identity::{self, Identity};
@@ -14,7 +13,7 @@ pub(crate) type Turn = Arc<Mutex<()>>;
 /// The file, and what is being written to it.
 pub(super) struct KeptCredentials {
     identity: Identity,
-    work: Option<JoinHandle<Kept>>,
+    work: Option<oneshot::Receiver<Kept>>,
     turn: Turn,
     held: Option<OwnedMutexGuard<()>>,
 }
@@ -32,7 +31,7 @@ impl KeptCredentials {
         let Some(work) = &mut self.work else { return std::future::pending().await };
         let kept = work.await;
         self.work = None;
-        kept.unwrap_or_else(|error| Err(format!("the identity was not written: {error}")))
+        kept.unwrap_or_else(|_| Err("the identity was not written".to_owned()))
     }
 
     /// Waits for what is being written.
@@ -47,7 +46,14 @@ impl KeptCredentials {
     fn keep(&mut self, credentials: Credentials) {
         self.identity.credentials = credentials;
         let identity = self.identity.clone();
-        self.work = Some(tokio::task::spawn_blocking(move || identity.save()));
+        let (done, work) = oneshot::channel();
+        self.work = Some(work);
+        // A thread of its own, which ends: one of the runtime's pool would stay, and be woken.
+        let thread = std::thread::Builder::new().name("identity".to_owned());
+        let started = thread.spawn(move || done.send(identity.save()));
+        if let Err(error) = started {
+            tracing::error!("no thread to keep the identity: {error}");
+        }
     }
 
     fn take_turn(&mut self) -> Option<CredentialsAnswer> {
