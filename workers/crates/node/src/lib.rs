@@ -19,7 +19,6 @@ pub mod ldm_tools;
 mod lines;
 pub mod log_tools;
 pub mod patterns;
-pub mod reconnect;
 mod recovery;
 pub mod scrub;
 mod signals;

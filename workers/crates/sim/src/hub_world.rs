@@ -1,8 +1,8 @@
 //! A whole hub and its sites in virtual time: logs, sessions, multicast legs, stores, on a network that
 //! loses, delays and breaks.
 //!
-//! The world is the driver of the machines, as the node is in production: it reads logs, carries bytes and
-//! datagrams, stores products, keeps checkpoints. It checks while it runs: bytes are whole, products are
+//! A site is the machine that the product runs (`downburst-site`), and the world is the network and the disk around it:
+//! it reads logs, carries bytes and datagrams, stores products, keeps checkpoints. It checks while it runs: bytes are whole, products are
 //! begun before their bytes, completed once, and no machine keeps it busy without time passing.
 //! [`HubWorld::verdict`] has the checks at the end.
 // A broken invariant ends the run with its reason.
@@ -109,7 +109,7 @@ impl HubWorld {
         let bytes: Vec<u8> = (0..publish.size).map(|_| self.dice.below(256) as u8).collect();
         let info = self.hub.append(clocks, feed, publish, Bytes::from(bytes));
         for site in &mut self.sites {
-            let begun = site.session.positions().iter().any(|position| position.feed == *feed);
+            let begun = site.connection.positions().iter().any(|position| position.feed == *feed);
             site.oracle.published(&info, begun);
         }
         self.tell_head(feed);
@@ -241,7 +241,7 @@ impl HubWorld {
             self.sites
                 .iter()
                 .filter(|site| !self.hub.is_level(site))
-                .map(|site| format!("{} is not at the head: {:?}", site.name, site.session.positions())),
+                .map(|site| format!("{} is not at the head: {:?}", site.name, site.connection.positions())),
         );
         wrong
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use downburst_model::SiteName;
-use downburst_session::Proof;
+use downburst_site::Credentials;
 
 /// One site towards its hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,14 +52,12 @@ impl Identity {
         }
     }
 
-    /// What the site shows the hub.
-    pub(crate) fn proof(&self) -> Proof {
+    /// As the site's machine knows them.
+    pub(crate) fn credentials(&self) -> Credentials {
+        let (ca_sha256, secret) = (self.ca_sha256.clone(), self.secret.clone());
         match (&self.site, &self.token_secret) {
-            (Some(site), None) => Proof::Credential { site: site.clone(), secret: self.secret.clone() },
-            (_, token) => Proof::Token {
-                secret: token.clone().unwrap_or_default(),
-                credential_sha256: downburst_node::tls::sha256_hex(self.secret.as_bytes()),
-            },
+            (Some(site), None) => Credentials::enrolled(site.clone(), ca_sha256, secret),
+            (_, token) => Credentials::with_token(ca_sha256, token.clone().unwrap_or_default(), secret),
         }
     }
 
@@ -114,6 +112,8 @@ impl Enrolled {
 
 #[cfg(test)]
 mod tests {
+    use downburst_session::Proof;
+
     use super::*;
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
             .unwrap();
         let mut first = Identity::load(&tokens, None).unwrap();
         assert_eq!(first.len(), 2);
-        assert!(matches!(first[0].proof(), Proof::Token { .. }));
+        assert!(matches!(first[0].credentials().proof(), Proof::Token { .. }));
         let note = Enrolled::open(Some(&enrolled)).unwrap();
         for (identity, name) in first.iter_mut().zip(["a", "b"]) {
             assert!(identity.accepted(SiteName::parse(name).unwrap()), "the first time");
@@ -132,7 +132,7 @@ mod tests {
             note.note(identity);
         }
         assert_eq!(Identity::load(&enrolled, None).unwrap(), first);
-        assert!(matches!(first[1].proof(), Proof::Credential { .. }));
+        assert!(matches!(first[1].credentials().proof(), Proof::Credential { .. }));
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use downburst_session::{LegJoin, SiteInput};
+use downburst_session::LegJoin;
+use downburst_site::{Input, LegNews};
 use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use socket2::{Domain, Socket, Type};
 use tokio::sync::mpsc::UnboundedSender;
@@ -19,7 +20,7 @@ pub(crate) fn begin(
     join: &LegJoin,
     interface: Ipv4Addr,
     statistics: Arc<Statistics>,
-    heard: UnboundedSender<SiteInput>,
+    heard: UnboundedSender<Input>,
 ) -> std::io::Result<()> {
     let group: Ipv4Addr = join.group.parse().map_err(std::io::Error::other)?;
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
@@ -39,7 +40,7 @@ pub(crate) fn begin(
     let leg = join.leg;
     std::thread::Builder::new().name("insider".to_owned()).spawn(move || {
         insider.run(&statistics, |bytes| {
-            let _ = heard.send(SiteInput::Datagrams { leg, batch: vec![bytes.into()] });
+            let _ = heard.send(Input::Leg(leg, LegNews::Datagrams(vec![bytes.into()])));
         });
     })?;
     Ok(())

@@ -1,14 +1,15 @@
 //! Products that are coming in, put together and checked.
 use std::collections::BTreeMap;
 
-use downburst_model::{ProductInfo, ProductKey};
+use downburst_model::ProductInfo;
 use downburst_session::StoreResult;
+use downburst_site::PlaceId;
 
 /// What one site is receiving; nothing is kept where digests are not checked.
 #[derive(Debug, Default)]
 pub(crate) struct Products {
     checks: bool,
-    open: BTreeMap<ProductKey, Vec<u8>>,
+    open: BTreeMap<PlaceId, Vec<u8>>,
 }
 
 impl Products {
@@ -16,15 +17,15 @@ impl Products {
         Self { checks, ..Self::default() }
     }
 
-    pub(crate) fn begin(&mut self, info: &ProductInfo) {
+    pub(crate) fn begin(&mut self, place: PlaceId) {
         if self.checks {
-            self.open.insert(info.key.clone(), Vec::new());
+            self.open.insert(place, Vec::new());
         }
     }
 
     /// Bytes of a product; what leaves a gap is filled with zeros until it comes.
-    pub(crate) fn block(&mut self, key: &ProductKey, offset: u64, bytes: &[u8]) {
-        let Some(content) = self.open.get_mut(key) else { return };
+    pub(crate) fn block(&mut self, place: PlaceId, offset: u64, bytes: &[u8]) {
+        let Some(content) = self.open.get_mut(&place) else { return };
         let Ok(offset) = usize::try_from(offset) else { return };
         let end = offset.saturating_add(bytes.len());
         if content.len() < end {
@@ -35,32 +36,33 @@ impl Products {
         }
     }
 
-    pub(crate) fn abandon(&mut self, key: &ProductKey) {
-        self.open.remove(key);
+    pub(crate) fn abandon(&mut self, place: PlaceId) {
+        self.open.remove(&place);
     }
 
     /// A product has all its bytes: what its storage would have said.
-    pub(crate) fn complete(&mut self, info: &ProductInfo) -> StoreResult {
-        if !self.checks {
-            return StoreResult::Stored;
-        }
-        let content = self.open.remove(&info.key).unwrap_or_default();
-        let is_good =
-            content.len() as u64 == info.size && blake3::hash(&content).as_bytes() == &info.digest.0;
-        if is_good { StoreResult::Stored } else { StoreResult::DigestMismatch }
+    pub(crate) fn complete(&mut self, place: PlaceId, info: &ProductInfo) -> StoreResult {
+        let content = self.open.remove(&place).unwrap_or_default();
+        self.check(info, &content)
     }
 
-    /// Forgets everything.
-    pub(crate) fn clear(&mut self) {
-        self.open.clear();
+    /// What the storage of a product with these bytes would have said.
+    pub(crate) fn check(&self, info: &ProductInfo, content: &[u8]) -> StoreResult {
+        let is_good = !self.checks
+            || content.len() as u64 == info.size && blake3::hash(content).as_bytes() == &info.digest.0;
+        if is_good { StoreResult::Stored } else { StoreResult::DigestMismatch }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use downburst_model::{Class, Digest, Epoch, FeedName, Origin, ProductId, Sequence, WallMicros};
+    use downburst_model::{
+        Class, Digest, Epoch, FeedName, Origin, ProductId, ProductKey, Sequence, WallMicros,
+    };
 
     use super::*;
+
+    const PLACE: PlaceId = PlaceId(7);
 
     fn info(content: &[u8]) -> ProductInfo {
         ProductInfo {
@@ -85,11 +87,11 @@ mod tests {
     fn blocks_in_any_order_make_the_product() {
         let mut products = Products::new(true);
         let info = info(b"abcdef");
-        products.begin(&info);
-        products.block(&info.key, 3, b"def");
-        products.block(&info.key, 0, b"abc");
-        products.block(&info.key, 0, b"abc");
-        assert_eq!(products.complete(&info), StoreResult::Stored);
+        products.begin(PLACE);
+        products.block(PLACE, 3, b"def");
+        products.block(PLACE, 0, b"abc");
+        products.block(PLACE, 0, b"abc");
+        assert_eq!(products.complete(PLACE, &info), StoreResult::Stored);
         assert!(products.open.is_empty());
     }
 
@@ -98,10 +100,10 @@ mod tests {
         let info = info(b"abcdef");
         for content in [&b"abcdeX"[..], b"abc", b"abcdefg"] {
             let mut products = Products::new(true);
-            products.begin(&info);
-            products.block(&info.key, 0, content);
-            assert_eq!(products.complete(&info), StoreResult::DigestMismatch);
+            products.begin(PLACE);
+            products.block(PLACE, 0, content);
+            assert_eq!(products.complete(PLACE, &info), StoreResult::DigestMismatch);
         }
-        assert_eq!(Products::new(false).complete(&info), StoreResult::Stored);
+        assert_eq!(Products::new(false).complete(PLACE, &info), StoreResult::Stored);
     }
 }

@@ -1,15 +1,16 @@
-//! One site: drives the site's half of the session over connections to the hub, as `downburst-node receive` does.
+//! One site: drives the machine of a site's connection with a socket, as `downburst-node receive` does.
 use std::net::Ipv4Addr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant as Monotonic};
 
 use bytes::{Buf as _, BytesMut};
 use downburst_model::{Machine as _, Micros, Now, ProductInfo, WallMicros};
-use downburst_node::reconnect::{self, Ended, Reconnect};
 use downburst_node::tls;
-use downburst_session::{
-    LegJoin, Reception, RefusalCode, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState, StoreResult,
-    StreamId, Train,
+use downburst_session::{LegJoin, Reception, RefusalCode, SiteEvent, StoreResult, StreamId, Train, VERSIONS};
+use downburst_site::{
+    Connection, Contents, CredentialsAnswer, CredentialsOrder, Ended, Input, LegNews, Linked, NoLink, Output,
+    PlaceOrder, Recovered, Role, Settings, StoreItem, StoreRequest, Stored, StoredItem, StoredWhat,
 };
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf, split};
@@ -27,25 +28,18 @@ use crate::statistics::{Statistics, wall_us};
 pub(crate) struct Site {
     hub: String,
     identity: Identity,
-    machine: SiteSession,
+    machine: Connection,
+    stream: HubStream,
     products: Products,
+    arrivals: Arrivals,
     statistics: Arc<Statistics>,
     enrolled: Arc<Enrolled>,
     started: Monotonic,
-    reconnect: Reconnect,
-    welcomed: Option<Monotonic>,
-    out: BytesMut,
-    flushed: bool,
     is_up: bool,
-    /// Nothing that the hub stored before counts in latencies and gaps.
-    since: WallMicros,
-    last_arrival: WallMicros,
-    hang_up: bool,
     given_up: bool,
     insider: Option<Ipv4Addr>,
-    swallows: bool,
-    hears: UnboundedSender<SiteInput>,
-    heard: UnboundedReceiver<SiteInput>,
+    hears: UnboundedSender<Input>,
+    heard: UnboundedReceiver<Input>,
 }
 
 /// How a site goes about it.
@@ -59,8 +53,33 @@ pub(crate) struct Manner {
     pub(crate) insider: Option<Ipv4Addr>,
 }
 
+/// The connection to the hub.
+#[derive(Default)]
+struct HubStream {
+    dialling: Option<Dial>,
+    link: Option<(Reader, Writer)>,
+    inbound: BytesMut,
+    out: BytesMut,
+    unflushed: bool,
+}
+
+/// When something came.
+struct Arrivals {
+    /// Nothing that the hub stored before counts in latencies and gaps.
+    since: WallMicros,
+    last: WallMicros,
+}
+
+enum Moved {
+    Dialled(Result<(), Ended>),
+    Read,
+    Sent,
+    Failed,
+}
+
 type Reader = ReadHalf<TlsStream<TcpStream>>;
 type Writer = WriteHalf<TlsStream<TcpStream>>;
+type Dial = Pin<Box<dyn Future<Output = Result<(Reader, Writer), Ended>> + Send>>;
 
 impl Site {
     pub(crate) fn new(
@@ -72,26 +91,32 @@ impl Site {
         enrolled: Arc<Enrolled>,
     ) -> Self {
         let (hears, heard) = unbounded_channel();
-        let software = format!("downburst-swarm {} ({number})", env!("CARGO_PKG_VERSION"));
+        let settings = Settings {
+            address: hub.clone(),
+            software: format!("downburst-swarm {} ({number})", env!("CARGO_PKG_VERSION")),
+            versions: VERSIONS.to_vec(),
+            one_node: false,
+            only: None,
+            decides: true,
+            // Heartbeats come out of files, and there are none.
+            has_files: manner.swallows,
+            // Bytes are looked at as they come.
+            memory_limit_bytes: 0,
+        };
+        let recovered = Recovered::default();
         Self {
             hub,
+            machine: Connection::new(settings, identity.credentials(), recovered, Vec::new(), Role::Serve),
             identity,
-            machine: SiteSession::new(software, SiteState::default()),
+            stream: HubStream::default(),
             products: Products::new(manner.receive),
+            arrivals: Arrivals { since: WallMicros(0), last: WallMicros(0) },
             statistics,
             enrolled,
             started: Monotonic::now(),
-            reconnect: Reconnect::default(),
-            welcomed: None,
-            out: BytesMut::new(),
-            flushed: true,
             is_up: false,
-            since: WallMicros(0),
-            last_arrival: WallMicros(0),
-            hang_up: false,
             given_up: false,
             insider: manner.insider,
-            swallows: manner.swallows,
             hears,
             heard,
         }
@@ -99,86 +124,41 @@ impl Site {
 
     /// Works for ever, or until the hub refuses the site for good.
     pub(crate) async fn run(mut self) {
-        while !self.given_up {
-            let ended = match self.dial().await {
-                Ok((reader, writer)) => {
-                    self.session(reader, writer).await;
-                    self.welcomed.take().map_or(Ended::Answered, |since| Ended::Session(since.elapsed()))
-                }
-                Err(ended) => {
-                    self.statistics.failed();
-                    ended
-                }
-            };
-            tokio::time::sleep(self.reconnect.pause(ended, reconnect::random())).await;
-        }
-    }
-
-    async fn dial(&self) -> Result<(Reader, Writer), Ended> {
-        let stream = downburst_node::site::connect(&self.hub).await.map_err(|(_, ended)| ended)?;
-        self.shake_hands(stream).await.map(split).map_err(|_| Ended::Answered)
-    }
-
-    async fn shake_hands(&self, stream: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
-        let config = tls::site_config(&self.identity.ca_sha256).map_err(std::io::Error::other)?;
-        let name = ServerName::try_from(tls::HUB_NAME).map_err(std::io::Error::other)?;
-        tokio::time::timeout(PATIENCE, TlsConnector::from(config).connect(name, stream)).await?
-    }
-
-    async fn session(&mut self, mut reader: Reader, mut writer: Writer) {
-        self.tell(SiteInput::Connected(self.identity.proof()));
-        let mut inbound = BytesMut::new();
         loop {
             self.perform();
-            if self.hang_up {
-                break;
+            if self.given_up {
+                return;
             }
-            inbound.reserve(IN_BYTES);
-            let due = self
-                .machine
-                .deadline()
-                .map_or(LONGEST_SLEEP, |due| Duration::from_micros(due.since(self.now().monotonic).0));
-            let idle = self.out.is_empty() && self.flushed;
+            let now = self.now().monotonic;
+            let due = self.machine.deadline().map(|due| Duration::from_micros(due.since(now).0));
             tokio::select! {
-                read = reader.read_buf(&mut inbound) => match read {
-                    Ok(count) if count > 0 => {
-                        let bytes = inbound.split().freeze();
-                        self.tell(SiteInput::Bytes { stream: StreamId::FIRST, bytes });
-                    }
-                    _ => self.fail(),
-                },
-                sent = send(&mut writer, &self.out), if !idle => match sent {
-                    Ok(count) => {
-                        self.flushed = count == 0;
-                        self.out.advance(count);
-                    }
-                    Err(_) => self.fail(),
-                },
+                moved = self.stream.moved() => self.moved(moved),
                 Some(heard) = self.heard.recv() => self.tell(heard),
-                () = tokio::time::sleep(due) => {}
+                () = tokio::time::sleep(due.unwrap_or(LONGEST_SLEEP)) => {}
             }
         }
-        self.end();
     }
 
-    fn fail(&mut self) {
-        self.statistics.failed();
-        self.hang_up = true;
-    }
-
-    fn end(&mut self) {
-        self.tell(SiteInput::Disconnected);
-        self.perform();
-        if std::mem::take(&mut self.is_up) {
-            self.statistics.disconnected();
+    fn moved(&mut self, moved: Moved) {
+        match moved {
+            Moved::Dialled(Ok(())) => self.tell(Input::Dialled(Ok(Linked { resume_at: Vec::new() }))),
+            Moved::Dialled(Err(ended)) => {
+                self.statistics.failed();
+                self.tell(Input::Dialled(Err(NoLink { sentence: String::new(), ended })));
+            }
+            Moved::Read => {
+                let bytes = self.stream.inbound.split().freeze();
+                self.tell(Input::Bytes { stream: StreamId::FIRST, bytes });
+            }
+            Moved::Sent => {}
+            Moved::Failed => {
+                self.statistics.failed();
+                self.tell(Input::Closed("the connection is over".to_owned()));
+            }
         }
-        self.products.clear();
-        self.out.clear();
-        self.flushed = true;
-        self.hang_up = false;
     }
 
-    fn tell(&mut self, input: SiteInput) {
+    fn tell(&mut self, input: Input) {
         self.machine.handle(self.now(), input);
     }
 
@@ -190,28 +170,133 @@ impl Site {
     fn perform(&mut self) {
         while let Some(output) = self.machine.poll(self.now()) {
             match output {
-                SiteOutput::Write { bytes, .. } => self.out.extend_from_slice(&bytes),
-                SiteOutput::Begin(info) => self.begin(&info),
-                SiteOutput::Block { key, offset, bytes } => {
-                    self.arrived(WallMicros(i64::MIN));
-                    self.products.block(&key, offset, &bytes);
+                Output::Dial => {
+                    let ca_sha256 = self.machine.credentials().ca_sha256().to_owned();
+                    self.stream.dialling = Some(Box::pin(dial(self.hub.clone(), ca_sha256)));
                 }
-                SiteOutput::Complete { info, .. } => self.complete(info),
-                SiteOutput::Train { train, .. } => self.take_train(train),
-                SiteOutput::Abandon(key) => self.products.abandon(&key),
-                SiteOutput::JoinGroup(join) => self.join(&join),
-                SiteOutput::Event(event) => self.event(event),
-                SiteOutput::Close => self.hang_up = true,
-                SiteOutput::OpenStream(stream) => {
+                Output::HangUp => self.hang_up(),
+                Output::Write { bytes, .. } => self.stream.out.extend_from_slice(&bytes),
+                Output::Place(order) => self.carry_out(order),
+                Output::Store(request) => self.store(request),
+                Output::JoinGroup(join) => self.join(&join),
+                Output::Event(event) => self.event(event),
+                Output::OpenStream { stream, .. } => {
                     let reason = "a swarm opens no data connections".to_owned();
-                    self.tell(SiteInput::StreamClosed { stream, reason });
+                    self.tell(Input::StreamClosed { stream, reason });
                 }
-                SiteOutput::CloseStream(_)
-                | SiteOutput::LeaveGroup(_)
-                | SiteOutput::Ask { .. }
-                | SiteOutput::Checkpoint(_) => {}
+                Output::Credentials(order) => self.keep(&order),
+                Output::Farewell
+                | Output::Over(_)
+                | Output::CloseStream(_)
+                | Output::LeaveGroup(_)
+                | Output::Ask { .. }
+                | Output::Checkpoint(_)
+                | Output::Guard(_)
+                | Output::Reached { .. }
+                | Output::Show(_)
+                | Output::News(_) => {}
             }
         }
+    }
+
+    fn hang_up(&mut self) {
+        if std::mem::take(&mut self.is_up) {
+            self.statistics.disconnected();
+        }
+        self.stream = HubStream::default();
+        let random = getrandom::u32().map_or(0.5, |random| f64::from(random) / f64::from(u32::MAX));
+        self.tell(Input::HungUp { random });
+    }
+
+    /// A swarm keeps no credential but the first.
+    fn keep(&mut self, order: &CredentialsOrder) {
+        let answer = match order {
+            CredentialsOrder::Keep(credentials) => {
+                let accepted = credentials.site().is_some_and(|site| self.identity.accepted(site.clone()));
+                if accepted {
+                    self.enrolled.note(&self.identity);
+                }
+                CredentialsAnswer::Kept(Ok(()))
+            }
+            CredentialsOrder::Read => CredentialsAnswer::Read(None),
+            CredentialsOrder::TakeTurn | CredentialsOrder::EndTurn => return,
+        };
+        self.tell(Input::Credentials(answer));
+    }
+
+    fn carry_out(&mut self, order: PlaceOrder) {
+        match order {
+            PlaceOrder::Begin(place, info) => {
+                self.begins(&info);
+                self.products.begin(place);
+            }
+            PlaceOrder::Write { place, offset, bytes } => {
+                self.arrived(WallMicros(i64::MIN));
+                self.products.block(place, offset, &bytes);
+            }
+            PlaceOrder::Drop(place) => self.products.abandon(place),
+        }
+    }
+
+    fn store(&mut self, request: StoreRequest) {
+        let StoreRequest { id, items } = request;
+        let items = items.into_iter().map(|item| self.store_item(item)).collect();
+        self.tell(Input::Stored(Stored { id, items }));
+    }
+
+    fn store_item(&mut self, item: StoreItem) -> StoredItem {
+        let what = match item {
+            StoreItem::Product { info, contents, .. } => {
+                let result = match &contents {
+                    Contents::Place(place) => self.products.complete(*place, &info),
+                    Contents::Pieces(_) => {
+                        self.products.check(&info, &contents.at_hand().unwrap_or_default())
+                    }
+                };
+                self.counted(&info, &result);
+                StoredWhat::Product(info, result)
+            }
+            StoreItem::Train { train, .. } => self.store_train(train),
+        };
+        StoredItem { what, at: WallMicros(wall_us()), log_sequence: None }
+    }
+
+    fn store_train(&mut self, train: Arc<Train>) -> StoredWhat {
+        let mut results = Vec::with_capacity(train.cars.len());
+        for car in &train.cars {
+            let info = train.info(car);
+            self.begins(&info);
+            let result = self.products.check(&info, &car.bytes);
+            self.counted(&info, &result);
+            results.push(result);
+        }
+        StoredWhat::Train(train, results)
+    }
+
+    fn counted(&self, info: &ProductInfo, result: &StoreResult) {
+        if info.id.is_heartbeat() {
+            return;
+        }
+        if *result == StoreResult::Stored {
+            let latency = u64::try_from(wall_us().saturating_sub(info.stored.0)).unwrap_or(0);
+            self.statistics.product(info.size, (info.stored >= self.arrivals.since).then_some(latency));
+        } else {
+            self.statistics.bad();
+        }
+    }
+
+    fn begins(&mut self, info: &ProductInfo) {
+        if info.stored >= self.arrivals.since {
+            self.arrived(info.stored);
+        }
+    }
+
+    /// Something came of a product that stood in the hub's log since `stored`.
+    fn arrived(&mut self, stored: WallMicros) {
+        let now = WallMicros(wall_us());
+        let waited_from = self.arrivals.last.max(stored);
+        self.statistics.gap(u64::try_from(now.0.saturating_sub(waited_from.0)).unwrap_or(0));
+        self.arrivals.last = now;
     }
 
     fn join(&mut self, join: &LegJoin) {
@@ -224,74 +309,18 @@ impl Site {
         self.tell(match begun {
             Ok(()) => {
                 let reception = Reception { buffer_bytes: 0, path: "insider".to_owned(), advice: None };
-                SiteInput::GroupJoined { leg, reception }
+                Input::Leg(leg, LegNews::Joined(reception))
             }
-            Err(reason) => SiteInput::JoinFailed { leg, reason },
+            Err(reason) => Input::Leg(leg, LegNews::NotJoined(reason)),
         });
-    }
-
-    fn begin(&mut self, info: &ProductInfo) {
-        if info.stored >= self.since {
-            self.arrived(info.stored);
-        }
-        self.products.begin(info);
-    }
-
-    /// Something came of a product that stood in the hub's log since `stored`.
-    fn arrived(&mut self, stored: WallMicros) {
-        let now = WallMicros(wall_us());
-        let waited_from = self.last_arrival.max(stored);
-        self.statistics.gap(u64::try_from(now.0.saturating_sub(waited_from.0)).unwrap_or(0));
-        self.last_arrival = now;
-    }
-
-    fn complete(&mut self, info: ProductInfo) {
-        let result = self.finished(&info);
-        let at = WallMicros(wall_us());
-        let out = info.id.is_heartbeat() && result == StoreResult::Stored && !self.swallows;
-        self.tell(SiteInput::Settled { key: info.key.clone(), result, at });
-        if out {
-            self.tell(SiteInput::HeartbeatOut { key: info.key, at });
-        }
-    }
-
-    fn finished(&mut self, info: &ProductInfo) -> StoreResult {
-        let result = self.products.complete(info);
-        let at = WallMicros(wall_us());
-        if info.id.is_heartbeat() {
-            return result;
-        }
-        if result == StoreResult::Stored {
-            let latency = u64::try_from(at.0.saturating_sub(info.stored.0)).unwrap_or(0);
-            self.statistics.product(info.size, (info.stored >= self.since).then_some(latency));
-        } else {
-            self.statistics.bad();
-        }
-        result
-    }
-
-    fn take_train(&mut self, train: Arc<Train>) {
-        let results = train.cars.iter().map(|car| self.take_car(&train.info(car), &car.bytes)).collect();
-        let at = WallMicros(wall_us());
-        self.tell(SiteInput::TrainSettled { train, results, at });
-    }
-
-    fn take_car(&mut self, info: &ProductInfo, bytes: &[u8]) -> StoreResult {
-        self.begin(info);
-        self.products.block(&info.key, 0, bytes);
-        self.finished(info)
     }
 
     fn event(&mut self, event: SiteEvent) {
         match event {
-            SiteEvent::Welcome { site, .. } => {
+            SiteEvent::Welcome { .. } => {
                 self.is_up = true;
-                self.welcomed = Some(Monotonic::now());
-                (self.since, self.last_arrival) = (WallMicros(wall_us()), WallMicros(wall_us()));
+                self.arrivals = Arrivals { since: WallMicros(wall_us()), last: WallMicros(wall_us()) };
                 self.statistics.connected();
-                if self.identity.accepted(site) {
-                    self.enrolled.note(&self.identity);
-                }
             }
             SiteEvent::Refused(refused) => {
                 self.statistics.refused();
@@ -307,6 +336,45 @@ impl Site {
             _ => {}
         }
     }
+}
+
+impl HubStream {
+    /// Waits for ever where there is nothing; nothing is lost when the wait is given up.
+    async fn moved(&mut self) -> Moved {
+        if let Some(dialling) = &mut self.dialling {
+            let dialled = dialling.await;
+            self.dialling = None;
+            return Moved::Dialled(dialled.map(|link| self.link = Some(link)));
+        }
+        let Some((reader, writer)) = &mut self.link else { return std::future::pending().await };
+        let idle = self.out.is_empty() && !self.unflushed;
+        self.inbound.reserve(IN_BYTES);
+        tokio::select! {
+            read = reader.read_buf(&mut self.inbound) => match read {
+                Ok(count) if count > 0 => Moved::Read,
+                _ => Moved::Failed,
+            },
+            sent = send(writer, &self.out), if !idle => match sent {
+                Ok(count) => {
+                    self.unflushed = count > 0;
+                    self.out.advance(count);
+                    Moved::Sent
+                }
+                Err(_) => Moved::Failed,
+            },
+        }
+    }
+}
+
+async fn dial(hub: String, ca_sha256: String) -> Result<(Reader, Writer), Ended> {
+    let stream = downburst_node::site::connect(&hub).await.map_err(|(_, ended)| ended)?;
+    shake_hands(stream, &ca_sha256).await.map(split).map_err(|_| Ended::Answered)
+}
+
+async fn shake_hands(stream: TcpStream, ca_sha256: &str) -> std::io::Result<TlsStream<TcpStream>> {
+    let config = tls::site_config(ca_sha256).map_err(std::io::Error::other)?;
+    let name = ServerName::try_from(tls::HUB_NAME).map_err(std::io::Error::other)?;
+    tokio::time::timeout(PATIENCE, TlsConnector::from(config).connect(name, stream)).await?
 }
 
 /// Writes what there is, and flushes what was written; 0 means flushed.

@@ -5,13 +5,16 @@ use std::sync::{Arc, Mutex, Weak};
 
 use downburst_log::FeedLog;
 use downburst_model::{Class, FeedName, Hops, HubName, ProductInfo};
+use downburst_site::{News, Role};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::{Hub, lock};
 use crate::lines::{Event, Failure, UpstreamLine};
-use crate::site::{HubPlace, Identity, News, Parts, Role, Shelf, Site, Turn, prepare_place};
+use crate::site::{
+    HubPlace, Identity, Local, Parts, SharedCompleteness, Shelf, Site, Supervisor, Turn, prepare_place,
+};
 
 /// All upstreams of this hub.
 #[derive(Default)]
@@ -100,7 +103,7 @@ impl Upstream {
         prepare_place(&place)?;
         let identity = Identity::load_with_token(&place, &line.token)
             .map_err(|sentence| format!("upstream {}: {sentence}", line.upstream))?;
-        if identity.ca_sha256 == hub.ca_sha256 {
+        if identity.credentials.ca_sha256() == hub.ca_sha256 {
             return Err(format!(
                 "upstream {} is this hub itself, by its token; use a token of the other hub",
                 line.upstream
@@ -123,12 +126,10 @@ impl Upstream {
             reading: crate::site::Reading::default(),
             ports: Vec::new(),
             shelf: Arc::clone(&intake) as Arc<dyn Shelf>,
-            completeness: Arc::default(),
+            completeness: SharedCompleteness::default(),
             owed: Vec::new(),
-            files: None,
-            done,
-            roles,
-            news: news_sender,
+            local: Local { files: None, done },
+            supervisor: Supervisor { roles, news: news_sender },
         })?;
         tokio::spawn(hear(Arc::clone(&intake), news));
         // It never leaves receipts to another connection: there is none to that hub.

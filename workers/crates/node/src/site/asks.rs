@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use downburst_model::LegId;
 use downburst_session::LegJoin;
+use downburst_site::LegNews;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use super::group::{Found, What};
+use super::group::Found;
 use crate::udp::connected;
 
 /// Sends requests and hears repairs until it is dropped.
@@ -67,7 +68,7 @@ async fn read(leg: LegId, socket: Arc<UdpSocket>, sender: mpsc::Sender<Found>) {
                 Err(_) => break,
             }
         }
-        let found = Found { leg, what: What::Datagrams(batch) };
+        let found = Found { leg, news: LegNews::Datagrams(batch) };
         if sender.send(found).await.is_err() {
             return;
         }

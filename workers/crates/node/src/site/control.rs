@@ -4,12 +4,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use downburst_site::{HubStatus, NodeStatus};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
-
-use super::links::Drive;
 
 /// What a person asks a running site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,50 +30,6 @@ pub struct Answer {
     pub hubs: Vec<HubStatus>,
     /// Why it was not done: one sentence.
     pub error: Option<String>,
-}
-
-/// How it stands with a hub.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HubStatus {
-    /// Its address for sites.
-    pub address: String,
-    /// Its name, once it said it.
-    pub name: Option<String>,
-    /// `serves`, `stands by`, `away` or `refused`.
-    pub state: String,
-    /// For how long.
-    pub seconds: Option<u64>,
-    /// The site takes, or tries to take, its feeds from this one.
-    pub active: bool,
-    /// It serves whenever it is well.
-    pub preferred: bool,
-    /// Why there is no connection.
-    pub reason: Option<String>,
-    /// Where the hub is several nodes: those that serve the site.
-    #[serde(default)]
-    pub nodes: Vec<NodeStatus>,
-}
-
-/// How it stands with one of several nodes of a hub.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeStatus {
-    /// Its address.
-    pub address: String,
-    /// What it serves of the site's feeds.
-    pub feeds: Vec<String>,
-    /// Whether there is a connection.
-    pub connected: bool,
-}
-
-impl NodeStatus {
-    pub(super) fn of(drive: &Drive) -> Self {
-        let feeds = drive.wanted.only.iter().flatten();
-        Self {
-            address: drive.wanted.address.clone(),
-            feeds: feeds.map(|feed| feed.as_str().to_owned()).collect(),
-            connected: drive.well,
-        }
-    }
 }
 
 /// A question that waits for its answer.

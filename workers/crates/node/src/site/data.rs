@@ -1,13 +1,13 @@
 //! The data connections of the site's session: opened when the hub asks, read beside the first.
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use downburst_session::{StreamId, StreamPath};
+use downburst_site::NoLink;
 use tokio::io::AsyncWrite as _;
 
-use super::link::{Link, NoLink, dial, dial_from};
+use super::link::{Link, dial, dial_from};
 
 /// All of them; without any, nothing is kept.
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl DataLinks {
     ) {
         let dialling: Dial = match path {
             Some(path) => Box::pin(dial_from(path.from, path.to, ca_sha256)),
-            None => Box::pin(dial(address, ca_sha256, Duration::ZERO)),
+            None => Box::pin(dial(address, ca_sha256)),
         };
         self.dials.push((stream, dialling));
     }
@@ -67,12 +67,8 @@ impl DataLinks {
         *self = Self::default();
     }
 
-    /// Moves bytes on all connections; waits for ever where there is none. Nothing is lost when the wait is given up.
-    pub(super) async fn moved(&mut self) -> Woken {
-        std::future::poll_fn(|cx| self.poll_moved(cx)).await
-    }
-
-    fn poll_moved(&mut self, cx: &mut Context<'_>) -> Poll<Woken> {
+    /// Moves bytes on all connections; never ready where there is none.
+    pub(super) fn poll_moved(&mut self, cx: &mut Context<'_>) -> Poll<Woken> {
         if let Poll::Ready(woken) = self.poll_dials(cx) {
             return Poll::Ready(woken);
         }

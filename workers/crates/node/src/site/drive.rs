@@ -1,501 +1,289 @@
-//! Drives the site's half of the session with one hub.
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::pin::Pin;
+//! Drives the machine of a site's connection to one hub with sockets, threads and files.
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Buf as _, Bytes, BytesMut};
-use downburst_model::{FeedName, LegId, Machine as _, ProductId};
-use downburst_session::{
-    CircuitState, FeedPosition, Missing, Receipt, SiteInput, SiteOutput, SiteSession, StoreResult, StreamId,
+use downburst_model::Machine as _;
+use downburst_session::{CircuitState, Receipt, SiteEvent, StreamId};
+use downburst_site::{
+    Connection, Input, LocalNews, MEMORY_LIMIT_BYTES, Output, Role, Settings, ShowOrder, StoreRequest, Stored,
 };
-use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use super::asks::Asks;
-use super::assembly::Assemblies;
 use super::circuits::Circuits;
-use super::complete::Completeness;
-use super::data::{self, DataLinks};
-use super::files::{Done, Told, Waker};
-use super::group::{Found, Group, Reading};
-use super::identity::Identity;
-use super::link::{Link, NoLink, Said, dial};
-use super::recovery::{Kept, recover};
-use super::role::{News, Parts, Role};
+use super::data;
+use super::files::Waker;
+use super::group::Found;
+use super::parts::{Local, Parts, SharedCompleteness, Supervisor};
+use super::positions::recover;
 use super::shelf::Shelf;
-use super::state::{HubPlace, Keeper, StoredPosition};
-use super::store::{self, Brought, Complete, Stored, StoredWhat};
+use super::spool::Spool;
+use super::state::{HubPlace, Keeper};
+use super::store::{self, StoreThread};
 use crate::clock::Clock;
-use crate::reconnect::{self, Ended, Reconnect};
 
 mod credentials;
 mod events;
-mod groups;
-mod leaving;
-mod waits;
+mod legs;
+mod network;
 
-use credentials::Saving;
 pub(crate) use credentials::Turn;
-use waits::{wait_dial, wait_link};
+use credentials::{Kept, KeptCredentials};
+use legs::Legs;
+use network::Network;
 
-/// The connection to one hub, made and kept.
+/// The connection to one hub, as a task drives it.
 pub(crate) struct Site {
-    hub: HubPlace,
-    identity: Identity,
-    /// The feeds that come by it; `None`: all that the hub gives.
-    only: Option<BTreeSet<FeedName>>,
-    decides: bool,
+    machine: Connection,
     clock: Clock,
-    machine: SiteSession,
-    assemblies: Assemblies,
-    shelf: Arc<dyn Shelf>,
-    completeness: Arc<Completeness>,
-    complete: crossbeam_channel::Sender<Vec<Complete>>,
-    /// Complete products that the thread has not been given yet.
-    batch: Vec<Complete>,
-    /// The memory of each batch that the thread has, oldest first, and of all of them.
-    in_store: VecDeque<usize>,
-    in_store_bytes: usize,
-    results: mpsc::UnboundedReceiver<Vec<Stored>>,
-    store_thread: std::thread::JoinHandle<()>,
-    keeper: Keeper,
-    files: Option<Waker>,
-    done: mpsc::UnboundedReceiver<Told>,
-    roles: watch::Receiver<Role>,
-    role: Role,
-    news: mpsc::UnboundedSender<News>,
-    groups: BTreeMap<LegId, Group>,
-    asks: BTreeMap<LegId, Asks>,
-    reading: Reading,
-    found_sender: mpsc::Sender<Found>,
-    found: mpsc::Receiver<Found>,
-    /// What the hub says by UDP: who waits for a repair shall not wait for what the group brings meanwhile.
-    answer_sender: mpsc::Sender<Found>,
-    answers: mpsc::Receiver<Found>,
-    feeds: BTreeMap<FeedName, Kept>,
-    /// The feeds whose files are shown in order, and what was told of each.
-    ordered: BTreeMap<FeedName, Missing>,
-    out: BytesMut,
-    flushed: bool,
-    local_address: String,
-    peer_address: String,
-    data: DataLinks,
+    hub: HubPlace,
+    network: Network,
+    legs: Legs,
+    storage: Storage,
+    credentials: KeptCredentials,
     circuits: Circuits,
-    reconnect: Reconnect,
-    said: Said,
-    /// When the hub let the site in, while the session lasts.
-    welcomed: Option<Instant>,
-    /// How the last attempt ended.
-    ended: Ended,
-    hang_up: bool,
-    /// Nothing was heard for the liveness limit.
-    silent: bool,
-    /// Another connection is of no use until the role changes.
-    resting: bool,
-    saving: Saving,
+    local: Local,
+    supervisor: Supervisor,
+    /// Nobody keeps the connection any more.
+    is_alone: bool,
 }
 
-#[expect(clippy::large_enum_variant, reason = "one at a time, on the stack")]
+/// Where products and positions go.
+struct Storage {
+    shelf: Arc<dyn Shelf>,
+    completeness: SharedCompleteness,
+    spool: Spool,
+    thread: StoreThread,
+    keeper: Keeper,
+}
+
+/// What a driver waits for.
 enum Woken {
-    Dialled(Result<Link, NoLink>),
-    Read(std::io::Result<Option<Bytes>>),
-    Written(std::io::Result<usize>),
-    Flushed(std::io::Result<()>),
-    Data(data::Woken),
+    Network(network::Woken),
     Found(Found),
-    Stored(Vec<Stored>),
-    Told(Told),
+    Stored(Stored),
+    Local(LocalNews),
     Circuit(CircuitState),
-    Saved(credentials::Saved),
+    Kept(Kept),
     Role,
     Deadline,
 }
 
-type Dial = Pin<Box<dyn Future<Output = Result<Link, NoLink>> + Send>>;
-
 impl Site {
     /// Takes up where the site was with this hub.
     pub(crate) fn open(parts: Parts) -> Result<Self, String> {
-        let Parts {
-            hub,
-            identity,
-            turn,
-            clock,
-            versions,
-            one_node,
-            only,
-            decides,
-            reading,
-            ports,
-            shelf,
-            completeness,
-            owed,
-            files,
-            done,
-            roles,
-            news,
-        } = parts;
-        let (state, feeds) = recover(&hub, only.as_ref(), shelf.as_ref(), &completeness)?;
-        let (result_sender, results) = mpsc::unbounded_channel();
+        let Parts { hub, identity, turn, clock, only, shelf, completeness, local, supervisor, .. } = parts;
+        let recovered = recover(&hub, only.as_ref(), shelf.as_ref(), &completeness)?;
         let place = store::Place { shelf: Arc::clone(&shelf), clock, via: hub.host() };
-        let (complete, store_thread) = store::start(place, result_sender)?;
-        let (found_sender, found) = mpsc::channel(DATAGRAM_BATCHES);
-        let (answer_sender, answers) = mpsc::channel(DATAGRAM_BATCHES);
-        let software = format!("downburst-node {}", env!("CARGO_PKG_VERSION"));
-        let role = *roles.borrow();
-        let keeper = Keeper::start(&hub.state)?;
-        Ok(Self {
-            keeper,
-            circuits: Circuits::start(ports, &format!("site {}", hub.state.display()), clock),
-            assemblies: Assemblies::new(&hub.spool),
-            machine: SiteSession::new(software, state)
-                .speaking(&versions)
-                .from_one_node(one_node)
-                .only(only.clone())
-                .owing(owed),
+        let settings = Settings {
+            address: hub.address.clone(),
+            software: format!("downburst-node {}", env!("CARGO_PKG_VERSION")),
+            versions: parts.versions,
+            one_node: parts.one_node,
             only,
-            decides,
-            hub,
-            identity,
-            clock,
+            decides: parts.decides,
+            has_files: local.files.is_some(),
+            memory_limit_bytes: MEMORY_LIMIT_BYTES,
+        };
+        let role = *supervisor.roles.borrow();
+        let storage = Storage {
             shelf,
             completeness,
-            complete,
-            batch: Vec::new(),
-            in_store: VecDeque::new(),
-            in_store_bytes: 0,
-            results,
-            store_thread,
-            files,
-            done,
-            roles,
-            role,
-            news,
-            groups: BTreeMap::new(),
-            asks: BTreeMap::new(),
-            reading,
-            found_sender,
-            found,
-            answer_sender,
-            answers,
-            feeds,
-            ordered: BTreeMap::new(),
-            out: BytesMut::new(),
-            flushed: true,
-            local_address: String::new(),
-            peer_address: String::new(),
-            data: DataLinks::default(),
-            reconnect: Reconnect::default(),
-            said: Said::default(),
-            welcomed: None,
-            ended: Ended::Answered,
-            hang_up: false,
-            silent: false,
-            resting: false,
-            saving: Saving::by_turns(turn),
+            spool: Spool::new(&hub.spool),
+            thread: store::start(place)?,
+            keeper: Keeper::start(&hub.state)?,
+        };
+        Ok(Self {
+            circuits: Circuits::start(parts.ports, &format!("site {}", hub.state.display()), clock),
+            network: Network::new(&hub.address, identity.credentials.ca_sha256()),
+            legs: Legs::new(parts.reading),
+            machine: Connection::new(settings, identity.credentials.clone(), recovered, parts.owed, role),
+            credentials: KeptCredentials::new(identity, turn),
+            clock,
+            hub,
+            storage,
+            local,
+            supervisor,
+            is_alone: false,
         })
     }
 
     /// Works until its role ends; the receipts that are left to say.
     pub(crate) async fn run(mut self) -> Vec<Receipt> {
-        let mut link: Option<Link> = None;
-        let mut dialling: Option<Dial> = Some(self.dial(Duration::ZERO));
         loop {
-            self.perform();
-            match self.role {
-                Role::Leave => return self.leave(link).await,
-                Role::End => {
-                    leaving::hang_up(link).await;
-                    return self.close().await;
-                }
-                Role::Serve | Role::StandBy => {}
+            if let Some(unsaid) = self.perform().await {
+                self.close().await;
+                return unsaid;
             }
-            if std::mem::take(&mut self.hang_up) {
-                self.disconnected();
-                leaving::hang_up(link.take()).await;
-                let pause = self.pause();
-                dialling = (!self.resting).then(|| self.dial(pause));
-                continue;
-            }
-            let reads = self.in_store_bytes < IN_STORE_BYTES;
+            let reads = self.machine.takes_bytes();
             let deadline = self.deadline();
-            let saves = self.saving.is_busy();
             let woken = tokio::select! {
-                // One thing after the other: what is shown next is what is being kept.
-                result = wait_dial(&mut dialling), if !saves => Woken::Dialled(result),
-                saved = self.saving.done(), if saves => Woken::Saved(saved),
-                woken = wait_link(&mut link, reads, &self.out, self.flushed) => woken,
-                woken = self.data.moved(), if reads => Woken::Data(woken),
-                Some(answer) = self.answers.recv() => Woken::Found(answer),
-                Some(found) = self.found.recv() => Woken::Found(found),
-                Some(stored) = self.results.recv() => Woken::Stored(stored),
+                woken = self.network.moved(reads) => Woken::Network(woken),
+                kept = self.credentials.kept() => Woken::Kept(kept),
+                Some(answer) = self.legs.answers.recv() => Woken::Found(answer),
+                Some(found) = self.legs.found.recv() => Woken::Found(found),
+                Some(stored) = self.storage.thread.results.recv() => Woken::Stored(stored),
                 state = self.circuits.state() => Woken::Circuit(state),
-                Some(told) = self.done.recv() => Woken::Told(told),
-                _ = self.roles.changed() => Woken::Role,
+                Some(news) = self.local.done.recv() => Woken::Local(news),
+                _ = self.supervisor.roles.changed(), if !self.is_alone => Woken::Role,
                 () = tokio::time::sleep_until(deadline) => Woken::Deadline,
             };
-            match woken {
-                Woken::Dialled(result) => {
-                    dialling = None;
-                    link = self.dialled(result);
-                }
-                woken => self.take(woken),
-            }
+            self.take(woken);
         }
     }
 
     fn take(&mut self, woken: Woken) {
         match woken {
-            Woken::Dialled(_) | Woken::Deadline => {}
-            Woken::Read(Ok(None)) => {
-                tracing::info!("the hub closed the connection");
-                self.hang_up = true;
-            }
-            Woken::Read(Ok(Some(bytes))) => self.tell(SiteInput::Bytes { stream: StreamId::FIRST, bytes }),
-            Woken::Written(Ok(written)) => {
-                self.out.advance(written);
-                self.flushed = false;
-            }
-            Woken::Flushed(Ok(())) => self.flushed = true,
-            Woken::Read(Err(error)) | Woken::Written(Err(error)) | Woken::Flushed(Err(error)) => {
-                tracing::info!(%error, "the connection to the hub failed");
-                self.hang_up = true;
-            }
-            Woken::Data(woken) => self.data_moved(woken),
+            Woken::Deadline => {}
+            Woken::Network(woken) => self.network_moved(woken),
             Woken::Found(found) => self.found(found),
-            Woken::Stored(batch) => self.stored_batch(batch),
-            Woken::Told(Told::Acts { feed, failed }) => self.tell(SiteInput::Acts { feed, failed }),
-            Woken::Told(Told::Done(Done { key, at, heartbeat: true, .. })) => {
-                self.tell(SiteInput::HeartbeatOut { key, at });
-            }
-            Woken::Told(Told::Done(Done { key, at, late, .. })) => {
-                if late {
-                    self.tell(SiteInput::Late(key.feed.clone()));
+            Woken::Stored(stored) => {
+                let has_grown = stored.items.iter().any(|item| item.log_sequence.is_some());
+                if let Some(files) = self.local.files.as_ref().filter(|_| has_grown) {
+                    files.wake();
                 }
-                self.tell(SiteInput::ActionDone { key, at });
+                self.tell(Input::Stored(stored));
             }
-            Woken::Circuit(state) => self.tell(SiteInput::Circuit(state)),
-            Woken::Saved(saved) => self.saved(saved),
+            Woken::Local(news) => self.tell(Input::Local(news)),
+            Woken::Circuit(state) => self.tell(Input::Circuit(state)),
+            Woken::Kept(kept) => self.credentials_kept(kept),
             Woken::Role => self.take_role(),
         }
     }
 
-    /// Another role begins with a connection of its own. A supervisor that is gone ends it too.
-    fn take_role(&mut self) {
-        let role =
-            if self.roles.has_changed().is_err() { Role::End } else { *self.roles.borrow_and_update() };
-        if role != self.role {
-            self.role = role;
-            self.resting = false;
-            self.reconnect = Reconnect::default();
-            self.hang_up = true;
+    fn network_moved(&mut self, woken: network::Woken) {
+        match woken {
+            network::Woken::Dialled(Ok(())) => {
+                let resume_at = self.storage.completeness.resume(self.machine.feeds());
+                self.tell(Input::Dialled(Ok(downburst_site::Linked { resume_at })));
+            }
+            network::Woken::Dialled(Err(no_link)) => self.tell(Input::Dialled(Err(no_link))),
+            network::Woken::Read(bytes) => self.tell(Input::Bytes { stream: StreamId::FIRST, bytes }),
+            network::Woken::Written => {}
+            network::Woken::Closed(reason) => self.tell(Input::Closed(reason)),
+            network::Woken::SaidFarewell => self.hung_up(),
+            network::Woken::Data(data::Woken::Opened(stream)) => self.tell(Input::StreamOpened(stream)),
+            network::Woken::Data(data::Woken::Read(stream, bytes)) => {
+                self.tell(Input::Bytes { stream, bytes })
+            }
+            network::Woken::Data(data::Woken::Ended(stream, reason)) => {
+                self.tell(Input::StreamClosed { stream, reason });
+            }
         }
     }
 
-    fn data_moved(&mut self, woken: data::Woken) {
-        self.tell(match woken {
-            data::Woken::Opened(stream) => SiteInput::StreamOpened(stream),
-            data::Woken::Read(stream, bytes) => SiteInput::Bytes { stream, bytes },
-            data::Woken::Ended(stream, reason) => SiteInput::StreamClosed { stream, reason },
-        });
+    /// A supervisor that is gone ends it too.
+    fn take_role(&mut self) {
+        self.is_alone = self.supervisor.roles.has_changed().is_err();
+        let role = if self.is_alone { Role::End } else { *self.supervisor.roles.borrow_and_update() };
+        self.tell(Input::Role(role));
     }
 
-    fn tell(&mut self, input: SiteInput) {
+    fn tell(&mut self, input: Input) {
         self.machine.handle(self.clock.now(), input);
     }
 
-    /// Does what the machine asks for until it asks for nothing.
-    fn perform(&mut self) {
-        let mut now = self.clock.now();
-        while let Some(output) = self.machine.poll(now) {
-            // A batch of datagrams gives a block for each: one look at the clocks is enough for those that
-            // follow each other.
-            if !matches!(output, SiteOutput::Block { .. }) {
-                now = self.clock.now();
-            }
+    fn hung_up(&mut self) {
+        self.tell(Input::HungUp { random: random() });
+    }
+
+    /// Does what the machine asks for until it asks for nothing; answers what is left to say once it is over.
+    async fn perform(&mut self) -> Option<Vec<Receipt>> {
+        while let Some(output) = self.machine.poll(self.clock.now()) {
             match output {
-                SiteOutput::Write { stream: StreamId::FIRST, bytes } => self.out.extend_from_slice(&bytes),
-                SiteOutput::Write { stream, bytes } => self.data.push(stream, &bytes),
-                SiteOutput::OpenStream(stream) => {
-                    let path = self.machine.stream_path(stream).cloned();
-                    self.data.open(stream, path, self.peer_address.clone(), self.identity.ca_sha256.clone());
+                Output::Dial => self.network.dial(),
+                Output::HangUp => {
+                    self.legs.clear();
+                    self.network.hang_up().await;
+                    self.hung_up();
                 }
-                SiteOutput::CloseStream(stream) => self.data.close(stream),
-                SiteOutput::JoinGroup(join) => self.join(&join),
-                SiteOutput::Ask { leg, bytes } => {
-                    if let Some(asks) = self.asks.get(&leg) {
-                        asks.send(&bytes);
-                    }
+                Output::Farewell => {
+                    self.legs.clear();
+                    self.network.say_farewell();
                 }
-                SiteOutput::LeaveGroup(leg) => {
-                    self.groups.remove(&leg);
-                    self.asks.remove(&leg);
-                }
-                SiteOutput::Begin(info) => self.assemblies.begin(&info),
-                SiteOutput::Block { key, offset, bytes } => self.assemblies.block(&key, offset, bytes),
-                SiteOutput::Complete { info, last_byte, lane, resend } => {
-                    if let Some(assembly) = self.assemblies.take(&info.key) {
-                        let brought = Brought { last_byte, lane, resend };
-                        let assembly = Box::new(assembly);
-                        self.batch.push(Complete::Product { info, brought, assembly });
-                    }
-                }
-                SiteOutput::Train { train, last_byte } => {
-                    self.batch.push(Complete::Train { train, last_byte });
-                }
-                SiteOutput::Abandon(key) => {
-                    if let Some(mut assembly) = self.assemblies.take(&key) {
-                        assembly.discard();
-                    }
-                }
-                SiteOutput::Checkpoint(position) => self.checkpoint(position),
-                SiteOutput::Event(event) => self.event(event),
-                SiteOutput::Close => self.hang_up = true,
+                Output::Over(unsaid) => return Some(unsaid),
+                Output::Write { stream, bytes } => self.network.push(stream, &bytes),
+                Output::OpenStream { stream, path } => self.network.open(stream, path),
+                Output::CloseStream(stream) => self.network.close(stream),
+                Output::JoinGroup(join) => self.join(&join),
+                Output::LeaveGroup(leg) => self.legs.leave(leg),
+                Output::Ask { leg, bytes } => self.legs.ask(leg, &bytes),
+                Output::Place(order) => self.storage.spool.carry_out(order),
+                Output::Store(request) => self.storage.store(request),
+                Output::Checkpoint(stored) => self.storage.keep(stored),
+                Output::Guard(feed) => self.storage.shelf.guard(&feed),
+                Output::Reached { feed, epoch, to } => self.storage.completeness.reached(&feed, epoch, to),
+                Output::Show(order) => show(self.local.files.as_ref(), order),
+                Output::Credentials(order) => self.carry_out(order),
+                // Nobody listens any more at the very end.
+                Output::News(news) => drop(self.supervisor.news.send(news)),
+                Output::Event(event) => self.event(event),
             }
         }
-        self.tell_missing();
-        if !self.batch.is_empty() {
-            let batch = std::mem::take(&mut self.batch);
-            let bytes = batch.iter().map(Complete::memory_bytes).sum::<usize>();
-            self.in_store.push_back(bytes);
-            self.in_store_bytes += bytes;
-            // The thread lives as long as the site.
-            let _ = self.complete.send(batch);
-        }
+        None
     }
 
-    fn stored_batch(&mut self, batch: Vec<Stored>) {
-        self.in_store_bytes -= self.in_store.pop_front().unwrap_or_default();
-        batch.into_iter().for_each(|stored| self.stored(stored));
-    }
-
-    fn stored(&mut self, stored: Stored) {
-        let Stored { what, at, log_sequence } = stored;
-        if let Some(sequence) = log_sequence {
-            self.feeds.entry(what.feed().clone()).or_default().log_head = sequence;
-            if let Some(files) = &self.files {
-                files.wake();
-            }
-        }
-        match what {
-            StoredWhat::Product(info, result) => {
-                complain(&info.key.feed, &info.id, &result);
-                // Without files the log is the end of the way; so it is at a hub, which passes heartbeats over.
-                let is_out = self.files.is_none()
-                    && info.id.is_heartbeat()
-                    && matches!(result, StoreResult::Stored | StoreResult::Held);
-                let key = info.key.clone();
-                self.tell(SiteInput::Settled { key: info.key, result, at });
-                if is_out {
-                    self.tell(SiteInput::HeartbeatOut { key, at });
-                }
-            }
-            StoredWhat::Train(train, results) => {
-                train
-                    .cars
-                    .iter()
-                    .zip(&results)
-                    .for_each(|(car, result)| complain(&train.feed, &car.id, result));
-                self.tell(SiteInput::TrainSettled { train, results, at });
-            }
-        }
-    }
-
-    fn checkpoint(&mut self, position: FeedPosition) {
-        let kept = self.feeds.entry(position.feed.clone()).or_default();
-        if kept.epoch.is_some_and(|known| known != position.epoch) && !kept.guarded {
-            kept.guarded = true;
-            tracing::warn!(
-                feed = position.feed.as_str(),
-                "the hub's log was started anew; products that the site holds already are dropped by id and \
-                 content"
-            );
-            self.shelf.guard(&position.feed);
-        }
-        kept.epoch = Some(position.epoch);
-        kept.complete = self.machine.complete_to(&position.feed).or(kept.complete);
-        let Kept { log_head, complete, guarded, .. } = *kept;
-        if let Some(to) = complete {
-            self.completeness.reached(&position.feed, position.epoch, to);
-        }
-        let stored = StoredPosition { position, log_head, guarded, complete };
-        let log = self.shelf.log(&stored.position.feed).ok().flatten();
-        self.keeper.keep(stored, log);
-    }
-
-    fn dialled(&mut self, result: Result<Link, NoLink>) -> Option<Link> {
-        match result {
-            Ok(link) => {
-                self.said.over();
-                self.local_address.clone_from(&link.local_address);
-                self.peer_address.clone_from(&link.peer_address);
-                self.tell(SiteInput::StandBy(self.role == Role::StandBy));
-                if self.role == Role::Serve {
-                    let own = |feed: &FeedName| {
-                        self.feeds.get(feed).and_then(|kept| Some((kept.epoch?, kept.complete)))
-                    };
-                    let positions = self.completeness.resume(own);
-                    self.tell(SiteInput::ResumeAt(positions));
-                }
-                let proof = self.identity.proof();
-                self.tell(SiteInput::Connected(proof));
-                Some(link)
-            }
-            Err(NoLink { sentence, ended }) => {
-                if self.said.is_news(&sentence) {
-                    tracing::warn!("{sentence}");
-                }
-                self.tell_news(News::Away { sentence, silent: false });
-                (self.hang_up, self.ended) = (true, ended);
-                None
-            }
-        }
-    }
-
-    fn disconnected(&mut self) {
-        self.tell(SiteInput::Disconnected);
-        self.perform();
-        let silent = std::mem::take(&mut self.silent);
-        self.tell_news(News::Away {
-            sentence: format!("there is no connection to the hub at {}", self.hub.address),
-            silent,
-        });
-        self.hang_up = false;
-        self.saving.end_turn();
-        self.groups.clear();
-        self.asks.clear();
-        self.data.clear();
-        self.out.clear();
-        self.flushed = true;
-    }
-
-    fn pause(&mut self) -> Duration {
-        let ended = self.welcomed.take().map_or(self.ended, |since| Ended::Session(since.elapsed()));
-        self.ended = Ended::Answered;
-        self.reconnect.pause(ended, reconnect::random())
-    }
-
-    fn dial(&self, pause: Duration) -> Dial {
-        Box::pin(dial(self.hub.address.clone(), self.identity.ca_sha256.clone(), pause))
+    /// What is on its way to the log gets there; its position follows with the next hello.
+    async fn close(mut self) {
+        self.credentials.finish().await;
+        self.circuits.close().await;
+        self.storage.thread.close();
     }
 
     fn deadline(&self) -> Instant {
-        let due =
-            self.machine.deadline().map(|due| Duration::from_micros(due.since(self.clock.monotonic()).0));
+        let now = self.clock.monotonic();
+        let due = self.machine.deadline().map(|due| Duration::from_micros(due.since(now).0));
         Instant::now() + due.unwrap_or(LONGEST_SLEEP)
+    }
+
+    fn event(&mut self, event: SiteEvent) {
+        match event {
+            SiteEvent::Duplicates { feed, rule } => self.storage.shelf.duplicates(&feed, rule),
+            SiteEvent::CircuitOffered(offer) => self.circuits.make(offer),
+            SiteEvent::CircuitEnded(end) => self.circuits.end(end.lease),
+            event => {
+                if let SiteEvent::Welcome { hub, .. } = &event {
+                    self.storage.shelf.hub_is(hub);
+                }
+                events::log(event, &self.hub.address);
+            }
+        }
     }
 }
 
-fn complain(feed: &FeedName, id: &ProductId, result: &StoreResult) {
-    if let StoreResult::Failed(sentence) = result {
-        tracing::error!(feed = feed.as_str(), id = id.as_str(), "a product can't be stored: {sentence}");
+impl Storage {
+    fn store(&mut self, request: StoreRequest) {
+        let batch = store::Batch::new(request, &mut self.spool);
+        self.thread.store(batch);
     }
+
+    fn keep(&mut self, stored: downburst_site::StoredPosition) {
+        let log = self.shelf.log(&stored.position.feed).ok().flatten();
+        self.keeper.keep(stored, log);
+    }
+}
+
+fn show(files: Option<&Waker>, order: ShowOrder) {
+    match (files, order) {
+        (Some(files), ShowOrder::Feeds { only, holds }) => files.order(only.as_ref(), holds),
+        (Some(files), ShowOrder::Missing(feed, missing)) => files.missing(&feed, missing),
+        (None, _) => {}
+    }
+}
+
+/// In 0..1.
+fn random() -> f64 {
+    getrandom::u32().map_or(0.5, |random| f64::from(random) / f64::from(u32::MAX))
 }
 
 const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
-/// Nothing is read while so much waits for the disk.
-const IN_STORE_BYTES: usize = 64 << 20;
 
-/// Batches of datagrams between the groups' threads and the session's task; behind them stands the socket's buffer.
-const DATAGRAM_BATCHES: usize = 64;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_numbers_differ() {
+        let drawn: std::collections::BTreeSet<u64> = (0..100).map(|_| (random() * 1e9) as u64).collect();
+        assert!(drawn.len() > 90, "the random numbers differ");
+    }
+}

@@ -16,15 +16,15 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use downburst_log::disk::{self, File};
 use downburst_log::{FeedLog, LogEntry, ProductLog as _};
-use downburst_model::{FeedName, Lane, Sequence};
+use downburst_model::{FeedName, Lane, Micros, Sequence};
 use downburst_session::{ActionFailed, Missing};
+use downburst_site::{Arrival, Order, Shown, Turn};
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
 
-pub(crate) use told::{Done, DoneTo, Told};
+pub(crate) use told::DoneTo;
 
 use super::cursor::{Cursor, Last, Life};
-use super::order::{Arrival, Order, Turn};
 use super::proving::{Proof, prove, set_unproven_aside};
 use super::store::Logs;
 use crate::clock::Clock;
@@ -41,7 +41,7 @@ pub(crate) struct Waker {
 #[derive(Default)]
 struct Wishes {
     /// The feeds with an order, and how long a missing product holds back later ones.
-    holds: BTreeMap<FeedName, Duration>,
+    holds: BTreeMap<FeedName, Micros>,
     missing: BTreeMap<FeedName, Missing>,
 }
 
@@ -52,7 +52,7 @@ impl Waker {
     }
 
     /// The feeds whose live products are to be shown in order: all of them, or all of `only` these.
-    pub(super) fn order(&self, only: Option<&BTreeSet<FeedName>>, mut holds: BTreeMap<FeedName, Duration>) {
+    pub(super) fn order(&self, only: Option<&BTreeSet<FeedName>>, mut holds: BTreeMap<FeedName, Micros>) {
         let mut wishes = locked(&self.wishes);
         if let Some(only) = only {
             let others = wishes.holds.iter().filter(|(feed, _)| !only.contains(*feed));
@@ -195,7 +195,7 @@ impl Files {
 
     fn patience(&self) -> Duration {
         let deadlines = self.shows.values().filter_map(|show| show.order.as_ref()?.deadline());
-        let due = deadlines.min().map(|at| at.saturating_duration_since(Instant::now()));
+        let due = deadlines.min().map(|at| Duration::from_micros(at.since(self.outlet.clock.monotonic()).0));
         due.map_or(RETRY_INTERVAL, |due| due.min(RETRY_INTERVAL))
     }
 
@@ -243,7 +243,7 @@ impl Show {
         Ok(show)
     }
 
-    fn set_hold(&mut self, hold: Option<Duration>) -> io::Result<()> {
+    fn set_hold(&mut self, hold: Option<Micros>) -> io::Result<()> {
         match (hold, &mut self.order) {
             (Some(hold), Some(order)) => order.set_hold(hold),
             (Some(hold), None) => {
@@ -289,7 +289,7 @@ impl Show {
         let (Some(order), Some(arrival)) = (&mut self.order, in_order) else {
             return self.show(outlet, feed, entry, false);
         };
-        let turns = order.arrive(arrival, Instant::now());
+        let turns = order.arrive(arrival, outlet.clock.monotonic());
         self.waiting.insert(at);
         turns.into_iter().try_for_each(|turn| self.take_turn(outlet, feed, log, turn))
     }
@@ -302,7 +302,7 @@ impl Show {
         missing: &Missing,
     ) -> io::Result<()> {
         let Some(order) = &mut self.order else { return Ok(()) };
-        let turns = order.take_due(missing, Instant::now());
+        let turns = order.take_due(missing, outlet.clock.monotonic());
         if turns.is_empty() {
             return Ok(());
         }
@@ -362,7 +362,7 @@ impl Outlet {
     fn tell(&self, entry: &LogEntry, late: bool) {
         if let Some(source) = &entry.source {
             let heartbeat = entry.info.id.is_heartbeat();
-            self.done.tell(Done { key: source.key.clone(), at: self.clock.wall(), late, heartbeat });
+            self.done.tell(Shown { key: source.key.clone(), at: self.clock.wall(), late, heartbeat });
         }
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bytes::BytesMut;
 use downburst_model::LegId;
 use downburst_session::{LegJoin, Reception};
+use downburst_site::LegNews;
 use tokio::sync::mpsc;
 
 use super::priority::Urgent;
@@ -29,14 +29,7 @@ pub(super) struct Group {
 /// What the thread of a leg found.
 pub(super) struct Found {
     pub(super) leg: LegId,
-    pub(super) what: What,
-}
-
-pub(super) enum What {
-    /// As many as came together.
-    Datagrams(Vec<BytesMut>),
-    /// Nothing comes, for this reason.
-    Deaf(String),
+    pub(super) news: LegNews,
 }
 
 impl Group {
@@ -137,17 +130,17 @@ fn listen(
         }
         urgent.waited(began.elapsed());
         gathers = !batch.is_empty() && batch.len() < WORTH_WAKING;
-        let what = if !batch.is_empty() {
+        let news = if !batch.is_empty() {
             heard = Instant::now();
-            What::Datagrams(batch)
+            LegNews::Datagrams(batch)
         } else if heard.elapsed() >= DEAF_AFTER {
             heard = Instant::now();
-            What::Deaf(receiver.watch().reason())
+            LegNews::Deaf(receiver.watch().reason())
         } else {
             continue;
         };
         // Waiting here lets the socket's buffer take the burst; what overflows it is repaired.
-        if sender.blocking_send(Found { leg, what }).is_err() {
+        if sender.blocking_send(Found { leg, news }).is_err() {
             return;
         }
     }

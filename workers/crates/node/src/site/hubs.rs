@@ -1,20 +1,26 @@
-//! A site and its hubs: one serves, the others stand by, all products end in the same logs.
-use std::fmt::Write as _;
+//! A site at work: drives the machine above its connections, and what they share.
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use downburst_log::{ProductLog as _, Retention};
-use downburst_model::{FeedName, Micros};
-use tokio::sync::mpsc;
+use downburst_model::{FeedName, Machine as _, Micros};
+use downburst_session::{Nodes, Receipt};
+use downburst_site::{
+    ConnectionId, GivenHub, Hubs as Machine, HubsInput, HubsOutput, Listeners, LocalNews, News, Role, Wanted,
+};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
 
-use super::choice::{Choice, Standing};
-use super::control::{Answer, Asked, HubStatus, NodeStatus, Request};
-use super::files::{self, DoneTo};
-use super::links::{Common, FromDrive, Link};
-use super::role::News;
-use super::state::{places, small_files};
+use super::control::{Answer, Asked, Request};
+use super::drive::{Site, Turn};
+use super::files::{self, DoneTo, Waker};
+use super::identity::Identity;
+use super::parts::{Local, Parts, SharedCompleteness, Supervisor};
+use super::shelf::Shelf;
+use super::state::{HubPlace, places, small_files};
 use super::store::Logs;
-use super::{Ending, Receive, control};
+use super::{Ending, HubChoice, Receive, control, nodes, prepare_place};
 use crate::actions::{Actions, Notifier, Scouring};
 use crate::clock::Clock;
 use crate::scrub;
@@ -22,236 +28,261 @@ use crate::scrub;
 /// A site at work.
 pub(super) struct Hubs {
     clock: Clock,
-    choice: Choice,
-    common: Common,
-    links: Vec<Link>,
-    news: mpsc::UnboundedReceiver<(FromDrive, News)>,
+    machine: Machine,
+    connections: Connections,
+    software: Software,
+    asked: mpsc::Receiver<Asked>,
+}
+
+/// The connections, and what they are made of.
+struct Connections {
+    clock: Clock,
+    receive: Receive,
+    logs: Arc<Logs>,
+    completeness: SharedCompleteness,
+    waker: Option<Waker>,
+    hubs: Vec<KnownHub>,
+    running: BTreeMap<ConnectionId, Running>,
+    heard: mpsc::UnboundedReceiver<HubsInput>,
+    to_machine: mpsc::UnboundedSender<HubsInput>,
+}
+
+/// A hub, as the site was given it.
+struct KnownHub {
+    place: HubPlace,
+    choice: HubChoice,
+    turn: Turn,
+}
+
+/// One connection, made and kept by a task.
+struct Running {
+    roles: watch::Sender<Role>,
+    done: mpsc::UnboundedSender<LocalNews>,
+    _task: JoinHandle<()>,
+}
+
+/// What is done with products beside their way into the logs.
+struct Software {
     logs: Arc<Logs>,
     files: Option<std::thread::JoinHandle<()>>,
     done_to: DoneTo,
     actions: Option<Actions>,
     scouring: Option<Scouring>,
-    asked: mpsc::Receiver<Asked>,
-    /// The hub whose connections hear of local software.
-    told: Option<usize>,
-    ending: Option<Ending>,
 }
 
 impl Hubs {
     /// Opens the site's logs, and reads where it stands with its hubs; none of them is called yet.
     pub(super) fn open(receive: &Receive, clock: Clock) -> Result<Self, String> {
+        let (software, waker) = Software::start(receive, clock)?;
+        let connections = Connections::open(receive, clock, Arc::clone(&software.logs), waker)?;
+        let return_after = Micros(u64::try_from(receive.return_after.as_micros()).unwrap_or(u64::MAX));
+        let machine = Machine::new(connections.given()?, return_after, clock.monotonic());
+        let asked = control::listen(&receive.directory);
+        Ok(Self { clock, machine, connections, software, asked })
+    }
+
+    /// Works until asked to end or refused for good by all hubs.
+    pub(super) async fn run(mut self) -> Ending {
+        let mut ended = std::pin::pin!(crate::signals::ended());
+        let mut is_ending = false;
+        let mut retain = tokio::time::interval(RETAIN_INTERVAL);
+        let mut reread = crate::signals::Reread::listen();
+        loop {
+            if let Some(ending) = self.perform() {
+                self.close();
+                return ending;
+            }
+            let due = self.machine.deadline().map(|due| due.since(self.clock.monotonic()).0);
+            let pause = due.map_or(LONGEST_PAUSE, Duration::from_micros);
+            tokio::select! {
+                Some(input) = self.connections.heard.recv() => self.tell(input),
+                Some(asked) = self.asked.recv() => self.take_asked(asked),
+                _ = retain.tick() => self.software.retain(self.clock),
+                () = reread.asked() => self.software.reread(),
+                () = tokio::time::sleep(pause) => {}
+                () = &mut ended, if !is_ending => {
+                    is_ending = true;
+                    self.tell(HubsInput::Stop);
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, input: HubsInput) {
+        if let HubsInput::Over(connection, _) = &input {
+            self.connections.running.remove(connection);
+        }
+        self.machine.handle(self.clock.now(), input);
+    }
+
+    /// Does what the machine asks for until it asks for nothing; answers why the site ends.
+    fn perform(&mut self) -> Option<Ending> {
+        while let Some(output) = self.machine.poll(self.clock.now()) {
+            let done = match output {
+                HubsOutput::Begin { connection, wanted, decides, owed } => {
+                    self.connections.begin(connection, &wanted, decides, owed)
+                }
+                HubsOutput::ChangeRole(connection, role) => {
+                    self.connections.change_role(connection, role);
+                    Ok(())
+                }
+                HubsOutput::KeepNodes { hub, nodes } => self.connections.keep_nodes(hub, &nodes),
+                HubsOutput::Listen(listeners) => {
+                    self.connections.listen(listeners, &self.software.done_to);
+                    Ok(())
+                }
+                HubsOutput::End(ending) => return Some(ending),
+            };
+            if let Err(sentence) = done {
+                self.tell(HubsInput::Failed(sentence));
+            }
+        }
+        None
+    }
+
+    fn take_asked(&mut self, asked: Asked) {
+        let now = self.clock.monotonic();
+        let done = match &asked.request {
+            Request::Status => Ok(()),
+            Request::Prefer { hub } => self.machine.prefer(now, hub),
+        };
+        let answer = match done {
+            Ok(()) => Answer { hubs: self.machine.status(now), error: None },
+            Err(error) => Answer { hubs: Vec::new(), error: Some(error) },
+        };
+        asked.answer(answer);
+    }
+
+    fn close(self) {
+        // The thread of the files ends with the last one who could wake it.
+        drop(self.connections);
+        self.software.close();
+    }
+}
+
+impl Connections {
+    fn open(receive: &Receive, clock: Clock, logs: Arc<Logs>, waker: Option<Waker>) -> Result<Self, String> {
+        let places = places(&receive.directory, &receive.hubs);
+        places.iter().try_for_each(prepare_place)?;
+        let known = |(place, choice): (HubPlace, &HubChoice)| KnownHub {
+            place,
+            choice: choice.clone(),
+            turn: Turn::default(),
+        };
+        let hubs = places.into_iter().zip(&receive.hubs).map(known).collect();
+        let (to_machine, heard) = mpsc::unbounded_channel();
+        let (completeness, running) = (SharedCompleteness::default(), BTreeMap::new());
+        let receive = receive.clone();
+        Ok(Self { clock, receive, logs, completeness, waker, hubs, running, heard, to_machine })
+    }
+
+    /// The hubs as the machine knows them. A new token is taken up whatever connection is made first.
+    fn given(&self) -> Result<Vec<GivenHub>, String> {
+        let given = |hub: &KnownHub| {
+            let identity = Identity::load(&hub.place, hub.choice.token_file.as_deref())?;
+            let nodes = nodes::load(&hub.place.state, identity.credentials.is_new());
+            Ok(GivenHub { address: hub.place.address.clone(), nodes })
+        };
+        self.hubs.iter().map(given).collect()
+    }
+
+    /// Reads the positions, and has a task make and keep the connection.
+    fn begin(
+        &mut self,
+        id: ConnectionId,
+        wanted: &Wanted,
+        decides: bool,
+        owed: Vec<Receipt>,
+    ) -> Result<(), String> {
+        let Some(hub) = self.hubs.get(id.hub) else { return Ok(()) };
+        let (place, identity) = hub.place_of(id.hub, wanted)?;
+        let (roles, role) = watch::channel(wanted.role);
+        let (done, done_stream) = mpsc::unbounded_channel();
+        let (news_sender, mut news) = mpsc::unbounded_channel::<News>();
+        let site = Site::open(Parts {
+            hub: place,
+            identity,
+            turn: Arc::clone(&hub.turn),
+            clock: self.clock,
+            versions: self.receive.session_versions.clone(),
+            one_node: false,
+            only: wanted.only.clone(),
+            decides,
+            reading: self.receive.reading,
+            // Ends of circuits are known by the hub: its own node alone makes them.
+            ports: if wanted.only.is_none() { self.receive.circuits.clone() } else { Vec::new() },
+            shelf: Arc::clone(&self.logs) as Arc<dyn Shelf>,
+            completeness: self.completeness.clone(),
+            owed,
+            local: Local { files: self.waker.clone(), done: done_stream },
+            supervisor: Supervisor { roles: role, news: news_sender },
+        })?;
+        let to_machine = self.to_machine.clone();
+        let task = tokio::spawn(async move {
+            let work = tokio::spawn(site.run());
+            while let Some(it) = news.recv().await {
+                let _ = to_machine.send(HubsInput::News(id, it));
+            }
+            let _ = to_machine.send(HubsInput::Over(id, work.await.unwrap_or_default()));
+        });
+        self.running.insert(id, Running { roles, done, _task: task });
+        Ok(())
+    }
+
+    fn change_role(&self, connection: ConnectionId, role: Role) {
+        if let Some(running) = self.running.get(&connection) {
+            running.roles.send_replace(role);
+        }
+    }
+
+    fn keep_nodes(&self, hub: usize, nodes: &Nodes) -> Result<(), String> {
+        self.hubs.get(hub).map_or(Ok(()), |hub| nodes::keep(&hub.place.state, nodes))
+    }
+
+    /// The stamps of files go into the receipts of the hub that serves.
+    fn listen(&self, listeners: Listeners, done_to: &DoneTo) {
+        let sender = |id: &ConnectionId| self.running.get(id).map(|running| running.done.clone());
+        let Listeners { all, by_feed } = listeners;
+        let by_feed = by_feed.into_iter().filter_map(|(feed, id)| Some((feed, sender(&id)?)));
+        done_to.set(all.as_ref().and_then(sender), by_feed.collect());
+    }
+}
+
+impl KnownHub {
+    /// All nodes of a hub know the site by the same credential and share its positions; what is on its way lies apart.
+    fn place_of(&self, hub: usize, wanted: &Wanted) -> Result<(HubPlace, Identity), String> {
+        if wanted.only.is_none() {
+            let identity = Identity::load(&self.place, self.choice.token_file.as_deref())?;
+            return Ok((self.place.clone(), identity));
+        }
+        let role = if wanted.asks() { "asks" } else { "part" };
+        let spool = format!("hub-{hub}-{role}-{}", crate::file_names::encode(&wanted.address));
+        let spool = self.place.spool.with_file_name(spool);
+        let place = HubPlace { address: wanted.address.clone(), state: self.place.state.clone(), spool };
+        prepare_place(&place)?;
+        let identity = Identity::known(&place)?;
+        Ok((place, identity))
+    }
+}
+
+impl Software {
+    fn start(receive: &Receive, clock: Clock) -> Result<(Self, Option<Waker>), String> {
         let retention = Retention { hours: receive.retention_hours, bytes: receive.retention_bytes };
         let several = receive.hubs.len() > 1;
-        let bell = Arc::<Notifier>::default();
+        let notifier = Arc::<Notifier>::default();
         let logs = Arc::new(
-            Logs::new(&receive.directory.join("log"), retention, several).ringing(Arc::clone(&bell)),
+            Logs::new(&receive.directory.join("log"), retention, several).notifying(Arc::clone(&notifier)),
         );
         let done_to = DoneTo::default();
         let files = receive
             .files
             .then(|| files::start(Arc::clone(&logs), &receive.directory, clock, done_to.clone()))
             .transpose()?;
-        let (news_sender, news) = mpsc::unbounded_channel();
         let (waker, files) = files.unzip();
-        let common = Common::new(receive.clone(), clock, Arc::clone(&logs), waker, news_sender);
-        let places = places(&receive.directory, &receive.hubs).into_iter();
-        let both = places.zip(&receive.hubs).enumerate();
-        let links = both.map(|(hub, (place, choice))| Link::open(&common, hub, place, choice));
-        let links = links.collect::<Result<Vec<Link>, String>>()?;
         start_scrub(receive, &logs, &done_to)?;
-        let actions = Actions::start(&receive.actions, &receive.directory, &logs, bell, clock, &done_to)?;
+        let actions = Actions::start(&receive.actions, &receive.directory, &logs, notifier, clock, &done_to)?;
         let scouring = Scouring::start(&receive.scour, &receive.directory)?;
-        let return_after = Micros(u64::try_from(receive.return_after.as_micros()).unwrap_or(u64::MAX));
-        let choice = Choice::new(links.len(), return_after, clock.monotonic());
-        let asked = control::listen(&receive.directory);
-        let ending = None;
-        Ok(Self {
-            clock,
-            choice,
-            common,
-            links,
-            news,
-            logs,
-            files,
-            done_to,
-            actions,
-            scouring,
-            asked,
-            told: None,
-            ending,
-        })
-    }
-
-    /// Works until asked to end or refused for good by all hubs.
-    pub(super) async fn run(mut self) -> Ending {
-        let mut ended = std::pin::pin!(crate::signals::ended());
-        let mut retain = tokio::time::interval(RETAIN_INTERVAL);
-        let mut reread = crate::signals::Reread::listen();
-        loop {
-            self.decide();
-            self.arrange().await;
-            if let Some(ending) = self.ending.take() {
-                self.close().await;
-                return ending;
-            }
-            let asks = self.links.iter().filter_map(|link| link.nodes.ask_at());
-            let asks = asks.filter(|at| *at > self.clock.monotonic());
-            let due = self.choice.deadline().into_iter().chain(asks).min();
-            let pause = due.map(|due| due.since(self.clock.monotonic()).0);
-            let pause = pause.map_or(LONGEST_PAUSE, Duration::from_micros);
-            tokio::select! {
-                Some((from, news)) = self.news.recv() => self.take_news(from, news),
-                Some(asked) = self.asked.recv() => self.take_asked(asked),
-                _ = retain.tick() => self.retain(),
-                () = reread.asked() => self.reread(),
-                () = tokio::time::sleep(pause) => {}
-                () = &mut ended => self.ending = Some(Ending::Stopped),
-            }
-        }
-    }
-
-    fn decide(&mut self) {
-        let left = self.choice.active();
-        if let Some(next) = self.choice.decide(self.clock.monotonic()) {
-            self.switch(left, next);
-        }
-    }
-
-    fn switch(&mut self, left: usize, next: usize) {
-        let address = |hub: usize| self.links.get(hub).map(Link::address);
-        tracing::warn!(from = address(left), to = address(next), "another hub serves this site from here on");
-    }
-
-    /// Makes and ends connections, so that they are as the hubs said and as was decided.
-    async fn arrange(&mut self) {
-        let (active, mut changed) = (self.choice.active(), false);
-        for (hub, link) in self.links.iter_mut().enumerate() {
-            match link.arrange(&mut self.common, hub == active).await {
-                Ok(news) => changed |= news,
-                Err(sentence) => self.ending = Some(Ending::BadUse(sentence)),
-            }
-        }
-        if changed || self.told != Some(active) {
-            self.told = Some(active);
-            self.tell_files();
-        }
-    }
-
-    /// The stamps of files go into the receipts of the hub that serves.
-    fn tell_files(&self) {
-        if let Some(link) = self.links.get(self.choice.active()) {
-            let (all, by_feed) = link.listeners();
-            self.done_to.set(all, by_feed);
-        }
-    }
-
-    fn take_news(&mut self, from: FromDrive, news: News) {
-        let (now, hub) = (self.clock.monotonic(), from.hub);
-        let Some(link) = self.links.get_mut(hub) else { return };
-        let Some(drive) = link.drive(from) else { return };
-        let wanted = drive.wanted.clone();
-        match news {
-            // A connection made for the role before is about to end.
-            News::Well { hub: name, role } if role == wanted.role => {
-                drive.well = true;
-                (link.name, link.sentence) = (Some(name), None);
-                if wanted.is_part() {
-                    link.nodes.is_well(&wanted.address);
-                }
-                self.told_well(hub);
-            }
-            News::Well { .. } => {}
-            News::Away { sentence, silent } => {
-                drive.well = false;
-                link.sentence = Some(sentence);
-                if wanted.asks() {
-                    link.nodes.asked_in_vain(now);
-                } else if !wanted.is_part() || link.nodes.is_away(now, &wanted.address) {
-                    self.choice.is_away(now, hub, silent);
-                }
-            }
-            News::Nodes(nodes) => match link.nodes.take(now, nodes) {
-                Ok(true) => {
-                    tracing::info!(hub = link.address(), "the hub listed its nodes that serve this site")
-                }
-                Ok(false) => {}
-                Err(sentence) => self.ending = Some(Ending::BadUse(sentence)),
-            },
-            News::Refused(sentence) => {
-                tracing::error!(hub = link.address(), "the hub refused: {sentence}");
-                link.sentence = Some(sentence.clone());
-                self.choice.has_refused(hub);
-                if self.choice.is_refused_by_all() {
-                    self.ending = Some(Ending::Refused(sentence));
-                }
-            }
-            News::Unkept(sentence) => self.ending = Some(Ending::BadUse(sentence)),
-        }
-    }
-
-    /// The first of several nodes makes the hub well.
-    fn told_well(&mut self, hub: usize) {
-        let is_well = self.links.get(hub).is_some_and(Link::is_well);
-        if is_well && !matches!(self.choice.standing(hub), Some(Standing::Well { .. })) {
-            self.choice.is_well(self.clock.monotonic(), hub);
-        }
-    }
-
-    fn take_asked(&mut self, asked: Asked) {
-        let answer = match &asked.request {
-            Request::Status => Answer { hubs: self.status(), error: None },
-            Request::Prefer { hub } => match self.find(hub) {
-                Ok(hub) => {
-                    let left = self.choice.active();
-                    if let Some(next) = self.choice.prefer(self.clock.monotonic(), hub) {
-                        self.switch(left, next);
-                    }
-                    Answer { hubs: self.status(), error: None }
-                }
-                Err(error) => Answer { hubs: Vec::new(), error: Some(error) },
-            },
-        };
-        asked.answer(answer);
-    }
-
-    /// The hub with this address or name.
-    fn find(&self, wanted: &str) -> Result<usize, String> {
-        let is = |link: &Link| link.address() == wanted || link.name.as_deref() == Some(wanted);
-        let mut found = self.links.iter().enumerate().filter(|(_, link)| is(link)).map(|(hub, _)| hub);
-        match (found.next(), found.next()) {
-            (Some(hub), None) => Ok(hub),
-            (Some(_), Some(_)) => Err(format!("several hubs go by the name {wanted}; give the address")),
-            (None, _) => {
-                let known = self.links.iter().fold(String::new(), |mut text, link| {
-                    let _ = write!(text, " {}", link.address());
-                    text
-                });
-                Err(format!("this site has no hub {wanted:?}; its hubs are{known}"))
-            }
-        }
-    }
-
-    fn status(&self) -> Vec<HubStatus> {
-        let now = self.clock.monotonic();
-        let status = |(hub, link): (usize, &Link)| {
-            let (state, since) = match self.choice.standing(hub) {
-                Some(Standing::Well { since }) if hub == self.choice.active() => ("serves", Some(since)),
-                Some(Standing::Well { since }) => ("stands by", Some(since)),
-                Some(Standing::Away { since, .. }) => ("away", Some(since)),
-                Some(Standing::Refused) | None => ("refused", None),
-            };
-            HubStatus {
-                address: link.address().to_owned(),
-                name: link.name.clone(),
-                state: state.to_owned(),
-                seconds: since.map(|since| now.since(since).0 / 1_000_000),
-                active: hub == self.choice.active(),
-                preferred: hub == self.choice.preferred(),
-                reason: link.sentence.clone(),
-                nodes: link.parts().map(NodeStatus::of).collect(),
-            }
-        };
-        self.links.iter().enumerate().map(status).collect()
+        Ok((Self { logs, files, done_to, actions, scouring }, waker))
     }
 
     /// The rules of actions and of old files, as their files are now; a faulty file leaves the former rules
@@ -265,23 +296,18 @@ impl Hubs {
         }
     }
 
-    fn retain(&mut self) {
+    fn retain(&mut self, clock: Clock) {
         if let Some(actions) = &mut self.actions {
             actions.tend();
         }
         for (feed, log) in self.logs.all() {
-            if let Err(error) = log.retain(self.clock.wall()) {
+            if let Err(error) = log.retain(clock.wall()) {
                 tracing::error!(feed = feed.as_str(), "{error}");
             }
         }
     }
 
-    async fn close(mut self) {
-        for link in &mut self.links {
-            link.close(self.clock.monotonic()).await;
-        }
-        // The thread ends with the last one who could wake it.
-        drop(self.common);
+    fn close(self) {
         if let Some(thread) = self.files {
             let _ = thread.join();
         }

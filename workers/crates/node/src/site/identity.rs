@@ -2,47 +2,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use downburst_model::SiteName;
-use downburst_session::{Proof, Secrets};
-use serde::{Deserialize, Serialize};
+use downburst_site::{Credentials, CredentialsRecord, Entropy, Token};
 
 use super::HubPlace;
 use crate::disk;
-use crate::tls::{sha256_hex, write_private};
+use crate::tls::write_private;
 
-/// Who the site is to its hub.
-#[derive(Clone)]
+/// What a site proves itself with, and where that is kept.
+#[derive(Clone, Debug)]
 pub(crate) struct Identity {
-    /// SHA-256 of the hub's authority, in hex.
-    pub(crate) ca_sha256: String,
-    /// Of the credentials, made here; the hub knows their hashes.
-    secrets: Secrets,
-    /// The site's name, once the hub told it.
-    site: Option<SiteName>,
-    /// The enrolment token's secret, until the hub accepted it.
-    token_secret: Option<String>,
-    /// Where the hub was reached last.
-    hub: Option<String>,
-    /// SHA-256 of the enrolment token that was used last.
-    token_sha256: Option<String>,
+    pub(crate) credentials: Credentials,
     path: PathBuf,
-}
-
-/// The file. What a node of an earlier release does not know in it, it passes over.
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    ca_sha256: String,
-    secret: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    next_secret: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    former_secret: Option<String>,
-    site: Option<SiteName>,
-    token_secret: Option<String>,
-    #[serde(default)]
-    hub: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    token_sha256: Option<String>,
 }
 
 impl Identity {
@@ -50,8 +20,7 @@ impl Identity {
     pub(crate) fn load(place: &HubPlace, token_file: Option<&Path>) -> Result<Self, String> {
         let token = || token_file.filter(|file| file.exists()).map(read_token).transpose();
         let mut identity = Self::load_or_begin(&place.state, token, token_file)?;
-        if identity.hub.as_ref() != Some(&place.address) {
-            identity.hub = Some(place.address.clone());
+        if identity.credentials.hub_is_at(&place.address) {
             identity.save()?;
         }
         Ok(identity)
@@ -59,7 +28,7 @@ impl Identity {
 
     /// The identity of a hub at another hub, with the token's text itself.
     pub(crate) fn load_with_token(place: &HubPlace, token: &str) -> Result<Self, String> {
-        Self::load_or_begin(&place.state, || parse_token(token).map(Some), None)
+        Self::load_or_begin(&place.state, || Token::parse(token).map(Some), None)
     }
 
     /// The identity that the site has at a hub, for another node of that hub than the one it was given.
@@ -67,53 +36,35 @@ impl Identity {
         Self::load_or_begin(&place.state, || Ok(None), None)
     }
 
-    /// True until the hub accepted the site's token.
-    pub(crate) fn is_new(&self) -> bool {
-        self.token_secret.is_some()
-    }
-
-    /// Takes up what another connection to the same hub has kept. True if the credential is another one since.
-    pub(crate) fn take_up(&mut self) -> bool {
+    /// What is kept now; `None` if it can't be read.
+    pub(crate) fn read(&self) -> Option<Credentials> {
         let state = self.path.parent().unwrap_or_else(|| Path::new("."));
-        let Ok(kept) = Self::load_or_begin(state, || Ok(None), None) else { return false };
-        let changed = kept.secrets.current() != self.secrets.current();
-        if changed {
-            *self = kept;
-        }
-        changed
+        Self::load_or_begin(state, || Ok(None), None).ok().map(|kept| kept.credentials)
     }
 
     fn load_or_begin(
         state: &Path,
-        token: impl FnOnce() -> Result<Option<(String, String)>, String>,
+        token: impl FnOnce() -> Result<Option<Token>, String>,
         token_file: Option<&Path>,
     ) -> Result<Self, String> {
         let path = state.join("identity.json");
         match fs::read_to_string(&path) {
             Ok(text) => {
-                let kept: Kept = disk::unsealed(&text).map_err(|reason| {
+                let kept: CredentialsRecord = disk::unsealed(&text).map_err(|reason| {
                     format!(
                         "{} is damaged ({reason}); remove it and enrol the site again with a new token",
                         path.display()
                     )
                 })?;
-                Self::of(kept, path).with_token(token()?)
+                Self { credentials: kept.into(), path }.with_token(token()?)
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let (ca_sha256, token_secret) = match (token()?, token_file) {
+                let token = match (token()?, token_file) {
                     (Some(token), _) => token,
                     (None, Some(file)) => read_token(file)?,
                     (None, None) => return Err(NOT_ENROLLED.to_owned()),
                 };
-                let identity = Self {
-                    ca_sha256,
-                    secrets: Secrets::new(random_secret()?, None, None),
-                    site: None,
-                    token_sha256: Some(sha256_hex(token_secret.as_bytes())),
-                    token_secret: Some(token_secret),
-                    hub: None,
-                    path,
-                };
+                let identity = Self { credentials: Credentials::enrolling(&token, &entropy()?), path };
                 // Kept before it is shown: an answer that gets lost is asked for again with the same credential.
                 identity.save()?;
                 Ok(identity)
@@ -122,143 +73,44 @@ impl Identity {
         }
     }
 
-    /// What the site shows the hub.
-    pub(crate) fn proof(&self) -> Proof {
-        match (&self.site, &self.token_secret) {
-            (Some(site), None) => {
-                Proof::Credential { site: site.clone(), secret: self.secrets.shown().to_owned() }
-            }
-            (_, token) => Proof::Token {
-                secret: token.clone().unwrap_or_default(),
-                credential_sha256: sha256_hex(self.secrets.current().as_bytes()),
-            },
-        }
-    }
-
-    /// Remembers that the hub accepted the site under this name.
-    pub(crate) fn accepted(&mut self, site: &SiteName) -> Result<(), String> {
-        let changed = self.secrets.let_in();
-        if !changed && self.site.as_ref() == Some(site) && self.token_secret.is_none() {
-            return Ok(());
-        }
-        self.site = Some(site.clone());
-        self.token_secret = None;
-        self.save()
-    }
-
-    /// The hub does not take the credential that was shown. True if the site has another one to show.
-    pub(crate) fn refused(&mut self) -> bool {
-        self.token_secret.is_none() && self.secrets.refused()
-    }
-
-    /// The record to keep before another credential is offered to the hub in the place of the one with this
-    /// SHA-256, and the SHA-256 of the other one.
-    pub(crate) fn offering(&self, of: &str) -> Result<(Self, String), String> {
-        let mut identity = self.clone();
-        let is_it = |secret: &str| sha256_hex(secret.as_bytes()) == of;
-        let sha256 = sha256_hex(identity.secrets.offer(is_it, random_secret)?.as_bytes());
-        Ok((identity, sha256))
-    }
-
-    /// As it has to be kept once the hub keeps an offered credential, and the secret that is shown then.
-    pub(crate) fn showing(&self, sha256: &str) -> Option<(Self, String)> {
-        let mut identity = self.clone();
-        let secret = identity.secrets.kept(|secret| sha256_hex(secret.as_bytes()) == sha256)?.to_owned();
-        Some((identity, secret))
-    }
-
     /// Keeps it, whole or not at all. Takes as long as the disk does.
     pub(crate) fn save(&self) -> Result<(), String> {
         let sentence = |error: &dyn std::fmt::Display| {
             format!("{} can't be written: {error}; free space or correct permissions", self.path.display())
         };
-        let text = disk::sealed(&self.kept()).map_err(|error| sentence(&error))?;
+        let text =
+            disk::sealed(&CredentialsRecord::from(&self.credentials)).map_err(|error| sentence(&error))?;
         write_private(&self.path, &text).map_err(|error| sentence(&error))
     }
 
     /// A token file with another token than the one in use replaces an identity that the hub has not
     /// accepted, or no longer accepts.
-    fn with_token(mut self, token: Option<(String, String)>) -> Result<Self, String> {
-        let Some((ca_sha256, token_secret)) = token else { return Ok(self) };
-        let token_sha256 = sha256_hex(token_secret.as_bytes());
+    fn with_token(mut self, token: Option<Token>) -> Result<Self, String> {
+        let Some(token) = token else { return Ok(self) };
         // Releases that kept no checksum had the hash in a file of its own.
         let former = || fs::read_to_string(self.path.with_file_name("token.sha256")).ok();
-        if self.token_sha256.clone().or_else(former).as_ref() == Some(&token_sha256) {
+        let used = self.credentials.token_sha256().map(str::to_owned).or_else(former);
+        if used == Some(token.sha256()) {
             return Ok(self);
         }
-        self.token_sha256 = Some(token_sha256);
-        self.ca_sha256 = ca_sha256;
-        self.secrets = Secrets::new(random_secret()?, None, None);
-        self.token_secret = Some(token_secret);
+        self.credentials = self.credentials.enrolling_anew(&token, &entropy()?);
         self.save()?;
         Ok(self)
     }
-
-    fn of(kept: Kept, path: PathBuf) -> Self {
-        let Kept { ca_sha256, secret, next_secret, former_secret, site, token_secret, hub, token_sha256 } =
-            kept;
-        let secrets = Secrets::new(secret, next_secret, former_secret);
-        Self { ca_sha256, secrets, site, token_secret, hub, token_sha256, path }
-    }
-
-    fn kept(&self) -> Kept {
-        Kept {
-            ca_sha256: self.ca_sha256.clone(),
-            secret: self.secrets.current().to_owned(),
-            next_secret: self.secrets.next().map(str::to_owned),
-            former_secret: self.secrets.former().map(str::to_owned),
-            site: self.site.clone(),
-            token_secret: self.token_secret.clone(),
-            hub: self.hub.clone(),
-            token_sha256: self.token_sha256.clone(),
-        }
-    }
 }
 
-#[cfg(test)]
-impl Identity {
-    /// What the site would show.
-    pub(crate) fn secret(&self) -> &str {
-        self.secrets.shown()
-    }
-
-    pub(crate) fn shows(&self, secret: &str) -> bool {
-        self.secrets.shown() == secret
-    }
+/// Bytes that nobody can guess, for a credential.
+pub(crate) fn entropy() -> Result<Entropy, String> {
+    let mut entropy = Entropy::default();
+    getrandom::fill(&mut entropy).map_err(|error| format!("the system gives no random numbers: {error}"))?;
+    Ok(entropy)
 }
 
-impl std::fmt::Debug for Identity {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Identity({:?})", self.site)
-    }
-}
-
-fn read_token(file: &Path) -> Result<(String, String), String> {
+fn read_token(file: &Path) -> Result<Token, String> {
     let text = fs::read_to_string(file).map_err(|error| {
         format!("the token file {} can't be read: {error}; check the path", file.display())
     })?;
-    parse_token(&text).map_err(|sentence| format!("{}: {sentence}", file.display()))
-}
-
-fn parse_token(text: &str) -> Result<(String, String), String> {
-    let mut parts = text.trim().split('.');
-    match (parts.next(), parts.next(), parts.next(), parts.next()) {
-        (Some("dbt1"), Some(ca), Some(secret), None)
-            if ca.len() == 64 && ca.bytes().all(|byte| byte.is_ascii_hexdigit()) && !secret.is_empty() =>
-        {
-            Ok((ca.to_ascii_lowercase(), secret.to_owned()))
-        }
-        _ => Err(
-            "this is not an enrolment token (dbt1.FINGERPRINT.SECRET); copy the whole token from the operator"
-                .to_owned(),
-        ),
-    }
-}
-
-fn random_secret() -> Result<String, String> {
-    let mut bytes = [0_u8; 32];
-    getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random numbers: {error}"))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Token::parse(&text).map_err(|sentence| format!("{}: {sentence}", file.display()))
 }
 
 const NOT_ENROLLED: &str = "the site is not enrolled yet; give --token-file with a token from the hub's operator \
@@ -266,7 +118,11 @@ const NOT_ENROLLED: &str = "the site is not enrolled yet; give --token-file with
 
 #[cfg(test)]
 mod tests {
+    use downburst_model::SiteName;
+    use downburst_session::Proof;
+
     use super::*;
+    use crate::tls::sha256_hex;
 
     fn load(directory: &Path, token: Option<&str>) -> Result<Identity, String> {
         let state = directory.join("state");
@@ -286,19 +142,27 @@ mod tests {
 
     fn enrolled(directory: &Path) -> Identity {
         let mut identity = load(directory, Some(&token("one"))).unwrap();
-        identity.accepted(&SiteName::parse("unl").unwrap()).unwrap();
+        accept(&mut identity);
         identity
     }
 
     fn shown(identity: &Identity) -> String {
-        match identity.proof() {
+        match identity.credentials.proof() {
             Proof::Credential { secret, .. } => secret,
             Proof::Token { .. } => panic!("a token is shown"),
         }
     }
 
-    fn current(identity: &Identity) -> String {
-        sha256_hex(identity.secrets.current().as_bytes())
+    fn accept(identity: &mut Identity) {
+        assert!(identity.credentials.accepted(&SiteName::parse("unl").unwrap()));
+        identity.save().unwrap();
+    }
+
+    /// As it is kept before another credential is offered, and the other one's SHA-256.
+    fn offering(identity: &Identity) -> (Identity, String) {
+        let of = sha256_hex(identity.credentials.current().as_bytes());
+        let (credentials, sha256) = identity.credentials.offering(&of, &entropy().unwrap());
+        (Identity { credentials, ..identity.clone() }, sha256)
     }
 
     #[test]
@@ -307,16 +171,16 @@ mod tests {
         let mut first = load(dir.path(), Some(&token("one"))).unwrap();
         let again = load(dir.path(), Some(&token("one"))).unwrap();
         assert_eq!(
-            first.secrets.current(),
-            again.secrets.current(),
+            first.credentials.current(),
+            again.credentials.current(),
             "a lost answer is asked for with the same credential"
         );
-        first.accepted(&SiteName::parse("unl").unwrap()).unwrap();
+        accept(&mut first);
         let enrolled = load(dir.path(), Some(&token("one"))).unwrap();
-        assert!(matches!(enrolled.proof(), Proof::Credential { .. }));
+        assert!(matches!(enrolled.credentials.proof(), Proof::Credential { .. }));
         let renewed = load(dir.path(), Some(&token("two"))).unwrap();
-        assert!(matches!(renewed.proof(), Proof::Token { .. }));
-        assert_ne!(renewed.secrets.current(), first.secrets.current());
+        assert!(matches!(renewed.credentials.proof(), Proof::Token { .. }));
+        assert_ne!(renewed.credentials.current(), first.credentials.current());
     }
 
     #[test]
@@ -334,49 +198,33 @@ mod tests {
     fn what_is_offered_is_on_the_disk_and_after_a_crash_one_of_them_is_taken() {
         let dir = tempfile::tempdir().unwrap();
         let first = enrolled(dir.path());
-        let (offering, sha256) = first.offering(&current(&first)).unwrap();
-        offering.save().unwrap();
+        let first_shown = shown(&first);
+        let (offered, sha256) = offering(&first);
+        offered.save().unwrap();
         let mut crashed = load(dir.path(), None).unwrap();
         assert_eq!(shown(&crashed), shown(&first), "the hub may not know the other one");
-        assert!(crashed.refused(), "or it may, and the first one's time may be over");
+        assert!(crashed.credentials.refused(), "or it may, and the first one's time may be over");
         assert_eq!(sha256_hex(shown(&crashed).as_bytes()), sha256);
-        assert_eq!(
-            crashed.offering(&current(&crashed)).unwrap().1,
-            sha256,
-            "what was offered is offered again"
-        );
-        let (showing, secret) = offering.showing(&sha256).unwrap();
-        assert!(offering.showing(&"00".repeat(32)).is_none());
-        showing.save().unwrap();
+        assert_eq!(offering(&crashed).1, sha256, "what was offered is offered again");
+        let (credentials, secret) = offered.credentials.showing(&sha256).unwrap();
+        assert!(offered.credentials.showing(&"00".repeat(32)).is_none());
+        Identity { credentials, ..first }.save().unwrap();
         let mut later = load(dir.path(), None).unwrap();
         assert_eq!(shown(&later), secret);
-        assert!(later.refused(), "a hub that was restored knows the first one alone");
-        assert_eq!(shown(&later), shown(&first));
-        later.accepted(&SiteName::parse("unl").unwrap()).unwrap();
-        assert_eq!(shown(&load(dir.path(), None).unwrap()), shown(&first));
-    }
-
-    #[test]
-    fn what_one_connection_to_a_hub_changed_another_one_takes_up() {
-        let dir = tempfile::tempdir().unwrap();
-        let (one, mut other) = (enrolled(dir.path()), load(dir.path(), None).unwrap());
-        let (offering, sha256) = one.offering(&current(&one)).unwrap();
-        offering.save().unwrap();
-        assert!(!other.take_up(), "what was offered may not be known to the hub");
-        let (showing, secret) = offering.showing(&sha256).unwrap();
-        showing.save().unwrap();
-        assert!(other.take_up() && !other.take_up());
-        assert_eq!(shown(&other), secret);
+        assert!(later.credentials.refused(), "a hub that was restored knows the first one alone");
+        assert_eq!(shown(&later), first_shown);
+        accept(&mut later);
+        assert_eq!(shown(&load(dir.path(), None).unwrap()), first_shown);
     }
 
     #[test]
     fn a_new_token_takes_the_place_of_all_credentials() {
         let dir = tempfile::tempdir().unwrap();
         let identity = enrolled(dir.path());
-        let (offering, _) = identity.offering(&current(&identity)).unwrap();
-        offering.save().unwrap();
+        let (offered, _) = offering(&identity);
+        offered.save().unwrap();
         let mut renewed = load(dir.path(), Some(&token("two"))).unwrap();
-        assert!(matches!(renewed.proof(), Proof::Token { .. }) && !renewed.refused());
+        assert!(matches!(renewed.credentials.proof(), Proof::Token { .. }) && !renewed.credentials.refused());
         assert!(!fs::read_to_string(dir.path().join("state/identity.json")).unwrap().contains("next_secret"));
     }
 

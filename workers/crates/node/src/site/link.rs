@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use downburst_site::{Ended, NoLink};
 use rustls::pki_types::ServerName;
 use tokio::io::BufReader;
 use tokio::net::{TcpSocket, TcpStream};
@@ -12,7 +13,6 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::inbound::Inbound;
-use crate::reconnect::Ended;
 use crate::{tcp, tls};
 
 /// TLS over a socket that is read in large pieces: TLS itself asks for 4 KiB at a time, which would be as
@@ -29,34 +29,6 @@ pub(super) struct Link {
     pub(super) peer_address: String,
 }
 
-/// Why there is no connection.
-#[derive(Debug)]
-pub(super) struct NoLink {
-    pub(super) sentence: String,
-    pub(super) ended: Ended,
-}
-
-/// The last logged reason for the missing connection. Attempts follow each other for as long as a hub is
-/// away, and a log with ten lines a second of one cause hides the others.
-#[derive(Debug, Default)]
-pub(super) struct Said(Option<String>);
-
-impl Said {
-    /// True if this is not what was said last.
-    pub(super) fn is_news(&mut self, sentence: &str) -> bool {
-        let news = self.0.as_deref() != Some(sentence);
-        if news {
-            self.0 = Some(sentence.to_owned());
-        }
-        news
-    }
-
-    /// There is a connection: whatever comes next is news.
-    pub(super) fn over(&mut self) {
-        self.0 = None;
-    }
-}
-
 impl Link {
     /// Reads what there is, in whole frames; `None` at the end of the stream.
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
@@ -64,9 +36,8 @@ impl Link {
     }
 }
 
-/// Waits `pause`, then connects to `hub` and checks that it belongs to the authority with this fingerprint.
-pub(super) async fn dial(hub: String, ca_sha256: String, pause: Duration) -> Result<Link, NoLink> {
-    tokio::time::sleep(pause).await;
+/// Connects to `hub` and checks that it belongs to the authority with this fingerprint.
+pub(super) async fn dial(hub: String, ca_sha256: String) -> Result<Link, NoLink> {
     let stream = connect(&hub).await.map_err(|(error, ended)| unreached(&hub, &error, ended))?;
     shake(stream, hub, ca_sha256).await
 }
@@ -160,21 +131,12 @@ mod tests {
         assert_eq!(connect("[2001:db8::1]:9").await.unwrap_err().1, Ended::Unanswered);
     }
 
-    #[test]
-    fn a_cause_that_lasts_is_said_once_and_again_after_a_connection() {
-        let mut said = Said::default();
-        let news = ["away", "away", "away", "refused", "away"].map(|sentence| said.is_news(sentence));
-        assert_eq!(news, [true, false, false, true, true]);
-        said.over();
-        assert!(said.is_news("away"));
-    }
-
     #[tokio::test]
     async fn a_host_that_hangs_up_is_not_called_a_stranger() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         tokio::spawn(async move { while listener.accept().await.is_ok() {} });
-        let no_link = dial(address, "00".repeat(32), Duration::ZERO).await.err().unwrap();
+        let no_link = dial(address, "00".repeat(32)).await.err().unwrap();
         assert!(no_link.sentence.contains("broke off"), "{}", no_link.sentence);
         assert_eq!(no_link.ended, Ended::Answered);
     }

@@ -1,14 +1,11 @@
 //! A receiving site: one process, no Python, no incoming port but the group's.
 //!
-//! A task per hub drives a session's machine ([`drive`]); with several hubs one of them serves and the others
-//! stand by ([`hubs`]). A thread per multicast leg reads its group; a thread per hub verifies and stores
-//! products in the site's log (the commit point); a thread copies from the log to files. A hub that is a site
-//! of another hub uses [`drive`] with logs of its own.
+//! The decisions are those of the `site` crate's machines. A task per connection drives one of them with sockets and
+//! files ([`drive`]), another task the machine above them ([`hubs`]). A thread per multicast leg reads its group; a
+//! thread per connection verifies and stores products in the site's log (the commit point); a thread copies from the
+//! log to files. A hub that is a site of another hub uses [`drive`] with logs of its own.
 mod asks;
-mod assembly;
-mod choice;
 mod circuits;
-mod complete;
 pub mod control;
 mod cursor;
 mod data;
@@ -19,20 +16,17 @@ mod hubs;
 mod identity;
 mod inbound;
 mod link;
-mod links;
 mod nodes;
-mod order;
+mod parts;
+mod positions;
 #[cfg(test)]
 mod power;
 mod priority;
 mod proving;
-mod recovery;
-mod role;
 mod shelf;
+mod spool;
 mod state;
 mod store;
-#[cfg(test)]
-mod world;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -42,11 +36,12 @@ use crate::scrub::Scrub;
 pub(crate) use drive::{Site, Turn};
 pub(crate) use files::DoneTo;
 pub(crate) use identity::Identity;
-pub(crate) use role::{News, Parts, Role};
+pub(crate) use parts::{Local, Parts, SharedCompleteness, Supervisor};
 pub(crate) use shelf::Shelf;
 pub(crate) use state::{HubPlace, checkpoints};
 pub(crate) use store::Logs;
 
+pub use downburst_site::Ending;
 pub use group::Reading;
 pub use link::connect;
 
@@ -89,17 +84,6 @@ pub struct HubChoice {
     pub address: String,
     /// Holds the enrolment token; needed once.
     pub token_file: Option<PathBuf>,
-}
-
-/// Why a site ended.
-#[derive(Debug)]
-pub enum Ending {
-    /// Asked to.
-    Stopped,
-    /// The sentence says what is wrong with the command, the directory or the token.
-    BadUse(String),
-    /// The hub refused for good.
-    Refused(String),
 }
 
 /// Runs the site until it is asked to end or all its hubs refuse it for good.

@@ -1,252 +1,50 @@
-//! Which nodes of a hub a site is connected to, and for which feeds. Knows times and news, no sockets.
-//!
-//! A hub of one node serves everything by the connection to its configured address. A hub of several lists
-//! which of them serves which feeds: the site then has a connection to each of those, and no other while one
-//! of them is well, because each reports changes. While none is, the site tries the configured address, and
-//! all others that it ever learnt, in turn.
-use std::collections::{BTreeMap, BTreeSet};
+//! Which nodes a hub has, kept so that a site which starts while the hub's own node is away finds the others.
 use std::path::{Path, PathBuf};
 
 use downburst_log::disk::{self, Checked};
-use downburst_model::{FeedName, Micros};
 use downburst_session::Nodes;
 
-use super::role::Role;
-
-/// The nodes of one hub.
-pub(super) struct NodeChoice {
-    /// The address that the site was given.
-    given: String,
-    known: Nodes,
-    /// Kept here, so that a site which starts while the hub's own node is away finds the others.
-    path: PathBuf,
-    well: BTreeSet<String>,
-    /// Since when none of the nodes is connected.
-    unserved: Option<Micros>,
-    /// How many addresses were asked in vain, and when the last one was begun with.
-    asked: usize,
-    asked_at: Micros,
-}
-
-/// A connection that is to be there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
-    /// `HOST:PORT`.
-    pub(super) address: String,
-    pub(super) role: Role,
-    /// The feeds that it is for; `None`: all.
-    pub(super) only: Option<BTreeSet<FeedName>>,
-}
-
-impl Wanted {
-    /// True if it is to serve some feeds, as one of several.
-    pub(super) fn is_part(&self) -> bool {
-        self.role == Role::Serve && self.only.is_some()
-    }
-
-    /// True if the feed comes by it.
-    pub(super) fn brings(&self, feed: &FeedName) -> bool {
-        self.role == Role::Serve && self.only.as_ref().is_none_or(|only| only.contains(feed))
-    }
-
-    /// True if it is there to hear of nodes, and for nothing else.
-    pub(super) fn asks(&self) -> bool {
-        self.role == Role::StandBy && self.only.is_some()
+/// The list as it was kept; a site that is new at the hub knows nothing.
+pub(super) fn load(state: &Path, is_new: bool) -> Nodes {
+    let path = path(state);
+    match disk::read_checked(&path, MAGIC) {
+        Ok(Checked::Whole(known)) if !is_new => known,
+        Ok(Checked::Damaged | Checked::Newer(_)) => {
+            tracing::error!(path = %path.display(), "the list of nodes that serve the site is damaged or of \
+                another release; its hub sends it again");
+            Nodes::default()
+        }
+        _ => Nodes::default(),
     }
 }
 
-impl NodeChoice {
-    /// Takes up what was kept in the state directory; a site that is new at the hub knows nothing.
-    pub(super) fn open(given: String, state: &Path, is_new: bool, now: Micros) -> Self {
-        let path = state.join("nodes.cbor");
-        let known = match disk::read_checked(&path, MAGIC) {
-            Ok(Checked::Whole(known)) if !is_new => known,
-            Ok(Checked::Damaged | Checked::Newer(_)) => {
-                tracing::error!(path = %path.display(), "the list of nodes that serve the site is damaged or of \
-                    another release; its hub sends it again");
-                Nodes::default()
-            }
-            _ => Nodes::default(),
-        };
-        Self { given, known, path, well: BTreeSet::new(), unserved: Some(now), asked: 0, asked_at: now }
-    }
+/// Keeps the list, whole or not at all.
+pub(super) fn keep(state: &Path, nodes: &Nodes) -> Result<(), String> {
+    let path = path(state);
+    disk::write_checked(&path, MAGIC, nodes).map_err(|error| {
+        format!("{} can't be written: {error}; free space or correct permissions", path.display())
+    })
+}
 
-    /// The connections that are to be there, for a hub that serves the site or stands by.
-    pub(super) fn wanted(&self, now: Micros, serves: bool) -> Vec<Wanted> {
-        if !serves || self.known.items.is_empty() {
-            let role = if serves { Role::Serve } else { Role::StandBy };
-            return vec![Wanted { address: self.given.clone(), role, only: None }];
-        }
-        let mut parts: BTreeMap<&str, BTreeSet<FeedName>> = BTreeMap::new();
-        for node in self.known.items.iter().filter(|node| !node.feeds.is_empty()) {
-            parts.entry(&node.address).or_default().extend(node.feeds.iter().cloned());
-        }
-        let part = |(address, feeds): (&str, _)| Wanted {
-            address: address.to_owned(),
-            role: Role::Serve,
-            only: Some(feeds),
-        };
-        let mut wanted: Vec<Wanted> = parts.into_iter().map(part).collect();
-        if self.ask_at().is_some_and(|at| at <= now) {
-            wanted.push(Wanted { address: self.to_ask(), role: Role::StandBy, only: Some(BTreeSet::new()) });
-        }
-        wanted
-    }
-
-    /// When it is time to ask where the feeds are, if that is to come.
-    pub(super) fn ask_at(&self) -> Option<Micros> {
-        self.unserved.filter(|_| !self.known.items.is_empty()).map(|since| since.plus(ASK_AFTER))
-    }
-
-    /// A node said who serves what; true if that is news.
-    pub(super) fn take(&mut self, now: Micros, nodes: Nodes) -> Result<bool, String> {
-        // Without a number: that hub is one node, whatever it was before.
-        if nodes.version <= self.known.version && nodes.version > 0 || nodes == self.known {
-            return Ok(false);
-        }
-        self.known = nodes;
-        self.asked = 0;
-        self.well.retain(|address| self.known.items.iter().any(|node| node.address == *address));
-        if self.well.is_empty() {
-            self.unserved = Some(now);
-        }
-        self.keep().map(|()| true)
-    }
-
-    /// A node serves its part.
-    pub(super) fn is_well(&mut self, address: &str) {
-        self.well.insert(address.to_owned());
-        self.unserved = None;
-    }
-
-    /// A node is away; true if no other one is well.
-    pub(super) fn is_away(&mut self, now: Micros, address: &str) -> bool {
-        if self.well.remove(address) && self.well.is_empty() {
-            self.unserved = Some(now);
-        }
-        self.well.is_empty()
-    }
-
-    /// The one that was asked is not there: the next one is asked, after a moment for this one to come back.
-    pub(super) fn asked_in_vain(&mut self, now: Micros) {
-        if now.since(self.asked_at) >= ASK_EACH {
-            self.asked = self.asked.wrapping_add(1);
-            self.asked_at = now;
-        }
-    }
-
-    /// The given one, then the other nodes, whether they serve the site or not.
-    fn to_ask(&self) -> String {
-        let others = self.known.items.iter().map(|node| node.address.as_str());
-        let others = others.filter(|address| *address != self.given);
-        let candidates: Vec<&str> = std::iter::once(self.given.as_str()).chain(others).collect();
-        let at = self.asked.checked_rem(candidates.len()).unwrap_or(0);
-        candidates.get(at).map_or_else(|| self.given.clone(), |address| (*address).to_owned())
-    }
-
-    fn keep(&self) -> Result<(), String> {
-        let sentence = |error: &dyn std::fmt::Display| {
-            format!("{} can't be written: {error}; free space or correct permissions", self.path.display())
-        };
-        disk::write_checked(&self.path, MAGIC, &self.known).map_err(|error| sentence(&error))
-    }
+fn path(state: &Path) -> PathBuf {
+    state.join("nodes.cbor")
 }
 
 const MAGIC: &[u8; 8] = b"DBNODES\n";
 
-/// A node that was restarted is back by then.
-const ASK_AFTER: Micros = Micros::from_secs(1);
-
-/// How long one address is asked before the next.
-const ASK_EACH: Micros = Micros::from_secs(1);
-
 #[cfg(test)]
 mod tests {
-    use downburst_session::NodeFeeds;
-
     use super::*;
-
-    fn at(millis: u64) -> Micros {
-        Micros::from_millis(millis)
-    }
-
-    fn feeds(names: &[&str]) -> BTreeSet<FeedName> {
-        names.iter().map(|name| FeedName::parse(name).unwrap()).collect()
-    }
-
-    fn nodes(version: u64, items: &[(&str, &[&str])]) -> Nodes {
-        let item = |(address, names): &(&str, &[&str])| NodeFeeds {
-            address: (*address).to_owned(),
-            feeds: feeds(names).into_iter().collect(),
-        };
-        Nodes { version, items: items.iter().map(item).collect() }
-    }
-
-    fn shown(choice: &NodeChoice, now: Micros) -> Vec<String> {
-        let of = |wanted: Wanted| {
-            let only = wanted
-                .only
-                .as_ref()
-                .map(|only| only.iter().map(|feed| feed.as_str().to_owned()).collect::<Vec<_>>().join(","));
-            format!("{} {:?} {}", wanted.address, wanted.role, only.unwrap_or_else(|| "all".to_owned()))
-        };
-        choice.wanted(now, true).into_iter().map(of).collect()
-    }
-
-    fn choice(directory: &Path) -> NodeChoice {
-        NodeChoice::open("hub:1".to_owned(), directory, false, at(0))
-    }
-
-    #[test]
-    fn a_hub_of_one_node_serves_all_and_one_that_stands_by_nothing() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut choice = choice(directory.path());
-        assert_eq!(shown(&choice, at(9_000)), ["hub:1 Serve all"]);
-        choice.take(at(0), nodes(1, &[("a:1", &["A"])])).unwrap();
-        let stands_by = choice.wanted(at(0), false);
-        assert_eq!(stands_by, [Wanted { address: "hub:1".to_owned(), role: Role::StandBy, only: None }]);
-    }
-
-    #[test]
-    fn each_node_has_a_connection_for_its_feeds_and_older_word_changes_nothing() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut choice = choice(directory.path());
-        assert_eq!(choice.take(at(0), nodes(5, &[("a:1", &["A", "B"]), ("b:1", &["C"])])), Ok(true));
-        assert_eq!(shown(&choice, at(0)), ["a:1 Serve A,B", "b:1 Serve C"]);
-        assert_eq!(choice.take(at(0), nodes(4, &[("b:1", &["A", "B", "C"])])), Ok(false));
-        assert_eq!(choice.take(at(0), nodes(6, &[("b:1", &["A", "B", "C"])])), Ok(true));
-        assert_eq!(shown(&choice, at(0)), ["b:1 Serve A,B,C"]);
-        assert_eq!(choice.take(at(0), Nodes::default()), Ok(true), "that hub is one node now");
-        assert_eq!(shown(&choice, at(0)), ["hub:1 Serve all"]);
-    }
-
-    #[test]
-    fn while_no_node_is_well_the_others_are_asked_in_turn() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut choice = choice(directory.path());
-        choice.take(at(0), nodes(5, &[("a:1", &["A"]), ("b:1", &["B"])])).unwrap();
-        choice.is_well("a:1");
-        assert!(!choice.is_away(at(100), "b:1"));
-        assert_eq!(shown(&choice, at(9_000)).len(), 2, "the one that is well says what changes");
-        assert!(choice.is_away(at(9_000), "a:1"));
-        assert_eq!((shown(&choice, at(9_999)).len(), choice.ask_at()), (2, Some(at(10_000))));
-        let mut asked = Vec::new();
-        for millis in (10_000..15_000).step_by(500) {
-            asked.extend(shown(&choice, at(millis)).pop());
-            choice.asked_in_vain(at(millis));
-        }
-        asked.dedup();
-        assert_eq!(asked[..3], ["hub:1 StandBy ", "a:1 StandBy ", "b:1 StandBy "]);
-        choice.is_well("b:1");
-        assert_eq!(shown(&choice, at(20_000)), ["a:1 Serve A", "b:1 Serve B"]);
-    }
 
     #[test]
     fn what_was_told_is_kept_but_not_for_a_site_that_is_enrolled_anew() {
         let directory = tempfile::tempdir().unwrap();
-        choice(directory.path()).take(at(0), nodes(5, &[("a:1", &["A"])])).unwrap();
-        assert_eq!(shown(&choice(directory.path()), at(0)), ["a:1 Serve A"]);
-        let anew = NodeChoice::open("hub:1".to_owned(), directory.path(), true, at(0));
-        assert_eq!(shown(&anew, at(0)), ["hub:1 Serve all"]);
+        let nodes = Nodes { version: 5, items: Vec::new() };
+        assert_eq!(load(directory.path(), false), Nodes::default());
+        keep(directory.path(), &nodes).unwrap();
+        assert_eq!(load(directory.path(), false), nodes);
+        assert_eq!(load(directory.path(), true), Nodes::default());
+        std::fs::write(path(directory.path()), b"rubbish").unwrap();
+        assert_eq!(load(directory.path(), false), Nodes::default());
     }
 }

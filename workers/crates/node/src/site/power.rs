@@ -13,10 +13,11 @@ use downburst_log::disk::{Chances, Planted, Recording, Trace};
 use downburst_log::{Appended, FeedLog, NewProduct, ProductLog as _, Retention, SourceStamp, contract};
 use downburst_model::{Epoch, FeedName, ProductKey, Sequence, SiteName, WallMicros};
 use downburst_session::FeedPosition;
+use downburst_site::StoredPosition;
 
 use super::cursor::tests::BOOT;
 use super::files::{DoneTo, Files};
-use super::state::{StoredPosition, keep_one, load_positions};
+use super::state::{keep_one, load_positions};
 use super::{HubPlace, Identity, Logs, prepare};
 use crate::clock::Clock;
 
@@ -75,7 +76,8 @@ impl Story {
         prepare(root)?;
         if let Some(secret) = enrolled {
             let identity = Identity::load(&place(root), None)?;
-            assert!(!identity.is_new() && identity.shows(secret), "the credential is another one");
+            let credentials = identity.credentials;
+            assert!(!credentials.is_new() && credentials.shown() == secret, "the credential is another one");
         }
         let logs = logs(root);
         let log = logs.of(&feed()).map_err(|error| error.to_string())?;
@@ -161,8 +163,9 @@ impl Teller {
         let token = tempfile::NamedTempFile::new().unwrap();
         fs::write(token.path(), format!("dbt1.{}.one", "ab".repeat(32))).unwrap();
         let mut identity = Identity::load(&place(root), Some(token.path())).unwrap();
-        identity.accepted(&SiteName::parse("unl").unwrap()).unwrap();
-        let secret = identity.secret().to_owned();
+        identity.credentials.accepted(&SiteName::parse("unl").unwrap());
+        identity.save().unwrap();
+        let secret = identity.credentials.shown().to_owned();
         self.mark(Event::Enrolled(secret));
     }
 

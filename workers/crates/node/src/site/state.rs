@@ -10,9 +10,8 @@ use std::time::Duration;
 
 use downburst_log::FeedLog;
 use downburst_log::disk::{self as layer, Checked};
-use downburst_model::{FeedName, Origin, Sequence, WallMicros};
-use downburst_session::FeedPosition;
-use minicbor::{Decode, Encode};
+use downburst_model::{FeedName, Origin};
+use downburst_site::{Positions, StoredPosition};
 use serde::Deserialize;
 
 pub(crate) use checks::checkpoints;
@@ -48,22 +47,6 @@ struct KnownHub {
     hub: Option<String>,
 }
 
-/// A checkpoint as it lies on disk.
-#[derive(Clone, Debug, Encode, Decode)]
-pub(super) struct StoredPosition {
-    #[n(0)]
-    pub(super) position: FeedPosition,
-    /// Everything in the site's own log up to here is in `position`.
-    #[n(1)]
-    pub(super) log_head: Sequence,
-    /// The hub's log has had another life before this one.
-    #[n(2)]
-    pub(super) guarded: bool,
-    /// The hub's stored stamp up to which nothing is missing.
-    #[n(3)]
-    pub(super) complete: Option<WallMicros>,
-}
-
 /// The directory of each hub's state: the first hub a site ever had has `state/` itself, the others a
 /// directory below it. A hub is known by its address; a hub at a new address is taken for the first one if
 /// that is not named any more.
@@ -80,14 +63,6 @@ pub(super) fn places(directory: &Path, hubs: &[HubChoice]) -> Vec<HubPlace> {
         HubPlace { address: hub.address.clone(), state, spool: spool.join(format!("hub-{at}")) }
     };
     hubs.iter().enumerate().map(place).collect()
-}
-
-/// Checkpoints of a hub.
-#[derive(Default)]
-pub(super) struct Positions {
-    pub(super) whole: BTreeMap<FeedName, StoredPosition>,
-    /// Feeds whose checkpoint can't be read.
-    pub(super) damaged: BTreeSet<FeedName>,
 }
 
 /// Reads all checkpoints; a damaged one is said, and its feed goes by the site's log.
@@ -241,6 +216,9 @@ const KEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
+    use downburst_model::{Sequence, WallMicros};
+    use downburst_session::FeedPosition;
+
     use super::*;
 
     fn hubs(addresses: &[&str]) -> Vec<HubChoice> {

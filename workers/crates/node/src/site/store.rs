@@ -11,10 +11,11 @@ use downburst_log::{
 };
 use downburst_model::{FeedName, Lane, Origin, ProductInfo, Sequence, WallMicros};
 use downburst_session::{Duplicates, StoreResult, Train};
+use downburst_site::{Brought, Contents, StoreItem, StoreRequest, Stored, StoredItem, StoredWhat};
 use tokio::sync::mpsc;
 
-use super::assembly::{Assembly, Contents};
 use super::shelf::Shelf;
+use super::spool::{Spool, Spooled};
 use crate::actions::Notifier;
 use crate::clock::Clock;
 
@@ -25,56 +26,62 @@ pub(crate) struct Logs {
     /// The rule while nothing else is known: none where one hub decides what is a duplicate.
     rule: DuplicateRule,
     /// Rings when something was appended.
-    bell: Arc<Notifier>,
+    notifier: Arc<Notifier>,
     open: Mutex<BTreeMap<FeedName, Arc<FeedLog>>>,
 }
 
-/// Something for the thread.
+/// A request, with the bytes of its products at hand.
+pub(super) struct Batch {
+    id: u64,
+    items: Vec<Complete>,
+}
+
 #[expect(clippy::large_enum_variant, reason = "a batch holds few, and lives until it is stored")]
-pub(super) enum Complete {
-    Product { info: ProductInfo, brought: Brought, assembly: Box<Assembly> },
+enum Complete {
+    Product { info: ProductInfo, brought: Brought, body: Body },
     Train { train: Arc<Train>, last_byte: WallMicros },
 }
 
-/// How a product came in.
-#[derive(Clone, Copy)]
-pub(super) struct Brought {
-    pub(super) last_byte: WallMicros,
-    pub(super) lane: Lane,
-    pub(super) resend: Option<u64>,
+/// All bytes of a product.
+enum Body {
+    Memory(Contents),
+    Spooled(Spooled),
 }
 
-/// What became of it.
-pub(super) struct Stored {
-    pub(super) what: StoredWhat,
-    pub(super) at: WallMicros,
-    /// Its place in the site's own log; of several the last.
-    pub(super) log_sequence: Option<Sequence>,
+/// The thread, with the request that it works on and those that wait.
+pub(super) struct StoreThread {
+    batches: crossbeam_channel::Sender<Batch>,
+    pub(super) results: mpsc::UnboundedReceiver<Stored>,
+    thread: std::thread::JoinHandle<()>,
 }
 
-pub(super) enum StoredWhat {
-    Product(ProductInfo, StoreResult),
-    /// One result for each product of the train.
-    Train(Arc<Train>, Vec<StoreResult>),
-}
-
-impl Complete {
-    /// The memory it keeps until it is stored.
-    pub(super) fn memory_bytes(&self) -> usize {
-        match self {
-            Self::Product { assembly, .. } => assembly.memory_bytes(),
-            Self::Train { train, .. } => train_bytes(train),
-        }
+impl Batch {
+    /// Takes the places that the request names out of the spool.
+    pub(super) fn new(request: StoreRequest, spool: &mut Spool) -> Self {
+        let StoreRequest { id, items } = request;
+        let complete = |item| match item {
+            StoreItem::Product { info, brought, contents: Contents::Place(place) } => {
+                Complete::Product { info, brought, body: Body::Spooled(spool.take(place)) }
+            }
+            StoreItem::Product { info, brought, contents } => {
+                Complete::Product { info, brought, body: Body::Memory(contents) }
+            }
+            StoreItem::Train { train, last_byte } => Complete::Train { train, last_byte },
+        };
+        Self { id, items: items.into_iter().map(complete).collect() }
     }
 }
 
-impl StoredWhat {
-    /// The feed.
-    pub(super) fn feed(&self) -> &FeedName {
-        match self {
-            Self::Product(info, _) => &info.key.feed,
-            Self::Train(train, _) => &train.feed,
-        }
+impl StoreThread {
+    pub(super) fn store(&self, batch: Batch) {
+        // The thread lives as long as the site.
+        let _ = self.batches.send(batch);
+    }
+
+    /// Waits until the log has what is on its way there.
+    pub(super) fn close(self) {
+        drop(self.batches);
+        let _ = self.thread.join();
     }
 }
 
@@ -86,14 +93,14 @@ impl Logs {
             directory: directory.to_owned(),
             retention,
             rule,
-            bell: Arc::default(),
+            notifier: Arc::default(),
             open: Mutex::default(),
         }
     }
 
-    /// Each append rings this bell.
-    pub(super) fn ringing(self, bell: Arc<Notifier>) -> Self {
-        Self { bell, ..self }
+    /// Each append rings this notifier.
+    pub(super) fn notifying(self, notifier: Arc<Notifier>) -> Self {
+        Self { notifier, ..self }
     }
 
     /// The log of a feed.
@@ -113,8 +120,8 @@ impl Logs {
                 tracing::warn!(feed = feed.as_str(), "{sentence}");
             }
         }
-        let bell = Arc::clone(&self.bell);
-        log.on_append(Box::new(move |_| bell.notify()));
+        let notifier = Arc::clone(&self.notifier);
+        log.on_append(Box::new(move |_| notifier.notify()));
         let log = Arc::new(log);
         open.insert(feed.clone(), Arc::clone(&log));
         Ok(log)
@@ -177,27 +184,24 @@ impl Shelf for Logs {
     }
 }
 
-/// Starts the thread; products in, results out, in order. They travel in their original batches: a wake-up
+/// Starts the thread; requests in, results out, in order. Products travel in their original batches: a wake-up
 /// per product would cost more than its storage.
-pub(super) fn start(
-    place: Place,
-    results: mpsc::UnboundedSender<Vec<Stored>>,
-) -> Result<(crossbeam_channel::Sender<Vec<Complete>>, std::thread::JoinHandle<()>), String> {
-    let (sender, receiver) = crossbeam_channel::unbounded::<Vec<Complete>>();
+pub(super) fn start(place: Place) -> Result<StoreThread, String> {
+    let (batches, receiver) = crossbeam_channel::unbounded::<Batch>();
+    let (sender, results) = mpsc::unbounded_channel();
     let thread = std::thread::Builder::new()
         .name("store".to_owned())
         .spawn(move || {
-            for batch in receiver {
+            for Batch { id, items } in receiver {
                 let mut storing = Storing { place: &place, stored: Vec::new(), group: Vec::new() };
-                batch.into_iter().for_each(|complete| storing.take(complete));
+                items.into_iter().for_each(|complete| storing.take(complete));
                 storing.append_group();
-                if results.send(storing.stored).is_err() {
-                    return;
-                }
+                // Without a listener the log has it all the same.
+                let _ = sender.send(Stored { id, items: storing.stored });
             }
         })
         .map_err(|error| format!("no thread to store products: {error}"))?;
-    Ok((sender, thread))
+    Ok(StoreThread { batches, results, thread })
 }
 
 /// Where a connection's products are kept.
@@ -211,7 +215,7 @@ pub(super) struct Place {
 /// A batch on its way into the logs.
 struct Storing<'a> {
     place: &'a Place,
-    stored: Vec<Stored>,
+    stored: Vec<StoredItem>,
     /// Products of one feed that are appended together.
     group: Vec<(ProductInfo, Brought, Bytes)>,
 }
@@ -219,9 +223,17 @@ struct Storing<'a> {
 impl Storing<'_> {
     fn take(&mut self, complete: Complete) {
         match complete {
-            Complete::Product { info, brought, mut assembly } => {
-                self.take_product(info, brought, &mut assembly);
-                assembly.discard();
+            Complete::Product { info, brought, body: Body::Memory(contents) } => {
+                self.take_bytes(info, brought, contents.at_hand().unwrap_or_default());
+            }
+            Complete::Product { info, brought, body: Body::Spooled(mut spooled) } => {
+                self.append_group();
+                let (result, log_sequence) = match spooled.contents() {
+                    Ok(file) => store_file(self.place, &info, brought, file),
+                    Err(sentence) => (StoreResult::Failed(sentence), None),
+                };
+                self.put(StoredWhat::Product(info, result), log_sequence);
+                spooled.discard();
             }
             Complete::Train { train, last_byte } => {
                 self.append_group();
@@ -231,18 +243,11 @@ impl Storing<'_> {
         }
     }
 
-    fn take_product(&mut self, info: ProductInfo, brought: Brought, assembly: &mut Assembly) {
-        let contents = assembly.contents();
-        let joins = self.group.last().is_none_or(|(last, ..)| last.key.feed == info.key.feed);
-        if !joins || !matches!(contents, Ok(Contents::AtHand(_))) {
+    fn take_bytes(&mut self, info: ProductInfo, brought: Brought, bytes: Bytes) {
+        if self.group.last().is_some_and(|(last, ..)| last.key.feed != info.key.feed) {
             self.append_group();
         }
-        let (result, log_sequence) = match contents {
-            Ok(Contents::AtHand(bytes)) => return self.group.push((info, brought, bytes)),
-            Ok(Contents::File(file)) => store_file(self.place, &info, brought, file),
-            Err(sentence) => (StoreResult::Failed(sentence), None),
-        };
-        self.put(StoredWhat::Product(info, result), log_sequence);
+        self.group.push((info, brought, bytes));
     }
 
     fn append_group(&mut self) {
@@ -263,7 +268,7 @@ impl Storing<'_> {
     }
 
     fn put(&mut self, what: StoredWhat, log_sequence: Option<Sequence>) {
-        self.stored.push(Stored { what, at: self.place.clock.wall(), log_sequence });
+        self.stored.push(StoredItem { what, at: self.place.clock.wall(), log_sequence });
     }
 }
 
@@ -358,10 +363,3 @@ fn failure(error: LogError) -> StoreResult {
         error => StoreResult::Failed(error.to_string()),
     }
 }
-
-fn train_bytes(train: &Train) -> usize {
-    train.cars.iter().map(|car| car.bytes.len() + CAR_BYTES).sum()
-}
-
-/// What a product of a train takes besides its bytes.
-const CAR_BYTES: usize = 256;

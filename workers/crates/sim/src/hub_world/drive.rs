@@ -1,5 +1,6 @@
 use downburst_model::{LegId, Machine, Micros, Now, SiteName};
 use downburst_session::{HubEvent, HubInput, HubOutput, StreamId};
+use downburst_site::{Input, LegNews};
 use downburst_vcmtp::{SenderInput, SenderOutput};
 
 use super::HubWorld;
@@ -42,7 +43,7 @@ impl HubWorld {
             busy |= site.carry_data(now);
             site.store(now);
             busy |= serve(now, &mut self.hub, site);
-            while let Some(output) = site.session.poll(site.clocks(now)) {
+            while let Some(output) = site.connection.poll(site.clocks(now)) {
                 site.take_output(now, output);
                 busy = true;
             }
@@ -91,7 +92,7 @@ impl HubWorld {
 }
 
 fn connect(now: Now, site: &mut Site) -> bool {
-    let due = site.connect_at.is_some_and(|at| at <= now.monotonic);
+    let due = site.calls && site.reachable_at <= now.monotonic;
     if due {
         site.connect(now);
     }
@@ -124,8 +125,7 @@ fn carry(now: Now, site: &mut Site) -> bool {
     let legs: Vec<LegId> = site.groups.keys().copied().collect();
     for leg in legs {
         while let Some(bytes) = site.groups.get_mut(&leg).and_then(|group| group.receive(now.monotonic)) {
-            let input = downburst_session::SiteInput::Datagrams { leg, batch: vec![bytes.into()] };
-            site.session.handle(site.clocks(now), input);
+            site.tell(now, Input::Leg(leg, LegNews::Datagrams(vec![bytes.into()])));
             busy = true;
         }
     }

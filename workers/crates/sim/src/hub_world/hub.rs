@@ -161,7 +161,7 @@ impl Hub {
 
     /// True if the site's frontier stands at the head of everything it subscribes.
     pub(super) fn is_level(&self, site: &Site) -> bool {
-        let positions = site.session.positions();
+        let positions = site.connection.positions();
         site.subscriptions.iter().all(|subscription| {
             let log = self.logs.get(&subscription.feed);
             let position = positions.iter().find(|position| position.feed == subscription.feed);

@@ -2,10 +2,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use downburst_model::{FeedName, LegId, Machine, Micros, Now, ProductInfo, ProductKey, SiteName, WallMicros};
+use downburst_model::{
+    FeedName, LegId, Machine, Micros, Now, ProductInfo, ProductKey, Sequence, SiteName, WallMicros,
+};
 use downburst_session::{
-    FeedPosition, HubInput, HubSession, Proof, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState,
-    StoreResult, StreamId, StreamPlan, Subscription, Train,
+    HubInput, HubSession, SiteEvent, StoreResult, StreamId, StreamPlan, Subscription, Train,
+};
+use downburst_site::{
+    Connection, Contents, Credentials, CredentialsAnswer, CredentialsOrder, HeldProducts, Input, Linked,
+    MEMORY_LIMIT_BYTES, Output, PlaceId, PlaceOrder, Positions, Recovered, Role, Settings, StoreItem,
+    StoreRequest, Stored, StoredItem, StoredPosition, StoredWhat, recover,
 };
 
 use super::hub::stamp_of;
@@ -18,7 +24,7 @@ use crate::net::{Dice, SimulatedLink, Stream};
 pub(super) struct Site {
     pub(super) name: String,
     pub(super) index: usize,
-    pub(super) session: SiteSession,
+    pub(super) connection: Connection,
     pub(super) served: Option<HubSession>,
     pub(super) admitted: bool,
     pub(super) subscriptions: Vec<Subscription>,
@@ -30,7 +36,10 @@ pub(super) struct Site {
     pub(super) data: DataLinks,
     /// The data connections that the hub plans for it.
     pub(super) streams: StreamPlan,
-    pub(super) connect_at: Option<Micros>,
+    /// It calls the hub, and nobody answered yet.
+    pub(super) calls: bool,
+    /// Nobody answers before.
+    pub(super) reachable_at: Micros,
     pub(super) oracle: Oracle,
     pub(super) counts: Counts,
     /// The subscriptions as the site knows them.
@@ -39,17 +48,42 @@ pub(super) struct Site {
     pub(super) dice: Dice,
     joins: u64,
     seed: u64,
-    spool: BTreeMap<ProductKey, Vec<u8>>,
-    storing: BTreeMap<(Micros, u64), Attempt>,
+    storage: Storage,
+}
+
+/// What a site keeps over its restarts, and what is on its way there.
+#[derive(Default)]
+struct Storage {
+    places: BTreeMap<PlaceId, Vec<u8>>,
+    storing: BTreeMap<(Micros, u64), (u64, Vec<Attempt>)>,
     attempts: u64,
     log: BTreeMap<(FeedName, String), ProductKey>,
-    checkpoints: BTreeMap<FeedName, FeedPosition>,
+    /// In the order in which they were stored.
+    order: BTreeMap<FeedName, Vec<(ProductKey, WallMicros)>>,
+    checkpoints: BTreeMap<FeedName, StoredPosition>,
 }
 
 /// What is being stored, and how each product of it is going to end.
 enum Attempt {
     Product(ProductInfo, StoreResult),
     Train(Arc<Train>, Vec<StoreResult>),
+}
+
+/// What a site reads of its log when it starts.
+struct Held {
+    head: Sequence,
+    products: Vec<(ProductKey, WallMicros)>,
+}
+
+impl HeldProducts for Held {
+    fn head(&self) -> Sequence {
+        self.head
+    }
+
+    fn visit(&self, after: Sequence, visit: &mut dyn FnMut(&ProductKey, WallMicros)) -> Result<(), String> {
+        self.products.iter().skip(after.0 as usize).for_each(|(key, stored)| visit(key, *stored));
+        Ok(())
+    }
 }
 
 impl Site {
@@ -59,7 +93,7 @@ impl Site {
         Self {
             name: format!("site-{index}"),
             index,
-            session: SiteSession::new("sim".to_owned(), SiteState::default()).speaking(config.versions),
+            connection: connection(index, config.versions, Recovered::default()),
             served: None,
             admitted: false,
             subscriptions: config.subscriptions.clone(),
@@ -70,18 +104,15 @@ impl Site {
             groups: BTreeMap::new(),
             data: DataLinks::new(config.data_delays.clone()),
             streams: config.streams.clone(),
-            connect_at: Some(Micros(0)),
+            calls: false,
+            reachable_at: Micros(0),
             oracle,
             counts: Counts::default(),
             dice: Dice::new(seed, 1_000 + index as u64),
             joins: 0,
             heard: Vec::new(),
             seed,
-            spool: BTreeMap::new(),
-            storing: BTreeMap::new(),
-            attempts: 0,
-            log: BTreeMap::new(),
-            checkpoints: BTreeMap::new(),
+            storage: Storage::default(),
             config,
         }
     }
@@ -97,20 +128,23 @@ impl Site {
         }
     }
 
+    pub(super) fn tell(&mut self, now: Now, input: Input) {
+        self.connection.handle(self.clocks(now), input);
+    }
+
+    /// The hub answers its call.
     pub(super) fn connect(&mut self, now: Now) {
-        self.connect_at = None;
+        self.calls = false;
         self.admitted = false;
         let mut hub = HubSession::new("hub".to_owned());
         hub.handle(now, HubInput::Room { stream: StreamId::FIRST, bytes: ROOM_BYTES });
         self.served = Some(hub);
-        let name = SiteName::parse(&self.name).expect("a legal name");
-        let proof = Proof::Credential { site: name, secret: "secret".to_owned() };
-        self.session.handle(self.clocks(now), SiteInput::Connected(proof));
+        self.tell(now, Input::Dialled(Ok(Linked { resume_at: Vec::new() })));
     }
 
     pub(super) fn cut(&mut self, now: Now, again_at: Micros) {
         self.drop_connection(again_at);
-        self.session.handle(self.clocks(now), SiteInput::Disconnected);
+        self.tell(now, Input::Closed("the connection was cut".to_owned()));
     }
 
     pub(super) fn restart(&mut self, again_at: Micros, with_log: bool) {
@@ -118,18 +152,9 @@ impl Site {
             self.oracle.died_unaware();
         }
         self.drop_connection(again_at);
-        self.spool.clear();
-        self.storing.clear();
+        self.calls = false;
         self.groups.clear();
-        let mut feeds = self.checkpoints.clone();
-        for key in self.log.values().filter(|_| with_log) {
-            let position = feeds.get_mut(&key.feed).filter(|position| position.epoch == key.epoch);
-            if let Some(position) = position {
-                position.settled.insert(key.sequence.0, key.sequence.0);
-            }
-        }
-        let session = SiteSession::new("sim".to_owned(), SiteState { feeds });
-        self.session = session.speaking(self.config.versions);
+        self.connection = connection(self.index, self.config.versions, self.storage.restart(with_log));
     }
 
     /// Carries bytes of the first stream to the site.
@@ -143,75 +168,85 @@ impl Site {
         while !bytes.is_empty() {
             let cut = 1 + self.dice.below(bytes.len() as u64) as usize;
             let piece = bytes.split_to(cut);
-            self.session.handle(self.clocks(now), SiteInput::Bytes { stream, bytes: piece });
+            self.tell(now, Input::Bytes { stream, bytes: piece });
         }
     }
 
-    /// Does what the session asks. Answers bytes for the hub.
-    pub(super) fn take_output(&mut self, now: Now, output: SiteOutput) {
+    /// Does what the connection asks.
+    pub(super) fn take_output(&mut self, now: Now, output: Output) {
+        assert_eq!(self.connection.misplaced(), 0, "{} got bytes of what was not begun", self.name);
         match output {
-            SiteOutput::Write { stream: StreamId::FIRST, bytes } => {
+            Output::Dial => self.calls = true,
+            Output::HangUp => self.hang_up(now),
+            Output::Write { stream: StreamId::FIRST, bytes } => {
                 self.up.send(now.monotonic, bytes, 0);
             }
-            SiteOutput::Write { stream, bytes } => self.send_data_up(now, stream, bytes),
-            SiteOutput::OpenStream(stream) => self.dial(now, stream),
-            SiteOutput::CloseStream(stream) => self.close_data(stream),
-            SiteOutput::JoinGroup(join) => {
+            Output::Write { stream, bytes } => self.send_data_up(now, stream, bytes),
+            Output::OpenStream { stream, .. } => self.dial(now, stream),
+            Output::CloseStream(stream) => self.close_data(stream),
+            Output::JoinGroup(join) => {
                 self.joins += 1;
                 let dice = Dice::new(self.seed, 10_000 + self.joins * 100 + self.index as u64);
                 self.groups.insert(join.leg, SimulatedLink::new(self.config.link, dice));
             }
-            SiteOutput::Ask { leg, .. } => panic!("leg {leg:?} was offered without a repair channel"),
-            SiteOutput::LeaveGroup(leg) => {
+            Output::Ask { leg, .. } => panic!("leg {leg:?} was offered without a repair channel"),
+            Output::LeaveGroup(leg) => {
                 self.groups.remove(&leg);
             }
-            SiteOutput::Begin(info) => self.begin(&info),
-            SiteOutput::Block { key, offset, bytes } => self.write(&key, offset, &bytes),
-            SiteOutput::Complete { info, .. } => self.complete(now, info),
-            SiteOutput::Train { train, .. } => self.take_train(now, train),
-            SiteOutput::Abandon(key) => {
-                assert!(self.spool.remove(&key).is_some(), "{key:?} is abandoned and was not begun");
+            Output::Place(order) => self.storage.carry_out(order),
+            Output::Store(request) => self.take_request(now, request),
+            Output::Checkpoint(stored) => {
+                self.storage.checkpoints.insert(stored.position.feed.clone(), stored);
             }
-            SiteOutput::Checkpoint(position) => {
-                self.checkpoints.insert(position.feed.clone(), position);
-            }
-            SiteOutput::Event(event) => self.take_event(event),
-            SiteOutput::Close => self.cut(now, now.monotonic.plus(Micros::from_millis(500))),
+            Output::Event(event) => self.take_event(event),
+            Output::Credentials(order) => self.keep_credentials(now, &order),
+            Output::Farewell | Output::Over(_) => panic!("nobody asked {} to leave", self.name),
+            Output::Guard(_) | Output::Reached { .. } | Output::Show(_) | Output::News(_) => {}
         }
     }
 
     /// Ends the attempts to store that are due.
     pub(super) fn store(&mut self, now: Now) {
-        while let Some(first) = self.storing.first_entry().filter(|first| first.key().0 <= now.monotonic) {
-            let attempt = first.remove();
-            let at = self.clocks(now).wall;
-            let input = match attempt {
-                Attempt::Product(info, result) => {
-                    let (key, result) = (info.key.clone(), self.append(&info, result));
-                    SiteInput::Settled { key, result, at }
-                }
-                Attempt::Train(train, results) => {
-                    let infos: Vec<ProductInfo> = train.cars.iter().map(|car| train.info(car)).collect();
-                    let results = infos.iter().zip(results).map(|(info, result)| self.append(info, result));
-                    SiteInput::TrainSettled { results: results.collect(), train, at }
-                }
-            };
-            self.session.handle(self.clocks(now), input);
+        let is_due = |at: &Micros| *at <= now.monotonic;
+        while let Some(first) = self.storage.storing.first_entry().filter(|it| is_due(&it.key().0)) {
+            let (id, attempts) = first.remove();
+            let items = attempts.into_iter().map(|attempt| self.end_attempt(now, attempt)).collect();
+            self.tell(now, Input::Stored(Stored { id, items }));
         }
+    }
+
+    fn end_attempt(&mut self, now: Now, attempt: Attempt) -> StoredItem {
+        let (what, log_sequence) = match attempt {
+            Attempt::Product(info, result) => {
+                let result = self.append(&info, result);
+                let sequence = self.storage.head(&info.key.feed).filter(|_| result == StoreResult::Stored);
+                (StoredWhat::Product(info, result), sequence)
+            }
+            Attempt::Train(train, results) => {
+                let infos: Vec<ProductInfo> = train.cars.iter().map(|car| train.info(car)).collect();
+                let results = infos.iter().zip(results).map(|(info, result)| self.append(info, result));
+                let results: Vec<StoreResult> = results.collect();
+                let sequence =
+                    self.storage.head(&train.feed).filter(|_| results.contains(&StoreResult::Stored));
+                (StoredWhat::Train(train, results), sequence)
+            }
+        };
+        StoredItem { what, at: self.clocks(now).wall, log_sequence }
     }
 
     pub(super) fn deadline(&self) -> Option<Micros> {
         let groups = self.groups.values().filter_map(SimulatedLink::deadline);
-        let storing = self.storing.first_key_value().map(|((at, _), _)| *at);
-        let machines = [self.session.deadline(), self.served.as_ref().and_then(Machine::deadline)];
-        let streams = [self.down.deadline(), self.up.deadline(), storing, self.connect_at];
+        let storing = self.storage.storing.first_key_value().map(|((at, _), _)| *at);
+        let machines = [self.connection.deadline(), self.served.as_ref().and_then(Machine::deadline)];
+        let answered = self.calls.then_some(self.reachable_at);
+        let streams = [self.down.deadline(), self.up.deadline(), storing, answered];
         let again = self.offer_again.values().copied().min();
         let data = self.data.deadline();
         machines.into_iter().chain(streams).flatten().chain(groups).chain(again).chain(data).min()
     }
 
     pub(super) fn verdict(&self) -> Vec<String> {
-        let stored: BTreeSet<&(FeedName, String)> = self.log.keys().collect();
+        let stored: BTreeSet<&(FeedName, String)> = self.storage.log.keys().collect();
         self.oracle.verdict(&stored).into_iter().map(|wrong| format!("{}: {wrong}", self.name)).collect()
     }
 
@@ -222,37 +257,57 @@ impl Site {
         self.down.cut();
         self.up.cut();
         self.data.clear();
-        self.connect_at = Some(again_at);
+        self.reachable_at = again_at;
     }
 
-    fn begin(&mut self, info: &ProductInfo) {
-        let room = vec![0; info.size as usize];
-        assert!(self.spool.insert(info.key.clone(), room).is_none(), "{:?} is begun twice", info.key);
+    /// The site gives up a connection; the hub is called again after a while.
+    fn hang_up(&mut self, now: Now) {
+        if self.served.is_some() {
+            self.drop_connection(now.monotonic.plus(Micros::from_millis(500)));
+        }
+        self.calls = false;
+        self.tell(now, Input::HungUp { random: 0.0 });
     }
 
-    fn write(&mut self, key: &ProductKey, offset: u64, bytes: &[u8]) {
-        let spool = self.spool.get_mut(key).expect("a product is begun before its bytes");
-        let start = offset as usize;
-        spool
-            .get_mut(start..start + bytes.len())
-            .expect("a block lies inside its product")
-            .copy_from_slice(bytes);
+    fn take_request(&mut self, now: Now, request: StoreRequest) {
+        let attempts = request.items.into_iter().map(|item| match item {
+            StoreItem::Product { info, contents, .. } => self.take_product(info, contents),
+            StoreItem::Train { train, .. } => self.take_train(train),
+        });
+        let attempts = attempts.collect();
+        let at = now.monotonic.plus(Micros(self.dice.below(20_000)));
+        self.storage.attempt(at, request.id, attempts);
     }
 
-    fn complete(&mut self, now: Now, info: ProductInfo) {
-        let bytes = self.spool.remove(&info.key).expect("a product is begun before it is complete");
+    fn take_product(&mut self, info: ProductInfo, contents: Contents) -> Attempt {
+        let bytes = match &contents {
+            Contents::Place(place) => Bytes::from(
+                self.storage.places.remove(place).expect("a place is made before it is stored from"),
+            ),
+            Contents::Pieces(_) => contents.at_hand().expect("pieces are at hand"),
+        };
         assert_eq!(blake3::hash(&bytes).as_bytes(), &info.digest.0, "the bytes of {:?} differ", info.key);
         let result = self.fate();
-        self.attempt(now, Attempt::Product(info, result));
+        Attempt::Product(info, result)
     }
 
-    fn take_train(&mut self, now: Now, train: Arc<Train>) {
+    fn take_train(&mut self, train: Arc<Train>) -> Attempt {
         self.counts.trains += 1;
         for car in &train.cars {
             assert_eq!(blake3::hash(&car.bytes).as_bytes(), &car.digest.0, "the bytes of {car:?} differ");
         }
         let results = train.cars.iter().map(|_| self.fate()).collect();
-        self.attempt(now, Attempt::Train(train, results));
+        Attempt::Train(train, results)
+    }
+
+    fn keep_credentials(&mut self, now: Now, order: &CredentialsOrder) {
+        let answer = match order {
+            CredentialsOrder::Keep(_) => CredentialsAnswer::Kept(Ok(())),
+            CredentialsOrder::Read => CredentialsAnswer::Read(None),
+            CredentialsOrder::TakeTurn => CredentialsAnswer::Turn { kept: None, entropy: [7; 32] },
+            CredentialsOrder::EndTurn => return,
+        };
+        self.tell(now, Input::Credentials(answer));
     }
 
     fn fate(&mut self) -> StoreResult {
@@ -265,28 +320,18 @@ impl Site {
         }
     }
 
-    fn attempt(&mut self, now: Now, attempt: Attempt) {
-        let at = now.monotonic.plus(Micros(self.dice.below(20_000)));
-        for key in attempt.keys() {
-            let doubled = self.storing.values().any(|known| known.keys().contains(&key));
-            assert!(!doubled, "{key:?} is complete twice");
-        }
-        self.attempts += 1;
-        self.storing.insert((at, self.attempts), attempt);
-    }
-
     fn append(&mut self, info: &ProductInfo, result: StoreResult) -> StoreResult {
         assert_eq!(info.ldm, stamp_of(&info.digest.0), "{:?} comes with what LDM said of it", info.key);
         if result != StoreResult::Stored {
             return result;
         }
         let identity = (info.key.feed.clone(), info.id.as_str().to_owned());
-        if self.log.contains_key(&identity) {
+        if self.storage.log.contains_key(&identity) {
             self.counts.held += 1;
             return StoreResult::Held;
         }
         self.counts.stored += 1;
-        self.log.insert(identity, info.key.clone());
+        self.storage.append(identity, info);
         StoreResult::Stored
     }
 
@@ -318,6 +363,57 @@ impl Site {
     }
 }
 
+impl Storage {
+    fn carry_out(&mut self, order: PlaceOrder) {
+        match order {
+            PlaceOrder::Begin(place, info) => {
+                let room = vec![0; info.size as usize];
+                assert!(self.places.insert(place, room).is_none(), "{:?} is begun twice", info.key);
+            }
+            PlaceOrder::Write { place, offset, bytes } => {
+                let room = self.places.get_mut(&place).expect("a product is begun before its bytes");
+                let start = offset as usize;
+                room.get_mut(start..start + bytes.len())
+                    .expect("a block lies inside its product")
+                    .copy_from_slice(&bytes);
+            }
+            PlaceOrder::Drop(place) => {
+                assert!(self.places.remove(&place).is_some(), "{place:?} is abandoned and was not begun");
+            }
+        }
+    }
+
+    fn attempt(&mut self, at: Micros, request: u64, attempts: Vec<Attempt>) {
+        for key in attempts.iter().flat_map(Attempt::keys) {
+            let mut known = self.storing.values().flat_map(|(_, known)| known);
+            assert!(!known.any(|known| known.keys().contains(&key)), "{key:?} is complete twice");
+        }
+        self.attempts += 1;
+        self.storing.insert((at, self.attempts), (request, attempts));
+    }
+
+    fn append(&mut self, identity: (FeedName, String), info: &ProductInfo) {
+        self.order.entry(info.key.feed.clone()).or_default().push((info.key.clone(), info.stored));
+        self.log.insert(identity, info.key.clone());
+    }
+
+    fn head(&self, feed: &FeedName) -> Option<Sequence> {
+        self.order.get(feed).map(|order| Sequence(order.len() as u64))
+    }
+
+    /// What a site knows that starts again. Without its log it has what the checkpoints say.
+    fn restart(&mut self, with_log: bool) -> Recovered {
+        self.places.clear();
+        self.storing.clear();
+        let positions = Positions { whole: self.checkpoints.clone(), ..Positions::default() };
+        let open = |feed: &FeedName| {
+            let products = self.order.get(feed).filter(|_| with_log).cloned().unwrap_or_default();
+            Ok(Some(Held { head: self.head(feed).unwrap_or_default(), products }))
+        };
+        recover(positions, Vec::new(), None, open).expect("its log can be read")
+    }
+}
+
 impl Attempt {
     fn keys(&self) -> Vec<ProductKey> {
         match self {
@@ -325,6 +421,23 @@ impl Attempt {
             Self::Train(train, _) => train.cars.iter().map(|car| train.key(car)).collect(),
         }
     }
+}
+
+/// Every other site has all products come in at places, as large ones do; at the others they come in memory.
+fn connection(index: usize, versions: &[u16], recovered: Recovered) -> Connection {
+    let name = SiteName::parse(&format!("site-{index}")).expect("a legal name");
+    let credentials = Credentials::enrolled(name, String::new(), "secret".to_owned());
+    let settings = Settings {
+        address: "hub".to_owned(),
+        software: "sim".to_owned(),
+        versions: versions.to_vec(),
+        one_node: false,
+        only: None,
+        decides: true,
+        has_files: false,
+        memory_limit_bytes: if index.is_multiple_of(2) { 0 } else { MEMORY_LIMIT_BYTES },
+    };
+    Connection::new(settings, credentials, recovered, Vec::new(), Role::Serve)
 }
 
 /// What a connection takes before its receiver reads: a socket's buffer.

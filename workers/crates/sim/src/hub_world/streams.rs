@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use downburst_model::{Machine as _, Micros, Now};
-use downburst_session::{HubInput, Opening, SiteInput, StreamId, Ticket, Tickets};
+use downburst_model::{Micros, Now};
+use downburst_session::{HubInput, Opening, StreamId, Ticket, Tickets};
+use downburst_site::Input;
 
 use super::site::Site;
 use crate::net::Stream;
@@ -171,7 +172,7 @@ impl Site {
             let delay = self.data.delay(*stream);
             let (down, up) = (Stream::new(delay, Some(self.config.rate_bps)), Stream::new(delay, None));
             self.data.links.insert(*stream, DataLink { down, up, closing: false });
-            self.session.handle(self.clocks(now), SiteInput::StreamOpened(*stream));
+            self.tell(now, Input::StreamOpened(*stream));
         }
         !due.is_empty()
     }
@@ -191,8 +192,7 @@ impl Site {
     }
 
     fn tell_site_closed(&mut self, now: Now, stream: StreamId, reason: &str) {
-        let input = SiteInput::StreamClosed { stream, reason: reason.to_owned() };
-        self.session.handle(self.clocks(now), input);
+        self.tell(now, Input::StreamClosed { stream, reason: reason.to_owned() });
     }
 }
 

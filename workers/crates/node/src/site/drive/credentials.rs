@@ -1,104 +1,100 @@
-//! The site's credential, changed while the session goes on. Each step is on the disk before the hub receives
-//! it; the disk may be slow, and products do not wait for it.
+//! What a site proves itself with, kept in its file beside the session: the disk may be slow.
 use std::sync::Arc;
 
-use downburst_session::{CredentialKept, CredentialOffered, CredentialShown, SiteInput};
-use tokio::sync::{Mutex, OwnedMutexGuard};
-use tokio::task::JoinHandle;
+use downburst_site::{Credentials, CredentialsAnswer, CredentialsOrder, Input};
+use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 
 use super::Site;
-use crate::site::identity::Identity;
+use crate::site::identity::{self, Identity};
 
 /// Connections to nodes of one hub share a credential, and one of them changes it at a time.
 pub(crate) type Turn = Arc<Mutex<()>>;
 
-/// What is being written.
-#[derive(Default)]
-pub(super) struct Saving {
-    work: Option<JoinHandle<Saved>>,
+/// The file, and what is being written to it.
+pub(super) struct KeptCredentials {
+    identity: Identity,
+    work: Option<oneshot::Receiver<Kept>>,
     turn: Turn,
     held: Option<OwnedMutexGuard<()>>,
 }
 
-/// The identity as it is kept now, and the word that was waiting for that; or why it can't be kept.
-pub(super) type Saved = Result<(Identity, SiteInput), String>;
+/// Whether it is kept now, or why it can't be.
+pub(super) type Kept = Result<(), String>;
 
-impl Saving {
-    pub(super) fn by_turns(turn: Turn) -> Self {
-        Self { turn, ..Self::default() }
+impl KeptCredentials {
+    pub(super) fn new(identity: Identity, turn: Turn) -> Self {
+        Self { identity, work: None, turn, held: None }
     }
 
-    pub(super) fn is_busy(&self) -> bool {
-        self.work.is_some()
-    }
-
-    /// Lets the others change the credential.
-    pub(super) fn end_turn(&mut self) {
-        self.held = None;
-    }
-
-    pub(super) async fn done(&mut self) -> Saved {
+    /// What is being written is kept, or can't be; waits for ever if there is nothing.
+    pub(super) async fn kept(&mut self) -> Kept {
         let Some(work) = &mut self.work else { return std::future::pending().await };
-        let saved = work.await;
+        let kept = work.await;
         self.work = None;
-        saved.unwrap_or_else(|error| Err(format!("the identity was not written: {error}")))
+        kept.unwrap_or_else(|_| Err("the identity was not written".to_owned()))
     }
 
-    fn begin(&mut self, identity: Identity, word: SiteInput) {
-        let work = move || identity.save().map(|()| (identity, word));
-        self.work = Some(tokio::task::spawn_blocking(work));
-    }
-
-    fn take_turn(&mut self) -> bool {
-        if self.held.is_none() {
-            self.held = Arc::clone(&self.turn).try_lock_owned().ok();
+    /// Waits for what is being written.
+    pub(super) async fn finish(&mut self) {
+        if self.work.is_some()
+            && let Err(sentence) = self.kept().await
+        {
+            tracing::error!("{sentence}");
         }
-        self.held.is_some()
+    }
+
+    fn keep(&mut self, credentials: Credentials) {
+        self.identity.credentials = credentials;
+        let identity = self.identity.clone();
+        let (done, work) = oneshot::channel();
+        self.work = Some(work);
+        // A thread of its own, which ends: one of the runtime's pool would stay, and be woken.
+        let thread = std::thread::Builder::new().name("identity".to_owned());
+        let started = thread.spawn(move || done.send(identity.save()));
+        if let Err(error) = started {
+            tracing::error!("no thread to keep the identity: {error}");
+        }
+    }
+
+    fn take_turn(&mut self) -> Option<CredentialsAnswer> {
+        if self.held.is_none() {
+            self.held = Some(Arc::clone(&self.turn).try_lock_owned().ok()?);
+        }
+        match identity::entropy() {
+            Ok(entropy) => Some(CredentialsAnswer::Turn { kept: self.identity.read(), entropy }),
+            Err(sentence) => {
+                tracing::warn!("no other credential could be made: {sentence}");
+                None
+            }
+        }
     }
 }
 
 impl Site {
-    /// In the place of the one with this SHA-256. The hub asks again for what is not answered.
-    pub(super) fn want_credential(&mut self, of: &str) {
-        if self.saving.is_busy() || !self.saving.take_turn() {
-            return;
-        }
-        if self.identity.take_up() {
-            self.hang_up = true;
-            return;
-        }
-        match self.identity.offering(of) {
-            Ok((identity, sha256)) => {
-                self.saving.begin(identity, SiteInput::OfferCredential(CredentialOffered { sha256 }));
+    pub(super) fn carry_out(&mut self, order: CredentialsOrder) {
+        let answer = match order {
+            CredentialsOrder::Keep(credentials) => {
+                self.credentials.keep(credentials);
+                None
             }
-            Err(sentence) => tracing::warn!("no other credential could be made: {sentence}"),
+            CredentialsOrder::Read => Some(CredentialsAnswer::Read(self.credentials.identity.read())),
+            CredentialsOrder::TakeTurn => self.credentials.take_turn(),
+            CredentialsOrder::EndTurn => {
+                self.credentials.held = None;
+                None
+            }
+        };
+        if let Some(answer) = answer {
+            self.answer(answer);
         }
     }
 
-    pub(super) fn keep_credential(&mut self, kept: &CredentialKept) {
-        if self.saving.is_busy() {
-            return;
-        }
-        if let Some((identity, secret)) = self.identity.showing(&kept.sha256) {
-            let days = kept.ends.map(|ends| ends.0.saturating_sub(self.clock.wall().0) / MICROS_A_DAY);
-            tracing::info!(days, "the site has another credential");
-            self.saving.begin(identity, SiteInput::ShowCredential(CredentialShown { secret }));
-        }
+    pub(super) fn credentials_kept(&mut self, kept: Kept) {
+        self.answer(CredentialsAnswer::Kept(kept));
     }
 
-    /// What can't be kept is not said: the site goes on with what it has.
-    pub(super) fn saved(&mut self, saved: Saved) {
-        match saved {
-            Ok((identity, word)) => {
-                self.identity = identity;
-                if matches!(word, SiteInput::ShowCredential(_)) {
-                    self.saving.end_turn();
-                }
-                self.tell(word);
-            }
-            Err(sentence) => tracing::error!("{sentence}; the site keeps the credential that it has"),
-        }
+    fn answer(&mut self, answer: CredentialsAnswer) {
+        self.tell(Input::Credentials(answer));
+        self.network.trust(self.machine.credentials().ca_sha256());
     }
 }
-
-const MICROS_A_DAY: i64 = 86_400_000_000;

@@ -2,25 +2,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use downburst_model::{FeedName, ProductKey, WallMicros};
+use downburst_model::FeedName;
 use downburst_session::ActionFailed;
+use downburst_site::{LocalNews, Shown};
 use tokio::sync::mpsc;
-
-/// A file stands.
-pub(crate) struct Done {
-    pub(crate) key: ProductKey,
-    pub(crate) at: WallMicros,
-    /// A later product of its class went before it, against the order that was asked for.
-    pub(crate) late: bool,
-    /// It is a heartbeat: no file stands, but one could have been put there.
-    pub(crate) heartbeat: bool,
-}
-
-/// What the connection to the hub is told of local software.
-pub(crate) enum Told {
-    Done(Done),
-    Acts { feed: FeedName, failed: Option<ActionFailed> },
-}
 
 /// Whoever wants to know of local software: the connections to the hub that serves the site.
 #[derive(Clone, Default)]
@@ -28,20 +13,20 @@ pub(crate) struct DoneTo(Arc<Mutex<Listener>>);
 
 #[derive(Default)]
 struct Listener {
-    sender: Option<mpsc::UnboundedSender<Told>>,
+    sender: Option<mpsc::UnboundedSender<LocalNews>>,
     /// Where feeds have a connection of their own.
-    by_feed: BTreeMap<FeedName, mpsc::UnboundedSender<Told>>,
+    by_feed: BTreeMap<FeedName, mpsc::UnboundedSender<LocalNews>>,
     /// Files that stood before there was anybody to tell: those that the last run of the site left to write, for one.
-    early: VecDeque<Done>,
+    early: VecDeque<Shown>,
     /// What the next one has to know as well.
     failed: BTreeMap<FeedName, ActionFailed>,
 }
 
 impl Listener {
-    fn done(&mut self, done: Done) {
+    fn done(&mut self, done: Shown) {
         let feed = done.key.feed.clone();
         if self.listens(&feed).is_some() {
-            self.tell(&feed, Told::Done(done));
+            self.tell(&feed, LocalNews::Shown(done));
         } else if !done.heartbeat {
             self.early.push_back(done);
             if self.early.len() > EARLY_FILES {
@@ -50,11 +35,11 @@ impl Listener {
         }
     }
 
-    fn listens(&self, feed: &FeedName) -> Option<&mpsc::UnboundedSender<Told>> {
+    fn listens(&self, feed: &FeedName) -> Option<&mpsc::UnboundedSender<LocalNews>> {
         self.by_feed.get(feed).or(self.sender.as_ref())
     }
 
-    fn tell(&self, feed: &FeedName, told: Told) {
+    fn tell(&self, feed: &FeedName, told: LocalNews) {
         if let Some(sender) = self.listens(feed) {
             // Nobody misses a word after the end of the connection's task.
             let _ = sender.send(told);
@@ -66,20 +51,20 @@ impl DoneTo {
     /// Tells of these feeds there, and of others to `sender`.
     pub(crate) fn set(
         &self,
-        sender: Option<mpsc::UnboundedSender<Told>>,
-        by_feed: BTreeMap<FeedName, mpsc::UnboundedSender<Told>>,
+        sender: Option<mpsc::UnboundedSender<LocalNews>>,
+        by_feed: BTreeMap<FeedName, mpsc::UnboundedSender<LocalNews>>,
     ) {
         let mut listener = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (listener.sender, listener.by_feed) = (sender, by_feed);
         for (feed, failed) in &listener.failed {
-            listener.tell(feed, Told::Acts { feed: feed.clone(), failed: Some(failed.clone()) });
+            listener.tell(feed, LocalNews::Acts { feed: feed.clone(), failed: Some(failed.clone()) });
         }
         for done in std::mem::take(&mut listener.early) {
             listener.done(done);
         }
     }
 
-    pub(super) fn tell(&self, done: Done) {
+    pub(super) fn tell(&self, done: Shown) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).done(done);
     }
 
@@ -90,7 +75,7 @@ impl DoneTo {
             Some(failed) => drop(listener.failed.insert(feed.clone(), failed.clone())),
             None => drop(listener.failed.remove(feed)),
         }
-        listener.tell(feed, Told::Acts { feed: feed.clone(), failed });
+        listener.tell(feed, LocalNews::Acts { feed: feed.clone(), failed });
     }
 }
 
@@ -99,7 +84,7 @@ const EARLY_FILES: usize = 16_384;
 
 #[cfg(test)]
 mod tests {
-    use downburst_model::{Epoch, Sequence};
+    use downburst_model::{Epoch, ProductKey, Sequence, WallMicros};
 
     use super::*;
 
@@ -114,15 +99,15 @@ mod tests {
         done_to.tell(done(3));
         done_to.set(Some(sender), BTreeMap::new());
         let numbers = std::iter::from_fn(|| match told.try_recv() {
-            Ok(Told::Done(done)) => Some(done.key.sequence.0),
+            Ok(LocalNews::Shown(done)) => Some(done.key.sequence.0),
             _ => None,
         });
         assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 3]);
     }
 
-    fn done(sequence: u64) -> Done {
+    fn done(sequence: u64) -> Shown {
         let feed = FeedName::parse("NGRID").unwrap();
         let key = ProductKey { feed, epoch: Epoch(1), sequence: Sequence(sequence) };
-        Done { key, at: WallMicros(1), late: false, heartbeat: false }
+        Shown { key, at: WallMicros(1), late: false, heartbeat: false }
     }
 }

@@ -1,5 +1,5 @@
 //! How long a site waits before it knocks again.
-use std::time::Duration;
+use downburst_model::Micros;
 
 /// The pauses between attempts: short after a session and while nothing answers at all, longer with each
 /// answer other than a welcome. All are drawn at random so that the sites of a restarted hub come one by one.
@@ -16,44 +16,39 @@ pub enum Ended {
     /// The host answered and gave no session: no hub there, a hub that starts, a refusal.
     Answered,
     /// A session ended after so long.
-    Session(Duration),
+    Session(Micros),
 }
 
 impl Reconnect {
     /// The pause before the next attempt; `random` is in 0..1.
-    pub fn pause(&mut self, ended: Ended, random: f64) -> Duration {
+    pub fn pause(&mut self, ended: Ended, random: f64) -> Micros {
         if matches!(ended, Ended::Session(lasted) if lasted >= GOOD_SESSION) {
             self.failures = 0;
         }
         let longest = match ended {
             Ended::Unanswered => FIRST_PAUSE,
             Ended::Answered | Ended::Session(_) => {
-                let longest = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
+                let longest = Micros(FIRST_PAUSE.0 << self.failures.min(10)).min(LONGEST_PAUSE);
                 self.failures = self.failures.saturating_add(1);
                 longest
             }
         };
-        SHORTEST_PAUSE + (longest - SHORTEST_PAUSE).mul_f64(random.clamp(0.0, 1.0))
+        SHORTEST_PAUSE.plus(Micros((longest.since(SHORTEST_PAUSE).0 as f64 * random.clamp(0.0, 1.0)) as u64))
     }
 }
 
-/// A random number in 0..1 for [`Reconnect::pause`].
-pub fn random() -> f64 {
-    getrandom::u32().map_or(0.5, |random| f64::from(random) / f64::from(u32::MAX))
-}
-
-const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const SHORTEST_PAUSE: Micros = Micros::from_millis(50);
 
 /// The longest of the first pauses: with it a site is back within a second of a hub that restarts at once.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const FIRST_PAUSE: Micros = Micros::from_millis(200);
 
 /// The longest of all: a hub that returns after hours has all its sites within 5 s, a thousand of them as 200
 /// in each second.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Micros = Micros::from_secs(5);
 
 /// After a session of this length the pauses begin with the shortest again; a hub that ends each session
 /// early is left in peace.
-const GOOD_SESSION: Duration = Duration::from_secs(5);
+const GOOD_SESSION: Micros = Micros::from_secs(5);
 
 #[cfg(test)]
 mod tests {
@@ -62,12 +57,12 @@ mod tests {
     #[test]
     fn pauses_grow_with_answers_and_begin_anew_after_a_good_session() {
         let mut reconnect = Reconnect::default();
-        let longest: Vec<u128> = (0..7).map(|_| reconnect.pause(Ended::Answered, 1.0).as_millis()).collect();
+        let longest: Vec<u64> = (0..7).map(|_| reconnect.pause(Ended::Answered, 1.0).0 / 1_000).collect();
         assert_eq!(longest, [200, 400, 800, 1_600, 3_200, 5_000, 5_000]);
         assert_eq!(reconnect.pause(Ended::Answered, 0.0), SHORTEST_PAUSE);
         (0..100).for_each(|_| assert_eq!(reconnect.pause(Ended::Answered, 1.0), LONGEST_PAUSE));
-        assert_eq!(reconnect.pause(Ended::Session(Duration::from_secs(1)), 1.0), LONGEST_PAUSE);
-        assert_eq!(reconnect.pause(Ended::Session(Duration::from_secs(9)), 1.0), FIRST_PAUSE);
+        assert_eq!(reconnect.pause(Ended::Session(Micros::from_secs(1)), 1.0), LONGEST_PAUSE);
+        assert_eq!(reconnect.pause(Ended::Session(Micros::from_secs(9)), 1.0), FIRST_PAUSE);
     }
 
     #[test]
@@ -83,10 +78,8 @@ mod tests {
         for site in 0..1_000 {
             let mut reconnect = Reconnect { failures: 20 };
             let pause = reconnect.pause(Ended::Answered, f64::from(site) / 1_000.0);
-            halves[(pause.as_secs_f64() / 0.5) as usize % 10] += 1;
+            halves[(pause.0 as f64 / 500_000.0) as usize % 10] += 1;
         }
         assert!(halves.iter().all(|count| (80..=120).contains(count)), "{halves:?}");
-        let drawn: std::collections::BTreeSet<u64> = (0..100).map(|_| (random() * 1e9) as u64).collect();
-        assert!(drawn.len() > 90, "the random numbers differ");
     }
 }

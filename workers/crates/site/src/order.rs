@@ -4,66 +4,69 @@
 //! stored, rejected, expired or not for this site, or for the subscription's hold. Then later ones go, and
 //! late arrivals are marked late.
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
-use downburst_model::{Class, Epoch, RangeSet, Sequence};
+use downburst_model::{Class, Epoch, Micros, RangeSet, Sequence};
 use downburst_session::Missing;
 
 /// The products of one feed that came before their turn.
 #[derive(Debug)]
-pub(super) struct Order {
-    hold: Duration,
+pub struct Order {
+    hold: Micros,
     lines: BTreeMap<Class, Line>,
 }
 
 /// A live product in the site's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Arrival {
+pub struct Arrival {
     /// Its place in the site's own log.
-    pub(super) at: Sequence,
-    pub(super) class: Class,
+    pub at: Sequence,
+    /// Its class.
+    pub class: Class,
+    /// The life of the hub's log.
+    pub epoch: Epoch,
     /// Its place at the hub.
-    pub(super) epoch: Epoch,
-    pub(super) sequence: Sequence,
+    pub sequence: Sequence,
 }
 
 /// A product whose turn has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Turn {
-    pub(super) at: Sequence,
+pub struct Turn {
+    /// Its place in the site's own log.
+    pub at: Sequence,
     /// A later one of its class went before it.
-    pub(super) late: bool,
+    pub late: bool,
 }
 
 #[derive(Debug, Default)]
 struct Line {
     epoch: Option<Epoch>,
     shown: Sequence,
-    waiting: BTreeMap<Sequence, (Sequence, Instant)>,
+    waiting: BTreeMap<Sequence, (Sequence, Micros)>,
 }
 
 impl Order {
-    pub(super) fn new(hold: Duration) -> Self {
+    /// Nothing waits longer than `hold` for a missing product.
+    pub fn new(hold: Micros) -> Self {
         Self { hold, lines: BTreeMap::new() }
     }
 
     /// Changes how long a missing product holds back later ones.
-    pub(super) fn set_hold(&mut self, hold: Duration) {
+    pub fn set_hold(&mut self, hold: Micros) {
         self.hold = hold;
     }
 
     /// What was shown last of a class, before a restart.
-    pub(super) fn resume(&mut self, class: Class, epoch: Epoch, shown: Sequence) {
+    pub fn resume(&mut self, class: Class, epoch: Epoch, shown: Sequence) {
         self.lines.insert(class, Line { epoch: Some(epoch), shown, waiting: BTreeMap::new() });
     }
 
     /// What was shown last, for [`resume`](Self::resume).
-    pub(super) fn shown(&self) -> impl Iterator<Item = (Class, Epoch, Sequence)> {
+    pub fn shown(&self) -> impl Iterator<Item = (Class, Epoch, Sequence)> {
         self.lines.iter().filter_map(|(class, line)| Some((*class, line.epoch?, line.shown)))
     }
 
     /// Takes an arrival; answers what goes at once because of it: itself if it is late, and in a new epoch what waited.
-    pub(super) fn arrive(&mut self, arrival: Arrival, now: Instant) -> Vec<Turn> {
+    pub fn arrive(&mut self, arrival: Arrival, now: Micros) -> Vec<Turn> {
         let line = self.lines.entry(arrival.class).or_default();
         let mut turns = Vec::new();
         if line.epoch != Some(arrival.epoch) {
@@ -79,7 +82,7 @@ impl Order {
     }
 
     /// The products whose turn has come: nothing before them is missing, or they waited long enough.
-    pub(super) fn take_due(&mut self, missing: &Missing, now: Instant) -> Vec<Turn> {
+    pub fn take_due(&mut self, missing: &Missing, now: Micros) -> Vec<Turn> {
         let hold = self.hold;
         let mut turns = Vec::new();
         for (class, line) in &mut self.lines {
@@ -91,16 +94,16 @@ impl Order {
     }
 
     /// When the next one has waited long enough.
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    pub fn deadline(&self) -> Option<Micros> {
         let waiting = self.lines.values().flat_map(|line| line.waiting.values());
-        waiting.map(|(_, since)| *since + self.hold).min()
+        waiting.map(|(_, since)| since.plus(self.hold)).min()
     }
 }
 
 impl Line {
     /// The last sequence that may go. A product goes when nothing between it and the one shown before it is
     /// missing. A product that waited long enough goes in any case, and takes those before it along.
-    fn due(&self, missing: Option<&RangeSet>, known_to: Sequence, now: Instant, hold: Duration) -> Sequence {
+    fn due(&self, missing: Option<&RangeSet>, known_to: Sequence, now: Micros, hold: Micros) -> Sequence {
         let (mut last, mut reached) = (Sequence(0), self.shown.0);
         for (sequence, (_, since)) in &self.waiting {
             let (from, before) = (reached.saturating_add(1), sequence.0.saturating_sub(1));
@@ -108,7 +111,7 @@ impl Line {
                 before <= known_to.0 && (from > before || missing.gaps(from, before).eq([(from, before)]))
             };
             let follows = reached == last.0.max(self.shown.0) && missing.is_some_and(whole);
-            if follows || now.saturating_duration_since(*since) >= hold {
+            if follows || now.since(*since) >= hold {
                 last = *sequence;
             }
             reached = sequence.0;
@@ -132,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    const HOLD: Duration = Duration::from_secs(2);
+    const HOLD: Micros = Micros::from_secs(2);
 
     fn arrival(at: u64, sequence: u64) -> Arrival {
         Arrival { at: Sequence(at), class: Class::Grid, epoch: Epoch(1), sequence: Sequence(sequence) }
@@ -150,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_product_waits_for_the_one_before_it() {
-        let (mut order, now) = (Order::new(HOLD), Instant::now());
+        let (mut order, now) = (Order::new(HOLD), Micros(0));
         assert_eq!(order.arrive(arrival(1, 12), now), []);
         assert_eq!(order.take_due(&lacking([11]), now), []);
         order.arrive(arrival(2, 11), now);
@@ -164,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_the_session_does_not_know_yet_holds() {
-        let (mut order, now) = (Order::new(HOLD), Instant::now());
+        let (mut order, now) = (Order::new(HOLD), Micros(0));
         order.arrive(arrival(1, 12), now);
         assert_eq!(order.take_due(&Missing::default(), now), []);
         assert_eq!(order.take_due(&Missing { to: Sequence(10), ..lacking([]) }, now), []);
@@ -173,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_number_that_is_not_for_the_site_holds_nothing() {
-        let (mut order, now) = (Order::new(HOLD), Instant::now());
+        let (mut order, now) = (Order::new(HOLD), Micros(0));
         order.arrive(arrival(1, 15), now);
         order.arrive(arrival(2, 20), now);
         assert_eq!(order.take_due(&lacking([17, 21]), now), [on_time(1)]);
@@ -181,30 +184,30 @@ mod tests {
 
     #[test]
     fn after_the_hold_the_later_ones_go_and_the_missing_one_is_late() {
-        let (mut order, now) = (Order::new(HOLD), Instant::now());
+        let (mut order, now) = (Order::new(HOLD), Micros(0));
         order.arrive(arrival(1, 12), now);
-        order.arrive(arrival(2, 14), now + Duration::from_secs(1));
-        assert_eq!(order.deadline(), Some(now + HOLD));
+        order.arrive(arrival(2, 14), now.plus(Micros::from_secs(1)));
+        assert_eq!(order.deadline(), Some(now.plus(HOLD)));
         assert_eq!(
-            order.take_due(&lacking([11, 13]), now + HOLD),
+            order.take_due(&lacking([11, 13]), now.plus(HOLD)),
             [on_time(1)],
             "13 is missing since a second"
         );
-        assert_eq!(order.arrive(arrival(3, 11), now + HOLD), [Turn { at: Sequence(3), late: true }]);
-        assert_eq!(order.take_due(&lacking([]), now + HOLD), [on_time(2)]);
+        assert_eq!(order.arrive(arrival(3, 11), now.plus(HOLD)), [Turn { at: Sequence(3), late: true }]);
+        assert_eq!(order.take_due(&lacking([]), now.plus(HOLD)), [on_time(2)]);
     }
 
     #[test]
     fn one_that_was_given_up_holds_nothing_any_more() {
-        let (mut order, now) = (Order::new(HOLD), Instant::now());
+        let (mut order, now) = (Order::new(HOLD), Micros(0));
         order.arrive(arrival(1, 12), now);
-        order.arrive(arrival(2, 13), now + Duration::from_secs(1));
-        assert_eq!(order.take_due(&lacking([11]), now + HOLD), [on_time(1), on_time(2)]);
+        order.arrive(arrival(2, 13), now.plus(Micros::from_secs(1)));
+        assert_eq!(order.take_due(&lacking([11]), now.plus(HOLD)), [on_time(1), on_time(2)]);
     }
 
     #[test]
     fn classes_do_not_wait_for_each_other() {
-        let (mut order, now) = (Order::new(HOLD), Instant::now());
+        let (mut order, now) = (Order::new(HOLD), Micros(0));
         order.arrive(arrival(1, 12), now);
         order.arrive(Arrival { class: Class::Warning, ..arrival(2, 13) }, now);
         let mut missing = lacking([11]);
@@ -214,7 +217,7 @@ mod tests {
 
     #[test]
     fn another_epoch_lets_go_of_everything() {
-        let (mut order, now) = (Order::new(HOLD), Instant::now());
+        let (mut order, now) = (Order::new(HOLD), Micros(0));
         order.arrive(arrival(1, 12), now);
         order.arrive(arrival(2, 15), now);
         let next = Arrival { epoch: Epoch(2), ..arrival(3, 3) };
@@ -225,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_restart_remembers_what_was_shown() {
-        let (mut order, now) = (Order::new(HOLD), Instant::now());
+        let (mut order, now) = (Order::new(HOLD), Micros(0));
         order.arrive(arrival(1, 12), now);
         order.take_due(&lacking([]), now);
         let mut resumed = Order::new(HOLD);
@@ -241,11 +244,11 @@ mod tests {
             numbers in proptest::sample::subsequence((1u64..200).collect::<Vec<_>>(), 1..100).prop_shuffle(),
             gaps_ms in proptest::collection::vec(0u64..1_500, 100),
         ) {
-            let (mut order, mut now) = (Order::new(HOLD), Instant::now());
+            let (mut order, mut now) = (Order::new(HOLD), Micros(0));
             let mut turns = Vec::new();
             let mut missing: std::collections::BTreeSet<_> = numbers.iter().copied().collect();
             for (at, (number, gap)) in numbers.iter().zip(&gaps_ms).enumerate() {
-                now += Duration::from_millis(*gap);
+                now = now.plus(Micros::from_millis(*gap));
                 turns.extend(order.arrive(arrival(at as u64, *number), now));
                 missing.remove(number);
                 turns.extend(order.take_due(&lacking(missing.iter().copied()), now));

@@ -3,7 +3,7 @@ use downburst_model::Micros;
 
 /// The preferred hub serves as long as it can; the others stand by.
 #[derive(Debug)]
-pub(super) struct Choice {
+pub(crate) struct Choice {
     hubs: Vec<Standing>,
     preferred: usize,
     active: usize,
@@ -13,7 +13,7 @@ pub(super) struct Choice {
 
 /// How it stands with a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(crate) enum Standing {
     /// The connection stands since then.
     Well { since: Micros },
     /// There is none since then. `silent`: that was known only after the time a dead hub takes to be found.
@@ -24,50 +24,50 @@ pub(super) enum Standing {
 
 impl Choice {
     /// Begins with the first of `count` hubs.
-    pub(super) fn new(count: usize, return_after: Micros, now: Micros) -> Self {
+    pub(crate) fn new(count: usize, return_after: Micros, now: Micros) -> Self {
         let hubs = vec![Standing::Away { since: now, silent: false }; count];
         Self { hubs, preferred: 0, active: 0, return_after }
     }
 
-    pub(super) fn active(&self) -> usize {
+    pub(crate) fn active(&self) -> usize {
         self.active
     }
 
-    pub(super) fn preferred(&self) -> usize {
+    pub(crate) fn preferred(&self) -> usize {
         self.preferred
     }
 
-    pub(super) fn standing(&self, hub: usize) -> Option<Standing> {
+    pub(crate) fn standing(&self, hub: usize) -> Option<Standing> {
         self.hubs.get(hub).copied()
     }
 
-    pub(super) fn is_refused_by_all(&self) -> bool {
+    pub(crate) fn is_refused_by_all(&self) -> bool {
         self.hubs.iter().all(|standing| *standing == Standing::Refused)
     }
 
-    pub(super) fn is_well(&mut self, now: Micros, hub: usize) {
+    pub(crate) fn is_well(&mut self, now: Micros, hub: usize) {
         self.set(hub, Standing::Well { since: now });
     }
 
     /// The connection ended, or could not be made. Only the first word of it counts.
-    pub(super) fn is_away(&mut self, now: Micros, hub: usize, silent: bool) {
+    pub(crate) fn is_away(&mut self, now: Micros, hub: usize, silent: bool) {
         if !matches!(self.hubs.get(hub), Some(Standing::Away { .. })) {
             self.set(hub, Standing::Away { since: now, silent });
         }
     }
 
-    pub(super) fn has_refused(&mut self, hub: usize) {
+    pub(crate) fn has_refused(&mut self, hub: usize) {
         self.set(hub, Standing::Refused);
     }
 
     /// A person prefers this hub from now on. It serves immediately if it is well.
-    pub(super) fn prefer(&mut self, now: Micros, hub: usize) -> Option<usize> {
+    pub(crate) fn prefer(&mut self, now: Micros, hub: usize) -> Option<usize> {
         self.preferred = hub;
         (self.is_standing_by(hub)).then(|| self.switch(now, hub)).flatten()
     }
 
     /// The hub to switch to, if it is time.
-    pub(super) fn decide(&mut self, now: Micros) -> Option<usize> {
+    pub(crate) fn decide(&mut self, now: Micros) -> Option<usize> {
         let next = match self.standing(self.active)? {
             Standing::Refused => self.another().or_else(|| self.untried()),
             Standing::Away { since, silent } => {
@@ -81,7 +81,7 @@ impl Choice {
     }
 
     /// When `decide` may say something without further news.
-    pub(super) fn deadline(&self) -> Option<Micros> {
+    pub(crate) fn deadline(&self) -> Option<Micros> {
         match (self.standing(self.active)?, self.standing(self.preferred)?) {
             (Standing::Away { since, .. }, _) if self.another().is_some() => {
                 Some(since.plus(RECONNECT_PATIENCE))

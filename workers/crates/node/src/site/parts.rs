@@ -1,14 +1,14 @@
-//! What a connection is for, and what it tells whoever keeps it.
+//! What a connection to a hub is made of.
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use downburst_model::FeedName;
-use downburst_session::{Nodes, Receipt};
+use downburst_model::{Epoch, FeedName, WallMicros};
+use downburst_session::{FeedPosition, Receipt};
+use downburst_site::{Completeness, Feeds, LocalNews, News, Role};
 use tokio::sync::{mpsc, watch};
 
-use super::complete::Completeness;
 use super::drive::Turn;
-use super::files::{Told, Waker};
+use super::files::Waker;
 use super::group::Reading;
 use super::identity::Identity;
 use super::shelf::Shelf;
@@ -34,40 +34,36 @@ pub(crate) struct Parts {
     /// The interfaces that the hub may use for circuits.
     pub(crate) ports: Vec<String>,
     pub(crate) shelf: Arc<dyn Shelf>,
-    pub(crate) completeness: Arc<Completeness>,
+    pub(crate) completeness: SharedCompleteness,
     /// Receipts that connections before this one had left to say.
     pub(crate) owed: Vec<Receipt>,
-    /// Wakes what reads the log.
+    pub(crate) local: Local,
+    pub(crate) supervisor: Supervisor,
+}
+
+/// Local software, as a connection knows it.
+pub(crate) struct Local {
+    /// Wakes what reads the log; `None`: no files are written.
     pub(crate) files: Option<Waker>,
-    pub(crate) done: mpsc::UnboundedReceiver<Told>,
+    pub(crate) done: mpsc::UnboundedReceiver<LocalNews>,
+}
+
+/// Whoever keeps the connection.
+pub(crate) struct Supervisor {
     pub(crate) roles: watch::Receiver<Role>,
     pub(crate) news: mpsc::UnboundedSender<News>,
 }
 
-/// What a connection is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// Feeds come by it.
-    Serve,
-    /// Another hub serves; this one is kept at hand.
-    StandBy,
-    /// It ends, and another one goes on: all that came by it is settled, and said here or left to the other one.
-    Leave,
-    /// It ends.
-    End,
-}
+/// Shared by the connections to all hubs.
+#[derive(Clone, Default)]
+pub(crate) struct SharedCompleteness(Arc<Mutex<Completeness>>);
 
-/// What happened to a connection.
-#[derive(Debug)]
-pub(crate) enum News {
-    /// The hub let the site in.
-    Well { hub: String, role: Role },
-    /// There is no connection. `silent`: because nothing was heard.
-    Away { sentence: String, silent: bool },
-    /// The hub does not take the site.
-    Refused(String),
-    /// What the hub said can't be kept.
-    Unkept(String),
-    /// The hub is several nodes, which serve these feeds.
-    Nodes(Nodes),
+impl SharedCompleteness {
+    pub(super) fn reached(&self, feed: &FeedName, epoch: Epoch, to: WallMicros) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).reached(feed, epoch, to);
+    }
+
+    pub(super) fn resume(&self, feeds: &Feeds) -> Vec<FeedPosition> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).resume(|feed| feeds.brought(feed))
+    }
 }

@@ -1,13 +1,12 @@
 //! How far each feed is complete, whichever hub brought it: where to go on at another hub.
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use downburst_model::{Epoch, FeedName, RangeSet, WallMicros};
 use downburst_session::FeedPosition;
 
-/// Shared by the connections to all hubs.
-#[derive(Debug, Default)]
-pub(crate) struct Completeness(Mutex<BTreeMap<FeedName, Reached>>);
+/// Of all feeds; one for the connections to all hubs, whose driver passes it on.
+#[derive(Clone, Debug, Default)]
+pub struct Completeness(BTreeMap<FeedName, Reached>);
 
 /// All that a hub had stored of a feed up to a stamp of its clock is settled here.
 #[derive(Clone, Copy, Debug)]
@@ -19,9 +18,8 @@ struct Reached {
 
 impl Completeness {
     /// A hub brought a feed so far.
-    pub(crate) fn reached(&self, feed: &FeedName, epoch: Epoch, to: WallMicros) {
-        let mut feeds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = feeds.entry(feed.clone()).or_insert(Reached { epoch, to });
+    pub fn reached(&mut self, feed: &FeedName, epoch: Epoch, to: WallMicros) {
+        let known = self.0.entry(feed.clone()).or_insert(Reached { epoch, to });
         if to > known.to {
             *known = Reached { epoch, to };
         }
@@ -30,12 +28,11 @@ impl Completeness {
     /// The entry of a hello for feeds that another hub brought further: go on by time. `own` gives the epoch
     /// and the position to which this hub brought a feed; where that is not older than the allowed difference
     /// between hubs, its own cursor is exact and better.
-    pub(crate) fn resume(
+    pub fn resume(
         &self,
         own: impl Fn(&FeedName) -> Option<(Epoch, Option<WallMicros>)>,
     ) -> Vec<FeedPosition> {
-        let feeds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let further = feeds.iter().filter(|(feed, reached)| match own(feed) {
+        let further = self.0.iter().filter(|(feed, reached)| match own(feed) {
             Some((epoch, _)) if epoch == reached.epoch => false,
             Some((_, Some(to))) => to.0.saturating_add(OVERLAP_US) < reached.to.0,
             Some((_, None)) | None => true,
@@ -70,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_hub_that_is_behind_resumes_by_the_time_of_the_one_that_is_ahead() {
-        let complete = Completeness::default();
+        let mut complete = Completeness::default();
         complete.reached(&feed(), Epoch(1), minute(100));
         let said = |own: Option<(Epoch, Option<WallMicros>)>| complete.resume(|_| own);
         for own in [None, Some((Epoch(2), None)), Some((Epoch(2), Some(minute(89))))] {
@@ -85,7 +82,7 @@ mod tests {
 
     #[test]
     fn what_was_reached_never_goes_back() {
-        let complete = Completeness::default();
+        let mut complete = Completeness::default();
         complete.reached(&feed(), Epoch(1), minute(100));
         complete.reached(&feed(), Epoch(2), minute(80));
         assert_eq!(complete.resume(|_| None)[0].newest_stored, minute(100));

@@ -1,0 +1,193 @@
+//! The streams to the hub: the first connection, how it begins and ends, and the data connections beside it.
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Buf as _, Bytes, BytesMut};
+use downburst_session::{StreamId, StreamPath};
+use downburst_site::NoLink;
+use tokio::io::{AsyncWrite as _, AsyncWriteExt as _};
+
+use crate::site::data::{self, DataLinks};
+use crate::site::link::{Link, dial};
+
+/// All of them.
+pub(super) struct Network {
+    address: String,
+    ca_sha256: String,
+    dialling: Option<Dial>,
+    link: Option<Link>,
+    /// The link failed or was closed, and is not listened to any more.
+    is_broken: bool,
+    out: BytesMut,
+    flushed: bool,
+    farewell: Option<Farewell>,
+    /// The site's address towards the hub; names the interface for multicast if nothing else does.
+    pub(super) local_address: String,
+    /// The hub's node that the first connection leads to.
+    pub(super) peer_address: String,
+    data: DataLinks,
+    /// Which is looked at first, so that neither waits for the other.
+    data_first: bool,
+}
+
+/// What happened at the first connection.
+pub(super) enum Woken {
+    Dialled(Result<(), NoLink>),
+    Read(Bytes),
+    Written,
+    Closed(String),
+    SaidFarewell,
+    Data(data::Woken),
+}
+
+type Dial = Pin<Box<dyn Future<Output = Result<Link, NoLink>> + Send>>;
+type Farewell = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl Network {
+    pub(super) fn new(address: &str, ca_sha256: &str) -> Self {
+        Self {
+            address: address.to_owned(),
+            ca_sha256: ca_sha256.to_owned(),
+            dialling: None,
+            link: None,
+            is_broken: false,
+            out: BytesMut::new(),
+            flushed: true,
+            farewell: None,
+            local_address: String::new(),
+            peer_address: String::new(),
+            data: DataLinks::default(),
+            data_first: false,
+        }
+    }
+
+    /// Another credential may be of another authority.
+    pub(super) fn trust(&mut self, ca_sha256: &str) {
+        ca_sha256.clone_into(&mut self.ca_sha256);
+    }
+
+    pub(super) fn dial(&mut self) {
+        self.dialling = Some(Box::pin(dial(self.address.clone(), self.ca_sha256.clone())));
+    }
+
+    pub(super) fn close(&mut self, stream: StreamId) {
+        self.data.close(stream);
+    }
+
+    pub(super) fn push(&mut self, stream: StreamId, bytes: &[u8]) {
+        match stream {
+            StreamId::FIRST => self.out.extend_from_slice(bytes),
+            stream => self.data.push(stream, bytes),
+        }
+    }
+
+    pub(super) fn open(&mut self, stream: StreamId, path: Option<StreamPath>) {
+        self.data.open(stream, path, self.peer_address.clone(), self.ca_sha256.clone());
+    }
+
+    /// Ends all connections, so that the hub knows that the site ended them: without this end they would look cut.
+    pub(super) async fn hang_up(&mut self) {
+        (self.dialling, self.farewell) = (None, None);
+        self.data.clear();
+        self.out.clear();
+        self.flushed = true;
+        if let Some(mut link) = self.link.take() {
+            // A connection that is broken already has nobody to tell.
+            let _ = tokio::time::timeout(HANG_UP_PATIENCE, link.stream.shutdown()).await;
+        }
+    }
+
+    /// Says the last words and waits until the node has heard them, which it shows by ending the connection too.
+    pub(super) fn say_farewell(&mut self) {
+        self.data.clear();
+        let words = self.out.split();
+        let link = self.link.take();
+        self.farewell = Some(Box::pin(async move {
+            if let Some(link) = link {
+                // What is not heard is said by another connection.
+                let _ = farewell(link, &words).await;
+            }
+        }));
+    }
+
+    /// Waits for ever where there is nothing; nothing is lost when the wait is given up.
+    pub(super) async fn moved(&mut self, reads: bool) -> Woken {
+        poll_fn(|cx| self.poll_moved(cx, reads)).await
+    }
+
+    fn poll_moved(&mut self, cx: &mut Context<'_>, reads: bool) -> Poll<Woken> {
+        if let Some(Poll::Ready(dialled)) = self.dialling.as_mut().map(|dial| dial.as_mut().poll(cx)) {
+            self.dialling = None;
+            return Poll::Ready(Woken::Dialled(dialled.map(|link| self.take_link(link))));
+        }
+        if let Some(Poll::Ready(())) = self.farewell.as_mut().map(|farewell| farewell.as_mut().poll(cx)) {
+            self.farewell = None;
+            return Poll::Ready(Woken::SaidFarewell);
+        }
+        match self.poll_send(cx) {
+            Poll::Pending if reads => self.poll_read_any(cx),
+            sent => sent,
+        }
+    }
+
+    fn poll_read_any(&mut self, cx: &mut Context<'_>) -> Poll<Woken> {
+        self.data_first = !self.data_first;
+        for data in [self.data_first, !self.data_first] {
+            let read = if data { self.data.poll_moved(cx).map(Woken::Data) } else { self.poll_read(cx) };
+            if read.is_ready() {
+                return read;
+            }
+        }
+        Poll::Pending
+    }
+
+    fn take_link(&mut self, link: Link) {
+        self.local_address.clone_from(&link.local_address);
+        self.peer_address.clone_from(&link.peer_address);
+        (self.link, self.is_broken) = (Some(link), false);
+    }
+
+    /// A site says little: the hub's products don't wait for it.
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Woken> {
+        let Some(link) = self.link.as_mut().filter(|_| !self.is_broken) else { return Poll::Pending };
+        let stream = Pin::new(&mut link.stream);
+        let moved = match (self.out.is_empty(), self.flushed) {
+            (false, _) => stream.poll_write(cx, &self.out).map_ok(|written| {
+                self.out.advance(written);
+                self.flushed = false;
+            }),
+            (true, false) => stream.poll_flush(cx).map_ok(|()| self.flushed = true),
+            (true, true) => return Poll::Pending,
+        };
+        moved.map(|moved| moved.map_or_else(|error| self.fail(&error), |()| Woken::Written))
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Woken> {
+        let Some(link) = self.link.as_mut().filter(|_| !self.is_broken) else { return Poll::Pending };
+        link.poll_read(cx).map(|read| match read {
+            Ok(Some(bytes)) => Woken::Read(bytes),
+            Ok(None) => {
+                self.is_broken = true;
+                Woken::Closed("the hub closed the connection".to_owned())
+            }
+            Err(error) => self.fail(&error),
+        })
+    }
+
+    fn fail(&mut self, error: &std::io::Error) -> Woken {
+        self.is_broken = true;
+        Woken::Closed(format!("the connection to the hub failed: {error}"))
+    }
+}
+
+async fn farewell(mut link: Link, words: &[u8]) -> std::io::Result<()> {
+    link.stream.write_all(words).await?;
+    link.stream.shutdown().await?;
+    tokio::io::copy(&mut link.stream, &mut tokio::io::sink()).await?;
+    Ok(())
+}
+
+/// It is one record, which the socket's buffer takes unless the hub has long taken nothing.
+const HANG_UP_PATIENCE: Duration = Duration::from_millis(200);

@@ -1,0 +1,96 @@
+//! How a connection ends: one that failed and is made again, and one that is not wanted any more.
+use downburst_model::{Machine as _, Micros, Now};
+use downburst_session::SiteInput;
+
+use super::{Connection, CredentialsOrder, Link, News, Output, Reconnect, Role};
+
+impl Connection {
+    pub(super) fn closed(&mut self, now: Now, reason: &str) {
+        match self.link {
+            Link::Up => {
+                tracing::info!("{reason}");
+                self.attempts.hang_up = true;
+            }
+            // Nobody hears the last words.
+            Link::Settling { was_up: true } => {
+                self.link = Link::Settling { was_up: false };
+                self.disconnect(now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Another role begins with a connection of its own.
+    pub(super) fn take_role(&mut self, role: Role) {
+        if role == self.role || !self.is_working() {
+            return;
+        }
+        self.role = role;
+        match role {
+            Role::Serve | Role::StandBy => {
+                (self.attempts.resting, self.attempts.reconnect) = (false, Reconnect::default());
+                self.attempts.hang_up = self.link != Link::HangingUp;
+            }
+            Role::Leave => self.link = Link::Settling { was_up: self.link == Link::Up },
+            Role::End => {
+                self.link = Link::Ending;
+                self.outputs.push_back(Output::HangUp);
+            }
+        }
+    }
+
+    pub(super) fn hang_up(&mut self, now: Now) {
+        self.disconnect(now);
+        let silent = std::mem::take(&mut self.attempts.silent);
+        let sentence = format!("there is no connection to the hub at {}", self.settings.address);
+        self.news(News::Away { sentence, silent });
+        self.credentials.end();
+        self.outputs.extend([Output::Credentials(CredentialsOrder::EndTurn), Output::HangUp]);
+        self.attempts.hang_up = false;
+        self.link = Link::HangingUp;
+    }
+
+    pub(super) fn hung_up(&mut self, now: Now, random: f64) {
+        match self.link {
+            Link::HangingUp => {
+                let until = now.monotonic.plus(self.attempts.pause(now.monotonic, random));
+                self.link = if self.attempts.resting { Link::Resting } else { Link::Waiting { until } };
+            }
+            Link::Farewell { .. } | Link::Ending => self.finish(now),
+            _ => {}
+        }
+    }
+
+    /// All that came is settled. It is reported by this connection while it stands: no other node knows of it.
+    pub(super) fn say_farewell(&mut self, now: Now, was_up: bool) {
+        if !was_up {
+            return self.finish(now);
+        }
+        self.tell(now, SiteInput::Leave);
+        self.drain(now);
+        self.outputs.push_back(Output::Farewell);
+        self.link = Link::Farewell { until: now.monotonic.plus(FAREWELL_PATIENCE) };
+    }
+
+    /// What was not reported is given back, unless the site itself ends: its position follows with the next hello.
+    pub(super) fn finish(&mut self, now: Now) {
+        let unsaid = if self.role == Role::Leave { self.session.take_unsaid() } else { Vec::new() };
+        self.disconnect(now);
+        self.outputs.push_back(Output::Over(unsaid));
+        self.link = Link::Over;
+    }
+
+    fn disconnect(&mut self, now: Now) {
+        self.tell(now, SiteInput::Disconnected);
+        self.drain(now);
+    }
+
+    fn drain(&mut self, now: Now) {
+        while let Some(output) = self.session.poll(now) {
+            self.take(now, output);
+        }
+    }
+}
+
+/// Feeds wait for it: a node that is silent brings nothing more.
+const FAREWELL_PATIENCE: Micros = Micros::from_secs(1);

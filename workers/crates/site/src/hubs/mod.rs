@@ -1,0 +1,275 @@
+//! A site and its hubs: one serves, the others stand by, all products end in the same logs.
+mod hub;
+mod status;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use downburst_model::{FeedName, Machine, Micros, Now};
+use downburst_session::{Nodes, Receipt};
+
+pub use status::{HubStatus, NodeStatus};
+
+use crate::choice::{Choice, Standing};
+use crate::nodes::Wanted;
+use crate::role::{News, Role};
+use hub::Hub;
+
+/// All hubs of a site: which connections there are, and what each of them is for.
+///
+/// A hub is served by one connection, or by one to each of its nodes that have a feed for the site. One that is not
+/// wanted any more ends first: its products are in the log before another one reports the site's position.
+#[derive(Debug)]
+pub struct Hubs {
+    choice: Choice,
+    hubs: Vec<Hub>,
+    next_serial: u64,
+    listeners: Option<Listeners>,
+    ending: Option<Ending>,
+    is_over: bool,
+    /// When it was polled last.
+    polled: Micros,
+    outputs: VecDeque<HubsOutput>,
+}
+
+/// A hub that a site is given.
+#[derive(Clone, Debug)]
+pub struct GivenHub {
+    /// Its address for sites, `HOST:PORT`.
+    pub address: String,
+    /// Its nodes, as it listed them in a former run.
+    pub nodes: Nodes,
+}
+
+/// One connection; never given twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConnectionId {
+    /// To this of the hubs, in the order in which they were given.
+    pub hub: usize,
+    serial: u64,
+}
+
+/// Who is to know of local software.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listeners {
+    /// Of all feeds without a connection of their own.
+    pub all: Option<ConnectionId>,
+    /// Of feeds with one.
+    pub by_feed: BTreeMap<FeedName, ConnectionId>,
+}
+
+/// Why a site ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Asked to.
+    Stopped,
+    /// The sentence says what is wrong with the command, the directory or the token.
+    BadUse(String),
+    /// The hub refused for good.
+    Refused(String),
+}
+
+/// What [`Hubs`] is told.
+#[derive(Debug)]
+pub enum HubsInput {
+    /// Something happened to a connection.
+    News(ConnectionId, News),
+    /// A connection is over, with receipts that are left to say.
+    Over(ConnectionId, Vec<Receipt>),
+    /// What was asked for can't be done or kept: the sentence says why, and what to do.
+    Failed(String),
+    /// The site is to end.
+    Stop,
+}
+
+/// What [`Hubs`] asks for.
+#[derive(Debug, PartialEq)]
+pub enum HubsOutput {
+    /// Make a connection.
+    Begin {
+        /// Its name from here on.
+        connection: ConnectionId,
+        /// Where to, and what for.
+        wanted: Wanted,
+        /// A refusal by it is the hub's.
+        decides: bool,
+        /// Receipts that other connections had left to say.
+        owed: Vec<Receipt>,
+    },
+    /// A connection is for this from here on.
+    ChangeRole(ConnectionId, Role),
+    /// Keep which nodes a hub has for the next run.
+    KeepNodes {
+        /// Of this of the hubs.
+        hub: usize,
+        /// As it listed them.
+        nodes: Nodes,
+    },
+    /// Local software is reported to these from here on.
+    Listen(Listeners),
+    /// All connections have ended.
+    End(Ending),
+}
+
+impl Hubs {
+    /// A site of these hubs, the preferred one first, which serves again once it was well for `return_after`.
+    pub fn new(hubs: Vec<GivenHub>, return_after: Micros, now: Micros) -> Self {
+        let choice = Choice::new(hubs.len(), return_after, now);
+        let hubs = hubs.into_iter().enumerate().map(|(at, given)| Hub::new(at, given, now)).collect();
+        Self {
+            choice,
+            hubs,
+            next_serial: 0,
+            listeners: None,
+            ending: None,
+            is_over: false,
+            polled: now,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// A person prefers the hub with this address or name from now on.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or several go by that name.
+    pub fn prefer(&mut self, now: Micros, wanted: &str) -> Result<(), String> {
+        let hub = self.find(wanted)?;
+        let left = self.choice.active();
+        if let Some(next) = self.choice.prefer(now, hub) {
+            self.log_switch(left, next);
+        }
+        Ok(())
+    }
+
+    /// How it stands with each hub.
+    pub fn status(&self, now: Micros) -> Vec<HubStatus> {
+        let status = |hub: &Hub| hub.status(now, &self.choice);
+        self.hubs.iter().map(status).collect()
+    }
+
+    fn find(&self, wanted: &str) -> Result<usize, String> {
+        let mut found = self.hubs.iter().filter(|hub| hub.is_called(wanted)).map(Hub::at);
+        match (found.next(), found.next()) {
+            (Some(hub), None) => Ok(hub),
+            (Some(_), Some(_)) => Err(format!("several hubs go by the name {wanted}; give the address")),
+            (None, _) => {
+                let known: String = self.hubs.iter().map(|hub| format!(" {}", hub.address())).collect();
+                Err(format!("this site has no hub {wanted:?}; its hubs are{known}"))
+            }
+        }
+    }
+
+    fn decide(&mut self, now: Micros) {
+        let left = self.choice.active();
+        if let Some(next) = self.choice.decide(now) {
+            self.log_switch(left, next);
+        }
+    }
+
+    fn log_switch(&self, left: usize, next: usize) {
+        let address = |hub: usize| self.hubs.get(hub).map(Hub::address);
+        tracing::warn!(from = address(left), to = address(next), "another hub serves this site from here on");
+    }
+
+    fn take_news(&mut self, now: Micros, from: ConnectionId, news: News) {
+        let Some(hub) = self.hubs.get_mut(from.hub) else { return };
+        let Some(wanted) = hub.wanted(from) else { return };
+        match news {
+            News::Well { hub: name, role } => {
+                if hub.is_well(from, name, role)
+                    && !matches!(self.choice.standing(from.hub), Some(Standing::Well { .. }))
+                {
+                    self.choice.is_well(now, from.hub);
+                }
+            }
+            News::Away { sentence, silent } => {
+                if hub.is_away(now, from, &wanted, sentence) {
+                    self.choice.is_away(now, from.hub, silent);
+                }
+            }
+            News::Nodes(nodes) => {
+                if let Some(nodes) = hub.take_nodes(now, nodes) {
+                    self.outputs.push_back(HubsOutput::KeepNodes { hub: from.hub, nodes });
+                }
+            }
+            News::Refused(sentence) => {
+                tracing::error!(hub = hub.address(), "the hub refused: {sentence}");
+                hub.is_refused(sentence.clone());
+                self.choice.has_refused(from.hub);
+                if self.choice.is_refused_by_all() {
+                    self.end(Ending::Refused(sentence));
+                }
+            }
+            News::Unkept(sentence) => self.end(Ending::BadUse(sentence)),
+        }
+    }
+
+    fn end(&mut self, ending: Ending) {
+        if self.ending.is_none() {
+            self.hubs.iter_mut().for_each(|hub| hub.end(&mut self.outputs));
+        }
+        self.ending.get_or_insert(ending);
+    }
+
+    /// Makes and ends connections, so that they are as the hubs said and as was decided.
+    fn arrange(&mut self, now: Micros) {
+        let active = self.choice.active();
+        for hub in &mut self.hubs {
+            let serves = hub.at() == active;
+            hub.arrange(now, serves, &mut self.next_serial, &mut self.outputs);
+        }
+        let listeners = self.hubs.get(active).map(Hub::listeners);
+        if listeners != self.listeners {
+            self.outputs.extend(listeners.clone().map(HubsOutput::Listen));
+            self.listeners = listeners;
+        }
+    }
+
+    fn advance(&mut self, now: Micros) {
+        self.polled = now;
+        match &self.ending {
+            None => {
+                self.decide(now);
+                self.arrange(now);
+            }
+            Some(ending) if !self.is_over && self.hubs.iter().all(Hub::is_over) => {
+                self.is_over = true;
+                self.outputs.push_back(HubsOutput::End(ending.clone()));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+impl Machine for Hubs {
+    type Input = HubsInput;
+    type Output = HubsOutput;
+
+    fn handle(&mut self, now: Now, input: HubsInput) {
+        match input {
+            HubsInput::News(from, news) => self.take_news(now.monotonic, from, news),
+            HubsInput::Over(from, unsaid) => {
+                if let Some(hub) = self.hubs.get_mut(from.hub) {
+                    hub.is_ended(from, unsaid);
+                }
+            }
+            HubsInput::Failed(sentence) => self.end(Ending::BadUse(sentence)),
+            HubsInput::Stop => self.end(Ending::Stopped),
+        }
+    }
+
+    fn poll(&mut self, now: Now) -> Option<HubsOutput> {
+        if self.outputs.is_empty() {
+            self.advance(now.monotonic);
+        }
+        self.outputs.pop_front()
+    }
+
+    fn deadline(&self) -> Option<Micros> {
+        let asks = self.hubs.iter().filter_map(Hub::ask_at).filter(|at| *at > self.polled);
+        self.choice.deadline().into_iter().chain(asks).min().filter(|_| self.ending.is_none())
+    }
+}

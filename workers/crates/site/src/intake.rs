@@ -1,0 +1,368 @@
+//! Products as they come in: small ones in memory, large ones at places of their own; and what waits to be stored.
+use std::collections::BTreeMap;
+
+use bytes::{Bytes, BytesMut};
+use downburst_model::{ProductInfo, ProductKey, Slabs, WallMicros};
+use downburst_session::Train;
+
+use crate::storage::{Brought, Contents, PlaceId, PlaceOrder, StoreItem, StoreRequest};
+
+/// All products that have begun and are not stored.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    /// Larger products go to places.
+    memory_limit_bytes: usize,
+    memory: Slabs,
+    open: BTreeMap<ProductKey, Assembly>,
+    next_place: u64,
+    /// Complete, and not in a request yet.
+    batch: Vec<StoreItem>,
+    next_request: u64,
+    /// The memory of each request that is not answered.
+    storing: BTreeMap<u64, usize>,
+    storing_bytes: usize,
+    misplaced: u64,
+}
+
+/// The bytes of one product.
+#[derive(Debug)]
+enum Assembly {
+    /// In order so far: parts of the buffers they were read into.
+    Pieces {
+        pieces: Vec<Bytes>,
+        length: usize,
+        size: usize,
+    },
+    /// Bytes of any part, each in its place. It has room for all.
+    Memory {
+        memory: BytesMut,
+        size: usize,
+    },
+    Placed {
+        place: PlaceId,
+        size: u64,
+    },
+}
+
+impl Intake {
+    pub(crate) fn new(memory_limit_bytes: usize) -> Self {
+        Self {
+            memory_limit_bytes,
+            memory: Slabs::new(SLAB_BYTES, SLABS),
+            open: BTreeMap::new(),
+            next_place: 0,
+            batch: Vec::new(),
+            next_request: 0,
+            storing: BTreeMap::new(),
+            storing_bytes: 0,
+            misplaced: 0,
+        }
+    }
+
+    pub(crate) fn begin(&mut self, info: &ProductInfo) -> Option<PlaceOrder> {
+        let (assembly, order) = match usize::try_from(info.size) {
+            Ok(size) if size <= self.memory_limit_bytes => {
+                (Assembly::Pieces { pieces: Vec::new(), length: 0, size }, None)
+            }
+            _ => {
+                let place = PlaceId(self.next_place);
+                self.next_place += 1;
+                (Assembly::Placed { place, size: info.size }, Some(PlaceOrder::Begin(place, info.clone())))
+            }
+        };
+        let former = self.open.insert(info.key.clone(), assembly);
+        self.misplaced += u64::from(former.is_some());
+        order
+    }
+
+    pub(crate) fn block(&mut self, key: &ProductKey, offset: u64, bytes: Bytes) -> Option<PlaceOrder> {
+        let size = self.open.get(key).map_or(0, Assembly::size);
+        if offset.saturating_add(bytes.len() as u64) > size {
+            self.misplaced += 1;
+            return None;
+        }
+        self.open.get_mut(key)?.write(&mut self.memory, offset, bytes)
+    }
+
+    /// All bytes of a product are there.
+    pub(crate) fn complete(&mut self, info: ProductInfo, brought: Brought) {
+        let Some(assembly) = self.open.remove(&info.key) else {
+            self.misplaced += 1;
+            return;
+        };
+        self.batch.push(StoreItem::Product { info, brought, contents: assembly.into_contents() });
+    }
+
+    pub(crate) fn train(&mut self, train: std::sync::Arc<Train>, last_byte: WallMicros) {
+        self.batch.push(StoreItem::Train { train, last_byte });
+    }
+
+    /// A product will not be completed from what came of it.
+    pub(crate) fn abandon(&mut self, key: &ProductKey) -> Option<PlaceOrder> {
+        match self.open.remove(key) {
+            Some(Assembly::Placed { place, .. }) => Some(PlaceOrder::Drop(place)),
+            Some(_) => None,
+            None => {
+                self.misplaced += 1;
+                None
+            }
+        }
+    }
+
+    /// What became complete since the last request.
+    pub(crate) fn take_request(&mut self) -> Option<StoreRequest> {
+        let items = std::mem::take(&mut self.batch);
+        if items.is_empty() {
+            return None;
+        }
+        let (id, bytes) = (self.next_request, items.iter().map(StoreItem::memory_bytes).sum());
+        self.next_request += 1;
+        self.storing.insert(id, bytes);
+        self.storing_bytes += bytes;
+        Some(StoreRequest { id, items })
+    }
+
+    /// A request was answered; false if none had this number.
+    pub(crate) fn stored(&mut self, id: u64) -> bool {
+        let bytes = self.storing.remove(&id);
+        self.storing_bytes -= bytes.unwrap_or_default();
+        bytes.is_some()
+    }
+
+    /// Nothing is read from the hub while so much waits for the disk.
+    pub(crate) fn has_room(&self) -> bool {
+        self.storing_bytes < STORING_BYTES
+    }
+
+    /// True if every request was answered.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.storing.is_empty()
+    }
+
+    /// How often bytes, ends or beginnings came for a product that was not where they said: none, unless the session
+    /// is wrong.
+    pub(crate) fn misplaced(&self) -> u64 {
+        self.misplaced
+    }
+}
+
+impl Assembly {
+    fn size(&self) -> u64 {
+        match self {
+            Self::Pieces { size, .. } | Self::Memory { size, .. } => *size as u64,
+            Self::Placed { size, .. } => *size,
+        }
+    }
+
+    fn write(&mut self, slabs: &mut Slabs, offset: u64, bytes: Bytes) -> Option<PlaceOrder> {
+        if let Self::Pieces { pieces, length, size } = self {
+            let follows = usize::try_from(offset) == Ok(*length) && bytes.len() <= *size - *length;
+            if follows && (bytes.len() >= WORTH_SHARING_BYTES || bytes.len() == *size - *length) {
+                *length += bytes.len();
+                pieces.push(bytes);
+                return None;
+            }
+            self.lay_out(slabs);
+        }
+        match self {
+            Self::Memory { memory, .. } => {
+                lay(memory, usize::try_from(offset).unwrap_or(usize::MAX), &bytes);
+                None
+            }
+            Self::Placed { place, .. } => Some(PlaceOrder::Write { place: *place, offset, bytes }),
+            Self::Pieces { .. } => None,
+        }
+    }
+
+    /// Makes place for bytes of any part.
+    fn lay_out(&mut self, slabs: &mut Slabs) {
+        if let Self::Pieces { pieces, size, .. } = self {
+            let (mut memory, size) = (slabs.take(*size), *size);
+            pieces.iter().for_each(|piece| memory.extend_from_slice(piece));
+            *self = Self::Memory { memory, size };
+        }
+    }
+
+    fn into_contents(self) -> Contents {
+        match self {
+            Self::Pieces { pieces, .. } => Contents::Pieces(pieces),
+            Self::Memory { memory, .. } => Contents::Pieces(vec![memory.freeze()]),
+            Self::Placed { place, .. } => Contents::Place(place),
+        }
+    }
+}
+
+/// Puts bytes in their place. What follows what is there needs no zeros before it.
+fn lay(memory: &mut BytesMut, start: usize, bytes: &[u8]) {
+    if start == memory.len() {
+        return memory.extend_from_slice(bytes);
+    }
+    let end = start.saturating_add(bytes.len());
+    if memory.len() < end {
+        memory.resize(end, 0);
+    }
+    if let Some(place) = memory.get_mut(start..end) {
+        place.copy_from_slice(bytes);
+    }
+}
+
+/// A smaller piece is copied: it would keep the whole buffer that it was read into.
+const WORTH_SHARING_BYTES: usize = 16 << 10;
+
+/// Most products fit; a site with hundreds of them in flight stays far below a gigabyte.
+pub const MEMORY_LIMIT_BYTES: usize = 1 << 20;
+
+/// Memory for products that is used again: 16 MiB at most, beyond that each takes memory of its own.
+const SLAB_BYTES: usize = MEMORY_LIMIT_BYTES;
+const SLABS: usize = 16;
+
+const STORING_BYTES: usize = 64 << 20;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use downburst_model::*;
+
+    use super::*;
+
+    fn info(size: u64) -> ProductInfo {
+        ProductInfo {
+            key: ProductKey { feed: FeedName::parse("F").unwrap(), epoch: Epoch(1), sequence: Sequence(1) },
+            id: ProductId::parse("x").unwrap(),
+            origin: Origin::parse("h").unwrap(),
+            created: WallMicros(0),
+            stored: WallMicros(0),
+            size,
+            digest: Digest([0; 32]),
+            class: Class::Grid,
+            hops: None,
+            ldm: None,
+        }
+    }
+
+    const BROUGHT: Brought = Brought { last_byte: WallMicros(0), lane: Lane::Live, resend: None };
+
+    /// Does at a place what is asked, as a disk does.
+    fn carry_out(place: &mut Option<Vec<u8>>, order: Option<PlaceOrder>) {
+        match order {
+            None => {}
+            Some(PlaceOrder::Begin(_, info)) => *place = Some(vec![0; info.size as usize]),
+            Some(PlaceOrder::Write { offset, bytes, .. }) => {
+                let start = offset as usize;
+                place.as_mut().unwrap()[start..start + bytes.len()].copy_from_slice(&bytes);
+            }
+            Some(PlaceOrder::Drop(_)) => *place = None,
+        }
+    }
+
+    fn completed(intake: &mut Intake, info: &ProductInfo) -> Contents {
+        intake.complete(info.clone(), BROUGHT);
+        match intake.take_request().unwrap().items.remove(0) {
+            StoreItem::Product { contents, .. } => contents,
+            StoreItem::Train { .. } => panic!("no train came"),
+        }
+    }
+
+    /// What becomes of these blocks.
+    fn assembled(whole: &Bytes, blocks: impl Iterator<Item = (usize, usize)>, limit: usize) -> Vec<u8> {
+        let (mut intake, mut place) = (Intake::new(limit), None);
+        let info = info(whole.len() as u64);
+        carry_out(&mut place, intake.begin(&info));
+        for (start, end) in blocks {
+            carry_out(&mut place, intake.block(&info.key, start as u64, whole.slice(start..end)));
+        }
+        assert_eq!(intake.misplaced(), 0);
+        carry_out(&mut place, intake.block(&info.key, info.size + 7, Bytes::from_static(b"beyond the end")));
+        assert_eq!(intake.misplaced(), 1);
+        completed(&mut intake, &info).at_hand().map_or_else(|| place.unwrap(), |bytes| bytes.to_vec())
+    }
+
+    #[test]
+    fn blocks_in_any_order_make_the_product_in_memory_and_at_a_place() {
+        for size in [0, 5_000, 70_000, 200_000, MEMORY_LIMIT_BYTES + 1] {
+            let whole: Bytes = (0..size).map(|n| (n % 251) as u8).collect();
+            for (block_bytes, backwards) in [(1_400, true), (1_400, false), (65_536, true), (65_536, false)] {
+                let mut starts: Vec<usize> = (0..whole.len()).step_by(block_bytes).collect();
+                if backwards {
+                    starts.reverse();
+                }
+                let blocks = starts.into_iter().map(|at| (at, whole.len().min(at + block_bytes)));
+                assert_eq!(assembled(&whole, blocks, MEMORY_LIMIT_BYTES), whole);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_that_overlap_and_come_again_make_the_product(
+            size in 1usize..60_000,
+            cuts in proptest::collection::vec((0.0..1.0f64, 1usize..40_000), 0..20),
+            limit in prop_oneof![Just(0), Just(MEMORY_LIMIT_BYTES)],
+        ) {
+            let whole: Bytes = (0..size).map(|n| (n % 251) as u8).collect();
+            let random = cuts.iter().map(|(at, length)| {
+                let start = (at * size as f64) as usize;
+                (start, size.min(start + length))
+            });
+            let all = (0..size).step_by(7_000).map(|at| (at, size.min(at + 7_000)));
+            prop_assert_eq!(assembled(&whole, random.chain(all), limit), whole);
+        }
+    }
+
+    #[test]
+    fn a_block_that_came_before_and_one_that_is_too_long_change_nothing() {
+        let mut intake = Intake::new(MEMORY_LIMIT_BYTES);
+        let (info, whole) = (info(40_000), Bytes::from(vec![7; 40_000]));
+        intake.begin(&info);
+        for (offset, block) in
+            [(0, whole.slice(..20_000)), (0, whole.slice(..20_000)), (20_000, whole.clone())]
+        {
+            intake.block(&info.key, offset, block);
+        }
+        intake.block(&info.key, 20_000, whole.slice(20_000..));
+        assert_eq!(completed(&mut intake, &info).at_hand(), Some(whole));
+    }
+
+    #[test]
+    fn whole_slices_are_not_copied() {
+        let mut intake = Intake::new(MEMORY_LIMIT_BYTES);
+        let (info, whole) = (info(20_000), Bytes::from(vec![7; 20_000]));
+        intake.begin(&info);
+        intake.block(&info.key, 0, whole.clone());
+        let bytes = completed(&mut intake, &info).at_hand().unwrap();
+        assert_eq!((bytes.as_ptr(), &bytes), (whole.as_ptr(), &whole));
+    }
+
+    #[test]
+    fn a_place_is_dropped_with_its_product_and_what_was_never_begun_is_counted() {
+        let mut intake = Intake::new(0);
+        let info = info(10);
+        assert!(matches!(intake.begin(&info), Some(PlaceOrder::Begin(PlaceId(0), _))));
+        assert!(matches!(intake.abandon(&info.key), Some(PlaceOrder::Drop(PlaceId(0)))));
+        assert!(matches!(intake.begin(&info), Some(PlaceOrder::Begin(PlaceId(1), _))), "never given twice");
+        assert!(intake.abandon(&info.key).is_some() && intake.misplaced() == 0);
+        assert!(intake.abandon(&info.key).is_none());
+        intake.complete(info, BROUGHT);
+        assert_eq!((intake.take_request().is_none(), intake.misplaced()), (true, 2));
+    }
+
+    #[test]
+    fn reading_waits_for_the_disk_and_goes_on_in_whatever_order_it_answers() {
+        let mut intake = Intake::new(usize::MAX);
+        let request = |intake: &mut Intake, bytes: usize| {
+            let info = info(bytes as u64);
+            intake.begin(&info);
+            intake.block(&info.key, 0, Bytes::from(vec![0; bytes]));
+            intake.complete(info, BROUGHT);
+            intake.take_request().unwrap().id
+        };
+        let first = request(&mut intake, STORING_BYTES - 1);
+        assert!(intake.has_room());
+        let second = request(&mut intake, 1);
+        assert!(!intake.has_room() && !intake.is_settled());
+        assert!(intake.stored(second) && intake.has_room() && !intake.is_settled());
+        assert!(!intake.stored(second), "answered before");
+        assert!(intake.stored(first) && intake.is_settled());
+    }
+}
