@@ -41,7 +41,9 @@ class Call(Generic[T]):
 
     def read(self, text: bytes) -> T:
         """The answer from its text."""
-        return _adapter(self.shape).validate_json(text) if self.shape is not None else None  # type: ignore[return-value]
+        if self.shape is None:
+            return None  # type: ignore[return-value]
+        return _adapter(self.shape).validate_json(text)
 
 
 def path_of(*parts: object) -> str:

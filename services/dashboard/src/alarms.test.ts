@@ -34,7 +34,9 @@ test.each([
   [{ site: 'unl.edu' }, 'all alarms of unl.edu'],
   [{ kind: 'clock', site: 'unl.edu' }, 'clock alarms of unl.edu'],
   [{ feed: 'NGRID', site: 'unl.edu' }, 'all alarms of NGRID at unl.edu'],
-])('a silence of %o is about %s', (about, expected) => expect(aboutOf({ ...SILENCE, ...about } as Silence)).toBe(expected))
+])('a silence of %o is about %s', (about, expected) => {
+  expect(aboutOf({ ...SILENCE, ...about } as Silence)).toBe(expected)
+})
 
 test('a window that lies ahead says both its ends, in UTC', () => {
   const ahead = { ...SILENCE, begins: '2026-01-31T13:00:00+01:00' }
@@ -66,7 +68,8 @@ test('a receiver hears of what it names, or of all', () => {
 })
 
 test('an objective says what the hub decides where it says nothing itself', () => {
-  const objective = { objective: 'NGRID/unl.edu', feed: 'NGRID', site: 'unl.edu', objective_ms: 2000, quantile: 0.95, minutes: 15 }
+  const of = { objective: 'NGRID/unl.edu', feed: 'NGRID', site: 'unl.edu' }
+  const objective = { ...of, objective_ms: 2000, quantile: 0.95, minutes: 15 }
   expect(objectiveInWords(objective)).toBe('95 % within 2.00 s, over 15 min')
   expect(objectiveInWords({ ...objective, quantile: null, minutes: null })).toBe(
     'the default share within 2.00 s, over the default period',

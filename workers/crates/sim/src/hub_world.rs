@@ -2,8 +2,8 @@
 //! loses, delays and breaks.
 //!
 //! A site is the machine that the product runs (`downburst-site`), and the world is the network and the disk around it:
-//! it reads logs, carries bytes and datagrams, stores products, keeps checkpoints. It checks while it runs: bytes are whole, products are
-//! begun before their bytes, completed once, and no machine keeps it busy without time passing.
+//! it reads logs, carries bytes and datagrams, stores products, keeps checkpoints. It checks while it runs: bytes are
+//! whole, products are begun before their bytes, completed once, and no machine keeps it busy without time passing.
 //! [`HubWorld::verdict`] has the checks at the end.
 // A broken invariant ends the run with its reason.
 #![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)]

@@ -80,7 +80,8 @@ pub enum Input {
 /// A connection that stands.
 #[derive(Debug)]
 pub struct Linked {
-    /// Where to go on, of feeds that another hub brought further: [`Completeness::resume`](crate::Completeness::resume).
+    /// Where to go on, of feeds that another hub brought further: see
+    /// [`Completeness::resume`](crate::Completeness::resume).
     pub resume_at: Vec<FeedPosition>,
 }
 

@@ -23,19 +23,19 @@ use crate::storage::{Brought, Stored, StoredItem, StoredWhat};
 
 /// A site's connection to one hub, over as many attempts as it takes.
 ///
-/// | link       | input or time             | next       | asks for                                             |
-/// |------------|---------------------------|------------|------------------------------------------------------|
-/// | waiting    | the pause is over         | dialling   | `Dial`, once credentials are kept                    |
-/// | dialling   | `Dialled`, a link         | up         | what the session says                                |
-/// | dialling   | `Dialled`, none           | hanging up | `News(Away)`, `HangUp`                               |
-/// | up         | `Closed`, a refusal, silence, another role | hanging up | `News(Away)`, `HangUp`              |
-/// | hanging up | `HungUp`                  | waiting    | nothing, for a pause that grows with answers that give no session |
-/// | hanging up | `HungUp`, refused for good | resting   | nothing until the role changes                       |
-/// | any        | `Role(Leave)`             | settling   | nothing more is read                                 |
-/// | settling   | all requests are `Stored` | farewell   | the last receipts, `Farewell`                        |
-/// | farewell   | `HungUp`, or a second     | over       | `Over`, with receipts that were not said             |
-/// | any        | `Role(End)`               | ending     | `HangUp`                                             |
-/// | ending     | `HungUp`                  | over       | `Over`                                               |
+/// | link       | input or time                            | next       | asks for                                 |
+/// | ---------- | ---------------------------------------- | ---------- | ---------------------------------------- |
+/// | waiting    | the pause is over                        | dialling   | `Dial`, once credentials are kept        |
+/// | dialling   | `Dialled`, a link                        | up         | what the session says                    |
+/// | dialling   | `Dialled`, none                          | hanging up | `News(Away)`, `HangUp`                   |
+/// | up         | `Closed`, refusal, silence, another role | hanging up | `News(Away)`, `HangUp`                   |
+/// | hanging up | `HungUp`                                 | waiting    | nothing, for a pause that grows          |
+/// | hanging up | `HungUp`, refused for good               | resting    | nothing until the role changes           |
+/// | any        | `Role(Leave)`                            | settling   | nothing more is read                     |
+/// | settling   | all requests are `Stored`                | farewell   | the last receipts, `Farewell`            |
+/// | farewell   | `HungUp`, or a second                    | over       | `Over`, with receipts that were not said |
+/// | any        | `Role(End)`                              | ending     | `HangUp`                                 |
+/// | ending     | `HungUp`                                 | over       | `Over`                                   |
 #[derive(Debug)]
 pub struct Connection {
     settings: Settings,
