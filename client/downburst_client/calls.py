@@ -205,7 +205,7 @@ def modify_circuit(
 def clone_circuit(
     circuit: int, body: circuits.CircuitClone | None = None, *, dry_run: bool | None = None
 ) -> Call[circuits.CircuitAnswered]:
-    """Reserves another circuit like one, as long as it, from now or from `begin`."""
+    """Reserves a copy of a circuit, with the same duration, from now or from `begin`."""
     return Call(
         "POST",
         path_of("v1", "circuits", circuit, "clone"),

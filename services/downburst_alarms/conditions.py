@@ -177,7 +177,7 @@ def _away(
     reason = f": {session.reason}" if session is not None and session.reason else ""
     backlog = situation.backlogs.get(site.name)
     lacking = f"; it {backlog.words(situation.now)}" if backlog is not None and backlog.lacks else ""
-    sentence = f"{site.name} is not connected since {since:%Y-%m-%d %H:%M:%S} UTC{reason}{lacking}"
+    sentence = f"{site.name} has not been connected since {since:%Y-%m-%d %H:%M:%S} UTC{reason}{lacking}"
     step = f"check the receiver's log at {site.organisation or site.name}; it catches up by itself when it reconnects"
     yield Condition(AlarmKind.SITE_DOWN, sentence, step, site=site.name)
 
@@ -263,7 +263,8 @@ def _violations(situation: Situation, settings: AlarmSettings) -> Iterable[Condi
         said = situation.violations.get(site.name)
         if said is not None and said.last_at >= lately:
             # Without the count of them, which would make each look another sentence.
-            sentence = f"{site.name} reports impossible values since {said.since:%Y-%m-%d %H:%M} UTC: {said.sentence}"
+            since = f"{said.since:%Y-%m-%d %H:%M} UTC"
+            sentence = f"{site.name} has reported impossible values since {since}: {said.sentence}"
             step = (
                 f"check the receiver at {site.organisation or site.name}: its program, its clock, its state; "
                 "no other site is affected; if it continues, set the site inactive until it is repaired"
@@ -276,7 +277,8 @@ def _peer_violations(situation: Situation, settings: AlarmSettings) -> Iterable[
     known = {site.name for site in situation.sites}
     worst = sorted(situation.peer_violations.items(), key=lambda one: (one[1].since, one[0]))
     for peer, said in [one for one in worst if one[1].last_at >= lately][:PEERS_NAMED]:
-        sentence = f"the LDM {peer} reports impossible values since {said.since:%Y-%m-%d %H:%M} UTC: {said.sentence}"
+        since = f"{said.since:%Y-%m-%d %H:%M} UTC"
+        sentence = f"the LDM {peer} has reported impossible values since {since}: {said.sentence}"
         step = (
             "contact its operator about its program; its connection ends each time, and no other peer is "
             "affected; if it continues, remove its source or its accept line: downburst ldm sources, downburst "

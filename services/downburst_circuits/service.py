@@ -93,7 +93,7 @@ class CircuitService:
     async def clone(
         self, number: int, *, request_id: str, begin: datetime | None, by: str, dry_run: bool = False
     ) -> CircuitAnswer:
-        """Reserves another circuit like one, as long as it, from a moment on (now if none is given)."""
+        """Reserves a copy of a circuit, with the same duration, from a moment on (now if none is given)."""
         before = await self._ledger.read(lambda tx: tx.circuits.one(number))
         start = begin or self._clock.now()
         wanted = replace(

@@ -109,7 +109,7 @@ def fill_the_disk(disk: Path, watcher: Watcher) -> None:
 
 def kill_the_ledger(server: Postgres, watcher: Watcher) -> None:
     server.kill()
-    told = ("the ledger is unavailable since", "products are still received and sent")
+    told = ("the ledger has been unavailable since", "products are still received and sent")
     watcher.wait_for_first("ledger away", *told, limit_s=30)
     server.start()
     watcher.wait_for_end("ledger away", *told)

@@ -91,7 +91,7 @@ def test_a_stopped_hub_is_read_and_every_product_comes_out_again(node: HubNode, 
             assert sha256(raw("cat", data, *choice)).hexdigest() == digest
     assert tool("export", data, "--to", out, "--until", middle + 1).startswith("40 written")
     assert exported(out) == play.acknowledged
-    assert "40 there before" in tool("export", data, "--to", out)
+    assert "40 already there" in tool("export", data, "--to", out)
     only = tmp_path / "only"
     assert tool("export", data, "--to", only, "--pattern", "late", "--from", middle).startswith("1 written")
     assert [name for name, _ in exported(only).values()] == ["a late one"]

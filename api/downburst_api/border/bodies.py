@@ -59,7 +59,7 @@ class Body:
         while not self.ended:
             message = await self._next()
             if message["type"] == "http.disconnect":
-                raise BadInput("the request broke off; send it again")
+                raise BadInput("the request was cut off; send it again")
             gathered += message.get("body", b"")
             if len(gathered) > most_bytes:
                 raise _too_large(most_bytes)

@@ -119,7 +119,7 @@ async def _body(receive: Receive) -> bytes:
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise BadInput("the request broke off; send it again")
+            raise BadInput("the request was cut off; send it again")
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         more = message.get("more_body", False)

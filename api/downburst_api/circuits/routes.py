@@ -111,7 +111,7 @@ async def clone_circuit(
     *,
     dry_run: DryRun = False,
 ) -> shapes.CircuitAnswered:
-    """Reserves another circuit like one, as long as it, from now or from `begin`."""
+    """Reserves a copy of a circuit, with the same duration, from now or from `begin`."""
     clone = wanted or shapes.CircuitClone()
     answer = await hub.circuits.clone(
         circuit,

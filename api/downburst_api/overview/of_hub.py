@@ -45,13 +45,13 @@ def _node(live: LiveState, now: datetime, *, running: bool) -> Iterable[Wrong]:
         sentence = f"the node ended {len(lately)} times in {minutes} min, last {last.at:%H:%M:%S} UTC: {last.reason}"
         yield Wrong(Fault(last.at, sentence, next_step=_AGAIN_STEP), Severity.WARNING, of_hub=True)
     elif now - back_at < SETTLES:
-        sentence = f"{last.reason}; it is running again since {back_at:%H:%M:%S} UTC, and its sites reconnect"
+        sentence = f"{last.reason}; it has been running again since {back_at:%H:%M:%S} UTC, and its sites reconnect"
         yield Wrong(Fault(last.at, sentence, next_step=_BACK_STEP), Severity.WARNING, of_hub=True)
 
 
 def _ledger(outage: Outage, now: datetime) -> Wrong:
     at = now - timedelta(seconds=outage.seconds)
-    sentence = f"the ledger is unavailable since {at:%H:%M:%S} UTC: {outage.sentence}; {MEANWHILE}"
+    sentence = f"the ledger has been unavailable since {at:%H:%M:%S} UTC: {outage.sentence}; {MEANWHILE}"
     return Wrong(Fault(at, sentence, next_step=LEDGER_STEP), Severity.CRITICAL, of_hub=True)
 
 

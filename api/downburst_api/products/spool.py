@@ -29,7 +29,7 @@ async def spool(request: Request, path: Path, *, limit_bytes: int, idle_s: float
                 await _write(file, hashed, part)
     except ClientDisconnect:
         raise TruncatedUpload(
-            f"the upload broke off after {received} bytes; nothing was stored, send it again"
+            f"the upload was cut off after {received} bytes; nothing was stored, send it again"
         ) from None
     except OSError as error:
         raise _explained(error, path.parent) from error

@@ -16,8 +16,8 @@ class FleetSettings(BaseModel):
         description="Where senders run: nowhere, on this machine as child processes of `downburst fleet`, or in "
         "Kubernetes.",
     )
-    at_least: int = Field(default=1, ge=0, le=100, description="Senders that run in any case.")
-    at_most: int = Field(default=4, ge=0, le=100, description="Senders that run at most. A bill has an end.")
+    at_least: int = Field(default=1, ge=0, le=100, description="Minimum number of senders.")
+    at_most: int = Field(default=4, ge=0, le=100, description="Maximum number of senders; it bounds the cost.")
     sender_bps: float = Field(
         default=4e8,
         gt=0,

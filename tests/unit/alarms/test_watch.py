@@ -130,7 +130,7 @@ async def test_an_ldm_peer_that_says_what_can_not_be_is_named_and_no_site_is_bla
     assert story.heard.told == [("ops", "peer-violation", False)]
     (alarm,) = await story.alarms()
     assert (alarm.site, alarm.subject, alarm.sentence.split(": ")[-1]) == (None, "198.51.100.9", "number 0")
-    assert alarm.sentence.startswith("the LDM 198.51.100.9 reports impossible values since ")
+    assert alarm.sentence.startswith("the LDM 198.51.100.9 has reported impossible values since ")
 
 
 async def test_a_crowd_of_peers_fills_no_page_with_alarms(story: Story) -> None:

@@ -89,7 +89,7 @@ async def test_a_node_that_ended_is_first_until_it_is_back_and_its_sites_are(sit
     site.runtime.live.apply(NodeChanged(clock.now(), running=True, restarts=1))
     site.runtime.live.apply(SessionChanged("a.edu", "connected", clock.now(), "192.0.2.1:5"))
     ((severity, sentence),) = await wrong(site)
-    assert (severity, sentence.startswith(f"{KILLED}; it is running again since")) == ("warning", True)
+    assert (severity, sentence.startswith(f"{KILLED}; it has been running again since")) == ("warning", True)
     clock.advance(10)
     assert await wrong(site) == []
 

@@ -205,7 +205,7 @@ def clone_circuit(  # noqa: PLR0913
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Reserve another circuit like one, as long as it.
+    """Reserve a copy of a circuit, with the same duration.
 
     Example: downburst circuits clone 17 --begin +1d
     """

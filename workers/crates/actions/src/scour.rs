@@ -208,7 +208,7 @@ pub fn notes(rules: &[ScourRule]) -> Vec<Problem> {
         let earlier = rules.iter().take(number);
         let mut same = earlier.filter(|other| other.directory == rule.directory && other.files == rule.files);
         let other = same.next()?;
-        Some(rule.place.wrong(format!("{} is for the same files; both are done", other.place)))
+        Some(rule.place.wrong(format!("{} names the same files; both rules apply", other.place)))
     };
     rules.iter().enumerate().filter_map(doubled).collect()
 }

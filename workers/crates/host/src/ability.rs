@@ -31,7 +31,7 @@ pub fn probe_host() -> Abilities {
         attempt()
     });
     attempt.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(|| {
-        let failure = Failure::new(Step::Kernel, "this host could not be looked at", "try again");
+        let failure = Failure::new(Step::Kernel, "this host could not be examined", "try again");
         Abilities {
             net_admin: Err(failure.clone()),
             vxlan: Err(failure.clone()),
@@ -45,7 +45,7 @@ fn attempt() -> Abilities {
     let mut netlink = match Netlink::open() {
         Ok(netlink) => netlink,
         Err(error) => {
-            return all(&Failure::of(Step::Kernel, &error.into(), "speaking with the kernel", "netlink"));
+            return all(&Failure::of(Step::Kernel, &error.into(), "querying the kernel", "netlink"));
         }
     };
     let tunnel = make_tunnel(&mut netlink);

@@ -58,7 +58,7 @@ impl Failure {
             _ => Self::new(
                 step,
                 format!("{doing} failed: {refusal}"),
-                "look at the host's interfaces (ip -d link, tc class show) for the conflict",
+                "check the host's interfaces (ip -d link, tc class show) for the conflict",
             ),
         }
     }

@@ -27,7 +27,9 @@ pub struct Raised {
 pub fn raise(netlink: &mut Netlink, half: &Half) -> Result<Raised, Failure> {
     match raise_watched(netlink, half, |_| ControlFlow::Continue(())) {
         ControlFlow::Continue(raised) => raised,
-        ControlFlow::Break(()) => Err(Failure::new(Step::Route, "the work was broken off", "try again")),
+        ControlFlow::Break(()) => {
+            Err(Failure::new(Step::Route, "the operation was interrupted", "try again"))
+        }
     }
 }
 
@@ -37,7 +39,7 @@ pub fn change(netlink: &mut Netlink, half: &Half) -> Result<Raised, Failure> {
     let mut changing = Raising { netlink, half, after: |_| ControlFlow::Continue(()) };
     changing.steps().map_err(|stopped| match stopped {
         Stopped::Failed(failure) => failure,
-        Stopped::Here => Failure::new(Step::Route, "the work was broken off", "try again"),
+        Stopped::Here => Failure::new(Step::Route, "the operation was interrupted", "try again"),
     })
 }
 

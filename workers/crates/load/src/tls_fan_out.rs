@@ -81,7 +81,7 @@ fn send(listen: SocketAddr, certificate: &Path, receivers: usize, file: &Path) -
         let hashed = hash(file);
         let _ = digest.set(*hashed.as_ref().unwrap_or(&blake3::hash(b"")));
         for sender in senders {
-            sender.join().map_err(|_| "a sender's thread broke off")??;
+            sender.join().map_err(|_| "a sender's thread failed")??;
         }
         hashed.map(|_| ())
     })?;
@@ -153,7 +153,8 @@ fn copy(stream: &mut impl Read, bytes: u64, path: &Path) -> Outcome<u64> {
     while left > 0 {
         let room = usize::try_from(left)?.min(CHUNK_BYTES);
         let read = stream.read(buffer.get_mut(..room).unwrap_or_default())?;
-        let piece = buffer.get(..read).filter(|piece| !piece.is_empty()).ok_or("the sender broke off")?;
+        let piece =
+            buffer.get(..read).filter(|piece| !piece.is_empty()).ok_or("the sender closed too early")?;
         hasher.update(piece);
         file.write_all(piece)?;
         left -= read as u64;
@@ -210,7 +211,7 @@ mod tests {
         changed[2] ^= 1;
         assert!(copy(&mut changed.as_slice(), 7, &path).unwrap_err().to_string().contains("digest"));
         let short = copy(&mut b"cont".as_slice(), 7, &path);
-        assert!(short.unwrap_err().to_string().contains("broke off"));
+        assert!(short.unwrap_err().to_string().contains("too early"));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(crate) fn prepare(cluster: &Cluster, topic: &str, options: &LogOptions) -> R
             Some(found) => break found,
             // Not every broker knows it at once.
             None if Instant::now() < deadline => std::thread::sleep(AGAIN),
-            None => return Err(refused(topic, "was created but is missing; look into the brokers' logs")),
+            None => return Err(refused(topic, "was created but is missing; check the brokers' logs")),
         }
     };
     check(cluster, &admin, topic, found, &heard)
@@ -105,7 +105,7 @@ fn partitions(
     let found = consumer.fetch_metadata(Some(topic), ANSWER);
     // What broke the connections is told beside the error, to who asks.
     let _ = consumer.poll(AGAIN);
-    let found = found.map_err(|error| cluster.explained("tell its topics", &error, heard))?;
+    let found = found.map_err(|error| cluster.explained("list its topics", &error, heard))?;
     let partitions = found.topics().iter().find(|one| one.name() == topic).map(|one| one.partitions().len());
     Ok(partitions.filter(|partitions| *partitions > 0))
 }

@@ -32,7 +32,7 @@ pub(crate) fn explained(servers: &str, action: &str, error: &KafkaError, heard: 
             let does = "does not answer; start it, correct kafka.servers, or set kafka.security as it wants";
             format!("Kafka at {servers} {does}")
         }
-        (None, _) => format!("Kafka at {servers} could not {action}: {told}; look into the brokers' logs"),
+        (None, _) => format!("Kafka at {servers} could not {action}: {told}; check the brokers' logs"),
     };
     LogError::Store { sentence }
 }

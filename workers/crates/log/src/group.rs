@@ -212,7 +212,7 @@ impl FeedLog {
             writer.go_on_after(last.header.sequence);
         }
         if let Err(error) = self.retire(writer) {
-            tracing::warn!(feed = %self.identity.feed, %error, "a segment could not be left");
+            tracing::warn!(feed = %self.identity.feed, %error, "a segment could not be closed after a failed write");
         }
         for member in &group.members {
             let error = io::Error::new(error.kind(), error.to_string());

@@ -19,7 +19,7 @@ pub(crate) fn remedy(error: &io::Error) -> &'static str {
             "the disk is read-only: look for its failures in the kernel's log (`dmesg`) and mount it writable"
         }
         ErrorKind::PermissionDenied => "correct the permissions there",
-        _ => "look at the disk and the directory",
+        _ => "check the disk and the directory",
     }
 }
 

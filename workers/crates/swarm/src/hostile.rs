@@ -87,7 +87,7 @@ impl Attack {
             tokio::select! {
                 _ = lines.tick() => crate::say(&counts.line(&attack, began, false)),
                 ended = sites.join_next() => match ended {
-                    Some(Err(error)) => return Err(format!("a hostile site broke off: {error}")),
+                    Some(Err(error)) => return Err(format!("a hostile site failed: {error}")),
                     Some(Ok(())) => {}
                     None => break,
                 }

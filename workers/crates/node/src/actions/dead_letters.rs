@@ -80,7 +80,7 @@ impl DeadLetters {
         for name in self.names()? {
             match self.read(&name) {
                 Ok(letter) => found.push((name, letter)),
-                Err(error) => tracing::warn!(name, %error, "a letter can't be read"),
+                Err(error) => tracing::warn!(name, %error, "a failed product can't be read"),
             }
         }
         Ok(found)

@@ -142,7 +142,7 @@ fn described(ability: &Ability) -> Value {
 fn unspoken(error: &impl Display) -> Trouble {
     Trouble {
         step: "kernel".to_owned(),
-        sentence: format!("the node can't speak with the kernel about interfaces: {error}"),
+        sentence: format!("the node can't query the kernel about interfaces: {error}"),
         remedy: "allow the node AF_NETLINK sockets (RestrictAddressFamilies in its unit)".to_owned(),
     }
 }

@@ -82,7 +82,7 @@ impl Counts {
         let Self { written, there_before, gone, damaged } = self;
         let mut sentence = format!("{written} written to {}", to.display());
         for (count, what) in
-            [(there_before, "there before"), (gone, "evicted"), (damaged, "damaged and left out")]
+            [(there_before, "already there"), (gone, "evicted"), (damaged, "damaged and left out")]
         {
             if *count > 0 {
                 sentence.push_str(&format!(", {count} {what}"));

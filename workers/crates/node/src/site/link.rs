@@ -89,7 +89,7 @@ async fn connect_from(from: &str, to: &str) -> io::Result<TcpStream> {
 fn no_handshake(hub: &str, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::TimedOut | io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
-            format!("the hub at {hub} broke off the beginning of a session: {error}")
+            format!("the hub at {hub} ended the handshake of a session: {error}")
         }
         _ => format!(
             "the host at {hub} is not the hub of this site's token: {error}; check the address, or ask for a new \
@@ -137,7 +137,7 @@ mod tests {
         let address = listener.local_addr().unwrap().to_string();
         tokio::spawn(async move { while listener.accept().await.is_ok() {} });
         let no_link = dial(address, "00".repeat(32)).await.err().unwrap();
-        assert!(no_link.sentence.contains("broke off"), "{}", no_link.sentence);
+        assert!(no_link.sentence.contains("ended the handshake"), "{}", no_link.sentence);
         assert_eq!(no_link.ended, Ended::Answered);
     }
 }

@@ -154,7 +154,7 @@ impl Hubs {
         let mut found = self.hubs.iter().filter(|hub| hub.is_called(wanted)).map(Hub::at);
         match (found.next(), found.next()) {
             (Some(hub), None) => Ok(hub),
-            (Some(_), Some(_)) => Err(format!("several hubs go by the name {wanted}; give the address")),
+            (Some(_), Some(_)) => Err(format!("several hubs have the name {wanted}; give the address")),
             (None, _) => {
                 let known: String = self.hubs.iter().map(|hub| format!(" {}", hub.address())).collect();
                 Err(format!("this site has no hub {wanted:?}; its hubs are{known}"))
