@@ -55,10 +55,10 @@ impl Feed {
 
 impl HubSession {
     pub(super) fn take_feed(&mut self, feed: FeedName, epoch: Epoch, head: Sequence, unicast_leg: LegId) {
-        if !self.patterns.has(&feed) {
+        if !self.serving.patterns.has(&feed) {
             return;
         }
-        match self.feeds.get_mut(&feed).filter(|known| known.epoch() == epoch) {
+        match self.serving.feeds.get_mut(&feed).filter(|known| known.epoch() == epoch) {
             Some(Feed::Searching { head: known, .. }) => *known = head.max(*known),
             Some(Feed::Serving(serve)) => {
                 serve.unicast_leg = unicast_leg;
@@ -69,21 +69,21 @@ impl HubSession {
     }
 
     pub(super) fn take_found_time(&mut self, feed: &FeedName, after: Sequence) {
-        let Some(outstanding) = self.searches.get_mut(feed) else {
+        let Some(outstanding) = self.serving.searches.get_mut(feed) else {
             return;
         };
         *outstanding = outstanding.saturating_sub(1);
         if *outstanding > 0 {
             return;
         }
-        self.searches.remove(feed);
-        match self.feeds.remove(feed) {
+        self.serving.searches.remove(feed);
+        match self.serving.feeds.remove(feed) {
             Some(Feed::Searching { epoch, head, unicast_leg, position }) => {
                 let after = after.0.min(head.0);
                 self.serve_feed(feed, epoch, head, unicast_leg, after, Some(position));
             }
             Some(serving) => {
-                self.feeds.insert(feed.clone(), serving);
+                self.serving.feeds.insert(feed.clone(), serving);
             }
             None => {}
         }
@@ -96,8 +96,9 @@ impl HubSession {
         (feed, after, read_to): (FeedName, Sequence, Sequence),
         entries: Vec<Entry>,
     ) {
-        let (Some(epoch), Some(filter)) = (self.served_epoch(&feed), self.patterns.filter(&feed)) else {
-            self.reads.remove(&feed);
+        let (Some(epoch), Some(filter)) = (self.served_epoch(&feed), self.serving.patterns.filter(&feed))
+        else {
+            self.serving.reads.remove(&feed);
             return;
         };
         let filter = Arc::clone(filter);
@@ -108,14 +109,15 @@ impl HubSession {
         let aged = self.without_aged(now, stretch);
         let stretch = aged.as_ref().unwrap_or(stretch);
         let feed = &stretch.feed;
-        let Some(ReadOut { reading, stale: false }) = self.reads.remove(feed) else {
+        let Some(ReadOut { reading, stale: false }) = self.serving.reads.remove(feed) else {
             return;
         };
         let asked = stretch.after.0 <= reading.after && reading.after < stretch.read_to.0;
-        if !asked || self.patterns.filter(feed) != Some(&stretch.filter) {
+        if !asked || self.serving.patterns.filter(feed) != Some(&stretch.filter) {
             return;
         }
-        let Some(Feed::Serving(serve)) = self.feeds.get_mut(feed).filter(|it| it.epoch() == stretch.epoch)
+        let Some(Feed::Serving(serve)) =
+            self.serving.feeds.get_mut(feed).filter(|it| it.epoch() == stretch.epoch)
         else {
             return;
         };
@@ -142,7 +144,8 @@ impl HubSession {
 
     /// Where the logs of the feeds that are served end.
     pub(super) fn heads(&self) -> Vec<FeedHead> {
-        self.feeds
+        self.serving
+            .feeds
             .values()
             .filter_map(|feed| match feed {
                 Feed::Serving(serve) => Some(serve.head()),
@@ -154,17 +157,17 @@ impl HubSession {
     /// Ends a feed that is no longer subscribed. The site's position is kept: a subscription that comes back in this
     /// session goes on from it, as it does after a reconnection, instead of beginning at the head.
     pub(super) fn unsubscribe(&mut self, feed: &FeedName) {
-        let position = self.feeds.get(feed).map(Feed::position);
+        let position = self.serving.feeds.get(feed).map(Feed::position);
         self.drop_feed(feed);
-        self.positions.extend(position.map(|position| (feed.clone(), position)));
+        self.serving.positions.extend(position.map(|position| (feed.clone(), position)));
     }
 
     fn drop_feed(&mut self, feed: &FeedName) {
-        self.parcels.take_back(&mut self.outbox, feed, 0);
-        self.parcels.take_back_resent(&mut self.outbox, |_, of, _| of == feed);
+        self.line.parcels.take_back(&mut self.line.outbox, feed, 0);
+        self.line.parcels.take_back_resent(&mut self.line.outbox, |_, of, _| of == feed);
         self.resends.forget_answers(feed);
-        self.feeds.remove(feed);
-        if let Some(read) = self.reads.get_mut(feed) {
+        self.serving.feeds.remove(feed);
+        if let Some(read) = self.serving.reads.get_mut(feed) {
             read.stale = true;
         }
     }
@@ -182,7 +185,7 @@ impl HubSession {
         if self.serving(feed, epoch).is_none() {
             return;
         }
-        let gone = self.parcels.take_back(&mut self.outbox, feed, after);
+        let gone = self.line.parcels.take_back(&mut self.line.outbox, feed, after);
         let Some(serve) = self.serving(feed, epoch) else {
             return;
         };
@@ -193,21 +196,21 @@ impl HubSession {
     }
 
     pub(super) fn serving(&mut self, feed: &FeedName, epoch: Epoch) -> Option<&mut Serve> {
-        match self.feeds.get_mut(feed) {
+        match self.serving.feeds.get_mut(feed) {
             Some(Feed::Serving(serve)) if serve.epoch == epoch => Some(serve),
             _ => None,
         }
     }
 
     pub(super) fn unicast_leg(&self, feed: &FeedName) -> Option<LegId> {
-        match self.feeds.get(feed) {
+        match self.serving.feeds.get(feed) {
             Some(Feed::Serving(serve)) => Some(serve.unicast_leg),
             _ => None,
         }
     }
 
     pub(super) fn served_epoch(&self, feed: &FeedName) -> Option<Epoch> {
-        match self.feeds.get(feed) {
+        match self.serving.feeds.get(feed) {
             Some(Feed::Serving(serve)) => Some(serve.epoch),
             _ => None,
         }
@@ -216,17 +219,17 @@ impl HubSession {
     /// Flushes what was held back and asks for what there is room for.
     pub(super) fn advance_feeds(&mut self, now: Now) {
         let mut covered = Vec::new();
-        for (feed, state) in &mut self.feeds {
+        for (feed, state) in &mut self.serving.feeds {
             let Feed::Serving(serve) = state else {
                 continue;
             };
             covered.extend(serve.due_cover(now.monotonic));
             // By another stream a product could come before the word that its feed begins.
-            if self.reads.contains_key(feed) || !self.streams.has_heard(serve.mark) {
+            if self.serving.reads.contains_key(feed) || !self.streams.has_heard(serve.mark) {
                 continue;
             }
-            let outbox = &self.outbox;
-            let Some(filter) = self.patterns.filter(feed) else {
+            let outbox = &self.line.outbox;
+            let Some(filter) = self.serving.patterns.filter(feed) else {
                 continue;
             };
             if let Some(reading) = serve.next_read(|lane| outbox.room_bytes(feed, lane) > 0) {
@@ -238,7 +241,7 @@ impl HubSession {
                     limit_bytes,
                     filter: Arc::clone(filter),
                 });
-                self.reads.insert(feed.clone(), ReadOut { reading, stale: false });
+                self.serving.reads.insert(feed.clone(), ReadOut { reading, stale: false });
             }
         }
         for message in covered {
@@ -259,8 +262,8 @@ impl HubSession {
             Some(position) => {
                 let time = WallMicros(position.newest_stored.0.saturating_sub(FOREIGN_OVERLAP_US));
                 self.outputs.push_back(HubOutput::FindTime { feed: feed.clone(), time });
-                *self.searches.entry(feed.clone()).or_default() += 1;
-                self.feeds.insert(feed, Feed::Searching { epoch, head, unicast_leg, position });
+                *self.serving.searches.entry(feed.clone()).or_default() += 1;
+                self.serving.feeds.insert(feed, Feed::Searching { epoch, head, unicast_leg, position });
             }
             None => self.serve_feed(&feed, epoch, head, unicast_leg, head.0, None),
         }
@@ -269,8 +272,8 @@ impl HubSession {
     /// Where the site stands: from its hello, or from where an earlier subscription of this session ended; if the log
     /// began anew, from what the site reported in this session.
     fn known_position(&mut self, feed: &FeedName) -> Option<FeedPosition> {
-        let kept = self.positions.remove(feed);
-        self.feeds.get(feed).map(Feed::position).or(kept)
+        let kept = self.serving.positions.remove(feed);
+        self.serving.feeds.get(feed).map(Feed::position).or(kept)
     }
 
     fn serve_feed(
@@ -283,10 +286,11 @@ impl HubSession {
         position: Option<FeedPosition>,
     ) {
         let mut serve = Serve::new(feed.clone(), epoch, head, unicast_leg, after, position);
-        let duplicates = self.duplicates.get(feed).copied().filter(|rule| *rule != Duplicates::default());
+        let duplicates =
+            self.serving.duplicates.get(feed).copied().filter(|rule| *rule != Duplicates::default());
         self.send(FeedStart { duplicates, ..serve.start_message(after) });
         serve.mark = self.mark();
-        self.feeds.insert(feed.clone(), Feed::Serving(serve));
+        self.serving.feeds.insert(feed.clone(), Feed::Serving(serve));
         self.release_offers(feed, epoch);
     }
 
@@ -296,12 +300,18 @@ impl HubSession {
             Step::Expired(expired) => self.send(expired),
             Step::Product(delivery) => {
                 if let Some((_, leg, purpose)) = self.account(feed, delivery.reason) {
-                    self.parcels.push(&mut self.outbox, delivery, leg, purpose);
+                    self.line.parcels.push(&mut self.line.outbox, delivery, leg, purpose);
                 }
             }
             Step::Train(departure) => {
                 if let Some((epoch, leg, purpose)) = self.account(feed, departure.reason) {
-                    self.parcels.push_train(&mut self.outbox, (feed, epoch), departure, leg, purpose);
+                    self.line.parcels.push_train(
+                        &mut self.line.outbox,
+                        (feed, epoch),
+                        departure,
+                        leg,
+                        purpose,
+                    );
                 }
             }
         }
@@ -309,7 +319,7 @@ impl HubSession {
 
     /// What a delivery is counted under.
     fn account(&self, feed: &FeedName, reason: Reason) -> Option<(Epoch, LegId, Purpose)> {
-        let Some(Feed::Serving(serve)) = self.feeds.get(feed) else {
+        let Some(Feed::Serving(serve)) = self.serving.feeds.get(feed) else {
             return None;
         };
         let leg = serve.unicast_leg;

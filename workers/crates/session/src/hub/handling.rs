@@ -25,15 +25,15 @@ impl Handling {
 impl HubSession {
     /// Takes the whole set; the site is told what concerns it.
     pub(super) fn set_handling(&mut self, items: Vec<FeedHandling>) {
-        self.handling.by_feed = items.into_iter().map(|item| (item.feed.clone(), item)).collect();
+        self.serving.handling.by_feed = items.into_iter().map(|item| (item.feed.clone(), item)).collect();
         self.tell_handling();
     }
 
     pub(super) fn tell_handling(&mut self) {
         if self.is_active() {
-            let items: Vec<FeedHandling> = self.handling.by_feed.values().cloned().collect();
-            if items != self.told_handling {
-                self.told_handling.clone_from(&items);
+            let items: Vec<FeedHandling> = self.serving.handling.by_feed.values().cloned().collect();
+            if items != self.told.handling {
+                self.told.handling.clone_from(&items);
                 self.send(HandlingMessage { items });
             }
         }
@@ -41,7 +41,7 @@ impl HubSession {
 
     /// The stretch without the bytes of what is too old, if the feed is handled so.
     pub(super) fn without_aged(&self, now: Now, stretch: &Stretch) -> Option<Stretch> {
-        let max_age_us = self.handling.max_age_us(&stretch.feed)?;
+        let max_age_us = self.serving.handling.max_age_us(&stretch.feed)?;
         Some(stretch.without_older_than(WallMicros(now.wall.0.saturating_sub(max_age_us))))
     }
 }

@@ -49,46 +49,71 @@ mod trains_tests;
 /// | any            | silence            | closed         | `Event(Dead)`, `Close`                          |
 #[derive(Debug)]
 pub struct HubSession {
-    hub_name: String,
-    /// What this side speaks, best first.
-    versions: Vec<u16>,
-    /// The version that both sides speak, from the site's hello on.
-    version: u16,
-    /// The site takes all its feeds from this node, even if the hub has several; known from its hello.
-    one_node: bool,
+    terms: Terms,
     state: State,
     heard: Option<Micros>,
     decoder: Decoder,
+    line: Line,
+    serving: Serving,
+    offers: Offers,
+    streams: Streams,
+    resends: Resends,
+    told: Told,
+    outputs: VecDeque<HubOutput>,
+}
+
+/// The two sides' terms: this one's from the start, the site's from its hello on.
+#[derive(Debug)]
+struct Terms {
+    hub_name: String,
+    /// The versions that this side speaks, best first.
+    versions: Vec<u16>,
+    /// The version that both sides speak.
+    version: u16,
     /// The hub makes heartbeats.
     heartbeats: bool,
+    /// The site takes all its feeds from this node, even if the hub has several.
+    one_node: bool,
+    /// The site wants no feeds.
+    stand_by: bool,
+}
+
+/// Bytes on their way to the site's first connection, and what holds them back.
+#[derive(Debug)]
+struct Line {
     outbox: Outbox<Purpose>,
     parcels: Parcels,
+    /// The driver takes so much more.
     room_bytes: i64,
     pacer: Pacer,
-    /// Holds back what is not live.
+    /// Holds back products that are not live.
     late_pacer: Pacer,
+    /// Of such products, since the start.
     late_bytes: u64,
+}
+
+/// The feeds that this half serves, and the site's place in the others.
+#[derive(Debug, Default)]
+struct Serving {
+    feeds: BTreeMap<FeedName, Feed>,
+    patterns: Patterns,
     /// Where the site stands in feeds that are not served: by its hello, or at the end of a subscription.
     positions: BTreeMap<FeedName, FeedPosition>,
-    patterns: Patterns,
-    feeds: BTreeMap<FeedName, Feed>,
-    /// What was told of the logs before the site was let in.
+    /// Logs that were reported before the site was let in.
     early: BTreeMap<FeedName, (Epoch, Sequence, LegId)>,
     reads: BTreeMap<FeedName, feeds::ReadOut>,
     /// Times that are looked for; only the last answer for a feed counts.
     searches: BTreeMap<FeedName, u32>,
-    offers: Offers,
     /// The feeds' rules that are not the usual one.
     duplicates: BTreeMap<FeedName, Duplicates>,
-    /// The site wants no feeds.
-    stand_by: bool,
-    streams: Streams,
-    resends: Resends,
     handling: Handling,
-    told_handling: Vec<FeedHandling>,
-    /// What was told of the hub's nodes.
-    told_nodes: Option<Nodes>,
-    outputs: VecDeque<HubOutput>,
+}
+
+/// The last messages of their kinds to the site: equal ones are not sent again.
+#[derive(Debug, Default)]
+struct Told {
+    handling: Vec<FeedHandling>,
+    nodes: Option<Nodes>,
 }
 
 #[derive(Debug)]
@@ -103,70 +128,68 @@ impl HubSession {
     /// Makes the hub's half of a connection that was just accepted.
     pub fn new(hub_name: String) -> Self {
         Self {
-            hub_name,
-            versions: VERSIONS.to_vec(),
-            version: VERSION,
-            one_node: false,
+            terms: Terms {
+                hub_name,
+                versions: VERSIONS.to_vec(),
+                version: VERSION,
+                heartbeats: false,
+                one_node: false,
+                stand_by: false,
+            },
             state: State::Greeting,
             heard: None,
             decoder: Decoder::default(),
-            heartbeats: false,
-            outbox: Outbox::new(Limits::default()),
-            parcels: Parcels::default(),
-            room_bytes: 0,
-            pacer: Pacer::default(),
-            late_pacer: Pacer::default(),
-            late_bytes: 0,
-            positions: BTreeMap::new(),
-            patterns: Patterns::default(),
-            feeds: BTreeMap::new(),
-            early: BTreeMap::new(),
-            reads: BTreeMap::new(),
-            searches: BTreeMap::new(),
+            line: Line {
+                outbox: Outbox::new(Limits::default()),
+                parcels: Parcels::default(),
+                room_bytes: 0,
+                pacer: Pacer::default(),
+                late_pacer: Pacer::default(),
+                late_bytes: 0,
+            },
+            serving: Serving::default(),
             offers: Offers::default(),
-            duplicates: BTreeMap::new(),
-            stand_by: false,
             streams: Streams::default(),
             resends: Resends::default(),
-            handling: Handling::default(),
-            told_handling: Vec::new(),
-            told_nodes: None,
+            told: Told::default(),
             outputs: VecDeque::new(),
         }
     }
 
     /// The same, speaking only these versions, best first.
     #[must_use]
-    pub fn speaking(self, versions: &[u16]) -> Self {
-        Self { versions: versions.to_vec(), ..self }
+    pub fn speaking(mut self, versions: &[u16]) -> Self {
+        self.terms.versions = versions.to_vec();
+        self
     }
 
     /// The same, of a hub that puts heartbeats into its feeds.
     #[must_use]
-    pub fn with_heartbeats(self) -> Self {
-        Self { heartbeats: true, ..self }
+    pub fn with_heartbeats(mut self) -> Self {
+        self.terms.heartbeats = true;
+        self
     }
 
     /// True if the site reports when a heartbeat comes out at its end.
     pub fn reports_heartbeats(&self) -> bool {
-        self.heartbeats && self.is_active()
+        self.terms.heartbeats && self.is_active()
     }
 
     /// True if the site takes its feeds from each of the hub's nodes that serves one; known from its hello on.
     pub fn takes_several_nodes(&self) -> bool {
-        !self.one_node
+        !self.terms.one_node
     }
 
     /// How many bytes were written since the start of products that are not live.
     pub fn late_bytes(&self) -> u64 {
-        self.late_bytes
+        self.line.late_bytes
     }
 
     /// True if the site said in its hello that another hub serves it.
     pub fn stands_by(&self) -> bool {
         match &self.state {
             State::Authenticating(hello) => hello.stand_by == Some(true),
-            _ => self.stand_by,
+            _ => self.terms.stand_by,
         }
     }
 
@@ -178,7 +201,7 @@ impl HubSession {
 
     /// Bytes of the products that wait for a connection, and the classes of those of which nothing was sent.
     pub fn waiting(&self) -> (usize, Classes) {
-        (self.outbox.waiting_bytes(), self.outbox.waiting_classes())
+        (self.line.outbox.waiting_bytes(), self.line.outbox.waiting_classes())
     }
 
     fn admit(&mut self, site: SiteName, subscriptions: Vec<Subscription>) {
@@ -187,13 +210,18 @@ impl HubSession {
                 if let Err(sentence) = bounds::check_hello(&hello) {
                     return self.violation(sentence);
                 }
-                self.stand_by = hello.stand_by == Some(true);
-                let stand_by = self.stand_by.then_some(true);
-                self.send(Welcome { version: self.version, site, hub: self.hub_name.clone(), stand_by });
-                self.positions = hello.feeds.iter().map(|it| (it.feed.clone(), it.clone())).collect();
+                self.terms.stand_by = hello.stand_by == Some(true);
+                let stand_by = self.terms.stand_by.then_some(true);
+                self.send(Welcome {
+                    version: self.terms.version,
+                    site,
+                    hub: self.terms.hub_name.clone(),
+                    stand_by,
+                });
+                self.serving.positions = hello.feeds.iter().map(|it| (it.feed.clone(), it.clone())).collect();
                 self.event(HubEvent::Hello(*hello));
                 self.subscribe(subscriptions);
-                for (feed, (epoch, head, unicast_leg)) in std::mem::take(&mut self.early) {
+                for (feed, (epoch, head, unicast_leg)) in std::mem::take(&mut self.serving.early) {
                     self.take_feed(feed, epoch, head, unicast_leg);
                 }
             }
@@ -202,12 +230,12 @@ impl HubSession {
     }
 
     fn subscribe(&mut self, subscriptions: Vec<Subscription>) {
-        let subscriptions = if self.stand_by { Vec::new() } else { subscriptions };
-        let trains = |feed: &FeedName| !self.handling.ages(feed);
-        let patterns = Patterns::compile(&subscriptions, self.heartbeats, trains);
-        let before = std::mem::replace(&mut self.patterns, patterns);
+        let subscriptions = if self.terms.stand_by { Vec::new() } else { subscriptions };
+        let trains = |feed: &FeedName| !self.serving.handling.ages(feed);
+        let patterns = Patterns::compile(&subscriptions, self.terms.heartbeats, trains);
+        let before = std::mem::replace(&mut self.serving.patterns, patterns);
         let gone: Vec<FeedName> =
-            self.feeds.keys().filter(|feed| !self.patterns.has(feed)).cloned().collect();
+            self.serving.feeds.keys().filter(|feed| !self.serving.patterns.has(feed)).cloned().collect();
         for feed in gone {
             self.unsubscribe(&feed);
         }
@@ -218,19 +246,21 @@ impl HubSession {
     }
 
     fn tell_nodes(&mut self, nodes: Nodes) {
-        let before = self.told_nodes.as_ref();
+        let before = self.told.nodes.as_ref();
         // A hub that always was one node says so only to a site that stands by, and may be there to ask.
-        let is_news = before.map_or(self.stand_by || nodes != Nodes::default(), |told| *told != nodes);
+        let is_news = before.map_or(self.terms.stand_by || nodes != Nodes::default(), |told| *told != nodes);
         if self.takes_several_nodes() && is_news {
             self.send(nodes.clone());
-            self.told_nodes = Some(nodes);
+            self.told.nodes = Some(nodes);
         }
     }
 
     fn repair(&mut self, leg: LegId, leg_epoch: u64, packet: u64, payload: &[u8]) {
         // A repair that finds the line full is dropped: the site asks again when it still lacks the packet.
-        if self.is_active() && self.outbox.control_bytes() < REPAIR_QUEUE_BYTES {
-            self.outbox.push_control(repair_frame(leg, leg_epoch, packet, payload), Purpose::Repair { leg });
+        if self.is_active() && self.line.outbox.control_bytes() < REPAIR_QUEUE_BYTES {
+            self.line
+                .outbox
+                .push_control(repair_frame(leg, leg_epoch, packet, payload), Purpose::Repair { leg });
         }
     }
 
@@ -268,9 +298,10 @@ impl HubSession {
     }
 
     fn take_hello(&mut self, hello: Hello) {
-        let Some(version) = hello.versions.iter().copied().find(|version| self.versions.contains(version))
+        let Some(version) =
+            hello.versions.iter().copied().find(|version| self.terms.versions.contains(version))
         else {
-            let versions: Vec<String> = self.versions.iter().map(u16::to_string).collect();
+            let versions: Vec<String> = self.terms.versions.iter().map(u16::to_string).collect();
             return self.refuse(Refused {
                 code: RefusalCode::Version,
                 sentence: format!(
@@ -279,8 +310,8 @@ impl HubSession {
                 ),
             });
         };
-        self.version = version;
-        self.one_node = hello.one_node == Some(true);
+        self.terms.version = version;
+        self.terms.one_node = hello.one_node == Some(true);
         self.outputs.push_back(HubOutput::Authenticate(hello.proof.clone()));
         self.state = State::Authenticating(Box::new(hello));
     }
@@ -295,11 +326,11 @@ impl HubSession {
             self.event(HubEvent::Dead);
             return self.close();
         }
-        if self.outbox.control_bytes() > CONTROL_QUEUE_BYTES {
+        if self.line.outbox.control_bytes() > CONTROL_QUEUE_BYTES {
             return self.violation("the site asks and does not read the answers".to_owned());
         }
-        self.pacer.refill(now);
-        self.late_pacer.refill(now);
+        self.line.pacer.refill(now);
+        self.line.late_pacer.refill(now);
         self.advance_streams(now);
         self.advance_feeds(now);
         self.advance_resends(now);
@@ -310,13 +341,13 @@ impl HubSession {
 
     /// Writes what goes next, on the first of the streams that have room and something to carry.
     fn write_next(&mut self) {
-        let classes = if self.pacer.is_open() { Classes::all() } else { Classes::of(Class::Warning) };
-        let may_go = May { classes, late: self.late_pacer.is_open() };
-        if self.room_bytes > 0 && self.write_next_on(StreamId::FIRST, may_go) {
+        let classes = if self.line.pacer.is_open() { Classes::all() } else { Classes::of(Class::Warning) };
+        let may_go = May { classes, late: self.line.late_pacer.is_open() };
+        if self.line.room_bytes > 0 && self.write_next_on(StreamId::FIRST, may_go) {
             return;
         }
         // Warnings of feeds that take a path of their own go there whatever the rate.
-        if !self.pacer.is_open() && !self.streams.has_rides() {
+        if !self.line.pacer.is_open() && !self.streams.has_rides() {
             return;
         }
         for stream in self.streams.ready() {
@@ -327,7 +358,7 @@ impl HubSession {
     }
 
     fn write_next_on(&mut self, stream: StreamId, may_go: May) -> bool {
-        match self.outbox.take_of(stream, may_go) {
+        match self.line.outbox.take_of(stream, may_go) {
             Some(Next::Control(bytes, purpose)) => self.write_on(stream, bytes, purpose),
             Some(Next::Slice(slice)) => self.write_slice(stream, slice),
             None => return false,
@@ -336,7 +367,7 @@ impl HubSession {
     }
 
     fn send(&mut self, message: impl Into<Message>) {
-        self.outbox.push_control(message.into().encode(), Purpose::Control);
+        self.line.outbox.push_control(message.into().encode(), Purpose::Control);
     }
 
     fn send_all(&mut self, messages: Vec<Message>) {
@@ -387,12 +418,13 @@ impl Machine for HubSession {
             HubInput::Bytes { stream: StreamId::FIRST, bytes } => self.take_bytes(now, bytes),
             HubInput::Bytes { stream, .. } => self.take_stream_bytes(stream),
             HubInput::Room { stream: StreamId::FIRST, bytes } => {
-                self.room_bytes = self.room_bytes.saturating_add(i64::try_from(bytes).unwrap_or(i64::MAX));
+                self.line.room_bytes =
+                    self.line.room_bytes.saturating_add(i64::try_from(bytes).unwrap_or(i64::MAX));
             }
             HubInput::Room { stream, bytes } => self.streams.room(stream, bytes),
             HubInput::PlanStreams(plan) if self.is_active() => self.plan_streams(now, plan),
-            HubInput::Pace(bits_per_second) => self.pacer.set(now, bits_per_second),
-            HubInput::PaceLate(bits_per_second) => self.late_pacer.set(now, bits_per_second),
+            HubInput::Pace(bits_per_second) => self.line.pacer.set(now, bits_per_second),
+            HubInput::PaceLate(bits_per_second) => self.line.late_pacer.set(now, bits_per_second),
             HubInput::Ticket { stream, ticket } => self.offer_stream(now, stream, ticket),
             HubInput::StreamOpened(stream) => self.stream_opened(now, stream),
             HubInput::StreamClosed { stream, reason } => self.stream_closed(now, stream, reason),
@@ -401,13 +433,13 @@ impl Machine for HubSession {
             HubInput::Violation(sentence) => self.violation(sentence),
             HubInput::Subscriptions(subscriptions) if self.is_active() => self.subscribe(subscriptions),
             HubInput::Duplicates { feed, rule } => {
-                self.duplicates.insert(feed, rule);
+                self.serving.duplicates.insert(feed, rule);
             }
             HubInput::Feed { feed, epoch, head, unicast_leg } if self.is_active() => {
                 self.take_feed(feed, epoch, head, unicast_leg);
             }
             HubInput::Feed { feed, epoch, head, unicast_leg } => {
-                self.early.insert(feed, (epoch, head, unicast_leg));
+                self.serving.early.insert(feed, (epoch, head, unicast_leg));
             }
             HubInput::Entries { feed, after, entries, read_to } => {
                 self.take_entries(now, (feed, after, read_to), entries);
@@ -464,9 +496,9 @@ impl Machine for HubSession {
             return None;
         }
         let liveness = self.heard.map(|heard| heard.plus(LIVENESS_LIMIT));
-        let covers = self.feeds.values().filter_map(Feed::deadline);
-        let paced = self.pacer.opens_at().filter(|_| self.outbox.waiting_bytes() > 0);
-        let late = self.late_pacer.opens_at().filter(|_| self.outbox.has_late());
+        let covers = self.serving.feeds.values().filter_map(Feed::deadline);
+        let paced = self.line.pacer.opens_at().filter(|_| self.line.outbox.waiting_bytes() > 0);
+        let late = self.line.late_pacer.opens_at().filter(|_| self.line.outbox.has_late());
         let timers = [liveness, self.streams.deadline(), self.resends_deadline(), paced, late];
         covers.chain(timers.into_iter().flatten()).min()
     }

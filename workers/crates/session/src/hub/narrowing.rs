@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use downburst_model::FeedName;
 
-use super::HubSession;
 use super::feeds::Feed;
+use super::{HubSession, Line};
 use crate::patterns::Patterns;
 
 /// What a site is sent follows what it may take and wants at this moment: what was queued before is looked at again.
@@ -12,14 +12,15 @@ impl HubSession {
     /// them. A train is taken back whole. Their numbers are read again: wanted products go out, and the site
     /// learns that the rest is not for it.
     pub(super) fn take_back_unwanted(&mut self, before: &Patterns) {
-        let changed = |feed: &&FeedName| before.filter(feed) != self.patterns.filter(feed);
-        let changed: Vec<FeedName> = self.feeds.keys().filter(changed).cloned().collect();
+        let changed = |feed: &&FeedName| before.filter(feed) != self.serving.patterns.filter(feed);
+        let changed: Vec<FeedName> = self.serving.feeds.keys().filter(changed).cloned().collect();
         for feed in changed {
-            let Some(filter) = self.patterns.filter(&feed).map(Arc::clone) else {
+            let Some(filter) = self.serving.patterns.filter(&feed).map(Arc::clone) else {
                 continue;
             };
-            let gone = self.parcels.take_back_unwanted(&mut self.outbox, &feed, |id| filter.wants(id));
-            let Some(Feed::Serving(serve)) = self.feeds.get_mut(&feed) else {
+            let gone =
+                self.line.parcels.take_back_unwanted(&mut self.line.outbox, &feed, |id| filter.wants(id));
+            let Some(Feed::Serving(serve)) = self.serving.feeds.get_mut(&feed) else {
                 continue;
             };
             let epoch = serve.epoch;
@@ -32,7 +33,7 @@ impl HubSession {
     /// Takes back queued products of resends that have not begun and are no longer wanted: the order is gone,
     /// or was narrowed.
     pub(super) fn take_back_resent(&mut self) {
-        let Self { resends, parcels, outbox, .. } = self;
+        let (resends, Line { parcels, outbox, .. }) = (&mut self.resends, &mut self.line);
         let gone = parcels.take_back_resent(outbox, |resend, _, id| !resends.want(resend, id));
         for (resend, number) in gone {
             resends.leave_out(resend, number);

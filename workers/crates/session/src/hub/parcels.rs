@@ -220,13 +220,13 @@ impl Queued {
 
 impl HubSession {
     pub(super) fn write_slice(&mut self, stream: StreamId, slice: Slice) {
-        let Some(Queued { purpose, load }) = self.parcels.by_ticket.get(&slice.ticket) else {
+        let Some(Queued { purpose, load }) = self.line.parcels.by_ticket.get(&slice.ticket) else {
             return;
         };
         let purpose = purpose.clone();
         if !slice.live {
-            self.late_pacer.charge(slice.bytes.len());
-            self.late_bytes = self.late_bytes.saturating_add(slice.bytes.len() as u64);
+            self.line.late_pacer.charge(slice.bytes.len());
+            self.line.late_bytes = self.line.late_bytes.saturating_add(slice.bytes.len() as u64);
         }
         match load {
             Load::Product(begin) if slice.first => {
@@ -263,7 +263,7 @@ impl HubSession {
     }
 
     fn finish(&mut self, stream: StreamId, ticket: u32) {
-        let Some(queued) = self.parcels.by_ticket.remove(&ticket) else {
+        let Some(queued) = self.line.parcels.by_ticket.remove(&ticket) else {
             return;
         };
         let flight = queued.flight();

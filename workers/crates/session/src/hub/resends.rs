@@ -270,8 +270,8 @@ impl HubSession {
         for (resend, found) in &mut self.resends.under_way {
             found.read_failed(now.monotonic);
             let feed = &found.order.feed;
-            let served = self.feeds.get(feed).is_some_and(|it| it.is_serving(found.order.epoch));
-            let room = self.outbox.room_bytes(feed, Lane::Resend);
+            let served = self.serving.feeds.get(feed).is_some_and(|it| it.is_serving(found.order.epoch));
+            let room = self.line.outbox.room_bytes(feed, Lane::Resend);
             if let Some((first, last)) = found.next_read().filter(|_| served && room > 0) {
                 self.resends.read = Some(*resend);
                 self.outputs.push_back(HubOutput::ReadResend {
@@ -304,7 +304,7 @@ impl HubSession {
         let feed = delivery.info.key.feed.clone();
         if let Some(leg) = self.unicast_leg(&feed) {
             let purpose = Purpose::Product { feed, leg };
-            self.parcels.push_resent(&mut self.outbox, resend, delivery, leg, purpose);
+            self.line.parcels.push_resent(&mut self.line.outbox, resend, delivery, leg, purpose);
         }
     }
 }

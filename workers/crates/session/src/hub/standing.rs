@@ -8,7 +8,7 @@ use crate::Standing;
 impl HubSession {
     /// Where a product stands.
     pub fn standing(&self, key: &ProductKey) -> Standing {
-        match self.feeds.get(&key.feed) {
+        match self.serving.feeds.get(&key.feed) {
             Some(Feed::Serving(serve)) if serve.epoch == key.epoch => serve.standing(key.sequence.0),
             _ => Standing::NotServed,
         }
@@ -17,7 +17,7 @@ impl HubSession {
     /// The numbers that the site has settled of each served feed, as far as the hub knows: those before the
     /// feed's beginning count.
     pub fn settled(&self) -> impl Iterator<Item = (&FeedName, Epoch, RangeSet)> {
-        self.feeds.iter().filter_map(|(name, feed)| match feed {
+        self.serving.feeds.iter().filter_map(|(name, feed)| match feed {
             Feed::Serving(serve) => Some((name, serve.epoch, serve.settled())),
             Feed::Searching { .. } => None,
         })
@@ -25,7 +25,7 @@ impl HubSession {
 
     /// The same of one feed.
     pub fn settled_of(&self, feed: &FeedName) -> Option<(Epoch, RangeSet)> {
-        match self.feeds.get(feed)? {
+        match self.serving.feeds.get(feed)? {
             Feed::Serving(serve) => Some((serve.epoch, serve.settled())),
             Feed::Searching { .. } => None,
         }
@@ -33,6 +33,6 @@ impl HubSession {
 
     /// Bytes of each feed that wait in the outbox; true stands for the live lane.
     pub fn waiting_bytes(&self) -> impl Iterator<Item = (&FeedName, bool, usize)> {
-        self.outbox.taken_bytes()
+        self.line.outbox.taken_bytes()
     }
 }

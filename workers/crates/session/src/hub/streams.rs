@@ -249,7 +249,7 @@ impl HubSession {
             planned.extend(streams.into_iter().map(|classes| (number, classes)));
         }
         planned.extend(plan.routed.into_iter().map(|classes| (PathId::FIRST, classes.without(WARNINGS))));
-        self.outbox.ride(feeds);
+        self.line.outbox.ride(feeds);
         self.streams.plan(now.monotonic, planned);
         self.carry();
     }
@@ -366,7 +366,7 @@ impl HubSession {
     fn carry(&mut self) {
         for path in self.streams.paths.keys().copied().chain([PathId::FIRST]) {
             for (stream, classes) in self.streams.carried(path) {
-                self.outbox.carry(stream, path, classes);
+                self.line.outbox.carry(stream, path, classes);
             }
         }
         self.end_idle_flows();
@@ -376,7 +376,7 @@ impl HubSession {
         let Streams { flows, slots, .. } = &self.streams;
         let idle = |(stream, flow): (&StreamId, &Flow)| {
             let planned = slots.iter().any(|slot| slot.stream() == Some(*stream));
-            (!planned && flow.flights.is_empty() && !self.outbox.has_begun(*stream)).then_some(*stream)
+            (!planned && flow.flights.is_empty() && !self.line.outbox.has_begun(*stream)).then_some(*stream)
         };
         let idle: Vec<StreamId> = flows.iter().filter_map(idle).collect();
         for stream in idle {
@@ -390,8 +390,8 @@ impl HubSession {
         let Some(flow) = self.streams.flows.remove(&stream) else {
             return;
         };
-        let begun = self.outbox.end(stream);
-        let begun = begun.into_iter().filter_map(|ticket| self.parcels.lose(ticket));
+        let begun = self.line.outbox.end(stream);
+        let begun = begun.into_iter().filter_map(|ticket| self.line.parcels.lose(ticket));
         let lost: Vec<Flight> = flow.flights.into_iter().chain(begun).collect();
         for flight in lost {
             let TakenBack { epoch, previous, first, last } = flight.numbers;
@@ -415,9 +415,10 @@ impl HubSession {
     }
 
     pub(super) fn write_on(&mut self, stream: StreamId, bytes: Bytes, purpose: Purpose) {
-        self.pacer.charge(bytes.len());
+        self.line.pacer.charge(bytes.len());
         if stream == StreamId::FIRST {
-            self.room_bytes = self.room_bytes.saturating_sub(i64::try_from(bytes.len()).unwrap_or(i64::MAX));
+            self.line.room_bytes =
+                self.line.room_bytes.saturating_sub(i64::try_from(bytes.len()).unwrap_or(i64::MAX));
         } else {
             self.streams.wrote(stream, bytes.len());
         }

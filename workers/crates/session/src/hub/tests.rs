@@ -302,13 +302,13 @@ fn what_a_leg_brings_is_neither_queued_nor_left_in_the_queue() {
     bench.hub.handle(at(0), HubInput::JoinLeg(Box::new(join(100))));
     bench.head(13);
     bench.messages(0);
-    let room = std::mem::replace(&mut bench.hub.room_bytes, 0);
+    let room = std::mem::replace(&mut bench.hub.line.room_bytes, 0);
     bench.answer(10, 13, vec![entry(11, "x"), entry(13, "x")]);
     bench.head(20);
     bench.messages(0);
     bench.say(0, LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(12), reception: None });
     bench.answer(13, 20, vec![entry(15, "x")]);
-    bench.hub.room_bytes = room;
+    bench.hub.line.room_bytes = room;
     assert_eq!(begun(bench.messages(0)), [(11, Some(Sequence(10)))]);
     bench.reads();
     bench.answer(11, 12, vec![]);
@@ -357,7 +357,7 @@ fn what_is_wanted_is_read_again_and_what_is_queued_is_not() {
     let mut bench = Bench::serving(vec![position(&[(0, 9)])], 10);
     bench.messages(0);
     bench.reads();
-    bench.hub.room_bytes = 0;
+    bench.hub.line.room_bytes = 0;
     bench.answer(9, 10, vec![entry(10, "x")]);
     let sequences: RangeSet = [(3, 4), (10, 99)].into_iter().collect();
     bench.say(0, Want { feed: feed(), epoch: EPOCH, sequences: sequences.clone() });

@@ -199,7 +199,7 @@ fn a_train_that_a_leg_overtakes_is_taken_back_and_its_earlier_part_sent_again() 
     };
     bench.hub.handle(now(), HubInput::JoinLeg(Box::new(join)));
     bench.run(1 << 20);
-    bench.hub.room_bytes = 0;
+    bench.hub.line.room_bytes = 0;
     bench.answer(0, 9, &[2, 5, 8]);
     bench.say(LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(6), reception: None });
     assert_eq!(bench.trains(), []);
@@ -220,7 +220,7 @@ fn a_train_that_a_leg_overtakes_is_taken_back_and_its_earlier_part_sent_again() 
 fn wanted_numbers_on_their_way_are_not_read_again() {
     let mut bench = Bench::serving(&[(0, 0)], 9);
     bench.run(1 << 20);
-    bench.hub.room_bytes = 0;
+    bench.hub.line.room_bytes = 0;
     bench.answer(0, 9, &[2, 5]);
     bench.say(Want { feed: feed(), epoch: EPOCH, sequences: [(2, 9)].into_iter().collect() });
     bench.run(0);

@@ -55,7 +55,7 @@ impl SiteSession {
         let rule = duplicates.unwrap_or_default();
         self.event(SiteEvent::Duplicates { feed: feed.clone(), rule });
         let known = self.tracks.get(&feed).map(|track| track.epoch);
-        let fresh = known.is_none() && !self.resume_at.contains_key(&feed);
+        let fresh = known.is_none() && !self.terms.resume_at.contains_key(&feed);
         if known.is_some_and(|known| known != epoch) {
             self.transfers.forget(&feed);
             self.end_legs(now, |name| *name == feed, "the hub's log of the feed was started anew");

@@ -50,21 +50,12 @@ mod tests;
 /// | any      | `Disconnected`  | down     | legs end, half-received products are abandoned, `Checkpoint`      |
 #[derive(Debug)]
 pub struct SiteSession {
-    software: String,
-    /// What this side speaks, best first.
-    versions: Vec<u16>,
-    /// All feeds come from the node that the site calls, even if the hub has several.
-    one_node: bool,
+    terms: Terms,
     connection: Connection,
     heard: Micros,
     decoder: Decoder,
     patterns: Patterns,
     tracks: BTreeMap<FeedName, Track>,
-    stand_by: bool,
-    /// The feeds that this session is for; `None`: all that the hub gives. Others come by other nodes of the hub.
-    only: Option<BTreeSet<FeedName>>,
-    /// What the next hello says instead of what the tracks know.
-    resume_at: BTreeMap<FeedName, FeedPosition>,
     transfers: Transfers,
     streams: Streams,
     legs: BTreeMap<LegId, Leg>,
@@ -74,6 +65,21 @@ pub struct SiteSession {
     late: BTreeMap<FeedName, u64>,
     scan_at: Option<Micros>,
     outputs: VecDeque<SiteOutput>,
+}
+
+/// The site's terms for a session, as its next hello says them.
+#[derive(Debug)]
+struct Terms {
+    software: String,
+    /// The versions that this side speaks, best first.
+    versions: Vec<u16>,
+    /// All feeds come from the node that the site calls, even if the hub has several.
+    one_node: bool,
+    stand_by: bool,
+    /// The feeds that this session is for; `None`: all that the hub gives. Others come by other nodes of the hub.
+    only: Option<BTreeSet<FeedName>>,
+    /// Positions in place of those that the tracks know.
+    resume_at: BTreeMap<FeedName, FeedPosition>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,17 +94,19 @@ impl SiteSession {
     pub fn new(software: String, state: SiteState) -> Self {
         let tracks = state.feeds.into_iter().map(|(feed, position)| (feed, Track::from_position(position)));
         Self {
-            software,
-            versions: VERSIONS.to_vec(),
-            one_node: false,
+            terms: Terms {
+                software,
+                versions: VERSIONS.to_vec(),
+                one_node: false,
+                stand_by: false,
+                only: None,
+                resume_at: BTreeMap::new(),
+            },
             connection: Connection::Down,
             heard: Micros(0),
             decoder: Decoder::default(),
             patterns: Patterns::default(),
             tracks: tracks.collect(),
-            stand_by: false,
-            only: None,
-            resume_at: BTreeMap::new(),
             transfers: Transfers::default(),
             streams: Streams::default(),
             legs: BTreeMap::new(),
@@ -113,20 +121,23 @@ impl SiteSession {
 
     /// The same, speaking only these versions, best first, as a site of another release does.
     #[must_use]
-    pub fn speaking(self, versions: &[u16]) -> Self {
-        Self { versions: versions.to_vec(), ..self }
+    pub fn speaking(mut self, versions: &[u16]) -> Self {
+        self.terms.versions = versions.to_vec();
+        self
     }
 
     /// The same; if `one_node`, all feeds come from the node that the site calls, even if the hub has several.
     #[must_use]
-    pub fn from_one_node(self, one_node: bool) -> Self {
-        Self { one_node, ..self }
+    pub fn from_one_node(mut self, one_node: bool) -> Self {
+        self.terms.one_node = one_node;
+        self
     }
 
     /// The same, for these feeds alone, whatever the node gives: it may know of a change before this site does.
     #[must_use]
-    pub fn only(self, feeds: Option<BTreeSet<FeedName>>) -> Self {
-        Self { only: feeds, ..self }
+    pub fn only(mut self, feeds: Option<BTreeSet<FeedName>>) -> Self {
+        self.terms.only = feeds;
+        self
     }
 
     /// The same, with receipts that another connection to the same hub had left to say.
@@ -157,12 +168,12 @@ impl SiteSession {
         self.connection = Connection::Greeting;
         self.heard = now.monotonic;
         let hello = Hello {
-            versions: self.versions.clone(),
-            software: self.software.clone(),
+            versions: self.terms.versions.clone(),
+            software: self.terms.software.clone(),
             proof,
             feeds: self.hello_positions(),
-            stand_by: self.stand_by.then_some(true),
-            one_node: self.one_node.then_some(true),
+            stand_by: self.terms.stand_by.then_some(true),
+            one_node: self.terms.one_node.then_some(true),
         };
         self.send(hello);
     }
@@ -170,8 +181,8 @@ impl SiteSession {
     /// The hello's positions of each feed: if there are too many ranges, the highest are left out. They are
     /// sent again and ignored, since this side knows them.
     fn hello_positions(&self) -> Vec<FeedPosition> {
-        let own = self.positions().into_iter().filter(|own| !self.resume_at.contains_key(&own.feed));
-        let mut positions: Vec<FeedPosition> = own.chain(self.resume_at.values().cloned()).collect();
+        let own = self.positions().into_iter().filter(|own| !self.terms.resume_at.contains_key(&own.feed));
+        let mut positions: Vec<FeedPosition> = own.chain(self.terms.resume_at.values().cloned()).collect();
         let ranges = HELLO_RANGES / positions.len().max(1);
         for position in &mut positions {
             position.settled = position.settled.iter().take(ranges.max(1)).collect();
@@ -181,7 +192,7 @@ impl SiteSession {
 
     fn disconnected(&mut self, now: Now) {
         self.end_session(now);
-        self.resume_at.clear();
+        self.terms.resume_at.clear();
         self.checkpoint_all();
     }
 
@@ -221,7 +232,7 @@ impl SiteSession {
     }
 
     fn is_for(&self, feed: &FeedName) -> bool {
-        self.only.as_ref().is_none_or(|only| only.contains(feed))
+        self.terms.only.as_ref().is_none_or(|only| only.contains(feed))
     }
 
     fn take_bytes(&mut self, now: Now, bytes: Bytes) {
@@ -268,7 +279,7 @@ impl SiteSession {
     }
 
     fn take_welcome(&mut self, now: Now, welcome: Welcome) {
-        if !self.versions.contains(&welcome.version) {
+        if !self.terms.versions.contains(&welcome.version) {
             let version = welcome.version;
             return self.violation(now, format!("the hub chose version {version}, which was not offered"));
         }
@@ -425,10 +436,10 @@ impl Machine for SiteSession {
     fn handle(&mut self, now: Now, input: SiteInput) {
         match input {
             SiteInput::Connected(proof) => self.connected(now, proof),
-            SiteInput::StandBy(stand_by) => self.stand_by = stand_by,
+            SiteInput::StandBy(stand_by) => self.terms.stand_by = stand_by,
             SiteInput::ResumeAt(positions) => {
                 let own = positions.into_iter().filter(|it| self.is_for(&it.feed));
-                self.resume_at = own.map(|it| (it.feed.clone(), it)).collect();
+                self.terms.resume_at = own.map(|it| (it.feed.clone(), it)).collect();
             }
             SiteInput::Bytes { stream: StreamId::FIRST, bytes } => self.take_bytes(now, bytes),
             SiteInput::Bytes { stream, bytes } => self.take_stream_bytes(now, stream, bytes),

@@ -36,7 +36,7 @@ fn queued() -> (Bench, i64) {
     let mut bench = Bench::serving(vec![position(&[(0, 0)])], 3);
     bench.messages(0);
     bench.reads();
-    let room = std::mem::replace(&mut bench.hub.room_bytes, 0);
+    let room = std::mem::replace(&mut bench.hub.line.room_bytes, 0);
     bench.answer(0, 3, vec![entry(1, "x near"), entry(2, "x far"), entry(3, "x near too")]);
     bench.messages(0);
     (bench, room)
@@ -46,7 +46,7 @@ fn queued() -> (Bench, i64) {
 fn what_is_queued_and_not_allowed_any_more_does_not_go() {
     let (mut bench, room) = queued();
     bench.hub.handle(at(0), HubInput::Subscriptions(only("near")));
-    bench.hub.room_bytes = room;
+    bench.hub.line.room_bytes = room;
     let (begun, _) = said(bench.messages(0));
     assert_eq!(begun, [(1, 0), (3, 2)], "the others go as they were");
     assert_eq!(bench.reads(), [(1, 2)], "the site has to hear of its number");
@@ -59,7 +59,7 @@ fn limits_that_are_told_again_take_nothing_back() {
     let (mut bench, room) = queued();
     let wish = Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None, within: None };
     bench.hub.handle(at(0), HubInput::Subscriptions(vec![wish]));
-    bench.hub.room_bytes = room;
+    bench.hub.line.room_bytes = room;
     assert_eq!(said(bench.messages(0)).0, [(1, 0), (2, 1), (3, 2)]);
     assert_eq!(bench.reads(), []);
 }
@@ -74,11 +74,11 @@ fn what_a_leg_lost_and_the_site_may_not_take_any_more_is_covered() {
     bench.messages(0);
     bench.say(0, Want { feed: feed(), epoch: EPOCH, sequences: [(4, 4)].into_iter().collect() });
     bench.messages(0);
-    let room = std::mem::replace(&mut bench.hub.room_bytes, 0);
+    let room = std::mem::replace(&mut bench.hub.line.room_bytes, 0);
     bench.answer(3, 4, vec![entry(4, "x far")]);
     bench.hub.handle(at(0), HubInput::Subscriptions(only("near")));
     bench.reads();
-    bench.hub.room_bytes = room;
+    bench.hub.line.room_bytes = room;
     let (begun, _) = said(bench.messages(0));
     assert_eq!(begun, []);
     assert_eq!(bench.reads(), [(3, 4)]);
@@ -118,13 +118,13 @@ fn a_resend_brings_no_more_than_the_site_may_take_when_it_goes() {
     bench.head(3);
     bench.hub.handle(at(0), HubInput::Resends(vec![order(None)]));
     bench.messages(0);
-    let room = std::mem::replace(&mut bench.hub.room_bytes, 0);
+    let room = std::mem::replace(&mut bench.hub.line.room_bytes, 0);
     let entries = vec![entry(1, "x near"), entry(2, "x far"), entry(3, "x near too")];
     let (after, read_to) = (Sequence(0), Sequence(3));
     bench.hub.handle(at(0), HubInput::ResendEntries { resend: 7, entries, after, read_to });
     let near = IdFilter { pattern: "near".to_owned(), not_pattern: None };
     bench.hub.handle(at(0), HubInput::Resends(vec![order(Some(vec![near]))]));
-    bench.hub.room_bytes = room;
+    bench.hub.line.room_bytes = room;
     assert_eq!(resent(bench.messages(0)), [1, 3]);
 }
 
@@ -137,11 +137,11 @@ fn what_is_queued_of_a_resend_goes_nowhere_once_the_site_lost_the_feed() {
     bench.head(3);
     bench.hub.handle(at(0), HubInput::Resends(vec![order(None)]));
     bench.messages(0);
-    let room = std::mem::replace(&mut bench.hub.room_bytes, 0);
+    let room = std::mem::replace(&mut bench.hub.line.room_bytes, 0);
     let (after, read_to, entries) = (Sequence(0), Sequence(3), vec![entry(2, "x")]);
     bench.hub.handle(at(0), HubInput::ResendEntries { resend: 7, entries, after, read_to });
     bench.hub.handle(at(0), HubInput::Subscriptions(vec![]));
-    bench.hub.room_bytes = room;
+    bench.hub.line.room_bytes = room;
     let went = bench.messages(0).into_iter().any(|message| matches!(message, Message::ResentBegin(_)));
     assert!(!went);
 }
