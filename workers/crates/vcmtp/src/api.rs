@@ -2,7 +2,7 @@ use bytes::{Bytes, BytesMut};
 use downburst_model::{LegId, Micros, ProductInfo, RangeSet, Sequence};
 use minicbor::{Decode, Encode};
 
-use crate::pacer::{IPV4_FRAME_OVERHEAD_BYTES, IPV6_FRAME_OVERHEAD_BYTES, default_burst_bytes};
+use crate::sender::pacer::{IPV4_FRAME_OVERHEAD_BYTES, IPV6_FRAME_OVERHEAD_BYTES, default_burst_bytes};
 use crate::{RepairChannel, Request};
 
 /// The secret all members of a leg share. A sender start always takes a new one, and a packet number has one

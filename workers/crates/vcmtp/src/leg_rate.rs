@@ -24,8 +24,8 @@ use std::fmt;
 
 use downburst_model::{Micros, RangeSet};
 
-use crate::pending_repairs::SMALL_GROUP;
-use crate::request::Request;
+use crate::packet::notice::SMALL_GROUP;
+use crate::packet::request::Request;
 
 mod reports;
 

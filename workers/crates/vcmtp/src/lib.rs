@@ -9,47 +9,21 @@
 #![forbid(unsafe_code)]
 
 mod api;
-mod blocks;
-mod catalogue;
 mod channel;
-mod code;
-mod frequent_requesters;
-mod head_schedule;
-mod key_ring;
-mod lag;
+mod keys;
 mod leg_rate;
-mod loss_reports;
-mod missing;
-mod notice;
-mod pacer;
-mod parity;
-mod payload;
-mod payload_store;
-mod pending_repairs;
+mod packet;
 mod proof;
-mod proof_filter;
-mod proof_signature;
-mod queue;
 mod receiver;
-mod reordering;
-mod repairs;
-mod request;
-mod rotation;
-mod seal;
 mod sender;
-mod share;
-mod shared_losses;
-mod suppression;
-mod symbol;
-mod window;
 
 pub use api::{
     Cipher, LegKey, ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats, SenderConfig, SenderInput,
     SenderKey, SenderOutput, SenderStats, SigningSeed, SiteSecret,
 };
 pub use channel::{Heard, HubChannel, RepairChannel, channel_of};
+pub use keys::rotation::{Rotation, RotationInput, RotationOutput, Urgency};
 pub use leg_rate::{LegRate, Straggler};
+pub use packet::request::{Losses, Request, SymbolsHeard};
 pub use receiver::Receiver;
-pub use request::{Losses, Request, SymbolsHeard};
-pub use rotation::{Rotation, RotationInput, RotationOutput, Urgency};
 pub use sender::Sender;

@@ -79,7 +79,7 @@ impl Requests {
 }
 
 /// As the hold-off of a repair: a path does not reorder by more.
-const OVERTAKEN: Micros = crate::repairs::HOLD_OFF;
+const OVERTAKEN: Micros = crate::sender::repairs::HOLD_OFF;
 
 /// A receiver gathers what it lacks for a millisecond; pieces of long requests come together.
 const REQUEST_PERIOD: Micros = Micros(500);

@@ -3,7 +3,7 @@ use ring::aead::{Aad, LessSafeKey, Nonce, UnboundKey};
 
 use super::RepairChannel;
 use super::window::ReplayWindow;
-use crate::seal::{TAG_BYTES, algorithm};
+use crate::packet::seal::{TAG_BYTES, algorithm};
 
 /// One end of a channel: seals one direction and opens the other.
 pub(super) struct End {
@@ -152,7 +152,8 @@ mod tests {
 
     #[test]
     fn a_repair_of_the_longest_packet_is_as_long_as_a_datagram_of_the_group() {
-        let longest = 1_452 - crate::seal::HEADER_BYTES - TAG_BYTES - crate::symbol::SYMBOL_BYTES;
+        let longest =
+            1_452 - crate::packet::seal::HEADER_BYTES - TAG_BYTES - crate::packet::symbol::SYMBOL_BYTES;
         assert_eq!(longest + CHANNEL_BYTES, 1_452);
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use downburst_model::Micros;
 
 use super::TELLING_PACKETS;
-use crate::loss_reports::report_period;
-use crate::request::Losses;
+use crate::packet::request::Losses;
+use crate::receiver::loss_reports::report_period;
 
 /// The latest report of each site.
 #[derive(Default)]

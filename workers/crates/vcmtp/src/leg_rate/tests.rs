@@ -1,5 +1,5 @@
 use super::*;
-use crate::request::Losses;
+use crate::packet::request::Losses;
 
 fn asked(ranges: &[(u64, u64)]) -> Request {
     ranges.iter().copied().collect::<RangeSet>().into()

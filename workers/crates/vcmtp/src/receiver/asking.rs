@@ -3,8 +3,8 @@ use downburst_model::{Micros, RangeSet};
 
 use super::Receiver;
 use crate::channel::SiteChannel;
-use crate::pending_repairs::SMALL_GROUP;
-use crate::suppression::Covered;
+use crate::packet::notice::SMALL_GROUP;
+use crate::receiver::suppression::Covered;
 use crate::{ReceiverOutput, Request};
 
 impl Receiver {

@@ -5,7 +5,7 @@ use raptorq::{
     EncodingPacket, ObjectTransmissionInformation, PayloadId, SourceBlockDecoder, SourceBlockEncoder,
 };
 
-use crate::payload::Payload;
+use crate::packet::payload::Payload;
 
 /// Makes repair symbols of one block. It holds about the block's bytes.
 pub(crate) struct Encoder {
@@ -98,7 +98,7 @@ mod tests {
     use downburst_model::Sequence;
 
     use super::*;
-    use crate::payload::Frame;
+    use crate::packet::payload::Frame;
 
     fn payloads(count: u64) -> Vec<Payload> {
         let block = |number: u64| {

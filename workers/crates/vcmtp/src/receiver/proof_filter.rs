@@ -3,9 +3,9 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use downburst_model::{RangeSet, Sequence};
 
-use crate::catalogue::Content;
+use crate::proof::signature::{ProofVerifier, Refusal};
 use crate::proof::{Hash, Proof, content_hash, read_list};
-use crate::proof_signature::{ProofVerifier, Refusal};
+use crate::receiver::catalogue::Content;
 
 /// Holds packets of the group back until the sender's proof shows that they exist, and that their statements
 /// about products are the sender's. Any holder of the group's key can make datagrams that open; only the

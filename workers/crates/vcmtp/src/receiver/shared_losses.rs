@@ -13,10 +13,10 @@ use std::collections::BTreeSet;
 
 use downburst_model::{Class, Micros, ProductInfo, Sequence};
 
-use crate::code::LARGEST_BLOCK;
-use crate::missing::Due;
-use crate::payload_store::PayloadStore;
-use crate::queue::SMALL_PRODUCT_BYTES;
+use crate::packet::code::LARGEST_BLOCK;
+use crate::receiver::missing::Due;
+use crate::receiver::payload_store::PayloadStore;
+use crate::sender::queue::SMALL_PRODUCT_BYTES;
 
 /// The large products that were announced most recently.
 #[derive(Debug, Default)]
@@ -79,8 +79,8 @@ mod tests {
     use downburst_model::{Digest, Epoch, FeedName, Origin, ProductId, ProductKey, WallMicros};
 
     use super::*;
-    use crate::payload::{Frame, Payload};
-    use crate::symbol::Symbol;
+    use crate::packet::payload::{Frame, Payload};
+    use crate::packet::symbol::Symbol;
 
     const LARGE: Sequence = Sequence(7);
 

@@ -1,25 +1,34 @@
+mod asking;
+mod catalogue;
+mod lag;
+pub(crate) mod loss_reports;
+mod missing;
+mod payload_store;
+mod proof_filter;
+mod reordering;
+mod shared_losses;
+mod suppression;
+
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 use downburst_model::{Machine, Micros, Now, RangeSet, Sequence};
 
-use crate::catalogue::{Catalogue, Content};
 use crate::channel::{Answer, SiteChannel, is_from_hub};
-use crate::key_ring::KeyRing;
-use crate::lag::Lag;
-use crate::loss_reports::LossReports;
-use crate::missing::Missing;
-use crate::notice::{self, Notice};
-use crate::payload_store::{PayloadStore, SYMBOL_PAUSE};
-use crate::proof_filter::{ProofFilter, Verdict};
-use crate::proof_signature::ProofVerifier;
-use crate::reordering::Reordering;
-use crate::shared_losses::SharedLosses;
-use crate::suppression::Suppression;
-use crate::symbol;
+use crate::keys::ring::KeyRing;
+use crate::packet::notice::{self, Notice};
+use crate::packet::symbol;
+use crate::proof::signature::ProofVerifier;
 use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats};
-
-mod asking;
+use catalogue::{Catalogue, Content};
+use lag::Lag;
+use loss_reports::LossReports;
+use missing::Missing;
+use payload_store::{PayloadStore, SYMBOL_PAUSE};
+use proof_filter::{ProofFilter, Verdict};
+use reordering::Reordering;
+use shared_losses::SharedLosses;
+use suppression::Suppression;
 
 /// A site's half of a leg: opens datagrams, reports announced products and received bytes, and asks for
 /// missing packets.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use downburst_model::{RangeSet, Sequence};
 
 use crate::ReceiverOutput;
-use crate::payload::{Frame, Manifest, Payload};
+use crate::packet::payload::{Frame, Manifest, Payload};
 
 /// What a receiver knows of the products on the leg, and the blocks that came before the manifest of their product.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use downburst_model::Micros;
 
-use crate::notice::{MOST_PENDING, Notice, PendingRepair, number};
+use crate::packet::notice::{MOST_PENDING, Notice, PendingRepair, SMALL_GROUP, number};
 
 #[derive(Debug, Default)]
 pub(crate) struct PendingRepairs {
@@ -82,9 +82,6 @@ impl PendingRepairs {
         Some((number(self.counter)?, notice))
     }
 }
-
-/// Up to so many sites may all ask for what they lost: 32 requests are less than one packet in bytes, and nobody waits.
-pub(crate) const SMALL_GROUP: u64 = 32;
 
 /// Each pending repair is in two notices, so that a lost notice causes no requests.
 const TIMES: u8 = 2;

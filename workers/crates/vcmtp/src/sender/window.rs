@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use downburst_model::{Class, Micros};
 
-use crate::payload::Payload;
+use crate::packet::payload::Payload;
 
 /// The packets that can be rebuilt, the oldest first. Bounded by age and by the bytes they keep in memory: a
 /// packet counts with its content and its own description. A product is let go with its last packet, so
@@ -98,7 +98,7 @@ mod tests {
     use downburst_model::Sequence;
 
     use super::*;
-    use crate::payload::Frame;
+    use crate::packet::payload::Frame;
 
     fn payload(bytes: usize) -> Payload {
         let block = Frame::Block { sequence: Sequence(1), offset: 0, bytes: Bytes::from(vec![0; bytes]) };

@@ -2,9 +2,9 @@ use std::collections::VecDeque;
 
 use downburst_model::Micros;
 
-use crate::loss_reports::report_period;
-use crate::missing::Missing;
-use crate::pending_repairs::SMALL_GROUP;
+use crate::packet::notice::SMALL_GROUP;
+use crate::receiver::loss_reports::report_period;
+use crate::receiver::missing::Missing;
 
 /// Notices that the group brings a receiver more than its link carries, or than repair can make good: it is
 /// served better alone.

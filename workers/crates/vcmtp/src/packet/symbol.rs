@@ -9,7 +9,7 @@
 //! | 4.. | the symbol; its code is RaptorQ over the block's payloads, each with its length in front (`code.rs`) |
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-use crate::code::{LARGEST_BLOCK, LENGTH_BYTES};
+use crate::packet::code::{LARGEST_BLOCK, LENGTH_BYTES};
 
 /// What a receiver reads from such a datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 
 use downburst_model::{Micros, RangeSet};
 
-use crate::notice::{Notice, PendingRepair};
-use crate::pending_repairs::SMALL_GROUP;
+use crate::packet::notice::SMALL_GROUP;
+use crate::packet::notice::{Notice, PendingRepair};
 
 #[derive(Debug)]
 pub(crate) struct Suppression {

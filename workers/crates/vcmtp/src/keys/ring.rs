@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use downburst_model::{LegId, Micros};
 
 use crate::LegKey;
-use crate::seal::{Seal, named_key};
+use crate::packet::seal::{Seal, named_key};
 
 /// The keys a receiver opens datagrams with, in the order they were told.
 ///

@@ -20,13 +20,14 @@ use bytes::Bytes;
 use downburst_model::{Class, Micros, RangeSet};
 
 use crate::Request;
-use crate::code::{Encoder, LARGEST_BLOCK};
-use crate::frequent_requesters::FrequentRequesters;
-use crate::notice::PendingRepair;
-use crate::parity::Parity;
-use crate::pending_repairs::{PendingRepairs, SMALL_GROUP};
-use crate::share::{symbols_for_group, symbols_for_large_group, usual_lack};
-use crate::window::Window;
+use crate::packet::code::{Encoder, LARGEST_BLOCK};
+use crate::packet::notice::PendingRepair;
+use crate::packet::notice::SMALL_GROUP;
+use crate::sender::frequent_requesters::FrequentRequesters;
+use crate::sender::parity::Parity;
+use crate::sender::pending_repairs::PendingRepairs;
+use crate::sender::share::{symbols_for_group, symbols_for_large_group, usual_lack};
+use crate::sender::window::Window;
 
 /// The blocks of a sender whose packets can be repaired.
 #[derive(Debug)]

@@ -1,20 +1,31 @@
+mod blocks;
+mod frequent_requesters;
+mod head_schedule;
+pub(crate) mod pacer;
+mod parity;
+mod pending_repairs;
+pub(crate) mod queue;
+pub(crate) mod repairs;
+mod share;
+mod window;
+
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 use downburst_model::{Class, LegId, Machine, Micros, Now};
 
-use crate::head_schedule::HeadSchedule;
-use crate::pacer::Pacer;
-use crate::parity::Parity;
-use crate::payload::{FRAME_BYTES, Frame, PREFIX_BYTES, Payload};
+use crate::packet::payload::{FRAME_BYTES, Frame, PREFIX_BYTES, Payload};
+use crate::packet::seal::{HEADER_BYTES, Seal, TAG_BYTES};
+use crate::packet::symbol::{self, SYMBOL_BYTES};
+use crate::proof::signature::ProofSigner;
 use crate::proof::{Hashed, Prover, content_hash};
-use crate::proof_signature::ProofSigner;
-use crate::queue::{Filled, Queue};
-use crate::repairs::{Answer, ForGroup, Repairs};
-use crate::seal::{HEADER_BYTES, Seal, TAG_BYTES};
-use crate::symbol::{self, SYMBOL_BYTES};
-use crate::window::Window;
 use crate::{Request, SenderConfig, SenderInput, SenderKey, SenderOutput, SenderStats};
+use head_schedule::HeadSchedule;
+use pacer::Pacer;
+use parity::Parity;
+use queue::{Filled, Queue};
+use repairs::{Answer, ForGroup, Repairs};
+use window::Window;
 
 /// The hub's half of a leg: turns products into paced, sealed datagrams and answers requests for lost ones.
 ///

@@ -18,13 +18,15 @@
 //!
 //! Hashes are of payloads. The signature is over `downburst vcmtp proof 1`, leg (4), leg epoch (8) and all of the
 //! above.
+pub(crate) mod signature;
+
 use std::collections::VecDeque;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use downburst_model::{Micros, Sequence};
 use ring::digest::{SHA256, digest};
 
-use crate::proof_signature::{MOST_SEAL_BYTES, ProofSigner, ProofVerifier, Refusal, seal_bytes};
+use signature::{MOST_SEAL_BYTES, ProofSigner, ProofVerifier, Refusal, seal_bytes};
 
 /// What a packet's payload hashes to.
 pub(crate) type Hash = [u8; 16];
@@ -182,7 +184,9 @@ impl Prover {
         self.signed = Some(now);
         let proof = self.sign(&open);
         let previous = self.previous.replace(proof.clone());
-        let fits = |previous: &Bytes| previous.len() + proof.len() + crate::payload::FRAME_BYTES <= self.room;
+        let fits = |previous: &Bytes| {
+            previous.len() + proof.len() + crate::packet::payload::FRAME_BYTES <= self.room
+        };
         previous.filter(fits).into_iter().chain([proof.clone()]).collect()
     }
 

@@ -6,8 +6,8 @@
 //! | 1 | manifest | CBOR of [`Manifest`] |
 //! | 2 | block | sequence (8), offset (8), bytes |
 //! | 3 | head | sequence (8) |
-//! | 8 | proof | see `proof.rs` |
-//! | 9 | list of hashes | see `proof.rs` |
+//! | 8 | proof | see the module `proof` |
+//! | 9 | list of hashes | see the module `proof` |
 //!
 //! A frame is its kind (1 byte), the length of its body (2 bytes), the body; all numbers are big-endian.
 //! Other kinds are skipped.
@@ -35,9 +35,9 @@ pub(crate) enum Frame {
         bytes: Bytes,
     },
     Head(Sequence),
-    /// See `proof.rs`.
+    /// See the module `proof`.
     Proof(Bytes),
-    /// See `proof.rs`.
+    /// See the module `proof`.
     List(Bytes),
 }
 
@@ -305,7 +305,11 @@ mod tests {
         };
         let datagram_bytes = |info: ProductInfo| {
             let encoded = Manifest { previous: Sequence(u64::MAX - 1), info }.encode();
-            crate::seal::HEADER_BYTES + PREFIX_BYTES + FRAME_BYTES + encoded.len() + crate::seal::TAG_BYTES
+            crate::packet::seal::HEADER_BYTES
+                + PREFIX_BYTES
+                + FRAME_BYTES
+                + encoded.len()
+                + crate::packet::seal::TAG_BYTES
         };
         assert!(datagram_bytes(info.clone()) <= 1_452);
         assert!(

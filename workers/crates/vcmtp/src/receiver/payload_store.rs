@@ -6,9 +6,9 @@ use bytes::Bytes;
 use downburst_model::{Micros, RangeSet, Sequence};
 
 use crate::SymbolsHeard;
-use crate::code::{LARGEST_BLOCK, decode};
-use crate::payload::{Frame, Payload};
-use crate::symbol::Symbol;
+use crate::packet::code::{LARGEST_BLOCK, decode};
+use crate::packet::payload::{Frame, Payload};
+use crate::packet::symbol::Symbol;
 
 #[derive(Debug, Default)]
 pub(crate) struct PayloadStore {

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use downburst_model::{Class, ProductInfo, Sequence};
 
-use crate::payload::{BLOCK_BYTES, FRAME_BYTES, Frame, Manifest, PREFIX_BYTES, Payload};
+use crate::packet::payload::{BLOCK_BYTES, FRAME_BYTES, Frame, Manifest, PREFIX_BYTES, Payload};
 
 /// What waits to be sent for the first time, in a lane for each class.
 ///

@@ -21,11 +21,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use downburst_model::{Class, Micros, RangeSet};
 
 use crate::Request;
-use crate::blocks::{Blocks, Symbol};
-use crate::notice::Notice;
-use crate::parity::Parity;
-use crate::pending_repairs::PendingRepairs;
-use crate::window::Window;
+use crate::packet::notice::Notice;
+use crate::sender::blocks::{Blocks, Symbol};
+use crate::sender::parity::Parity;
+use crate::sender::pending_repairs::PendingRepairs;
+use crate::sender::window::Window;
 
 /// The repair half of a sender.
 #[derive(Debug)]

@@ -5,8 +5,8 @@
 //! [`REPORTS_PER_SECOND`] times. A lost report is not repeated; the next one covers its own period.
 use downburst_model::Micros;
 
-use crate::pending_repairs::SMALL_GROUP;
-use crate::request::Losses;
+use crate::packet::notice::SMALL_GROUP;
+use crate::packet::request::Losses;
 
 /// Decides when a receiver reports its losses.
 #[derive(Debug)]

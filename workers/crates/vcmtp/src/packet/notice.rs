@@ -16,7 +16,7 @@
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use downburst_model::Micros;
 
-use crate::code::LARGEST_BLOCK;
+use crate::packet::code::LARGEST_BLOCK;
 
 /// The content of such a datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,10 +94,13 @@ const PENDING_BYTES: usize = 14;
 const MARK: u64 = 0b11 << 62;
 const MARK_LIMIT: u64 = 1 << 62;
 
+/// Up to so many sites may all ask for what they lost: 32 requests are less than one packet in bytes, and nobody waits.
+pub(crate) const SMALL_GROUP: u64 = 32;
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::symbol;
+    use crate::packet::symbol;
 
     fn pending(first: u64, count: Option<u16>, made: Option<u16>) -> PendingRepair {
         PendingRepair { first, count, made, within: Micros::from_millis(250) }
@@ -123,7 +126,8 @@ mod tests {
     #[test]
     fn a_notice_fits_the_smallest_datagram() {
         let notice = Notice { members: 1, pending_repairs: vec![pending(1, None, None); 100] };
-        let sealed = crate::seal::HEADER_BYTES + written(&notice).len() + crate::seal::TAG_BYTES;
+        let sealed =
+            crate::packet::seal::HEADER_BYTES + written(&notice).len() + crate::packet::seal::TAG_BYTES;
         assert!(sealed <= crate::sender::SMALLEST_DATAGRAM_BYTES, "{sealed}");
     }
 
