@@ -36,49 +36,29 @@
 #![allow(clippy::disallowed_types)]
 
 mod api;
-mod commits;
 pub mod contract;
-mod copy;
 pub mod disk;
-mod entries;
 mod error;
-mod examine;
 mod feed_log;
-mod feed_log_reads;
-mod file_window;
 mod files;
-mod group;
-mod identity;
-mod index;
-mod keys;
 mod log_reader;
-mod maintenance;
-mod numbered;
 mod options;
-mod record;
-mod recovery;
-mod scrub;
-mod search;
 mod segment;
-mod segment_scanner;
 mod shared;
-mod sources;
 mod system;
-mod verify;
 mod wmo;
-mod writer;
 
 pub use api::{
     Appended, Clock, Forgotten, LogEntry, LogStat, NewProduct, ProductLog, ReadBatch, Retained, SourceStamp,
 };
-pub use copy::Given;
-pub use entries::{Copied, Entries, StoredEntry};
 pub use error::LogError;
 pub use feed_log::FeedLog;
+pub use feed_log::copy::Given;
+pub use feed_log::numbered::{Draft, NumberAll, NumberOne, Numbered};
+pub use feed_log::recovery::{Damage, Lost, Recovery};
+pub use log_reader::entries::{Copied, Entries, StoredEntry};
+pub use log_reader::search::{LookedBack, SearchLimits, Searched, Sought};
+pub use log_reader::verify::{Finding, Flaw, Verified};
 pub use log_reader::{LogReader, LogSummary};
-pub use numbered::{Draft, NumberAll, NumberOne, Numbered};
 pub use options::{DuplicateRule, Durability, LogOptions, Retention};
-pub use recovery::{Damage, Lost, Recovery};
-pub use search::{LookedBack, SearchLimits, Searched, Sought};
 pub use shared::{Lacking, Opened, SharedLog, SharedLogs, Wanted};
-pub use verify::{Finding, Flaw, Verified};

@@ -49,7 +49,7 @@ use suppression::Suppression;
 pub struct Receiver {
     config: ReceiverConfig,
     keys: KeyRing,
-    proof_filter: Option<ProofFilter>,
+    forgery: ForgeryWatch,
     joined: Option<Joined>,
     missing: Missing,
     reordering: Reordering,
@@ -61,9 +61,13 @@ pub struct Receiver {
     channel: Option<SiteChannel>,
     suppression: Suppression,
     outputs: VecDeque<ReceiverOutput>,
-    /// When a forgery was last told.
-    alarmed: Option<Micros>,
     stats: ReceiverStats,
+}
+
+struct ForgeryWatch {
+    /// None where the sender signs nothing.
+    filter: Option<ProofFilter>,
+    reported: Option<Micros>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,15 +78,18 @@ struct Joined {
     silent: bool,
 }
 
+fn proof_filter(config: &ReceiverConfig) -> Option<ProofFilter> {
+    let life = (config.leg, config.leg_epoch);
+    let key = config.sender_key.as_ref()?;
+    Some(ProofFilter::new(ProofVerifier::new(key, config.proof_secret.as_ref(), life)))
+}
+
 impl Receiver {
     /// Begins to listen to a life of a leg.
     pub fn new(config: ReceiverConfig) -> Self {
         Self {
             keys: KeyRing::new(config.leg, config.leg_epoch, &config.key),
-            proof_filter: config.sender_key.map(|key| {
-                let life = (config.leg, config.leg_epoch);
-                ProofFilter::new(ProofVerifier::new(&key, config.proof_secret.as_ref(), life))
-            }),
+            forgery: ForgeryWatch { filter: proof_filter(&config), reported: None },
             joined: None,
             missing: Missing::new(config.retry_wait),
             reordering: Reordering::new(config.reorder_wait),
@@ -94,7 +101,6 @@ impl Receiver {
             channel: config.channel.as_ref().map(SiteChannel::new),
             suppression: Suppression::new(config.seed, Micros(config.retry_wait.0 / 3)),
             outputs: VecDeque::new(),
-            alarmed: None,
             stats: ReceiverStats::default(),
             config,
         }
@@ -141,7 +147,7 @@ impl Receiver {
 
     fn packet(&mut self, now: Micros, packet: u64, payload: Bytes) -> Option<()> {
         let content = Content::read(payload.clone())?;
-        match &mut self.proof_filter {
+        match &mut self.forgery.filter {
             Some(proof_filter) => {
                 let verdicts = proof_filter.take(packet, payload, content);
                 self.pass(now, verdicts);
@@ -158,7 +164,7 @@ impl Receiver {
 
     fn coded(&mut self, now: Micros, number: u64, payload: Bytes) -> Option<()> {
         let symbol = symbol::read(number, payload.clone())?;
-        match &mut self.proof_filter {
+        match &mut self.forgery.filter {
             Some(proof_filter) => {
                 let verdicts = proof_filter.take_symbol(number, payload);
                 self.pass(now, verdicts.into_iter().collect());
@@ -215,7 +221,7 @@ impl Receiver {
             match content {
                 Some((payload, content)) => {
                     self.stats.decoded += 1;
-                    match &mut self.proof_filter {
+                    match &mut self.forgery.filter {
                         Some(proof_filter) => {
                             let verdicts = proof_filter.take(packet, payload, content);
                             self.pass(now, verdicts);
@@ -254,8 +260,8 @@ impl Receiver {
     /// Notes a forgery; the sender should know that somebody is at it.
     fn forged(&mut self, now: Micros) {
         self.stats.forged += 1;
-        if self.alarmed.is_none_or(|at| now.since(at) >= ALARM_PAUSE) {
-            self.alarmed = Some(now);
+        if self.forgery.reported.is_none_or(|at| now.since(at) >= ALARM_PAUSE) {
+            self.forgery.reported = Some(now);
             self.outputs.push_back(ReceiverOutput::Forged);
         }
     }
@@ -281,7 +287,7 @@ impl Receiver {
         if !ahead && !self.missing.contains(packet) {
             self.stats.repeated += 1;
             self.reordering.repeated(packet);
-            if self.proof_filter.is_some() && self.payload_store.has_other(packet, &payload) {
+            if self.forgery.filter.is_some() && self.payload_store.has_other(packet, &payload) {
                 self.forged(now);
             }
         } else if self.catalogue.has_room(packet, &content, self.missing.first()) {
@@ -346,7 +352,7 @@ impl Receiver {
             self.stats.refused += 1;
             return;
         };
-        let verdicts = self.proof_filter.as_mut().map(|proof_filter| proof_filter.trust(packet, &content));
+        let verdicts = self.forgery.filter.as_mut().map(|proof_filter| proof_filter.trust(packet, &content));
         self.arrive(now, packet, (payload, content));
         self.pass(now, verdicts.unwrap_or_default());
     }
@@ -366,8 +372,12 @@ impl Receiver {
             return;
         }
         self.stats.given_up = self.stats.given_up.saturating_add(packets.count());
-        let unlisted =
-            self.proof_filter.as_mut().map(|proof_filter| proof_filter.forget(&packets)).unwrap_or_default();
+        let unlisted = self
+            .forgery
+            .filter
+            .as_mut()
+            .map(|proof_filter| proof_filter.forget(&packets))
+            .unwrap_or_default();
         self.catalogue.drop_orphans(self.missing.first());
         self.outputs.push_back(ReceiverOutput::GaveUp(packets));
         self.pass(now, unlisted);

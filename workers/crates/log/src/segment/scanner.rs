@@ -6,8 +6,8 @@ use downburst_model::Digest;
 
 use crate::{
     LogError,
-    record::{self, ALIGNMENT, Header, MAX_HEADER_BYTES, Place},
     segment::FILE_HEADER_BYTES,
+    segment::record::{self, ALIGNMENT, Header, MAX_HEADER_BYTES, Place},
 };
 
 /// A place in a segment, and the way on from there.

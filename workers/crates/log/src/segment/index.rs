@@ -11,7 +11,7 @@ use downburst_model::{Digest, Epoch, ProductId, ProductKey};
 
 use crate::{
     LogError, files,
-    record::{Fields, Header},
+    segment::record::{Fields, Header},
     system,
 };
 
@@ -278,7 +278,7 @@ const ROW_BYTES: usize = ROW_NUMBERS * 8;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{self, Place, tests::metadata};
+    use crate::segment::record::{self, Place, tests::metadata};
 
     const EPOCH: Epoch = Epoch(3);
 

@@ -13,10 +13,10 @@ use downburst_model::{ProductInfo, Sequence};
 
 use crate::{
     Appended, Clock, FeedLog, LogError, NewProduct,
-    copy::Description,
-    group::{Checked, Failure, Group, Member, Results, set},
-    record::Header,
-    writer::{Numbers, Writer},
+    feed_log::copy::Description,
+    feed_log::group::{Checked, Failure, Group, Member, Results, set},
+    feed_log::writer::{Numbers, Writer},
+    segment::record::Header,
 };
 
 /// A product that is complete, checked and no duplicate, before it has its sequence.

@@ -9,8 +9,8 @@ use downburst_model::{ProductId, ProductInfo, Sequence};
 
 use crate::{
     FeedLog, LogEntry, LogError, ProductLog,
-    index::{Prints, Row, id_print},
     segment::Segment,
+    segment::index::{Prints, Row, id_print},
 };
 
 /// What is sought.

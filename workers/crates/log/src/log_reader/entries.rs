@@ -12,11 +12,11 @@ use downburst_model::{ProductInfo, Sequence};
 
 use crate::{
     Damage, LogError, LogReader, SourceStamp,
-    index::{Index, Row},
     log_reader::{Part, describe},
-    record::{self, Header, Place},
+    segment::index::{Index, Row},
     segment::partition_point,
-    segment_scanner::{SegmentScanner, copy_checked, header_at},
+    segment::record::{self, Header, Place},
+    segment::scanner::{SegmentScanner, copy_checked, header_at},
 };
 
 /// The products of a log in order. After the end it may be asked again: the writer may have appended meanwhile.

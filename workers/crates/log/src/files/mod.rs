@@ -1,4 +1,6 @@
 //! Small files that are replaced as a whole, and names of the files of a log.
+pub(crate) mod file_window;
+pub(crate) mod identity;
 
 use std::{
     fs, io,

@@ -12,11 +12,11 @@ use md5::{Digest as _, Md5};
 
 use crate::{
     Appended, Clock, DuplicateRule, Durability, FeedLog, LogError, LogOptions, NewProduct,
-    index::Row,
-    keys::{Keys, Likeness, is_same},
-    record::{self, Body, Header, Place},
+    feed_log::keys::{Keys, Likeness, is_same},
+    feed_log::writer::{Active, MAX_ROWS, Writer, announced, check_size},
+    segment::index::Row,
+    segment::record::{self, Body, Header, Place},
     wmo,
-    writer::{Active, MAX_ROWS, Writer, announced, check_size},
 };
 
 /// What became of each product, by its place in the call.

@@ -4,7 +4,7 @@ use std::{fs::File, io};
 
 use downburst_model::Sequence;
 
-use crate::{Copied, Damage, FeedLog, LogEntry, LogError, segment_scanner::copy_checked};
+use crate::{Copied, Damage, FeedLog, LogEntry, LogError, segment::scanner::copy_checked};
 
 impl FeedLog {
     /// Reads a product's bytes and checks their digest. Damaged ones are handed out no more, and the product is no

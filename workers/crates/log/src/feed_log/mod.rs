@@ -1,4 +1,16 @@
 //! The log of one feed in local files: opening, closing, and the parts the other modules work on.
+pub(crate) mod commits;
+pub(crate) mod copy;
+pub(crate) mod examine;
+pub(crate) mod group;
+pub(crate) mod keys;
+pub(crate) mod maintenance;
+pub(crate) mod numbered;
+pub(crate) mod reads;
+pub(crate) mod recovery;
+pub(crate) mod scrub;
+pub(crate) mod sources;
+pub(crate) mod writer;
 
 use std::{
     collections::BTreeMap,
@@ -18,15 +30,14 @@ use downburst_model::{Digest, Epoch, FeedName, ProductId, ProductInfo, ProductKe
 use crate::{
     Appended, Clock, Damage, Durability, LogEntry, LogError, LogOptions, LogStat, NewProduct, ProductLog,
     ReadBatch, Recovery, Retained,
-    commits::Commits,
     disk::{self, File},
+    feed_log::commits::Commits,
+    feed_log::keys::Keys,
+    feed_log::writer::Writer,
     files,
-    identity::{Identity, LOST_RESERVATION_JUMP, Reservation},
-    keys::Keys,
-    recovery,
+    files::identity::{Identity, LOST_RESERVATION_JUMP, Reservation},
     segment::Segment,
     system,
-    writer::Writer,
 };
 
 /// The log of one feed in local files.
@@ -291,7 +302,7 @@ impl ProductLog for FeedLog {
         size: u64,
         digest: &Digest,
     ) -> Result<Option<Sequence>, LogError> {
-        let likeness = crate::keys::Likeness { id, digest, body: (digest, size), signature: None };
+        let likeness = crate::feed_log::keys::Likeness { id, digest, body: (digest, size), signature: None };
         Ok(self.same_product(&likeness)?.map(Sequence))
     }
 

@@ -10,12 +10,11 @@ use std::{
 use downburst_model::Sequence;
 
 use crate::{
-    LogError, disk,
-    file_window::FileWindow,
-    files,
-    identity::Identity,
-    index::{Index, Row},
-    record::{self, Place},
+    LogError, disk, files,
+    files::file_window::FileWindow,
+    files::identity::Identity,
+    segment::index::{Index, Row},
+    segment::record::{self, Place},
     segment::{self, FILE_HEADER_BYTES, Segment},
     system,
 };
@@ -326,7 +325,7 @@ mod tests {
     use downburst_model::FeedName;
 
     use super::*;
-    use crate::{FeedLog, LogOptions, ProductLog, contract, file_window::tests::window};
+    use crate::{FeedLog, LogOptions, ProductLog, contract, files::file_window::tests::window};
 
     /// The only segment of a log of products of 3,000 bytes that was not closed, and its salt.
     fn segment(dir: &Path, products: u8) -> (PathBuf, u64) {

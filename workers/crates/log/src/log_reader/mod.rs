@@ -1,4 +1,7 @@
 //! A log opened read-only through its files, for tools: takes no lock, changes nothing, and works beside a writer.
+pub(crate) mod entries;
+pub(crate) mod search;
+pub(crate) mod verify;
 
 use std::{
     fs::File,
@@ -10,14 +13,13 @@ use std::{
 use downburst_model::{Epoch, FeedName, LdmStamp, ProductInfo, ProductKey, Sequence, WallMicros};
 
 use crate::{
-    LogError,
-    entries::{Entries, StoredEntry},
-    files,
-    identity::{Identity, Reservation},
-    index::{Index, Row},
-    record::Header,
+    LogError, files,
+    files::identity::{Identity, Reservation},
+    log_reader::entries::{Entries, StoredEntry},
+    segment::index::{Index, Row},
+    segment::record::Header,
+    segment::scanner::SegmentScanner,
     segment::{self, FILE_HEADER_BYTES},
-    segment_scanner::SegmentScanner,
 };
 
 /// A log opened for reading only, in a process of its own.

@@ -11,10 +11,10 @@ use md5::{Digest as _, Md5};
 use crate::{
     Appended, Clock, DuplicateRule, Durability, FeedLog, LogError, LogOptions, NewProduct,
     disk::File,
+    feed_log::keys::Likeness,
     files,
-    index::Row,
-    keys::Likeness,
-    record::{self, Body, Header, Metadata, Place},
+    segment::index::Row,
+    segment::record::{self, Body, Header, Metadata, Place},
     segment::{FILE_HEADER_BYTES, Segment},
     wmo,
 };

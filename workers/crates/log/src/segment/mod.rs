@@ -1,4 +1,7 @@
 //! One segment: a file of records while its bytes are kept, and the rows that describe them.
+pub(crate) mod index;
+pub(crate) mod record;
+pub(crate) mod scanner;
 
 use std::{
     cell::RefCell,
@@ -16,9 +19,9 @@ use downburst_model::Epoch;
 
 use crate::{
     LogError, disk, files,
-    identity::Identity,
-    index::{Index, Row, slice},
-    record::{self, Fields, Header, Place},
+    files::identity::Identity,
+    segment::index::{Index, Row, slice},
+    segment::record::{Fields, Header, Place},
     system,
 };
 

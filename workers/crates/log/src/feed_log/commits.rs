@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use crate::{
     Appended, Clock, FeedLog, LogError, NewProduct,
-    group::{Checked, Results},
+    feed_log::group::{Checked, Results},
 };
 
 /// Products that wait for the writer, in the order in which they will be appended.

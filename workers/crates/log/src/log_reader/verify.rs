@@ -6,10 +6,10 @@ use downburst_model::Sequence;
 
 use crate::{
     LogError, LogReader, files,
-    index::{Index, Row},
     log_reader::{FileHeader, Part, describe},
-    record::{self, Header, Place},
-    segment_scanner::{Found, LOOK_INTERVAL, LOOKS, SegmentScanner, copy_checked, header_at},
+    segment::index::{Index, Row},
+    segment::record::{self, Header, Place},
+    segment::scanner::{Found, LOOK_INTERVAL, LOOKS, SegmentScanner, copy_checked, header_at},
 };
 
 /// A place in a file of a log that is not as it was written.

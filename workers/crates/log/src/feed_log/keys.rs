@@ -6,9 +6,9 @@ use downburst_model::{Digest, ProductId, ProductKey};
 
 use crate::{
     DuplicateRule,
-    index::{Prints, Row, digest_print, id_print, signature_print, source_print},
-    record::Header,
-    sources::Sources,
+    feed_log::sources::Sources,
+    segment::index::{Prints, Row, digest_print, id_print, signature_print, source_print},
+    segment::record::Header,
 };
 
 /// The duplicate keys of all remembered products, as prints.

@@ -4,7 +4,7 @@ use std::sync::Weak;
 
 use downburst_model::Sequence;
 
-use crate::{Copied, FeedLog, Finding, Flaw, LogError, LogReader, Verified, identity::Identity};
+use crate::{Copied, FeedLog, Finding, Flaw, LogError, LogReader, Verified, files::identity::Identity};
 
 impl FeedLog {
     /// Reads every file of the log once. `pace` gets the number of bytes read and may wait; `report` gets the

@@ -17,12 +17,13 @@ use downburst_model::{Epoch, FeedName, ProductInfo, Sequence, WallMicros};
 use minicbor::{Decode, Encode};
 
 use crate::{
-    FeedLog, LogError, LogOptions, NewProduct, ProductLog, Recovery, disk, files,
-    group::{Checked, Group, Results},
-    identity::Identity,
-    record::{Header, Metadata},
+    FeedLog, LogError, LogOptions, NewProduct, ProductLog, Recovery, disk,
+    feed_log::group::{Checked, Group, Results},
+    feed_log::writer::Numbers,
+    files,
+    files::identity::Identity,
+    segment::record::{Header, Metadata},
     system,
-    writer::Numbers,
 };
 
 /// A product that got its sequence elsewhere.

@@ -7,10 +7,10 @@ use downburst_model::{ProductInfo, ProductKey, Sequence, WallMicros};
 
 use crate::{
     FeedLog, Forgotten, LogEntry, LogError, LogStat, ProductLog, ReadBatch,
-    index::Row,
-    keys::{Likeness, is_same},
+    feed_log::keys::{Likeness, is_same},
     log_reader::describe,
-    record::Header,
+    segment::index::Row,
+    segment::record::Header,
     segment::{Populated, Segment},
 };
 
