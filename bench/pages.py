@@ -205,7 +205,7 @@ def _filled(scratch: Path, ledger: Ledger, sites: int, feeds: int) -> Runtime:
             for host, name in pairs
             for back in (0, 1)
         )
-        tx.batches.load(Batch("filled", sketches, (), frontiers))
+        tx.measured.batches.load(Batch("filled", sketches, (), frontiers))
     for host in hosts:
         hub.live.apply(SessionChanged(host, "connected", datetime.now(UTC), "127.0.0.1:1"))
     hub.live.apply(_traffic(names, hosts, 0, to_us(datetime.now(UTC)), random.Random(7)))

@@ -56,7 +56,7 @@ def fill(ledger: Ledger, case: Case, seed: int) -> int:
     """Writes the history; says how many bytes its sketches take."""
     now = int(NOW.timestamp()) // 60
     with ledger.transaction() as tx:
-        tx.partitions.keep(NOW)
+        tx.measured.partitions.keep(NOW)
         _configured(tx, case)
     for number in range(case.feeds):
         with ledger.transaction() as tx:
@@ -64,8 +64,8 @@ def fill(ledger: Ledger, case: Case, seed: int) -> int:
                 _of_kind(tx, case, number, kind, now, np.random.default_rng([seed, number, KINDS.index(kind)]))
             _arrivals(tx, case, number, now)
     with ledger.transaction() as tx:
-        tx.partitions.spread()
-        return tx.latency.packed_bytes()
+        tx.measured.partitions.spread()
+        return tx.measured.latency.packed_bytes()
 
 
 def made_up_hour(case: Case, number: int, kind: LatencyKind, hour: int, random: np.random.Generator) -> Sheet:
@@ -94,10 +94,10 @@ def _of_kind(
     rows = [_row(case.feed(number), kind, 1, at, packed[at // HOUR % 24]) for at in range(first, open_from, HOUR)]
     for step in STEPS[1:]:
         rows += _merged(case.feed(number), kind, step, hours, first, open_from)
-    tx.latency._connection.execute(insert(latency_sheets), rows)
+    tx.measured.latency._connection.execute(insert(latency_sheets), rows)
     begun = _moved(hours[now // HOUR % 24], open_from).between(open_from, now + 1)
-    tx.latency.add(*begun.rows())
-    while tx.latency.roll_up(before_minute=now - OPEN_MINUTES):
+    tx.measured.latency.add(*begun.rows())
+    while tx.measured.latency.roll_up(before_minute=now - OPEN_MINUTES):
         pass
 
 
@@ -132,11 +132,11 @@ def _arrivals(tx: Transaction, case: Case, number: int, now: int) -> None:
     one = {"feed": case.feed(number), "products": products, "bytes": size, "peak_1s_bytes": size}
     hour = {"feed": case.feed(number), "products": products * HOUR, "bytes": size * HOUR}
     minutes = [one | {"minute": minute} for minute in range(first, open_from)]
-    tx.latency._connection.execute(insert(traffic_minutes), minutes)
+    tx.measured.latency._connection.execute(insert(traffic_minutes), minutes)
     hours = [hour | {"hour": at} for at in range(first // HOUR, open_from // HOUR)]
-    tx.latency._connection.execute(insert(traffic_hours), hours)
+    tx.measured.latency._connection.execute(insert(traffic_hours), hours)
     begun = range(open_from, now + 1)
-    tx.traffic.add(TrafficMinute(case.feed(number), minute, products, size, size) for minute in begun)
+    tx.measured.traffic.add(TrafficMinute(case.feed(number), minute, products, size, size) for minute in begun)
 
 
 def _configured(tx: Transaction, case: Case) -> None:
@@ -145,6 +145,6 @@ def _configured(tx: Transaction, case: Case) -> None:
     for number in range(case.feeds):
         feed = case.feed(number)
         tx.feeds.add(Feed(feed))
-        tx.legs.count([LegCounters(feed, 1, number + 1, Transport.MULTICAST, case.sites, 9, 9, 9, 0, 0, 9)])
+        tx.planning.legs.count([LegCounters(feed, 1, number + 1, Transport.MULTICAST, case.sites, 9, 9, 9, 0, 0, 9)])
         for site in range(case.sites):
             tx.subscriptions.add(Subscription(0, case.site(site), feed))

@@ -50,7 +50,7 @@ EPOCH = "12345678901234567890"
 def site_with_token(tx: Transaction, secret: str) -> None:
     """Makes the site unl.edu, and a token of an hour for it."""
     tx.sites.add(Site("unl.edu"))
-    tx.tokens.add("unl.edu", secret, lifetime=timedelta(hours=1))
+    tx.enrolment.tokens.add("unl.edu", secret, lifetime=timedelta(hours=1))
 
 
 def plan(feed: str = "NGRID", *legs: Leg, reason: str = "because", made_at: datetime = SOME_TIME) -> Plan:
@@ -151,16 +151,18 @@ class NodeStandIn:
         self._tokens += 1
         hashed = sha256(f"{site} {self._tokens}".encode()).hexdigest()
         kept = await self._ledger.write(
-            lambda tx: tx.tokens.add(site, hashed, lifetime=lifetime, credential_lifetime=credential_lifetime)
+            lambda tx: tx.enrolment.tokens.add(
+                site, hashed, lifetime=lifetime, credential_lifetime=credential_lifetime
+            )
         )
         return f"dbt1.{self.ca_sha256}.secret", kept
 
     async def refresh(self) -> None:
         feeds, sites = await self._ledger.read(
             lambda tx: (
-                lines.feeds_job(tx.feeds.all(), tx.log_heads.all()),
+                lines.feeds_job(tx.feeds.all(), tx.measured.log_heads.all()),
                 lines.sites_job(
-                    tx.sites.all(), tx.credentials.usable(), tx.subscriptions.all(), tx.resends.waiting()
+                    tx.sites.all(), tx.enrolment.credentials.usable(), tx.subscriptions.all(), tx.resends.waiting()
                 ),
             )
         )
@@ -173,7 +175,7 @@ class NodeStandIn:
 
     async def connect_ldm(self) -> tuple[str, ...]:
         job = await self._ledger.read(
-            lambda tx: lines.ldm_job(tx.ldm_sources.all(), tx.ldm_accepts.all(), LdmSettings())
+            lambda tx: lines.ldm_job(tx.ldm.sources.all(), tx.ldm.accepts.all(), LdmSettings())
         )
         return tuple(self._ask("ldm", job)["addresses"])
 

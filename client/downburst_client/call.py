@@ -43,7 +43,8 @@ class Call(Generic[T]):
         """The answer from its text."""
         if self.shape is None:
             return None  # type: ignore[return-value]
-        return _adapter(self.shape).validate_json(text)
+        answer: T = _adapter(self.shape).validate_json(text)
+        return answer
 
 
 def path_of(*parts: object) -> str:

@@ -19,7 +19,7 @@ from downburst_scheduler.models.transports import fair_rates_bps
 def with_measurement(tx: Transaction, plan: Plan, *, now: datetime) -> Plan | None:
     """The plan with what was measured under it, up to an hour back; None while there is nothing that was not told."""
     first_minute = max(to_us(plan.made_at), to_us(now - LOOKED_BACK)) // 60_000_000
-    rows = tx.latency.rows(since_minute=first_minute, feed=plan.feed, kind=LatencyKind.DISTRIBUTION)
+    rows = tx.measured.latency.rows(since_minute=first_minute, feed=plan.feed, kind=LatencyKind.DISTRIBUTION)
     return compared(plan, rows)
 
 
@@ -30,7 +30,9 @@ def latencies_by_transport(
     since = max(to_us(plan.made_at) // 60_000_000 + 1, to_us(now - timedelta(seconds=window_s)) // 60_000_000)
     found = {}
     for transport in {leg.transport for leg in plan.legs}:
-        rows = tx.latency.rows(since_minute=since, feed=plan.feed, transport=transport, kind=LatencyKind.DISTRIBUTION)
+        rows = tx.measured.latency.rows(
+            since_minute=since, feed=plan.feed, transport=transport, kind=LatencyKind.DISTRIBUTION
+        )
         measured = LatencySketch.of_rows(rows)
         p50_ms, p99_ms = measured.quantile_ms(0.5), measured.quantile_ms(0.99)
         if measured.count >= TELLING_PAIRS and p50_ms is not None and p99_ms is not None:
@@ -73,7 +75,7 @@ def site_floors(
         distribution, queueing = (
             _by_site(
                 row
-                for row in tx.latency.rows(since_minute=since_minute, feed=feed.feed, kind=kind)
+                for row in tx.measured.latency.rows(since_minute=since_minute, feed=feed.feed, kind=kind)
                 if row.transport in feed.transports and not was_behind(row.site, row.minute)
             )
             for kind in (LatencyKind.DISTRIBUTION, LatencyKind.QUEUEING)

@@ -200,7 +200,7 @@ class SchedulerLoop:
 
     async def _annotate(self, state: FeedState, kept: Plan) -> None:
         if state.plan != kept:
-            await self._ledger.write(lambda tx: tx.plans.annotate(kept))
+            await self._ledger.write(lambda tx: tx.planning.plans.annotate(kept))
             state.plan = kept
 
     async def _decide_all(self, names: Iterable[str], *, look: bool) -> None:
@@ -304,7 +304,7 @@ class SchedulerLoop:
             | (moving.figures if moving else {}),
             pinned=pinned,
         )
-        return await self._ledger.write(lambda tx: tx.plans.append(made))
+        return await self._ledger.write(lambda tx: tx.planning.plans.append(made))
 
     async def _legs(self, feed: Feed, state: FeedState, decision: Decision) -> tuple[Leg, ...]:
         """A group keeps its number as long as the feed stays on multicast; the next one gets another."""
@@ -312,7 +312,7 @@ class SchedulerLoop:
             raise DownburstError(f"the feed {feed.name} has no unicast leg; remove it and add it again")
         state.groups = await self._groups(feed, state.groups, decision.chosen.groups)
         if decision.chosen.circuit_sites and state.circuit_leg is None:
-            state.circuit_leg = await self._ledger.write(lambda tx: tx.legs.allocate(feed.name))
+            state.circuit_leg = await self._ledger.write(lambda tx: tx.planning.legs.allocate(feed.name))
         return legs_of(
             decision.chosen, unicast_leg=feed.unicast_leg, groups=state.groups, circuit_leg=state.circuit_leg
         )
@@ -328,7 +328,7 @@ class SchedulerLoop:
                 pace_bps = min(pace_bps, part.rate_bps or pace_bps)
             leg = heard
             if leg is None:
-                number = await self._ledger.write(lambda tx: tx.legs.allocate(feed.name))
+                number = await self._ledger.write(lambda tx: tx.planning.legs.allocate(feed.name))
                 leg = group_leg(number, multicast, rate_bps=int(pace_bps))
             found.append(paced(replace(leg, circuits=tuple(sorted(part.circuits))), int(pace_bps)))
         return tuple(found)
@@ -386,11 +386,11 @@ class SchedulerLoop:
 
 def _histories(tx: Transaction) -> list[list[Plan]]:
     """Of every feed the plans that a day can hold, newest first."""
-    return [tx.plans.history(plan.feed) for plan in tx.plans.all_current()]
+    return [tx.planning.plans.history(plan.feed) for plan in tx.planning.plans.all_current()]
 
 
 def _settled(tx: Transaction) -> list[Settled]:
-    return tx.settled.all()
+    return tx.measured.settled.all()
 
 
 _LOG = logging.getLogger(__name__)

@@ -45,17 +45,17 @@ class PlacementLoop:
         self._known = working
 
     def _see(self, tx: Transaction) -> "_Seen":
-        senders, current = tx.senders.all(), tx.assignments.all()
+        senders, current = tx.fleet.senders.all(), tx.fleet.assignments.all()
         if not senders:
             # Most hubs have none: what their sites want is not read twice a second for nothing.
             return _Seen([], [], current)
         now = to_us(self._clock.now()) // 60_000_000
         arrived: dict[str, float] = defaultdict(float)
-        for minute in tx.traffic.minutes(since_minute=now - MINUTES):
+        for minute in tx.measured.traffic.minutes(since_minute=now - MINUTES):
             arrived[minute.feed] += minute.bytes * 8
         grouped = {
             plan.feed
-            for plan in tx.plans.all_current()
+            for plan in tx.planning.plans.all_current()
             if any(leg.transport is Transport.MULTICAST for leg in plan.legs)
         }
         sites = {site.name: site for site in tx.sites.all() if site.active}
@@ -78,9 +78,9 @@ class _Seen:
 
 
 def _keep(tx: Transaction, wanted: list[Assignment]) -> None:
-    before = tx.assignments.version()
-    if tx.assignments.replace(wanted) == before:
-        tx.assignments.touch()
+    before = tx.fleet.assignments.version()
+    if tx.fleet.assignments.replace(wanted) == before:
+        tx.fleet.assignments.touch()
 
 
 _LOG = logging.getLogger("downburst.placement")

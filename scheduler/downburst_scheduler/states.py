@@ -65,7 +65,7 @@ class Known:
             feeds={feed.name: feed for feed in tx.feeds.all()},
             sites=sites,
             subscribers=_subscribers(sites, tx.subscriptions.all()),
-            pins=tx.pins.all(),
+            pins=tx.planning.pins.all(),
             circuits=CircuitOffers(tx.circuits.begun(), tx.circuits.measurements()),
             placed=placed(tx),
         )
@@ -73,7 +73,7 @@ class Known:
 
 def placed(tx: Transaction) -> frozenset[tuple[str, str]]:
     """What senders serve: it changes more often than all else, and nobody tells of it."""
-    return frozenset((one.feed, one.site) for one in tx.assignments.all())
+    return frozenset((one.feed, one.site) for one in tx.fleet.assignments.all())
 
 
 @dataclass(slots=True)

@@ -55,7 +55,7 @@ class AlarmWatch:
 
     async def run(self) -> None:
         """Looks for good."""
-        minutes = await self._ledger.read(lambda tx: tx.traffic.minutes())
+        minutes = await self._ledger.read(lambda tx: tx.measured.traffic.minutes())
         self._gaps = gaps_of_history(minutes, self._settings.alarms.silence_pauses)
         every_s = self._settings.alarms.look_s
         await side_by_side(
@@ -147,27 +147,29 @@ class AlarmWatch:
 
     def _situation(self, tx: Transaction, now: datetime) -> Situation:
         minute = int(now.timestamp() // 60)
-        objectives = tx.objectives.all()
+        objectives = tx.alerting.objectives.all()
         minutes = [self._settings.alarms.objective_minutes, *(one.minutes for one in objectives if one.minutes)]
         since = minute - round(max(minutes)) + 1
         disk = shutil.disk_usage(self._settings.data_dir)
         return Situation(
             now=now,
             started_at=self._started_at,
-            credentials=tx.credentials.usable(),
+            credentials=tx.enrolment.credentials.usable(),
             feeds=tx.feeds.all(),
             sites=tx.sites.all(),
             subscriptions=tx.subscriptions.all(),
             objectives=objectives,
-            latencies=tx.latency.sheet(Selection(since_minute=since, kind=LatencyKind.DISTRIBUTION), step_minutes=1),
+            latencies=tx.measured.latency.sheet(
+                Selection(since_minute=since, kind=LatencyKind.DISTRIBUTION), step_minutes=1
+            ),
             circuits=tx.circuits.begun(),
-            plans=tx.plans.all_current(),
+            plans=tx.planning.plans.all_current(),
             sessions=self._live.sessions,
             backlogs=self._live.backlogs(),
             groups=self._live.paths.groups(),
             gaps=self._gaps,
             arrivals_known_to=self._arrivals_known_to,
-            standing=frozenset(alarm.key for alarm in tx.alarms.open()),
+            standing=frozenset(alarm.key for alarm in tx.alerting.alarms.open()),
             retention=self._live.retention_warnings,
             damages=self._live.damages,
             disk_free_bytes=disk.free,
@@ -193,19 +195,19 @@ class AlarmWatch:
 
     def _keep(self, tx: Transaction, wrong: Mapping[str, Condition], now: datetime) -> None:
         """Begins what is new, keeps the figures of what goes on, and ends what has been over for a while."""
-        known = {alarm.key: alarm for alarm in tx.alarms.open()}
+        known = {alarm.key: alarm for alarm in tx.alerting.alarms.open()}
         lately = now - timedelta(hours=self._settings.alarms.prediction_again_h)
-        said = tx.alarms.keys_begun(AlarmKind.PREDICTION, since=lately)
+        said = tx.alerting.alarms.keys_begun(AlarmKind.PREDICTION, since=lately)
         for key, condition in wrong.items():
             if key not in known:
                 if key not in said:
-                    tx.alarms.raise_(condition)
+                    tx.alerting.alarms.raise_(condition)
             elif _has_changed(known[key], condition):
-                tx.alarms.update(known[key], condition)
+                tx.alerting.alarms.update(known[key], condition)
         over = {key: self._over_since.get(key, now) for key in known.keys() - wrong.keys()}
         ended = {key for key, since in over.items() if (now - since) >= self._ends_after}
         if ended:
-            tx.alarms.end((known[key].number for key in ended), now)
+            tx.alerting.alarms.end((known[key].number for key in ended), now)
         self._over_since = {key: since for key, since in over.items() if key not in ended}
 
     @property
@@ -249,13 +251,13 @@ class AlarmWatch:
 
 
 def _to_tell(tx: Transaction) -> tuple[list[Alarm], list[Receiver], list[Silence], list[Alarm]]:
-    receivers = [*tx.alarm_receivers.all(), *tx.site_receivers.all()]
-    return tx.alarms.to_tell(), receivers, tx.silences.current(), tx.alarms.open()
+    receivers = [*tx.alerting.receivers.all(), *tx.alerting.site_receivers.all()]
+    return tx.alerting.alarms.to_tell(), receivers, tx.alerting.silences.current(), tx.alerting.alarms.open()
 
 
 def _note(tx: Transaction, alarms: list[Alarm]) -> None:
     for alarm in alarms:
-        tx.alarms.told(alarm)
+        tx.alerting.alarms.told(alarm)
 
 
 def _has_changed(alarm: Alarm, condition: Condition) -> bool:

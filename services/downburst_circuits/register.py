@@ -154,7 +154,7 @@ class Register:
         """Tells the operator of something that concerns circuits as a whole."""
         fault = Fault(self._clock.now(), sentence, next_step="downburst circuits list")
         _LOG.warning("%s", sentence)
-        await self._ledger.write(lambda tx: tx.faults.add(fault))
+        await self._ledger.write(lambda tx: tx.measured.faults.add(fault))
         self._bus.publish(FaultSeen(fault.at, sentence, next_step=fault.next_step))
 
     async def measured(self, circuit: Circuit, rows: list[Measured]) -> None:

@@ -113,7 +113,7 @@ class LatencyService:
     async def roll_up(self) -> int:
         """Packs some minutes of one feed, if they are due; says how many sketches that were."""
         before = self._minute() - OPEN_MINUTES
-        return await self._ledger.write(lambda tx: tx.latency.roll_up(before_minute=before))
+        return await self._ledger.write(lambda tx: tx.measured.latency.roll_up(before_minute=before))
 
     async def latency(self, selection: LatencySelection | None = None) -> LatencyFigures | None:
         """The figures of a selection; None if nothing was measured in it."""
@@ -139,10 +139,10 @@ class LatencyService:
         }
 
     async def _rows(self, wanted: LatencySelection) -> list[SketchRow]:
-        return await self._ledger.read(lambda tx: tx.latency.rows(**self._selected(wanted)))
+        return await self._ledger.read(lambda tx: tx.measured.latency.rows(**self._selected(wanted)))
 
     async def _spans(self, wanted: LatencySelection) -> list[SketchRow]:
-        return await self._ledger.read(lambda tx: tx.latency.spans(**self._selected(wanted)))
+        return await self._ledger.read(lambda tx: tx.measured.latency.spans(**self._selected(wanted)))
 
     def _selected(self, wanted: LatencySelection) -> dict[str, Any]:
         return {
@@ -158,9 +158,9 @@ class LatencyService:
 
 
 def _keep(tx: Transaction, batch: Batch, fault: Fault | None) -> bool:
-    fresh = tx.batches.load(batch)
+    fresh = tx.measured.batches.load(batch)
     if fresh and fault is not None:
-        tx.faults.add(fault)
+        tx.measured.faults.add(fault)
     return fresh
 
 
@@ -179,9 +179,9 @@ def _fault_of(read: ReadBatch, now: datetime) -> Fault | None:
 
 
 def _keep_house(tx: Transaction, *, minute: int, now: datetime) -> None:
-    tx.latency.forget_before(minute)
-    tx.exceptions.forget_before(from_us(minute * 60_000_000))
-    tx.partitions.keep(now)
+    tx.measured.latency.forget_before(minute)
+    tx.measured.exceptions.forget_before(from_us(minute * 60_000_000))
+    tx.measured.partitions.keep(now)
 
 
 def figures_of(rows: Iterable[SketchRow]) -> LatencyFigures | None:

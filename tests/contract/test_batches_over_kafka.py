@@ -85,7 +85,7 @@ async def test_a_batch_that_comes_twice_is_counted_once(
     assert reading.loaded == [True, True, False]
     await reading.until(6, noted=2)
     assert reading.loaded[3:] == [False, False, False], "a reader that died before it noted where it was"
-    assert [row.stored for row in await ledger.read(lambda tx: tx.settled.all())] == [2]
+    assert [row.stored for row in await ledger.read(lambda tx: tx.measured.settled.all())] == [2]
 
 
 async def test_a_reader_goes_on_where_the_one_before_noted(

@@ -125,14 +125,14 @@ def test_a_site_comes_back_whole(tx: Transaction) -> None:
 
 def test_what_a_site_had_goes_with_it(tx: Transaction) -> None:
     site_with_token(tx, "secret")
-    tx.tokens.consume("secret", "credential", peer="192.0.2.1:5")
+    tx.enrolment.tokens.consume("secret", "credential", peer="192.0.2.1:5")
     tx.feeds.add(Feed("NGRID"))
     tx.subscriptions.add(Subscription(0, "unl.edu", "NGRID"))
     tx.sites.remove("unl.edu")
     assert tx.subscriptions.all() == []
-    assert tx.credentials.usable() == []
+    assert tx.enrolment.credentials.usable() == []
     with pytest.raises(Refused, match="unknown to the hub"):
-        tx.tokens.consume("secret", "credential", peer="192.0.2.1:5")
+        tx.enrolment.tokens.consume("secret", "credential", peer="192.0.2.1:5")
 
 
 def test_a_subscription_that_is_gone_is_said(tx: Transaction) -> None:
@@ -185,21 +185,21 @@ def test_who_wants_what_is_told_once_for_several_patterns(tx: Transaction) -> No
 
 def test_ldm_sources_and_what_is_accepted_are_kept(tx: Transaction) -> None:
     wanted = LdmSource("idd", "NGRID|CONDUIT", ("idd.example.edu", "[2001:db8::7]:3880"), "[05]$", 7200)
-    kept = tx.ldm_sources.add(wanted)
+    kept = tx.ldm.sources.add(wanted)
     assert kept.created_at is not None
     assert replace(kept, created_at=None) == wanted
     with pytest.raises(AlreadyThere, match="another name"):
-        tx.ldm_sources.add(wanted)
-    changed = tx.ldm_sources.change(replace(wanted, max_age_s=60))
-    assert (changed.max_age_s, changed.created_at, tx.ldm_sources.all()) == (60, kept.created_at, [changed])
-    tx.ldm_sources.remove("idd")
+        tx.ldm.sources.add(wanted)
+    changed = tx.ldm.sources.change(replace(wanted, max_age_s=60))
+    assert (changed.max_age_s, changed.created_at, tx.ldm.sources.all()) == (60, kept.created_at, [changed])
+    tx.ldm.sources.remove("idd")
     with pytest.raises(NotFound, match="ldm sources"):
-        tx.ldm_sources.remove("idd")
-    line = tx.ldm_accepts.add(LdmAccept(0, "EXP", "^rtstats", ".*"))
-    assert tx.ldm_accepts.all() == [line]
-    tx.ldm_accepts.remove(line.id)
+        tx.ldm.sources.remove("idd")
+    line = tx.ldm.accepts.add(LdmAccept(0, "EXP", "^rtstats", ".*"))
+    assert tx.ldm.accepts.all() == [line]
+    tx.ldm.accepts.remove(line.id)
     with pytest.raises(NotFound, match="ldm accepts"):
-        tx.ldm_accepts.remove(line.id)
+        tx.ldm.accepts.remove(line.id)
 
 
 def test_feeds_and_sites_keep_what_ldm_knows_them_by(tx: Transaction) -> None:
@@ -225,35 +225,38 @@ def test_upstreams_are_kept_by_name(tx: Transaction) -> None:
 
 
 def test_plans_get_rising_versions_and_come_back_whole(tx: Transaction) -> None:
-    leg = tx.legs.allocate("NGRID")
+    leg = tx.planning.legs.allocate("NGRID")
     first = replace(
         plan("NGRID", unicast(leg, "a"), made_at=tx.clock.now()),
         candidates=(Candidate(Transport.MULTICAST, feasible=False, reason="one site", egress_bps=1.5),),
         figures={"mean_bps": 12.3e6, "because": "start"},
     )
-    assert tx.plans.append(first) == replace(first, version=1)
-    assert tx.plans.append(plan("NGRID", multicast(leg + 1, "a", "b"))).version == 2
-    assert tx.plans.append(plan("OTHER")).version == 1
-    assert tx.plans.history("NGRID")[1] == replace(first, version=1)
-    assert [(current.feed, current.version) for current in tx.plans.all_current()] == [("NGRID", 2), ("OTHER", 1)]
-    assert tx.plans.current("NONE") is None
+    assert tx.planning.plans.append(first) == replace(first, version=1)
+    assert tx.planning.plans.append(plan("NGRID", multicast(leg + 1, "a", "b"))).version == 2
+    assert tx.planning.plans.append(plan("OTHER")).version == 1
+    assert tx.planning.plans.history("NGRID")[1] == replace(first, version=1)
+    assert [(current.feed, current.version) for current in tx.planning.plans.all_current()] == [
+        ("NGRID", 2),
+        ("OTHER", 1),
+    ]
+    assert tx.planning.plans.current("NONE") is None
 
 
 def test_figures_of_a_plan_can_be_added_later(tx: Transaction) -> None:
-    kept = tx.plans.append(plan("NGRID", unicast(1, "a")))
-    tx.plans.annotate(replace(kept, figures={"predicted_over_measured": 1.1}, reason="not written"))
-    assert tx.plans.current("NGRID") == replace(kept, figures={"predicted_over_measured": 1.1})
+    kept = tx.planning.plans.append(plan("NGRID", unicast(1, "a")))
+    tx.planning.plans.annotate(replace(kept, figures={"predicted_over_measured": 1.1}, reason="not written"))
+    assert tx.planning.plans.current("NGRID") == replace(kept, figures={"predicted_over_measured": 1.1})
 
 
 def test_a_pin_replaces_the_one_before(tx: Transaction) -> None:
     tx.feeds.add(Feed("NGRID"))
-    tx.pins.set("NGRID", Transport.UNICAST, by="anna")
-    tx.pins.set("NGRID", Transport.MULTICAST, by="ben")
-    pin = tx.pins.find("NGRID")
+    tx.planning.pins.set("NGRID", Transport.UNICAST, by="anna")
+    tx.planning.pins.set("NGRID", Transport.MULTICAST, by="ben")
+    pin = tx.planning.pins.find("NGRID")
     assert pin is not None
     assert (pin.transport, pin.by) == (Transport.MULTICAST, "ben")
-    assert tx.pins.remove("NGRID")
-    assert not tx.pins.remove("NGRID")
+    assert tx.planning.pins.remove("NGRID")
+    assert not tx.planning.pins.remove("NGRID")
 
 
 def _foreign_keys(engine: Engine, table: str) -> list[Any]:
@@ -284,7 +287,7 @@ def test_every_row_goes_into_another_database_and_back(
         site_with_token(tx, "secret")
         tx.resends.add(_resend(tx))
         tx.resends.cancel(tx.resends.add(_resend(tx)).id)
-        tx.latency.add(sketch_row([1.0, 2.0]))
+        tx.measured.latency.add(sketch_row([1.0, 2.0]))
         last = tx.resends.newest()[0]
     url = ledger._engine.url.render_as_string(hide_password=False)
     between = f"sqlite:///{tmp_path / 'between.sqlite'}"

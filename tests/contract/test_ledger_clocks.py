@@ -20,9 +20,9 @@ class Ahead(SystemClock):
 def test_the_servers_clock_is_found_to_within_the_bound(postgres_url: str) -> None:
     with_the_clock, ahead = Ledger.open(postgres_url, SystemClock()), Ledger.open(postgres_url, Ahead())
     with with_the_clock.transaction(writes=False) as tx:
-        right = tx.clocks.compare()
+        right = tx.measured.clocks.compare()
     with ahead.transaction(writes=False) as tx:
-        wrong = tx.clocks.compare()
+        wrong = tx.measured.clocks.compare()
     assert right is not None
     assert wrong is not None
     assert abs(right.ahead_us) <= right.bound_us
@@ -34,16 +34,16 @@ def test_the_servers_clock_is_found_to_within_the_bound(postgres_url: str) -> No
 
 
 def test_what_a_node_found_is_kept_and_replaced(tx: Transaction) -> None:
-    assert tx.clocks.of(HUB_CLOCK) is None
+    assert tx.measured.clocks.of(HUB_CLOCK) is None
     for ahead_us in (1_500, -2_500):
         found = ClockStanding(ahead_us, 200, SOME_TIME)
-        tx.clocks.keep(HUB_CLOCK, found)
-        tx.clocks.keep("one", replace(found, ahead_us=7))
-        assert tx.clocks.of(HUB_CLOCK) == found
+        tx.measured.clocks.keep(HUB_CLOCK, found)
+        tx.measured.clocks.keep("one", replace(found, ahead_us=7))
+        assert tx.measured.clocks.of(HUB_CLOCK) == found
 
 
 def test_a_ledger_in_a_file_has_no_server_to_ask(tmp_path: Path) -> None:
     ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}")
     with ledger.transaction(writes=False) as tx:
-        assert tx.clocks.compare() is None
+        assert tx.measured.clocks.compare() is None
     ledger.close()

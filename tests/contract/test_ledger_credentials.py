@@ -17,19 +17,19 @@ from factories import site_with_token
 def test_a_token_enrols_one_receiver_once(tx: Transaction) -> None:
     site_with_token(tx, "secret")
     for _ in range(2):
-        assert tx.tokens.consume("secret", "credential", peer="192.0.2.1:5").name == "unl.edu"
-    assert [credential.sha256 for credential in tx.credentials.of("unl.edu")] == ["credential"]
+        assert tx.enrolment.tokens.consume("secret", "credential", peer="192.0.2.1:5").name == "unl.edu"
+    assert [credential.sha256 for credential in tx.enrolment.credentials.of("unl.edu")] == ["credential"]
     with pytest.raises(Refused, match=r"another receiver at 192\.0\.2\.1:5; ask the operator"):
-        tx.tokens.consume("secret", "other", peer="192.0.2.9:5")
-    assert len(tx.credentials.of("unl.edu")) == 1
+        tx.enrolment.tokens.consume("secret", "other", peer="192.0.2.9:5")
+    assert len(tx.enrolment.credentials.of("unl.edu")) == 1
 
 
 def test_a_credential_belongs_to_one_site(tx: Transaction) -> None:
     site_with_token(tx, "secret")
-    tx.tokens.add("unl.edu", "second", lifetime=timedelta(hours=1))
-    tx.tokens.consume("secret", "credential", peer="p")
+    tx.enrolment.tokens.add("unl.edu", "second", lifetime=timedelta(hours=1))
+    tx.enrolment.tokens.consume("secret", "credential", peer="p")
     with pytest.raises(Refused, match="enrolled already"):
-        tx.tokens.consume("second", "credential", peer="p")
+        tx.enrolment.tokens.consume("second", "credential", peer="p")
 
 
 def test_a_token_expires(ledger: Ledger, clock: FakeClock) -> None:
@@ -37,24 +37,24 @@ def test_a_token_expires(ledger: Ledger, clock: FakeClock) -> None:
         site_with_token(tx, "secret")
     clock.advance(3600)
     with ledger.transaction() as tx, pytest.raises(Refused, match=r"expired at 2026-01-01 01:00 UTC"):
-        tx.tokens.consume("secret", "credential", peer="p")
+        tx.enrolment.tokens.consume("secret", "credential", peer="p")
 
 
 def test_a_revoked_credential_is_not_usable(tx: Transaction) -> None:
     site_with_token(tx, "secret")
-    tx.tokens.consume("secret", "credential", peer="p")
-    assert tx.credentials.revoke("unl.edu", "other") == 0
-    assert len(tx.credentials.usable()) == 1
-    assert tx.credentials.revoke("unl.edu") == 1
-    assert tx.credentials.usable() == []
-    assert not tx.credentials.of("unl.edu")[0].usable_at(tx.clock.now())
+    tx.enrolment.tokens.consume("secret", "credential", peer="p")
+    assert tx.enrolment.credentials.revoke("unl.edu", "other") == 0
+    assert len(tx.enrolment.credentials.usable()) == 1
+    assert tx.enrolment.credentials.revoke("unl.edu") == 1
+    assert tx.enrolment.credentials.usable() == []
+    assert not tx.enrolment.credentials.of("unl.edu")[0].usable_at(tx.clock.now())
 
 
 def test_a_credential_ends_when_its_token_said_so(tx: Transaction, clock: FakeClock) -> None:
     tx.sites.add(Site("unl.edu"))
-    tx.tokens.add("unl.edu", "t", lifetime=timedelta(hours=1), credential_lifetime=timedelta(days=2))
-    tx.tokens.consume("t", "c", peer="192.0.2.1:5")
-    (credential,) = tx.credentials.of("unl.edu")
+    tx.enrolment.tokens.add("unl.edu", "t", lifetime=timedelta(hours=1), credential_lifetime=timedelta(days=2))
+    tx.enrolment.tokens.consume("t", "c", peer="192.0.2.1:5")
+    (credential,) = tx.enrolment.credentials.of("unl.edu")
     assert credential.expires_at == clock.now() + timedelta(days=2)
     assert credential.usable_at(clock.now() + timedelta(days=1))
     assert not credential.usable_at(clock.now() + timedelta(days=2))
@@ -64,23 +64,23 @@ LIFETIME = timedelta(days=90)
 
 
 def offer(tx: Transaction, current: str, offered: str) -> Credential:
-    return tx.credentials.replace("unl.edu", current, offered, peer="q", lifetime=LIFETIME)
+    return tx.enrolment.credentials.replace("unl.edu", current, offered, peer="q", lifetime=LIFETIME)
 
 
 def usable(tx: Transaction) -> list[str]:
-    return [one.sha256 for one in tx.credentials.usable()]
+    return [one.sha256 for one in tx.enrolment.credentials.usable()]
 
 
 @pytest.fixture
 def enrolled(tx: Transaction) -> Transaction:
     tx.sites.add(Site("unl.edu"))
-    tx.tokens.add("unl.edu", "t", lifetime=timedelta(hours=1), credential_lifetime=timedelta(days=9))
-    tx.tokens.consume("t", "one", peer="p")
+    tx.enrolment.tokens.add("unl.edu", "t", lifetime=timedelta(hours=1), credential_lifetime=timedelta(days=9))
+    tx.enrolment.tokens.consume("t", "one", peer="p")
     return tx
 
 
 def test_both_are_good_until_the_new_one_is_shown(enrolled: Transaction, clock: FakeClock) -> None:
-    (first,) = enrolled.credentials.usable()
+    (first,) = enrolled.enrolment.credentials.usable()
     assert first.renews_at == clock.now() + timedelta(days=6)
     clock.advance(6 * 86_400)
     made = offer(enrolled, "one", "two")
@@ -89,12 +89,12 @@ def test_both_are_good_until_the_new_one_is_shown(enrolled: Transaction, clock: 
     )
     assert offer(enrolled, "one", "two") == made, "said twice, it is answered the same way"
     assert usable(enrolled) == ["one", "two"]
-    assert enrolled.credentials.taken("unl.edu", "two")
+    assert enrolled.enrolment.credentials.taken("unl.edu", "two")
     assert usable(enrolled) == ["two"]
-    assert not enrolled.credentials.taken("unl.edu", "two"), "no news"
-    former = next(one for one in enrolled.credentials.of("unl.edu") if one.sha256 == "one")
+    assert not enrolled.enrolment.credentials.taken("unl.edu", "two"), "no news"
+    former = next(one for one in enrolled.enrolment.credentials.of("unl.edu") if one.sha256 == "one")
     assert (former.replaced_at, former.usable_at(clock.now())) == (clock.now(), False)
-    done = [change.action for change in enrolled.audit.page(Changes(kind="credential"))]
+    done = [change.action for change in enrolled.access.audit.page(Changes(kind="credential"))]
     assert done == ["replaced", "replacement kept", "enrolled"]
 
 
@@ -102,7 +102,7 @@ def test_what_was_never_shown_makes_room_for_another_offer(enrolled: Transaction
     offer(enrolled, "one", "lost")
     offer(enrolled, "one", "two")
     assert usable(enrolled) == ["one", "two"]
-    assert not enrolled.credentials.taken("unl.edu", "lost")
+    assert not enrolled.enrolment.credentials.taken("unl.edu", "lost")
     with pytest.raises(Refused, match="already known"):
         offer(enrolled, "one", "lost")
 
@@ -119,10 +119,10 @@ def test_a_credential_that_is_not_good_is_not_replaced(enrolled: Transaction, cl
     site, current = "unl.edu", "one"
     match end:
         case "revoked":
-            enrolled.credentials.revoke("unl.edu")
+            enrolled.enrolment.credentials.revoke("unl.edu")
         case "replaced":
             offer(enrolled, "one", "two")
-            enrolled.credentials.taken("unl.edu", "two")
+            enrolled.enrolment.credentials.taken("unl.edu", "two")
         case "expired":
             clock.advance(9 * 86_400)
         case "unknown":
@@ -130,39 +130,41 @@ def test_a_credential_that_is_not_good_is_not_replaced(enrolled: Transaction, cl
         case _:
             site = enrolled.sites.add(Site("other.edu")).name
     with pytest.raises(Refused, match="no longer valid"):
-        enrolled.credentials.replace(site, current, "new", peer="q", lifetime=LIFETIME)
+        enrolled.enrolment.credentials.replace(site, current, "new", peer="q", lifetime=LIFETIME)
     assert "new" not in usable(enrolled)
 
 
 def test_a_receiver_is_revoked_by_any_credential_that_it_ever_had(enrolled: Transaction) -> None:
-    enrolled.tokens.add("unl.edu", "u", lifetime=timedelta(hours=1))
-    enrolled.tokens.consume("u", "other receiver", peer="p")
+    enrolled.enrolment.tokens.add("unl.edu", "u", lifetime=timedelta(hours=1))
+    enrolled.enrolment.tokens.consume("u", "other receiver", peer="p")
     offer(enrolled, "one", "two")
-    enrolled.credentials.taken("unl.edu", "two")
+    enrolled.enrolment.credentials.taken("unl.edu", "two")
     offer(enrolled, "two", "three")
-    assert enrolled.credentials.revoke("unl.edu", "one") == 2, "what it shows, and what it has been offered for it"
+    assert enrolled.enrolment.credentials.revoke("unl.edu", "one") == 2, (
+        "what it shows, and what it has been offered for it"
+    )
     assert usable(enrolled) == ["other receiver"]
-    assert not enrolled.credentials.taken("unl.edu", "three"), "what was revoked stays so"
+    assert not enrolled.enrolment.credentials.taken("unl.edu", "three"), "what was revoked stays so"
 
 
 def test_a_receiver_is_asked_before_its_time(enrolled: Transaction, clock: FakeClock) -> None:
     clock.advance(60)
-    assert [one.sha256 for one in enrolled.credentials.ask("unl.edu")] == ["one"]
-    (asked,) = enrolled.credentials.usable()
+    assert [one.sha256 for one in enrolled.enrolment.credentials.ask("unl.edu")] == ["one"]
+    (asked,) = enrolled.enrolment.credentials.usable()
     assert asked.renews_at == clock.now()
     offer(enrolled, "one", "two")
-    asked_again = [one.sha256 for one in enrolled.credentials.ask("unl.edu")]
+    asked_again = [one.sha256 for one in enrolled.enrolment.credentials.ask("unl.edu")]
     assert asked_again == ["two"], "the one that is on its way out is not"
-    enrolled.credentials.revoke("unl.edu")
-    assert enrolled.credentials.ask("unl.edu") == []
+    enrolled.enrolment.credentials.revoke("unl.edu")
+    assert enrolled.enrolment.credentials.ask("unl.edu") == []
 
 
 def test_one_of_a_release_before_they_ended_is_due_and_ends_from_then_on(
     enrolled: Transaction, clock: FakeClock
 ) -> None:
-    enrolled.tokens.add("unl.edu", "u", lifetime=timedelta(hours=1))
-    enrolled.tokens.consume("u", "endless", peer="p")
-    endless = next(one for one in enrolled.credentials.usable() if one.sha256 == "endless")
+    enrolled.enrolment.tokens.add("unl.edu", "u", lifetime=timedelta(hours=1))
+    enrolled.enrolment.tokens.consume("u", "endless", peer="p")
+    endless = next(one for one in enrolled.enrolment.credentials.usable() if one.sha256 == "endless")
     assert (endless.expires_at, endless.renews_at) == (None, clock.now())
     assert offer(enrolled, "endless", "new").expires_at == clock.now() + LIFETIME
     assert replace(endless, revoked_at=clock.now()).is_kept is False

@@ -60,7 +60,7 @@ def expected(rows: list[SketchRow], wanted: Selection) -> dict[Path, LatencySket
 
 
 def check(tx: Transaction, rows: list[SketchRow], wanted: Selection, step_minutes: int | None) -> None:
-    sheet = tx.latency.sheet(wanted, step_minutes=step_minutes)
+    sheet = tx.measured.latency.sheet(wanted, step_minutes=step_minutes)
     whole = {path_of(row): told(row) for row in sheet.merged(2**31).rows()}
     assert whole == {path: told(sketch) for path, sketch in expected(rows, wanted).items()}, wanted
     steps, merged = sheet.by_step(step_minutes or DAY)
@@ -90,29 +90,29 @@ def any_selection(chance: random.Random) -> Selection:
 
 
 def packed(tx: Transaction, before_minute: int) -> None:
-    while tx.latency.roll_up(before_minute=before_minute):
+    while tx.measured.latency.roll_up(before_minute=before_minute):
         pass
 
 
 def test_any_range_is_answered_as_by_its_minutes(tx: Transaction, chance: random.Random) -> None:
     rows = made_up(chance, 300)
-    tx.latency.add(*rows)
+    tx.measured.latency.add(*rows)
     packed(tx, LAST - 70)
     late = made_up(chance, 30)
-    tx.latency.add(*late)
+    tx.measured.latency.add(*late)
     rows += late
     for at in range(30):
         if at == 15:
             packed(tx, LAST - 10)
         check(tx, rows, any_selection(chance), chance.choice([None, 1, 60, DAY]))
-    assert {path_of(row).feed for row in rows} == set(tx.latency.feeds(Selection()))
+    assert {path_of(row).feed for row in rows} == set(tx.measured.latency.feeds(Selection()))
 
 
 def test_long_spans_are_forgotten_once_all_of_them_is_older(tx: Transaction) -> None:
-    tx.latency.add(*(sketch_row([1.0], minute=day * DAY) for day in range(14)))
+    tx.measured.latency.add(*(sketch_row([1.0], minute=day * DAY) for day in range(14)))
     packed(tx, 15 * DAY)
-    tx.latency.forget_before(7 * DAY + 30)
-    left = {(row.step, row.minute) for row in tx.latency._connection.execute(latency_sheets.select())}
+    tx.measured.latency.forget_before(7 * DAY + 30)
+    left = {(row.step, row.minute) for row in tx.measured.latency._connection.execute(latency_sheets.select())}
     assert {minute for step, minute in left if step == STEPS[-1]} == {6 * DAY, 12 * DAY}
     assert {minute // DAY for step, minute in left if step == DAY} == set(range(7, 14))
     assert min(minute for step, minute in left if step == 1) == 7 * DAY
@@ -124,10 +124,10 @@ def test_arrivals_by_the_hour_are_those_by_the_minute(tx: Transaction, chance: r
         for _ in range(200)
     ]
     for some in (minutes[:90], minutes[90:]):
-        tx.traffic.add(some)
+        tx.measured.traffic.add(some)
     for since in (0, 59, 60, 61, 333, 599, 700):
         sums: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
-        for one in tx.traffic.spans(since_minute=since):
+        for one in tx.measured.traffic.spans(since_minute=since):
             sums[one.feed][0] += one.products
             sums[one.feed][1] += one.bytes
         wanted = [one for one in minutes if one.minute >= since]
@@ -138,6 +138,8 @@ def test_arrivals_by_the_hour_are_those_by_the_minute(tx: Transaction, chance: r
             ]
             for feed in {one.feed for one in wanted}
         }
-        assert tx.traffic.first_minute(since_minute=since) == min((one.minute for one in wanted), default=None)
-    tx.traffic.forget_before(120)
-    assert tx.traffic.first_minute(since_minute=0) == min(one.minute for one in minutes if one.minute >= 120)
+        assert tx.measured.traffic.first_minute(since_minute=since) == min(
+            (one.minute for one in wanted), default=None
+        )
+    tx.measured.traffic.forget_before(120)
+    assert tx.measured.traffic.first_minute(since_minute=0) == min(one.minute for one in minutes if one.minute >= 120)

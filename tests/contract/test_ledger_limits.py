@@ -94,12 +94,12 @@ def test_what_forgotten_plans_sent_is_in_the_sums(tx: Transaction, monkeypatch: 
     for version in range(1, 6):
         ROWS["PLANS_OF_FEED"].add(tx, version)
         for leg, transport in enumerate((Transport.UNICAST, Transport.MULTICAST)):
-            tx.legs.count([LegCounters("NGRID", version, leg, transport, 1, egress_bytes=10**leg)])
-    assert [plan.version for plan in tx.plans.history("NGRID")] == [5, 4]
-    assert Counter(one.version for one in tx.legs.counters("NGRID")) == {0: 2, 4: 2, 5: 2}
-    summed = {one.transport: one.egress_bytes for one in tx.legs.counters("NGRID") if one.version == 0}
+            tx.planning.legs.count([LegCounters("NGRID", version, leg, transport, 1, egress_bytes=10**leg)])
+    assert [plan.version for plan in tx.planning.plans.history("NGRID")] == [5, 4]
+    assert Counter(one.version for one in tx.planning.legs.counters("NGRID")) == {0: 2, 4: 2, 5: 2}
+    summed = {one.transport: one.egress_bytes for one in tx.planning.legs.counters("NGRID") if one.version == 0}
     assert summed == {Transport.UNICAST: 3, Transport.MULTICAST: 30}
-    assert tx.legs.totals().egress_bytes == 55
+    assert tx.planning.legs.totals().egress_bytes == 55
 
 
 def test_a_site_that_enrols_and_revokes_without_end_keeps_its_newest(
@@ -111,24 +111,24 @@ def test_a_site_that_enrols_and_revokes_without_end_keeps_its_newest(
     rows.prepare(tx)
     for number in range(9):
         rows.add(tx, number)
-        assert tx.credentials.revoke(site_of(0)) == 1
+        assert tx.enrolment.credentials.revoke(site_of(0)) == 1
     rows.add(tx, 9)
-    assert len(tx.credentials.of(site_of(0))) == 3 + 1
-    assert len(tx.tokens.of(site_of(0))) == 3 + 1
+    assert len(tx.enrolment.credentials.of(site_of(0))) == 3 + 1
+    assert len(tx.enrolment.tokens.of(site_of(0))) == 3 + 1
 
 
 def test_a_site_that_rejects_without_end_loses_its_oldest_and_no_other_site_any(
     tx: Transaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "EXCEPTIONS_OF_SITE", replace(limits.EXCEPTIONS_OF_SITE, most=20))
-    tx.exceptions.add(*(_lost(number, "honest.edu", second=0) for number in range(20)))
+    tx.measured.exceptions.add(*(_lost(number, "honest.edu", second=0) for number in range(20)))
     for number in range(50):
-        tx.exceptions.add(_lost(number, "unl.edu", second=number))
-    kept = tx.exceptions.recent(site="unl.edu")
+        tx.measured.exceptions.add(_lost(number, "unl.edu", second=number))
+    kept = tx.measured.exceptions.recent(site="unl.edu")
     assert [one.sequence for one in kept] == list(range(49, 29, -1))
-    tx.exceptions.add(*(_lost(number, "unl.edu", second=99) for number in range(100, 200)))
-    assert len(tx.exceptions.recent(site="unl.edu")) == 20, "all of one moment"
-    assert len(tx.exceptions.recent(site="honest.edu")) == 20
+    tx.measured.exceptions.add(*(_lost(number, "unl.edu", second=99) for number in range(100, 200)))
+    assert len(tx.measured.exceptions.recent(site="unl.edu")) == 20, "all of one moment"
+    assert len(tx.measured.exceptions.recent(site="honest.edu")) == 20
 
 
 def _lost(number: int, site: str, *, second: int) -> ProductException:
@@ -152,4 +152,4 @@ def _count(tx: Transaction, rows: Rows) -> int:
 
 
 def _connection(tx: Transaction) -> Connection:
-    return tx.audit._connection
+    return tx.access.audit._connection

@@ -53,7 +53,11 @@ async def test_a_batch_of_many_rows_is_copied_in_and_adds_up(held: Ledger) -> No
     for one in (batch("b1", "rejected"), batch("b2", "expired")):
         assert await held.write(partial(_load, batch=one))
     found = await held.read(
-        lambda tx: (tx.latency.rows(), tx.settled.all(), tx.exceptions.recent(limit=len(sites) * 3))
+        lambda tx: (
+            tx.measured.latency.rows(),
+            tx.measured.settled.all(),
+            tx.measured.exceptions.recent(limit=len(sites) * 3),
+        )
     )
     rows, reports, exceptions = found
     assert rows == [sketch_row([1.5, 2.5, 1.5, 2.5], site=row.site, minute=5) for row in rows]
@@ -66,18 +70,20 @@ async def test_a_table_of_times_lies_in_parts_and_old_parts_go(held: Ledger, ser
     name = database(str(held._engine.url))
     now = datetime(2026, 3, 5, 12, 30, tzinfo=UTC)
     minute = int(now.timestamp()) // 60
-    await held.write(lambda tx: tx.partitions.keep(now))
-    await held.write(lambda tx: tx.latency.add(sketch_row([1.0], minute=minute), sketch_row([2.0], minute=5)))
-    while await held.write(lambda tx: tx.latency.roll_up(before_minute=minute + 60)):
+    await held.write(lambda tx: tx.measured.partitions.keep(now))
+    await held.write(
+        lambda tx: tx.measured.latency.add(sketch_row([1.0], minute=minute), sketch_row([2.0], minute=5))
+    )
+    while await held.write(lambda tx: tx.measured.latency.roll_up(before_minute=minute + 60)):
         pass
     where = "SELECT tableoid::regclass::text, minute FROM latency_sheets WHERE step = 1 ORDER BY minute"
     assert server.execute(where, name) == [
         ("latency_sheets_rest", 0),
         ("latency_sheets_20260212_00", minute // 60 * 60),
     ]
-    assert {row.minute for row in await held.read(lambda tx: tx.latency.rows())} == {5, minute}
-    await held.write(lambda tx: tx.latency.forget_before(minute + 60 * 24 * 400))
-    assert await held.read(lambda tx: tx.latency.rows()) == []
+    assert {row.minute for row in await held.read(lambda tx: tx.measured.latency.rows())} == {5, minute}
+    await held.write(lambda tx: tx.measured.latency.forget_before(minute + 60 * 24 * 400))
+    assert await held.read(lambda tx: tx.measured.latency.rows()) == []
     assert not [part for part in parts(server, name) if part.startswith("latency_sheets_20260212")]
 
 
@@ -86,17 +92,17 @@ async def test_what_came_before_its_part_moves_into_it(held: Ledger, server: Pos
     lost = [
         ProductException("NGRID", EPOCH, number, "a", "expired", at + timedelta(days=number)) for number in range(9)
     ]
-    await held.write(lambda tx: tx.exceptions.add(*lost))
-    await held.write(lambda tx: tx.partitions.keep(at))
+    await held.write(lambda tx: tx.measured.exceptions.add(*lost))
+    await held.write(lambda tx: tx.measured.partitions.keep(at))
     found = server.execute(
         "SELECT DISTINCT tableoid::regclass::text FROM exceptions", database(str(held._engine.url))
     )
     assert all(re.fullmatch(r"exceptions_2026\d{4}_00", name) for (name,) in found), found
-    assert sorted(await held.read(lambda tx: tx.exceptions.recent()), key=lambda one: one.sequence) == lost
+    assert sorted(await held.read(lambda tx: tx.measured.exceptions.recent()), key=lambda one: one.sequence) == lost
 
 
 def _load(tx: Transaction, *, batch: Batch) -> bool:
-    return tx.batches.load(batch)
+    return tx.measured.batches.load(batch)
 
 
 def parts(server: Postgres, name: str) -> set[str]:

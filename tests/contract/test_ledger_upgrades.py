@@ -73,20 +73,20 @@ def test_what_this_release_kept_is_read_by_the_next(empty_url: str, tmp_path: Pa
     with _opened(empty_url, clock) as ledger, ledger.transaction() as tx:
         _fill(tx, clock)
         hours = _hours(tx)
-        measured = tx.latency.rows()
+        measured = tx.measured.latency.rows()
     with next_release(tmp_path), _opened(empty_url, clock) as ledger, ledger.transaction() as tx:
         site = tx.sites.one("a.edu")
         assert (site.organisation, site.limits) == ("A", (LIMIT,))
-        (window,) = tx.silences.current()
+        (window,) = tx.alerting.silences.current()
         assert (window.site, window.begins) == ("a.edu", clock.now() + HOUR)
-        assert tx.objectives.all() == [OBJECTIVE]
-        assert tx.site_receivers.of("a.edu") == [RECEIVER]
+        assert tx.alerting.objectives.all() == [OBJECTIVE]
+        assert tx.alerting.site_receivers.of("a.edu") == [RECEIVER]
         assert _hours(tx) == hours
-        assert tx.latency.rows() == measured
-        assert tx.answers.begin(ANSWERED) == ANSWERED
+        assert tx.measured.latency.rows() == measured
+        assert tx.access.answers.begin(ANSWERED) == ANSWERED
         tx.sites.change(replace(site, limits=(LIMIT, replace(LIMIT, feed="TEXT"))))
-        tx.objectives.put(replace(OBJECTIVE, objective_ms=5.0))
-        tx.latency.add(sketch_row([3.0], site="a.edu", feed="NGRID", minute=MINUTE))
+        tx.alerting.objectives.put(replace(OBJECTIVE, objective_ms=5.0))
+        tx.measured.latency.add(sketch_row([3.0], site="a.edu", feed="NGRID", minute=MINUTE))
 
 
 def _fill(tx: Transaction, clock: FakeClock) -> None:
@@ -94,18 +94,20 @@ def _fill(tx: Transaction, clock: FakeClock) -> None:
         tx.feeds.add(Feed(feed))
     tx.sites.add(Site("a.edu", organisation="A", limits=(LIMIT,)))
     tx.subscriptions.add(Subscription(0, "a.edu", "NGRID"))
-    tx.silences.add(Silence(0, clock.now() + 2 * HOUR, "anna", site="a.edu", begins=clock.now() + HOUR))
-    tx.objectives.put(OBJECTIVE)
-    tx.site_receivers.add(RECEIVER)
-    tx.answers.begin(ANSWERED)
-    tx.latency.add(*(sketch_row([5.0, 9.0], site="a.edu", feed="NGRID", minute=MINUTE + n) for n in range(25)))
-    while tx.latency.roll_up(before_minute=MINUTE + 20):
+    tx.alerting.silences.add(Silence(0, clock.now() + 2 * HOUR, "anna", site="a.edu", begins=clock.now() + HOUR))
+    tx.alerting.objectives.put(OBJECTIVE)
+    tx.alerting.site_receivers.add(RECEIVER)
+    tx.access.answers.begin(ANSWERED)
+    tx.measured.latency.add(
+        *(sketch_row([5.0, 9.0], site="a.edu", feed="NGRID", minute=MINUTE + n) for n in range(25))
+    )
+    while tx.measured.latency.roll_up(before_minute=MINUTE + 20):
         pass
-    tx.traffic.add(TrafficMinute("NGRID", MINUTE + n, 2, 700, 350) for n in range(90))
+    tx.measured.traffic.add(TrafficMinute("NGRID", MINUTE + n, 2, 700, 350) for n in range(90))
 
 
 def _hours(tx: Transaction) -> list[tuple[str, int, int, int]]:
-    found = tx.traffic.spans(since_minute=0)
+    found = tx.measured.traffic.spans(since_minute=0)
     return sorted((one.feed, one.minute, one.products, one.bytes) for one in found)
 
 

@@ -92,7 +92,7 @@ def planted_command() -> tuple[str, ...]:
 
 
 async def _without_alarm(hub: Hub, wanted: set[str]) -> set[str]:
-    found = await hub._ledger.read(lambda tx: tx.alarms.newest(limit=1000))
+    found = await hub._ledger.read(lambda tx: tx.alerting.alarms.newest(limit=1000))
     return wanted - {alarm.subject for alarm in found if alarm.kind is AlarmKind.INTERNAL_FAULT}
 
 
@@ -109,7 +109,7 @@ async def _stimulate(hub: Hub, directory: Path, number: int) -> None:
     (directory / "drop" / f"{number}.txt").write_text("x")
     if number == 1:
         receiver = Receiver("ops", ReceiverKind.WEBHOOK, "http://127.0.0.1:1/")
-        await hub._ledger.write(lambda tx: tx.alarm_receivers.add(receiver))
+        await hub._ledger.write(lambda tx: tx.alerting.receivers.add(receiver))
 
 
 def _settings(directory: Path) -> Settings:

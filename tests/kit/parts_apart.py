@@ -66,7 +66,7 @@ class Parts:
         ledger = Ledger.look_into(self.url)
         try:
             with ledger.transaction(writes=False) as tx:
-                found = tx.alarms.newest(limit=1_000)
+                found = tx.alerting.alarms.newest(limit=1_000)
         finally:
             ledger.close()
         return {alarm.subject for alarm in found if alarm.kind is AlarmKind.INTERNAL_FAULT}

@@ -157,9 +157,9 @@ def _fill(tx: Transaction, clock: FakeClock) -> None:
     now = clock.now()
     minute = to_us(now) // 60_000_000
     secret = hashed("a receiver's token")
-    tx.tokens.add("unl.edu", secret, lifetime=LIFETIME, credential_lifetime=LIFETIME)
-    tx.tokens.consume(secret, hashed("a receiver's credential"), peer="192.0.2.1")
-    tx.plans.append(plan("NGRID", unicast(1, "unl.edu", "cma.example"), reason="at first"))
+    tx.enrolment.tokens.add("unl.edu", secret, lifetime=LIFETIME, credential_lifetime=LIFETIME)
+    tx.enrolment.tokens.consume(secret, hashed("a receiver's credential"), peer="192.0.2.1")
+    tx.planning.plans.append(plan("NGRID", unicast(1, "unl.edu", "cma.example"), reason="at first"))
     multi = plan("NGRID", multicast(2, "unl.edu"), replace(unicast(3, "cma.example"), circuits=(("cma.example", 1),)))
     figures: dict[str, Any] = {"predicted_over_measured": 0.9, "sites": 2, "flip": "at 3 sites", "would_be": None}
     figures |= {f"floor_{name}": 1.5 for name in ("p50_ms", "p95_ms", "p99_ms")}
@@ -168,31 +168,31 @@ def _fill(tx: Transaction, clock: FakeClock) -> None:
         Candidate(Transport.STATIC_CIRCUIT, feasible=False, reason="none is offered"),
         Candidate(Transport.MULTICAST, feasible=True, reason="cheapest", egress_bps=1e6, predicted_p99_ms=80.5),
     )
-    tx.plans.append(replace(multi, candidates=judged, figures=figures))
-    tx.plans.append(plan("WARN", unicast(4, "unl.edu"), reason="one site"))
-    tx.legs.count(
+    tx.planning.plans.append(replace(multi, candidates=judged, figures=figures))
+    tx.planning.plans.append(plan("WARN", unicast(4, "unl.edu"), reason="one site"))
+    tx.planning.legs.count(
         [
             LegCounters("NGRID", 1, 1, Transport.UNICAST, 2, 20, 2000, 2100, 0, 50, 2000),
             LegCounters("NGRID", 2, 2, Transport.MULTICAST, 2, 10, 1000, 1100, 30, 50, 2000),
             LegCounters("NGRID", 2, 1, Transport.UNICAST, 2, 1, 100, 105, 0, 0, 100),
         ]
     )
-    tx.latency.add(
+    tx.measured.latency.add(
         sketch_row([10, 20, 30, 4000], minute=minute, site="unl.edu"),
         sketch_row([-5], minute=minute - 1, site="cma.example", transport=Transport.MULTICAST),
         sketch_row([99], minute=minute, site="unl.edu", kind=LatencyKind.END_TO_END),
     )
-    tx.traffic.add([TrafficMinute("NGRID", minute - at, 10, 3_000, 100) for at in (0, 1, 59, 60)])
-    tx.settled.advance(settled(7, stored=6, site="unl.edu"), at=now)
-    tx.exceptions.add(
+    tx.measured.traffic.add([TrafficMinute("NGRID", minute - at, 10, 3_000, 100) for at in (0, 1, 59, 60)])
+    tx.measured.settled.advance(settled(7, stored=6, site="unl.edu"), at=now)
+    tx.measured.exceptions.add(
         ProductException("NGRID", EPOCH, 2, "unl.edu", "expired", now),
         ProductException("NGRID", EPOCH, 9, "cma.example", "rejected", now),
     )
-    tx.faults.add(Fault(now, "the log of NGRID was cut short", "NGRID", None, "look"))
-    tx.alarms.raise_(Condition(AlarmKind.OBJECTIVE, "late", "look", "NGRID", "unl.edu"))
-    tx.alarms.raise_(Condition(AlarmKind.SILENCE, "silent", "ask", "NGRID"))
-    ended = tx.alarms.raise_(Condition(AlarmKind.CLOCK, "its clock is wrong", "set it", site="cma.example"))
-    tx.alarms.end([ended], now)
+    tx.measured.faults.add(Fault(now, "the log of NGRID was cut short", "NGRID", None, "look"))
+    tx.alerting.alarms.raise_(Condition(AlarmKind.OBJECTIVE, "late", "look", "NGRID", "unl.edu"))
+    tx.alerting.alarms.raise_(Condition(AlarmKind.SILENCE, "silent", "ask", "NGRID"))
+    ended = tx.alerting.alarms.raise_(Condition(AlarmKind.CLOCK, "its clock is wrong", "set it", site="cma.example"))
+    tx.alerting.alarms.end([ended], now)
     tx.upstreams.add(Upstream("spare", "spare.example:7370", f"dbt1.{'0b' * 32}.given"))
     tx.subscriptions.add(Subscription(0, "cma.example", "WARN"))
 
@@ -285,7 +285,7 @@ async def _access(play: Played, ledger: Ledger) -> None:
     await ask("POST", "/v1/access-requests/state", body={"secret": first["secret"]})
     await ask("POST", "/v1/session/links")
     with ledger.transaction() as tx:
-        tx.login_links.add(hashed("the-link"), LinkKind.FIRST, lifetime=LIFETIME, user=None)
+        tx.access.links.add(hashed("the-link"), LinkKind.FIRST, lifetime=LIFETIME, user=None)
     long = "a long sentence is easy to keep"
     await ask("POST", "/v1/session/link", body={"link": "the-link", "user": "anna", "password": long})
     play.client.cookies.clear()

@@ -56,25 +56,25 @@ def _subscribed(tx: Transaction) -> None:
 
 
 def _user(tx: Transaction) -> None:
-    tx.users.add(User("anna", Role.VIEWER))
+    tx.access.users.add(User("anna", Role.VIEWER))
 
 
 def _token(tx: Transaction, number: int, *, of: int = 0) -> None:
-    tx.tokens.add(site_of(of), f"{number:064}", lifetime=HOUR)
+    tx.enrolment.tokens.add(site_of(of), f"{number:064}", lifetime=HOUR)
 
 
 def _ended_token(tx: Transaction, number: int) -> None:
     _token(tx, number)
-    tx.tokens.end_pending(site_of(0))
+    tx.enrolment.tokens.end_pending(site_of(0))
 
 
 def _credential(tx: Transaction, number: int) -> None:
     _token(tx, number)
-    tx.tokens.consume(f"{number:064}", f"c{number:063}", peer="192.0.2.1")
+    tx.enrolment.tokens.consume(f"{number:064}", f"c{number:063}", peer="192.0.2.1")
 
 
 def _replacement(tx: Transaction, number: int) -> None:
-    tx.credentials.replace(site_of(0), f"c{0:063}", f"r{number:063}", peer="192.0.2.1", lifetime=HOUR)
+    tx.enrolment.credentials.replace(site_of(0), f"c{0:063}", f"r{number:063}", peer="192.0.2.1", lifetime=HOUR)
 
 
 def _enrolled(tx: Transaction) -> None:
@@ -88,7 +88,7 @@ def _resend(tx: Transaction, number: int) -> None:
 
 
 def _silence(tx: Transaction, number: int, *, by: str = "anna", site: str | None = None) -> None:
-    tx.silences.add(Silence(0, tx.clock.now() + HOUR, by, f"number {number}", site=site))
+    tx.alerting.silences.add(Silence(0, tx.clock.now() + HOUR, by, f"number {number}", site=site))
 
 
 def _receiver(number: int, owner: str | None = None) -> Receiver:
@@ -98,25 +98,25 @@ def _receiver(number: int, owner: str | None = None) -> Receiver:
 def _access_token(tx: Transaction, number: int, *, by: str = "anna") -> AccessToken:
     now = tx.clock.now()
     made = AccessToken(0, "x", f"{number:064}", Role.VIEWER, (Scope.READ,), None, now, by, now + HOUR)
-    return tx.access_tokens.add(made)
+    return tx.access.tokens.add(made)
 
 
 def _ended_access_token(tx: Transaction, number: int) -> None:
-    tx.access_tokens.revoke(_access_token(tx, number).number)
+    tx.access.tokens.revoke(_access_token(tx, number).number)
 
 
 def _request(tx: Transaction, number: int, *, peer: str) -> None:
     asked = AccessRequest(0, f"{number:064}", site_of(number), "University", "ops@example.org", peer=peer)
-    tx.access_requests.add(asked)
+    tx.access.requests.add(asked)
 
 
 def _key(tx: Transaction, number: int, *, tenant: str) -> None:
-    assert tx.answers.begin(Answered(f"{number:064}", "r", tenant=tenant)) is None
+    assert tx.access.answers.begin(Answered(f"{number:064}", "r", tenant=tenant)) is None
 
 
 def _change(tx: Transaction, number: int) -> None:
     with acting(Caller("anna", Role.SITE, frozenset(), site_of(0))):
-        tx.audit.record("site", number, "changed", after={"number": number})
+        tx.access.audit.record("site", number, "changed", after={"number": number})
 
 
 def _circuit(tx: Transaction, number: int) -> None:
@@ -126,7 +126,7 @@ def _circuit(tx: Transaction, number: int) -> None:
 
 def _rejected(tx: Transaction, number: int) -> None:
     lost = ProductException("NGRID", EPOCH, number, site_of(0), "rejected", SOME_TIME)
-    tx.batches.load(Batch(f"batch-{number}", (), (lost,), ()))
+    tx.measured.batches.load(Batch(f"batch-{number}", (), (lost,), ()))
 
 
 ROWS: Mapping[str, Rows] = {
@@ -149,22 +149,22 @@ ROWS: Mapping[str, Rows] = {
     ),
     "SILENCES_OF_MAKER": Rows(alarm_tables.silences, _silence),
     "SILENCES": Rows(alarm_tables.silences, lambda tx, n: _silence(tx, n, by=f"user {n}")),
-    "RECEIVERS": Rows(alarm_tables.alarm_receivers, lambda tx, n: tx.alarm_receivers.add(_receiver(n))),
+    "RECEIVERS": Rows(alarm_tables.alarm_receivers, lambda tx, n: tx.alerting.receivers.add(_receiver(n))),
     "RECEIVERS_OF_SITE": Rows(
-        alarm_tables.site_receivers, lambda tx, n: tx.site_receivers.add(_receiver(n, site_of(0))), _sites
+        alarm_tables.site_receivers, lambda tx, n: tx.alerting.site_receivers.add(_receiver(n, site_of(0))), _sites
     ),
-    "USERS": Rows(access_tables.users, lambda tx, n: tx.users.add(User(f"user{n}", Role.VIEWER))),
+    "USERS": Rows(access_tables.users, lambda tx, n: tx.access.users.add(User(f"user{n}", Role.VIEWER))),
     "ACCESS_TOKENS_OF_MAKER": Rows(access_tables.access_tokens, _access_token),
     "ACCESS_TOKENS": Rows(access_tables.access_tokens, lambda tx, n: _access_token(tx, n, by=f"user {n}")),
     "ENDED_ACCESS_TOKENS": Rows(access_tables.access_tokens, _ended_access_token, besides=1),
     "SESSIONS_OF_USER": Rows(
         access_tables.login_sessions,
-        lambda tx, n: tx.login_sessions.add(f"{n:064}", "anna", lifetime=HOUR),
+        lambda tx, n: tx.access.sessions.add(f"{n:064}", "anna", lifetime=HOUR),
         _user,
     ),
     "LINKS_OF_USER": Rows(
         access_tables.login_links,
-        lambda tx, n: tx.login_links.add(f"{n:064}", LinkKind.SIGN_IN, lifetime=HOUR, user="anna"),
+        lambda tx, n: tx.access.links.add(f"{n:064}", LinkKind.SIGN_IN, lifetime=HOUR, user="anna"),
         _user,
     ),
     "REQUESTS": Rows(access_tables.access_requests, lambda tx, n: _request(tx, n, peer=f"192.0.2.{n}")),
@@ -179,14 +179,14 @@ ROWS: Mapping[str, Rows] = {
         tables.upstreams.upstreams, lambda tx, n: tx.upstreams.add(Upstream(f"up-{n}", "hub:7370", "t", ("NGRID",)))
     ),
     "LDM_SOURCES": Rows(
-        tables.upstreams.ldm_sources, lambda tx, n: tx.ldm_sources.add(LdmSource(f"ldm-{n}", "ANY", ("ldm:388",)))
+        tables.upstreams.ldm_sources, lambda tx, n: tx.ldm.sources.add(LdmSource(f"ldm-{n}", "ANY", ("ldm:388",)))
     ),
     "LDM_ACCEPTS": Rows(
-        tables.upstreams.ldm_accepts, lambda tx, n: tx.ldm_accepts.add(LdmAccept(0, "ANY", ".*", f"^host-{n}$"))
+        tables.upstreams.ldm_accepts, lambda tx, n: tx.ldm.accepts.add(LdmAccept(0, "ANY", ".*", f"^host-{n}$"))
     ),
     "PORTS": Rows(tables.circuits.circuit_ports, lambda tx, n: tx.ports.add(Port(f"port-{n}", 10**9))),
     "CIRCUITS": Rows(tables.circuits.circuits, _circuit),
     "EXCEPTIONS_OF_SITE": Rows(tables.receipts.exceptions, _rejected),
-    "PLANS_OF_FEED": Rows(tables.feeds.plans, lambda tx, _: tx.plans.append(plan()), one_writer=True),
-    "LEGS": Rows(tables.feeds.legs, lambda tx, n: tx.legs.allocate(f"F{n}"), one_writer=True),
+    "PLANS_OF_FEED": Rows(tables.feeds.plans, lambda tx, _: tx.planning.plans.append(plan()), one_writer=True),
+    "LEGS": Rows(tables.feeds.legs, lambda tx, n: tx.planning.legs.allocate(f"F{n}"), one_writer=True),
 }

@@ -91,9 +91,9 @@ def counted_once(url: str, products: int) -> None:
     def counted() -> tuple[int, int, int]:
         ledger = Ledger.look_into(url)
         with ledger.transaction(writes=False) as tx:
-            stored = sum(report.stored for report in tx.settled.all())
-            timed = sum(row.count for row in tx.latency.rows(kind=LatencyKind.DISTRIBUTION))
-            arrived = sum(minute.products for minute in tx.traffic.minutes())
+            stored = sum(report.stored for report in tx.measured.settled.all())
+            timed = sum(row.count for row in tx.measured.latency.rows(kind=LatencyKind.DISTRIBUTION))
+            arrived = sum(minute.products for minute in tx.measured.traffic.minutes())
         ledger.close()
         return stored, timed, arrived
 

@@ -209,7 +209,7 @@ def settled_at_all(scene: Scene) -> bool:
 def reports(scene: Scene) -> list[Settled]:
     ledger = Ledger.look_into(scene.url)
     with ledger.transaction(writes=False) as tx:
-        found = tx.settled.all()
+        found = tx.measured.settled.all()
     ledger.close()
     return found
 

@@ -47,7 +47,7 @@ class DesiredState:
     async def apply_at_start(self) -> None:
         """Everything, to a node that has just started; of sites also where they stood, from where it follows them."""
         await self.apply_feeds()
-        await self.apply_sites(await self._look_up("positions", lambda tx: tx.settled.all()))
+        await self.apply_sites(await self._look_up("positions", lambda tx: tx.measured.settled.all()))
         await self.apply_plans()
         if self._role.takes_in:
             await self._apply_upstreams()
@@ -62,7 +62,7 @@ class DesiredState:
     async def apply_feeds(self) -> None:
         """The feeds that the node serves."""
         async with self._applying:
-            feeds, heads = await self._look_up("feeds", lambda tx: (tx.feeds.all(), tx.log_heads.all()))
+            feeds, heads = await self._look_up("feeds", lambda tx: (tx.feeds.all(), tx.measured.log_heads.all()))
             job = lines.feeds_job(self._role.share.own_feeds(feeds), heads)
             self.accounts.name_unicast_legs(feeds)
             answer = await self._open_feeds(job)
@@ -88,7 +88,7 @@ class DesiredState:
             job = await self._look_up(
                 "sites",
                 lambda tx: lines.sites_job(
-                    tx.sites.all(), tx.credentials.usable(), tx.subscriptions.all(), tx.resends.waiting()
+                    tx.sites.all(), tx.enrolment.credentials.usable(), tx.subscriptions.all(), tx.resends.waiting()
                 ),
             )
             if stood is not None:
@@ -97,7 +97,7 @@ class DesiredState:
 
     async def apply_plans(self) -> None:
         """The newest plan of each feed."""
-        plans, feeds = await self._look_up("plans", lambda tx: (tx.plans.all_current(), tx.feeds.all()))
+        plans, feeds = await self._look_up("plans", lambda tx: (tx.planning.plans.all_current(), tx.feeds.all()))
         known = {feed.name for feed in feeds}
         for plan in plans:
             if plan.feed in known:
@@ -135,7 +135,7 @@ class DesiredState:
     async def connect_ldm(self) -> tuple[str, ...]:
         """Has the node ask and serve LDMs as the ledger has them; raises what can't be done, else tells where."""
         async with self._applying:
-            sources, accepts = await self._look_up("ldm", lambda tx: (tx.ldm_sources.all(), tx.ldm_accepts.all()))
+            sources, accepts = await self._look_up("ldm", lambda tx: (tx.ldm.sources.all(), tx.ldm.accepts.all()))
             answer = await self._node.request("ldm", **lines.ldm_job(sources, accepts, self._settings.ldm))
             return tuple(answer.get("addresses", ()))
 
@@ -150,7 +150,7 @@ class DesiredState:
             await self._reporter.fault(error.sentence, next_step="downburst upstreams list")
 
     async def _apply_ldm(self) -> None:
-        wanted = await self._look_up("ldm", lambda tx: (tx.ldm_sources.all(), tx.ldm_accepts.all()))
+        wanted = await self._look_up("ldm", lambda tx: (tx.ldm.sources.all(), tx.ldm.accepts.all()))
         if not any(wanted) and not self._settings.ldm.listen and not self._settings.ldm.rtstats:
             return
         try:

@@ -43,7 +43,7 @@ class Enrolment:
         hashed = sha256(text.encode()).hexdigest()
         lasts = credential_lifetime or self._credential_lifetime
         kept = await self._ledger.write(
-            lambda tx: tx.tokens.add(site, hashed, lifetime=lifetime, credential_lifetime=lasts)
+            lambda tx: tx.enrolment.tokens.add(site, hashed, lifetime=lifetime, credential_lifetime=lasts)
         )
         return text, kept
 
@@ -62,7 +62,7 @@ class Enrolment:
         token, credential, peer = line["secret_sha256"], line["credential_sha256"], line["peer"]
         try:
             site = await self._ledger.write(
-                lambda tx: tx.tokens.consume(token, credential, peer=peer), patience_s=ENROL_S
+                lambda tx: tx.enrolment.tokens.consume(token, credential, peer=peer), patience_s=ENROL_S
             )
         except LedgerAway as error:
             # A refusal would make the receiver give up; without an answer it comes again.
@@ -82,7 +82,7 @@ class Enrolment:
         offered, lifetime = line["offered_sha256"], self._credential_lifetime
         try:
             kept = await self._ledger.write(
-                lambda tx: tx.credentials.replace(site, current, offered, peer=peer, lifetime=lifetime),
+                lambda tx: tx.enrolment.credentials.replace(site, current, offered, peer=peer, lifetime=lifetime),
                 patience_s=ENROL_S,
             )
         except DownburstError as error:
@@ -99,7 +99,9 @@ class Enrolment:
         """A receiver shows a credential that took another's place. The node tells it again while that one is kept."""
         site, sha256 = line["site"], line["credential_sha256"]
         try:
-            is_news = await self._ledger.write(lambda tx: tx.credentials.taken(site, sha256), patience_s=ENROL_S)
+            is_news = await self._ledger.write(
+                lambda tx: tx.enrolment.credentials.taken(site, sha256), patience_s=ENROL_S
+            )
         except LedgerAway as error:
             _LOG.warning("the former credential of %s stays good for now: %s", site, error.sentence)
             return

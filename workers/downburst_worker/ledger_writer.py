@@ -52,9 +52,9 @@ class Counts:
 
     def keep_in(self, tx: Transaction) -> None:
         """Writes all of it."""
-        tx.legs.count(self._legs.values())
-        tx.traffic.add(self._minutes.values())
-        tx.log_heads.rise(self._heads.values())
+        tx.planning.legs.count(self._legs.values())
+        tx.measured.traffic.add(self._minutes.values())
+        tx.measured.log_heads.rise(self._heads.values())
         for number, (products, size_bytes, expired) in self.resends.items():
             tx.resends.finish(number, products=products, size_bytes=size_bytes, expired=expired)
 

@@ -27,7 +27,7 @@ class ReferenceClock:
         """Compares if that is due; raises what the ledger or the node says."""
         if time.monotonic() < self._next_s:
             return
-        own = await self._ledger.read(lambda tx: tx.clocks.compare(), patience_s=0)
+        own = await self._ledger.read(lambda tx: tx.measured.clocks.compare(), patience_s=0)
         if own is None:
             return
         name = HUB_CLOCK if self._sender is None else self._sender
@@ -39,8 +39,8 @@ class ReferenceClock:
 
 
 def _kept(tx: Transaction, name: str, own: ClockStanding) -> ClockStanding | None:
-    tx.clocks.keep(name, own)
-    return tx.clocks.of(HUB_CLOCK)
+    tx.measured.clocks.keep(name, own)
+    return tx.measured.clocks.of(HUB_CLOCK)
 
 
 EVERY_S = 10.0

@@ -37,7 +37,7 @@ class Reporter:
         fault = Fault(at or self._shared.clock.now(), sentence, feed=feed, site=site, next_step=next_step)
         _LOG.warning("%s%s", f"feed {feed}: " if feed is not None and feed not in sentence else "", sentence)
         with suppress(Failure):
-            await self._shared.ledger.write(lambda tx: tx.faults.add(fault), patience_s=0)
+            await self._shared.ledger.write(lambda tx: tx.measured.faults.add(fault), patience_s=0)
         self.say(FaultSeen(fault.at, sentence, feed=feed, site=site, next_step=next_step))
 
 

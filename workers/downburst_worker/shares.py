@@ -158,7 +158,7 @@ class SenderShare(Share):
                 _LOG.info("waits until the hub has signed the key of sender %s; the hub must run for that", name)
             said = True
             await asyncio.sleep(SIGNED_S)
-            sender = await self._ledger.read(lambda tx: tx.senders.find(name))
+            sender = await self._ledger.read(lambda tx: tx.fleet.senders.find(name))
         return {"address": address, "certificate": sender.certificate, "authority": sender.authority}
 
     def _closed_since(self, before: Placement, now_s: float) -> bool:
@@ -177,15 +177,15 @@ def _without_groups(plan: Plan) -> Plan:
 
 def _look(tx: Transaction) -> tuple[int, tuple[Assignment, ...], list[Sender]]:
     # Senders last: whoever feeds and sites were given to had beaten by then.
-    return tx.assignments.version(), tuple(tx.assignments.all()), tx.senders.all()
+    return tx.fleet.assignments.version(), tuple(tx.fleet.assignments.all()), tx.fleet.senders.all()
 
 
 def _register(tx: Transaction, *, name: str, address: str, public_key: str) -> Sender | None:
-    return tx.senders.register(name, address=address, public_key=public_key)
+    return tx.fleet.senders.register(name, address=address, public_key=public_key)
 
 
 def _certify(tx: Transaction, *, sender: Sender, signed: Line) -> None:
-    tx.senders.certify(
+    tx.fleet.senders.certify(
         sender.name, sender.public_key, certificate=signed["certificate"], authority=signed["authority"]
     )
 

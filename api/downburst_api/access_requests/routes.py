@@ -29,7 +29,7 @@ async def list_requests(
     hub: Hub, page: Paged, *, decided: Annotated[bool, Query(description="Include answered requests.")] = False
 ) -> list[shapes.AccessRequest]:
     """Pending requests, oldest first."""
-    found = await hub.ledger.read(lambda tx: tx.access_requests.all(waiting=not decided))
+    found = await hub.ledger.read(lambda tx: tx.access.requests.all(waiting=not decided))
     return page.of(map(shapes.AccessRequest.of, found), "number")
 
 
@@ -46,6 +46,6 @@ async def approve(
 async def refuse(hub: Hub, caller: Asking, number: Number, wanted: shapes.Refusal) -> shapes.AccessRequest:
     """Refuses a request, with a reason."""
     decided = await hub.ledger.write(
-        lambda tx: tx.access_requests.refuse(number, by=caller.name[:80], answer=wanted.answer)
+        lambda tx: tx.access.requests.refuse(number, by=caller.name[:80], answer=wanted.answer)
     )
     return shapes.AccessRequest.of(decided)

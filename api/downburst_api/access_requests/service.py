@@ -15,7 +15,7 @@ async def ask(hub: Runtime, caller: Caller, wanted: shapes.RequestNew) -> shapes
     secret = new_secret(REQUEST_PREFIX)
     given = wanted.model_dump() | {"feeds": tuple(wanted.feeds or ())}
     request = AccessRequest(0, hashed(secret), **given, peer=caller.peer)
-    kept = await hub.ledger.write(lambda tx: tx.access_requests.add(request))
+    kept = await hub.ledger.write(lambda tx: tx.access.requests.add(request))
     return shapes.RequestMade(number=kept.number, secret=secret, fragment=f"#request={secret}")
 
 
@@ -24,11 +24,11 @@ async def state(hub: Runtime, secret: str) -> shapes.RequestStateShown:
     sha256, link = hashed(secret), new_secret(LINK_PREFIX)
 
     def look(tx: Transaction) -> shapes.RequestStateShown:
-        request = tx.access_requests.by_secret(sha256)
-        user = None if request.invites is None else tx.users.find(request.invites)
+        request = tx.access.requests.by_secret(sha256)
+        user = None if request.invites is None else tx.access.users.find(request.invites)
         fragment = None
         if user is not None and user.password_hash is None and user.active and user.site == request.site:
-            tx.login_links.add(hashed(link), LinkKind.INVITATION, lifetime=INVITATION, user=user.name)
+            tx.access.links.add(hashed(link), LinkKind.INVITATION, lifetime=INVITATION, user=user.name)
             fragment = f"#invitation={link}"
         return shapes.RequestStateShown(
             number=request.number,
@@ -47,12 +47,12 @@ async def approve(hub: Runtime, number: int, given: shapes.Approval, *, by: str)
     """Creates the site and its user; the feeds are those that were asked for, unless others are given."""
 
     def decide(tx: Transaction) -> AccessRequest:
-        asked = tx.access_requests.one(number).feeds
+        asked = tx.access.requests.one(number).feeds
         allow = asked if given.allow is None else tuple(given.allow)
         for feed in allow:
             if feed != "*":
                 tx.feeds.one(feed)
-        return tx.access_requests.approve(number, allow=allow, by=by, answer=given.answer)
+        return tx.access.requests.approve(number, allow=allow, by=by, answer=given.answer)
 
     decided = await hub.ledger.write(decide)
     await announce(hub)

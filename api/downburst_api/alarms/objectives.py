@@ -22,7 +22,7 @@ async def list_objectives(
     feed: Annotated[str | None, Query(max_length=64)] = None,
 ) -> list[shapes.Objective]:
     """Objectives of single sites, by feed and site; elsewhere the feed's own objective applies."""
-    found = await hub.ledger.read(lambda tx: tx.objectives.all())
+    found = await hub.ledger.read(lambda tx: tx.alerting.objectives.all())
     wanted = (one for one in found if site in (None, one.site) and feed in (None, one.feed))
     return page.of(map(shapes.Objective.of, wanted), "objective")
 
@@ -33,7 +33,7 @@ async def put_objective(hub: Hub, feed: str, site: str, wanted: shapes.Objective
 
     def put(tx: Transaction) -> Objective:
         names = tx.feeds.one(feed).name, tx.sites.one(site).name
-        return tx.objectives.put(Objective(*names, **wanted.model_dump()))
+        return tx.alerting.objectives.put(Objective(*names, **wanted.model_dump()))
 
     return shapes.Objective.of(await hub.ledger.write(put))
 
@@ -41,4 +41,4 @@ async def put_objective(hub: Hub, feed: str, site: str, wanted: shapes.Objective
 @router.delete("/feeds/{feed}/objectives/{site}", status_code=204)
 async def remove_objective(hub: Hub, feed: str, site: str) -> None:
     """Removes an objective; the feed's own applies at the site again."""
-    await hub.ledger.write(lambda tx: tx.objectives.remove(feed, site))
+    await hub.ledger.write(lambda tx: tx.alerting.objectives.remove(feed, site))

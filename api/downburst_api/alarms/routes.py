@@ -30,8 +30,8 @@ async def list_alarms(  # noqa: PLR0913
     """Open alarms, the most severe first and of those the newest; with `ended` all, newest first, in pages."""
 
     def look(tx: Transaction) -> tuple[list[Alarm], list[Silence]]:
-        found = tx.alarms.newest(before=cursor or after, limit=limit) if ended else tx.alarms.open()
-        return found, tx.silences.current()
+        found = tx.alerting.alarms.newest(before=cursor or after, limit=limit) if ended else tx.alerting.alarms.open()
+        return found, tx.alerting.silences.current()
 
     found, silences = await hub.ledger.read(look)
     now = hub.clock.now()
@@ -44,7 +44,7 @@ async def list_alarms(  # noqa: PLR0913
 @router.get("/silences")
 async def list_silences(hub: Hub, page: Paged) -> list[shapes.Silence]:
     """Active silences."""
-    return page.of(map(shapes.Silence.of, await hub.ledger.read(lambda tx: tx.silences.current())), "number")
+    return page.of(map(shapes.Silence.of, await hub.ledger.read(lambda tx: tx.alerting.silences.current())), "number")
 
 
 @router.post("/silences", status_code=201)
@@ -56,13 +56,13 @@ async def add_silence(hub: Hub, caller: Asking, wanted: shapes.SilenceNew) -> sh
 @router.delete("/silences/{number}", status_code=204)
 async def end_silence(hub: Hub, number: Number) -> None:
     """Ends a silence; receivers are notified of alarms that are still open."""
-    await hub.ledger.write(lambda tx: tx.silences.end(number))
+    await hub.ledger.write(lambda tx: tx.alerting.silences.end(number))
 
 
 @router.get("/alarm-receivers")
 async def list_receivers(hub: Hub, page: Paged) -> list[shapes.Receiver]:
     """Alarm receivers, by name."""
-    return page.of(map(shapes.Receiver.of, await hub.ledger.read(lambda tx: tx.alarm_receivers.all())), "receiver")
+    return page.of(map(shapes.Receiver.of, await hub.ledger.read(lambda tx: tx.alerting.receivers.all())), "receiver")
 
 
 @router.get("/site-alarm-receivers")
@@ -70,7 +70,7 @@ async def list_site_receivers(
     hub: Hub, page: Paged, site: Annotated[str | None, Query(max_length=63)] = None
 ) -> list[shapes.SiteReceiver]:
     """Alarm receivers of sites, set by their administrators, by site and name."""
-    found = await hub.ledger.read(lambda tx: tx.site_receivers.all())
+    found = await hub.ledger.read(lambda tx: tx.alerting.site_receivers.all())
     wanted = (one for one in found if site in (None, one.owner))
     return page.of(map(shapes.SiteReceiver.of, wanted), "site_receiver")
 
@@ -88,17 +88,17 @@ async def add_receiver(hub: Hub, wanted: shapes.ReceiverNew) -> shapes.Receiver:
         tuple(wanted.sites or ()),
         severities_told(wanted.severities, wanted.kinds),
     )
-    return shapes.Receiver.of(await hub.ledger.write(lambda tx: tx.alarm_receivers.add(receiver)))
+    return shapes.Receiver.of(await hub.ledger.write(lambda tx: tx.alerting.receivers.add(receiver)))
 
 
 @router.delete("/alarm-receivers/{receiver}", status_code=204)
 async def remove_receiver(hub: Hub, receiver: str) -> None:
     """Removes a receiver."""
-    await hub.ledger.write(lambda tx: tx.alarm_receivers.remove(receiver))
+    await hub.ledger.write(lambda tx: tx.alerting.receivers.remove(receiver))
 
 
 @router.post("/alarm-receivers/{receiver}/test", status_code=204)
 async def try_receiver(hub: Hub, receiver: str) -> None:
     """Sends a test notification to a receiver; the problem has the reason if that fails."""
-    found = await hub.ledger.read(lambda tx: tx.alarm_receivers.one(receiver))
+    found = await hub.ledger.read(lambda tx: tx.alerting.receivers.one(receiver))
     await hub.alarms.tell_as_a_test(found)

@@ -16,14 +16,16 @@ async def silence(hub: Runtime, wanted: SilenceNew, *, by: str) -> Silence:
     begins, until = window(wanted.begins, wanted.minutes, hub.clock.now())
     if wanted.alarm is None:
         made = Silence(0, until, by, wanted.reason, wanted.kind, wanted.feed, wanted.site, begins)
-        return await hub.ledger.write(lambda tx: tx.silences.add(made))
+        return await hub.ledger.write(lambda tx: tx.alerting.silences.add(made))
     if {wanted.kind, wanted.feed, wanted.site} != {None}:
         raise BadInput("an alarm has its kind, feed and site already; leave them out, or leave `alarm` out")
     number, whole = wanted.alarm, Silence(0, until, by, wanted.reason, begins=begins)
 
     def add(tx: Transaction) -> Silence:
-        one = tx.alarms.find_open(number)
-        return tx.silences.add(replace(whole, kind=one.kind, feed=one.feed, site=one.site, alarm_key=one.key))
+        one = tx.alerting.alarms.find_open(number)
+        return tx.alerting.silences.add(
+            replace(whole, kind=one.kind, feed=one.feed, site=one.site, alarm_key=one.key)
+        )
 
     return await hub.ledger.write(add)
 

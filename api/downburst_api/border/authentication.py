@@ -158,13 +158,13 @@ def caller_of_user(user: User | None) -> Caller | None:
 
 def _found(tx: Transaction, secret: str, key: str) -> Caller | None:
     if secret.startswith(TOKEN_PREFIX):
-        token = tx.access_tokens.by_secret(key)
+        token = tx.access.tokens.by_secret(key)
         if token is None or not token.usable_at(tx.clock.now()):
             return None
         scopes = frozenset(token.scopes) & SCOPES_OF[token.role]
         return Caller(f"token {token.number} ({token.name})"[:80], token.role, scopes, token.site)
     if secret.startswith(SESSION_PREFIX):
-        found = tx.login_sessions.find(key)
+        found = tx.access.sessions.find(key)
         if found is None:
             return None
         session, user = found

@@ -38,7 +38,7 @@ class Idempotency:
                 )
             body = await _body(receive)
             wanted = _wanted(scope, key, body)
-            before = await self._ledger.write(lambda tx: tx.answers.begin(wanted))
+            before = await self._ledger.write(lambda tx: tx.access.answers.begin(wanted))
             answer = None if before is None else _again(before, wanted)
         except DownburstError as error:
             answer = refusal(error)
@@ -53,10 +53,10 @@ class Idempotency:
             await self._app(scope, receive, told)
         finally:
             if told.status is None or told.status >= NOT_DONE:
-                await self._ledger.write(lambda tx: tx.answers.give_back(wanted.key_sha256))
+                await self._ledger.write(lambda tx: tx.access.answers.give_back(wanted.key_sha256))
             else:
                 answered = told.answered(wanted, secret=_tells_a_secret(scope["path"]))
-                await self._ledger.write(lambda tx: tx.answers.end(answered))
+                await self._ledger.write(lambda tx: tx.access.answers.end(answered))
         await told.let_go()
 
 

@@ -50,7 +50,7 @@ async def lost_deliveries(  # noqa: PLR0913
             check_feed_shown(tx, caller, feed)
         if site is not None:
             tx.sites.one(site)
-        return tx.exceptions.page(lost, after=cursor or after, limit=limit)
+        return tx.measured.exceptions.page(lost, after=cursor or after, limit=limit)
 
     found = await hub.ledger.read(page)
     shown = {one.name for one in await hub.ledger.read(lambda tx: feeds_shown(tx, caller))}

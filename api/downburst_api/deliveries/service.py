@@ -82,15 +82,15 @@ def context_of(tx: Transaction, feeds: dict[str, Feed], products: Sequence[Produ
     return Context(
         feeds=feeds,
         sites={site.name: site for site in tx.sites.all()},
-        enrolled=frozenset(credential.site for credential in tx.credentials.usable()),
+        enrolled=frozenset(credential.site for credential in tx.enrolment.credentials.usable()),
         subscriptions=[wish for name in names for wish in tx.subscriptions.of_feed(name)],
-        settled=[report for name in names for report in tx.settled.of_feed(name)],
+        settled=[report for name in names for report in tx.measured.settled.of_feed(name)],
         exceptions=[
             exception
             for product in products
-            for exception in tx.exceptions.of_product(product.feed, product.epoch, product.sequence)
+            for exception in tx.measured.exceptions.of_product(product.feed, product.epoch, product.sequence)
         ],
-        objectives_ms={(one.feed, one.site): one.objective_ms for one in tx.objectives.all()},
+        objectives_ms={(one.feed, one.site): one.objective_ms for one in tx.alerting.objectives.all()},
     )
 
 

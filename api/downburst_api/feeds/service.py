@@ -62,7 +62,7 @@ async def pin(hub: Runtime, feed: str, transport: Transport, unchanged: IfMatch,
     def write(tx: Transaction) -> Pin:
         _check_pin(tx, feed, unchanged)
         check_possible(tx, hub.settings, feed, transport)
-        return tx.pins.set(tx.feeds.one(feed).name, transport, by=by)
+        return tx.planning.pins.set(tx.feeds.one(feed).name, transport, by=by)
 
     return await hub.ledger.write(write)
 
@@ -72,7 +72,7 @@ async def unpin(hub: Runtime, feed: str, unchanged: IfMatch) -> None:
 
     def write(tx: Transaction) -> None:
         _check_pin(tx, feed, unchanged)
-        tx.pins.remove(tx.feeds.one(feed).name)
+        tx.planning.pins.remove(tx.feeds.one(feed).name)
 
     await hub.ledger.write(write)
 
@@ -85,7 +85,7 @@ def _seen(tx: Transaction, name: str, unchanged: IfMatch) -> Feed:
 
 
 def _check_pin(tx: Transaction, feed: str, unchanged: IfMatch) -> None:
-    found = tx.pins.find(tx.feeds.one(feed).name)
+    found = tx.planning.pins.find(tx.feeds.one(feed).name)
     unchanged.check(f"the pin of feed {feed}", None if found is None else shapes.Pin.of(found))
 
 

@@ -44,7 +44,7 @@ async def latency_histogram(  # noqa: PLR0913
 
     def work(tx: Transaction) -> Sheet:
         check_feed_shown(tx, caller, feed)
-        return tx.latency.sheet(wanted)
+        return tx.measured.latency.sheet(wanted)
 
     sheet = await hub.ledger.read(work)
     whole = Merged.of(sheet, np.zeros(len(sheet), np.int64), 1)

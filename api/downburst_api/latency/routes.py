@@ -84,7 +84,7 @@ async def latency_history(  # noqa: PLR0913
 
     def work(tx: Transaction) -> list[dict[str, Any]]:
         check_feed_shown(tx, caller, feed)
-        steps, merged = tx.latency.sheet(wanted, step_minutes=length).by_step(length)
+        steps, merged = tx.measured.latency.sheet(wanted, step_minutes=length).by_step(length)
         times = (from_us(begin * length * 60_000_000) for begin in steps.tolist())
         return [{"at": at, **found} for at, found in zip(times, figures_of(merged), strict=True)]
 

@@ -15,7 +15,7 @@ from downburst.sketches.sketch import LatencySketch
 
 def latencies(tx: Transaction, wanted: Selection, *, after: Path | None = None, limit: int) -> list[dict[str, Any]]:
     """The figures of each path, in their order, from the one behind `after` on; as many as `limit`."""
-    feeds = [wanted.feed] if wanted.feed is not None else tx.latency.feeds(wanted)
+    feeds = [wanted.feed] if wanted.feed is not None else tx.measured.latency.feeds(wanted)
     feeds = [feed for feed in feeds if after is None or feed >= after.feed]
     # So many feeds at once as fill a page: one by one they cost more, all of them may be many pages.
     sites = 1 if wanted.site is not None else max(len(tx.sites.all()), 1)
@@ -23,7 +23,7 @@ def latencies(tx: Transaction, wanted: Selection, *, after: Path | None = None, 
     some = max(limit // (sites * kinds), 1)
     found: list[dict[str, Any]] = []
     for at in range(0, len(feeds), some):
-        sheet = tx.latency.sheet(replace(wanted, feed=None, feeds=tuple(feeds[at : at + some])))
+        sheet = tx.measured.latency.sheet(replace(wanted, feed=None, feeds=tuple(feeds[at : at + some])))
         listed = sorted(zip(sheet.paths, figures_of(sheet.by_path()), strict=True), key=lambda one: one[0])
         found += [path._asdict() | one for path, one in listed if one["count"] and (after is None or path > after)]
         if len(found) >= limit:
@@ -67,8 +67,8 @@ def figures(rows: Iterable[SketchRow]) -> dict[str, Any]:
 def latencies_of_feeds(tx: Transaction, since_minute: int) -> dict[str, dict[str, Any]]:
     """Of each feed the figures of all its sites together, and p50 and p99 by the minute, oldest first."""
     wanted = Selection(since_minute, kind=LatencyKind.DISTRIBUTION)
-    by_minute = tx.latency.sheet(wanted, step_minutes=1).by_feed()
-    end_to_end = tx.latency.sheet(replace(wanted, kind=LatencyKind.END_TO_END)).by_feed()
+    by_minute = tx.measured.latency.sheet(wanted, step_minutes=1).by_feed()
+    end_to_end = tx.measured.latency.sheet(replace(wanted, kind=LatencyKind.END_TO_END)).by_feed()
     found: dict[str, dict[str, Any]] = {}
     for name, sheet in (("distribution_ms", by_minute), ("end_to_end_ms", end_to_end)):
         for path, some in zip(sheet.paths, figures_of(sheet.by_path()), strict=True):

@@ -26,7 +26,7 @@ async def volume(hub: Hub, *, minutes: Minutes = 1_440, form: Asked) -> shapes.V
     asked_since = end - minutes
 
     def work(tx: Transaction) -> tuple[list[TrafficMinute], int | None]:
-        return tx.traffic.spans(since_minute=asked_since), tx.traffic.first_minute(since_minute=0)
+        return tx.measured.traffic.spans(since_minute=asked_since), tx.measured.traffic.first_minute(since_minute=0)
 
     found, first = await hub.ledger.read(work)
     # A hub that is younger than what is asked for has not been silent before it was there.
@@ -57,7 +57,7 @@ async def volume_history(
     await hub.ledger.read(lambda tx: check_feed_shown(tx, caller, feed))
     now = hub.clock.now()
     end = minute_of(now if until is None else moment(until, now)) + 1
-    found = await hub.ledger.read(lambda tx: tx.traffic.minutes(since_minute=end - minutes, feed=feed))
+    found = await hub.ledger.read(lambda tx: tx.measured.traffic.minutes(since_minute=end - minutes, feed=feed))
     step = 1 if minutes <= MINUTES_BY_MINUTE else 60 if minutes <= MINUTES_BY_HOUR else 1_440
     points = arrivals((one for one in found if one.minute < end), step)
     if form is Form.CSV:

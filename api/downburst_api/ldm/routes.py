@@ -16,7 +16,7 @@ router = APIRouter(prefix="/v1/ldm", tags=["ldm"])
 @router.get("/sources", response_model_exclude_unset=True)
 async def list_sources(hub: Hub, page: Paged) -> list[shapes.LdmSourceListed]:
     """All sources with the state of each of their upstreams, and feed types without a feed."""
-    kept, routed = await hub.ledger.read(lambda tx: (tx.ldm_sources.all(), service.routed(tx)))
+    kept, routed = await hub.ledger.read(lambda tx: (tx.ldm.sources.all(), service.routed(tx)))
     states = {one["source"]: one["upstreams"] for one in (await service.status(hub)).get("sources", [])}
     listed = (
         shapes.LdmSourceListed.of(
@@ -50,7 +50,7 @@ async def remove_source(hub: Hub, source: str) -> None:
 @router.get("/accepts")
 async def list_accepts(hub: Hub, page: Paged) -> list[shapes.LdmAccept]:
     """Hosts that may push, with their feed types, oldest first."""
-    return page.of(map(shapes.LdmAccept.of, await hub.ledger.read(lambda tx: tx.ldm_accepts.all())), "id")
+    return page.of(map(shapes.LdmAccept.of, await hub.ledger.read(lambda tx: tx.ldm.accepts.all())), "id")
 
 
 @router.post("/accepts", status_code=201, responses={422: {}})
@@ -62,7 +62,7 @@ async def add_accept(hub: Hub, wanted: shapes.LdmAcceptNew) -> shapes.LdmAccept:
 @router.delete("/accepts/{number}", status_code=204, responses={404: {}})
 async def remove_accept(hub: Hub, number: int) -> None:
     """Withdraws the permission to push."""
-    await hub.ledger.write(lambda tx: tx.ldm_accepts.remove(number))
+    await hub.ledger.write(lambda tx: tx.ldm.accepts.remove(number))
     await service.reconnect(hub)
 
 

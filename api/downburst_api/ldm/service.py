@@ -14,13 +14,13 @@ from downburst_api.runtime import Runtime
 async def add_source(hub: Runtime, source: LdmSource) -> LdmSource:
     """Keeps a source, and has the node ask it."""
     await check_pattern(hub.node, "pattern", source.pattern)
-    kept = await hub.ledger.write(lambda tx: tx.ldm_sources.add(source))
+    kept = await hub.ledger.write(lambda tx: tx.ldm.sources.add(source))
     try:
         await hub.node.connect_ldm()
     except NodeAway:
         pass
     except DownburstError:
-        await hub.ledger.write(lambda tx: tx.ldm_sources.remove(source.name))
+        await hub.ledger.write(lambda tx: tx.ldm.sources.remove(source.name))
         with suppress(DownburstError):
             await hub.node.connect_ldm()
         raise
@@ -30,14 +30,14 @@ async def add_source(hub: Runtime, source: LdmSource) -> LdmSource:
 async def change_source(hub: Runtime, name: str, source: LdmSource) -> LdmSource:
     """Gives a source exactly these properties."""
     await check_pattern(hub.node, "pattern", source.pattern)
-    _, kept = await hub.ledger.write(lambda tx: (tx.ldm_sources.one(name), tx.ldm_sources.change(source)))
+    _, kept = await hub.ledger.write(lambda tx: (tx.ldm.sources.one(name), tx.ldm.sources.change(source)))
     await reconnect(hub)
     return kept
 
 
 async def remove_source(hub: Runtime, name: str) -> None:
     """Removes a source; its products stay."""
-    await hub.ledger.write(lambda tx: tx.ldm_sources.remove(name))
+    await hub.ledger.write(lambda tx: tx.ldm.sources.remove(name))
     await reconnect(hub)
     for key in [key for key in hub.live.ldm_sources if key[0] == name]:
         del hub.live.ldm_sources[key]
@@ -47,7 +47,7 @@ async def add_accept(hub: Runtime, line: LdmAccept) -> LdmAccept:
     """Lets hosts push products."""
     await check_pattern(hub.node, "pattern", line.pattern)
     await check_pattern(hub.node, "host", line.host)
-    kept = await hub.ledger.write(lambda tx: tx.ldm_accepts.add(line))
+    kept = await hub.ledger.write(lambda tx: tx.ldm.accepts.add(line))
     await reconnect(hub)
     return kept
 

@@ -25,7 +25,7 @@ class Counted:
         """Takes for the past what the ledger holds before the hub's node starts."""
         histograms = Histograms(first_open_minute=int(now.timestamp() // 60) - OPEN_MINUTES)
         open_minutes = Selection(since_minute=histograms.first_open_minute)
-        histograms.begin(tx.latency.sheet(open_minutes, step_minutes=1))
+        histograms.begin(tx.measured.latency.sheet(open_minutes, step_minutes=1))
         counted = cls(histograms)
-        counted.losses.begin(tx.settled.losses())
+        counted.losses.begin(tx.measured.settled.losses())
         return counted

@@ -62,15 +62,15 @@ class _Facts:
 
 def _facts(tx: Transaction, *, since_minute: int) -> _Facts:
     return _Facts(
-        latencies=tx.latency.sheet(Selection(since_minute=since_minute), step_minutes=1),
-        counters=tx.legs.counters(),
-        plans=tx.plans.all_current(),
-        losses=tx.settled.losses(),
+        latencies=tx.measured.latency.sheet(Selection(since_minute=since_minute), step_minutes=1),
+        counters=tx.planning.legs.counters(),
+        plans=tx.planning.plans.all_current(),
+        losses=tx.measured.settled.losses(),
         feeds=[feed.name for feed in tx.feeds.all()],
         sites=[site.name for site in tx.sites.all()],
         circuits=tx.circuits.begun(),
         measured=tx.circuits.measurements(),
-        alarms=tx.alarms.open(),
+        alarms=tx.alerting.alarms.open(),
     )
 
 

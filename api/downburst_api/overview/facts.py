@@ -46,14 +46,14 @@ class Facts:
             feeds=tx.feeds.all(),
             sites=tx.sites.all(),
             wanted=tx.subscriptions.pairs(),
-            plans={plan.feed: plan for plan in tx.plans.all_current()},
-            counters=tx.legs.counters(),
+            plans={plan.feed: plan for plan in tx.planning.plans.all_current()},
+            counters=tx.planning.legs.counters(),
             standings=Standings.read(tx),
             upstreams=tx.upstreams.all(),
-            ldm_sources=tx.ldm_sources.all(),
-            faults=tx.faults.recent(since=now - FAULT_SHOWN),
-            alarms=tx.alarms.open(),
-            silences=tx.silences.current(),
+            ldm_sources=tx.ldm.sources.all(),
+            faults=tx.measured.faults.recent(since=now - FAULT_SHOWN),
+            alarms=tx.alerting.alarms.open(),
+            silences=tx.alerting.silences.current(),
         )
 
     def fan_out(self) -> Counter[str]:

@@ -27,21 +27,21 @@ async def plan_history(hub: Hub, feed: str, page: NewestPaged) -> list[Plan]:
 @router.get("/totals")
 async def totals(hub: Hub) -> Totals:
     """Totals of all legs of all feeds."""
-    return Totals.model_validate(await hub.ledger.read(lambda tx: tx.legs.totals()))
+    return Totals.model_validate(await hub.ledger.read(lambda tx: tx.planning.legs.totals()))
 
 
 def _current_plans(tx: Transaction) -> list[CurrentPlan]:
     known = {feed.name for feed in tx.feeds.all()}
-    pins = {feed: Pin.of(pin) for feed, pin in tx.pins.all().items()}
-    counters = tx.legs.counters()
+    pins = {feed: Pin.of(pin) for feed, pin in tx.planning.pins.all().items()}
+    counters = tx.planning.legs.counters()
     return [
         CurrentPlan(**plan_out(plan, counters), pin=pins.get(plan.feed))
-        for plan in tx.plans.all_current()
+        for plan in tx.planning.plans.all_current()
         if plan.feed in known
     ]
 
 
 def _history(tx: Transaction, feed: str, page: NewestPage) -> list[Plan]:
-    plans = tx.plans.history(tx.feeds.one(feed).name, before=page.before, limit=page.to_read)
-    counters = tx.legs.counters(feed)
+    plans = tx.planning.plans.history(tx.feeds.one(feed).name, before=page.before, limit=page.to_read)
+    counters = tx.planning.legs.counters(feed)
     return [Plan(**plan_out(plan, counters)) for plan in plans]

@@ -55,7 +55,7 @@ async def sign_out(hub: Hub, request: Request) -> JSONResponse:
     for secret in (shown.bearer, shown.cookie):
         if secret is not None and secret.startswith(SESSION_PREFIX):
             ended = hashed(secret)
-            await hub.ledger.write(lambda tx, ended=ended: tx.login_sessions.end(ended))  # type: ignore[misc]
+            await hub.ledger.write(lambda tx, ended=ended: tx.access.sessions.end(ended))  # type: ignore[misc]
     hub.gate.forget()
     answer = JSONResponse(None, status_code=204)
     answer.body = b""
@@ -72,7 +72,7 @@ async def use_link(hub: Hub, request: Request, wanted: LinkUse) -> JSONResponse:
     sha256 = hashed(wanted.link)
     # Counted before the ledger is asked: a guess among many at once is counted like one after the other.
     hub.gate.sign_ins_by_peer.take(network_of(peer))
-    link = await hub.ledger.read(lambda tx: tx.login_links.find(sha256))
+    link = await hub.ledger.read(lambda tx: tx.access.links.find(sha256))
     hub.gate.sign_ins_by_peer.give_back(network_of(peer))
     password = None
     if link.kind is not LinkKind.SIGN_IN:
@@ -91,9 +91,9 @@ async def make_link(hub: Hub, caller: Asking) -> SignInLink:
     secret = new_secret(LINK_PREFIX)
 
     def make(tx: Transaction) -> Any:
-        if not caller.known or (user is not None and tx.users.find(user) is None):
+        if not caller.known or (user is not None and tx.access.users.find(user) is None):
             raise Refused("links are made for users and for commands on the hub's machine, not for tokens")
-        return tx.login_links.add(hashed(secret), LinkKind.SIGN_IN, lifetime=SIGN_IN_LINK, user=user)
+        return tx.access.links.add(hashed(secret), LinkKind.SIGN_IN, lifetime=SIGN_IN_LINK, user=user)
 
     link = await hub.ledger.write(make)
     return SignInLink(fragment=f"#sign-in={secret}", expires_at=link.expires_at)
@@ -102,12 +102,12 @@ async def make_link(hub: Hub, caller: Asking) -> SignInLink:
 @router.put("/password", status_code=204, responses={401: {}, 403: {}})
 async def change_password(hub: Hub, caller: Asking, wanted: PasswordChange) -> None:
     """Changes the user's own password; every session of the user ends."""
-    if not caller.known or await hub.ledger.read(lambda tx: tx.users.find(caller.name)) is None:
+    if not caller.known or await hub.ledger.read(lambda tx: tx.access.users.find(caller.name)) is None:
         raise Refused("only a signed-in user can change a password")
     if await _judged(hub, caller.peer, caller.name, wanted.old) is None:
         raise Refused("the old password is wrong")
     new = await hub.gate.hashing.run(caller.peer, caller.name, hash_password, wanted.new)
-    await hub.ledger.write(lambda tx: tx.users.change(_with_password(tx.users.one(caller.name), new)))
+    await hub.ledger.write(lambda tx: tx.access.users.change(_with_password(tx.access.users.one(caller.name), new)))
     hub.gate.forget()
 
 
@@ -115,7 +115,7 @@ async def _judged(hub: Runtime, peer: str, name: str, password: str) -> User | N
     """The user, if this is the password; a try is counted before it is judged, and longest if it was wrong."""
     hub.gate.attempt(peer, name)
     try:
-        user = await hub.ledger.read(lambda tx: tx.users.find(name))
+        user = await hub.ledger.read(lambda tx: tx.access.users.find(name))
         kept = user.password_hash if user is not None and user.active else None
         good = await hub.gate.hashing.run(peer, name, is_password, password, kept)
     except DownburstError:
@@ -128,19 +128,19 @@ async def _judged(hub: Runtime, peer: str, name: str, password: str) -> User | N
 
 
 def _used(tx: Transaction, sha256: str, name: str | None, password: str | None) -> User | None:
-    link = tx.login_links.use(sha256)
+    link = tx.access.links.use(sha256)
     if link.kind is LinkKind.FIRST:
-        if tx.users.has_admin():
+        if tx.access.users.has_admin():
             raise Refused("an administrator already exists; ask for an invitation")
         if name is None:
             raise BadInput("the first administrator needs a name; give `user`")
-        return tx.users.add(User(name, Role.ADMIN, password_hash=password))
+        return tx.access.users.add(User(name, Role.ADMIN, password_hash=password))
     if link.user is None:
         return None
-    user = tx.users.one(link.user)
+    user = tx.access.users.one(link.user)
     if not user.active:
         raise Refused(f"{user.name} can no longer sign in; ask an administrator")
-    return user if password is None else tx.users.change(_with_password(user, password))
+    return user if password is None else tx.access.users.change(_with_password(user, password))
 
 
 async def _begin(hub: Runtime, request: Request, user: User | None, *, bearer: bool) -> JSONResponse:
@@ -153,8 +153,8 @@ async def _begin(hub: Runtime, request: Request, user: User | None, *, bearer: b
         raise DownburstError("a user who may not sign in signed in")
 
     def keep(tx: Transaction) -> Session:
-        tx.audit.record("session", caller.name, "signed in", after={"role": caller.role})
-        return tx.login_sessions.add(hashed(secret), name, lifetime=lifetime)
+        tx.access.audit.record("session", caller.name, "signed in", after={"role": caller.role})
+        return tx.access.sessions.add(hashed(secret), name, lifetime=lifetime)
 
     with acting(Caller(caller.name, caller.role, caller.scopes, caller.site, peer=shown_by(request.scope).peer)):
         session = await hub.ledger.write(keep)

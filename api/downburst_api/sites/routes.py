@@ -92,7 +92,7 @@ async def add_token(hub: Hub, site: str, wanted: shapes.TokenNew | None = None) 
 @router.delete("/sites/{site}/tokens")
 async def end_tokens(hub: Hub, site: str) -> shapes.TokensEnded:
     """Ends the unused enrolment tokens of a site; enrolled receivers are not affected."""
-    ended = await hub.ledger.write(lambda tx: tx.tokens.end_pending(site))
+    ended = await hub.ledger.write(lambda tx: tx.enrolment.tokens.end_pending(site))
     return shapes.TokensEnded(site=site, ended=ended)
 
 

@@ -39,7 +39,7 @@ async def begin_maintenance(hub: Hub, caller: Asking, site: str, wanted: shapes.
 
     def begin(tx: Transaction) -> Silence:
         name = tx.sites.one(site).name
-        return tx.silences.add(Silence(0, until, caller.name[:80], wanted.reason, site=name, begins=begins))
+        return tx.alerting.silences.add(Silence(0, until, caller.name[:80], wanted.reason, site=name, begins=begins))
 
     return shapes.Silence.of(await hub.ledger.write(begin))
 
@@ -47,20 +47,20 @@ async def begin_maintenance(hub: Hub, caller: Asking, site: str, wanted: shapes.
 @router.get("/{site}/silences")
 async def list_maintenance(hub: Hub, page: Paged, site: str) -> list[shapes.Silence]:
     """Current and planned maintenance windows of this site, by number."""
-    found = await hub.ledger.read(lambda tx: tx.silences.of_site(tx.sites.one(site).name))
+    found = await hub.ledger.read(lambda tx: tx.alerting.silences.of_site(tx.sites.one(site).name))
     return page.of(map(shapes.Silence.of, found), "number")
 
 
 @router.delete("/{site}/silences/{number}", status_code=204)
 async def end_maintenance(hub: Hub, site: str, number: Number) -> None:
     """Ends or cancels a maintenance window of this site."""
-    await hub.ledger.write(lambda tx: tx.silences.end(number, site=tx.sites.one(site).name))
+    await hub.ledger.write(lambda tx: tx.alerting.silences.end(number, site=tx.sites.one(site).name))
 
 
 @router.get("/{site}/alarm-receivers")
 async def list_own_receivers(hub: Hub, page: Paged, site: str) -> list[shapes.Receiver]:
     """Alarm receivers of the site itself, by name."""
-    found = await hub.ledger.read(lambda tx: tx.site_receivers.of(tx.sites.one(site).name))
+    found = await hub.ledger.read(lambda tx: tx.alerting.site_receivers.of(tx.sites.one(site).name))
     return page.of(map(shapes.Receiver.of, found), "receiver")
 
 
@@ -78,7 +78,7 @@ async def add_own_receiver(hub: Hub, site: str, wanted: shapes.OwnReceiver) -> s
     )
 
     def add(tx: Transaction) -> Receiver:
-        return tx.site_receivers.add(replace(receiver, owner=tx.sites.one(site).name))
+        return tx.alerting.site_receivers.add(replace(receiver, owner=tx.sites.one(site).name))
 
     return shapes.Receiver.of(await hub.ledger.write(add))
 
@@ -86,11 +86,11 @@ async def add_own_receiver(hub: Hub, site: str, wanted: shapes.OwnReceiver) -> s
 @router.delete("/{site}/alarm-receivers/{receiver}", status_code=204)
 async def remove_own_receiver(hub: Hub, site: str, receiver: str) -> None:
     """Removes a receiver of this site."""
-    await hub.ledger.write(lambda tx: tx.site_receivers.remove(site, receiver))
+    await hub.ledger.write(lambda tx: tx.alerting.site_receivers.remove(site, receiver))
 
 
 @router.post("/{site}/alarm-receivers/{receiver}/test", status_code=204)
 async def try_own_receiver(hub: Hub, site: str, receiver: str) -> None:
     """Sends a test notification to a receiver of this site; the problem has the reason if that fails."""
-    found = await hub.ledger.read(lambda tx: tx.site_receivers.one(site, receiver))
+    found = await hub.ledger.read(lambda tx: tx.alerting.site_receivers.one(site, receiver))
     await hub.alarms.tell_as_a_test(found)

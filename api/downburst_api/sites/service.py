@@ -35,8 +35,8 @@ class Kept:
     def read(cls, tx: Transaction, name: str) -> "Kept":
         """As of now."""
         site = tx.sites.one(name)
-        wishes, credentials = tx.subscriptions.of_site(name), tx.credentials.of(name)
-        return cls(site, wishes, credentials, tx.tokens.of(name), Standings.read(tx))
+        wishes, credentials = tx.subscriptions.of_site(name), tx.enrolment.credentials.of(name)
+        return cls(site, wishes, credentials, tx.enrolment.tokens.of(name), Standings.read(tx))
 
 
 def listed(hub: Runtime, sites: Iterable[Site], standings: Standings) -> Iterable[shapes.SiteListed]:
@@ -95,7 +95,7 @@ def seen(tx: Transaction, name: str, unchanged: IfMatch) -> Site:
 
 async def revoke(hub: Runtime, site: str, sha256: str | None) -> int:
     """Revokes one credential of a site, or all; says how many."""
-    revoked = await hub.ledger.write(lambda tx: tx.credentials.revoke(tx.sites.one(site).name, sha256))
+    revoked = await hub.ledger.write(lambda tx: tx.enrolment.credentials.revoke(tx.sites.one(site).name, sha256))
     if sha256 is not None and revoked == 0:
         raise NotFound(f"site {site!r} has no usable credential {sha256}; `downburst sites show {site}` lists them")
     await announce(hub)
@@ -104,7 +104,7 @@ async def revoke(hub: Runtime, site: str, sha256: str | None) -> int:
 
 async def replace_credentials(hub: Runtime, site: str) -> shapes.ReplacementAsked:
     """Has the receivers of a site replace their credentials when they are connected."""
-    asked: list[Any] = await hub.ledger.write(lambda tx: tx.credentials.ask(tx.sites.one(site).name))
+    asked: list[Any] = await hub.ledger.write(lambda tx: tx.enrolment.credentials.ask(tx.sites.one(site).name))
     if not asked:
         raise NotFound(f"site {site!r} has no good credential; enrol its receiver: downburst sites token {site}")
     await announce(hub)

@@ -21,7 +21,7 @@ class Standings:
     @classmethod
     def read(cls, tx: Transaction) -> "Standings":
         """As of now."""
-        return cls(tx.credentials.enrolled(), tx.settled.by_site())
+        return cls(tx.enrolment.credentials.enrolled(), tx.measured.settled.by_site())
 
     def of(self, site: Site, live: LiveState) -> SiteStanding:
         """The standing of a site."""

@@ -9,8 +9,8 @@ from downburst_contract.access import Invitation
 
 def invited(tx: Transaction, user: User, secret: str) -> Invitation:
     """Keeps a link for a user, and records that it was made."""
-    link = tx.login_links.add(hashed(secret), LinkKind.INVITATION, lifetime=INVITATION, user=user.name)
-    tx.audit.record("invitation", user.name, "added", after={"expires_at": link.expires_at})
+    link = tx.access.links.add(hashed(secret), LinkKind.INVITATION, lifetime=INVITATION, user=user.name)
+    tx.access.audit.record("invitation", user.name, "added", after={"expires_at": link.expires_at})
     return Invitation(fragment=f"#invitation={secret}", link_expires_at=link.expires_at)
 
 

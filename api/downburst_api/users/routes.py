@@ -32,7 +32,7 @@ router = APIRouter(prefix="/v1", tags=["access"])
 @router.get("/users")
 async def list_users(hub: Hub, page: Paged) -> list[shapes.User]:
     """Every user, by name."""
-    return page.of(map(shapes.User.of, await hub.ledger.read(lambda tx: tx.users.all())), "user")
+    return page.of(map(shapes.User.of, await hub.ledger.read(lambda tx: tx.access.users.all())), "user")
 
 
 @router.post("/users", status_code=201, responses={409: {"description": "The name is taken."}})
@@ -42,7 +42,7 @@ async def add_user(hub: Hub, wanted: shapes.UserNew) -> shapes.UserInvited:
     secret = new_secret(LINK_PREFIX)
 
     def add(tx: Transaction) -> shapes.UserInvited:
-        kept = tx.users.add(user)
+        kept = tx.access.users.add(user)
         return shapes.UserInvited.of(kept, **dict(invited(tx, kept, secret)))
 
     return await hub.ledger.write(add)
@@ -51,14 +51,14 @@ async def add_user(hub: Hub, wanted: shapes.UserNew) -> shapes.UserInvited:
 @router.get("/users/{user}")
 async def show_user(hub: Hub, user: str) -> shapes.User:
     """One user."""
-    return shapes.User.of(await hub.ledger.read(lambda tx: tx.users.one(user)))
+    return shapes.User.of(await hub.ledger.read(lambda tx: tx.access.users.one(user)))
 
 
 @router.patch("/users/{user}", responses={403: {}})
 async def change_user(hub: Hub, user: str, wanted: shapes.UserChange) -> shapes.User:
     """Changes a user's rights; a user who loses rights is signed out immediately."""
     given = wanted.model_dump(exclude_unset=True)
-    kept = await hub.ledger.write(lambda tx: tx.users.change(replace(tx.users.one(user), **given)))
+    kept = await hub.ledger.write(lambda tx: tx.access.users.change(replace(tx.access.users.one(user), **given)))
     hub.gate.forget()
     return shapes.User.of(kept)
 
@@ -66,7 +66,7 @@ async def change_user(hub: Hub, user: str, wanted: shapes.UserChange) -> shapes.
 @router.delete("/users/{user}", status_code=204, responses={403: {}})
 async def remove_user(hub: Hub, user: str) -> None:
     """Removes a user, who is signed out immediately."""
-    await hub.ledger.write(lambda tx: tx.users.remove(user))
+    await hub.ledger.write(lambda tx: tx.access.users.remove(user))
     hub.gate.forget()
 
 
@@ -74,13 +74,13 @@ async def remove_user(hub: Hub, user: str) -> None:
 async def invite_again(hub: Hub, user: str) -> shapes.Invitation:
     """Creates another invitation, for a forgotten password; the old password is valid until a new one is chosen."""
     secret = new_secret(LINK_PREFIX)
-    return await hub.ledger.write(lambda tx: invited(tx, tx.users.one(user), secret))
+    return await hub.ledger.write(lambda tx: invited(tx, tx.access.users.one(user), secret))
 
 
 @router.get("/access-tokens")
 async def list_tokens(hub: Hub, page: Paged) -> list[shapes.AccessToken]:
     """Every access token, newest first; without their secrets."""
-    tokens = await hub.ledger.read(lambda tx: tx.access_tokens.all())
+    tokens = await hub.ledger.read(lambda tx: tx.access.tokens.all())
     return page.of(map(shapes.AccessToken.of, tokens), "number", falling=True)
 
 
@@ -105,7 +105,7 @@ async def add_token(hub: Hub, caller: Asking, wanted: shapes.AccessTokenNew) -> 
     def add(tx: Transaction) -> AccessToken:
         if wanted.site is not None:
             tx.sites.one(wanted.site)
-        return tx.access_tokens.add(token)
+        return tx.access.tokens.add(token)
 
     return shapes.AccessTokenMade.of(await hub.ledger.write(add), token=secret)
 
@@ -113,7 +113,7 @@ async def add_token(hub: Hub, caller: Asking, wanted: shapes.AccessTokenNew) -> 
 @router.delete("/access-tokens/{number}")
 async def revoke_token(hub: Hub, number: Number) -> shapes.AccessToken:
     """Revokes an access token; it is invalid from this moment."""
-    revoked = await hub.ledger.write(lambda tx: tx.access_tokens.revoke(number))
+    revoked = await hub.ledger.write(lambda tx: tx.access.tokens.revoke(number))
     hub.gate.forget()
     return shapes.AccessToken.of(revoked)
 
@@ -141,6 +141,6 @@ async def list_changes(  # noqa: PLR0913
         begin=None if begin is None else moment(begin, now),
         end=None if end is None else moment(end, now),
     )
-    found = await hub.ledger.read(lambda tx: tx.audit.page(wanted, before=cursor or after, limit=limit))
+    found = await hub.ledger.read(lambda tx: tx.access.audit.page(wanted, before=cursor or after, limit=limit))
     items = [shapes.Change(**members(change)) for change in found]
     return shapes.ChangePage(items=items, next=page.lead_to(found[-1].number if len(found) == limit else None))

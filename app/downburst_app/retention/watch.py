@@ -52,7 +52,7 @@ class RetentionWatch:
 
 def advices_of(tx: Transaction, *, outage_hours: float | None) -> list[Advice]:
     """What the ledger's minutes say about the retention of each feed."""
-    minutes = tx.traffic.minutes()
+    minutes = tx.measured.traffic.minutes()
     until = max((it.minute for it in minutes), default=0)
     return [
         advise(

@@ -59,7 +59,7 @@ class _Part:
         fault = Fault(SystemClock().now(), sentence, next_step=next_step)
         _LOG.warning("%s", sentence)
         with suppress(Failure):
-            await self.ledger.write(lambda tx: tx.faults.add(fault), patience_s=0)
+            await self.ledger.write(lambda tx: tx.measured.faults.add(fault), patience_s=0)
         self.bus.publish(FaultSeen(fault.at, sentence, next_step=next_step))
 
 

@@ -54,7 +54,7 @@ async def _keep_fleet(settings: Settings, file: Path | None) -> None:
         async def say(sentence: str, next_step: str) -> None:
             fault = Fault(SystemClock().now(), sentence, next_step=next_step)
             with suppress(Failure):
-                await ledger.write(lambda tx: tx.faults.add(fault), patience_s=0)
+                await ledger.write(lambda tx: tx.measured.faults.add(fault), patience_s=0)
             bus.publish(FaultSeen(fault.at, sentence, next_step=next_step))
 
         await FleetLoop(bus, fleet, settings.fleet, say=say).run()

@@ -158,7 +158,7 @@ class Hub:
         self._stack.callback(self._ledger.close)
         with step("the ledger"):
             await asyncio.to_thread(self._ledger.hold)
-            self._live.remember(await self._ledger.read(lambda tx: tx.traffic.totals()))
+            self._live.remember(await self._ledger.read(lambda tx: tx.measured.traffic.totals()))
             self._counted = await self._ledger.read(partial(Counted.at_start, now=self._clock.now()))
             await self._report(doubts)
         self._latency = LatencyService(self._ledger, bus=self._bus, clock=self._clock)
@@ -205,7 +205,7 @@ class Hub:
     def _end_to_end(self) -> Probes:
         return Probes(
             {
-                "ledger": lambda: self._ledger.write(lambda tx: tx.answers.prove(), patience_s=0),
+                "ledger": lambda: self._ledger.write(lambda tx: tx.access.answers.prove(), patience_s=0),
                 "node": self._agent.prove,
                 "store": self._agent.prove_store,
                 "alarms": self._alarms.prove,
@@ -216,7 +216,7 @@ class Hub:
     async def _report(self, doubts: list[str]) -> None:
         for doubt in doubts:
             await self._say(doubt)
-        feeds, users = await self._ledger.read(lambda tx: (tx.feeds.misnamed(), tx.users.misnamed()))
+        feeds, users = await self._ledger.read(lambda tx: (tx.feeds.misnamed(), tx.access.users.misnamed()))
         for name in feeds:
             await self._say(
                 f"the feed {name!r} has a name that is no longer valid, and is set aside: no products go in or out",
@@ -273,9 +273,9 @@ class Hub:
         secret = new_secret(LINK_PREFIX)
 
         def make(tx: Transaction) -> bool:
-            if tx.users.has_admin():
+            if tx.access.users.has_admin():
                 return False
-            tx.login_links.add(hashed(secret), LinkKind.FIRST, lifetime=FIRST_LINK)
+            tx.access.links.add(hashed(secret), LinkKind.FIRST, lifetime=FIRST_LINK)
             return True
 
         made = await self._ledger.write(make)
@@ -363,7 +363,7 @@ class Hub:
         fault = Fault(self._clock.now(), sentence, next_step=next_step)
         _LOG.warning("%s", sentence)
         with suppress(Failure):
-            await self._ledger.write(lambda tx: tx.faults.add(fault), patience_s=0)
+            await self._ledger.write(lambda tx: tx.measured.faults.add(fault), patience_s=0)
         self._bus.publish(FaultSeen(fault.at, sentence))
 
     async def _tell(self, sentence: str, next_step: str) -> None:
@@ -458,8 +458,8 @@ def _dashboard(settings: Settings) -> Path | None:
 
 
 def _forget(tx: Transaction, *, oldest_minute: int, audited: datetime) -> None:
-    tx.traffic.forget_before(oldest_minute)
-    tx.audit.forget_before(audited)
+    tx.measured.traffic.forget_before(oldest_minute)
+    tx.access.audit.forget_before(audited)
 
 
 async def cancelled(*tasks: "asyncio.Task[object]") -> None:

@@ -90,7 +90,7 @@ class SenderProcess:
         finally:
             await cancelled(stopping, starting, placing, beating, watching)
             with suppress(DownburstError):
-                await self._ledger.write(lambda tx: tx.senders.remove(self._name), patience_s=0)
+                await self._ledger.write(lambda tx: tx.fleet.senders.remove(self._name), patience_s=0)
 
     async def _open(self) -> None:
         settings = self._settings
@@ -139,7 +139,7 @@ class SenderProcess:
             await self._agent.fence(fenced=time.monotonic() - self._beaten_s > FENCED_S)
 
     def _beat_once(self, tx: Any) -> bool:
-        return bool(tx.senders.beat(self._name, load_bps=self._agent.egress_bps, draining=self._draining))
+        return bool(tx.fleet.senders.beat(self._name, load_bps=self._agent.egress_bps, draining=self._draining))
 
     async def _drain(self) -> None:
         """Lets others take over while this one still sends; returns once nothing is left here, or after the limit."""
@@ -158,8 +158,8 @@ class SenderProcess:
                 await asyncio.sleep(DRAIN_LOOK_S)
 
     def _left(self, tx: Any) -> tuple[int, int]:
-        others = [one for one in tx.senders.all() if one.name != self._name and not one.draining]
-        mine = [one for one in tx.assignments.all() if one.sender == self._name]
+        others = [one for one in tx.fleet.senders.all() if one.name != self._name and not one.draining]
+        mine = [one for one in tx.fleet.assignments.all() if one.sender == self._name]
         return len(others), len(mine)
 
     async def _has_sessions(self) -> bool:
@@ -172,7 +172,7 @@ class SenderProcess:
         fault = Fault(SystemClock().now(), f"sender {self._name}: {sentence}", next_step=next_step)
         _LOG.warning("%s", sentence)
         with suppress(Failure):
-            await self._ledger.write(lambda tx: tx.faults.add(fault), patience_s=0)
+            await self._ledger.write(lambda tx: tx.measured.faults.add(fault), patience_s=0)
         self._bus.publish(FaultSeen(fault.at, fault.sentence, next_step=next_step))
 
     async def _answer(self, scope: dict[str, Any], _receive: object, send: Send) -> None:

@@ -31,40 +31,89 @@ class Transaction:
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.clock = clock
-        self.legs = Legs(connection)
         self.feeds = Feeds(connection, clock)
         self.sites = Sites(connection, clock)
-        self.credentials = Credentials(connection, clock)
-        self.tokens = Tokens(connection, clock)
         self.subscriptions = Subscriptions(connection, clock)
         self.resends = Resends(connection, clock)
         self.upstreams = Upstreams(connection, clock)
-        self.ldm_sources = LdmSources(connection, clock)
-        self.ldm_accepts = LdmAccepts(connection, clock)
-        self.users = Users(connection, clock)
-        self.access_tokens = AccessTokens(connection, clock)
-        self.login_sessions = Sessions(connection, clock)
-        self.login_links = Links(connection, clock)
-        self.answers = Answers(connection, clock)
-        self.audit = Audit(connection, clock)
-        self.access_requests = AccessRequests(connection, clock)
-        self.alarms = Alarms(connection, clock)
-        self.silences = Silences(connection, clock)
-        self.alarm_receivers = Receivers(connection, clock)
-        self.site_receivers = SiteReceivers(connection, clock)
-        self.objectives = Objectives(connection, clock)
         self.ports = Ports(connection, clock)
         self.circuits = Circuits(connection, clock)
-        self.senders = Senders(connection, clock)
-        self.assignments = Assignments(connection, clock)
-        self.clocks = Clocks(connection, clock)
+        self.planning = Planning(connection, clock)
+        self.fleet = Fleet(connection, clock)
+        self.ldm = Ldm(connection, clock)
+        self.enrolment = Enrolment(connection, clock)
+        self.access = Access(connection, clock)
+        self.alerting = Alerting(connection, clock)
+        self.measured = Measured(connection, clock)
+
+
+class Planning:
+    """The transports of feeds."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
         self.plans = Plans(connection)
         self.pins = Pins(connection, clock)
+        self.legs = Legs(connection)
+
+
+class Fleet:
+    """The nodes of a hub, and their shares."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self.senders = Senders(connection, clock)
+        self.assignments = Assignments(connection, clock)
+
+
+class Ldm:
+    """LDM's peers."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self.sources = LdmSources(connection, clock)
+        self.accepts = LdmAccepts(connection, clock)
+
+
+class Enrolment:
+    """What receivers prove themselves with."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self.tokens = Tokens(connection, clock)
+        self.credentials = Credentials(connection, clock)
+
+
+class Access:
+    """People and programs: their rights, and their changes."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self.users = Users(connection, clock)
+        self.tokens = AccessTokens(connection, clock)
+        self.sessions = Sessions(connection, clock)
+        self.links = Links(connection, clock)
+        self.requests = AccessRequests(connection, clock)
+        self.answers = Answers(connection, clock)
+        self.audit = Audit(connection, clock)
+
+
+class Alerting:
+    """Alarms, and who is notified of them."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self.alarms = Alarms(connection, clock)
+        self.silences = Silences(connection, clock)
+        self.receivers = Receivers(connection, clock)
+        self.site_receivers = SiteReceivers(connection, clock)
+        self.objectives = Objectives(connection, clock)
+
+
+class Measured:
+    """Everything that nodes report."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
         self.latency = Latency(connection)
-        self.log_heads = LogHeads(connection, clock)
         self.settled = Frontiers(connection)
         self.exceptions = Exceptions(connection)
         self.batches = Batches(connection, clock)
-        self.faults = Faults(connection)
         self.traffic = Traffic(connection)
+        self.clocks = Clocks(connection, clock)
+        self.faults = Faults(connection)
+        self.log_heads = LogHeads(connection, clock)
         self.partitions = Partitions(connection)

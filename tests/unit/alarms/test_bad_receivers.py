@@ -40,7 +40,7 @@ async def test_finding_03_a_broken_address_of_a_site_stops_no_alarm_and_repeats_
     teller = OverTheNetwork()
     monkeypatch.setattr(story.watch, "_teller", teller)
     for receiver in (BROKEN, BROKEN_MAIL):
-        await story.ledger.write(lambda tx, one=receiver: tx.site_receivers.add(one))  # type: ignore[misc]
+        await story.ledger.write(lambda tx, one=receiver: tx.alerting.site_receivers.add(one))  # type: ignore[misc]
     await story.ledger.write(lambda tx: tx.sites.add(Site("other.edu")))
     await story.ledger.write(lambda tx: tx.subscriptions.add(Subscription(0, "other.edu", "NGRID")))
     story.site(connected=False)
@@ -63,7 +63,7 @@ async def test_finding_03_an_unknown_error_of_one_receiver_is_its_own(
         await tell(receiver, alarm, now)  # type: ignore[arg-type]
 
     monkeypatch.setattr(story.heard, "tell", fails)
-    await story.ledger.write(lambda tx: tx.site_receivers.add(BROKEN))
+    await story.ledger.write(lambda tx: tx.alerting.site_receivers.add(BROKEN))
     story.site(connected=False)
     for _ in range(8):
         await story.after(10)

@@ -71,7 +71,7 @@ class Story:
         await self.watch.tell()
 
     async def alarms(self) -> list[Alarm]:
-        return await self.ledger.read(lambda tx: tx.alarms.newest())
+        return await self.ledger.read(lambda tx: tx.alerting.alarms.newest())
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def story(ledger: Ledger, clock: FakeClock, tmp_path: Path) -> Story:
         tx.feeds.add(Feed("NGRID"))
         tx.sites.add(Site("unl.edu"))
         tx.subscriptions.add(Subscription(0, "unl.edu", "NGRID"))
-        tx.alarm_receivers.add(OPS)
+        tx.alerting.receivers.add(OPS)
     return Story(ledger, clock, tmp_path / "hub")
 
 
@@ -143,7 +143,7 @@ async def test_a_crowd_of_peers_fills_no_page_with_alarms(story: Story) -> None:
 async def test_a_silence_keeps_quiet_and_what_goes_on_after_it_is_told(story: Story) -> None:
     until = story.clock.now() + timedelta(minutes=10)
     silence = Silence(0, until, "anna", site="unl.edu")
-    await story.ledger.write(lambda tx: tx.silences.add(silence))
+    await story.ledger.write(lambda tx: tx.alerting.silences.add(silence))
     story.site(connected=False)
     await story.after(61)
     assert (story.heard.told, len(await story.alarms())) == ([], 1)
@@ -156,7 +156,7 @@ async def test_what_gets_worse_is_told_again_and_to_those_who_want_the_worst_alo
     chat = Receiver("chat", ReceiverKind.MAIL, "a@b", severities=(Severity.INFORMATION,))
     with story.ledger.transaction() as tx:
         for one in (night, chat):
-            tx.alarm_receivers.add(one)
+            tx.alerting.receivers.add(one)
     progress = SiteProgress("NGRID", 7, 3, Transport.UNICAST, 1)
     session = SiteSession("unl.edu", connected=True, since=story.clock.now(), progress={"NGRID": progress})
     story.live.sessions["unl.edu"] = session
@@ -173,10 +173,10 @@ async def test_what_gets_worse_is_told_again_and_to_those_who_want_the_worst_alo
 async def test_predictions_of_a_feed_are_said_once_a_day(story: Story) -> None:
     far = {"predicted_p99_ms": 0.02, "measured_p99_ms": 5_000.0, "measured_count": 500}
     with story.ledger.transaction() as tx:
-        kept = tx.plans.append(plan("NGRID"))
+        kept = tx.planning.plans.append(plan("NGRID"))
     for figures in (far, {}, far, {}):
         with story.ledger.transaction() as tx:
-            tx.plans.annotate(replace(kept, figures=figures))
+            tx.planning.plans.annotate(replace(kept, figures=figures))
         for _ in range(2):
             await story.after(120)
     (alarm,) = await story.alarms()
@@ -186,7 +186,7 @@ async def test_predictions_of_a_feed_are_said_once_a_day(story: Story) -> None:
 
 async def test_what_began_and_ended_in_a_silence_is_not_told(story: Story) -> None:
     silence = Silence(0, story.clock.now() + timedelta(hours=1), "anna", kind=AlarmKind.SITE_DOWN)
-    await story.ledger.write(lambda tx: tx.silences.add(silence))
+    await story.ledger.write(lambda tx: tx.alerting.silences.add(silence))
     story.site(connected=False)
     await story.after(61)
     story.site(connected=True)
@@ -215,7 +215,7 @@ async def test_a_receiver_that_can_not_be_reached_is_said_once_and_keeps_nobody_
 ) -> None:
     monkeypatch.setattr(watch, "RETRIES_S", (0.0, 0.0))
     other = Receiver("chat", ReceiverKind.WEBHOOK, "http://chat/")
-    await story.ledger.write(lambda tx: tx.alarm_receivers.add(other))
+    await story.ledger.write(lambda tx: tx.alerting.receivers.add(other))
     story.heard.away.add("ops")
     story.site(connected=False)
     await story.after(61)
@@ -229,7 +229,7 @@ async def test_a_receiver_that_can_not_be_reached_is_said_once_and_keeps_nobody_
 
 async def test_a_receiver_hears_what_it_wants(story: Story) -> None:
     wants = Receiver("site", ReceiverKind.WEBHOOK, "http://x/", kinds=(AlarmKind.SITE_DOWN,), sites=("other.edu",))
-    await story.ledger.write(lambda tx: tx.alarm_receivers.add(wants))
+    await story.ledger.write(lambda tx: tx.alerting.receivers.add(wants))
     story.site(connected=False)
     await story.after(61)
     assert story.heard.told == [("ops", "site-down", False)]
@@ -237,7 +237,7 @@ async def test_a_receiver_hears_what_it_wants(story: Story) -> None:
 
 async def test_an_alertmanager_is_told_again_so_that_the_alarm_stays(story: Story) -> None:
     receiver = Receiver("am", ReceiverKind.ALERTMANAGER, "http://am/")
-    await story.ledger.write(lambda tx: tx.alarm_receivers.add(receiver))
+    await story.ledger.write(lambda tx: tx.alerting.receivers.add(receiver))
     story.site(connected=False)
     await story.after(61)
     for _ in range(4):

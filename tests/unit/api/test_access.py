@@ -54,7 +54,7 @@ async def callers(
             tx.sites.add(Site(name))
         for role in Role:
             site = SITE if role is Role.SITE else None
-            tx.access_tokens.add(_token(role, site, clock))
+            tx.access.tokens.add(_token(role, site, clock))
     made, _ = runtime(tmp_path / "hub", ledger, clock)
     open_made, _ = runtime(tmp_path / "open", ledger, clock, access=AccessSettings(without_login="latency"))
     monkeypatch.setattr(stream, "overviews", _no_overviews)

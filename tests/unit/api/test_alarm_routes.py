@@ -12,7 +12,7 @@ AWAY = Condition(AlarmKind.SITE_DOWN, "unl.edu is away", "look there", site="unl
 
 async def raised(hub: Asked, *conditions: Condition) -> None:
     for condition in conditions:
-        await hub.runtime.ledger.write(lambda tx, one=condition: tx.alarms.raise_(one))  # type: ignore[misc]
+        await hub.runtime.ledger.write(lambda tx, one=condition: tx.alerting.alarms.raise_(one))  # type: ignore[misc]
 
 
 async def test_what_is_wrong_is_listed_and_on_the_page(hub: Asked) -> None:
@@ -29,7 +29,7 @@ async def test_what_is_wrong_is_listed_and_on_the_page(hub: Asked) -> None:
 
 async def test_ended_alarms_come_in_pages(hub: Asked) -> None:
     await raised(hub, *[AWAY] * 5)
-    await hub.runtime.ledger.write(lambda tx: tx.alarms.end([1, 2, 3, 4], tx.clock.now()))
+    await hub.runtime.ledger.write(lambda tx: tx.alerting.alarms.end([1, 2, 3, 4], tx.clock.now()))
     assert [one["alarm"] for one in (await hub.ask("GET", "/v1/alarms"))["items"]] == [5]
     page = await hub.ask("GET", "/v1/alarms?ended=true&limit=3")
     assert [one["alarm"] for one in page["items"]] == [5, 4, 3]

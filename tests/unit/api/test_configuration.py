@@ -111,7 +111,7 @@ async def test_a_token_is_told_once(hub: Asked, clock: FakeClock) -> None:
     listed = (await hub.ask("GET", "/v1/sites/unl.edu"))["tokens"]
     assert "token" not in listed[0]
     with hub.runtime.ledger.transaction() as tx:
-        assert tx.tokens.of("unl.edu")[0].expires_at == clock.now() + timedelta(hours=2)
+        assert tx.enrolment.tokens.of("unl.edu")[0].expires_at == clock.now() + timedelta(hours=2)
     await hub.problem("POST", "/v1/sites/none/tokens", 404, "not-found")
     await hub.problem("POST", "/v1/sites/unl.edu/tokens", 400, "bad-request", json={"hours": -1})
 
@@ -119,8 +119,8 @@ async def test_a_token_is_told_once(hub: Asked, clock: FakeClock) -> None:
 async def test_a_revoked_credential_leaves_the_node(hub: Asked) -> None:
     await hub.ask("POST", "/v1/sites", 201, json={"site": "unl.edu"})
     with hub.runtime.ledger.transaction() as tx:
-        tx.tokens.add("unl.edu", "s", lifetime=timedelta(hours=1))
-        tx.tokens.consume("s", "c" * 64, peer="p")
+        tx.enrolment.tokens.add("unl.edu", "s", lifetime=timedelta(hours=1))
+        tx.enrolment.tokens.consume("s", "c" * 64, peer="p")
     await hub.node.refresh()
     (told,) = hub.node.fake.sites["unl.edu"]["credentials"]
     assert (told["sha256"], told["expires_us"], told["replaces"]) == ("c" * 64, None, None)
@@ -135,8 +135,8 @@ async def test_a_receiver_is_asked_for_another_credential(hub: Asked, clock: Fak
     refused = await hub.problem("POST", route, 404, "not-found")
     assert "downburst sites token unl.edu" in refused["detail"]
     with hub.runtime.ledger.transaction() as tx:
-        tx.tokens.add("unl.edu", "s", lifetime=timedelta(hours=1), credential_lifetime=timedelta(days=90))
-        tx.tokens.consume("s", "c" * 64, peer="p")
+        tx.enrolment.tokens.add("unl.edu", "s", lifetime=timedelta(hours=1), credential_lifetime=timedelta(days=90))
+        tx.enrolment.tokens.consume("s", "c" * 64, peer="p")
     (before,) = (await hub.ask("GET", "/v1/sites/unl.edu"))["credentials"]
     assert datetime.fromisoformat(before["renews_at"]) == clock.now() + timedelta(days=60)
     answer = await hub.ask("POST", route, 202)
@@ -153,8 +153,8 @@ async def test_a_receiver_is_asked_for_another_credential(hub: Asked, clock: Fak
 def replaced(hub: Asked) -> str:
     """What the receiver of unl.edu shows from here on."""
     with hub.runtime.ledger.transaction() as tx:
-        made = tx.credentials.replace("unl.edu", "c" * 64, "d" * 64, peer="p", lifetime=timedelta(days=90))
-        assert tx.credentials.taken("unl.edu", made.sha256)
+        made = tx.enrolment.credentials.replace("unl.edu", "c" * 64, "d" * 64, peer="p", lifetime=timedelta(days=90))
+        assert tx.enrolment.credentials.taken("unl.edu", made.sha256)
     return made.sha256
 
 
@@ -193,7 +193,7 @@ async def test_a_pin_is_kept_and_said(hub: Asked) -> None:
     pin = await hub.ask("PUT", "/v1/feeds/NGRID/pin", json={"transport": "unicast", "by": "anna"})
     assert (pin["transport"], pin["by"]) == ("unicast", "anna")
     with hub.runtime.ledger.transaction() as tx:
-        kept = tx.pins.find("NGRID")
+        kept = tx.planning.pins.find("NGRID")
     assert kept is not None
     assert kept.transport is Transport.UNICAST
     await hub.ask("DELETE", "/v1/feeds/NGRID/pin", 204)
@@ -221,7 +221,7 @@ async def test_a_pin_that_the_feed_can_never_follow_is_refused_with_the_reason(h
     assert "no circuit is reserved to unl.edu; reserve one" in await refusal("static-circuit")
     assert "only unl.edu takes it, and a group needs two sites" in await refusal("multicast")
     with hub.runtime.ledger.transaction() as tx:
-        kept = tx.pins.find("NGRID")
+        kept = tx.planning.pins.find("NGRID")
     assert kept is not None
     assert kept.transport is Transport.MULTICAST, "a refusal changes nothing"
     await hub.ask("POST", "/v1/sites", 201, json={"site": "psu.edu"})

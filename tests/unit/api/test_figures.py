@@ -46,24 +46,24 @@ def told(hub: Asked, clock: FakeClock) -> Asked:
         for name in ("a.edu", "b.edu"):
             tx.sites.add(Site(name))
             tx.subscriptions.add(Subscription(0, name, "NGRID"))
-        tx.plans.append(plan("NGRID", unicast(1, "a.edu", "b.edu"), reason="at first"))
+        tx.planning.plans.append(plan("NGRID", unicast(1, "a.edu", "b.edu"), reason="at first"))
         multi = plan("NGRID", multicast(2, "a.edu", "b.edu"), reason="cheaper")
         refused = Candidate(Transport.STATIC_CIRCUIT, feasible=False, reason="none is offered")
-        tx.plans.append(replace(multi, candidates=(refused,), figures={"predicted_over_measured": 0.9}))
-        tx.legs.count(
+        tx.planning.plans.append(replace(multi, candidates=(refused,), figures={"predicted_over_measured": 0.9}))
+        tx.planning.legs.count(
             [
                 LegCounters("NGRID", 1, 1, Transport.UNICAST, 2, 20, 2000, 2100, 0, 50, 2000),
                 LegCounters("NGRID", 2, 2, Transport.MULTICAST, 2, 10, 1000, 1100, 30, 50, 2000),
                 LegCounters("NGRID", 2, 1, Transport.UNICAST, 2, 1, 100, 105, 0, 0, 100),
             ]
         )
-        tx.latency.add(
+        tx.measured.latency.add(
             sketch_row([10, 20, 30, 4000], minute=minute, site="a.edu"),
             sketch_row([-5], minute=minute - 1, site="b.edu", transport=Transport.MULTICAST),
             sketch_row([99], minute=minute, site="a.edu", kind=LatencyKind.END_TO_END),
             sketch_row([1], minute=minute - 90, site="a.edu"),
         )
-        tx.settled.advance(settled(7, stored=6, site="a.edu"), at=clock.now())
+        tx.measured.settled.advance(settled(7, stored=6, site="a.edu"), at=clock.now())
     _live(hub, clock)
     return hub
 
@@ -197,7 +197,7 @@ async def test_the_overview_explains_the_plan(told: Asked) -> None:
 
 async def test_the_overview_tells_what_is_wrong_worst_first(told: Asked, clock: FakeClock) -> None:
     with told.runtime.ledger.transaction() as tx:
-        tx.faults.add(Fault(clock.now(), "the node ended", next_step="read the log"))
+        tx.measured.faults.add(Fault(clock.now(), "the node ended", next_step="read the log"))
     told.node.running = False
     faults = (await told.ask("GET", "/v1/overview"))["faults"]
     assert [(fault["severity"], fault["site"]) for fault in faults] == [
@@ -211,7 +211,7 @@ async def test_the_overview_tells_what_is_wrong_worst_first(told: Asked, clock: 
     told.node.running = True
     assert len((await told.ask("GET", "/v1/overview"))["faults"]) == 1
     away = Condition(AlarmKind.SITE_DOWN, "b.edu is not connected", "look there", site="b.edu")
-    await told.runtime.ledger.write(lambda tx: tx.alarms.raise_(away))
+    await told.runtime.ledger.write(lambda tx: tx.alerting.alarms.raise_(away))
     (fault,) = (await told.ask("GET", "/v1/overview"))["faults"]
     assert (fault["severity"], fault["alarm"], fault["silence"]) == ("critical", 1, None)
     await told.ask("POST", "/v1/silences", 201, json={"minutes": 60, "alarm": 1})

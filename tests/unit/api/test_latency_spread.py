@@ -13,7 +13,7 @@ async def _filled(hub: Asked) -> int:
     await hub.ask("POST", "/v1/sites", 201, json={"site": "unl.edu"})
     minute = int(hub.runtime.clock.now().timestamp() // 60)
     rows = (sketch_row([1.5, 1.5, 40.0, -2.0], minute=minute), sketch_row([900.0], minute=minute - 30))
-    await hub.runtime.ledger.write(lambda tx: tx.batches.load(Batch("b", rows, (), ())))
+    await hub.runtime.ledger.write(lambda tx: tx.measured.batches.load(Batch("b", rows, (), ())))
     return minute
 
 

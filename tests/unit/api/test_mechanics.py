@@ -36,7 +36,9 @@ def filled(hub: Asked, clock: FakeClock) -> Asked:
             for feed in ("NGRID", "TEXT"):
                 tx.subscriptions.add(Subscription(0, name, feed))
                 tx.resends.add(Resend(0, name, feed, clock.now(), clock.now()))
-                tx.latency.add(sketch_row([1.0], site=name, feed=feed, minute=int(clock.now().timestamp()) // 60))
+                tx.measured.latency.add(
+                    sketch_row([1.0], site=name, feed=feed, minute=int(clock.now().timestamp()) // 60)
+                )
     return hub
 
 
@@ -55,9 +57,9 @@ async def test_a_document_leads_to_the_next_page(filled: Asked, path: str) -> No
     with filled.runtime.ledger.transaction() as tx:
         for number in (1, 2, 3):
             kind, subject = AlarmKind.CIRCUIT, str(number)
-            tx.alarms.raise_(Condition(kind, "sentence", "step", subject=subject))
+            tx.alerting.alarms.raise_(Condition(kind, "sentence", "step", subject=subject))
             lost = ProductException("NGRID", "7", number, "a.edu", "expired", filled.runtime.clock.now())
-            tx.batches.load(Batch(subject, exceptions=(lost,)))
+            tx.measured.batches.load(Batch(subject, exceptions=(lost,)))
     whole = (await filled.ask("GET", f"/v1/{path}"))["items"]
     assert len(whole) >= 3
     found = await pages(filled, f"/v1/{path}", 2)
@@ -170,7 +172,7 @@ async def test_secrets_are_told_once_and_not_kept(filled: Asked) -> None:
     made = await filled.ask("POST", "/v1/sites/a.edu/tokens", 201, json={}, headers=key)
     await filled.problem("POST", "/v1/sites/a.edu/tokens", 409, "outcome-unknown", json={}, headers=key)
     with filled.runtime.ledger.transaction() as tx:
-        kept = tx.answers._connection.exec_driver_sql("SELECT * FROM answers").all()
+        kept = tx.access.answers._connection.exec_driver_sql("SELECT * FROM answers").all()
     assert len(kept) == 1
     assert made["token"] not in str(kept)
 

@@ -48,10 +48,10 @@ def told(hub: Asked, clock: FakeClock) -> Asked:
         tx.feeds.add(Feed("NGRID"))
         for name in ("a.edu", "b.edu"):
             tx.sites.add(Site(name))
-        tx.plans.append(plan("NGRID", unicast(1, "a.edu"), reason="at first"))
+        tx.planning.plans.append(plan("NGRID", unicast(1, "a.edu"), reason="at first"))
         after = plan("NGRID", multicast(2, "a.edu"), reason="cheaper")
-        tx.plans.append(replace(after, figures={"predicted_over_measured": 0.9}))
-        tx.legs.count(
+        tx.planning.plans.append(replace(after, figures={"predicted_over_measured": 0.9}))
+        tx.planning.legs.count(
             [
                 LegCounters("NGRID", 1, 1, Transport.UNICAST, 2, 20, 2000, 2100, 0, 50, 2000),
                 LegCounters("NGRID", 2, 2, Transport.MULTICAST, 2, 10, 1000, 1100, 30, 50, 2000),
@@ -59,12 +59,12 @@ def told(hub: Asked, clock: FakeClock) -> Asked:
             ]
         )
         minute = minute_of(clock.now())
-        tx.latency.add(
+        tx.measured.latency.add(
             sketch_row([10, 20, 30, 4000], minute=minute, site="a.edu"),
             sketch_row([99], minute=minute, site="a.edu", kind=LatencyKind.END_TO_END),
         )
-        tx.alarms.raise_(Condition(AlarmKind.SILENCE, "it is silent", "look", feed="NGRID"))
-        tx.alarms.raise_(Condition(AlarmKind.SITE_DOWN, "it is away", "look", site="b.edu"))
+        tx.alerting.alarms.raise_(Condition(AlarmKind.SILENCE, "it is silent", "look", feed="NGRID"))
+        tx.alerting.alarms.raise_(Condition(AlarmKind.SITE_DOWN, "it is away", "look", site="b.edu"))
     live, at = hub.runtime.live, to_us(clock.now())
     live.apply(SessionChanged("a.edu", "connected", clock.now(), "192.0.2.1:5", "downburst-node 0.1.0"))
     progress = SiteProgress("NGRID", 7, 2, Transport.MULTICAST, 2)
@@ -172,7 +172,7 @@ async def test_losses_begin_at_0_and_never_go_back(told: Asked, clock: FakeClock
 def _lose(ledger: Ledger, products: int) -> None:
     with ledger.transaction() as tx:
         lost = replace(settled(10, stored=0, site="a.edu"), expired=products)
-        tx.batches.load(Batch(f"batch-{products}", (), (), (lost,)))
+        tx.measured.batches.load(Batch(f"batch-{products}", (), (), (lost,)))
 
 
 def test_histograms_begin_at_0_with_the_hub_and_count_what_comes_after() -> None:
@@ -282,7 +282,7 @@ async def test_a_large_hub_has_as_many_lines_as_the_catalogue_says(hub: Asked, c
         for site in sites:
             tx.sites.add(Site(site))
         rows = [sketch_row([5, 50], minute=minute, site=site, feed=feed) for site in sites for feed in feeds]
-        tx.latency.add(*rows)
+        tx.measured.latency.add(*rows)
     answer = await hub.client.get("/metrics")
     lines = [line for line in answer.text.splitlines() if line.startswith("downburst_delivery")]
     (delivery,) = [one for one in CATALOGUE["Hub"] if one.name == DELIVERY]

@@ -80,7 +80,7 @@ async def invited(clients: Any, role: str, *, user: str = "anna", site: str | No
 
 async def test_the_first_administrator_is_made_once(clients: Any, ledger: Ledger) -> None:
     with ledger.transaction() as tx:
-        tx.login_links.add(hashed("dbl_first"), LinkKind.FIRST, lifetime=timedelta(days=1))
+        tx.access.links.add(hashed("dbl_first"), LinkKind.FIRST, lifetime=timedelta(days=1))
     browser, second = clients(), clients()
     wanted = {"link": "dbl_first", "user": "root", "password": PASSWORD}
     await asked(browser, "POST", "/v1/session/link", 400, json={"link": "dbl_first", "password": PASSWORD})

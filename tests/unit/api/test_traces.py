@@ -114,7 +114,7 @@ async def test_a_site_that_is_asked_for_is_shown_whatever_it_wants(hub: Asked) -
 async def test_what_the_ledger_lists_as_lost_is_lost_here_too(hub: Asked) -> None:
     await _hub_with_product(hub)
     lost = ProductException("NGRID", EPOCH, 1, "unl.edu", "rejected", SOME_TIME)
-    await hub.runtime.ledger.write(lambda tx: tx.batches.load(Batch("b1", exceptions=(lost,))))
+    await hub.runtime.ledger.write(lambda tx: tx.measured.batches.load(Batch("b1", exceptions=(lost,))))
     (product,) = (await _trace(hub, "NGRID:1"))["products"]
     assert product["states"] == {"rejected": 1}
 
@@ -135,7 +135,7 @@ async def test_what_sites_lost_is_listed_with_the_products_names(hub: Asked) -> 
         ProductException("NGRID", EPOCH, number, "unl.edu", outcome, SOME_TIME + timedelta(minutes=number))
         for number, outcome in ((1, "expired"), (2, "rejected"), (3, "expired"))
     ]
-    await hub.runtime.ledger.write(lambda tx: tx.batches.load(Batch("b1", exceptions=tuple(lost))))
+    await hub.runtime.ledger.write(lambda tx: tx.measured.batches.load(Batch("b1", exceptions=tuple(lost))))
     page = await hub.ask("GET", "/v1/deliveries", params={"site": "unl.edu", "limit": 2})
     assert [item["sequence"] for item in page["items"]] == [3, 2]
     rest = await hub.ask("GET", "/v1/deliveries", params={"site": "unl.edu", "limit": 2, "after": page["next"]})
@@ -153,7 +153,7 @@ async def test_history_goes_by_the_minute_for_a_day_and_by_the_day_for_a_year(hu
     now = to_us(SOME_TIME) // 60_000_000
     old = now - 3 * 1440
     rows = [sketch_row([10.0], minute=minute) for minute in (now, now - 5, old, old + 1)]
-    await hub.runtime.ledger.write(lambda tx: tx.latency.add(*rows))
+    await hub.runtime.ledger.write(lambda tx: tx.measured.latency.add(*rows))
     minutes = await hub.ask("GET", "/v1/latency/history", params={"feed": "NGRID", "minutes": 60})
     assert (minutes["step_minutes"], [point["count"] for point in minutes["points"]]) == (1, [1, 1])
     days = await hub.ask("GET", "/v1/latency/history", params={"feed": "NGRID", "minutes": 366 * 1440})

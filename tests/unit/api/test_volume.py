@@ -42,7 +42,7 @@ def test_the_mean_is_never_above_the_greatest_hour(seed: int) -> None:
 async def test_a_young_hub_is_measured_over_its_own_life(hub: Asked) -> None:
     minute = int(hub.runtime.clock.now().timestamp() // 60)
     arrived = [TrafficMinute("NGRID", minute - back, 1, 600, 600) for back in range(30)]
-    await hub.runtime.ledger.write(lambda tx: tx.traffic.add(arrived))
+    await hub.runtime.ledger.write(lambda tx: tx.measured.traffic.add(arrived))
     found = await hub.ask("GET", "/v1/volume")
     assert found["hours_seen"] == 0.5
     assert found["feeds"][0]["mean_bytes_per_hour"] == pytest.approx(36_000)
@@ -80,7 +80,7 @@ async def test_arrivals_come_by_the_minute_hour_or_day_and_as_a_file(hub: Asked)
     await hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})
     minute = int(hub.runtime.clock.now().timestamp() // 60)
     arrived = [TrafficMinute("NGRID", minute - back, 2, 600, 300) for back in (0, 1, 50, 120)]
-    await hub.runtime.ledger.write(lambda tx: tx.traffic.add(arrived))
+    await hub.runtime.ledger.write(lambda tx: tx.measured.traffic.add(arrived))
     by_minute = await hub.ask("GET", "/v1/volume/history", params={"feed": "NGRID", "minutes": 62})
     assert (by_minute["step_minutes"], len(by_minute["points"])) == (1, 3)
     by_hour = await hub.ask("GET", "/v1/volume/history", params={"feed": "NGRID", "minutes": 1_440})

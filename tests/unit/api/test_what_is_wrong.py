@@ -80,7 +80,9 @@ async def test_a_node_that_ended_is_first_until_it_is_back_and_its_sites_are(sit
     site.node.running = False
     site.runtime.live.apply(NodeChanged(at, running=False, restarts=1, reason=KILLED))
     # The journal has it as well, as history.
-    await site.runtime.ledger.write(lambda tx: tx.faults.add(Fault(at, f"{KILLED}; restarted", next_step="none")))
+    await site.runtime.ledger.write(
+        lambda tx: tx.measured.faults.add(Fault(at, f"{KILLED}; restarted", next_step="none"))
+    )
     clock.advance(2)
     first, site_away = await wrong(site)
     assert first == ("critical", f"{KILLED}, so no products are received or sent")

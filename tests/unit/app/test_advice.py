@@ -129,7 +129,7 @@ def data_dir(tmp_path: Path) -> Path:
     with ledger.transaction() as tx:
         tx.feeds.add(Feed("NGRID", retention_hours=2.0, retention_bytes=80 * GB))
         tx.feeds.add(Feed("IDS|DDPLUS", retention_hours=48.0))
-        tx.traffic.add([minute(at, GB // 60) for at in range(120)])
+        tx.measured.traffic.add([minute(at, GB // 60) for at in range(120)])
     ledger.close()
     return tmp_path
 

@@ -44,10 +44,10 @@ def hub(tmp_path: Path, clock: FakeClock) -> Settings:
         for _ in range(3):
             last = tx.subscriptions.add(Subscription(0, "unl.edu", "NGRID", "ü\n{}"))
         tx.subscriptions.remove(last.id)
-        tx.tokens.add("unl.edu", "secret", lifetime=timedelta(hours=1))
-        tx.tokens.consume("secret", "c" * 64, peer="p")
-        tx.plans.append(plan("NGRID", unicast(1, "unl.edu")))
-        tx.latency.add(sketch_row([1.0, 2.0]))
+        tx.enrolment.tokens.add("unl.edu", "secret", lifetime=timedelta(hours=1))
+        tx.enrolment.tokens.consume("secret", "c" * 64, peer="p")
+        tx.planning.plans.append(plan("NGRID", unicast(1, "unl.edu")))
+        tx.measured.latency.add(sketch_row([1.0, 2.0]))
         tx.resends.add(Resend(0, "unl.edu", "NGRID", clock.now(), clock.now()))
     ledger.close()
     return made
@@ -59,10 +59,10 @@ def everything(chosen: Settings, clock: FakeClock) -> list[object]:
         found: list[object] = [
             tx.feeds.all(),
             tx.sites.all(),
-            tx.credentials.of("unl.edu"),
-            tx.tokens.of("unl.edu"),
+            tx.enrolment.credentials.of("unl.edu"),
+            tx.enrolment.tokens.of("unl.edu"),
             tx.subscriptions.all(),
-            tx.plans.all_current(),
+            tx.planning.plans.all_current(),
             tx.resends.newest(),
         ]
     ledger.close()

@@ -22,7 +22,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     with ledger.transaction() as tx:
         tx.feeds.add(Feed("NGRID", retention_hours=48.0, retention_bytes=4 * GB))
         tx.feeds.add(Feed("IDS|DDPLUS", retention_hours=48.0))
-        tx.traffic.add([TrafficMinute("NGRID", MINUTE + at, 1, GB // 60, GB // 60) for at in range(120)])
+        tx.measured.traffic.add([TrafficMinute("NGRID", MINUTE + at, 1, GB // 60, GB // 60) for at in range(120)])
     yield ledger
     ledger.close()
 

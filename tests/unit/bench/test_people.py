@@ -19,10 +19,10 @@ def test_a_history_is_written_as_batches_and_roll_ups_would(tmp_path: Path) -> N
     short, long = (Ledger.open(f"sqlite:///{tmp_path / name}.sqlite", clock) for name in ("short", "long"))
     fill(short, case, 1)
     with short.transaction() as tx:
-        minutes = tx.latency.sheet(Selection(), step_minutes=1)
+        minutes = tx.measured.latency.sheet(Selection(), step_minutes=1)
     with long.transaction() as tx:
-        tx.latency.add(*minutes.rows())
-        while tx.latency.roll_up(before_minute=int(NOW.timestamp()) // 60 - OPEN_MINUTES):
+        tx.measured.latency.add(*minutes.rows())
+        while tx.measured.latency.roll_up(before_minute=int(NOW.timestamp()) // 60 - OPEN_MINUTES):
             pass
     for table in (latency_minutes, latency_sheets):
         assert _rows(short, table) == _rows(long, table)
@@ -49,5 +49,5 @@ def test_every_question_is_timed() -> None:
 
 def _rows(ledger: Ledger, table: object) -> list[tuple[object, ...]]:
     with ledger.transaction(writes=False) as tx:
-        found = tx.latency._connection.execute(table.select())  # type: ignore[attr-defined]
+        found = tx.measured.latency._connection.execute(table.select())  # type: ignore[attr-defined]
         return sorted(tuple(row) for row in found)

@@ -348,7 +348,7 @@ async def test_a_clock_set_back_takes_nothing_away_and_is_said(stage: Stage) -> 
     assert isinstance(fault, FaultSeen)
     assert "set back by 7200 s" in fault.sentence
     with stage.ledger.transaction(writes=False) as tx:
-        assert [kept.sentence for kept in tx.faults.recent()] == [fault.sentence]
+        assert [kept.sentence for kept in tx.measured.faults.recent()] == [fault.sentence]
     await stage.after(2 * 3600 + 1800)
     assert stage.state(circuit) is CircuitState.ACTIVE
     await stage.after(1800)

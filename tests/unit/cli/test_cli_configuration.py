@@ -70,8 +70,8 @@ def hubs(tmp_path: Path, clock: FakeClock) -> Iterator[list[tuple[Ledger, HubInM
 def _fill(tx: Transaction) -> None:
     tx.feeds.add(Feed("NGRID", objective_ms=1500, retention_hours=6))
     tx.feeds.add(Feed("TEXT", ldm_feed_type="IDS|DDPLUS", duplicate_rule=DuplicateRule.SIGNATURE))
-    tx.plans.append(plan("NGRID", unicast(1)))
-    tx.pins.set("NGRID", Transport.UNICAST, by="anna")
+    tx.planning.plans.append(plan("NGRID", unicast(1)))
+    tx.planning.pins.set("NGRID", Transport.UNICAST, by="anna")
     tx.sites.add(
         Site(
             "a.edu",
@@ -87,16 +87,20 @@ def _fill(tx: Transaction) -> None:
     tx.sites.add(Site("b.edu", active=False))
     tx.subscriptions.add(Subscription(0, "a.edu", "NGRID", "^A", "test", in_order=True, hold_s=0.5, max_age_s=60.0))
     tx.subscriptions.add(Subscription(0, "b.edu", "TEXT"))
-    tx.ldm_sources.add(LdmSource("idd", "NGRID", ("idd.example.edu",), "[05]$", 7200))
-    tx.ldm_accepts.add(LdmAccept(0, "EXP", "^x", ".*"))
+    tx.ldm.sources.add(LdmSource("idd", "NGRID", ("idd.example.edu",), "[05]$", 7200))
+    tx.ldm.accepts.add(LdmAccept(0, "EXP", "^x", ".*"))
     tx.upstreams.add(Upstream("national", "hub.example.org:7370", "dbt1.secret", ("NGRID",)))
     tx.ports.add(Port("ae1", 10_000_000_000, first_vlan=100, last_vlan=199))
-    tx.alarm_receivers.add(Receiver("mail", ReceiverKind.MAIL, "ops@example.edu", (), ("NGRID",), ()))
-    tx.site_receivers.add(Receiver("duty", ReceiverKind.MAIL, "duty@a.edu", feeds=("NGRID",), owner="a.edu"))
-    tx.objectives.put(Objective("NGRID", "a.edu", 4000.0, quantile=0.9))
-    tx.silences.add(Silence(0, MAINTENANCE_ENDS, "anna", "a new disk", site="a.edu", begins=MAINTENANCE_BEGINS))
-    tx.silences.add(Silence(0, MAINTENANCE_ENDS, "anna", "begun at once"))
-    tx.alarm_receivers.add(Receiver("chat", ReceiverKind.WEBHOOK, "https://chat.example/hooks/T0/sesame", (), (), ()))
+    tx.alerting.receivers.add(Receiver("mail", ReceiverKind.MAIL, "ops@example.edu", (), ("NGRID",), ()))
+    tx.alerting.site_receivers.add(Receiver("duty", ReceiverKind.MAIL, "duty@a.edu", feeds=("NGRID",), owner="a.edu"))
+    tx.alerting.objectives.put(Objective("NGRID", "a.edu", 4000.0, quantile=0.9))
+    tx.alerting.silences.add(
+        Silence(0, MAINTENANCE_ENDS, "anna", "a new disk", site="a.edu", begins=MAINTENANCE_BEGINS)
+    )
+    tx.alerting.silences.add(Silence(0, MAINTENANCE_ENDS, "anna", "begun at once"))
+    tx.alerting.receivers.add(
+        Receiver("chat", ReceiverKind.WEBHOOK, "https://chat.example/hooks/T0/sesame", (), (), ())
+    )
 
 
 def carry_out(hub: HubInMemory, wanted: dict[str, Any], *, prune: bool = False) -> list[str]:

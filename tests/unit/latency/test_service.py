@@ -28,7 +28,7 @@ def minute(clock: FakeClock) -> int:
 
 def keep(ledger: Ledger, *rows: SketchRow, batch: str = "kept") -> None:
     with ledger.transaction() as tx:
-        tx.batches.load(Batch(batch, sketches=rows))
+        tx.measured.batches.load(Batch(batch, sketches=rows))
 
 
 def written(directory: Path, clock: FakeClock, batch: str = "b1") -> Path:
@@ -48,8 +48,8 @@ async def test_a_batch_that_comes_again_changes_nothing(ledger: Ledger, clock: F
     assert figures is not None
     assert figures.count == 4
     with ledger.transaction(writes=False) as tx:
-        (settled,) = tx.settled.all()
-        assert (settled.stored, settled.expired, tx.exceptions.count()) == (4, 1, 1)
+        (settled,) = tx.measured.settled.all()
+        assert (settled.stored, settled.expired, tx.measured.exceptions.count()) == (4, 1, 1)
     loaded.close()
     assert [event async for event in loaded] == [BatchLoaded("b1")]
 
@@ -68,10 +68,10 @@ async def test_finding_01_a_claim_that_no_database_keeps_costs_no_other_site_its
         assert await service.load(path) is True
         assert await service.load(path) is False
     with ledger.transaction(writes=False) as tx:
-        liar, honest = tx.settled.all()
+        liar, honest = tx.measured.settled.all()
         assert (honest.site, honest.settled_to, honest.stored) == ("unl.edu", 9, 12)
         assert (liar.site, liar.settled_to) == ("liar", 2**63 - 1), "the highest number that there can be"
-        faults = tx.faults.recent()
+        faults = tx.measured.faults.recent()
     assert {fault.site for fault in faults} == {"liar"}
     assert all("is not between 0 and 9223372036854775807" in fault.sentence for fault in faults)
     told.close()
@@ -94,8 +94,8 @@ async def test_finding_02_a_stamp_of_no_clock_costs_no_other_site_its_figures(
     assert figures is not None
     assert figures.count == 4
     with ledger.transaction(writes=False) as tx:
-        assert [row.site for row in tx.exceptions.recent()] == ["unl.edu"]
-        (fault,) = tx.faults.recent()
+        assert [row.site for row in tx.measured.exceptions.recent()] == ["unl.edu"]
+        (fault,) = tx.measured.faults.recent()
     assert (
         "3 entries of the batch of receipts b1 are impossible and were set aside; the first of site liar"
         in fault.sentence
@@ -112,7 +112,7 @@ async def test_sums_of_claims_end_where_the_ledger_ends(
         path.write_text(json.dumps(large))
         assert await service.load(path) is True
     with ledger.transaction(writes=False) as tx:
-        (settled,) = tx.settled.all()
+        (settled,) = tx.measured.settled.all()
         assert (settled.stored, settled.stored_bytes) == (2**53, 2**63 - 1)
 
 

@@ -25,8 +25,8 @@ def old(tmp_path: Path, clock: FakeClock) -> Ledger:
             tx.feeds.add(Feed(feed))
             tx.sites.find("unl.edu") or tx.sites.add(Site("unl.edu"))
             tx.subscriptions.add(Subscription(0, "unl.edu", feed))
-        tx.users.add(User("anna", Role.VIEWER))
-        tx.users.add(User("bert", Role.ADMIN))
+        tx.access.users.add(User("anna", Role.VIEWER))
+        tx.access.users.add(User("bert", Role.ADMIN))
     ledger.close()
     engine = connect(url)
     with engine.begin() as connection:
@@ -44,9 +44,9 @@ def test_finding_17_names_of_before_are_set_aside_and_told(old: Ledger) -> None:
         assert [feed.name for feed in tx.feeds.all()] == ["NGRID"]
         assert [wish.feed for wish in tx.subscriptions.all()] == ["NGRID"]
         assert tx.sites.one("unl.edu").limits == ()
-        assert [user.name for user in tx.users.all()] == ["anna"]
-        assert tx.users.find("local") is None, "the hub's own user is called so"
-        assert (tx.feeds.misnamed(), tx.users.misnamed()) == ([".."], ["local"])
+        assert [user.name for user in tx.access.users.all()] == ["anna"]
+        assert tx.access.users.find("local") is None, "the hub's own user is called so"
+        assert (tx.feeds.misnamed(), tx.access.users.misnamed()) == ([".."], ["local"])
         with pytest.raises(NotFound):
             tx.feeds.one("..")
     old.close()
@@ -55,7 +55,7 @@ def test_finding_17_names_of_before_are_set_aside_and_told(old: Ledger) -> None:
 def test_they_can_be_removed(old: Ledger) -> None:
     with old.transaction() as tx:
         tx.feeds.remove("..")
-        tx.users.remove("local")
+        tx.access.users.remove("local")
     with old.transaction() as tx:
-        assert (tx.feeds.misnamed(), tx.users.misnamed()) == ([], [])
+        assert (tx.feeds.misnamed(), tx.access.users.misnamed()) == ([], [])
     old.close()

@@ -94,7 +94,7 @@ def test_the_seal_is_of_a_ledger_that_nobody_has_open(ledger: Path) -> None:
     opened = Ledger.open(f"sqlite:///{ledger}")
     assert not seal_of(ledger).exists(), "it is broken before anything is written"
     with opened.transaction() as tx:
-        tx.answers.prove()
+        tx.access.answers.prove()
     seal(ledger)
     assert not seal_of(ledger).exists(), "the last transactions are not in the file yet"
     opened.close()

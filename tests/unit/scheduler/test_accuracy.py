@@ -121,7 +121,7 @@ def test_floors_come_from_the_ledgers_minutes_in_which_a_site_kept_up(ledger: Le
         row(600.0, MINUTE, site="b"),
     )
     with ledger.transaction() as tx:
-        tx.batches.load(Batch("1", sketches=rows))
+        tx.measured.batches.load(Batch("1", sketches=rows))
     feeds = [Watched("IDS", frozenset({Transport.UNICAST}), {"a": Expected(10.0, 0.02, 0.04)})]
     with ledger.transaction(writes=False) as tx:
         found = site_floors(tx, feeds, since_minute=MINUTE, was_behind=lambda _, minute: minute == MINUTE + 1)

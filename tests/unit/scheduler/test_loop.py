@@ -85,13 +85,13 @@ class Hub:
 
     def plan(self, feed: str = "NGRID") -> Plan:
         with self.ledger.transaction(writes=False) as tx:
-            found = tx.plans.current(feed)
+            found = tx.planning.plans.current(feed)
         assert found is not None
         return found
 
     def history(self, feed: str = "NGRID") -> list[Plan]:
         with self.ledger.transaction(writes=False) as tx:
-            return tx.plans.history(feed)[::-1]
+            return tx.planning.plans.history(feed)[::-1]
 
     async def published(self) -> list[Event]:
         self._listening.close()
@@ -199,17 +199,17 @@ async def test_a_pin_is_followed_at_once_and_its_end_leaves_it_to_the_figures(hu
     hub.add("NGRID", *FIVE)
     await hub.loop.start()
     with hub.ledger.transaction() as tx:
-        tx.pins.set("NGRID", Transport.MULTICAST, by="alice")
+        tx.planning.pins.set("NGRID", Transport.MULTICAST, by="alice")
     await hub.loop.handle(PinChanged("NGRID"))
     pinned = hub.plan()
     assert (pinned.transport, pinned.pinned) == (Transport.MULTICAST, True)
     assert "pinned by alice" in pinned.reason
     with hub.ledger.transaction() as tx:
-        tx.pins.set("NGRID", Transport.UNICAST, by="bob")
+        tx.planning.pins.set("NGRID", Transport.UNICAST, by="bob")
     await hub.loop.handle(PinChanged("NGRID"))
     assert hub.plan().transport is Transport.UNICAST
     with hub.ledger.transaction() as tx:
-        tx.pins.remove("NGRID")
+        tx.planning.pins.remove("NGRID")
     await hub.loop.handle(PinChanged("NGRID"))
     await hub.seconds(100)
     assert (hub.plan().transport, hub.plan().pinned) == (Transport.MULTICAST, False)
@@ -223,7 +223,7 @@ async def test_a_feed_rides_on_circuits_while_they_carry_and_leaves_them_at_once
         circuit = tx.circuits.add(wish)
         row = Measured(circuit.number, "a", Direction.OUT, SOME_TIME, 450_000_000, 500_000_000)
         tx.circuits.measured([row])
-        tx.pins.set("NGRID", Transport.STATIC_CIRCUIT, by="op")
+        tx.planning.pins.set("NGRID", Transport.STATIC_CIRCUIT, by="op")
     await hub.loop.start()
     unicast, riding = hub.plan().legs
     assert (unicast.transport, unicast.sites) == (Transport.UNICAST, ("b",))
@@ -245,8 +245,8 @@ async def test_a_feed_rides_on_circuits_while_they_carry_and_leaves_them_at_once
     assert hub.plan().legs[-1].transport is Transport.STATIC_CIRCUIT
 
     with hub.ledger.transaction() as tx:
-        tx.senders.register("one", address="one:1", public_key="04")
-        tx.assignments.replace([Assignment("NGRID", "a", "one")])
+        tx.fleet.senders.register("one", address="one:1", public_key="04")
+        tx.fleet.assignments.replace([Assignment("NGRID", "a", "one")])
     await hub.seconds(100)
     (left,) = hub.plan().legs
     assert (left.transport, left.sites) == (Transport.UNICAST, ("a", "b"))
@@ -259,7 +259,7 @@ async def test_every_group_has_a_leg_of_its_own(hub: Hub) -> None:
     numbers = []
     for transport in (Transport.MULTICAST, Transport.UNICAST) * 3:
         with hub.ledger.transaction() as tx:
-            tx.pins.set("NGRID", transport, by="alice")
+            tx.planning.pins.set("NGRID", transport, by="alice")
         await hub.loop.handle(PinChanged("NGRID"))
         numbers += [leg.leg for leg in hub.plan().legs if leg.transport is Transport.MULTICAST]
     assert len(set(numbers)) == 3
@@ -320,7 +320,7 @@ async def test_measured_latency_is_set_beside_the_prediction(hub: Hub) -> None:
     minute = to_us(hub.clock.now()) // 60_000_000
     row = sketch_row([40.0] * 100, site="a", minute=minute, transport=Transport.MULTICAST)
     with hub.ledger.transaction() as tx:
-        tx.batches.load(Batch("b1", sketches=(row,)))
+        tx.measured.batches.load(Batch("b1", sketches=(row,)))
     version = hub.plan().version
     await hub.seconds(60)
     plan = hub.plan()
@@ -352,7 +352,7 @@ async def test_a_site_whose_pattern_takes_little_is_found_out_and_stays_on_unica
     await hub.seconds(1, gone=frozenset() if stays else frozenset({"little"}))
     for number in range(4):
         with hub.ledger.transaction() as tx:
-            tx.batches.load(Batch(f"b{number}", settled=(Settled("NGRID", "e", "little", 1, 1, 6_000_000),)))
+            tx.measured.batches.load(Batch(f"b{number}", settled=(Settled("NGRID", "e", "little", 1, 1, 6_000_000),)))
         await hub.seconds(60)
     legs = {leg.transport.value: leg.sites for leg in hub.plan().legs}
     if not stays:
@@ -461,7 +461,7 @@ async def test_predictions_that_are_far_off_are_named_until_somebody_acts(hub: H
         minute = to_us(hub.clock.now()) // 60_000_000 + 1
         row = sketch_row([9_000.0] * 200, site="a", minute=minute, transport=Transport.MULTICAST)
         with hub.ledger.transaction() as tx:
-            tx.batches.load(Batch(f"late{number}", sketches=(row,)))
+            tx.measured.batches.load(Batch(f"late{number}", sketches=(row,)))
         await hub.seconds(60)
     doubted = hub.plan()
     assert doubted.figures["mistrusted"] is True
@@ -492,7 +492,7 @@ SMALL = (2_000,) * 10
 def measured(hub: Hub, name: str, ms: float) -> None:
     row = sketch_row([ms] * 200, feed="IDS", site="a", minute=to_us(hub.clock.now()) // 60_000_000)
     with hub.ledger.transaction() as tx:
-        tx.batches.load(Batch(name, sketches=(row,)))
+        tx.measured.batches.load(Batch(name, sketches=(row,)))
 
 
 async def test_the_floor_that_sites_measure_is_in_the_plan_a_review_later_and_after_a_restart(hub: Hub) -> None:

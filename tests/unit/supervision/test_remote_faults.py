@@ -73,7 +73,7 @@ async def test_the_alarm_names_process_and_handler(ledger: Ledger, tmp_path: Pat
     watch = AlarmWatch(ledger, bus, LiveState(), clock=clock, settings=own, teller=teller, say=_unsaid)
     running = asyncio.create_task(watch.run())
     async with asyncio.timeout(20):
-        while not (alarms := await ledger.read(lambda tx: tx.alarms.newest())):
+        while not (alarms := await ledger.read(lambda tx: tx.alerting.alarms.newest())):
             bus.publish(_failed(process="fleet on a", handler="fleet.look"))
             await asyncio.sleep(0.01)
     running.cancel()

@@ -82,13 +82,13 @@ class World:
             return (
                 tx.sites.find(site),
                 tx.subscriptions.of_site(site),
-                tx.silences.of_site(site),
-                tx.site_receivers.of(site),
-                tx.tokens.of(site),
-                tx.credentials.of(site),
+                tx.alerting.silences.of_site(site),
+                tx.alerting.site_receivers.of(site),
+                tx.enrolment.tokens.of(site),
+                tx.enrolment.credentials.of(site),
                 tx.resends.newest(site=site),
-                tx.users.find(self.foreign.user),
-                [one for one in tx.objectives.all() if one.site == site],
+                tx.access.users.find(self.foreign.user),
+                [one for one in tx.alerting.objectives.all() if one.site == site],
                 tx.feeds.find(self.foreign.feed),
             )
 
@@ -281,7 +281,7 @@ def _fill(tx: Transaction, clock: FakeClock) -> tuple[Names, Names]:
     foreign = Names("bravo.example", "BRAVO", f"{SECRET}-1", "adm-bravo", "noc-bravo")
     foreign = _objects(tx, clock, foreign, text)
     wanted = AccessRequest(0, hashed("dbq_x"), "charlie.example", text, text, note=text, peer="192.0.2.9")
-    tx.access_requests.add(wanted)
+    tx.access.requests.add(wanted)
     return own, foreign
 
 
@@ -290,18 +290,18 @@ def _objects(tx: Transaction, clock: FakeClock, names: Names, text: str) -> Name
     now, site = clock.now(), names.site
     for feed in (names.feed, "SHARED"):
         wish = tx.subscriptions.add(Subscription(0, site, feed, pattern=text))
-    silence = tx.silences.add(Silence(0, now + timedelta(hours=1), text, text, site=site))
+    silence = tx.alerting.silences.add(Silence(0, now + timedelta(hours=1), text, text, site=site))
     receiver = Receiver(
         names.receiver, ReceiverKind.MAIL, f"{text[:4]}{SECRET if SECRET in text else site}@example.edu", owner=site
     )
-    tx.site_receivers.add(receiver)
+    tx.alerting.site_receivers.add(receiver)
     resend = tx.resends.add(Resend(0, site, names.feed, now - timedelta(hours=1), now, requested_by=text))
-    tx.tokens.add(site, hashed(f"{site} token"), lifetime=timedelta(hours=1))
-    tx.tokens.consume(hashed(f"{site} token"), hashed(f"{site} credential"), peer=text)
-    tx.users.add(User(names.user, Role.SITE, site, password_hash="x"))
-    tx.objectives.put(Objective(names.feed, site, 5))
-    tx.exceptions.add(ProductException(names.feed, EPOCH, 1, site, "rejected", now))
-    tx.latency.add(sketch_row([1.5], feed=names.feed, site=site, minute=int(now.timestamp() // 60)))
+    tx.enrolment.tokens.add(site, hashed(f"{site} token"), lifetime=timedelta(hours=1))
+    tx.enrolment.tokens.consume(hashed(f"{site} token"), hashed(f"{site} credential"), peer=text)
+    tx.access.users.add(User(names.user, Role.SITE, site, password_hash="x"))
+    tx.alerting.objectives.put(Objective(names.feed, site, 5))
+    tx.measured.exceptions.add(ProductException(names.feed, EPOCH, 1, site, "rejected", now))
+    tx.measured.latency.add(sketch_row([1.5], feed=names.feed, site=site, minute=int(now.timestamp() // 60)))
     numbers = {"subscription": wish.id, "silence": silence.number, "resend": resend.id}
     return replace(names, numbers=numbers)
 
@@ -309,9 +309,9 @@ def _objects(tx: Transaction, clock: FakeClock, names: Names, text: str) -> Name
 def _callers(tx: Transaction, clock: FakeClock) -> None:
     now = clock.now()
     for role in (Role.VIEWER, Role.OPERATOR, Role.ADMIN):
-        tx.users.add(User(role.value, role, password_hash="x"))
-        tx.login_sessions.add(hashed(f"{SESSION_PREFIX}{role}"), role.value, lifetime=timedelta(days=1))
-    tx.login_sessions.add(hashed(f"{SESSION_PREFIX}site"), "adm-alpha", lifetime=timedelta(days=1))
+        tx.access.users.add(User(role.value, role, password_hash="x"))
+        tx.access.sessions.add(hashed(f"{SESSION_PREFIX}{role}"), role.value, lifetime=timedelta(days=1))
+    tx.access.sessions.add(hashed(f"{SESSION_PREFIX}site"), "adm-alpha", lifetime=timedelta(days=1))
     for name, role, scopes in (
         ("site", Role.SITE, SCOPES_OF[Role.SITE]),
         ("viewer", Role.VIEWER, SCOPES_OF[Role.VIEWER]),
@@ -323,9 +323,9 @@ def _callers(tx: Transaction, clock: FakeClock) -> None:
         ends = now - timedelta(seconds=1) if name == "expired" else now + timedelta(days=1)
         site = "alpha.example" if role is Role.SITE else None
         token = AccessToken(0, name, hashed(f"dba_{name}"), role, tuple(sorted(scopes)), site, now, "test", ends)
-        kept = tx.access_tokens.add(token)
+        kept = tx.access.tokens.add(token)
         if name == "revoked":
-            tx.access_tokens.revoke(kept.number)
+            tx.access.tokens.revoke(kept.number)
 
 
 def _bearer(secret: str) -> dict[str, str]:

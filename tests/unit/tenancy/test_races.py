@@ -97,7 +97,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Judge:
 async def test_finding_08_many_wrong_passwords_at_once_are_judged_no_more_often_than_one_after_the_other(
     crowd: Crowd, judge: Judge
 ) -> None:
-    await crowd.hub.runtime.ledger.write(lambda tx: tx.users.add(User("anna", Role.VIEWER, None, "hash of x")))
+    await crowd.hub.runtime.ledger.write(lambda tx: tx.access.users.add(User("anna", Role.VIEWER, None, "hash of x")))
     wrong = {"user": "anna", "password": "not the password"}
     total: Counter[int] = Counter()
     for _ in range(6):
@@ -142,7 +142,7 @@ async def test_finding_08_the_queue_for_the_only_hashing_slot_is_short_and_share
 
 async def test_a_good_password_is_not_counted_against_its_user(crowd: Crowd, judge: Judge) -> None:
     user = User("anna", Role.VIEWER, None, f"hash of {PASSWORD}")
-    await crowd.hub.runtime.ledger.write(lambda tx: tx.users.add(user))
+    await crowd.hub.runtime.ledger.write(lambda tx: tx.access.users.add(user))
     for _ in range(40):
         answers = await crowd.ask("POST", "/v1/session", times=1, json={"user": "anna", "password": PASSWORD})
         assert answers == Counter({201: 1})

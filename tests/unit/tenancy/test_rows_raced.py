@@ -94,7 +94,7 @@ async def crowd(hub: Asked, monkeypatch: pytest.MonkeyPatch) -> Crowd:
     def fill(tx: Transaction) -> None:
         tx.feeds.add(Feed("NGRID"))
         tx.sites.add(Site("unl.edu", allow=("NGRID",)))
-        tx.users.add(User("anna", Role.VIEWER, None, f"hash of {PASSWORD}"))
+        tx.access.users.add(User("anna", Role.VIEWER, None, f"hash of {PASSWORD}"))
 
     await hub.runtime.ledger.write(fill)
     return Crowd(create_app(hub.runtime), hub)
@@ -169,5 +169,5 @@ async def _ask(crowd: Crowd, asking: Asking, headers: dict[str, str], number: in
 
 async def _rows(crowd: Crowd, table: Table) -> int:
     return await crowd.hub.runtime.ledger.read(
-        lambda tx: tx.audit._connection.scalar(select(func.count()).select_from(table)) or 0
+        lambda tx: tx.access.audit._connection.scalar(select(func.count()).select_from(table)) or 0
     )

@@ -94,8 +94,8 @@ async def stage(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> AsyncIterat
         tx.feeds.add(Feed("NGRID"))
         tx.sites.add(Site("unl.edu", allow=("NGRID",), access_rate_bps=8e6, ceiling_mbps_by_hour=(1.5, 0)))
         tx.subscriptions.add(Subscription(0, "unl.edu", "NGRID", "^A"))
-        tx.plans.append(plan("NGRID", unicast(1, "unl.edu")))
-        tx.plans.append(plan("GONE", unicast(2, "unl.edu")))
+        tx.planning.plans.append(plan("NGRID", unicast(1, "unl.edu")))
+        tx.planning.plans.append(plan("GONE", unicast(2, "unl.edu")))
     made = Stage(tmp_path / "hub", ledger, clock)
     await made.agent.start()
     yield made
@@ -144,8 +144,8 @@ async def test_a_finished_resend_is_noted_and_asked_no_more(stage: Stage) -> Non
 
 async def test_ldms_are_told_when_they_change_and_at_each_start(stage: Stage) -> None:
     source = LdmSource("idd", "NGRID", ("idd.example.edu", "[2001:db8::7]:3880"))
-    await stage.ledger.write(lambda tx: tx.ldm_sources.add(source))
-    await stage.ledger.write(lambda tx: tx.ldm_accepts.add(LdmAccept(0, "EXP", "^r", "h")))
+    await stage.ledger.write(lambda tx: tx.ldm.sources.add(source))
+    await stage.ledger.write(lambda tx: tx.ldm.accepts.add(LdmAccept(0, "EXP", "^r", "h")))
     await stage.agent.connect_ldm()
     job = (await stage.jobs("ldm"))[-1]
     assert job["sources"] == [
@@ -189,7 +189,7 @@ async def test_changes_are_sent_when_they_are_said(stage: Stage) -> None:
     await stage.ledger.write(lambda tx: tx.sites.remove("unl.edu"))
     stage.bus.publish(SitesChanged())
     await stage.last_job("sites", lambda job: job["sites"] == [])
-    made = await stage.ledger.write(lambda tx: tx.plans.append(plan("NGRID", multicast(9, "a", "b"))))
+    made = await stage.ledger.write(lambda tx: tx.planning.plans.append(plan("NGRID", multicast(9, "a", "b"))))
     stage.bus.publish(PlanMade(made))
     job = await stage.last_job("plan", lambda job: job["version"] == made.version)
     assert job["legs"][0]["group"] == "239.77.0.1"
@@ -200,7 +200,7 @@ async def test_changes_are_sent_when_they_are_said(stage: Stage) -> None:
 
 async def test_a_plan_that_waits_for_its_circuit_is_told_again_once_that_is_up(stage: Stage) -> None:
     group = replace(multicast(9, "a", "b"), circuits=(("a", 17), ("b", 17)))
-    made = await stage.ledger.write(lambda tx: tx.plans.append(plan("NGRID", group)))
+    made = await stage.ledger.write(lambda tx: tx.planning.plans.append(plan("NGRID", group)))
     stage.bus.publish(PlanMade(made))
     assert "circuit 17 is not up" in (await stage.event(FaultSeen)).sentence
     told = await stage.jobs("plan")
@@ -246,7 +246,7 @@ async def test_after_a_death_everything_is_told_again_and_said(stage: Stage) -> 
         "sites",
         "plan",
     ]
-    assert "exit code 3" in (await stage.ledger.read(lambda tx: tx.faults.recent()))[0].sentence
+    assert "exit code 3" in (await stage.ledger.read(lambda tx: tx.measured.faults.recent()))[0].sentence
 
 
 async def test_what_is_told_of_sites_does_not_wait_for_receipts_that_are_being_loaded(
@@ -327,7 +327,9 @@ async def test_a_receiver_has_its_credential_replaced_once_the_node_knows_the_ne
     offer = {"event": "credential-offered", "site": "unl.edu", "peer": "192.0.2.1:9"}
     await stage.says(**offer, ask=8, credential_sha256=old, offered_sha256=new)
     answer = await stage.last_job("enrol-answer", lambda job: job["ask"] == 8)
-    (_, made) = sorted(await stage.ledger.read(lambda tx: tx.credentials.usable()), key=lambda one: one.sha256)
+    (_, made) = sorted(
+        await stage.ledger.read(lambda tx: tx.enrolment.credentials.usable()), key=lambda one: one.sha256
+    )
     assert made.expires_at is not None
     assert (answer["ok"], answer["ends_us"]) == (True, to_us(made.expires_at))
     jobs = (await stage.agent._node.request("told"))["jobs"]
@@ -381,10 +383,10 @@ async def test_traffic_is_booked_under_the_plan_that_caused_it(stage: Stage) -> 
     assert (seen.feeds[0].bytes, seen.gone) == (100, {"dmz.edu"})
     await stage.jobs("start")
     async with asyncio.timeout(20):
-        while not (counted := await stage.ledger.read(lambda tx: tx.legs.counters("NGRID"))):
+        while not (counted := await stage.ledger.read(lambda tx: tx.planning.legs.counters("NGRID"))):
             await stage.jobs("start")
     assert (counted[0].version, counted[0].egress_bytes, counted[0].control_bytes) == (1, 240, 30)
-    assert (await stage.ledger.read(lambda tx: tx.traffic.totals()))["NGRID"].bytes == 100
+    assert (await stage.ledger.read(lambda tx: tx.measured.traffic.totals()))["NGRID"].bytes == 100
     await stage.agent.refresh()
     told = (await stage.jobs("feeds"))[-1]["feeds"][0]
     assert told["at_least"] == [{"epoch": EPOCH, "sequence": 2}], "so an older log is known when it is opened"
@@ -420,7 +422,7 @@ async def test_a_batch_is_loaded_once_and_given_back(stage: Stage) -> None:
     async with asyncio.timeout(20):
         while len(await stage.jobs("batch-loaded")) < 2:
             pass
-    assert [row.stored for row in await stage.ledger.read(lambda tx: tx.settled.all())] == [4]
+    assert [row.stored for row in await stage.ledger.read(lambda tx: tx.measured.settled.all())] == [4]
 
 
 async def test_a_batch_that_can_not_be_read_is_put_aside_and_said(stage: Stage) -> None:

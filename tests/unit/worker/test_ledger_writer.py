@@ -78,12 +78,12 @@ async def test_counts_of_an_outage_are_added_up_and_kept_once(stage: Stage, ledg
     for head in (7, 9, 8):
         await stage.writer.count([SENT], [ARRIVED], [LogHead("NGRID", "5", head)])
         await stage.writer.catch_up()
-    assert await ledger.read(lambda tx: tx.legs.counters()) == []
+    assert await ledger.read(lambda tx: tx.planning.legs.counters()) == []
     stage.away.trouble = None
     for _ in range(2):
         await stage.writer.catch_up()
     counted, minutes, heads = await ledger.read(
-        lambda tx: (tx.legs.counters(), tx.traffic.minutes(), tx.log_heads.all())
+        lambda tx: (tx.planning.legs.counters(), tx.measured.traffic.minutes(), tx.measured.log_heads.all())
     )
     assert counted == [replace(SENT, products=3, product_bytes=30, egress_bytes=60, repair_bytes=9, control_bytes=3,
                                unicast_equivalent_bytes=30)]  # fmt: skip
@@ -97,7 +97,7 @@ async def test_counts_that_a_full_disk_refused_come_with_the_next(stage: Stage, 
         await stage.writer.count([SENT])
     stage.away.trouble = None
     await stage.writer.count([SENT])
-    assert (await ledger.read(lambda tx: tx.legs.totals())).products == 2
+    assert (await ledger.read(lambda tx: tx.planning.legs.totals())).products == 2
 
 
 async def test_batches_of_an_outage_lie_there_until_they_are_loaded(stage: Stage, ledger: Ledger) -> None:
@@ -109,7 +109,7 @@ async def test_batches_of_an_outage_lie_there_until_they_are_loaded(stage: Stage
     for _ in range(2):
         await stage.writer.catch_up()
     assert stage.loaded == ["b1", "b2"]
-    assert [row.stored for row in await ledger.read(lambda tx: tx.settled.all())] == [2]
+    assert [row.stored for row in await ledger.read(lambda tx: tx.measured.settled.all())] == [2]
 
 
 async def test_what_is_no_batch_is_put_aside(stage: Stage) -> None:

@@ -28,7 +28,9 @@ async def test_that_a_senders_node_runs_is_told_by_its_beats_and_not_by_the_bus(
     reporter.say(NodeChanged(AT, running=False, restarts=0, reason="stopped"))
     await reporter.fault("the disk is slow")
     assert [type(await seen.next()).__name__ for _ in published] == published
-    assert [fault.sentence for fault in await ledger.read(lambda tx: tx.faults.recent())] == ["the disk is slow"]
+    assert [fault.sentence for fault in await ledger.read(lambda tx: tx.measured.faults.recent())] == [
+        "the disk is slow"
+    ]
 
 
 async def test_a_sender_joins_with_its_certificate_and_the_hubs_own_node_at_once(
@@ -39,8 +41,8 @@ async def test_a_sender_joins_with_its_certificate_and_the_hubs_own_node_at_once
         return {"public_key": "04"}
 
     with ledger.transaction() as tx:
-        tx.senders.register("one", address="one:1", public_key="04")
-        tx.senders.certify("one", "04", certificate="c", authority="a")
+        tx.fleet.senders.register("one", address="one:1", public_key="04")
+        tx.fleet.senders.certify("one", "04", certificate="c", authority="a")
     sender = SenderRole(ledger, name="one", address="one:1")
     joined = await sender.joined(ask, str(tmp_path))
     assert joined == {"sender": {"address": "one:1", "certificate": "c", "authority": "a"}}

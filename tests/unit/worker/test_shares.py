@@ -24,13 +24,13 @@ def ledger(tmp_path: Path) -> Ledger:
         for site in ("oslo", "rome"):
             tx.sites.add(Site(name=site))
         for name in ("one", "two"):
-            tx.senders.register(name, address=f"{name}:1", public_key="04")
+            tx.fleet.senders.register(name, address=f"{name}:1", public_key="04")
     return opened
 
 
 def assign(ledger: Ledger, *wanted: tuple[str, str, str]) -> int:
     with ledger.transaction() as tx:
-        return tx.assignments.replace([Assignment(*one) for one in wanted])
+        return tx.fleet.assignments.replace([Assignment(*one) for one in wanted])
 
 
 async def looked(ledger: Ledger, sender: str | None) -> Share:
@@ -122,8 +122,8 @@ async def test_versions_rise_with_each_change_and_not_without(ledger: Ledger) ->
     assert assign(ledger, ("A", "oslo", "one")) == first
     assert assign(ledger, ("A", "oslo", "two")) > first
     with ledger.transaction() as tx:
-        gone = tx.assignments.version()
-        tx.senders.remove("two")
+        gone = tx.fleet.assignments.version()
+        tx.fleet.senders.remove("two")
     hub = await looked(ledger, None)
     assert hub.placement.is_empty, "an absent sender serves no site"
     assert hub.placement.version == gone
@@ -143,7 +143,7 @@ async def test_a_key_is_signed_once_and_a_sender_with_another_key_waits_again(le
     await hub.certify_others(ask)
     assert asked == ["04", "04"], "two senders, once each"
     with ledger.transaction() as tx:
-        assert tx.senders.register("one", address="one:1", public_key="04").certificate == "c"
-        other = tx.senders.register("one", address="one:1", public_key="05")
+        assert tx.fleet.senders.register("one", address="one:1", public_key="04").certificate == "c"
+        other = tx.fleet.senders.register("one", address="one:1", public_key="05")
     assert other.certificate is None
     assert replace(other, beats=0) != other
