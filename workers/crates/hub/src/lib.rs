@@ -7,8 +7,12 @@
 //! `node` crate drives these machines with TLS streams, groups and the product log.
 #![forbid(unsafe_code)]
 
+mod flood;
+mod late_share;
 mod leg;
 
+pub use flood::{Flood, Sight};
+pub use late_share::LateShare;
 pub use leg::{
     CurrentKeys, Leg, LegInput, LegInterface, LegOutput, LegSession, LegSessions, LegSettings, LogRange,
     ProofSecrets,

@@ -85,7 +85,7 @@ impl Leg {
         let (session, commands) = (handle.serial, self.commands.clone());
         let channel = hub.channels.draw(session, self.join.leg, key.cipher, move |channel, request| {
             let channel = Some(Arc::clone(channel));
-            let _ = commands.send(Command::Tell(LegInput::Nak { session, request, channel }));
+            let _ = commands.send(Some(LegInput::Nak { session, request, channel }));
         });
         let credential = handle.credential_sha256.clone();
         self.tell(LegInput::KeysTold { site: site.clone(), credential });
@@ -140,7 +140,7 @@ impl Leg {
     }
 
     pub(super) fn stop(&self) {
-        let _ = self.commands.send(Command::Stop);
+        let _ = self.commands.send(None);
     }
 
     pub(super) fn backlog_bytes(&self) -> u64 {
@@ -152,7 +152,7 @@ impl Leg {
     }
 
     fn tell(&self, input: LegInput<Arc<Channel>>) {
-        let _ = self.commands.send(Command::Tell(input));
+        let _ = self.commands.send(Some(input));
     }
 }
 

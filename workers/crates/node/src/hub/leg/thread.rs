@@ -22,10 +22,8 @@ use crate::udp::GroupSender;
 
 type Machine = downburst_hub::Leg<Arc<Channel>>;
 
-pub(super) enum Command {
-    Tell(LegInput<Arc<Channel>>),
-    Stop,
-}
+/// What the machine is told; `None`: the leg ends.
+pub(super) type Command = Option<LegInput<Arc<Channel>>>;
 
 pub(super) struct Thread {
     machine: Machine,
@@ -88,12 +86,12 @@ impl Thread {
                 default(patience) => Err(RecvTimeoutError::Timeout),
             };
             match command {
-                Ok(Command::Tell(input)) => {
+                Ok(Some(input)) => {
                     let Some(hub) = self.hub.upgrade() else { return };
                     self.machine.handle(hub.clock.now(), input);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(None) | Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
