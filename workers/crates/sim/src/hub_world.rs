@@ -1,15 +1,17 @@
 //! A whole hub and its sites in virtual time: logs, sessions, multicast legs, stores, on a network that
 //! loses, delays and breaks.
 //!
-//! A site is the machine that the product runs (`downburst-site`), and the world is the network and the disk around it:
-//! it reads logs, carries bytes and datagrams, stores products, keeps checkpoints. It checks while it runs: bytes are
-//! whole, products are begun before their bytes, completed once, and no machine keeps it busy without time passing.
+//! A site and a leg are the machines that the product runs (`downburst-site`, `downburst-hub`), and the world is the
+//! network and the disk around them: it reads logs, carries bytes and datagrams, stores products, keeps checkpoints. It
+//! checks while it runs: bytes are whole, products are begun before their bytes, completed once, and no machine keeps it
+//! busy without time passing.
 //! [`HubWorld::verdict`] has the checks at the end.
 // A broken invariant ends the run with its reason.
 #![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use bytes::Bytes;
-use downburst_model::{Class, FeedName, LegId, Micros, Now, WallMicros};
+use downburst_hub::LegInput;
+use downburst_model::{Class, FeedName, LegId, Machine as _, Micros, Now, WallMicros};
 use downburst_session::{HubInput, StreamPlan, Subscription};
 
 use crate::net::{Dice, LinkConfig};
@@ -18,6 +20,7 @@ use site::Site;
 
 mod drive;
 mod hub;
+mod legs;
 mod oracle;
 mod site;
 mod streams;
@@ -126,7 +129,8 @@ impl HubWorld {
 
     /// Begins a multicast leg for a feed.
     pub fn start_leg(&mut self, feed: &FeedName, rate_bps: u64, repair_window_bytes: u64) -> LegId {
-        self.hub.start_leg(feed, rate_bps, repair_window_bytes)
+        let clocks = self.clocks();
+        self.hub.start_leg(clocks, feed, rate_bps, repair_window_bytes)
     }
 
     /// Plans a site's feed onto a leg, or off it.
@@ -152,6 +156,9 @@ impl HubWorld {
         site.subscriptions.clone_from(&subscriptions);
         site.tell_hub(clocks, downburst_session::HubInput::Subscriptions(subscriptions));
         self.hub.tell_feeds(clocks, site);
+        for leg in self.hub.legs.values_mut() {
+            leg.machine.handle(clocks, LegInput::RightsChanged);
+        }
     }
 
     /// Plans other data connections for a site.
@@ -198,7 +205,7 @@ impl HubWorld {
     /// Kills the hub and starts it again on the same logs; legs begin another life.
     pub fn restart_hub(&mut self, pause: Micros) {
         let (now, clocks) = (self.now, self.clocks());
-        self.hub.restart();
+        self.hub.restart(clocks);
         for site in &mut self.sites {
             site.cut(clocks, now.plus(pause));
         }

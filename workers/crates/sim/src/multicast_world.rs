@@ -1,17 +1,18 @@
-//! One VCMTP sender, any number of receivers, datagrams over lossy links and requests and repairs over sessions.
+//! One multicast leg of a hub, any number of receivers, datagrams over lossy links and requests and repairs over sessions.
 //!
+//! The leg is the machine that the product runs (`downburst-hub`).
 //! [`run`] plays a [`Scenario`] and checks the invariants that hold on any network; [`Report::faults`] lists
 //! violations.
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
+use downburst_hub::{Leg, LegInput, LegInterface, LegOutput, LegSession, LegSessions, LegSettings, LogRange};
 use downburst_model::{
     Class, Digest, Epoch, FeedName, LegId, Machine, Micros, NameError, Now, Origin, ProductId, ProductInfo,
-    ProductKey, Sequence, WallMicros,
+    ProductKey, Sequence, SiteName, WallMicros,
 };
 use downburst_vcmtp::{
-    LegKey, LegRate, ReceiverInput, ReceiverStats, Request, Sender, SenderConfig, SenderInput, SenderOutput,
-    SenderStats, SigningSeed,
+    LegKey, ReceiverInput, ReceiverStats, Request, SenderConfig, SenderStats, SigningSeed,
 };
 
 use crate::net::{Dice, LinkConfig, LinkStats, Loss, SimulatedLink};
@@ -144,10 +145,11 @@ pub const SOCKET_BYTES: u64 = 4 << 20;
 
 struct World {
     now: Micros,
-    sender: Sender,
+    leg: Leg<()>,
     uplink: SimulatedLink<()>,
     uplink_lost: bool,
-    control: Option<LegRate>,
+    /// The sites as the leg sees them: they are there all the time.
+    sessions: BTreeMap<SiteName, LegSession>,
     wake: Option<(Micros, Micros)>,
     slack: Micros,
     dice: Dice,
@@ -175,19 +177,23 @@ impl World {
         });
         let catalogue = catalogue.collect();
         let depth_bytes = config.burst_bytes;
-        let mut sender = Sender::new(config);
+        let interface = LegInterface { mtu_bytes: None, is_circuit: false };
+        let settings = LegSettings { sender: config, loss_quantile: 0.5, interface };
+        let mut leg = Leg::new(Micros(0), settings, &BTreeMap::new());
         let has_macs = seed % 2 == 1;
-        let keys = (&key, sender.key(), has_macs);
+        let keys = (&key, leg.sender_key(), has_macs);
         let sites: Vec<Site> =
             (1..).zip(receivers).map(|(number, plan)| Site::new(number, plan, seed, keys)).collect();
         for site in sites.iter().map(|site| site.number) {
             let secret = has_macs.then(|| secret_of(site));
-            sender.handle(clock(Micros(0)), SenderInput::Reader { site, secret });
+            leg.handle(clock(Micros(0)), LegInput::Reader { session: site, secret });
         }
+        let sessions = sites.iter().map(|site| session_of(site.number)).collect::<Result<_, _>>()?;
         Ok(Self {
             now: Micros(0),
             depth_bytes,
-            sender,
+            leg,
+            sessions,
             uplink: SimulatedLink::new(
                 LinkConfig {
                     delay: Micros(0),
@@ -199,7 +205,6 @@ impl World {
                 Dice::new(seed, UPLINK),
             ),
             uplink_lost: false,
-            control: shared_bps.map(|_| LegRate::new(rate_bps, 0.5)),
             wake: None,
             slack,
             dice,
@@ -221,8 +226,7 @@ impl World {
     }
 
     fn run(mut self) -> Result<Report, NameError> {
-        self.sender.handle(clock(self.now), SenderInput::Members(self.sites.len() as u64));
-        self.poll_sender();
+        self.poll_leg();
         let mut end = None;
         loop {
             if end.is_none() && self.is_over() {
@@ -242,7 +246,7 @@ impl World {
         }
         self.fall_silent();
         self.check_pacing();
-        self.report.sender = self.sender.stats();
+        self.report.sender = self.leg.stats();
         for site in self.sites {
             let (report, faults) = site.finish(&self.products);
             self.report.receivers.push(report);
@@ -252,7 +256,7 @@ impl World {
     }
 
     fn next_event(&mut self) -> Option<Micros> {
-        let due = self.sender.deadline();
+        let due = self.leg.deadline();
         if self.wake.map(|(due, _)| due) != due {
             self.wake = due.map(|due| (due, due.plus(Micros(self.dice.below(self.slack.0 + 1)))));
         }
@@ -265,78 +269,97 @@ impl World {
         let mut poll = self.wake.is_some_and(|(_, wake)| wake <= self.now);
         self.report.wakes += u64::from(poll);
         while self.coming.front().is_some_and(|(at, ..)| *at <= self.now) {
-            let Some((_, info, bytes)) = self.coming.pop_front() else { break };
-            self.sender.handle(clock(self.now), SenderInput::Product { info, bytes });
+            let Some((_, info, _)) = self.coming.pop_front() else { break };
+            self.leg.handle(clock(self.now), LegInput::Head(info.key.sequence));
             poll = true;
         }
         let mut asked = Vec::new();
         for site in &mut self.sites {
             site.step(self.now, &self.products);
             while let Some(request) = site.up.receive(self.now) {
-                site.by_channel = false;
-                asked.push((site.number, request));
+                asked.push((site.number, request, None));
             }
             while let Some(request) = site.heard_by_hub(self.now) {
-                asked.push((site.number, request));
+                asked.push((site.number, request, Some(())));
             }
         }
         poll |= !asked.is_empty();
-        asked.into_iter().for_each(|(site, request)| self.ask(site, request));
-        self.adapt();
+        asked.into_iter().for_each(|(site, request, channel)| self.ask(site, request, channel));
         if poll {
-            self.poll_sender();
+            self.poll_leg();
         }
     }
 
-    fn ask(&mut self, site: u64, request: Request) {
-        if let Some(control) = &mut self.control {
-            control.lost(self.now, site, &request, self.sender.stats().packets);
-        }
-        self.sender.handle(clock(self.now), SenderInput::Nak { site, request });
+    fn ask(&mut self, session: u64, request: Request, channel: Option<()>) {
+        self.leg.handle(clock(self.now), LegInput::Nak { session, request, channel });
     }
 
-    /// Goes slower and faster as the hub's driver does.
-    fn adapt(&mut self) {
-        let Some(control) = self.control.as_mut().filter(|control| control.is_due(self.now)) else { return };
-        if let Some(rate_bps) = control.look(self.now, self.sender.stats().packets, self.sites.len()) {
-            self.report.rates.push((self.now, rate_bps));
-            self.sender.handle(clock(self.now), SenderInput::Rate(rate_bps));
-        }
-    }
-
-    fn poll_sender(&mut self) {
-        while let Some(output) = self.sender.poll(clock(self.now)) {
+    fn poll_leg(&mut self) {
+        while let Some(output) = self.leg.poll(clock(self.now)) {
             self.carry(output);
         }
-        if self.sender.deadline().is_some_and(|due| due <= self.now) {
-            self.report.faults.push(format!("the sender's deadline stays at {:?}", self.now));
+        if self.leg.deadline().is_some_and(|due| due <= self.now) {
+            self.report.faults.push(format!("the leg's deadline stays at {:?}", self.now));
         }
     }
 
-    fn carry(&mut self, output: SenderOutput) {
+    fn carry(&mut self, output: LegOutput<()>) {
         match output {
-            SenderOutput::Datagram(bytes) => {
-                let frame_bytes = bytes.len() as u64 + 46;
-                self.frames.push((self.now, frame_bytes));
-                if self.is_lost_to_all(frame_bytes) {
-                    return;
-                }
-                for site in self.sites.iter_mut().filter(|site| site.listens(self.now)) {
-                    site.link.send(self.now, bytes.clone(), frame_bytes);
-                }
+            LegOutput::Datagram(bytes) => self.send(&bytes),
+            LegOutput::Read(range) => self.read(range),
+            LegOutput::Repair { session, channel, packet, payload } => {
+                self.repair(session, channel, packet, payload);
             }
-            SenderOutput::Repair { site, packet, payload } => self.repair(site, packet, payload),
-            SenderOutput::Gone { site, packets } => {
-                self.reply(site, ReceiverInput::Gone(packets), SESSION_OVERHEAD_BYTES);
+            LegOutput::Gone { session, packets } => {
+                self.reply(session, ReceiverInput::Gone(packets), SESSION_OVERHEAD_BYTES);
             }
-            SenderOutput::FirstByte(_) | SenderOutput::Sent(_) => {}
+            LegOutput::Look => {
+                let sessions = LegSessions { open: &self.sessions, barred: &|_, _| None };
+                self.leg.look(clock(self.now), &sessions);
+            }
+            LegOutput::Rate(rate_bps) => self.report.rates.push((self.now, rate_bps)),
+            // Nobody is served alone in this world.
+            LegOutput::TakeOff(_) | LegOutput::FirstByte(_) | LegOutput::Sent(_) => {}
+            LegOutput::Draw
+            | LegOutput::Keys(_)
+            | LegOutput::TellKey { .. }
+            | LegOutput::Barred { .. }
+            | LegOutput::DatagramBytes(_) => {
+                self.report.faults.push("the key or the datagrams change, and no site did".to_owned());
+            }
         }
     }
 
-    /// The way that the site's last request came.
-    fn repair(&mut self, number: u64, packet: u64, payload: Bytes) {
+    fn send(&mut self, bytes: &Bytes) {
+        let frame_bytes = bytes.len() as u64 + 46;
+        self.frames.push((self.now, frame_bytes));
+        if self.is_lost_to_all(frame_bytes) {
+            return;
+        }
+        for site in self.sites.iter_mut().filter(|site| site.listens(self.now)) {
+            site.link.send(self.now, bytes.clone(), frame_bytes);
+        }
+    }
+
+    /// The log is what the catalogue has up to the head that the leg was told.
+    fn read(&mut self, range: LogRange) {
+        let LogRange { after, to, limit_products, .. } = range;
+        let wanted = self.products.range(after..=to).filter(|(sequence, _)| **sequence > after);
+        let mut read_to = to;
+        for (place, (sequence, (_, info, bytes))) in wanted.enumerate() {
+            if place == limit_products {
+                break;
+            }
+            let (info, bytes) = (info.clone(), bytes.clone());
+            self.leg.handle(clock(self.now), LegInput::Product { info, bytes });
+            read_to = *sequence;
+        }
+        self.leg.handle(clock(self.now), LegInput::ReadTo(read_to));
+    }
+
+    fn repair(&mut self, number: u64, channel: Option<()>, packet: u64, payload: Bytes) {
         let place = usize::try_from(number - 1).unwrap_or(usize::MAX);
-        match self.sites.get_mut(place).filter(|site| site.by_channel) {
+        match self.sites.get_mut(place).filter(|_| channel.is_some()) {
             Some(site) => site.repair_by_channel(self.now, packet, &payload),
             None => {
                 let bytes = payload.len() as u64 + SESSION_OVERHEAD_BYTES;
@@ -365,7 +388,7 @@ impl World {
     }
 
     fn is_over(&self) -> bool {
-        let sent = self.coming.is_empty() && self.sender.backlog_bytes() == 0;
+        let sent = self.coming.is_empty() && self.leg.backlog_bytes() == 0;
         sent && self
             .sites
             .iter()
@@ -433,6 +456,13 @@ fn make_products(
         Ok((product.at, info, bytes))
     });
     made.collect()
+}
+
+/// It hears the leg, and nothing of its path is known.
+fn session_of(session: u64) -> Result<(SiteName, LegSession), NameError> {
+    let credential = String::new();
+    let view = LegSession { session, credential, offered: true, hears: true, path_mtu_bytes: None };
+    Ok((SiteName::parse(&format!("site-{session}"))?, view))
 }
 
 fn clock(now: Micros) -> Now {

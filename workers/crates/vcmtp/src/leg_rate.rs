@@ -81,7 +81,7 @@ struct Lost {
 }
 
 /// A site that can't be served by the group.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Straggler {
     /// The driver's number for the site's session.
     pub session: u64,

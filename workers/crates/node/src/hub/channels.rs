@@ -111,9 +111,9 @@ impl Channels {
     }
 
     /// Carries a packet to a site; a full queue drops it, the site asks again.
-    pub(super) fn repair(&self, channel: &Arc<Channel>, packet: u64, payload: Bytes) {
+    pub(super) fn repair(&self, channel: Arc<Channel>, packet: u64, payload: Bytes) {
         if let Some(served) = self.served.get() {
-            let _ = served.repairs.try_send(Repair { channel: Arc::clone(channel), packet, payload });
+            let _ = served.repairs.try_send(Repair { channel, packet, payload });
         }
     }
 

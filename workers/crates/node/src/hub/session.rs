@@ -78,7 +78,7 @@ pub(super) async fn serve(
         streams: Box::default(),
         bad_resend_reads: 0,
         late: late::Late::default(),
-        flood: flood::Flood::default(),
+        flood: downburst_hub::Flood::default(),
         port: None,
         told_unanswered: false,
         claimed: BTreeMap::new(),
@@ -117,7 +117,7 @@ struct Session {
     streams: Box<Streams>,
     bad_resend_reads: u32,
     late: late::Late,
-    flood: flood::Flood,
+    flood: downburst_hub::Flood,
     /// The port that the site came to.
     port: Option<u16>,
     /// The operator knows that the site's datagrams get no answer.

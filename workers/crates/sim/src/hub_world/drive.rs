@@ -1,10 +1,11 @@
-use downburst_model::{LegId, Machine, Micros, Now, SiteName};
+use downburst_hub::LegInput;
+use downburst_model::{LegId, Machine, Micros, Now};
 use downburst_session::{HubEvent, HubInput, HubOutput, StreamId};
 use downburst_site::{Input, LegNews};
-use downburst_vcmtp::{SenderInput, SenderOutput};
 
 use super::HubWorld;
 use super::hub::Hub;
+use super::legs::name_of;
 use super::site::Site;
 
 impl HubWorld {
@@ -53,36 +54,6 @@ impl HubWorld {
             busy |= self.send_leg(now, leg);
         }
         busy
-    }
-
-    fn send_leg(&mut self, now: Now, id: LegId) -> bool {
-        let mut busy = false;
-        while let Some(output) = self.hub.legs.get_mut(&id).and_then(|leg| leg.sender.poll(now)) {
-            busy = true;
-            let leg_epoch = self.hub.legs.get(&id).map_or(0, |leg| leg.join.leg_epoch);
-            match output {
-                SenderOutput::Datagram(bytes) => {
-                    for group in self.sites.iter_mut().filter_map(|site| site.groups.get_mut(&id)) {
-                        group.send(now.monotonic, bytes.clone(), bytes.len() as u64);
-                    }
-                }
-                SenderOutput::Repair { site, packet, payload } => {
-                    let input = HubInput::Repair { leg: id, leg_epoch, packet, payload };
-                    self.tell_session(now, site, input);
-                }
-                SenderOutput::Gone { site, packets } => {
-                    self.tell_session(now, site, HubInput::PacketsGone { leg: id, leg_epoch, packets });
-                }
-                SenderOutput::FirstByte(_) | SenderOutput::Sent(_) => {}
-            }
-        }
-        busy
-    }
-
-    fn tell_session(&mut self, now: Now, site: u64, input: HubInput) {
-        if let Some(site) = self.sites.get_mut(site as usize) {
-            site.tell_hub(now, input);
-        }
     }
 
     fn deadline(&self) -> Option<Micros> {
@@ -168,7 +139,7 @@ fn take_hub_output(now: Now, hub: &mut Hub, site: &mut Site, output: HubOutput) 
 }
 
 fn admit(now: Now, hub: &mut Hub, site: &mut Site) {
-    let name = SiteName::parse(&site.name).expect("a legal name");
+    let name = name_of(site);
     let subscriptions = site.subscriptions.clone();
     site.tell_hub(now, HubInput::Admit { site: name, subscriptions });
     site.admitted = true;
@@ -187,7 +158,13 @@ fn take_hub_event(now: Now, hub: &mut Hub, site: &mut Site, event: HubEvent) {
         HubEvent::Dead => panic!("the hub takes {} for dead", site.name),
         HubEvent::Nak { leg, request, .. } => {
             if let Some(leg) = hub.legs.get_mut(&leg) {
-                leg.sender.handle(now, SenderInput::Nak { site: site.index as u64, request });
+                leg.machine.handle(now, LegInput::Nak { session: site.session, request, channel: None });
+            }
+        }
+        HubEvent::KeyTaken(taken) => {
+            if let Some(leg) = hub.legs.get_mut(&taken.leg).filter(|it| it.join.leg_epoch == taken.leg_epoch)
+            {
+                leg.machine.handle(now, LegInput::KeyTaken { site: name_of(site), key_id: taken.key_id });
             }
         }
         HubEvent::Forged(forged) => panic!("{} sees forgeries where nobody forges: {forged:?}", site.name),
@@ -212,7 +189,6 @@ fn take_hub_event(now: Now, hub: &mut Hub, site: &mut Site, event: HubEvent) {
         | HubEvent::Late(_)
         | HubEvent::Circuit(_)
         | HubEvent::LegJoined { .. }
-        | HubEvent::KeyTaken(_)
         | HubEvent::StreamOpened(_)
         | HubEvent::StreamClosed { .. }
         | HubEvent::Frontier(_) => {}

@@ -2,15 +2,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use downburst_hub::LegInput;
 use downburst_model::{
     Epoch, FeedName, LdmIdent, LdmStamp, LegId, Machine, Micros, Now, Origin, ProductId, ProductInfo,
     ProductKey, Sequence,
 };
-use downburst_session::{Entry, Filter, HubInput, LegJoin, Stretch, Stretches, stretch_end};
-use downburst_vcmtp::{LegKey, Sender, SenderConfig, SenderInput, SigningSeed, SiteSecret};
+use downburst_session::{Entry, Filter, HubInput, Stretch, Stretches, stretch_end};
 
 use super::Publish;
+use super::legs::{LegPlan, SimLeg};
 use super::site::Site;
+use crate::net::Dice;
 
 /// The hub: logs and legs. Its sessions live beside the sites they serve.
 pub(super) struct Hub {
@@ -19,6 +21,8 @@ pub(super) struct Hub {
     pub(super) multicast_receipts: u64,
     published: u64,
     lives: u64,
+    /// Draws keys of legs.
+    pub(super) keys: Dice,
 }
 
 /// A feed's log.
@@ -30,14 +34,6 @@ pub(super) struct Log {
     stretches: Stretches,
 }
 
-/// A multicast leg.
-pub(super) struct SimLeg {
-    pub(super) sender: Sender,
-    pub(super) join: LegJoin,
-    repair_window_bytes: u64,
-    offers: u16,
-}
-
 impl Hub {
     pub(super) fn new(feeds: &[FeedName], seed: u64) -> Self {
         let log = |(index, feed): (usize, &FeedName)| {
@@ -47,7 +43,8 @@ impl Hub {
             (feed.clone(), Log { epoch, entries: BTreeMap::new(), head: 0, unicast_leg, stretches })
         };
         let logs = feeds.iter().enumerate().map(log).collect();
-        Self { logs, legs: BTreeMap::new(), multicast_receipts: 0, published: 0, lives: 1 }
+        let keys = Dice::new(seed, KEYS);
+        Self { logs, legs: BTreeMap::new(), multicast_receipts: 0, published: 0, lives: 1, keys }
     }
 
     pub(super) fn append(
@@ -61,9 +58,9 @@ impl Hub {
         let id = format!("{} product {}", publish.kind, self.published);
         let log = self.logs.get_mut(feed).expect("the feed exists");
         let info = log.describe(now, feed, &id, publish.class, &bytes);
-        log.entries.insert(log.head, Entry { info: info.clone(), bytes: Some(bytes.clone()) });
+        log.entries.insert(log.head, Entry { info: info.clone(), bytes: Some(bytes) });
         for leg in self.legs.values_mut().filter(|leg| leg.join.feed == *feed) {
-            leg.sender.handle(now, SenderInput::Product { info: info.clone(), bytes: bytes.clone() });
+            leg.machine.handle(now, LegInput::Head(info.key.sequence));
         }
         info
     }
@@ -80,38 +77,23 @@ impl Hub {
         .collect()
     }
 
-    pub(super) fn start_leg(&mut self, feed: &FeedName, rate_bps: u64, repair_window_bytes: u64) -> LegId {
+    pub(super) fn start_leg(
+        &mut self,
+        now: Now,
+        feed: &FeedName,
+        rate_bps: u64,
+        repair_window_bytes: u64,
+    ) -> LegId {
         let leg = LegId(100 + self.legs.len() as u32);
-        let join = LegJoin {
-            leg,
-            feed: feed.clone(),
-            epoch: Epoch(0),
-            leg_epoch: 0,
-            group: "239.1.1.1".to_owned(),
-            port: 5_000,
-            key: LegKey::new(1, [7; 32]),
-            key_in_use: None,
-            sender_key: None,
-            proof_secret: None,
-            interface: String::new(),
-            rate_bps,
-            source: None,
-            channel: None,
-        };
-        let sim = self.begin_life(join, repair_window_bytes);
-        self.legs.insert(leg, sim);
+        self.begin_life(now, LegPlan { leg, feed: feed.clone(), rate_bps, repair_window_bytes });
         leg
     }
 
     /// Offers a leg to a site, if the hub serves it.
     pub(super) fn offer(&mut self, now: Now, site: &mut Site, leg: LegId) {
         if let Some(leg) = self.legs.get_mut(&leg) {
-            leg.offers += 1;
-            let secret = SiteSecret { slot: leg.offers, secret: [leg.offers as u8; 32] };
-            let proof_secret = Some(Box::new(secret.clone()));
-            let reader = SenderInput::Reader { site: site.index as u64, secret: Some(secret) };
-            leg.sender.handle(now, reader);
-            site.tell_hub(now, HubInput::JoinLeg(Box::new(LegJoin { proof_secret, ..leg.join.clone() })));
+            let join = leg.offer(now, site);
+            site.tell_hub(now, HubInput::JoinLeg(Box::new(join)));
         }
     }
 
@@ -138,11 +120,9 @@ impl Hub {
     }
 
     /// Another life of the hub on the same logs.
-    pub(super) fn restart(&mut self) {
-        let legs = std::mem::take(&mut self.legs);
-        for (id, leg) in legs {
-            let leg = self.begin_life(leg.join, leg.repair_window_bytes);
-            self.legs.insert(id, leg);
+    pub(super) fn restart(&mut self, now: Now) {
+        for leg in std::mem::take(&mut self.legs).into_values() {
+            self.begin_life(now, leg.plan);
         }
     }
 
@@ -171,18 +151,11 @@ impl Hub {
         })
     }
 
-    fn begin_life(&mut self, join: LegJoin, repair_window_bytes: u64) -> SimLeg {
+    fn begin_life(&mut self, now: Now, plan: LegPlan) {
         self.lives += 1;
-        let log = self.logs.get(&join.feed).expect("the feed exists");
-        let mut key = join.key.clone();
-        key.secret[0] = self.lives as u8;
-        let join = LegJoin { epoch: log.epoch, leg_epoch: self.lives, key: key.clone(), ..join };
-        let mut config = SenderConfig::new(join.leg, self.lives, key, Sequence(log.head), join.rate_bps);
-        config.repair_window_bytes = repair_window_bytes;
-        config.signing_seed = Some(SigningSeed([self.lives as u8; 32]));
-        let sender = Sender::new(config);
-        let join = LegJoin { sender_key: sender.key(), ..join };
-        SimLeg { sender, join, repair_window_bytes, offers: 0 }
+        let log = self.logs.get(&plan.feed).expect("the feed exists");
+        let (id, after) = (plan.leg, (log.epoch, Sequence(log.head)));
+        self.legs.insert(id, SimLeg::new(now.monotonic, plan, self.lives, after));
     }
 }
 
@@ -208,7 +181,7 @@ impl Log {
     }
 
     /// What `after+1..=to` holds, cut after about `limit_bytes`.
-    fn read(&self, after: Sequence, to: Sequence, limit_bytes: usize) -> (Vec<Entry>, Sequence) {
+    pub(super) fn read(&self, after: Sequence, to: Sequence, limit_bytes: usize) -> (Vec<Entry>, Sequence) {
         let mut entries = Vec::new();
         let mut bytes = 0;
         for (number, entry) in self.entries.range(after.0.saturating_add(1)..=to.0) {
@@ -266,11 +239,8 @@ pub(super) fn stamp_of(digest: &[u8; 32]) -> Option<LdmStamp> {
     (!odd.is_multiple_of(3)).then_some(LdmStamp { signature: [odd; 16], sequence, feed_type: 1 << 30, ident })
 }
 
-impl SimLeg {
-    pub(super) fn deadline(&self) -> Option<Micros> {
-        self.sender.deadline()
-    }
-}
-
 /// Little, so that stretches are dropped now and then.
 const STRETCHES_BYTES: usize = 256 << 10;
+
+/// The name of the dice of keys.
+const KEYS: u64 = u64::MAX - 9;

@@ -24,6 +24,8 @@ use crate::net::{Dice, SimulatedLink, Stream};
 pub(super) struct Site {
     pub(super) name: String,
     pub(super) index: usize,
+    /// The number of its session: another one with each connection.
+    pub(super) session: u64,
     pub(super) connection: Connection,
     pub(super) served: Option<HubSession>,
     pub(super) admitted: bool,
@@ -93,6 +95,7 @@ impl Site {
         Self {
             name: format!("site-{index}"),
             index,
+            session: index as u64,
             connection: connection(index, config.versions, Recovered::default()),
             served: None,
             admitted: false,
@@ -139,6 +142,7 @@ impl Site {
         let mut hub = HubSession::new("hub".to_owned());
         hub.handle(now, HubInput::Room { stream: StreamId::FIRST, bytes: ROOM_BYTES });
         self.served = Some(hub);
+        self.session += SESSIONS_APART;
         self.tell(now, Input::Dialled(Ok(Linked { resume_at: Vec::new() })));
     }
 
@@ -442,3 +446,6 @@ fn connection(index: usize, versions: &[u16], recovered: Recovered) -> Connectio
 
 /// What a connection takes before its receiver reads: a socket's buffer.
 const ROOM_BYTES: usize = 128 << 10;
+
+/// Sessions are numbered by the sites' indexes and by how often they connected.
+const SESSIONS_APART: u64 = 1_000;

@@ -34,8 +34,6 @@ pub(super) struct Site {
     asks: SimulatedLink<Bytes>,
     answers: SimulatedLink<Bytes>,
     hub: HubChannel,
-    /// The last request came by a datagram.
-    pub(super) by_channel: bool,
     socket: VecDeque<Bytes>,
     socket_bytes: u64,
     pub(super) receiver: Receiver,
@@ -66,7 +64,6 @@ impl Site {
             asks: way(1),
             answers: way(2),
             hub: HubChannel::new(&channel),
-            by_channel: false,
             socket: VecDeque::new(),
             socket_bytes: 0,
             receiver,
@@ -105,7 +102,6 @@ impl Site {
             let Some(heard) = self.hub.hear(now, datagram) else { continue };
             self.answer(now, heard.answer);
             if heard.request.is_some() {
-                self.by_channel = true;
                 return heard.request;
             }
         }

@@ -4,19 +4,18 @@ use downburst_vcmtp::SiteSecret;
 /// One secret for each session, the same for the leg's whole life. A second offer of the same leg goes no
 /// further than its session: a new secret for it would be known to the sender alone, and the site would
 /// reject all later proofs.
-pub(super) struct ProofSecrets {
+pub struct ProofSecrets {
     key: [u8; 32],
 }
 
 impl ProofSecrets {
-    pub(super) fn draw() -> Result<Self, String> {
-        let mut key = [0; 32];
-        getrandom::fill(&mut key).map_err(|error| format!("no random secret: {error}"))?;
-        Ok(Self { key })
+    /// Of a random key, new for each life of a leg.
+    pub fn new(key: [u8; 32]) -> Self {
+        Self { key }
     }
 
-    /// Sessions are numbered one by one: those of one time have slots of their own.
-    pub(super) fn of(&self, session: u64) -> SiteSecret {
+    /// What a session is given. Sessions are numbered one by one: those of one time have slots of their own.
+    pub fn of(&self, session: u64) -> SiteSecret {
         let number = session.to_be_bytes();
         let [.., high, low] = number;
         let secret = *blake3::keyed_hash(&self.key, &number).as_bytes();
@@ -30,7 +29,7 @@ mod tests {
 
     #[test]
     fn a_session_that_is_told_again_is_told_the_same_and_no_other_one_is() {
-        let (leg, another_leg) = (ProofSecrets::draw().unwrap(), ProofSecrets::draw().unwrap());
+        let (leg, another_leg) = (ProofSecrets::new([1; 32]), ProofSecrets::new([2; 32]));
         let told = leg.of(7);
         assert!(leg.of(7) == told);
         assert_ne!(leg.of(8).slot, told.slot);

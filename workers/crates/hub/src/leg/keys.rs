@@ -1,0 +1,184 @@
+//! The keys of one leg: which sites have them, when another one is made, and who is told.
+use std::collections::{BTreeMap, BTreeSet};
+
+use downburst_model::{Machine as _, Micros, Now, SiteName};
+use downburst_vcmtp::{LegKey, Rotation, RotationInput, RotationOutput, Urgency};
+
+use super::api::{LegOutput, LegSession, LegSessions};
+
+/// The keys a datagram may be sealed with at the moment: what a joining site is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CurrentKeys {
+    /// What the sender seals with.
+    pub in_use: LegKey,
+    /// What it will seal with soon; its sites are being told.
+    pub next: Option<LegKey>,
+}
+
+impl CurrentKeys {
+    /// Of a leg that begins.
+    pub fn first(key: LegKey) -> Self {
+        Self { in_use: key, next: None }
+    }
+
+    /// The latest key, and the one in use while that is another.
+    pub fn for_join(&self) -> (LegKey, Option<LegKey>) {
+        match &self.next {
+            Some(next) => (next.clone(), Some(self.in_use.clone())),
+            None => (self.in_use.clone(), None),
+        }
+    }
+}
+
+/// Drives the rotation of a leg's keys.
+#[derive(Debug)]
+pub(super) struct Keys {
+    rotation: Rotation,
+    /// The credentials under which each site was given a key: a right may end with one of them. If it did,
+    /// the deadline for the site's exclusion, which may be moved forward.
+    told: BTreeMap<SiteName, BTreeMap<String, Option<Urgency>>>,
+    looked: Micros,
+    /// Somebody said that rights changed.
+    changed: bool,
+    /// Sites that may read the leg, as of the last look.
+    readers: BTreeSet<SiteName>,
+    /// The key that the sessions of the next look are to be told.
+    telling: Option<LegKey>,
+}
+
+/// What the keys ask for.
+pub(super) enum KeyStep {
+    /// A look at the sessions.
+    Look,
+    /// A secret; the sessions are looked at before.
+    Draw,
+    /// Whoever joins from here on is given these; then the sessions that are there are looked at.
+    Announce(CurrentKeys),
+    /// The sender's next key.
+    Use(LegKey),
+}
+
+impl Keys {
+    pub(super) fn new(now: Micros, key: LegKey) -> Self {
+        Self {
+            rotation: Rotation::new(now, key),
+            told: BTreeMap::new(),
+            looked: now,
+            changed: false,
+            readers: BTreeSet::new(),
+            telling: None,
+        }
+    }
+
+    /// A site was given the current keys.
+    pub(super) fn told(&mut self, now: Now, site: SiteName, credential: String) {
+        self.told.entry(site.clone()).or_default().insert(credential, None);
+        self.rotation.handle(now, RotationInput::Told(site));
+    }
+
+    /// A session goes on with another credential.
+    pub(super) fn renewed(&mut self, site: &SiteName, former: &str, credential: String) {
+        if let Some(told) = self.told.get_mut(site).filter(|told| told.contains_key(former)) {
+            told.insert(credential, None);
+        }
+    }
+
+    /// A site has a key that was told ahead.
+    pub(super) fn taken(&mut self, now: Now, site: SiteName, key_id: u8) {
+        self.rotation.handle(now, RotationInput::Confirmed { site, key_id });
+    }
+
+    pub(super) fn rights_changed(&mut self) {
+        self.changed = true;
+    }
+
+    pub(super) fn drawn(&mut self, now: Now, secret: Option<[u8; 32]>) {
+        let live = self.readers.clone();
+        self.rotation.handle(now, RotationInput::Drawn { secret, live });
+    }
+
+    /// Does what the rotation asks for, and looks now and then at what nobody tells: credentials end, sessions die.
+    pub(super) fn poll(&mut self, now: Now) -> Option<KeyStep> {
+        if self.look_due() <= now.monotonic {
+            return Some(KeyStep::Look);
+        }
+        Some(match self.rotation.poll(now)? {
+            RotationOutput::Draw => KeyStep::Draw,
+            RotationOutput::Tell(key) => {
+                self.telling = Some(key.clone());
+                KeyStep::Announce(CurrentKeys { in_use: self.rotation.keys().0.clone(), next: Some(key) })
+            }
+            RotationOutput::Use(key) => KeyStep::Use(key),
+        })
+    }
+
+    pub(super) fn deadline(&self) -> Option<Micros> {
+        self.rotation.deadline().into_iter().chain([self.look_due()]).min()
+    }
+
+    fn look_due(&self) -> Micros {
+        if self.changed {
+            return Micros(0);
+        }
+        let handing_over = self.rotation.keys().1.is_some();
+        self.looked.plus(if handing_over { LOOK_IN_HAND_OVER } else { LOOK })
+    }
+
+    /// Sees who may not read any more and who left, and tells a key that is due to those who may.
+    /// `sealed`: packets since the start.
+    pub(super) fn look<C>(&mut self, now: Now, sessions: &LegSessions<'_>, sealed: u64) -> Vec<LegOutput<C>> {
+        (self.looked, self.changed) = (now.monotonic, false);
+        self.rotation.handle(now, RotationInput::Sealed(sealed));
+        let barred = self.newly_barred(sessions.barred);
+        for site in self.told.keys().filter(|site| !sessions.open.contains_key(site)) {
+            self.rotation.handle(now, RotationInput::Gone(site.clone()));
+        }
+        self.told.retain(|_, credentials| !credentials.is_empty());
+        let mut outputs = Vec::new();
+        for (site, urgency) in barred {
+            self.rotation.handle(now, RotationInput::Barred { site: site.clone(), urgency });
+            outputs.push(LegOutput::Barred { site, urgency });
+        }
+        let may_read = |site: &SiteName, session: &LegSession| {
+            session.offered && (sessions.barred)(site, &session.credential).is_none()
+        };
+        let readers = || sessions.open.iter().filter(|(site, session)| may_read(site, session));
+        self.readers = readers().map(|(site, _)| site.clone()).collect();
+        if let Some(key) = self.telling.take() {
+            for (site, session) in readers() {
+                self.told.entry(site.clone()).or_default().insert(session.credential.clone(), None);
+                let (site, session) = (site.clone(), session.session);
+                outputs.push(LegOutput::TellKey { site, session, key: key.clone() });
+            }
+        }
+        outputs
+    }
+
+    fn newly_barred(
+        &mut self,
+        barred: &dyn Fn(&SiteName, &str) -> Option<Urgency>,
+    ) -> Vec<(SiteName, Urgency)> {
+        let mut newly = Vec::new();
+        for (site, credentials) in &mut self.told {
+            let leaves = self.rotation.is_leaving(site);
+            credentials.retain(|credential, known| {
+                let before = std::mem::replace(known, barred(site, credential));
+                match *known {
+                    None => true,
+                    Some(urgency) if before == Some(urgency) => leaves,
+                    Some(urgency) => {
+                        newly.push((site.clone(), urgency));
+                        urgency == Urgency::Soon
+                    }
+                }
+            });
+        }
+        newly
+    }
+}
+
+/// A credential that ended is found this soon; the roster tells every other change.
+const LOOK: Micros = Micros::from_millis(500);
+
+/// A session that died is not waited for longer than this.
+const LOOK_IN_HAND_OVER: Micros = Micros::from_millis(100);
