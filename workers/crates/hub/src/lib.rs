@@ -3,3 +3,38 @@
 //! Nothing here has a socket, a file, a thread or a clock: time, bytes, randomness and storage are arguments. The
 //! `node` crate drives these machines with TLS streams, groups and the product log.
 #![forbid(unsafe_code)]
+
+mod batches;
+mod clock_standing;
+mod first_bytes;
+mod heartbeats;
+mod known_sites;
+mod look_pace;
+mod pace;
+mod path_facts;
+mod pending_connections;
+mod rechecks;
+mod resends_left;
+mod site_config;
+mod sites;
+mod sketch;
+mod stream_policy;
+mod text;
+
+pub use batches::{BatchFile, Batches, Noted};
+pub use clock_standing::{ClockStanding, Reference};
+pub use first_bytes::FirstBytes;
+pub use heartbeats::AwaitedHeartbeats;
+pub use known_sites::{CredentialChange, CredentialStep, Sites};
+pub use look_pace::LookPace;
+pub use pace::{hour, pace_bps};
+pub use path_facts::PathFacts;
+pub use pending_connections::{AdmissionLimits, PendingConnections};
+pub use rechecks::Rechecks;
+pub use resends_left::ResendsLeft;
+pub use site_config::{handling, nodes, subscriptions};
+pub use sites::{
+    CredentialLine, LimitLine, NodeLine, PositionLine, ResendKind, ResendLine, SiteLine, SubscriptionLine,
+};
+pub use stream_policy::{Decision, Measured, Setting, StreamPolicy};
+pub use text::{is_sha256, shown};

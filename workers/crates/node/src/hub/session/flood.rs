@@ -4,7 +4,7 @@ use downburst_model::Micros;
 use super::Session;
 use crate::hub::accept::Counted;
 use crate::hub::session_socket::SessionSocket;
-use crate::tcp::PathFacts;
+use downburst_hub::PathFacts;
 
 /// Watches a link that the group has flooded until its loss ends: switches and other legs take their time.
 #[derive(Default)]
