@@ -7,13 +7,46 @@
 //! `node` crate drives these machines with TLS streams, groups and the product log.
 #![forbid(unsafe_code)]
 
+mod batches;
+mod clock_standing;
+mod first_bytes;
 mod flood;
+mod heartbeats;
+mod known_sites;
 mod late_share;
 mod leg;
+mod look_pace;
+mod pace;
+mod path_facts;
+mod pending_connections;
+mod rechecks;
+mod resends_left;
+mod site_config;
+mod sites;
+mod sketch;
+mod stream_policy;
+mod text;
 
+pub use batches::{BatchFile, Batches, Noted};
+pub use clock_standing::{ClockStanding, Reference};
+pub use first_bytes::FirstBytes;
 pub use flood::{Flood, Sight};
+pub use heartbeats::AwaitedHeartbeats;
+pub use known_sites::{CredentialChange, CredentialStep, Sites};
 pub use late_share::LateShare;
 pub use leg::{
     CurrentKeys, Leg, LegInput, LegInterface, LegOutput, LegSession, LegSessions, LegSettings, LogRange,
     ProofSecrets,
 };
+pub use look_pace::LookPace;
+pub use pace::{hour, pace_bps};
+pub use path_facts::PathFacts;
+pub use pending_connections::{AdmissionLimits, PendingConnections};
+pub use rechecks::Rechecks;
+pub use resends_left::ResendsLeft;
+pub use site_config::{handling, nodes, subscriptions};
+pub use sites::{
+    CredentialLine, LimitLine, NodeLine, PositionLine, ResendKind, ResendLine, SiteLine, SubscriptionLine,
+};
+pub use stream_policy::{Decision, Measured, Setting, StreamPolicy};
+pub use text::{is_sha256, shown};

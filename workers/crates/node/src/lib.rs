@@ -23,7 +23,6 @@ mod recovery;
 pub mod scrub;
 mod signals;
 pub mod site;
-mod sketch;
 pub mod system;
 pub mod tcp;
 pub mod tls;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::hub::{BrowseLine, ClockStanding, DeliveriesLine, ProductsLine};
+use crate::hub::{BrowseLine, DeliveriesLine, ProductsLine};
 
 mod bounds;
 mod circuits;
@@ -16,14 +16,13 @@ mod events;
 mod golden;
 mod jobs;
 mod ldm;
-mod sites;
 
 pub(crate) use bounds::check_length;
 pub(crate) use circuits::*;
+pub(crate) use downburst_hub::{ClockStanding, ResendLine, SiteLine, SubscriptionLine};
 pub(crate) use events::*;
 pub(crate) use jobs::*;
 pub(crate) use ldm::*;
-pub(crate) use sites::*;
 
 /// One line from the agent.
 #[derive(Debug, Deserialize)]

@@ -6,10 +6,10 @@ use std::fs;
 use std::ops::Range;
 use std::time::Duration;
 
+use downburst_hub::PathFacts;
 use downburst_model::Micros;
 use downburst_session::LIVENESS_LIMIT;
 use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
-use serde::Serialize;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -103,39 +103,6 @@ fn path_mtu_bytes(stream: &TcpStream, count: &impl Fn(Range<usize>) -> Option<u6
     let is_v4 = stream.peer_addr().ok()?.ip().to_canonical().is_ipv4();
     let headers = if is_v4 { 20 } else { 40 } + 20;
     Some(count(PATH_MTU)?.min(count(SEGMENT)? + headers + TIME_STAMP_BYTES))
-}
-
-/// Of one connection, or of all that a session has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct PathFacts {
-    /// Of the last minutes.
-    pub(crate) least_round_trip_us: Option<u64>,
-    /// Segments with data sent so far, what was sent again included.
-    pub(crate) sent_segments: u64,
-    pub(crate) resent_segments: u64,
-    /// How fast the site took bytes of late.
-    pub(crate) rate_bps: u64,
-    /// Nothing more was there to be sent, so that the path may carry more.
-    pub(crate) is_lower_bound: bool,
-    pub(crate) congestion: String,
-    /// Of the session's first connection.
-    pub(crate) path_mtu_bytes: Option<u64>,
-}
-
-impl PathFacts {
-    /// Together with another connection of the same session.
-    pub(crate) fn with(self, other: Self) -> Self {
-        let round_trips = [self.least_round_trip_us, other.least_round_trip_us];
-        Self {
-            least_round_trip_us: round_trips.into_iter().flatten().min(),
-            sent_segments: self.sent_segments.saturating_add(other.sent_segments),
-            resent_segments: self.resent_segments.saturating_add(other.resent_segments),
-            rate_bps: self.rate_bps.saturating_add(other.rate_bps),
-            is_lower_bound: self.is_lower_bound || other.is_lower_bound,
-            congestion: self.congestion,
-            path_mtu_bytes: self.path_mtu_bytes,
-        }
-    }
 }
 
 /// Has a listener's connections use this congestion control; the error says what to do.

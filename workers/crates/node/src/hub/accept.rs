@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::BytesMut;
+use downburst_hub::{AdmissionLimits, PathFacts};
 use downburst_model::Micros;
 use downburst_session::Opening;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
@@ -51,7 +52,7 @@ async fn greet(hub: Arc<Hub>, stream: TcpStream, mut pending: PendingConnection)
     tcp::prepare(&stream);
     let handshake = hub.acceptor.accept(Counted { stream, hub: Arc::clone(&hub) });
     let shaken = tokio::select! {
-        shaken = tokio::time::timeout(HANDSHAKE_LIMIT, handshake) => shaken,
+        shaken = within(&hub, pending.limits, handshake) => shaken,
         () = pending.evicted() => {
             pending.ended(EVICTED);
             return;
@@ -59,24 +60,37 @@ async fn greet(hub: Arc<Hub>, stream: TcpStream, mut pending: PendingConnection)
     };
     match shaken {
         // A task of its own: what the handshake needed is given back.
-        Ok(Ok(stream)) => drop(tokio::spawn(listen(hub, stream, pending))),
+        Ok(Ok(stream)) => {
+            pending.limits.shaken(hub.clock.monotonic());
+            drop(tokio::spawn(listen(hub, stream, pending)));
+        }
         Ok(Err(error)) => drop(pending.ended(&format!("the TLS handshake failed: {error}"))),
-        Err(_) => drop(pending.ended("the TLS handshake took too long")),
+        Err(late) => drop(pending.ended(late)),
     }
+}
+
+/// What comes of a step of an admission, or why it took too long.
+async fn within<F: Future>(hub: &Hub, limits: AdmissionLimits, step: F) -> Result<F::Output, &'static str> {
+    let left = Duration::from_micros(limits.late_at().since(hub.clock.monotonic()).0);
+    let ended = tokio::time::timeout(left, step).await;
+    ended.map_err(|_| limits.late(limits.late_at()).unwrap_or_default())
 }
 
 /// Hears from a connection what it is, and gives it to those who serve it.
 async fn listen(hub: Arc<Hub>, mut stream: TlsStream<Counted>, mut pending: PendingConnection) {
     let mut heard = BytesMut::new();
     let opening = tokio::select! {
-        opening = tokio::time::timeout(OPENING_LIMIT, hear(&mut stream, &mut heard)) => opening,
+        opening = within(&hub, pending.limits, hear(&mut stream, &mut heard)) => opening,
         () = pending.evicted() => {
             pending.ended(EVICTED);
             return;
         }
     };
     match opening {
-        Ok(Ok(Opening::Session)) => session::serve(hub, stream, pending, heard.freeze()).await,
+        Ok(Ok(Opening::Session)) => {
+            pending.limits.opened();
+            session::serve(hub, stream, pending, heard.freeze()).await;
+        }
         Ok(Ok(Opening::Data(ticket))) => {
             if let Err(sentence) = hub.roster.attach(hub.clock.monotonic(), &ticket, Box::new(stream)) {
                 pending.ended(sentence);
@@ -84,7 +98,7 @@ async fn listen(hub: Arc<Hub>, mut stream: TlsStream<Counted>, mut pending: Pend
         }
         Ok(Ok(_)) => drop(pending.ended("it did not begin as a site does")),
         Ok(Err(error)) => drop(pending.ended(&crate::tls::broken(&error))),
-        Err(_) => drop(pending.ended("it sent nothing")),
+        Err(late) => drop(pending.ended(late)),
     }
 }
 
@@ -124,7 +138,7 @@ impl Counted {
         tcp::least_round_trip(&self.stream)
     }
 
-    pub(super) fn path_facts(&self) -> Option<tcp::PathFacts> {
+    pub(super) fn path_facts(&self) -> Option<PathFacts> {
         tcp::path_facts(&self.stream)
     }
 
@@ -187,11 +201,6 @@ impl AsyncWrite for Counted {
 
 /// Why an unauthenticated connection had to go.
 pub(super) const EVICTED: &str = "it made room for others";
-
-const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
-
-/// As long as an unauthenticated connection may take to prove who it is.
-const OPENING_LIMIT: Duration = Duration::from_secs(15);
 
 /// A ticket and most hellos are shorter; who sends more is read on by its session.
 const OPENING_READ_BYTES: usize = 2 << 10;

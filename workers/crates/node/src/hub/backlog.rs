@@ -8,11 +8,11 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use downburst_hub::{handling, subscriptions};
 use downburst_model::{Epoch, FeedName, RangeSet, SiteName};
 use downburst_session::Filter;
 
 use super::feeds::Feeds;
-use super::site_config::{handling, subscriptions};
 use super::{ByFeed, Hub, lock};
 use crate::lines::{Event, FeedBacklog, SiteBacklog, SiteLine};
 use counts::{Counts, Look};

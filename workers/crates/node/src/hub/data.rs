@@ -10,7 +10,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::accept::Counted;
 use super::outbound::{Outbound, Taken};
-use crate::tcp::PathFacts;
+use downburst_hub::PathFacts;
 
 /// A connection that showed a good ticket, on its way to its session.
 pub(super) struct Attached {

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use downburst_hub::{Batches, Reference};
 use downburst_log::ProductLog as _;
 use downburst_model::{FeedName, Pattern};
 use serde_json::{Value, json};
@@ -14,7 +15,6 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 use super::backlog::Backlogs;
-use super::batches::Batches;
 use super::channels::Channels;
 use super::circuits::Circuits;
 use super::feeds::{Feeds, failure, random_u64};
@@ -23,7 +23,6 @@ use super::ldm::Ldm;
 use super::plans::Plans;
 use super::proof::Proof;
 use super::receipts::{Limits, Receipts};
-use super::reference::Reference;
 use super::roster::{Command, Roster};
 use super::traffic::Counters;
 use super::upstreams::Upstreams;
@@ -114,7 +113,7 @@ async fn open(
         acceptor: TlsAcceptor::from(identity.config),
         ca_sha256: identity.ca_sha256.clone(),
         shared,
-        reference: Reference::new(is_sender),
+        reference: Mutex::new(Reference::new(is_sender)),
         upstreams: Upstreams::default(),
         ldm: Ldm::default(),
         receipts,
@@ -253,7 +252,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
             lines.answer(id, signed.map_err(|error| Failure::new("bad-request", error)));
         }
         Action::Clock(standing) => {
-            hub.reference.is(standing);
+            lock(&hub.reference).is(standing);
             done(Ok(()));
         }
         Action::BatchLoaded { batch } => {

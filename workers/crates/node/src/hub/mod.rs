@@ -13,7 +13,6 @@ mod deliveries;
 mod feed_writer;
 mod feeds;
 mod fetching;
-mod first_bytes;
 mod heartbeats;
 mod inbound;
 mod jobs;
@@ -21,7 +20,6 @@ mod late_share;
 mod ldm;
 mod leg;
 mod outbound;
-mod pace;
 mod pending_connections;
 mod plans;
 mod proof;
@@ -29,15 +27,11 @@ mod read_cache;
 mod reading;
 mod receipts;
 mod rechecks;
-mod reference;
 mod resends;
 mod roster;
 mod sequence_checks;
 mod session;
 mod session_socket;
-mod site_config;
-mod stream_policy;
-mod text;
 mod traffic;
 mod upstreams;
 mod wake_ups;
@@ -49,6 +43,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use downburst_hub::{Batches, Rechecks, Reference, ResendsLeft};
 use downburst_log::SharedLogs;
 use downburst_model::FeedName;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
@@ -58,7 +53,6 @@ use tokio_rustls::TlsAcceptor;
 use crate::clock::Clock;
 use crate::lines::{Event, Job, Lines, Start, check_length};
 use backlog::Backlogs;
-use batches::Batches;
 pub(crate) use browsing::BrowseLine;
 use channels::Channels;
 use circuits::Circuits;
@@ -69,10 +63,6 @@ use ldm::Ldm;
 use plans::Plans;
 use proof::Proof;
 use receipts::Receipts;
-use rechecks::Rechecks;
-pub(crate) use reference::ClockStanding;
-use reference::Reference;
-use resends::ResendsLeft;
 use roster::Roster;
 use traffic::Counters;
 use upstreams::Upstreams;
@@ -89,7 +79,7 @@ struct Hub {
     ca_sha256: String,
     /// Where the feeds' products get their numbers, if not here.
     shared: Option<Arc<dyn SharedLogs>>,
-    reference: Reference,
+    reference: Mutex<Reference>,
     upstreams: Upstreams,
     ldm: Ldm,
     circuits: Circuits,

@@ -1,14 +1,15 @@
 //! Who may connect, who is connected, and how to reach them.
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
+use downburst_hub::{AwaitedHeartbeats, CredentialChange, PathFacts, SiteLine, Sites, shown};
 use downburst_model::{FeedName, LegId, Micros, ProductKey, RangeSet, Sequence, SiteName, WallMicros};
 use downburst_session::{
-    ActionFailed, CircuitEnd, CircuitOffer, ClockOffset, Frontier, LegJoin, NextKey, RefusalCode, Refused,
-    StreamId, Stretch, Ticket, Tickets,
+    ActionFailed, CircuitEnd, CircuitOffer, ClockOffset, Frontier, HeartbeatOut, LegJoin, NextKey,
+    RefusalCode, Refused, StreamId, Stretch, Ticket, Tickets,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_rustls::server::TlsStream;
@@ -16,28 +17,22 @@ use tokio_rustls::server::TlsStream;
 use super::accept::Counted;
 use super::data::Attached;
 use super::deliveries::SessionView;
-use super::heartbeats::AwaitedHeartbeats;
+use super::lock;
 use super::pending_connections::PendingConnections;
 use super::reading::Wanted;
 use super::session::ReadForResend;
-use super::text::shown;
-use super::{lock, pace};
-use crate::lines::{EnrolAnswer, SiteLine};
-use crate::tcp::PathFacts;
+use crate::lines::EnrolAnswer;
 
 mod credentials;
 
-use credentials::{CredentialChange, holds, revoked};
-
 /// Sites, sessions and open questions.
 pub(super) struct Roster {
-    /// `None` until the agent told the set: nobody is refused for good before that.
-    sites: RwLock<Option<BTreeMap<SiteName, SiteLine>>>,
+    sites: RwLock<Sites>,
     sessions: Mutex<BTreeMap<SiteName, Handle>>,
     /// Sites whose session ended since the agent was last told.
     gone: Mutex<BTreeSet<SiteName>>,
     asks: Mutex<BTreeMap<u64, oneshot::Sender<EnrolAnswer>>>,
-    pub(super) pending_connections: PendingConnections,
+    pub(super) pending_connections: Mutex<PendingConnections>,
     /// Each leads to the session that offered it.
     tickets: Mutex<Tickets<(mpsc::UnboundedSender<Command>, StreamId)>>,
     /// How many data connections helped the sites when they were last here.
@@ -169,6 +164,21 @@ impl Status {
         self.frontiers.insert(feed, (settled_to, pending));
     }
 
+    /// The site said that a heartbeat came out; of a feed that it does not take nothing is kept.
+    pub(super) fn heartbeat_out(&mut self, out: &HeartbeatOut) {
+        if let Some(heartbeats) = self.heartbeats.get_mut(&out.key.feed) {
+            self.changed |= heartbeats.came_out(out.key.epoch, out.key.sequence);
+        }
+    }
+
+    /// The site answers for heartbeats of these feeds, put in after `since`, and of no others.
+    pub(super) fn answers_for(&mut self, feeds: &BTreeSet<FeedName>, since: WallMicros) {
+        self.heartbeats.retain(|feed, _| feeds.contains(feed));
+        for feed in feeds {
+            self.heartbeats.entry(feed.clone()).or_insert_with(|| AwaitedHeartbeats::since(since));
+        }
+    }
+
     /// True while the site counts on this leg.
     pub(super) fn hears(&self, leg: LegId) -> bool {
         self.joined.values().any(|joined| *joined == leg)
@@ -182,7 +192,7 @@ impl Roster {
             sessions: Mutex::default(),
             gone: Mutex::default(),
             asks: Mutex::default(),
-            pending_connections: PendingConnections::default(),
+            pending_connections: Mutex::default(),
             tickets: Mutex::default(),
             learnt: Mutex::default(),
             next_serial: AtomicU64::new(1),
@@ -195,19 +205,16 @@ impl Roster {
     /// Replaces the set of sites: sessions of those that may not connect any more end, the others learn their
     /// subscriptions.
     pub(super) fn replace(&self, lines: Vec<SiteLine>) {
-        let sites: BTreeMap<SiteName, SiteLine> =
-            lines.into_iter().map(|line| (line.site.clone(), line.within_rights())).collect();
+        let sites = Sites::told(lines);
         let mut told = Vec::new();
         for (site, handle) in lock(&self.sessions).iter() {
-            let line = sites.get(site).filter(|line| holds(line, &handle.credential_sha256));
-            let known = self.site(site);
-            let commands = match line {
-                Some(line) => changes(known.as_ref(), line),
-                None => vec![Command::Refuse(revoked(site))],
+            let commands = match sites.holding(site, &handle.credential_sha256) {
+                Ok(line) => changes(self.site(site).as_ref(), line),
+                Err(refused) => vec![Command::Refuse(refused)],
             };
             told.extend(commands.into_iter().map(|command| (handle.commands.clone(), command)));
         }
-        *self.sites.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(sites);
+        *self.sites.write().unwrap_or_else(std::sync::PoisonError::into_inner) = sites;
         self.told.send_replace(true);
         // Only now: a session looks up what it gets once more.
         for (commands, command) in told {
@@ -217,7 +224,7 @@ impl Roster {
 
     /// Tells the sessions that another hour of the day began, which may have a bound of its own.
     pub(super) fn turn_hour(&self, now: WallMicros) {
-        let hour = pace::hour(now);
+        let hour = downburst_hub::hour(now);
         if self.hour.swap(hour, Ordering::Relaxed) != hour {
             for handle in lock(&self.sessions).values() {
                 let _ = handle.commands.send(Command::Pace);
@@ -226,26 +233,26 @@ impl Roster {
     }
 
     pub(super) fn site(&self, site: &SiteName) -> Option<SiteLine> {
-        self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner).as_ref()?.get(site).cloned()
+        self.sites().find(site).cloned()
     }
 
     /// True if the site's allow list covers the feed now. Receipts and frontiers of other feeds are ignored.
     pub(super) fn may_take(&self, site: &SiteName, feed: &FeedName) -> bool {
-        let sites = self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        sites.as_ref().and_then(|sites| sites.get(site)).is_some_and(|line| line.may_take(feed))
+        self.sites().find(site).is_some_and(|line| line.may_take(feed))
     }
 
     /// Every site, in the order of the names.
     pub(super) fn all(&self) -> Vec<SiteLine> {
-        let sites = self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        sites.iter().flat_map(BTreeMap::values).cloned().collect()
+        self.sites().all().cloned().collect()
     }
 
     /// The feeds that other nodes of the hub serve to any site.
     pub(super) fn placed_feeds(&self) -> BTreeSet<FeedName> {
-        let sites = self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let nodes = sites.iter().flat_map(BTreeMap::values).flat_map(|line| &line.nodes);
-        nodes.flat_map(|node| node.feeds.iter().cloned()).collect()
+        self.sites().placed_feeds()
+    }
+
+    fn sites(&self) -> RwLockReadGuard<'_, Sites> {
+        self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Makes a session the one of its site, unless another lives. One that stands by gives way.

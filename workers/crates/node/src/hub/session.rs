@@ -17,8 +17,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use downburst_hub::{FirstBytes, LookPace, Noted, shown};
 use downburst_log::ProductLog as _;
-use downburst_model::{FeedName, Machine as _, Micros, Sequence, SiteName};
+use downburst_model::{
+    FeedName, Machine as _, Micros, ProductKey, Sequence, SiteName, Transport, WallMicros,
+};
 use downburst_session::{
     ClockOffset, Frontier, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, Outcome, Purpose,
     Receipt, RefusalCode, Refused, StreamId,
@@ -28,16 +31,12 @@ use tokio::time::Instant;
 use tokio_rustls::server::TlsStream;
 
 use super::accept::{Counted, EVICTED};
-use super::batches::Noted;
-use super::first_bytes::FirstBytes;
 use super::outbound::{OUT_LIMIT_BYTES, Outbound};
 use super::pending_connections::PendingConnection;
 use super::reading::{Read, Wanted};
 use super::receipts::Row;
 use super::roster::{Command, Handle, Repair};
 use super::session_socket::{Moved, SessionSocket};
-use super::text::shown;
-use super::wake_ups::Pace;
 use super::watched::Watched;
 use super::{Hub, data, lock};
 use crate::lines::EnrolAnswer;
@@ -72,7 +71,7 @@ pub(super) async fn serve(
         member: None,
         subscribed: BTreeSet::new(),
         watched: Watched::new(),
-        pace: Pace::default(),
+        pace: LookPace::default(),
         look_at: None,
         first_bytes: FirstBytes::default(),
         streams: Box::default(),
@@ -110,7 +109,7 @@ struct Session {
     stopping: watch::Receiver<bool>,
     subscribed: BTreeSet<FeedName>,
     watched: Watched,
-    pace: Pace,
+    pace: LookPace,
     /// Feeds have grown and are looked at then.
     look_at: Option<Micros>,
     first_bytes: FirstBytes,
@@ -179,7 +178,9 @@ impl Session {
             return true;
         }
         let sentence = match &self.pending {
-            Some(pending) if pending.is_late() => "the site did not prove its identity in time",
+            Some(pending) if pending.limits.late(now).is_some() => {
+                pending.limits.late(now).unwrap_or_default()
+            }
             _ if self.out.is_stuck(now, LIVENESS_LIMIT) => "the site did not read the data sent to it",
             _ => return false,
         };
@@ -216,7 +217,7 @@ impl Session {
             self.machine.deadline(),
             self.look_at,
             self.out.stuck_at(LIVENESS_LIMIT),
-            self.pending.as_ref().map(PendingConnection::late_at),
+            self.pending.as_ref().map(|pending| pending.limits.late_at()),
             self.closing.map(|since| since.plus(CLOSE_PATIENCE)),
             self.streams.links.stuck_at(LIVENESS_LIMIT),
             self.streams_due(),
@@ -465,12 +466,12 @@ impl Session {
             return;
         }
         let Some(member) = &self.member else { return };
-        let clock = clock.and_then(|clock| self.hub.reference.of_site(clock));
+        let clock = clock.and_then(|clock| lock(&self.hub.reference).of_site(clock));
         if clock.is_some() {
             member.handle.change().clock = clock;
         }
         self.note_waits(member, clock, items);
-        let noted = self.first_bytes.note(&self.hub, &member.site, items);
+        let noted = self.noted(&member.site, items);
         let rejected = noted.iter().filter(|it| it.receipt.outcome == Outcome::Rejected);
         self.hub.recheck(rejected.map(|it| &it.receipt.key));
         let passed_over =
@@ -483,6 +484,34 @@ impl Session {
         }
         let row = |noted: &Noted<'_>| Row::new(noted.receipt.clone(), noted.first_byte);
         self.hub.receipts.record(&member.site, clock, noted.iter().map(row).collect());
+    }
+
+    /// The receipts of logs that exist and that the site may take, each with the time when its product's
+    /// first byte left the hub. A site can name any log.
+    fn noted<'a>(&self, site: &SiteName, receipts: &'a [Receipt]) -> Vec<Noted<'a>> {
+        let mut noted = Vec::with_capacity(receipts.len());
+        let of_one_log =
+            |one: &Receipt, next: &Receipt| one.key.epoch == next.key.epoch && one.key.feed == next.key.feed;
+        for of_log in receipts.chunk_by(of_one_log) {
+            let is_of =
+                |key: &ProductKey| self.hub.feeds.find(&key.feed).is_some_and(|it| it.epoch() == key.epoch);
+            let counts = |key: &ProductKey| is_of(key) && self.hub.roster.may_take(site, &key.feed);
+            let known = of_log.first().is_some_and(|it| counts(&it.key));
+            let of_log = of_log.iter().filter(|_| known);
+            noted.extend(of_log.map(|receipt| {
+                let first_byte = self.first_byte(receipt);
+                Noted { receipt, first_byte }
+            }));
+        }
+        noted
+    }
+
+    fn first_byte(&self, receipt: &Receipt) -> Option<WallMicros> {
+        let at = match receipt.transport {
+            Transport::Multicast => lock(&self.hub.plans).first_byte(receipt.leg, receipt.key.sequence),
+            _ => self.first_bytes.find(&receipt.key),
+        };
+        lock(&self.hub.reference).moment(at?)
     }
 }
 

@@ -11,7 +11,7 @@ use tokio_rustls::server::TlsStream;
 use super::accept::Counted;
 use super::inbound;
 use super::outbound::{Outbound, Taken};
-use crate::tcp::PathFacts;
+use downburst_hub::PathFacts;
 
 /// The socket, after its TLS handshake.
 pub(super) struct SessionSocket {

@@ -3,11 +3,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use downburst_hub::AwaitedHeartbeats;
 use downburst_model::{FeedName, LegId, Micros, SiteName, Transport, WallMicros};
 use downburst_vcmtp::SenderStats;
 
 use super::feeds::Feed;
-use super::heartbeats::AwaitedHeartbeats;
 use super::roster::{Handle, Status};
 use super::{ByFeed, Hub, lock};
 use crate::lines::{Event, FailedAction, FeedTraffic, LegTraffic, SessionFeed, SessionTraffic, Traffic};

@@ -3,8 +3,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use downburst_model::Micros;
-
 use super::lock;
 
 /// The readers of one feed's log.
@@ -69,33 +67,6 @@ impl Drop for LogListener {
         lock(&self.wake_ups.waiters).remove(&self.number);
     }
 }
-
-/// The interval at which a session looks at the logs: after each append where appends are few, and once for
-/// many of them where they are many. A look costs the same for one product as for twenty.
-#[derive(Default)]
-pub(super) struct Pace {
-    /// When the allowance is full again.
-    full_at: Micros,
-}
-
-impl Pace {
-    /// Takes a look if one is allowed now; otherwise says when the next one is.
-    pub(super) fn look(&mut self, now: Micros) -> Result<(), Micros> {
-        let full_at = self.full_at.max(now).plus(LOOK_INTERVAL);
-        let allowed_at = Micros(full_at.0.saturating_sub(LOOKS_AT_ONCE * LOOK_INTERVAL.0));
-        if allowed_at > now {
-            return Err(allowed_at);
-        }
-        self.full_at = full_at;
-        Ok(())
-    }
-}
-
-/// The shortest time between looks that go on and on: what a timer can keep, and small against any path.
-const LOOK_INTERVAL: Micros = Micros::from_millis(1);
-
-/// So many looks are free after a silence: products that come in pairs or threes are not held back.
-const LOOKS_AT_ONCE: u64 = 8;
 
 #[cfg(test)]
 mod tests {
@@ -174,24 +145,6 @@ mod tests {
             }
             appender.join().unwrap();
         }
-    }
-
-    #[test]
-    fn looks_are_free_at_a_low_rate_and_one_a_millisecond_at_a_high_one() {
-        let mut pace = Pace::default();
-        assert!((0..100).all(|tick| pace.look(Micros::from_millis(10 * tick)).is_ok()));
-        let (mut now, mut looks) = (Micros::from_secs(10), 0);
-        while now < Micros::from_secs(11) {
-            now = match pace.look(now) {
-                Ok(()) => {
-                    looks += 1;
-                    now.plus(Micros(20))
-                }
-                Err(at) => at,
-            };
-        }
-        assert!((1_000..=1_000 + LOOKS_AT_ONCE).contains(&looks), "{looks}");
-        assert!(pace.look(Micros::from_secs(20)).is_ok());
     }
 
     const APPENDS: u64 = 2_000;

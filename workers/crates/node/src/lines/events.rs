@@ -7,7 +7,7 @@ use downburst_session::ActionFailed;
 use serde::Serialize;
 
 use super::CircuitTraffic;
-use crate::tcp::PathFacts;
+use downburst_hub::PathFacts;
 
 /// Something nobody asked for.
 #[derive(Debug, Serialize)]

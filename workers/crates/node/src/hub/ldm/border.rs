@@ -9,9 +9,9 @@ use std::sync::Mutex;
 use downburst_ldm6::Ending;
 use downburst_model::{Micros, SiteName};
 
-use crate::hub::text::shown;
 use crate::hub::{Hub, lock};
 use crate::lines::Event;
+use downburst_hub::shown;
 
 /// By peer.
 #[derive(Default)]

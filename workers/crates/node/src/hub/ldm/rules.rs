@@ -6,7 +6,7 @@ use downburst_ldm6::{Accept, Access, Allow};
 use downburst_model::{FeedName, IdFilter, Pattern, SiteName};
 
 use super::routes::Routes;
-use crate::hub::{Hub, site_config};
+use crate::hub::Hub;
 use crate::lines::{LdmAcceptLine, SiteLine, SubscriptionLine};
 
 /// The rules of one moment.
@@ -83,7 +83,7 @@ impl Rules {
 /// A site's subscriptions are what its LDM may ask for.
 fn allow(routes: &Routes, number: u32, site: &SiteLine, access: &mut Access, lines: &mut Vec<Line>) {
     let Some(host) = site.ldm_host.as_deref().and_then(|host| usable(&site.site, host)) else { return };
-    let handled = site_config::handling(site);
+    let handled = downburst_hub::handling(site);
     for wanted in &site.subscriptions {
         let feeds = routes.types(&wanted.feed);
         if feeds.is_none() || !site.may_take(&wanted.feed) {

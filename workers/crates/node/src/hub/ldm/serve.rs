@@ -21,10 +21,10 @@ use super::intake::{Intake, Settled};
 use super::readers::Readers;
 use super::request::word;
 use super::rules::Rules;
-use crate::hub::text::shown;
 use crate::hub::{Hub, lock};
 use crate::lines::Event;
 use crate::tcp;
+use downburst_hub::shown;
 
 /// Speaks with a peer until either is done.
 pub(super) async fn serve(hub: &Arc<Hub>, stream: TcpStream, peer: &Arc<Peer>) {

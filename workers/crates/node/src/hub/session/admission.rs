@@ -4,12 +4,12 @@ use downburst_session::{HeartbeatOut, HubInput, HubSession, Proof, RefusalCode, 
 use tokio::sync::oneshot;
 
 use super::{Member, REPAIR_QUEUE, Session};
-use crate::hub::pace::pace_bps;
-use crate::hub::site_config::{handling, nodes, subscriptions};
-use crate::hub::text::is_sha256;
 use crate::hub::{Hub, lock};
 use crate::lines::{EnrolAnswer, Event, SiteLine};
 use crate::tls::sha256_hex;
+use downburst_hub::is_sha256;
+use downburst_hub::pace_bps;
+use downburst_hub::{handling, nodes, subscriptions};
 
 /// What the agent looks at.
 pub(super) struct Asked {

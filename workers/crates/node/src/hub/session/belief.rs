@@ -4,8 +4,8 @@ use downburst_session::{Hello, HubInput, Receipt};
 
 use super::{Member, Session};
 use crate::hub::sequence_checks;
-use crate::hub::text::shown;
 use crate::lines::Event;
+use downburst_hub::shown;
 
 impl Session {
     /// Takes in what the site says that it has.

@@ -2,7 +2,7 @@
 use downburst_session::{CircuitFault, CircuitState};
 
 use super::Session;
-use crate::hub::text::shown;
+use downburst_hub::shown;
 
 impl Session {
     pub(super) fn circuit_said(&self, state: CircuitState) {

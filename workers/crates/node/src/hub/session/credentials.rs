@@ -4,9 +4,9 @@ use downburst_session::{CredentialKept, CredentialOffered, CredentialShown, Cred
 use super::Session;
 use super::admission::Asked;
 use crate::hub::lock;
-use crate::hub::text::is_sha256;
 use crate::lines::{EnrolAnswer, Event};
 use crate::tls::sha256_hex;
+use downburst_hub::is_sha256;
 
 impl Session {
     pub(super) fn want_credential(&mut self) {

@@ -4,7 +4,7 @@ use downburst_hub::Sight;
 use super::Session;
 use crate::hub::accept::Counted;
 use crate::hub::session_socket::SessionSocket;
-use crate::tcp::PathFacts;
+use downburst_hub::PathFacts;
 
 impl Session {
     /// As long as the flood lasts, the connections check each second whether it is over: they retransmit, and

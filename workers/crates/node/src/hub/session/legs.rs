@@ -10,8 +10,8 @@ use super::{Member, Session};
 use crate::hub::lock;
 use crate::hub::plans::TOO_SLOW_REST;
 use crate::hub::roster::Repair;
-use crate::hub::text::shown;
 use crate::lines::{Event, ReceptionLine};
+use downburst_hub::shown;
 
 impl Session {
     pub(super) fn leg_joined(&self, leg: LegId, after: Sequence, reception: Option<Reception>) {

@@ -9,10 +9,10 @@ use crate::hub::circuits::Way;
 use crate::hub::data::{Attached, DataLinks, Woken};
 use crate::hub::lock;
 use crate::hub::outbound::OUT_LIMIT_BYTES;
-use crate::hub::pace::pace_bps;
 use crate::hub::session_socket::SessionSocket;
-use crate::hub::stream_policy::{Measured, Setting, StreamPolicy};
-use crate::tcp::PathFacts;
+use downburst_hub::PathFacts;
+use downburst_hub::pace_bps;
+use downburst_hub::{Measured, Setting, StreamPolicy};
 
 /// What a session keeps of its data connections; a site without any costs no more than this.
 #[derive(Default)]

@@ -1,17 +1,11 @@
 //! When the first byte of each unicast product left, until its receipt comes.
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Mutex;
 
-use downburst_model::{Epoch, FeedName, ProductKey, SiteName, Transport, WallMicros};
-use downburst_session::Receipt;
-
-use super::batches::Noted;
-use super::plans::Plans;
-use super::{Hub, lock};
+use downburst_model::{Epoch, FeedName, ProductKey, WallMicros};
 
 /// Remembered by ranges of numbers that left together; the oldest go first.
 #[derive(Default)]
-pub(super) struct FirstBytes {
+pub struct FirstBytes {
     sent: BTreeMap<(FeedName, Epoch, u64), Sent>,
     order: VecDeque<(FeedName, Epoch, u64)>,
 }
@@ -23,7 +17,8 @@ struct Sent {
 }
 
 impl FirstBytes {
-    pub(super) fn insert(&mut self, feed: FeedName, epoch: Epoch, (first, last): (u64, u64), at: WallMicros) {
+    /// Products `first..=last` began to leave at this moment.
+    pub fn insert(&mut self, feed: FeedName, epoch: Epoch, (first, last): (u64, u64), at: WallMicros) {
         let key = (feed, epoch, first);
         if self.sent.insert(key.clone(), Sent { last, at }).is_none() {
             self.order.push_back(key);
@@ -35,35 +30,8 @@ impl FirstBytes {
         }
     }
 
-    /// The receipts of logs that exist and that the site may take, each with the time when its product's
-    /// first byte left the hub. A site can name any log.
-    pub(super) fn note<'a>(&self, hub: &Hub, site: &SiteName, receipts: &'a [Receipt]) -> Vec<Noted<'a>> {
-        let mut noted = Vec::with_capacity(receipts.len());
-        let of_one_log =
-            |one: &Receipt, next: &Receipt| one.key.epoch == next.key.epoch && one.key.feed == next.key.feed;
-        for of_log in receipts.chunk_by(of_one_log) {
-            let is_of =
-                |key: &ProductKey| hub.feeds.find(&key.feed).is_some_and(|it| it.epoch() == key.epoch);
-            let counts = |key: &ProductKey| is_of(key) && hub.roster.may_take(site, &key.feed);
-            let known = of_log.first().is_some_and(|it| counts(&it.key));
-            let of_log = of_log.iter().filter(|_| known);
-            noted.extend(of_log.map(|receipt| {
-                let first_byte = self.of(receipt, &hub.plans).and_then(|at| hub.reference.moment(at));
-                Noted { receipt, first_byte }
-            }));
-        }
-        noted
-    }
-
-    fn of(&self, receipt: &Receipt, plans: &Mutex<Plans>) -> Option<WallMicros> {
-        match receipt.transport {
-            Transport::Multicast => lock(plans).first_byte(receipt.leg, receipt.key.sequence),
-            _ => self.find(&receipt.key),
-        }
-    }
-
     /// When the product's first byte left, if that is still known.
-    pub(super) fn find(&self, key: &ProductKey) -> Option<WallMicros> {
+    pub fn find(&self, key: &ProductKey) -> Option<WallMicros> {
         let end = (key.feed.clone(), key.epoch, key.sequence.0);
         let ((feed, epoch, _), sent) = self.sent.range(..=end).next_back()?;
         let holds = *feed == key.feed && *epoch == key.epoch && key.sequence.0 <= sent.last;

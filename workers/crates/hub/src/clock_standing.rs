@@ -1,36 +1,35 @@
 //! How this node's clock stands to that of the node which ingests and stamps products.
-use std::sync::Mutex;
-
 use downburst_model::WallMicros;
 use downburst_session::ClockOffset;
 use serde::Deserialize;
 
-use super::lock;
-
 /// Known from the start where this node ingests itself; a node that sends for it is told.
-pub(super) struct Reference(Mutex<Option<ClockStanding>>);
+#[derive(Clone, Copy, Debug)]
+pub struct Reference(Option<ClockStanding>);
 
 /// See [`Reference`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub(crate) struct ClockStanding {
+pub struct ClockStanding {
     /// This node's clock minus the other's, microseconds.
-    pub(crate) ahead_us: i64,
+    pub ahead_us: i64,
     /// The truth is within this of it, microseconds.
-    pub(crate) bound_us: u64,
+    pub bound_us: u64,
 }
 
 impl Reference {
-    pub(super) fn new(sends_for_another: bool) -> Self {
-        Self(Mutex::new((!sends_for_another).then(ClockStanding::default)))
+    /// At the start of a node.
+    pub fn new(sends_for_another: bool) -> Self {
+        Self((!sends_for_another).then(ClockStanding::default))
     }
 
-    pub(super) fn is(&self, standing: ClockStanding) {
-        *lock(&self.0) = Some(standing);
+    /// The clocks were compared.
+    pub fn is(&mut self, standing: ClockStanding) {
+        self.0 = Some(standing);
     }
 
     /// A site's clock, which was compared with this node's, against the reference. `None`: that is not known.
-    pub(super) fn of_site(&self, site: ClockOffset) -> Option<ClockOffset> {
-        let ClockStanding { ahead_us, bound_us } = (*lock(&self.0))?;
+    pub fn of_site(&self, site: ClockOffset) -> Option<ClockOffset> {
+        let ClockStanding { ahead_us, bound_us } = self.0?;
         Some(ClockOffset {
             offset_us: site.offset_us.saturating_add(ahead_us),
             bound_us: site.bound_us.saturating_add(bound_us),
@@ -39,8 +38,8 @@ impl Reference {
     }
 
     /// A moment of this node's clock on the reference.
-    pub(super) fn moment(&self, at: WallMicros) -> Option<WallMicros> {
-        lock(&self.0).map(|standing| WallMicros(at.0.saturating_sub(standing.ahead_us)))
+    pub fn moment(&self, at: WallMicros) -> Option<WallMicros> {
+        self.0.map(|standing| WallMicros(at.0.saturating_sub(standing.ahead_us)))
     }
 }
 
@@ -59,7 +58,7 @@ mod tests {
 
     #[test]
     fn what_a_sender_compared_is_not_known_until_it_was_compared_itself() {
-        let reference = Reference::new(true);
+        let mut reference = Reference::new(true);
         assert_eq!((reference.of_site(SITE), reference.moment(WallMicros(7))), (None, None));
         reference.is(ClockStanding { ahead_us: 1_000, bound_us: 300 });
         let site = ClockOffset { offset_us: 1_040, bound_us: 305, round_trip_us: 10 };
@@ -69,7 +68,7 @@ mod tests {
 
     #[test]
     fn no_number_that_a_site_or_an_agent_says_panics() {
-        let reference = Reference::new(true);
+        let mut reference = Reference::new(true);
         reference.is(ClockStanding { ahead_us: i64::MAX, bound_us: u64::MAX });
         let far = ClockOffset { offset_us: i64::MAX, bound_us: u64::MAX, round_trip_us: 0 };
         assert_eq!(reference.of_site(far), Some(far));

@@ -8,7 +8,7 @@ use downburst_session::{Classes, DATA_STREAMS};
 
 /// The state of one session's decision.
 #[derive(Debug)]
-pub(super) struct StreamPolicy {
+pub struct StreamPolicy {
     setting: Setting,
     decision: Decision,
     trial: Option<Trial>,
@@ -24,33 +24,40 @@ pub(super) struct StreamPolicy {
 
 /// What the operator says about a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Setting {
+pub enum Setting {
     /// As many as help, up to this.
-    Auto { most: usize },
+    Auto {
+        /// The limit.
+        most: usize,
+    },
     /// So many.
     Pinned(usize),
 }
 
 /// What holds now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Decision {
-    pub(super) count: usize,
+pub struct Decision {
+    /// How many data connections.
+    pub count: usize,
     /// A sentence for people.
-    pub(super) reason: String,
+    pub reason: String,
 }
 
 /// What was measured of a session at one moment; counts are since its begin.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Measured {
-    pub(super) at: Micros,
+pub struct Measured {
+    /// When.
+    pub at: Micros,
     /// The smallest round trip of the path; `None`: not known yet.
-    pub(super) round_trip: Option<Micros>,
-    pub(super) sent_bytes: u64,
+    pub round_trip: Option<Micros>,
+    /// What the sockets took.
+    pub sent_bytes: u64,
     /// Products in the queue.
-    pub(super) waiting_bytes: usize,
-    pub(super) waiting_classes: Classes,
+    pub waiting_bytes: usize,
+    /// Their classes.
+    pub waiting_classes: Classes,
     /// What the site may be sent at most, on the wire, by its access and the hour; `None`: no bound.
-    pub(super) bound_bps: Option<u64>,
+    pub bound_bps: Option<u64>,
 }
 
 /// More connections that have to prove themselves.
@@ -72,7 +79,7 @@ struct Seen {
 
 impl StreamPolicy {
     /// Begins with what an earlier session of the site learnt.
-    pub(super) fn new(setting: Setting, learnt: usize) -> Self {
+    pub fn new(setting: Setting, learnt: usize) -> Self {
         let decision = match setting {
             Setting::Auto { most } if learnt.min(most) > 0 => Decision {
                 count: learnt.min(most),
@@ -93,12 +100,13 @@ impl StreamPolicy {
         }
     }
 
-    pub(super) fn decision(&self) -> &Decision {
+    /// What holds now, and why.
+    pub fn decision(&self) -> &Decision {
         &self.decision
     }
 
     /// What the site's next session is to begin with: what an attempt was too short to prove is not kept.
-    pub(super) fn learnt(&self) -> usize {
+    pub fn learnt(&self) -> usize {
         match self.setting {
             Setting::Auto { .. } => self.trial.map_or(self.decision.count, |trial| trial.before),
             Setting::Pinned(_) => 0,
@@ -106,7 +114,7 @@ impl StreamPolicy {
     }
 
     /// The operator changed his mind.
-    pub(super) fn set(&mut self, setting: Setting) {
+    pub fn set(&mut self, setting: Setting) {
         if self.setting != setting {
             *self = Self::new(setting, 0);
         }
@@ -114,7 +122,7 @@ impl StreamPolicy {
 
     /// The data connections, each with its classes. Where observations and others both wait, observations
     /// have one for themselves: they take the first free one, and that one is never full of grids.
-    pub(super) fn plan(&self, now: Micros) -> Vec<Classes> {
+    pub fn plan(&self, now: Micros) -> Vec<Classes> {
         let shared = Classes::all().without(Classes::of(Class::Warning));
         let mut plan = vec![shared; self.decision.count];
         let lately = |at: Option<Micros>| at.is_some_and(|at| now.since(at) < LATELY);
@@ -129,7 +137,7 @@ impl StreamPolicy {
     }
 
     /// When the next look is due: none while nothing waits and nothing is open.
-    pub(super) fn due(&self, waits: bool) -> Option<Micros> {
+    pub fn due(&self, waits: bool) -> Option<Micros> {
         let last = self.last.map_or(Micros(0), |last| last.at);
         match self.setting {
             _ if waits => Some(last.plus(INTERVAL)),
@@ -139,7 +147,7 @@ impl StreamPolicy {
     }
 
     /// Takes a look; the decision may change.
-    pub(super) fn measure(&mut self, measured: Measured) {
+    pub fn measure(&mut self, measured: Measured) {
         self.see(&measured);
         let last = self.last.replace(measured);
         let Setting::Auto { most } = self.setting else {
@@ -256,7 +264,7 @@ impl StreamPolicy {
 
 impl Setting {
     /// What a site gets: its own number, if the operator gave one, within the hub's limit.
-    pub(super) fn of(pinned: Option<usize>, most: usize) -> Self {
+    pub fn of(pinned: Option<usize>, most: usize) -> Self {
         let most = most.min(DATA_STREAMS);
         pinned.map_or(Self::Auto { most }, |count| Self::Pinned(count.min(most)))
     }

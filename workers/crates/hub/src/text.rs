@@ -1,7 +1,7 @@
 //! Words that sites choose and people read.
 
 /// What a site said, fit for an event and a line of a log: short, without control characters.
-pub(super) fn shown(text: &str) -> String {
+pub fn shown(text: &str) -> String {
     let mut shown: String = text.chars().filter(|letter| !letter.is_control()).take(LONGEST_CHARS).collect();
     if shown.len() < text.len() && text.chars().nth(LONGEST_CHARS).is_some() {
         shown.push('…');
@@ -10,7 +10,7 @@ pub(super) fn shown(text: &str) -> String {
 }
 
 /// True for a SHA-256 as it is written everywhere here: 64 hexadecimal digits in lower case.
-pub(super) fn is_sha256(text: &str) -> bool {
+pub fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 

@@ -1,10 +1,10 @@
 //! How fast a site is sent to: by what its operator said of its access, and of the hours of the day.
 use downburst_model::WallMicros;
 
-use crate::lines::SiteLine;
+use crate::sites::SiteLine;
 
 /// The bound at a moment, in bits per second; `None`: as fast as the path takes it.
-pub(super) fn pace_bps(line: &SiteLine, at: WallMicros) -> Option<u64> {
+pub fn pace_bps(line: &SiteLine, at: WallMicros) -> Option<u64> {
     let hour = at.0.div_euclid(HOUR_US).rem_euclid(24);
     let ceilings = &line.ceiling_bps_by_hour;
     let place = usize::try_from(hour).unwrap_or(0).checked_rem(ceilings.len());
@@ -13,7 +13,7 @@ pub(super) fn pace_bps(line: &SiteLine, at: WallMicros) -> Option<u64> {
 }
 
 /// The hour that a bound holds for.
-pub(super) fn hour(at: WallMicros) -> i64 {
+pub fn hour(at: WallMicros) -> i64 {
     at.0.div_euclid(HOUR_US)
 }
 

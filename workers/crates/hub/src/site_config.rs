@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use downburst_model::FeedName;
 use downburst_session::{FeedHandling, NodeFeeds, Nodes, Subscription};
 
-use crate::lines::{SiteLine, SubscriptionLine};
+use crate::sites::{SiteLine, SubscriptionLine};
 
 /// The nodes of the hub that serve a site.
-pub(super) fn nodes(line: &SiteLine) -> Nodes {
+pub fn nodes(line: &SiteLine) -> Nodes {
     let items =
         line.nodes.iter().map(|node| NodeFeeds { address: node.address.clone(), feeds: node.feeds.clone() });
     Nodes { version: line.nodes_version, items: items.collect() }
 }
 
 /// A site's subscriptions.
-pub(super) fn subscriptions(line: &SiteLine) -> Vec<Subscription> {
+pub fn subscriptions(line: &SiteLine) -> Vec<Subscription> {
     line.subscriptions
         .iter()
         .map(|item| Subscription {
@@ -28,7 +28,7 @@ pub(super) fn subscriptions(line: &SiteLine) -> Vec<Subscription> {
 
 /// The handling of its feeds: the longest hold and the longest age of a feed's subscriptions count, and a
 /// subscription without an age removes the limit.
-pub(super) fn handling(line: &SiteLine) -> Vec<FeedHandling> {
+pub fn handling(line: &SiteLine) -> Vec<FeedHandling> {
     let mut feeds: BTreeMap<&FeedName, Vec<&SubscriptionLine>> = BTreeMap::new();
     for item in &line.subscriptions {
         feeds.entry(&item.feed).or_default().push(item);

@@ -4,86 +4,86 @@ use std::collections::BTreeSet;
 use downburst_model::{FeedName, IdFilter, Sequence, SiteName, WallMicros};
 use serde::Deserialize;
 
-/// See [`Action::Sites`].
+/// A site, as its operator set it up.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct SiteLine {
+pub struct SiteLine {
     /// Its name.
-    pub(crate) site: SiteName,
+    pub site: SiteName,
     /// What it may prove itself with.
-    pub(crate) credentials: Vec<CredentialLine>,
+    pub credentials: Vec<CredentialLine>,
     /// The feeds it may have; `*`: all.
     #[serde(default = "all_feeds")]
-    pub(crate) allow: Vec<String>,
+    pub allow: Vec<String>,
     /// What of them it may have; of a feed that is not named here all.
     #[serde(default)]
-    pub(crate) limits: Vec<LimitLine>,
+    pub limits: Vec<LimitLine>,
     /// What it gets.
-    pub(crate) subscriptions: Vec<SubscriptionLine>,
+    pub subscriptions: Vec<SubscriptionLine>,
     /// What it gets once more.
     #[serde(default)]
-    pub(crate) resends: Vec<ResendLine>,
+    pub resends: Vec<ResendLine>,
     /// The interface it listens to multicast on; empty: the one that reaches the hub.
     #[serde(default)]
-    pub(crate) interface: String,
+    pub interface: String,
     /// False: may not connect.
-    pub(crate) active: bool,
+    pub active: bool,
     /// How many data connections it gets; absent: as many as help.
     #[serde(default)]
-    pub(crate) data_connections: Option<usize>,
+    pub data_connections: Option<usize>,
     /// What its access takes, in bits per second, if that is known.
     #[serde(default)]
-    pub(crate) access_rate_bps: Option<u64>,
+    pub access_rate_bps: Option<u64>,
     /// The site's limit in each hour of the day (UTC), in bits per second; 0: as much as its access takes.
     /// Empty: the same for all.
     #[serde(default)]
-    pub(crate) ceiling_bps_by_hour: Vec<u64>,
+    pub ceiling_bps_by_hour: Vec<u64>,
     /// A site that keeps its LDM: matches its name, in lower case, or its address. Its subscriptions are the
     /// feeds that it may request.
     #[serde(default)]
-    pub(crate) ldm_host: Option<String>,
+    pub ldm_host: Option<String>,
     /// Where several sites know a host, the lower one decides.
     #[serde(default)]
-    pub(crate) ldm_order: i64,
+    pub ldm_order: i64,
     /// The nodes of the hub that serve it, each with its feeds; empty: the hub's own node serves all.
     #[serde(default)]
-    pub(crate) nodes: Vec<NodeLine>,
+    pub nodes: Vec<NodeLine>,
     /// Rises whenever feeds or sites are given to other nodes.
     #[serde(default)]
-    pub(crate) nodes_version: u64,
+    pub nodes_version: u64,
     /// Where it stood when the agent was last told.
     #[serde(default)]
-    pub(crate) positions: Vec<PositionLine>,
+    pub positions: Vec<PositionLine>,
 }
 
 /// How far a site was with a feed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct PositionLine {
+pub struct PositionLine {
     /// The feed.
-    pub(crate) feed: FeedName,
+    pub feed: FeedName,
     /// The life of its log, as decimal text.
-    pub(crate) epoch: String,
+    pub epoch: String,
     /// Everything up to here was settled.
-    pub(crate) settled_to: Sequence,
+    pub settled_to: Sequence,
 }
 
 /// One of the nodes that serve a site.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct NodeLine {
+pub struct NodeLine {
     /// Where the site reaches it.
-    pub(crate) address: String,
+    pub address: String,
     /// What it serves of the site's feeds.
-    pub(crate) feeds: Vec<FeedName>,
+    pub feeds: Vec<FeedName>,
 }
 
 impl SiteLine {
     /// Whether its allow list covers the feed.
-    pub(crate) fn may_take(&self, feed: &FeedName) -> bool {
+    pub fn may_take(&self, feed: &FeedName) -> bool {
         covers(&self.allow, feed)
     }
 
     /// Without the feeds that other nodes of the hub serve. Where no node is named, the hub's own (address "") serves
     /// everything, and a sender nothing: it has not read an assignment of this site yet.
-    pub(crate) fn served_at(mut self, own_address: &str) -> Self {
+    pub fn served_at(mut self, own_address: &str) -> Self {
         if self.nodes.is_empty() && own_address.is_empty() {
             return self;
         }
@@ -95,7 +95,7 @@ impl SiteLine {
     }
 
     /// Without what the allow list does not cover, whatever was subscribed or ordered before.
-    pub(crate) fn within_rights(mut self) -> Self {
+    pub fn within_rights(mut self) -> Self {
         let covers = |feed: &FeedName| covers(&self.allow, feed);
         self.subscriptions.retain(|item| covers(&item.feed));
         self.resends.retain(|item| covers(&item.feed));
@@ -125,81 +125,82 @@ fn all_feeds() -> Vec<String> {
 
 /// A credential, known by its hash.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct CredentialLine {
+pub struct CredentialLine {
     /// SHA-256 of the secret, in hex.
     pub sha256: String,
     /// When it ends.
-    pub(crate) expires_us: Option<WallMicros>,
+    pub expires_us: Option<WallMicros>,
     /// From when on the site is asked for another one; absent: never.
     #[serde(default)]
-    pub(crate) renew_us: Option<WallMicros>,
+    pub renew_us: Option<WallMicros>,
     /// The one that it took the place of. While that is told too, nobody knows that the site shows this one.
     #[serde(default)]
-    pub(crate) replaces: Option<String>,
+    pub replaces: Option<String>,
 }
 
 impl CredentialLine {
-    pub(crate) fn has_ended(&self, now: WallMicros) -> bool {
+    /// True once its time is over.
+    pub fn has_ended(&self, now: WallMicros) -> bool {
         self.expires_us.is_some_and(|expires| expires <= now)
     }
 }
 
 /// What of a feed a site may have.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct LimitLine {
+pub struct LimitLine {
     /// The feed.
-    pub(crate) feed: FeedName,
+    pub feed: FeedName,
     /// Ids that match, unless they match the other.
     #[serde(flatten)]
-    pub(crate) granted: IdFilter,
+    pub granted: IdFilter,
 }
 
 /// A subscription.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct SubscriptionLine {
+pub struct SubscriptionLine {
     /// The feed.
-    pub(crate) feed: FeedName,
+    pub feed: FeedName,
     /// Ids that match are wanted.
-    pub(crate) pattern: String,
+    pub pattern: String,
     /// Unless they match this.
-    pub(crate) not_pattern: Option<String>,
+    pub not_pattern: Option<String>,
     /// Local software sees live products in order; a missing one holds back later ones so long.
     #[serde(default)]
-    pub(crate) hold_us: Option<u64>,
+    pub hold_us: Option<u64>,
     /// What was stored longer ago is not sent any more.
     #[serde(default)]
-    pub(crate) max_age_us: Option<i64>,
+    pub max_age_us: Option<i64>,
     /// What of the feed the site may have at all; told apart, in `limits`.
     #[serde(skip)]
-    pub(crate) within: Option<Vec<IdFilter>>,
+    pub within: Option<Vec<IdFilter>>,
 }
 
 /// Stored products that a site gets once more.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct ResendLine {
+pub struct ResendLine {
     /// Its number, never given twice.
-    pub(crate) resend: u64,
+    pub resend: u64,
     /// The feed.
-    pub(crate) feed: FeedName,
+    pub feed: FeedName,
     /// Whether the site gets what it has already, too.
-    pub(crate) kind: ResendKind,
+    pub kind: ResendKind,
     /// Stored at this moment or later.
-    pub(crate) from_us: WallMicros,
+    pub from_us: WallMicros,
     /// Stored before this moment.
-    pub(crate) to_us: WallMicros,
+    pub to_us: WallMicros,
     /// Ids that go.
-    pub(crate) wanted: IdFilter,
+    pub wanted: IdFilter,
     /// Unless they match one of these.
-    pub(crate) had: Vec<IdFilter>,
+    pub had: Vec<IdFilter>,
     /// What of the feed the site may have at all; told apart, in `limits`.
     #[serde(skip)]
-    pub(crate) within: Option<Vec<IdFilter>>,
+    pub within: Option<Vec<IdFilter>>,
 }
 
 /// Why stored products travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum ResendKind {
+pub enum ResendKind {
     /// Somebody asked for them.
     Resend,
     /// A subscription begins in the past.

@@ -1,0 +1,167 @@
+//! Heartbeats: every subscribed feed gets one each few seconds, and each session remembers the last one that
+//! came out at its site.
+use std::collections::VecDeque;
+
+use downburst_model::{Epoch, Micros, Sequence, WallMicros};
+
+/// The heartbeats of one feed that one site has not reported yet.
+#[derive(Debug, Default)]
+pub struct AwaitedHeartbeats {
+    /// The hub's stamp before which none is awaited.
+    since: WallMicros,
+    epoch: Option<Epoch>,
+    /// Those that the site has not reported, oldest first.
+    waiting: VecDeque<Waiting>,
+    out_to: Sequence,
+    out: Option<WallMicros>,
+}
+
+/// A heartbeat that the site has not reported.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    sequence: Sequence,
+    /// The hub's stamp.
+    stored: WallMicros,
+    /// When this node had it in its log.
+    seen: Micros,
+}
+
+impl AwaitedHeartbeats {
+    /// Awaits those that the hub stored at this moment or later.
+    pub fn since(since: WallMicros) -> Self {
+        Self { since, ..Self::default() }
+    }
+
+    /// The hub's stamp of the newest one that came out.
+    pub fn newest_out(&self) -> Option<WallMicros> {
+        self.out
+    }
+
+    /// The hub's stamp of the oldest one that did not.
+    pub fn waits_since(&self) -> Option<WallMicros> {
+        self.waiting.front().map(|oldest| oldest.stored)
+    }
+
+    /// How long this node has waited for the oldest one that did not, on its own clock: neither another clock nor a
+    /// late report, nor a copy of the log that lags, counts as the site's delay.
+    pub fn waited(&self, now: Micros) -> Option<Micros> {
+        self.waiting.front().map(|oldest| now.since(oldest.seen))
+    }
+
+    /// True if a second one was put while the first waits.
+    pub fn is_overdue(&self) -> bool {
+        self.waiting.len() > 1
+    }
+
+    /// One was put into the log; true if one before it has not come out yet.
+    pub fn put(&mut self, epoch: Epoch, sequence: Sequence, stored: WallMicros, seen: Micros) -> bool {
+        if stored < self.since {
+            return false;
+        }
+        self.is_in(epoch);
+        // A near site can be faster than the word that it was put.
+        if sequence <= self.out_to {
+            self.out = Some(stored);
+            return false;
+        }
+        let waited = !self.waiting.is_empty();
+        if self.waiting.len() < REMEMBERED {
+            self.waiting.push_back(Waiting { sequence, stored, seen });
+        }
+        waited
+    }
+
+    /// One came out, and those before it with it; true if one was overdue.
+    pub fn came_out(&mut self, epoch: Epoch, sequence: Sequence) -> bool {
+        self.is_in(epoch);
+        self.out_to = self.out_to.max(sequence);
+        let waited = self.is_overdue();
+        while let Some(oldest) = self.waiting.front().copied()
+            && oldest.sequence <= sequence
+        {
+            self.waiting.pop_front();
+            self.out = Some(oldest.stored);
+        }
+        waited
+    }
+
+    /// Another life of the log begins anew.
+    fn is_in(&mut self, epoch: Epoch) {
+        if self.epoch.replace(epoch) != Some(epoch) {
+            *self = Self { epoch: Some(epoch), ..Self::since(self.since) };
+        }
+    }
+}
+
+/// More of them would say nothing more: the oldest tells since when nothing comes out.
+const REMEMBERED: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EPOCH: Epoch = Epoch(1);
+
+    fn put(heartbeats: &mut AwaitedHeartbeats, number: u64) -> bool {
+        heartbeats.put(EPOCH, Sequence(number), WallMicros(number as i64 * 10), Micros(number))
+    }
+
+    #[test]
+    fn the_oldest_one_that_did_not_come_out_tells_since_when() {
+        let mut heartbeats = AwaitedHeartbeats::default();
+        assert!(!put(&mut heartbeats, 3));
+        assert!(put(&mut heartbeats, 5) && put(&mut heartbeats, 9), "news: one before it waits");
+        assert_eq!((heartbeats.newest_out(), heartbeats.waits_since()), (None, Some(WallMicros(30))));
+        assert!(heartbeats.came_out(EPOCH, Sequence(5)));
+        assert_eq!(
+            (heartbeats.newest_out(), heartbeats.waits_since()),
+            (Some(WallMicros(50)), Some(WallMicros(90)))
+        );
+        heartbeats.came_out(EPOCH, Sequence(9));
+        assert_eq!((heartbeats.newest_out(), heartbeats.waits_since()), (Some(WallMicros(90)), None));
+    }
+
+    #[test]
+    fn the_wait_is_that_of_the_oldest_on_the_nodes_own_clock() {
+        let mut heartbeats = AwaitedHeartbeats::default();
+        assert_eq!((heartbeats.waited(Micros(50)), heartbeats.is_overdue()), (None, false));
+        put(&mut heartbeats, 3);
+        assert_eq!((heartbeats.waited(Micros(50)), heartbeats.is_overdue()), (Some(Micros(47)), false));
+        put(&mut heartbeats, 5);
+        assert_eq!((heartbeats.waited(Micros(50)), heartbeats.is_overdue()), (Some(Micros(47)), true));
+        heartbeats.came_out(EPOCH, Sequence(3));
+        assert_eq!((heartbeats.waited(Micros(50)), heartbeats.is_overdue()), (Some(Micros(45)), false));
+    }
+
+    #[test]
+    fn an_answer_may_come_before_the_word_that_it_was_put() {
+        let mut heartbeats = AwaitedHeartbeats::default();
+        heartbeats.came_out(EPOCH, Sequence(4));
+        assert!(!put(&mut heartbeats, 4));
+        assert_eq!((heartbeats.newest_out(), heartbeats.waits_since()), (Some(WallMicros(40)), None));
+    }
+
+    #[test]
+    fn what_was_put_before_the_site_answered_is_not_waited_for() {
+        let mut heartbeats = AwaitedHeartbeats::since(WallMicros(50));
+        assert!(!put(&mut heartbeats, 4), "a copy that catches up tells of old ones");
+        assert_eq!(heartbeats.waits_since(), None);
+        assert!(!put(&mut heartbeats, 5));
+        assert_eq!(heartbeats.waits_since(), Some(WallMicros(50)));
+        heartbeats.put(Epoch(2), Sequence(1), WallMicros(40), Micros(9));
+        assert_eq!(heartbeats.waits_since(), Some(WallMicros(50)), "nor in another life of the log");
+    }
+
+    #[test]
+    fn a_silent_site_costs_no_memory_and_another_life_of_the_log_begins_anew() {
+        let mut heartbeats = AwaitedHeartbeats::default();
+        (1..1_000).for_each(|number| {
+            put(&mut heartbeats, number);
+        });
+        assert_eq!((heartbeats.waiting.len(), heartbeats.waits_since()), (REMEMBERED, Some(WallMicros(10))));
+        heartbeats.put(Epoch(2), Sequence(1), WallMicros(77), Micros(2_000));
+        assert_eq!(heartbeats.waits_since(), Some(WallMicros(77)));
+        heartbeats.came_out(EPOCH, Sequence(5));
+        assert_eq!(heartbeats.waits_since(), None, "what was said of the life before is of no use");
+    }
+}
