@@ -98,7 +98,7 @@ def _resolved(used: str, module: str, crate: str) -> str | None:
 
 
 TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|b?r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|'(?:\\.[^']*|[^'\\])'""", re.DOTALL)
-TESTS = re.compile(r"^#\[cfg\(test\)\]\s*\n(?:#\[[^\n]*\]\s*\n)*mod \w+ \{", re.MULTILINE)
+TESTS = re.compile(r"^#\[cfg\(test\)\]\s*\n(?:#\[[^\n]*\]\s*\n)*(?:pub(?:\([^)]*\))? )?mod \w+ \{", re.MULTILINE)
 FUNCTION = re.compile(r"^[ \t]*(?:pub(?:\([^)]*\))? )?(?:const )?(?:async )?(?:unsafe )?fn (\w+)", re.MULTILINE)
 STRUCT = re.compile(r"^[ \t]*(?:pub(?:\([^)]*\))? )?struct (\w+)", re.MULTILINE)
 FIELD = re.compile(r"\s+(?:pub(?:\([^)]*\))? )?\w+:")

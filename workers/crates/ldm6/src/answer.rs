@@ -3,10 +3,10 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::class::ProductClass;
-use crate::record::record;
-use crate::rpc::{Status, reply};
-use crate::versions::Version;
-use crate::xdr::{Malformed, Reader, Xdr};
+use crate::wire::record::record;
+use crate::wire::rpc::{Status, reply};
+use crate::wire::versions::Version;
+use crate::wire::xdr::{Malformed, Reader, Xdr};
 
 /// The answer to FEEDME and NOTIFYME.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use downburst_model::{Pattern, PatternError};
 use thiserror::Error;
 
 use crate::product::{PatternText, ProductInfo, Signature};
-use crate::xdr::{Malformed, Reader, Xdr, put_opaque};
+use crate::wire::xdr::{Malformed, Reader, Xdr, put_opaque};
 use crate::{FeedType, Timestamp};
 
 /// Feeds, and which of their products.

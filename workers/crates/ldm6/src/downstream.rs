@@ -9,10 +9,10 @@ use crate::ending::{Ending, Step};
 use crate::listener::{Heard, Listener};
 use crate::product_receiver::{Bounds, ProductReceiver, Taken};
 use crate::product_sender::ANSWER_WITHIN;
-use crate::record::record;
-use crate::rpc::{Status, call};
-use crate::versions::*;
-use crate::xdr::{Reader, Xdr};
+use crate::wire::record::record;
+use crate::wire::rpc::{Status, call};
+use crate::wire::versions::*;
+use crate::wire::xdr::{Reader, Xdr};
 use crate::{Mode, ProductClass, ProductSpec, Signature, Timestamp};
 
 /// A request to one upstream, across connections.

@@ -4,7 +4,7 @@ use thiserror::Error;
 use crate::listener::Garbled;
 use crate::product_receiver::Taken;
 use crate::product_sender::Want;
-use crate::rpc::Status;
+use crate::wire::rpc::Status;
 
 /// Why a connection ended.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -57,8 +57,8 @@ impl From<Garbled> for Ending {
     }
 }
 
-impl From<crate::xdr::Malformed> for Ending {
-    fn from(malformed: crate::xdr::Malformed) -> Self {
+impl From<crate::wire::xdr::Malformed> for Ending {
+    fn from(malformed: crate::wire::xdr::Malformed) -> Self {
         Self::Garbled(malformed.to_string())
     }
 }

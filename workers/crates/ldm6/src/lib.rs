@@ -20,13 +20,8 @@ mod product;
 mod product_receiver;
 mod product_sender;
 mod pusher;
-mod record;
-mod rpc;
-mod text;
-mod time;
 mod upstream;
-mod versions;
-mod xdr;
+mod wire;
 
 pub use access::{Accept, Access, Allow};
 pub use auto_shift::{AutoShift, Mode};
@@ -41,7 +36,7 @@ pub use product::{Ident, LdmOrigin, PatternText, ProductInfo, Signature, origin_
 pub use product_receiver::{Dropped, Taken};
 pub use product_sender::Want;
 pub use pusher::{Pusher, PusherConfig, PusherInput, PusherOutput};
-pub use text::{Text, TextError};
-pub use time::Timestamp;
 pub use upstream::{Served, Upstream, UpstreamConfig, UpstreamEvent, UpstreamInput, UpstreamOutput};
-pub use versions::Version;
+pub use wire::text::{Text, TextError};
+pub use wire::time::Timestamp;
+pub use wire::versions::Version;

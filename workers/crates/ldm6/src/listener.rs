@@ -4,10 +4,10 @@ use thiserror::Error;
 use crate::answer::failure;
 use crate::class::ProductClass;
 use crate::product::{ProductInfo, Signature};
-use crate::record::{Piece, Records};
-use crate::rpc::{CallHead, Head, RPC_VERSION, Status};
-use crate::versions::*;
-use crate::xdr::{Malformed, Reader, Xdr, padding};
+use crate::wire::record::{Piece, Records};
+use crate::wire::rpc::{CallHead, Head, RPC_VERSION, Status};
+use crate::wire::versions::*;
+use crate::wire::xdr::{Malformed, Reader, Xdr, padding};
 
 /// Parses a peer's messages. The bytes of products pass through it; everything else is small and is held
 /// until it is complete.

@@ -6,9 +6,9 @@ use downburst_model::{Machine, Micros, Now};
 use crate::ending::Ending;
 use crate::listener::{Heard, Listener};
 use crate::product_sender::ANSWER_WITHIN;
-use crate::record::record;
-use crate::rpc::{Status, call};
-use crate::versions::{NULLPROC, Version};
+use crate::wire::record::record;
+use crate::wire::rpc::{Status, call};
+use crate::wire::versions::{NULLPROC, Version};
 
 /// Asks another LDM whether it answers, over a connection that stands already.
 #[derive(Debug)]

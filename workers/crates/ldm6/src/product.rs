@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use bytes::{BufMut, BytesMut};
 
-use crate::xdr::{Malformed, Reader, Xdr, put_opaque};
+use crate::wire::xdr::{Malformed, Reader, Xdr, put_opaque};
 use crate::{FeedType, Text, Timestamp};
 
 /// A product's identifier.

@@ -9,7 +9,7 @@ use crate::class::Matcher;
 use crate::ending::{Ending, Step};
 use crate::listener::{Call, Data, Heard};
 use crate::product::{ProductInfo, Signature};
-use crate::versions::Version;
+use crate::wire::versions::Version;
 
 /// What comes from a sender of products.
 #[derive(Clone, Debug, PartialEq, Eq)]

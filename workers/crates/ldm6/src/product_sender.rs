@@ -7,10 +7,10 @@ use crate::answer::{DONT_SEND, OK, RECLASS};
 use crate::ending::{Ending, Step};
 use crate::listener::padding_of;
 use crate::product::ProductInfo;
-use crate::record::{record, record_begin};
-use crate::rpc::{Status, call};
-use crate::versions::*;
-use crate::xdr::{Reader, Xdr, padding};
+use crate::wire::record::{record, record_begin};
+use crate::wire::rpc::{Status, call};
+use crate::wire::versions::*;
+use crate::wire::xdr::{Reader, Xdr, padding};
 
 /// What a machine that sends products wants next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,10 @@ use crate::class::Matcher;
 use crate::ending::{Ending, Step};
 use crate::listener::{Heard, Listener};
 use crate::product_sender::{ANSWER_WITHIN, How, ProductSender};
-use crate::record::record;
-use crate::rpc::{Status, call};
-use crate::versions::{HIYA, Version};
-use crate::xdr::{Reader, Xdr};
+use crate::wire::record::record;
+use crate::wire::rpc::{Status, call};
+use crate::wire::versions::{HIYA, Version};
+use crate::wire::xdr::{Reader, Xdr};
 use crate::{ClassError, ProductClass, ProductInfo, Want};
 
 /// Pushes products to another LDM over one connection, which stands already.

@@ -11,7 +11,7 @@ use crate::ending::{Ending, Step};
 use crate::listener::{Call, Heard, Listener};
 use crate::product_receiver::{Bounds, ProductReceiver, Taken};
 use crate::product_sender::{ANSWER_WITHIN, How, ProductSender};
-use crate::versions::Version;
+use crate::wire::versions::Version;
 use crate::{Access, Interest, Mode, ProductClass, ProductInfo, Signature, Want};
 
 /// One connection that another LDM made to this one.

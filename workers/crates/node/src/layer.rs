@@ -55,5 +55,5 @@ const ALLOWED: [&str; 7] = [
     "site/control.rs",
     "site/spool.rs",
     "site/power.rs",
-    "log/src/copy.rs",
+    "log/src/feed_log/copy.rs",
 ];

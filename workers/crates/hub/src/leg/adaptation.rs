@@ -3,8 +3,7 @@ use std::collections::BTreeMap;
 use downburst_model::{Machine as _, Micros, Now, SiteName};
 use downburst_vcmtp::{LegRate, Request, Sender, SenderInput, Straggler};
 
-use super::api::{LegOutput, LegSession};
-use super::size::LegInterface;
+use super::api::{LegInterface, LegOutput, LegSession};
 
 /// What a leg makes of its sites: a rate that their paths carry, datagrams that fit through, proofs for those who
 /// read.

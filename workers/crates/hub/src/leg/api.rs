@@ -4,9 +4,6 @@ use bytes::Bytes;
 use downburst_model::{ProductInfo, RangeSet, Sequence, SiteName};
 use downburst_vcmtp::{LegKey, Request, SenderConfig, SiteSecret, Straggler, Urgency};
 
-use super::keys::CurrentKeys;
-use super::size::LegInterface;
-
 /// What a leg needs to know before it starts.
 #[derive(Clone, Debug)]
 pub struct LegSettings {
@@ -179,4 +176,37 @@ pub struct LegSessions<'a> {
     pub open: &'a BTreeMap<SiteName, LegSession>,
     /// How soon a site with this credential (its digest) has to be excluded; `None` if it may read the leg.
     pub barred: &'a dyn Fn(&SiteName, &str) -> Option<Urgency>,
+}
+
+/// The interface that a leg's datagrams leave the hub by.
+#[derive(Clone, Copy, Debug)]
+pub struct LegInterface {
+    /// Of the interface or its route, if the kernel tells.
+    pub mtu_bytes: Option<u64>,
+    /// It is a circuit's: a tunnel of its own.
+    pub is_circuit: bool,
+}
+
+/// The keys a datagram may be sealed with at the moment: what a joining site is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CurrentKeys {
+    /// What the sender seals with.
+    pub in_use: LegKey,
+    /// What it will seal with soon; its sites are being told.
+    pub next: Option<LegKey>,
+}
+
+impl CurrentKeys {
+    /// Of a leg that begins.
+    pub fn first(key: LegKey) -> Self {
+        Self { in_use: key, next: None }
+    }
+
+    /// The latest key, and the one in use while that is another.
+    pub fn for_join(&self) -> (LegKey, Option<LegKey>) {
+        match &self.next {
+            Some(next) => (next.clone(), Some(self.in_use.clone())),
+            None => (self.in_use.clone(), None),
+        }
+    }
 }

@@ -4,31 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use downburst_model::{Machine as _, Micros, Now, SiteName};
 use downburst_vcmtp::{LegKey, Rotation, RotationInput, RotationOutput, Urgency};
 
-use super::api::{LegOutput, LegSession, LegSessions};
-
-/// The keys a datagram may be sealed with at the moment: what a joining site is given.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CurrentKeys {
-    /// What the sender seals with.
-    pub in_use: LegKey,
-    /// What it will seal with soon; its sites are being told.
-    pub next: Option<LegKey>,
-}
-
-impl CurrentKeys {
-    /// Of a leg that begins.
-    pub fn first(key: LegKey) -> Self {
-        Self { in_use: key, next: None }
-    }
-
-    /// The latest key, and the one in use while that is another.
-    pub fn for_join(&self) -> (LegKey, Option<LegKey>) {
-        match &self.next {
-            Some(next) => (next.clone(), Some(self.in_use.clone())),
-            None => (self.in_use.clone(), None),
-        }
-    }
-}
+use super::api::{CurrentKeys, LegOutput, LegSession, LegSessions};
 
 /// Drives the rotation of a leg's keys.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use downburst_model::{Machine, Micros, Now, SiteName};
 use downburst_vcmtp::{LegRate, Sender, SenderInput, SenderKey, SenderOutput, SenderStats};
 
 use super::adaptation::Adaptation;
-use super::api::{LegInput, LegOutput, LegSession, LegSessions, LegSettings};
-use super::keys::{CurrentKeys, KeyStep, Keys};
+use super::api::{CurrentKeys, LegInput, LegOutput, LegSession, LegSessions, LegSettings};
+use super::keys::{KeyStep, Keys};
 use super::reading::LogReading;
 
 /// A multicast leg: reads the feed's log ahead of its rate, drives the sender, and follows its sites.

@@ -7,8 +7,8 @@ mod proofs;
 mod reading;
 mod size;
 
-pub use api::{LegInput, LegOutput, LegSession, LegSessions, LegSettings, LogRange};
-pub use keys::CurrentKeys;
+pub use api::{
+    CurrentKeys, LegInput, LegInterface, LegOutput, LegSession, LegSessions, LegSettings, LogRange,
+};
 pub use machine::Leg;
 pub use proofs::ProofSecrets;
-pub use size::LegInterface;

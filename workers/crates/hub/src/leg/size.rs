@@ -5,16 +5,7 @@ use std::collections::BTreeMap;
 
 use downburst_model::SiteName;
 
-use super::api::LegSession;
-
-/// The interface that a leg's datagrams leave the hub by.
-#[derive(Clone, Copy, Debug)]
-pub struct LegInterface {
-    /// Of the interface or its route, if the kernel tells.
-    pub mtu_bytes: Option<u64>,
-    /// It is a circuit's: a tunnel of its own.
-    pub is_circuit: bool,
-}
+use super::api::{LegInterface, LegSession};
 
 impl LegInterface {
     /// The largest UDP payload that it and the ways of all sessions on the leg carry.

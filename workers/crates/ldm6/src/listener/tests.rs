@@ -1,8 +1,8 @@
 use bytes::BufMut;
 
 use super::*;
-use crate::record::{record, record_begin};
-use crate::rpc::call;
+use crate::wire::record::{record, record_begin};
+use crate::wire::rpc::call;
 use crate::{FeedType, Ident, ProductSpec, Timestamp};
 
 fn info(size: u32) -> ProductInfo {

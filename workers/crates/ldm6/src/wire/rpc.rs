@@ -2,8 +2,8 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use crate::versions::PROGRAM;
-use crate::xdr::{Malformed, Reader};
+use crate::wire::versions::PROGRAM;
+use crate::wire::xdr::{Malformed, Reader};
 
 /// What a message begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

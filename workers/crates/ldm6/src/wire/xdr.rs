@@ -3,7 +3,7 @@
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use thiserror::Error;
 
-use crate::text::Text;
+use crate::wire::text::Text;
 
 /// Why words can't be read. The peer is at fault.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
