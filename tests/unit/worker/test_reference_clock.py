@@ -15,6 +15,7 @@ class Clocks:
     def __init__(self, own: ClockStanding | None) -> None:
         self.own = own
         self.kept: dict[str, ClockStanding] = {}
+        self.measured = self
         self.clocks = self
 
     def compare(self) -> ClockStanding | None:

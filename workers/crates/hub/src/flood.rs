@@ -1,4 +1,4 @@
-//! A link that a multicast group has flooded: when its loss is over, and what TCP learnt of the path meanwhile is wrong.
+//! A link that a multicast group has flooded: when its loss is over, and what TCP learnt of the path is wrong.
 use downburst_model::Micros;
 
 /// Watches a link that the group has flooded until its loss ends: switches and other legs take their time.

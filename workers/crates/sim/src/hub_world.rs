@@ -2,9 +2,9 @@
 //! loses, delays and breaks.
 //!
 //! A site and a leg are the machines that the product runs (`downburst-site`, `downburst-hub`), and the world is the
-//! network and the disk around them: it reads logs, carries bytes and datagrams, stores products, keeps checkpoints. It
-//! checks while it runs: bytes are whole, products are begun before their bytes, completed once, and no machine keeps it
-//! busy without time passing.
+//! network and the disk around them: it reads logs, carries bytes and datagrams, stores products, keeps checkpoints.
+//! It checks while it runs: bytes are whole, products are begun before their bytes, completed once, and no machine
+//! keeps it busy without time passing.
 //! [`HubWorld::verdict`] has the checks at the end.
 // A broken invariant ends the run with its reason.
 #![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)]

@@ -1,4 +1,4 @@
-//! One multicast leg of a hub, any number of receivers, datagrams over lossy links and requests and repairs over sessions.
+//! One multicast leg of a hub, any number of receivers, datagrams over lossy links, requests and repairs over sessions.
 //!
 //! The leg is the machine that the product runs (`downburst-hub`).
 //! [`run`] plays a [`Scenario`] and checks the invariants that hold on any network; [`Report::faults`] lists
