@@ -324,7 +324,7 @@ mod tests {
     fn two_rules_for_the_same_files_are_noted() {
         let rules = read("s", "data 1\ndata 2\ndata 2 *.nc").found;
         assert!(
-            notes(&rules)[0].to_string().contains("s:2: s:1 is for the same files"),
+            notes(&rules)[0].to_string().contains("s:2: s:1 names the same files"),
             "{:?}",
             notes(&rules)
         );

@@ -71,8 +71,10 @@ impl Sites {
         let credential = line.credentials.iter().find(|credential| credential.sha256 == sha256);
         let credential = credential.ok_or_else(|| revoked(site))?;
         if credential.has_ended(now) {
-            let sentence =
-                format!("the credential {site}), and start the receiver again with it as --token-file");
+            let sentence = format!(
+                "the credential of site {site} has expired; ask the hub's operator for a new token (downburst sites \
+                 token {site}), and start the receiver again with it as --token-file"
+            );
             return Err(Refused { code: RefusalCode::Expired, sentence });
         }
         Ok(line)
