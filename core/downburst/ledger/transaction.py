@@ -73,7 +73,7 @@ class Ldm:
 
 
 class Enrolment:
-    """What receivers prove themselves with."""
+    """Credentials of receivers, and the tokens that they enrol with."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.tokens = Tokens(connection, clock)
@@ -94,7 +94,7 @@ class Access:
 
 
 class Alerting:
-    """Alarms, and who is notified of them."""
+    """Alarms and their receivers."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.alarms = Alarms(connection, clock)
@@ -105,7 +105,7 @@ class Alerting:
 
 
 class Measured:
-    """Everything that nodes report."""
+    """Reports of nodes."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.latency = Latency(connection)

@@ -32,8 +32,8 @@ impl HubSession {
     pub(super) fn tell_handling(&mut self) {
         if self.is_active() {
             let items: Vec<FeedHandling> = self.serving.handling.by_feed.values().cloned().collect();
-            if items != self.told.handling {
-                self.told.handling.clone_from(&items);
+            if items != self.last_sent.handling {
+                self.last_sent.handling.clone_from(&items);
                 self.send(HandlingMessage { items });
             }
         }

@@ -58,7 +58,7 @@ pub struct HubSession {
     offers: Offers,
     streams: Streams,
     resends: Resends,
-    told: Told,
+    last_sent: LastSent,
     outputs: VecDeque<HubOutput>,
 }
 
@@ -111,7 +111,7 @@ struct Serving {
 
 /// The last messages of their kinds to the site: equal ones are not sent again.
 #[derive(Debug, Default)]
-struct Told {
+struct LastSent {
     handling: Vec<FeedHandling>,
     nodes: Option<Nodes>,
 }
@@ -151,7 +151,7 @@ impl HubSession {
             offers: Offers::default(),
             streams: Streams::default(),
             resends: Resends::default(),
-            told: Told::default(),
+            last_sent: LastSent::default(),
             outputs: VecDeque::new(),
         }
     }
@@ -246,12 +246,12 @@ impl HubSession {
     }
 
     fn tell_nodes(&mut self, nodes: Nodes) {
-        let before = self.told.nodes.as_ref();
+        let before = self.last_sent.nodes.as_ref();
         // A hub that always was one node says so only to a site that stands by, and may be there to ask.
         let is_news = before.map_or(self.terms.stand_by || nodes != Nodes::default(), |told| *told != nodes);
         if self.takes_several_nodes() && is_news {
             self.send(nodes.clone());
-            self.told.nodes = Some(nodes);
+            self.last_sent.nodes = Some(nodes);
         }
     }
 
