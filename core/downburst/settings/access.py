@@ -17,7 +17,10 @@ class AccessSettings(Section):
         "trials. Contacts and addresses are never public.",
     )
     session_hours: float = Field(
-        default=336.0, gt=0, le=8_784, description="Hours until a user has to sign in again. A fortnight."
+        default=336.0,
+        gt=0,
+        le=8_784,
+        description="Hours until a user has to sign in again. The default is two weeks.",
     )
     credential_days: float = Field(
         default=90.0,
@@ -32,5 +35,5 @@ class AccessSettings(Section):
         "X-Forwarded-Proto are trusted. Empty: none, because any user of this machine can write them.",
     )
     audit_days: float = Field(
-        default=1_100.0, gt=0, description="Days that the audit is kept. Three years and a little."
+        default=1_100.0, gt=0, description="Days that the audit is kept. The default is a little over three years."
     )

@@ -14,10 +14,12 @@ class AlarmSettings(Section):
         default=0.99, gt=0, lt=1, description="Share of deliveries that has to meet a feed's objective."
     )
     objective_minutes: float = Field(
-        default=10.0, gt=0, le=1_440, description="Minutes over which that is judged. One burst is harmless."
+        default=10.0, gt=0, le=1_440, description="Minutes over which that is judged. A single burst raises no alarm."
     )
     objective_products: int = Field(
-        default=100, ge=1, description="Deliveries that a window needs to be judged. One of 99 says little."
+        default=100,
+        ge=1,
+        description="Deliveries that a window needs to be judged. One late delivery of 99 says little.",
     )
     site_down_s: float = Field(
         default=60.0, ge=0, description="Seconds that a site may be offline. A restart takes less."
@@ -41,15 +43,19 @@ class AlarmSettings(Section):
     heartbeat_late_s: float = Field(
         default=30.0,
         gt=0,
-        description="Seconds within which a heartbeat has to come out at a site. Well below a minute in all.",
+        description="Seconds within which a heartbeat has to come out at a site. With the default a loss is found "
+        "well within a minute.",
     )
     violation_s: float = Field(
         default=3_600.0,
         gt=0,
-        description="Seconds that an alarm lasts after a site's last impossible report. It may recur.",
+        description="Seconds that an alarm lasts after a site's last impossible report. It may occur again.",
     )
     clock_ms: float = Field(
-        default=1_000.0, gt=0, description="Milliseconds that a site's clock may be off. Corrected, but a sign."
+        default=1_000.0,
+        gt=0,
+        description="Milliseconds that a site's clock may be off. The hub corrects for it, but it is a sign of "
+        "trouble.",
     )
     credential_days: float = Field(
         default=14.0,
@@ -58,36 +64,45 @@ class AlarmSettings(Section):
         "short one the last quarter. Half of the month of attempts.",
     )
     disk_free_share: float = Field(
-        default=0.05, ge=0, lt=1, description="Share of the hub's disk that has to be free. Logs fill in hours."
+        default=0.05,
+        ge=0,
+        lt=1,
+        description="Share of the hub's disk that has to be free. Logs fill a disk in hours.",
     )
     prediction_factor: float = Field(
-        default=2.0, gt=1, description="How far predicted and measured p99 of a feed may be apart. Plans rest on it."
+        default=2.0,
+        gt=1,
+        description="Factor by which predicted and measured p99 of a feed may differ. Plans rest on predictions.",
     )
     prediction_again_h: float = Field(
         default=24.0,
         ge=0,
         le=8_760,
-        description="Hours in which a feed's predictions raise at most one alarm. They move nothing in that time.",
+        description="Hours in which a feed's predictions raise at most one alarm. They change no plan in that time.",
     )
     end_after_s: float = Field(
         default=30.0,
         ge=0,
-        description="Seconds that a condition must be over before its alarm ends. It may flap.",
+        description="Seconds that a condition must be over before its alarm ends. A condition may come and go.",
     )
-    look_s: float = Field(default=5.0, gt=0, description="Seconds between two evaluations. A twelfth of a minute.")
+    look_s: float = Field(default=5.0, gt=0, description="Seconds between two evaluations.")
     dead_man_url: str = Field(
         default="",
         description="http:// or https:// address that gets a POST while all probes pass, so that an outside "
         "watcher notices when it stops. Empty: none.",
     )
-    dead_man_s: float = Field(default=60.0, ge=5, description="Seconds between two of them. A minute is missed.")
+    dead_man_s: float = Field(
+        default=60.0,
+        ge=5,
+        description="Seconds between two of these POSTs. The outside service notices a missing minute.",
+    )
     site_webhooks_inside: bool = Field(
         default=False,
         description="Whether receivers that sites' administrators set may lie at addresses that are not public.",
     )
     smtp_url: str = Field(
         default="",
-        description="smtp://[USER:PASSWORD@]HOST[:PORT] or smtps://...; where mail is handed over. Empty: no mail.",
+        description="Mail server: smtp://[USER:PASSWORD@]HOST[:PORT] or smtps://... Empty: no mail.",
     )
     mail_from: str = Field(default="downburst@localhost", description="Sender of mail.")
 

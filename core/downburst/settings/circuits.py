@@ -17,11 +17,12 @@ class CircuitSettings(Section):
     probe_minutes: float = Field(
         default=10.0,
         gt=0,
-        description="Minutes between two measurements of a circuit. Half a second of ten minutes is 0.1 %.",
+        description="Minutes between two measurements of a circuit. By default a measurement takes half a second in "
+        "ten minutes, 0.1 % of the time.",
     )
     probe_ms: int = Field(
         default=500,
         ge=200,
         le=2_000,
-        description="Milliseconds of a measuring train. Ten bins of 50 ms show a cause.",
+        description="Milliseconds of a measuring train. The default gives ten bins of 50 ms, enough to show a cause.",
     )

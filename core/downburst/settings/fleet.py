@@ -26,7 +26,8 @@ class FleetSettings(BaseModel):
     shrink_after_s: float = Field(
         default=900.0,
         ge=0,
-        description="Seconds that fewer must suffice before one is removed. A forecast run's pause is shorter.",
+        description="Seconds that fewer must suffice before one is removed. Pauses between forecast runs are shorter "
+        "than the default.",
     )
     step_s: float = Field(default=5.0, gt=0, description="Seconds between two checks.")
     first_port: int = Field(

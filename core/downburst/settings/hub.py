@@ -73,17 +73,22 @@ class Settings(BaseSettings):
         default=None, description="The built page; none: looked for beside this program and in the source tree."
     )
     history_days: float = Field(
-        default=30.0, gt=0, description="Days that arrivals are kept by the minute. A month's report."
+        default=30.0,
+        gt=0,
+        description="Days that arrivals are kept by the minute. The default covers a monthly report.",
     )
     latency_days: float = Field(
-        default=366.0, gt=0, description="Days that latencies, and what was lost, are kept. A year and a day."
+        default=366.0, gt=0, description="Days that latencies and losses are kept. The default is a year and a day."
     )
     latency_apart: bool = Field(
         default=False,
         description="Whether `downburst latency-service` runs beside the hub; ledger and receipts then need servers.",
     )
     receipt_hours: float = Field(
-        default=24.0, ge=0, description="Hours that raw receipts are kept, for `trace`; 0: none. A day's questions."
+        default=24.0,
+        ge=0,
+        description="Hours that raw receipts are kept, for `trace`; 0: none. The default answers questions about the "
+        "last day.",
     )
     receipt_bytes: int = Field(
         default=4_000_000_000,
@@ -98,7 +103,7 @@ class Settings(BaseSettings):
     scrub_hours: float = Field(
         default=24.0,
         ge=0,
-        description="Hours between two such readings of a log; 0: none. Products stay a day by default.",
+        description="Hours between two such readings of a log; 0: none. By default products stay a day.",
     )
     origin: str = Field(
         default="", description="Origin given to products without one; empty: this machine's host name."
@@ -110,7 +115,7 @@ class Settings(BaseSettings):
         "less. None: no warnings, because only you know your sites.",
     )
     egress_capacity_bps: float = Field(
-        default=1e9, gt=0, description="Bits per second that may leave the hub. A gigabit port, the usual one."
+        default=1e9, gt=0, description="Bits per second that may leave the hub. The default is a gigabit port."
     )
     multicast: MulticastSettings = MulticastSettings()
     circuits: CircuitSettings = CircuitSettings()
@@ -132,17 +137,19 @@ class Settings(BaseSettings):
         default=1.0, gt=0, le=60, description="Seconds between hand-overs of receipts from the node to the ledger."
     )
     max_product_bytes: int = Field(
-        default=4_294_967_296, gt=0, description="Largest product any feed takes, in bytes. Bounds one spool file."
+        default=4_294_967_296,
+        gt=0,
+        description="Largest product any feed takes, in bytes. It limits the size of one spool file.",
     )
     upload_idle_s: float = Field(
         default=60.0,
         gt=0,
-        description="Seconds an upload may stall before it is dropped. A stuck client holds a file.",
+        description="Seconds an upload may stall before it is dropped. A stalled client keeps a spool file open.",
     )
     node_answer_s: float = Field(
         default=30.0,
         gt=0,
-        description="Seconds the node may take to answer a question. A full disk is slow, not dead.",
+        description="Seconds the node may take to answer a question. A full disk makes a node slow, not dead.",
     )
     start_step_s: float = Field(
         default=60.0,
@@ -158,7 +165,7 @@ class Settings(BaseSettings):
         "one; 0: none. A start writes a few.",
     )
     token_hours: float = Field(
-        default=72.0, gt=0, description="Hours an enrolment token lasts by default. A long week-end."
+        default=72.0, gt=0, description="Hours an enrolment token lasts by default; 72 cover a long weekend."
     )
 
     @field_validator("http", "sites")

@@ -33,7 +33,7 @@ class KafkaSettings(BaseModel):
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
         default="SCRAM-SHA-512", description="SASL mechanism. PLAIN only inside TLS."
     )
-    sasl_user: str = Field(default="", description="User at the brokers.")
+    sasl_user: str = Field(default="", description="User name at the brokers.")
     sasl_password_file: Path | None = Field(
         default=None, description="File with the password. A file, because environments are easily printed."
     )

@@ -22,7 +22,10 @@ class LdmSettings(Section):
         "as from LDMs. Empty: none.",
     )
     max_clients: int = Field(
-        default=256, ge=1, le=100_000, description="Connections of LDMs at a time. The limit of an LDM itself."
+        default=256,
+        ge=1,
+        le=100_000,
+        description="Connections of LDMs at a time. The default is the limit of LDM itself.",
     )
 
     @field_validator("listen")

@@ -19,41 +19,52 @@ class LimitSettings(Section):
     connections_per_address: int = Field(
         default=256,
         ge=1,
-        description="Connections from one address (of IPv6: 64 bits) at a time. An institute behind one address.",
+        description="Connections from one address (of IPv6: 64 bits) at a time. The default suits an institute "
+        "behind one address.",
     )
     streams: int = Field(
-        default=16, ge=1, description="Live streams (`/v1/events`) of a tenant at a time. A wall of monitors."
+        default=16,
+        ge=1,
+        description="Live streams (`/v1/events`) of a tenant at a time. The default suits a wall of monitors.",
     )
     streams_per_address: int = Field(
-        default=64, ge=1, description="Live streams from one address at a time. Several people behind one address."
+        default=64,
+        ge=1,
+        description="Live streams from one address at a time. The default suits several people behind one address.",
     )
     uploads: int = Field(
         default=256,
         ge=1,
-        description="Uploads of a tenant at a time. Each holds a spool file and less than a megabyte of memory.",
+        description="Uploads of a tenant at a time. Each takes a spool file and less than a megabyte of memory.",
     )
     bodies_bytes: int = Field(
         default=33_554_432,
         ge=1_048_576,
-        description="Bytes of requests of a tenant in memory at a time, uploads apart. 32 of the largest.",
+        description="Bytes of requests of a tenant in memory at a time, uploads apart. The default holds 32 of the "
+        "largest.",
     )
     body_bytes: int = Field(
         default=1_048_576,
         ge=65_536,
         le=1_048_576,
-        description="Bytes of one request, uploads apart. Ten times the longest that the commands send.",
+        description="Bytes of one request, uploads apart. The default is ten times the longest request of our "
+        "commands.",
     )
     body_bytes_without_login: int = Field(
         default=65_536,
         ge=1_024,
         le=1_048_576,
-        description="Bytes of one request without a login. The longest request for access has half of it.",
+        description="Bytes of one request without a login. The longest request for access takes half of the default.",
     )
     requests_per_minute: float = Field(
-        default=6_000.0, gt=0, description="Requests of a user or token in a minute, uploads apart. 100 a second."
+        default=6_000.0,
+        gt=0,
+        description="Requests of a user or token in a minute, uploads apart. The default is 100 a second.",
     )
     requests_per_minute_without_login: float = Field(
-        default=600.0, gt=0, description="Requests without a login from one address in a minute. 10 a second."
+        default=600.0,
+        gt=0,
+        description="Requests without a login from one address in a minute. The default is 10 a second.",
     )
     head_s: float = Field(
         default=20.0,
@@ -63,10 +74,12 @@ class LimitSettings(Section):
     body_s: float = Field(
         default=60.0,
         gt=0,
-        description="Seconds that the body of a request may take; uploads have `upload_idle_s`. 17 kB/s at worst.",
+        description="Seconds that the body of a request may take; uploads have `upload_idle_s`. The default lets the "
+        "largest body come at 17 kB/s.",
     )
     stalled_s: float = Field(
         default=60.0,
         gt=0,
-        description="Seconds that a reader may take nothing of an answer that waits for it. A page asks again.",
+        description="Seconds that a reader may take nothing of an answer that waits for it; then the connection "
+        "closes and a page asks again.",
     )

@@ -44,7 +44,7 @@ class MulticastSettings(Section):
         default=32,
         ge=1,
         le=255,
-        description="Range of multicast (TTL, hop limit). A national network is less wide.",
+        description="Range of multicast (TTL, hop limit). The default is wider than any national network.",
     )
     burst_bytes: int | None = Field(
         default=None,
@@ -83,12 +83,14 @@ class MulticastSettings(Section):
     rate_bps: int = Field(
         default=400_000_000,
         gt=0,
-        description="Pace of a multicast leg in bits per second. The one-second peak of NGRID, which is 411 Mb/s.",
+        description="Pace of a multicast leg in bits per second. The default is near the one-second peak of NGRID, "
+        "411 Mb/s.",
     )
     retry_minutes: float = Field(
         default=30.0,
         gt=0,
-        description="Minutes after which a site that received no multicast is tested again. Networks get repaired.",
+        description="Minutes after which a site that received no multicast is tested again. By then the network may "
+        "be repaired.",
     )
 
     @field_validator("network")

@@ -15,30 +15,32 @@ class SchedulerSettings(Section):
     """When the scheduler decides; times are divided by `time_scale`."""
 
     step_s: float = Field(
-        default=10.0, gt=0, description="Seconds between two reviews of each feed. Six windows a minute."
+        default=10.0, gt=0, description="Seconds between two reviews of each feed. The default makes six a minute."
     )
     window_s: float = Field(
         default=300.0,
         gt=0,
-        description="Seconds of recent arrivals that a decision uses. Covers NGRID's quiet minutes.",
+        description="Seconds of recent arrivals that a decision uses. The default covers NGRID's quiet minutes.",
     )
     dwell_s: float = Field(
         default=300.0, ge=0, description="Seconds a transport is kept at least. A change costs joins and repair."
     )
     agreeing_windows: int = Field(
-        default=3, ge=1, description="Consecutive reviews that must favour a change. One burst is not enough."
+        default=3,
+        ge=1,
+        description="Consecutive reviews that must favour a change. A single burst is no reason to change.",
     )
     min_gain: float = Field(
         default=0.2,
         ge=0,
         lt=1,
-        description="Share of egress a change must save. Below it, measurement error would decide.",
+        description="Share of egress a change must save. Below it, measuring errors would decide.",
     )
     changes_per_day: int = Field(
         default=8,
         ge=0,
         description="Changes of transport that a feed may make by figures in a day; two of them are kept for missed "
-        "objectives. Day and night, and a step or two.",
+        "objectives. The default allows for day, night and a step or two.",
     )
     apart: bool = Field(
         default=False,
@@ -64,7 +66,8 @@ class SchedulerSettings(Section):
     miss_cost_bps: float = Field(
         default=1e12,
         gt=0,
-        description="Cost of a latency of twice the objective, as bits per second of egress. Before any egress.",
+        description="Cost of a latency of twice the objective, as bits per second of egress. Above the cost of any "
+        "egress.",
     )
     feeds: dict[str, FeedScheduling] = Field(default={}, description="For feeds by name: dry_run where it differs.")
 

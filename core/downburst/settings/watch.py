@@ -32,8 +32,11 @@ class WatchSettings(Section):
     )
     after: Literal["remove", "move"] = Field(
         default="remove",
-        description="Treatment of an acknowledged file: removed, or moved to `done`. Disks fill up.",
+        description="Treatment of an acknowledged file: removed, or moved to `done`. Files that stay fill the disk.",
     )
     concurrency: int = Field(
-        default=8, ge=1, le=256, description="Products submitted concurrently. Just enough to keep the node busy."
+        default=8,
+        ge=1,
+        le=256,
+        description="Products submitted concurrently. The default keeps the node busy; more brings nothing.",
     )

@@ -296,7 +296,7 @@ impl LineWorker {
                     return Ok(());
                 }
                 Err(error) => {
-                    let sentence = format!("{sentence}; and the failed product can't be kept: {error}");
+                    let sentence = format!("{sentence}; and the failed product can't be stored: {error}");
                     self.shared.failure_reports.waits(&job.task, &job.about, &sentence);
                     tracing::error!("{sentence}");
                     self.rest(ROOM_INTERVAL)?;

@@ -140,7 +140,7 @@ impl Upstream {
     async fn end(self) {
         self.role.send_replace(Role::End);
         let _ = self.task.await;
-        self.intake.is_away("the upstream was taken off", "closed");
+        self.intake.is_away("the upstream was removed", "closed");
     }
 }
 
@@ -286,8 +286,8 @@ impl Shelf for Intake {
             self.complain(name, || {
                 format!(
                     "upstream {} sends products of feed {name} that passed this hub before: hubs feed each other \
-                     in a circle; take the feed off one of the subscriptions, or give hubs of the same name \
-                     different ones",
+                     in a circle; remove the feed from one of the subscriptions, or give hubs of the same \
+                     name different names",
                     self.upstream
                 )
             });

@@ -249,7 +249,7 @@ fn drawn() -> Result<Ticket, Trouble> {
     getrandom::fill(&mut bits).map_err(|error| Trouble {
         step: "kernel".to_owned(),
         sentence: format!("the host gives no random bits: {error}"),
-        remedy: "look at the host's /dev/urandom".to_owned(),
+        remedy: "check the host's /dev/urandom".to_owned(),
     })?;
     Ok(Ticket(bits))
 }

@@ -111,7 +111,7 @@ impl Request {
         };
         let _ = tokio::time::timeout(STOP_PATIENCE, last).await;
         self.place.keep(self.hub.clock.monotonic());
-        self.link.is_away("the source was taken off");
+        self.link.is_away("the source was removed");
     }
 
     /// Which upstream sends at once and which asks first is decided by all of a source together.

@@ -42,7 +42,8 @@ impl Session {
             let port = self.port.unwrap_or_default();
             let sentence = format!(
                 "site {}: its requests by UDP get no answer, and repairs of multicast legs go by its session, \
-                 which is slower where packets are lost; let UDP port {port} of the hub through to it and back",
+                 which is slower where packets are lost; allow UDP port {port} of the hub in \
+                 both directions",
                 member.site
             );
             tracing::warn!("{sentence}");
