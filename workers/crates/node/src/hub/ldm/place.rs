@@ -49,7 +49,9 @@ impl Place {
             .and_then(|()| fs::rename(&aside, &self.path));
         match written {
             Ok(()) => self.kept = Some(latest),
-            Err(error) => tracing::warn!(path = %self.path.display(), %error, "the position of an LDM can't be stored"),
+            Err(error) => {
+                tracing::warn!(path = %self.path.display(), %error, "the position of an LDM can't be stored")
+            }
         }
     }
 
