@@ -223,10 +223,9 @@ class RequestStateShown(Answer):
     fragment: str | None
 
 
-class AccessRequest(Answer):
-    """A site that asks to be served, with the endpoint that it registers."""
+class Applicant(Answer):
+    """A site that is not served yet, with the endpoint that it registers."""
 
-    number: int
     site: str
     organisation: str
     contact: str
@@ -235,6 +234,12 @@ class AccessRequest(Answer):
     access_rate_bps: float | None
     feeds: list[str]
     note: str
+
+
+class AccessRequest(Applicant):
+    """A site that asks to be served, with the decision about it."""
+
+    number: int
     peer: str
     asked_at: datetime | None
     state: RequestState

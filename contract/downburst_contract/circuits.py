@@ -111,7 +111,19 @@ class EndNew(_Tags):
         return super()._nullable() | {"site", "address"}
 
 
-class CircuitNew(Shape):
+class _CarriageNew(Shape):
+    """How a circuit to reserve shall be carried and shaped."""
+
+    layer: _Layer = "ethernet-frame"
+    driver: CircuitDriver = CircuitDriver.LINUX
+    replication: Replication = Replication.HEAD_END
+    group: Annotated[str, Field(max_length=45)] | None = None
+    cap: Cap = Cap.HARD
+    shaped_share: Annotated[float, Field(ge=0.85, le=1)] = 0.9
+    burst_bytes: Annotated[int, Field(ge=2_000, le=2**31 - 1)] | None = None
+
+
+class CircuitNew(_CarriageNew):
     """A circuit to reserve; the same request id with the same content again is answered with the same circuit."""
 
     request_id: Annotated[str, Field(min_length=1, max_length=100)] | None = None
@@ -119,17 +131,10 @@ class CircuitNew(Shape):
     sites: Annotated[list[EndNew], Field(min_length=1, max_length=1000)]
     rate_out_bps: _Rate
     rate_in_bps: Annotated[int, Field(ge=0, le=10**15)] = 0
-    layer: _Layer = "ethernet-frame"
     begin: _When = "now"
     """`now`, RFC 3339 with an offset, or so long from now: `+2h`."""
     end: _When | None = None
     """As `begin`; left out: until it is cancelled. With `+`: so long after the begin."""
-    driver: CircuitDriver = CircuitDriver.LINUX
-    replication: Replication = Replication.HEAD_END
-    group: Annotated[str, Field(max_length=45)] | None = None
-    cap: Cap = Cap.HARD
-    shaped_share: Annotated[float, Field(ge=0.85, le=1)] = 0.9
-    burst_bytes: Annotated[int, Field(ge=2_000, le=2**31 - 1)] | None = None
     description: Text = ""
     ticket: Text = ""
     by: _By = "operator"
@@ -259,8 +264,8 @@ class Measurement(Answer):
     """Whether feeds may ride on it."""
 
 
-class Circuit(Answer):
-    """A rate-guaranteed path: what was reserved, what it was measured to carry, what is used of it."""
+class CircuitStanding(Answer):
+    """A circuit's state."""
 
     circuit: int
     state: CircuitState
@@ -268,6 +273,13 @@ class Circuit(Answer):
     """Why it is in this state, in a sentence."""
     shape: CircuitShape
     sites: list[str]
+    since: datetime | None
+    created_at: datetime | None
+
+
+class CircuitTerms(Answer):
+    """A reservation as it was requested."""
+
     request_id: str
     ends: list[End]
     """The hub's first."""
@@ -287,9 +299,12 @@ class Circuit(Answer):
     ticket: str
     """Under which somebody else made it."""
     requested_by: str
-    since: datetime | None
-    created_at: datetime | None
     layer: _Layer
+
+
+class Circuit(CircuitTerms, CircuitStanding):
+    """A rate-guaranteed path: its reservation, the rates that it was measured to carry, the rates in use."""
+
     measured_out_bps: int | None
     """By the site that gets least; null until it was measured."""
     measured_in_bps: int | None

@@ -8,13 +8,12 @@ from pydantic import Field
 from downburst.domain.alarms import AlarmKind, Severity
 from downburst.domain.feeds import FeedClass
 from downburst.domain.plans import Transport
-from downburst.live.site_states import SiteState
 from downburst_contract.alarms import Silence
 from downburst_contract.base import Answer, Number, OpenAnswer
 from downburst_contract.circuits import Circuit
 from downburst_contract.latency import FeedLatency
 from downburst_contract.plans import Candidate, Figure, Floor, Leg
-from downburst_contract.sites import PathFacts
+from downburst_contract.sites import PathFacts, SiteCondition
 
 
 class Alive(Answer):
@@ -189,30 +188,14 @@ class SiteFeed(Answer):
     action_failed: ActionFailed = Field(default=None)  # type: ignore[assignment]
 
 
-class SiteSeen(Answer):
+class SiteSeen(SiteCondition):
     """A site: its state, its backlog, its clock, the way to it, and how far it is with each feed."""
 
     site: str
     organisation: str
-    state: SiteState
-    state_words: str
-    since: datetime | None
-    reason: str | None
-    """Why it is away, if that is known."""
-    connected: bool
     maintenance: Window | None
     stand_by: bool
     """Connected, and served by another hub."""
-    behind_products: int | None
-    """What its next products are, as far as they are due: counted by the hub's own log."""
-    behind_bytes: int | None
-    behind_s: float | None
-    """The age of the oldest of them."""
-    lost_products: int | None
-    """What left the hub's log before the site had it."""
-    lost_bytes: int | None
-    behind_counting: bool | None
-    """The count goes on: it is at least so much."""
     clock_offset_ms: float | None
     clock_bound_ms: float | None
     round_trip_ms: float | None

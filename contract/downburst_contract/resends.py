@@ -35,13 +35,18 @@ class IdFilter(Answer):
     not_pattern: str | None
 
 
-class Resend(Answer):
-    """Products of a feed that were stored at the hub in a time range and go to one site again."""
+class ResendRange(Answer):
+    """The products of a resend: those of a time range that match the patterns."""
 
     pattern: str
     not_pattern: str | None
     from_at: Annotated[datetime, Field(alias="from")]
     to_at: Annotated[datetime, Field(alias="to")]
+
+
+class Resend(ResendRange):
+    """Products of a feed that were stored at the hub in a time range and go to one site again."""
+
     id: int
     site: str
     feed: str

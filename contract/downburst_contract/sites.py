@@ -188,25 +188,31 @@ class Site(Answer):
         return cls(**members(site, site="name"), **more)
 
 
-class SiteListed(Site):
-    """A site with its state, its backlog, and the reason of each feed that it can't store."""
+class SiteCondition(Answer):
+    """The state of a site and its backlog."""
 
     state: SiteState
     state_words: str
     """The state for people, with its time and reason."""
     since: datetime | None
     reason: str | None
+    """The cause of its absence, if known."""
     connected: bool
     behind_products: int | None
-    """What its next products are, as far as they are due; null while it is not known."""
+    """The number of its next products that are due, by the hub's log; null while it is unknown."""
     behind_bytes: int | None
     behind_s: float | None
     """The age of the oldest of them."""
     lost_products: int | None
-    """What left the hub's log before the site had it."""
+    """Products that left the hub's log before the site stored them."""
     lost_bytes: int | None
     behind_counting: bool | None
-    """The count goes on: it is at least so much."""
+    """The count is not finished: it is a lower bound."""
+
+
+class SiteListed(SiteCondition, Site):
+    """A site with its state, its backlog, and the reason of each feed that it can't store."""
+
     troubles: dict[str, str]
     """By feed, why the site can't store it."""
 
@@ -300,7 +306,7 @@ class SessionShown(Answer):
     data_connections: DataConnections | None
 
 
-class SiteWhole(Site):
+class SiteWhole(SiteCondition, Site):
     """One site with its subscriptions, credentials and tokens, and the state of its session."""
 
     subscriptions: list[Subscription]
@@ -308,17 +314,6 @@ class SiteWhole(Site):
     tokens: list[Token]
     troubles: dict[str, str]
     heartbeats: dict[str, Heartbeat]
-    state: SiteState
-    state_words: str
-    since: datetime | None
-    reason: str | None
-    connected: bool
-    behind_products: int | None
-    behind_bytes: int | None
-    behind_s: float | None
-    lost_products: int | None
-    lost_bytes: int | None
-    behind_counting: bool | None
     backlog: list[FeedBacklog]
     sites_address: list[str]
     """Where receivers connect."""

@@ -1,8 +1,7 @@
 // Generated from docs/openapi.json by `npm run types`; a test compares. Not to be edited.
 
-/** A site that asks to be served, with the endpoint that it registers. */
+/** A site that asks to be served, with the decision about it. */
 export interface AccessRequest {
-  number: number
   site: string
   organisation: string
   contact: string
@@ -11,6 +10,7 @@ export interface AccessRequest {
   access_rate_bps: number | null
   feeds: string[]
   note: string
+  number: number
   peer: string
   asked_at: string | null
   state: RequestState
@@ -192,7 +192,7 @@ export interface ChangePage {
   next: number | null
 }
 
-/** A rate-guaranteed path: what was reserved, what it was measured to carry, what is used of it. */
+/** A rate-guaranteed path: its reservation, the rates that it was measured to carry, the rates in use. */
 export interface Circuit {
   circuit: number
   state: CircuitState
@@ -200,6 +200,8 @@ export interface Circuit {
   reason: string
   shape: CircuitShape
   sites: string[]
+  since: string | null
+  created_at: string | null
   request_id: string
   /** The hub's first. */
   ends: End[]
@@ -219,8 +221,6 @@ export interface Circuit {
   /** Under which somebody else made it. */
   ticket: string
   requested_by: string
-  since: string | null
-  created_at: string | null
   layer: 'ethernet-frame'
   /** By the site that gets least; null until it was measured. */
   measured_out_bps: number | null
@@ -239,6 +239,8 @@ export interface CircuitAnswered {
   reason: string
   shape: CircuitShape
   sites: string[]
+  since: string | null
+  created_at: string | null
   request_id: string
   /** The hub's first. */
   ends: End[]
@@ -258,8 +260,6 @@ export interface CircuitAnswered {
   /** Under which somebody else made it. */
   ticket: string
   requested_by: string
-  since: string | null
-  created_at: string | null
   layer: 'ethernet-frame'
   /** By the site that gets least; null until it was measured. */
   measured_out_bps: number | null
@@ -308,22 +308,22 @@ export interface CircuitModify {
 
 /** A circuit to reserve; the same request id with the same content again is answered with the same circuit. */
 export interface CircuitNew {
-  request_id?: string | null
-  hub?: EndNew
-  sites: EndNew[]
-  rate_out_bps: number
-  rate_in_bps?: number
   layer?: 'ethernet-frame'
-  /** `now`, RFC 3339 with an offset, or so long from now: `+2h`. */
-  begin?: string
-  /** As `begin`; left out: until it is cancelled. With `+`: so long after the begin. */
-  end?: string | null
   driver?: CircuitDriver
   replication?: Replication
   group?: string | null
   cap?: Cap
   shaped_share?: number
   burst_bytes?: number | null
+  request_id?: string | null
+  hub?: EndNew
+  sites: EndNew[]
+  rate_out_bps: number
+  rate_in_bps?: number
+  /** `now`, RFC 3339 with an offset, or so long from now: `+2h`. */
+  begin?: string
+  /** As `begin`; left out: until it is cancelled. With `+`: so long after the begin. */
+  end?: string | null
   description?: string
   ticket?: string
   by?: string
@@ -343,6 +343,8 @@ export interface CircuitWhole {
   reason: string
   shape: CircuitShape
   sites: string[]
+  since: string | null
+  created_at: string | null
   request_id: string
   /** The hub's first. */
   ends: End[]
@@ -362,8 +364,6 @@ export interface CircuitWhole {
   /** Under which somebody else made it. */
   ticket: string
   requested_by: string
-  since: string | null
-  created_at: string | null
   layer: 'ethernet-frame'
   /** By the site that gets least; null until it was measured. */
   measured_out_bps: number | null
@@ -1530,17 +1530,18 @@ export interface SiteListed {
   /** The state for people, with its time and reason. */
   state_words: string
   since: string | null
+  /** The cause of its absence, if known. */
   reason: string | null
   connected: boolean
-  /** What its next products are, as far as they are due; null while it is not known. */
+  /** The number of its next products that are due, by the hub's log; null while it is unknown. */
   behind_products: number | null
   behind_bytes: number | null
   /** The age of the oldest of them. */
   behind_s: number | null
-  /** What left the hub's log before the site had it. */
+  /** Products that left the hub's log before the site stored them. */
   lost_products: number | null
   lost_bytes: number | null
-  /** The count goes on: it is at least so much. */
+  /** The count is not finished: it is a lower bound. */
   behind_counting: boolean | null
   /** By feed, why the site can't store it. */
   troubles: Record<string, string>
@@ -1583,27 +1584,28 @@ export interface SiteReceiver {
 
 /** A site: its state, its backlog, its clock, the way to it, and how far it is with each feed. */
 export interface SiteSeen {
-  site: string
-  organisation: string
   state: SiteState
+  /** The state for people, with its time and reason. */
   state_words: string
   since: string | null
-  /** Why it is away, if that is known. */
+  /** The cause of its absence, if known. */
   reason: string | null
   connected: boolean
-  maintenance: Window | null
-  /** Connected, and served by another hub. */
-  stand_by: boolean
-  /** What its next products are, as far as they are due: counted by the hub's own log. */
+  /** The number of its next products that are due, by the hub's log; null while it is unknown. */
   behind_products: number | null
   behind_bytes: number | null
   /** The age of the oldest of them. */
   behind_s: number | null
-  /** What left the hub's log before the site had it. */
+  /** Products that left the hub's log before the site stored them. */
   lost_products: number | null
   lost_bytes: number | null
-  /** The count goes on: it is at least so much. */
+  /** The count is not finished: it is a lower bound. */
   behind_counting: boolean | null
+  site: string
+  organisation: string
+  maintenance: Window | null
+  /** Connected, and served by another hub. */
+  stand_by: boolean
   clock_offset_ms: number | null
   clock_bound_ms: number | null
   round_trip_ms: number | null
@@ -1639,22 +1641,28 @@ export interface SiteWhole {
   created_at: string | null
   /** It keeps its LDM: matches the host's name or address. */
   ldm_host: string | null
+  state: SiteState
+  /** The state for people, with its time and reason. */
+  state_words: string
+  since: string | null
+  /** The cause of its absence, if known. */
+  reason: string | null
+  connected: boolean
+  /** The number of its next products that are due, by the hub's log; null while it is unknown. */
+  behind_products: number | null
+  behind_bytes: number | null
+  /** The age of the oldest of them. */
+  behind_s: number | null
+  /** Products that left the hub's log before the site stored them. */
+  lost_products: number | null
+  lost_bytes: number | null
+  /** The count is not finished: it is a lower bound. */
+  behind_counting: boolean | null
   subscriptions: Subscription[]
   credentials: Credential[]
   tokens: Token[]
   troubles: Record<string, string>
   heartbeats: Record<string, Heartbeat>
-  state: SiteState
-  state_words: string
-  since: string | null
-  reason: string | null
-  connected: boolean
-  behind_products: number | null
-  behind_bytes: number | null
-  behind_s: number | null
-  lost_products: number | null
-  lost_bytes: number | null
-  behind_counting: boolean | null
   backlog: FeedBacklog[]
   /** Where receivers connect. */
   sites_address: string[]
