@@ -252,7 +252,7 @@ class AccessRequest(Applicant):
     @classmethod
     def of(cls, request: access.AccessRequest) -> Self:
         """A request for operators."""
-        return cls(**members(request, without=("secret_sha256",)))
+        return cls(**members(request, without=("secret_sha256", "decision")), **members(request.decision))
 
 
 class Change(Answer):

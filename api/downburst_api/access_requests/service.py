@@ -25,7 +25,8 @@ async def state(hub: Runtime, secret: str) -> shapes.RequestStateShown:
 
     def look(tx: Transaction) -> shapes.RequestStateShown:
         request = tx.access.requests.by_secret(sha256)
-        user = None if request.invites is None else tx.access.users.find(request.invites)
+        made = request.decision
+        user = None if made.invites is None else tx.access.users.find(made.invites)
         fragment = None
         if user is not None and user.password_hash is None and user.active and user.site == request.site:
             tx.access.links.add(hashed(link), LinkKind.INVITATION, lifetime=INVITATION, user=user.name)
@@ -33,8 +34,8 @@ async def state(hub: Runtime, secret: str) -> shapes.RequestStateShown:
         return shapes.RequestStateShown(
             number=request.number,
             site=request.site,
-            state=request.state,
-            answer=request.answer,
+            state=made.state,
+            answer=made.answer,
             asked_at=request.asked_at,
             user=None if user is None else user.name,
             fragment=fragment,

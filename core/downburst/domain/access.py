@@ -131,6 +131,18 @@ class RequestState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Decision:
+    """The decision about a request, by whom, and the answer that the asker reads."""
+
+    state: RequestState = RequestState.WAITING
+    decided_at: datetime | None = None
+    decided_by: str = ""
+    answer: str = ""
+    invites: str | None = None
+    """The user that its approval made, while that one is kept; one of the same name made later is another."""
+
+
+@dataclass(frozen=True, slots=True)
 class AccessRequest:
     """A site that asks to be served, with the endpoint that it registers."""
 
@@ -147,12 +159,7 @@ class AccessRequest:
     note: str = ""
     peer: str = ""
     asked_at: datetime | None = None
-    state: RequestState = RequestState.WAITING
-    decided_at: datetime | None = None
-    decided_by: str = ""
-    answer: str = ""
-    invites: str | None = None
-    """The user that its approval made, while that one is kept; one of the same name made later is another."""
+    decision: Decision = Decision()
 
     def __post_init__(self) -> None:
         check_site_name(self.site)

@@ -1,12 +1,12 @@
 """Sites that ask for access, by number."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from downburst.domain.access import AccessRequest, RequestState, Role, User
+from downburst.domain.access import AccessRequest, Decision, RequestState, Role, User
 from downburst.domain.sites import Place, Site
 from downburst.foundation.clock import Clock
 from downburst.foundation.errors import AlreadyThere, NotFound, Refused
@@ -52,14 +52,14 @@ class AccessRequests:
     def add(self, wanted: AccessRequest) -> AccessRequest:
         """Keeps a request under a number of its own, while there is room."""
         self._check_limits(wanted.peer)
-        row = asdict(wanted) | {"feeds": list(wanted.feeds), "asked_at": self._clock.now()}
+        row = _row(wanted) | {"feeds": list(wanted.feeds), "asked_at": self._clock.now()}
         del row["number"]
         key = self._connection.execute(insert(access_requests).values(row)).inserted_primary_key
         number = 0 if key is None else int(key[0])
         decided = access_requests.c.state != RequestState.WAITING
         self._connection.execute(delete(access_requests).where(decided, access_requests.c.number <= number - KEPT))
         kept = self.one(number)
-        self._audit.record("access request", number, "added", after=kept)
+        self._audit.record("access request", number, "added", after=_audited(kept))
         return kept
 
     def approve(self, number: int, *, allow: Sequence[str], by: str, answer: str = "") -> AccessRequest:
@@ -84,7 +84,7 @@ class AccessRequests:
             )
         )
         user = Users(self._connection, self._clock).add(User(user_of(request.site), Role.SITE, request.site))
-        return self._decide(replace(request, invites=user.name), RequestState.APPROVED, by, answer)
+        return self._decide(request, RequestState.APPROVED, by, answer, invites=user.name)
 
     def refuse(self, number: int, *, by: str, answer: str) -> AccessRequest:
         """Refuses a request, with a reason that the asker reads."""
@@ -100,17 +100,20 @@ class AccessRequests:
 
     def _waiting(self, number: int) -> AccessRequest:
         request = self.one(number)
-        if request.state is not RequestState.WAITING:
-            raise AlreadyThere(f"request {number} was {request.state.value} by {request.decided_by} already")
+        made = request.decision
+        if made.state is not RequestState.WAITING:
+            raise AlreadyThere(f"request {number} was {made.state.value} by {made.decided_by} already")
         return request
 
-    def _decide(self, request: AccessRequest, state: RequestState, by: str, answer: str) -> AccessRequest:
-        decided = replace(request, state=state, decided_at=self._clock.now(), decided_by=by, answer=answer)
+    def _decide(
+        self, request: AccessRequest, state: RequestState, by: str, answer: str, *, invites: str | None = None
+    ) -> AccessRequest:
+        decided = replace(request, decision=Decision(state, self._clock.now(), by, answer, invites))
         change = update(access_requests).where(access_requests.c.number == request.number)
-        values = {"state": state.value, "decided_at": decided.decided_at, "decided_by": by, "answer": answer}
-        values["invites"] = decided.invites
-        self._connection.execute(change.values(values))
-        self._audit.record("access request", request.number, state.value, before=request, after=decided)
+        self._connection.execute(change.values(asdict(decided.decision) | {"state": state.value}))
+        self._audit.record(
+            "access request", request.number, state.value, before=_audited(request), after=_audited(decided)
+        )
         return decided
 
 
@@ -119,9 +122,23 @@ def user_of(site: str) -> str:
     return f"admin@{site}"[:64]
 
 
+def _row(request: AccessRequest) -> dict[str, Any]:
+    """The columns of a request: its decision lies in the same row."""
+    return {name: it for name, it in asdict(request).items() if name != "decision"} | asdict(request.decision)
+
+
+def _audited(request: AccessRequest) -> dict[str, Any]:
+    """The columns without the hash of the asker's secret."""
+    values = _row(request)
+    del values["secret_sha256"]
+    return values
+
+
 def _request(row: Row[Any]) -> AccessRequest:
     values = dict(row._mapping)
-    return AccessRequest(**values | {"feeds": tuple(values["feeds"]), "state": RequestState(values["state"])})
+    decision = Decision(**{one.name: values.pop(one.name) for one in fields(Decision)})
+    decision = replace(decision, state=RequestState(decision.state))
+    return AccessRequest(**values | {"feeds": tuple(values["feeds"])}, decision=decision)
 
 
 KEPT = 1_000
