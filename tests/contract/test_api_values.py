@@ -49,7 +49,7 @@ async def _no_overviews(*_: object) -> AsyncIterator[None]:
 async def test_a_nul_in_a_path_is_refused(client: httpx.AsyncClient, value: str) -> None:
     for method, path in PATHS:
         for name in NAMES.findall(path):
-            filled = NAMES.sub("1", path.replace(name, quote(value)))
+            filled = NAMES.sub("1", path.replace(name, quote(value)).replace("{feed}", "NGRID"))
             await _refused(client, method, filled)
 
 
@@ -114,7 +114,7 @@ def test_a_number_without_bounds_is_no_route() -> None:
 async def _refused(client: httpx.AsyncClient, method: str, path: str, **request: Any) -> None:
     answer = await client.request(method, path, **request)
     assert answer.status_code == 400, (method, path, answer.text)
-    assert "NUL" in answer.json()["detail"]
+    assert "NUL" in answer.json()["detail"] or "U+0000" in answer.json()["detail"]
 
 
 ALLOWED = frozenset({200, 201, 202, 204, 304, 400, 401, 403, 404, 405, 409, 411, 412, 422, 429, 503})

@@ -74,8 +74,8 @@ class Guard:
 
     async def _admitted(self, scope: Scope, body: Body, held: ExitStack) -> Caller:
         """The caller of a request that may be carried out, with its body read and counted to a budget."""
-        check_values(scope)
         rule, path = self._rule(scope)
+        check_values(scope, path)
         caller = await self._gate.caller(shown_by(scope))
         scope["downburst_caller"] = caller
         if rule is None:

@@ -3,7 +3,7 @@
 import json
 import math
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Union, get_args, get_origin
 from urllib.parse import unquote_to_bytes
 
@@ -16,9 +16,13 @@ from starlette.types import Scope
 from downburst.foundation.errors import BadInput
 
 
-def check_values(scope: Scope) -> None:
-    """Refuses a NUL in path, query or headers: PostgreSQL stores none, and no name has one."""
-    if "\0" in scope["path"]:
+def check_values(scope: Scope, path: Mapping[str, str]) -> None:
+    """Refuses a NUL in path, query or headers: PostgreSQL stores none, and no name has one.
+
+    `path`: the parts of the path by name, if the route has any. Ids of products have a rule with a better sentence.
+    """
+    parts = [part for name, part in path.items() if name != "product_id"] if path else [scope["path"]]
+    if any("\0" in part for part in parts):
         raise _with_nul("the path")
     if b"\0" in unquote_to_bytes(scope["query_string"]):
         raise _with_nul("the query")
