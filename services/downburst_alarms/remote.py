@@ -1,11 +1,14 @@
 """Alarms in a process of their own: they get the hub's facts from the hub, which has receivers tried there."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from downburst.bus.port import Bus
 from downburst.domain.alarms import Receiver
+from downburst.domain.events import SiteProgress
 from downburst.ledger import Ledger
+from downburst.live.state import SiteSession
 from downburst.parts.names import Part
 from downburst.parts.questions import Answer, Remote, answers_of
 from downburst_alarms.hub_facts import HubFacts, LiveFacts
@@ -23,9 +26,36 @@ class RemoteFacts:
         return await self._hub.ask(LiveFacts.of_hub, now=now)
 
 
+class ToldFacts:
+    """What of a hub's facts travels: a healthy hub has thousands of paths of which no rule says anything."""
+
+    def __init__(self, facts: LiveFacts) -> None:
+        self._facts = facts
+
+    async def of_hub(self, now: datetime) -> HubFacts:
+        """The facts at this moment, without paths and backlogs that are as they should be."""
+        facts = await self._facts.of_hub(now)
+        return replace(
+            facts,
+            sessions={site: _told(session) for site, session in facts.sessions.items()},
+            backlogs={site: backlog for site, backlog in facts.backlogs.items() if backlog.lacks},
+        )
+
+
 def answers_of_hub(facts: LiveFacts) -> Mapping[str, Answer]:
     """How the hub answers the alarm service."""
-    return answers_of(facts, LiveFacts.of_hub)
+    return answers_of(ToldFacts(facts), LiveFacts.of_hub)
+
+
+def _told(session: SiteSession) -> SiteSession:
+    worth = {feed: progress for feed, progress in session.progress.items() if _is_looked_at(progress)}
+    return replace(session, progress=worth, streams=None)
+
+
+def _is_looked_at(progress: SiteProgress) -> bool:
+    return bool(
+        progress.pending or progress.trouble or progress.action_failed or progress.heartbeat_waits_us is not None
+    )
 
 
 class ReceiverTests:

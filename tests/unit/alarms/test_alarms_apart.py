@@ -122,6 +122,19 @@ async def test_the_facts_come_whole(service: Service, clock: FakeClock) -> None:
     assert there.silent_s == {"circuit service": 40.0}
 
 
+async def test_paths_without_anything_to_say_do_not_travel(service: Service, clock: FakeClock) -> None:
+    filled(service.live, clock.now())
+    session = service.live.sessions[SITE]
+    quiet = SiteProgress("QUIET", 9, 0, Transport.UNICAST, 1, late=3, heartbeat_us=5)
+    late = replace(quiet, feed="LATE", heartbeat_waits_us=1, heartbeat_waited_us=2)
+    service.live.sessions[SITE] = replace(session, progress={**session.progress, "QUIET": quiet, "LATE": late})
+    service.live.apply(BacklogSeen((SiteBacklog("other.edu", (FeedBacklog(FEED, True),)),)))
+    async with service.hub():
+        told = await RemoteFacts(service.bus).of_hub(clock.now())
+    assert set(told.sessions[SITE].progress) == {FEED, "LATE"}
+    assert set(told.backlogs) == {SITE}
+
+
 async def test_alarms_begin_by_the_hubs_facts_and_end_by_them(service: Service, clock: FakeClock) -> None:
     filled(service.live, clock.now())
     async with service.hub():
