@@ -18,6 +18,7 @@ from downburst.domain.plans import Plan
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import Subscription
 from downburst.live.state import Damage, RetentionWarning, SiteSession
+from downburst.parts.names import Part
 from downburst.settings.alarms import AlarmSettings
 from downburst.sketches.sheet import Sheet
 from downburst.supervision import HandlerFault
@@ -400,15 +401,13 @@ def _silent_parts(situation: Situation, _settings: AlarmSettings) -> Iterable[Co
         # To the minute: each look would make another sentence of the seconds.
         since = situation.now - timedelta(seconds=silent_s)
         sentence = f"the {part} has given no sign of life since {since:%Y-%m-%d %H:%M} UTC"
-        step = f"start it again: downburst {part.replace(' ', '-')}; its log has the reason of its end"
-        yield Condition(AlarmKind.PART_SILENT, sentence, step, subject=part)
+        yield Condition(AlarmKind.PART_SILENT, sentence, Part(part).remedy, subject=part)
 
 
 def silent_hub(silent_s: float) -> Condition:
     """The one thing that can be known without the hub's process."""
     sentence = f"the hub has not answered the alarm service for {_seconds(silent_s)}; other alarms are not evaluated"
-    step = "start the hub again: downburst hub; its log has the reason of its end"
-    return Condition(AlarmKind.PART_SILENT, sentence, step, subject="hub")
+    return Condition(AlarmKind.PART_SILENT, sentence, Part.HUB.remedy, subject=Part.HUB.value)
 
 
 def _ms(value: float) -> str:

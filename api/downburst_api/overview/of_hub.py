@@ -68,7 +68,7 @@ _STEPS = {
     "node": "the hub restarts a hanging node by itself; if this persists, read the hub's log",
     "store": "free space on the hub's disk, or repair it (dmesg, smartctl)",
     "alarms": "read the hub's log for the reason that alarms are not evaluated",
-    **{part.command: f"start it again: downburst {part.command}; its log has the reason" for part in Part},
+    **{part.command: part.remedy for part in Part},
 }
 _AWAY_STEP = "the hub restarts it; no acknowledged product is lost; if it stays down, read the hub's log"
 _BACK_STEP = "no acknowledged product is lost, and sites catch up by themselves; if it ends again, read the hub's log"

@@ -51,8 +51,7 @@ class Beside:
         """Tells operators once of each part that fell silent, and once that it is back."""
         silent = self.presence.silent()
         for part in silent.keys() - self._missed:
-            step = f"start it again: downburst {part.command}; its log has the reason of its end"
-            await self._say(f"the {part} gives no sign of life; {MEANWHILE[part]}", step)
+            await self._say(f"the {part} gives no sign of life; {MEANWHILE[part]}", part.remedy)
             self._missed.add(part)
         for part in self._missed - silent.keys():
             self._missed.remove(part)

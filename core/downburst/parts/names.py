@@ -20,6 +20,11 @@ class Part(StrEnum):
         """The command that runs it."""
         return self.value.replace(" ", "-")
 
+    @property
+    def remedy(self) -> str:
+        """The first thing to do when it is silent."""
+        return f"start it again: downburst {self.command}; if it runs, check Kafka, which carries its signs of life"
+
 
 def parts_apart(settings: Settings) -> Sequence[Part]:
     """The parts that this hub leaves to other processes."""

@@ -288,7 +288,7 @@ _REMEDIES = {
     "store": "check the disk and permissions of the data directory, or the brokers",
     "alarms": "read the hub's log: alarms are late or missing until this passes",
     "rounds": "the hub is overloaded or hangs: read its log, and restart it",
-    **{part.command: f"start it again: downburst {part.command}; its log has the reason of its end" for part in Part},
+    **{part.command: part.remedy for part in Part},
 }
 """By probe the first thing to do."""
 OLDEST_KERNEL = (5, 10)
