@@ -59,7 +59,7 @@ exec $PYTHON -I /usr/lib/downburst/run.py \"\$@\""
     else
         echo "  without downburst-node-kafka, which feeds on Kafka need: make node-kafka builds it"
     fi
-    for unit in hub scheduler latency-service sender; do
+    for unit in hub scheduler latency-service circuit-service alarm-service sender; do
         install -D -m 0644 -t "$root/usr/lib/systemd/system" "packaging/systemd/downburst-$unit.service"
     done
     install -D -m 0640 packaging/hub/hub.toml "$root/etc/downburst/hub.toml"

@@ -1,10 +1,8 @@
 """The application: routes, errors, the page."""
 
-from collections.abc import Iterator
 from importlib.metadata import version
 
-from fastapi import APIRouter, FastAPI
-from starlette.routing import Route
+from fastapi import FastAPI
 
 from downburst_api.access_requests import routes as access_requests
 from downburst_api.alarms import objectives
@@ -81,16 +79,6 @@ def create_app(runtime: Runtime) -> FastAPI:
     dashboard.mount(app, runtime.dashboard)
     openapi.install(app)
     app.add_middleware(Idempotency, ledger=runtime.ledger)
-    routes = _routes(app, *(module.router for module in modules))
-    authorization.install(app, runtime.gate, runtime.settings.limits, routes)
+    authorization.install(app, runtime.gate, runtime.settings.limits, [module.router for module in modules])
     app.add_middleware(Forwarded, proxies=runtime.settings.access.proxies)
     return app
-
-
-def _routes(app: FastAPI, *routers: APIRouter) -> Iterator[tuple[str, str]]:
-    """Method and path of everything that answers; the page's files stand for `GET /`."""
-    yield "GET", "/"
-    for owner in (app.router, *routers):
-        for route in owner.routes:
-            if isinstance(route, Route):
-                yield from ((method, route.path) for method in route.methods or () if method != "HEAD")

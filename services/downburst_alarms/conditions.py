@@ -18,6 +18,7 @@ from downburst.domain.plans import Plan
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import Subscription
 from downburst.live.state import Damage, RetentionWarning, SiteSession
+from downburst.parts.names import Part
 from downburst.settings.alarms import AlarmSettings
 from downburst.sketches.sheet import Sheet
 from downburst.supervision import HandlerFault
@@ -62,6 +63,8 @@ class Situation:
     """By site and feed, since when products wait and none is taken."""
     faults: Sequence[HandlerFault] = ()
     """What handlers met of late and did not know."""
+    silent_s: Mapping[str, float] = field(default_factory=dict)
+    """Parts in processes of their own that give no sign of life, and for how many seconds."""
     violations: Mapping[str, Violations] = field(default_factory=dict)
     """By site, what it said of late that can't be."""
     peer_violations: Mapping[str, Violations] = field(default_factory=dict)
@@ -84,6 +87,7 @@ def conditions(situation: Situation, settings: AlarmSettings) -> list[Condition]
         _circuits,
         _predictions,
         _faults,
+        _silent_parts,
     ):
         found.extend(look(situation, settings))
     return found
@@ -390,6 +394,20 @@ def _faults(situation: Situation, _settings: AlarmSettings) -> Iterable[Conditio
         where = f"the {fault.process}" if fault.process else "the hub"
         step = f"{where} continues without it; send the trace in its log to the maintainers of Downburst"
         yield Condition(AlarmKind.INTERNAL_FAULT, fault.sentence, step, subject=fault.place)
+
+
+def _silent_parts(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
+    for part, silent_s in situation.silent_s.items():
+        # To the minute: each look would make another sentence of the seconds.
+        since = situation.now - timedelta(seconds=silent_s)
+        sentence = f"the {part} has given no sign of life since {since:%Y-%m-%d %H:%M} UTC"
+        yield Condition(AlarmKind.PART_SILENT, sentence, Part(part).remedy, subject=part)
+
+
+def silent_hub(silent_s: float) -> Condition:
+    """The one thing that can be known without the hub's process."""
+    sentence = f"the hub has not answered the alarm service for {_seconds(silent_s)}; other alarms are not evaluated"
+    return Condition(AlarmKind.PART_SILENT, sentence, Part.HUB.remedy, subject=Part.HUB.value)
 
 
 def _ms(value: float) -> str:

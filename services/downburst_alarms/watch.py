@@ -1,7 +1,6 @@
 """Looks again and again, begins and ends alarms, and has receivers told once of each."""
 
 import asyncio
-import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -12,15 +11,16 @@ from downburst.domain.alarms import Alarm, AlarmKind, Condition, Receiver, Recei
 from downburst.domain.events import HandlerFailed, LdmViolated, SiteViolated, TrafficSeen
 from downburst.domain.latency import LatencyKind
 from downburst.foundation.clock import Clock, from_us
-from downburst.foundation.errors import DownburstError, Failure
+from downburst.foundation.errors import DownburstError, Failure, PartAway
 from downburst.ledger import Ledger, Transaction
 from downburst.ledger.repositories.latency.selection import Selection
-from downburst.live.state import LiveState
+from downburst.live.state import SiteSession
 from downburst.settings.hub import Settings
-from downburst.supervision import FAULTS, attempt, keep, side_by_side
+from downburst.supervision import attempt, keep, side_by_side
 from downburst.supervision.remote_faults import FaultsElsewhere
-from downburst_alarms.conditions import Situation, conditions
+from downburst_alarms.conditions import Situation, conditions, silent_hub
 from downburst_alarms.gaps import Gaps, gaps_of_history
+from downburst_alarms.hub_facts import Facts, HubFacts
 from downburst_alarms.notices import Teller
 from downburst_alarms.violations import ViolationWatch
 
@@ -31,11 +31,11 @@ class AlarmWatch:
     """One hub's alarms."""
 
     def __init__(  # noqa: PLR0913
-        self, ledger: Ledger, bus: Bus, live: LiveState, *, clock: Clock, settings: Settings, teller: Teller, say: Say
+        self, ledger: Ledger, bus: Bus, facts: Facts, *, clock: Clock, settings: Settings, teller: Teller, say: Say
     ) -> None:
         self._ledger = ledger
         self._bus = bus
-        self._live = live
+        self._facts = facts
         self._clock = clock
         self._settings = settings
         self._teller = teller
@@ -49,7 +49,7 @@ class AlarmWatch:
         self._remote = FaultsElsewhere()
         self._repeated_at: datetime | None = None
         self._unreached: set[tuple[str | None, str]] = set()
-        self._looked_s = self._toured_s = clock.monotonic_s()
+        self._looked_s = self._toured_s = self._hub_heard_s = clock.monotonic_s()
         self._told: set[tuple[int, bool]] = set()
         """What receivers were told and the ledger did not take a note of yet."""
 
@@ -94,9 +94,15 @@ class AlarmWatch:
     async def look(self) -> None:
         """Looks once."""
         now = self._clock.now()
-        situation = await self._ledger.read(lambda tx: self._situation(tx, now))
-        wrong = {one.key: one for one in conditions(situation, self._settings.alarms)}
-        await self._ledger.write(lambda tx: self._keep(tx, wrong, now))
+        try:
+            facts = await self._facts.of_hub(now)
+        except PartAway:
+            await self._look_without_hub()
+        else:
+            self._hub_heard_s = self._clock.monotonic_s()
+            situation = await self._ledger.read(lambda tx: self._situation(tx, facts, now))
+            wrong = {one.key: one for one in conditions(situation, self._settings.alarms)}
+            await self._ledger.write(lambda tx: self._keep(tx, wrong, now))
         self._looked_s = self._clock.monotonic_s()
 
     async def tell(self) -> None:
@@ -145,12 +151,24 @@ class AlarmWatch:
                 if isinstance(event, TrafficSeen):
                     self.seen(event)
 
-    def _situation(self, tx: Transaction, now: datetime) -> Situation:
+    async def _look_without_hub(self) -> None:
+        """Of a silent hub nothing is known but that: other alarms stand as they stood."""
+        silent_s = self._clock.monotonic_s() - self._hub_heard_s
+        if silent_s < HUB_SILENT_S:
+            return
+        condition = silent_hub(silent_s)
+
+        def begin(tx: Transaction) -> None:
+            if all(alarm.key != condition.key for alarm in tx.alerting.alarms.open()):
+                tx.alerting.alarms.raise_(condition)
+
+        await self._ledger.write(begin)
+
+    def _situation(self, tx: Transaction, facts: HubFacts, now: datetime) -> Situation:
         minute = int(now.timestamp() // 60)
         objectives = tx.alerting.objectives.all()
         minutes = [self._settings.alarms.objective_minutes, *(one.minutes for one in objectives if one.minutes)]
         since = minute - round(max(minutes)) + 1
-        disk = shutil.disk_usage(self._settings.data_dir)
         return Situation(
             now=now,
             started_at=self._started_at,
@@ -164,26 +182,27 @@ class AlarmWatch:
             ),
             circuits=tx.circuits.begun(),
             plans=tx.planning.plans.all_current(),
-            sessions=self._live.sessions,
-            backlogs=self._live.backlogs(),
-            groups=self._live.paths.groups(),
+            sessions=facts.sessions,
+            backlogs=facts.backlogs,
+            groups=facts.groups,
             gaps=self._gaps,
             arrivals_known_to=self._arrivals_known_to,
             standing=frozenset(alarm.key for alarm in tx.alerting.alarms.open()),
-            retention=self._live.retention_warnings,
-            damages=self._live.damages,
-            disk_free_bytes=disk.free,
-            disk_bytes=disk.total,
-            standstills=self._standstills(now),
-            faults=[*FAULTS.recent(now), *self._remote.recent(now)],
+            retention=facts.retention,
+            damages=facts.damages,
+            disk_free_bytes=facts.disk_free_bytes,
+            disk_bytes=facts.disk_bytes,
+            standstills=self._standstills(facts.sessions, now),
+            faults=[*facts.faults, *self._remote.recent(now)],
+            silent_s=facts.silent_s,
             violations=self._violations.by_site(),
             peer_violations=self._violations.by_peer(),
         )
 
-    def _standstills(self, now: datetime) -> dict[tuple[str, str], datetime]:
+    def _standstills(self, sessions: Mapping[str, SiteSession], now: datetime) -> dict[tuple[str, str], datetime]:
         """Since when sites that lack something have settled nothing more."""
         found: dict[tuple[str, str], tuple[int, datetime]] = {}
-        for site, session in self._live.sessions.items():
+        for site, session in sessions.items():
             for progress in session.progress.values() if session.connected and not session.stand_by else ():
                 if progress.pending:
                     before = self._frontiers.get((site, progress.feed))
@@ -274,6 +293,8 @@ def _owner(receiver: Receiver) -> str:
 
 
 QUEUE = 1024
+HUB_SILENT_S = 30.0
+"""A hub that is started again takes less."""
 REPEAT = timedelta(seconds=60)
 PROOF_S = 60.0
 """A receiver that does not answer keeps the others waiting for less."""

@@ -17,7 +17,14 @@ from kit.kafka import Kafka
 from kit.postgres import Postgres
 from kit.whole_hub import DOWNBURST, WholeHub
 
-COMMANDS = {"scheduler": "scheduler", "latency service": "latency-service", "sender": "sender", "fleet": "fleet"}
+COMMANDS = {
+    "scheduler": "scheduler",
+    "latency service": "latency-service",
+    "circuit service": "circuit-service",
+    "alarm service": "alarm-service",
+    "sender": "sender",
+    "fleet": "fleet",
+}
 """By process its command."""
 LATER = frozenset({"node.line", "node.event"})
 """A first start whose node does not answer is refused with a sentence, as it should be."""
@@ -35,9 +42,15 @@ class Parts:
         self.url = server.url(server.database())
         kafka = f'servers = "{broker.address}"\nprefix = "{self.prefix}"\nproducts = "ingest"\nreplication = 1\n'
         fleet = f'kind = "children"\nat_most = 1\nfirst_port = {self._sender_port}\nstep_s = 0.3\n'
-        alarms = "look_s = 0.2\n"
-        more = f"[kafka]\n{kafka}[fleet]\n{fleet}[alarms]\n{alarms}[scheduler]\napart = true\n"
-        self.hub = WholeHub(home / "hub", ledger_url=self.url, more=more)
+        self._sections = f"[kafka]\n{kafka}[fleet]\n{fleet}[scheduler]\napart = true\n"
+        self.hub = WholeHub(home / "hub", ledger_url=self.url)
+        self.leave(services=False)
+
+    def leave(self, *, services: bool) -> None:
+        """Whether the hub's next start leaves receipts, circuits and alarms to processes beside it."""
+        apart = f"apart = {str(services).lower()}\n"
+        self.hub.top = f"latency_{apart}"
+        self.hub.more = f"{self._sections}[circuits]\n{apart}[alarms]\nlook_s = 0.2\n{apart}"
 
     @property
     def environment(self) -> Mapping[str, str]:

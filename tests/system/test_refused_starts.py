@@ -19,7 +19,7 @@ from kit.whole_hub import DOWNBURST, WholeHub
 
 pytestmark = [pytest.mark.system]
 
-PARTS = ("hub", "scheduler", "latency-service", "sender", "fleet")
+PARTS = ("hub", "scheduler", "latency-service", "circuit-service", "alarm-service", "sender", "fleet")
 BESIDE = PARTS[1:]
 
 
@@ -118,7 +118,8 @@ def refusal(
     settings = directory / "settings.toml"
     settings.write_text(
         f'data_dir = "{directory}/data"\nhttp = "127.0.0.1:0"\nsites = "{sites}"\nnode = "{node_binary()}"\n'
-        f'ledger_url = "{url}"\nlatency_apart = true\n[scheduler]\napart = true\n[fleet]\nkind = "children"\n'
+        f'ledger_url = "{url}"\nlatency_apart = true\n[scheduler]\napart = true\n[circuits]\napart = true\n'
+        f'[alarms]\napart = true\n[fleet]\nkind = "children"\n'
         f'[kafka]\nreplication = 1\nproducts = "ingest"\n{kafka}\n'
     )
     argv = [DOWNBURST, part, "--settings", str(settings)]

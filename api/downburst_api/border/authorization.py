@@ -1,13 +1,13 @@
 """Stands before every route: finds the caller, applies the route's rule, and says who acts for the audit."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.routing import compile_path
+from starlette.routing import Route, compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from downburst.domain.access import LOCAL, Caller, acting
@@ -20,17 +20,20 @@ from downburst_api.border.bodies import Body
 from downburst_api.border.problems import problem, refusal
 from downburst_api.border.route_rules import EVERYBODY, RULES, Holds, Own, Rule
 from downburst_api.border.tenants import Tenants
+from downburst_api.border.values import check_body, check_values, unbounded
 
 
-def install(app: FastAPI, gate: Gate, limits: LimitSettings, routes: Iterable[tuple[str, str]]) -> None:
+def install(app: FastAPI, gate: Gate, limits: LimitSettings, routers: Sequence[APIRouter]) -> None:
     """Guards the application; refuses to start with a route that has no rule, or a rule that has no route."""
-    known = set(routes)
+    known = set(_routes(app, *routers))
     without, idle = sorted(known - RULES.keys()), sorted(RULES.keys() - known)
     if without or idle:
         raise RuntimeError(f"routes without a rule: {without}; rules without a route: {idle}")
     unclear = sorted(route for route, rule in RULES.items() if not rule.is_complete)
     if unclear:
         raise RuntimeError(f"rules without the objects that a site's administrator may name: {unclear}")
+    if endless := unbounded(routers):
+        raise RuntimeError(f"numbers without bounds: {endless}")
     app.add_middleware(Guard, gate=gate, limits=limits)
 
 
@@ -72,6 +75,7 @@ class Guard:
     async def _admitted(self, scope: Scope, body: Body, held: ExitStack) -> Caller:
         """The caller of a request that may be carried out, with its body read and counted to a budget."""
         rule, path = self._rule(scope)
+        check_values(scope, path)
         caller = await self._gate.caller(shown_by(scope))
         scope["downburst_caller"] = caller
         if rule is None:
@@ -83,7 +87,7 @@ class Guard:
             _check(rule, caller, scope, path)
         held.enter_context(self._tenants.holding(rule, caller, body))
         if rule.holds is not Holds.UPLOAD:
-            await body.read(most_bytes=self._tenants.most_bytes(caller), within_s=self._limits.body_s)
+            check_body(await body.read(most_bytes=self._tenants.most_bytes(caller), within_s=self._limits.body_s))
         return caller
 
     def _rule(self, scope: Scope) -> tuple[Rule | None, dict[str, str]]:
@@ -108,6 +112,15 @@ class Guard:
             self._gate.nobodys.take(network_of(caller.peer))
         elif caller.name != LOCAL and rule.scope is not Right.INGEST:
             self._gate.callers.take(caller.name)
+
+
+def _routes(app: FastAPI, *routers: APIRouter) -> Iterator[tuple[str, str]]:
+    """Method and path of everything that answers; the page's files stand for `GET /`."""
+    yield "GET", "/"
+    for owner in (app.router, *routers):
+        for route in owner.routes:
+            if isinstance(route, Route):
+                yield from ((method, route.path) for method in route.methods or () if method != "HEAD")
 
 
 class _NoRoute(Exception):

@@ -24,10 +24,10 @@ class Body:
         """What is to be set aside for it: what it says it has, or all it may have if it comes in parts."""
         return 0 if self.ended else min(self._announced or most_bytes, most_bytes)
 
-    async def read(self, *, most_bytes: int, within_s: float) -> None:
+    async def read(self, *, most_bytes: int, within_s: float) -> bytes:
         """Reads all of it, to be handed out by `receive`; refuses before more than `most_bytes` are in memory."""
         if self.ended:
-            return
+            return b""
         if self._announced > most_bytes:
             raise _too_large(most_bytes)
         try:
@@ -36,6 +36,7 @@ class Body:
         except TimeoutError:
             raise RequestTooSlow(f"the request was not complete within {within_s:g} s; send it again") from None
         self._whole = {"type": "http.request", "body": body, "more_body": False}
+        return body
 
     async def receive(self) -> Message:
         """The next part of it, for whatever stands behind."""

@@ -120,11 +120,18 @@ def read_cursor(cursor: str, *kinds: type) -> tuple[Any, ...]:
     except (binascii.Error, ValueError):
         key = None
     fits = isinstance(key, list) and [type(part) for part in key] == list(kinds)
-    if not fits or any(isinstance(part, int) and not 0 <= part < LARGEST for part in key):
+    if not fits or not all(_is_usable(part) for part in key):
         raise BadInput(
             f"{cursor!r} is not a cursor of this list; take `next` or the header Link of the previous page"
         )
     return tuple(key)
+
+
+def _is_usable(part: str | int) -> bool:
+    """Whether a ledger can look for it: JSON can write NULs and halves of characters."""
+    if isinstance(part, int):
+        return 0 <= part < LARGEST
+    return "\0" not in part and part == part.encode(errors="ignore").decode()
 
 
 LARGEST = 2**53

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from downburst.ldm.feed_types import parse_feed_type
 from downburst_api.http.pagination import Paged
-from downburst_api.http.parameters import Hub
+from downburst_api.http.parameters import Hub, Number
 from downburst_api.ldm import service
 from downburst_contract import ldm as shapes
 
@@ -60,7 +60,7 @@ async def add_accept(hub: Hub, wanted: shapes.LdmAcceptNew) -> shapes.LdmAccept:
 
 
 @router.delete("/accepts/{number}", status_code=204, responses={404: {}})
-async def remove_accept(hub: Hub, number: int) -> None:
+async def remove_accept(hub: Hub, number: Number) -> None:
     """Withdraws the permission to push."""
     await hub.ledger.write(lambda tx: tx.ldm.accepts.remove(number))
     await service.reconnect(hub)

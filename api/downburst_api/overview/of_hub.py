@@ -7,6 +7,7 @@ from downburst.domain.alarms import Severity
 from downburst.domain.faults import Fault
 from downburst.ledger.storage.outage import LEDGER_STEP, MEANWHILE, Outage
 from downburst.live.state import LiveState
+from downburst.parts.names import Part
 from downburst_api.overview.wrong import Wrong
 from downburst_api.runtime import Runtime
 
@@ -67,6 +68,7 @@ _STEPS = {
     "node": "the hub restarts a hanging node by itself; if this persists, read the hub's log",
     "store": "free space on the hub's disk, or repair it (dmesg, smartctl)",
     "alarms": "read the hub's log for the reason that alarms are not evaluated",
+    **{part.command: part.remedy for part in Part},
 }
 _AWAY_STEP = "the hub restarts it; no acknowledged product is lost; if it stays down, read the hub's log"
 _BACK_STEP = "no acknowledged product is lost, and sites catch up by themselves; if it ends again, read the hub's log"

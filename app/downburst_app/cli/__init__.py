@@ -64,6 +64,8 @@ COMMANDS = {
     "hub": "hub.processes:hub",
     "scheduler": "hub.processes:scheduler",
     "latency-service": "hub.processes:latency_service",
+    "circuit-service": "hub.processes:circuit_service",
+    "alarm-service": "hub.processes:alarm_service",
     "ingest": "hub.processes:ingest",
     "sender": "hub.processes:sender",
     "fleet": "hub.processes:fleet",

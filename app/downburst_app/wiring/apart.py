@@ -1,4 +1,4 @@
-"""Parts of a hub as processes of their own: the scheduler and the latency service, each once at work.
+"""Parts of a hub as processes of their own: scheduler, latency service, circuit and alarm service, each once at work.
 
 The ledger chooses: who holds the role there works, others stand by and take over when it is gone.
 """
@@ -18,12 +18,22 @@ from downburst.foundation.errors import AlreadyRunning, BadSettings, DownburstEr
 from downburst.kafka.batches import BatchReader
 from downburst.kafka.bus import KafkaBus
 from downburst.ledger import Ledger
+from downburst.parts.names import Part
+from downburst.parts.presence import at_work, show_life
+from downburst.parts.questions import answer_for_good
 from downburst.settings.hub import Settings
 from downburst.supervision import keep, side_by_side, start
 from downburst.supervision.remote_faults import start_telling
 from downburst.supervision.starting import step
+from downburst_alarms.notices import NetworkTeller
+from downburst_alarms.remote import RemoteFacts, answers_of_watch
+from downburst_alarms.watch import AlarmWatch
 from downburst_app.wiring.hub import cancelled, stopped_by_signals
 from downburst_app.wiring.ledger_watch import LedgerWatch
+from downburst_circuits.controller import CircuitController
+from downburst_circuits.register import Register
+from downburst_circuits.remote import RemoteNode, answers_of_service
+from downburst_circuits.service import CircuitService
 from downburst_latency.service import LatencyService
 from downburst_scheduler.loop import SchedulerLoop
 
@@ -34,7 +44,7 @@ async def serve_scheduler(settings: Settings) -> None:
         raise BadSettings(
             "the hub runs its scheduler itself; to run one beside it set scheduler.apart = true, for the hub as well"
         )
-    await _serve(settings, "scheduler", _schedule)
+    await _serve(settings, Part.SCHEDULER, _schedule)
 
 
 async def serve_latency(settings: Settings) -> None:
@@ -43,16 +53,39 @@ async def serve_latency(settings: Settings) -> None:
         raise BadSettings(
             "the hub runs its latency service itself; to run one beside it set latency_apart = true, for the hub too"
         )
-    await _serve(settings, "latency service", _keep_latencies)
+    await _serve(settings, Part.LATENCY, _keep_latencies)
 
 
-class _Part:
+async def serve_circuits(settings: Settings) -> None:
+    """Keeps the calendar and the life of circuits, beside the hub; while another one does, stands by."""
+    if not settings.circuits.apart:
+        raise BadSettings(
+            "the hub runs its circuit service itself; to run one beside it set circuits.apart = true, for the hub too"
+        )
+    await _serve(settings, Part.CIRCUITS, _keep_circuits)
+
+
+async def serve_alarms(settings: Settings) -> None:
+    """Begins and ends alarms and notifies receivers, beside the hub; while another one does, stands by."""
+    if not settings.alarms.apart:
+        raise BadSettings(
+            "the hub runs its alarm service itself; to run one beside it set alarms.apart = true, for the hub too"
+        )
+    await _serve(settings, Part.ALARMS, _watch_alarms)
+
+
+class _Given:
     """What a part that runs by itself is given."""
 
     def __init__(self, settings: Settings, ledger: Ledger, bus: Bus) -> None:
         self.settings = settings
         self.ledger = ledger
         self.bus = bus
+        self.proof: Callable[[], Awaitable[None]] = at_work
+
+    async def prove(self) -> None:
+        """Raises why the part does not do its work; its signs of life carry that."""
+        await self.proof()
 
     async def say(self, sentence: str, next_step: str = "") -> None:
         """Tells operators of a fault."""
@@ -63,10 +96,10 @@ class _Part:
         self.bus.publish(FaultSeen(fault.at, sentence, next_step=next_step))
 
 
-Work = Callable[[_Part], Awaitable[None]]
+Work = Callable[[_Given], Awaitable[None]]
 
 
-async def _serve(settings: Settings, role: str, work: Work) -> None:
+async def _serve(settings: Settings, role: Part, work: Work) -> None:
     # Signals count from here on, while servers are waited for too: the first process of a container has no other end.
     stop = start("apart.stop", stopped_by_signals().wait())
     working = start("apart.run", _with_servers(settings, role, work))
@@ -77,7 +110,7 @@ async def _serve(settings: Settings, role: str, work: Work) -> None:
     _LOG.info("stopped")
 
 
-async def _with_servers(settings: Settings, role: str, work: Work) -> None:
+async def _with_servers(settings: Settings, role: Part, work: Work) -> None:
     async with AsyncExitStack() as stack:
         with step("the ledger", limit_s=settings.start_step_s):
             ledger = await asyncio.to_thread(Ledger.look_into, settings.url_of_ledger)
@@ -85,12 +118,12 @@ async def _with_servers(settings: Settings, role: str, work: Work) -> None:
         with step("Kafka", limit_s=settings.start_step_s):
             bus = await KafkaBus(settings.kafka).open()
         stack.callback(bus.close)
-        telling = start_telling(bus, f"{role} on {gethostname()}")
+        telling = start_telling(bus, _process(role))
         stack.push_async_callback(cancelled, telling)
-        await _take_turns(_Part(settings, ledger, bus), role, work)
+        await _take_turns(_Given(settings, ledger, bus), role, work)
 
 
-async def _take_turns(part: _Part, role: str, work: Work) -> None:
+async def _take_turns(part: _Given, role: Part, work: Work) -> None:
     """Stands by until nobody else has the role, then works until somebody else took it."""
     stands_by = False
     while not await asyncio.to_thread(_may_hold, part.ledger, role):
@@ -99,14 +132,17 @@ async def _take_turns(part: _Part, role: str, work: Work) -> None:
         stands_by = True
         await asyncio.sleep(STAND_BY_S)
     _LOG.info("at work as %s", role)
-    watch = start("apart.ledger-watch", LedgerWatch(part.ledger, say=part.say).run())
-    working = start("apart.work", keep("apart.work", partial(work, part), refused=_goes_on))
+    tasks = (
+        start("apart.ledger-watch", LedgerWatch(part.ledger, say=part.say).run()),
+        start("apart.work", keep("apart.work", partial(work, part), refused=_goes_on)),
+        start("apart.life", show_life(part.bus, role, _process(role), part.prove)),
+    )
     try:
-        done, _ = await asyncio.wait((watch, working), return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             await task
     finally:
-        await cancelled(watch, working)
+        await cancelled(*tasks)
 
 
 async def _goes_on(error: DownburstError) -> None:
@@ -116,18 +152,22 @@ async def _goes_on(error: DownburstError) -> None:
     _LOG.warning("waits: %s", error.sentence)
 
 
-def _may_hold(ledger: Ledger, role: str) -> bool:
+def _may_hold(ledger: Ledger, role: Part) -> bool:
     with suppress(AlreadyRunning, LedgerAway):
-        ledger.hold(role)
+        ledger.hold(role.value)
         return True
     return False
 
 
-async def _schedule(part: _Part) -> None:
+def _process(role: Part) -> str:
+    return f"{role} on {gethostname()}"
+
+
+async def _schedule(part: _Given) -> None:
     await SchedulerLoop(part.bus, part.ledger, part.settings).run()
 
 
-async def _keep_latencies(part: _Part) -> None:
+async def _keep_latencies(part: _Given) -> None:
     latency = LatencyService(part.ledger, bus=part.bus)
     reader = await BatchReader(part.settings.kafka).open()
     try:
@@ -137,6 +177,38 @@ async def _keep_latencies(part: _Part) -> None:
         )
     finally:
         reader.close()
+
+
+async def _keep_circuits(part: _Given) -> None:
+    clock, node = SystemClock(), RemoteNode(part.bus)
+    register = Register(part.ledger, part.bus, clock)
+    await register.load()
+    controller = CircuitController(register, node, bus=part.bus, clock=clock, settings=part.settings.circuits)
+    service = CircuitService(register, controller, node, ledger=part.ledger, bus=part.bus, clock=clock)
+    answers = answers_of_service(service)
+    await side_by_side(
+        keep("apart.node", node.run),
+        keep("circuits.run", controller.run),
+        keep("apart.questions", partial(answer_for_good, part.bus, Part.CIRCUITS, answers)),
+    )
+
+
+async def _watch_alarms(part: _Given) -> None:
+    watch = AlarmWatch(
+        part.ledger,
+        part.bus,
+        RemoteFacts(part.bus),
+        clock=SystemClock(),
+        settings=part.settings,
+        teller=NetworkTeller(part.settings.name, part.settings.alarms),
+        say=part.say,
+    )
+    part.proof = watch.prove
+    answers = answers_of_watch(watch, part.ledger)
+    await side_by_side(
+        keep("alarms.run", watch.run),
+        keep("apart.questions", partial(answer_for_good, part.bus, Part.ALARMS, answers)),
+    )
 
 
 _LOG = logging.getLogger("downburst.hub")

@@ -35,17 +35,21 @@ from downburst.supervision import hear_the_loop, keep, start, starting
 from downburst.supervision.disk import Reserve
 from downburst.supervision.outside import DeadMan, tell_systemd
 from downburst.supervision.probes import Probes
+from downburst_alarms.hub_facts import LiveFacts
 from downburst_alarms.notices import NetworkTeller
+from downburst_alarms.remote import RemoteAlarms, answers_of_hub
 from downburst_alarms.watch import AlarmWatch
 from downburst_api.app import create_app
 from downburst_api.metrics.counted import Counted
-from downburst_api.runtime import Runtime
+from downburst_api.runtime import Circuits, Runtime
 from downburst_app.retention.watch import RetentionWatch
+from downburst_app.wiring.beside import Beside
 from downburst_app.wiring.http import Server, address_of, http_config, listening_socket
 from downburst_app.wiring.ledger_watch import LedgerWatch, examined, read_through
 from downburst_app.wiring.placing import keep_placing
 from downburst_circuits.controller import CircuitController
 from downburst_circuits.register import Register
+from downburst_circuits.remote import RemoteCircuits, answers_of_node
 from downburst_circuits.service import CircuitService
 from downburst_ingest.directory import AfterIngest, DirectorySource, Ingest
 from downburst_ingest.rules import PathRule, PathRules
@@ -162,6 +166,7 @@ class Hub:
             self._counted = await self._ledger.read(partial(Counted.at_start, now=self._clock.now()))
             await self._report(doubts)
         self._latency = LatencyService(self._ledger, bus=self._bus, clock=self._clock)
+        self._beside = Beside(self._settings, ledger=self._ledger, bus=self._bus, live=self._live, say=self._say)
         with step("the node and its state in the ledger"):
             await self._start_agent()
             self._circuits = await self._open_circuits()
@@ -208,7 +213,8 @@ class Hub:
                 "ledger": lambda: self._ledger.write(lambda tx: tx.access.answers.prove(), patience_s=0),
                 "node": self._agent.prove,
                 "store": self._agent.prove_store,
-                "alarms": self._alarms.prove,
+                **self._beside.presence.probes(),
+                **({"alarms": self._alarms.prove} if isinstance(self._alarms, AlarmWatch) else {}),
             },
             after_round=self._after_probes,
         )
@@ -244,19 +250,26 @@ class Hub:
         self._stack.callback(sender.close)
         return sender.hand_over
 
-    async def _open_circuits(self) -> CircuitService:
+    async def _open_circuits(self) -> Circuits:
+        node, settings = self._agent.circuits, self._settings.circuits
+        if settings.apart:
+            self._beside.answer(answers_of_node(node))
+            return RemoteCircuits(self._bus)
         register = Register(self._ledger, self._bus, self._clock)
         await register.load()
-        node, settings = self._agent.circuits, self._settings.circuits
         self._controller = CircuitController(register, node, bus=self._bus, clock=self._clock, settings=settings)
         register.watchers.append(self._forget_finished)
         return CircuitService(register, self._controller, node, ledger=self._ledger, bus=self._bus, clock=self._clock)
 
-    def _alarm_watch(self) -> AlarmWatch:
+    def _alarm_watch(self) -> AlarmWatch | RemoteAlarms:
+        facts = LiveFacts(self._live, self._settings.data_dir, silent=self._beside.presence.silent)
+        if self._settings.alarms.apart:
+            self._beside.answer(answers_of_hub(facts))
+            return RemoteAlarms(self._bus)
         return AlarmWatch(
             self._ledger,
             self._bus,
-            self._live,
+            facts,
             clock=self._clock,
             settings=self._settings,
             teller=NetworkTeller(self._settings.name, self._settings.alarms),
@@ -314,8 +327,11 @@ class Hub:
             "hub.reserve",
             partial(keep, "hub.reserve", partial(asyncio.to_thread, self._reserve.hold), every_s=RESERVE_S),
         )
-        yield "circuits.run", self._controller.run
-        yield "alarms.run", self._alarms.run
+        yield from self._beside.runs()
+        if not self._settings.circuits.apart:
+            yield "circuits.run", self._controller.run
+        if isinstance(self._alarms, AlarmWatch):
+            yield "alarms.run", self._alarms.run
         yield "hub.housekeeping", partial(keep, "hub.house", self._keep_house, every_s=HOUSEKEEPING_S)
         if self._settings.scrub_hours > 0:
             yield "hub.ledger-scrub", partial(read_through, self._settings, self._say)

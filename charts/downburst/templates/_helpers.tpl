@@ -82,6 +82,10 @@ app.kubernetes.io/component: {{ index . 1 }}
   value: {{ gt (int .Values.scheduler.replicas) 0 | quote }}
 - name: DOWNBURST_LATENCY_APART
   value: {{ gt (int .Values.latencyService.replicas) 0 | quote }}
+- name: DOWNBURST_CIRCUITS__APART
+  value: {{ gt (int .Values.circuitService.replicas) 0 | quote }}
+- name: DOWNBURST_ALARMS__APART
+  value: {{ gt (int .Values.alarmService.replicas) 0 | quote }}
 {{- range $name, $value := .Values.hub.settings }}
 - name: {{ $name }}
   value: {{ $value | quote }}

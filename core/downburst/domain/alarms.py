@@ -41,6 +41,8 @@ class AlarmKind(StrEnum):
     """A stored file of the hub's logs or of a site is not as it was written."""
     INTERNAL_FAULT = "internal-fault"
     """A handler of the hub met an error that it does not know, set something aside and went on."""
+    PART_SILENT = "part-silent"
+    """A part in a process of its own, or the hub seen from there, gives no sign of life."""
 
 
 class Severity(StrEnum):
@@ -64,6 +66,7 @@ SEVERITIES: Mapping[AlarmKind, Severity] = {
     AlarmKind.SITE_DISK: Severity.CRITICAL,
     AlarmKind.HEARTBEAT: Severity.CRITICAL,
     AlarmKind.DAMAGED_DATA: Severity.CRITICAL,
+    AlarmKind.PART_SILENT: Severity.CRITICAL,
     AlarmKind.OBJECTIVE: Severity.WARNING,
     AlarmKind.SILENCE: Severity.WARNING,
     AlarmKind.ACTION: Severity.WARNING,

@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from downburst.domain.access import Caller
 from downburst.domain.backlog import FeedBacklog
 from downburst.domain.circuits import CircuitProblem, CircuitUse
 from downburst.domain.plans import Plan, Transport
@@ -392,6 +393,47 @@ class DeliveriesTold:
 
 
 @dataclass(frozen=True, slots=True)
+class PartSeen:
+    """A part in a process of its own is at work; it says so every few seconds."""
+
+    part: str
+    process: str
+    """The process and its host, for people."""
+    fault: str | None = None
+    """Why the part does not do its work, as it found itself; None: it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartAsked:
+    """A process of the hub asks a part in another one."""
+
+    ask: str
+    """Names the question; answers carry it."""
+    part: str
+    question: str
+    content: str
+    """JSON; a long one comes in pieces."""
+    piece: int = 0
+    pieces: int = 1
+    caller: Caller | None = None
+    """Whose request this is about, for the audit; None: the hub's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartAnswered:
+    """What a part answers."""
+
+    ask: str
+    content: str = ""
+    """JSON; a long one comes in pieces."""
+    piece: int = 0
+    pieces: int = 0
+    """0: the part is still at work on it."""
+    refused: bool = False
+    """The content is a refusal."""
+
+
+@dataclass(frozen=True, slots=True)
 class EventsMissed:
     """Events of other processes did not come here; every subscriber gets this, whatever it asked for."""
 
@@ -421,5 +463,8 @@ Event = (
     | CircuitsChanged
     | DeliveriesAsked
     | DeliveriesTold
+    | PartSeen
+    | PartAsked
+    | PartAnswered
     | EventsMissed
 )

@@ -28,7 +28,8 @@
         ├── BrokersAway            503  Kafka did not take something in time
         ├── LedgerAway             503  the ledger's database server is away
         ├── FleetAway              503  whatever runs the senders can't be asked
-        └── NodeAway               503  the node is not running or did not answer in time
+        ├── NodeAway               503  the node is not running or did not answer in time
+        └── PartAway               503  a part in a process of its own is silent
 
 Raise narrow, catch at the edges: the api turns them into problem documents (RFC 9457), the command line into one
 sentence and an exit code.
@@ -229,6 +230,12 @@ class NodeAway(Failure):
     """The node is not running or did not answer in time."""
 
     status, code, title = 503, "node-away", "The node is unavailable"
+
+
+class PartAway(Failure):
+    """A part in a process of its own gave no sign of life; whether it did what was asked is not known."""
+
+    status, code, title = 503, "part-away", "A part of the hub is unavailable"
 
 
 def from_node(code: str, sentence: str, position: int | None = None) -> DownburstError:

@@ -10,6 +10,10 @@ from downburst.settings.section import Section
 class AlarmSettings(Section):
     """From when on something is wrong, and how receivers are reached."""
 
+    apart: bool = Field(
+        default=False,
+        description="Whether `downburst alarm-service` runs beside the hub; ledger and events then need servers.",
+    )
     objective_quantile: float = Field(
         default=0.99, gt=0, lt=1, description="Share of deliveries that has to meet a feed's objective."
     )

@@ -10,6 +10,10 @@ from downburst.settings.section import Section
 class CircuitSettings(Section):
     """Circuits that the hub's own nodes make, and how they are measured."""
 
+    apart: bool = Field(
+        default=False,
+        description="Whether `downburst circuit-service` runs beside the hub; ledger and events then need servers.",
+    )
     network: IPv4Network | IPv6Network = Field(
         default=IPv4Network("10.231.0.0/16"),
         description="Where circuits get their inner addresses: two for a site, so 32,768 circuits at a time.",

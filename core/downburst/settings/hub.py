@@ -56,7 +56,13 @@ class Settings(ProcessSettings, DeliverySettings, RecordSettings, BaseSettings):
 
     @model_validator(mode="after")
     def _parts_share_servers(self) -> Self:
-        apart = "scheduler.apart" if self.scheduler.apart else "latency_apart" if self.latency_apart else None
+        chosen = {
+            "scheduler.apart": self.scheduler.apart,
+            "latency_apart": self.latency_apart,
+            "circuits.apart": self.circuits.apart,
+            "alarms.apart": self.alarms.apart,
+        }
+        apart = next((name for name, is_apart in chosen.items() if is_apart), None)
         if apart and not (self.kafka.servers and self.ledger_url.startswith("postgres")):
             raise ValueError(f"{apart} needs a ledger in PostgreSQL (ledger_url) and Kafka (kafka.servers)")
         if self.kafka.products != "here" and not self.kafka.servers:

@@ -23,6 +23,7 @@ from downburst.settings.alarms import AlarmSettings
 from downburst_alarms import watch
 from downburst_alarms.conditions import PEERS_NAMED
 from downburst_alarms.gaps import MANY
+from downburst_alarms.hub_facts import LiveFacts
 from downburst_alarms.notices import NetworkTeller, mail, webhook_body
 from downburst_alarms.watch import AlarmWatch
 from factories import plan, settings
@@ -52,7 +53,7 @@ class Story:
         self.watch = AlarmWatch(
             ledger,
             LocalBus(),
-            self.live,
+            LiveFacts(self.live, directory),
             clock=clock,
             settings=settings(directory, alarms=AlarmSettings(disk_free_share=0, look_s=0.01)),
             teller=self.heard,

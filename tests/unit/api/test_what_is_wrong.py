@@ -16,6 +16,8 @@ from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import Failure, LedgerAway
 from downburst.ledger import Ledger, Transaction
 from downburst.ledger.storage.outage import Outage
+from downburst.parts.names import Part
+from downburst.parts.presence import Presence
 from downburst.supervision.probes import Probes
 from downburst_api.overview.wrong import Wrong, in_order
 from unit.api.conftest import Asked
@@ -161,3 +163,19 @@ async def test_a_probe_that_goes_on_failing_is_wrong_unless_its_cause_is_named(
     assert [sentence for _, sentence in await wrong(site)] == [
         "the node is not running, so no products are received or sent"
     ]
+
+
+async def test_a_silent_part_of_another_process_is_wrong_with_its_remedy(site: Asked) -> None:
+    seconds = [0.0]
+    presence = Presence([Part.CIRCUITS], lambda: seconds[0])
+    site.runtime.probes = Probes(presence.probes(), now_s=lambda: seconds[0])
+    await site.runtime.probes.look()
+    await site.ask("GET", "/healthz")
+    for seconds[0] in (20.0, 25.0):
+        await site.runtime.probes.look()
+    problem = await site.problem("GET", "/healthz", 503, "probe-failed")
+    assert problem["probes"]["circuit-service"] == "no sign of life from the circuit service for 25 s"
+    ((severity, sentence),) = await wrong(site)
+    assert (severity, "its probe of the circuit-service fails" in sentence) == ("critical", True)
+    (fault,) = (await site.ask("GET", "/v1/overview"))["faults"]
+    assert fault["next"].startswith("start it again: downburst circuit-service; if it runs, check Kafka")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from downburst.domain.access import Caller, Role, Scope
 from downburst.domain.backlog import FeedBacklog
 from downburst.domain.circuits import CircuitProblem, CircuitUse
 from downburst.domain.events import (
@@ -32,6 +33,9 @@ from downburst.domain.events import (
     LegChanged,
     LegTraffic,
     NodeChanged,
+    PartAnswered,
+    PartAsked,
+    PartSeen,
     PinChanged,
     PlanMade,
     ResendsChanged,
@@ -108,6 +112,15 @@ EVENTS: tuple[Event, ...] = (
     CircuitsChanged(5),
     DeliveriesAsked("7f", "NGRID", "18446744073709551615", (3, 5), "unl.edu"),
     DeliveriesTold("7f", "one", 3, '{"products":[]}'),
+    PartSeen("alarm service", "alarm service on a", fault="alarms were not evaluated for 80 s"),
+    PartAsked(
+        "7f",
+        "circuit service",
+        "CircuitService.cancel",
+        '{"number":1}',
+        caller=Caller("eve", Role.SITE, frozenset({Scope.OWN}), site="unl.edu", peer="192.0.2.1"),
+    ),
+    PartAnswered("7f", '{"kind":"NotFound"}', 0, 1, refused=True),
     EventsMissed(),
 )
 

@@ -57,6 +57,8 @@ def test_the_defaults_are_valid(values: dict[str, Any], schema: Any) -> None:
         ("trial.sites", 3),
         ("scheduler.replicas", 2),
         ("latencyService.replicas", 1),
+        ("circuitService.replicas", 1),
+        ("alarmService.replicas", 1),
     ],
 )
 def test_a_wrong_value_is_refused(path: str, value: object, values: dict[str, Any], schema: Any) -> None:
@@ -132,6 +134,8 @@ def test_parts_beside_the_hub_render_with_its_settings() -> None:
         "kafka.caKey": "ca.crt",
         "scheduler.replicas": "2",
         "latencyService.replicas": "1",
+        "circuitService.replicas": "1",
+        "alarmService.replicas": "2",
         "hub.settings.DOWNBURST_TIME_SCALE": "2",
     }
     options = [word for name, value in settings.items() for word in (_flag(name), f"{name}={value}")]
@@ -139,7 +143,7 @@ def test_parts_beside_the_hub_render_with_its_settings() -> None:
     assert done.returncode == 0, done.stderr
     objects = {(item["kind"], item["metadata"]["name"]): item for item in yaml.safe_load_all(done.stdout) if item}
     parts = {name for kind, name in objects if kind in ("Deployment", "PodDisruptionBudget")}
-    assert parts == {"ldm-downburst-scheduler", "ldm-downburst-latency-service"}
+    assert parts == {f"ldm-downburst-{name}" for name in ("scheduler", *SERVICES)}
     assert ("PodDisruptionBudget", "ldm-downburst-latency-service") not in objects
     hub = objects["StatefulSet", "ldm-downburst"]["spec"]["template"]["spec"]
     scheduler = objects["Deployment", "ldm-downburst-scheduler"]["spec"]["template"]["spec"]
@@ -150,14 +154,21 @@ def test_parts_beside_the_hub_render_with_its_settings() -> None:
         assert environment["DOWNBURST_KAFKA__SASL_PASSWORD_FILE"] == "/etc/downburst/kafka/password"
         assert environment["DOWNBURST_KAFKA__CA_FILE"] == "/etc/downburst/kafka/ca.crt"
         assert (environment["DOWNBURST_SCHEDULER__APART"], environment["DOWNBURST_LATENCY_APART"]) == ("true", "true")
+        assert (environment["DOWNBURST_CIRCUITS__APART"], environment["DOWNBURST_ALARMS__APART"]) == ("true", "true")
         assert environment["DOWNBURST_TIME_SCALE"] == "2"
         assert {"kafka", "temporary"} <= {mount["name"] for mount in container["volumeMounts"]}
     assert scheduler["containers"][0]["args"] == ["downburst", "scheduler"]
+    for name in SERVICES:
+        service = objects["Deployment", f"ldm-downburst-{name}"]["spec"]["template"]["spec"]
+        assert service["containers"][0]["args"] == ["downburst", name]
     written = {name: value for name, value in environment.items() if isinstance(value, str)}
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {**written, "DOWNBURST_LEDGER_URL": "postgresql://downburst@db/downburst"}.items():
             patch.setenv(name, value)
         assert load_settings().scheduler.apart, "the settings that the chart writes are settings"
+
+
+SERVICES = ("latency-service", "circuit-service", "alarm-service")
 
 
 def _flag(name: str) -> str:

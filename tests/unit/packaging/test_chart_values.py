@@ -92,6 +92,8 @@ CHANGES: list[tuple[str, str, dict[str, str], tuple[str, str], str, Any]] = [
     ("kafka.privateKeyKey", '"key"', SASL, HUB, "env:DOWNBURST_KAFKA__KEY_FILE", "/etc/downburst/kafka/key"),
     ("scheduler.replicas", "3", APART, SCHEDULER, "spec.replicas", 3),
     ("latencyService.replicas", "1", APART, ("Deployment", "wx-downburst-latency-service"), "spec.replicas", 1),
+    ("circuitService.replicas", "2", APART, ("Deployment", "wx-downburst-circuit-service"), "spec.replicas", 2),
+    ("alarmService.replicas", "2", APART, ("Deployment", "wx-downburst-alarm-service"), "spec.replicas", 2),
     ("senders.replicas", "3", INGEST, SENDER, "spec.replicas", 3),
     ("senders.hostNetwork", "true", SENDING, SENDER, f"{POD}.hostNetwork", True),
     ("senders.stopSeconds", "90", SENDING, SENDER, f"{POD}.terminationGracePeriodSeconds", 90),

@@ -66,6 +66,25 @@ def test_a_bad_setting_is_one_sentence(tmp_path: Path, text: str, part: str) -> 
     assert "\n" not in refused.value.sentence
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("latency_apart = true", "latency_apart"),
+        ("[scheduler]\napart = true", "scheduler.apart"),
+        ("[circuits]\napart = true", "circuits.apart"),
+        ("[alarms]\napart = true", "alarms.apart"),
+    ],
+)
+@pytest.mark.parametrize("server", ["", 'ledger_url = "postgresql://d@db/d"\n', '[kafka]\nservers = "k:9092"\n'])
+def test_parts_beside_the_hub_need_both_servers(tmp_path: Path, text: str, name: str, server: str) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text(f"{server}{text}\n" if not server.startswith("[") else f"{text}\n{server}")
+    with pytest.raises(BadSettings) as refused:
+        load_settings(file)
+    assert f"{name} needs a ledger in PostgreSQL (ledger_url) and Kafka (kafka.servers)" in refused.value.sentence
+    assert "\n" not in refused.value.sentence
+
+
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match="does not exist"):
         load_settings(tmp_path / "none.toml")

@@ -16,6 +16,7 @@ from downburst.settings.alarms import AlarmSettings
 from downburst.supervision import FAULTS, remote_faults, start
 from downburst.supervision.faults import HOLDS, LONGEST
 from downburst.supervision.remote_faults import FaultsElsewhere, tell_faults
+from downburst_alarms.hub_facts import LiveFacts
 from downburst_alarms.notices import NetworkTeller
 from downburst_alarms.watch import AlarmWatch
 from factories import settings
@@ -70,7 +71,8 @@ async def test_the_alarm_names_process_and_handler(ledger: Ledger, tmp_path: Pat
     clock, bus = FakeClock(), LocalBus()
     own = settings(tmp_path / "hub", alarms=AlarmSettings(disk_free_share=0, look_s=0.01))
     teller = NetworkTeller(own.name, own.alarms)
-    watch = AlarmWatch(ledger, bus, LiveState(), clock=clock, settings=own, teller=teller, say=_unsaid)
+    facts = LiveFacts(LiveState(), tmp_path)
+    watch = AlarmWatch(ledger, bus, facts, clock=clock, settings=own, teller=teller, say=_unsaid)
     running = asyncio.create_task(watch.run())
     async with asyncio.timeout(20):
         while not (alarms := await ledger.read(lambda tx: tx.alerting.alarms.newest())):

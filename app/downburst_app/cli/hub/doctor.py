@@ -20,6 +20,7 @@ import typer
 
 from downburst.foundation.errors import DownburstError
 from downburst.ledger import standing_of
+from downburst.parts.names import Part
 from downburst.settings.addresses import split_address
 from downburst.settings.hub import Settings, load_settings
 from downburst_app.cli.client import AsJson, show
@@ -287,6 +288,7 @@ _REMEDIES = {
     "store": "check the disk and permissions of the data directory, or the brokers",
     "alarms": "read the hub's log: alarms are late or missing until this passes",
     "rounds": "the hub is overloaded or hangs: read its log, and restart it",
+    **{part.command: part.remedy for part in Part},
 }
 """By probe the first thing to do."""
 OLDEST_KERNEL = (5, 10)

@@ -1,4 +1,4 @@
-"""`downburst hub`, what runs beside it (scheduler, latency-service, ingest, sender, fleet), migrate and node-path."""
+"""`downburst hub`, the processes beside it (scheduler, services, ingest, sender, fleet), migrate and node-path."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from downburst.host.privacy import PRIVATE_UMASK
 from downburst.ledger import migrate_ledger, standing_of
 from downburst.settings.hub import DEFAULT_HUB, Settings, load_settings
 from downburst_app.cli.client import AsJson, HubAddress, show
-from downburst_app.wiring.apart import serve_latency, serve_scheduler
+from downburst_app.wiring.apart import serve_alarms, serve_circuits, serve_latency, serve_scheduler
 from downburst_app.wiring.fleet import serve_fleet
 from downburst_app.wiring.hub import make_data_dir, node_binary, serve
 from downburst_app.wiring.ingest import serve_ingest
@@ -71,6 +71,31 @@ def latency_service(*, settings: SettingsFile = None, ledger: LedgerUrl = None) 
     bound_arenas()
     _log_to_stderr()
     asyncio.run(serve_latency(chosen_settings(settings, ledger_url=ledger)))
+
+
+def circuit_service(*, settings: SettingsFile = None, ledger: LedgerUrl = None) -> None:
+    """Run the circuit service of a hub as a separate process: calendar and life of circuits. A second one is a
+    standby.
+
+    Takes the hub's settings, with circuits.apart = true in both.
+
+    Example: downburst circuit-service --settings /etc/downburst/hub.toml
+    """
+    bound_arenas()
+    _log_to_stderr()
+    asyncio.run(serve_circuits(chosen_settings(settings, ledger_url=ledger)))
+
+
+def alarm_service(*, settings: SettingsFile = None, ledger: LedgerUrl = None) -> None:
+    """Run the alarm service of a hub as a separate process: alarms and their receivers. A second one is a standby.
+
+    Takes the hub's settings, with alarms.apart = true in both.
+
+    Example: downburst alarm-service --settings /etc/downburst/hub.toml
+    """
+    bound_arenas()
+    _log_to_stderr()
+    asyncio.run(serve_alarms(chosen_settings(settings, ledger_url=ledger)))
 
 
 def ingest(*, settings: SettingsFile = None, hub: HubAddress = DEFAULT_HUB) -> None:

@@ -1,0 +1,192 @@
+"""Questions to parts in other processes: a call with typed arguments goes over the bus, and so does its answer.
+
+A part that is at work on an answer says so every second, so that whoever waits tells a long answer from a part that
+is gone. Arguments and answers may be longer than a record of the brokers: they travel in pieces.
+"""
+
+import asyncio
+import json
+import uuid
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache, partial
+from typing import Any, TypeVar, get_type_hints
+
+from pydantic import BaseModel, TypeAdapter, create_model
+from pydantic_core import to_jsonable_python
+
+from downburst.bus.local import BusSubscription
+from downburst.bus.port import Bus
+from downburst.domain.access import THE_HUB, acting, who_acts
+from downburst.domain.events import PartAnswered, PartAsked
+from downburst.foundation.errors import DownburstError, Failure, PartAway
+from downburst.parts.names import Part
+from downburst.supervision import FAULTS, call, start
+
+T = TypeVar("T")
+Method = Callable[..., Awaitable[T]]
+Answer = Callable[[str], Awaitable[str]]
+"""From the arguments to the result of a method, both as JSON."""
+
+
+class Remote:
+    """A part in another process, as whoever asks it sees it."""
+
+    def __init__(self, bus: Bus, part: Part) -> None:
+        self._bus = bus
+        self._part = part
+
+    async def ask(self, method: Method[T], **arguments: Any) -> T:
+        """What the part's method returns, or raises; `PartAway` if the part gives no sign of life."""
+        spoken = _spoken(method)
+        asked = uuid.uuid4().hex
+        caller = None if who_acts() is THE_HUB else who_acts()
+        with self._bus.subscribe(PartAnswered, limit=WAITING) as events:
+            content = await asyncio.to_thread(spoken.write, arguments)
+            for number, piece, pieces in _pieces(content):
+                self._bus.publish(PartAsked(asked, self._part, spoken.name, piece, number, pieces, caller))
+            text, refused = await self._whole(events, asked)
+        if refused:
+            raise _raised(text)
+        result: T = await asyncio.to_thread(spoken.read_result, text)
+        return result
+
+    async def _whole(self, events: BusSubscription, asked: str) -> tuple[str, bool]:
+        """The text of an answer, and whether it is a refusal."""
+        found: dict[int, str] = {}
+        while (answer := await _sign(events, asked)) is not None:
+            if answer.pieces:
+                found[answer.piece] = answer.content
+            if answer.pieces and len(found) == answer.pieces:
+                return "".join(found[number] for number in range(answer.pieces)), answer.refused
+        raise PartAway(
+            f"the {self._part} does not answer; start it again: downburst {self._part.command}, then check what "
+            "became of this request"
+        )
+
+
+async def answer_for_good(bus: Bus, part: Part, answers: Mapping[str, Answer]) -> None:
+    """Answers the questions to a part, several at a time."""
+    waiting: dict[str, dict[int, str]] = {}
+    with bus.subscribe(PartAsked, limit=WAITING) as questions:
+        async for asked in questions:
+            if not isinstance(asked, PartAsked) or asked.part != part:
+                continue
+            pieces = waiting.setdefault(asked.ask, {})
+            pieces[asked.piece] = asked.content
+            if len(pieces) == asked.pieces:
+                del waiting[asked.ask]
+                content = "".join(pieces[number] for number in range(asked.pieces))
+                start("parts.answer", _answer(bus, asked, content, answers.get(asked.question)))
+            while len(waiting) > MOST_INCOMPLETE:
+                del waiting[next(iter(waiting))]
+
+
+def answers_of(target: object, *methods: Method[Any]) -> dict[str, Answer]:
+    """How an object answers calls of methods, which are named by the class that whoever asks knows."""
+    return {_spoken(method).name: _spoken(method).answered_by(target) for method in methods}
+
+
+class _Spoken:
+    """How the calls of a method travel: arguments and result as JSON of their types."""
+
+    def __init__(self, method: Method[Any]) -> None:
+        hints = get_type_hints(method)
+        self._result: TypeAdapter[Any] = TypeAdapter(hints.pop("return"))
+        fields: dict[str, Any] = {name: (hint, ...) for name, hint in hints.items()}
+        self._arguments: type[BaseModel] = create_model(method.__qualname__, **fields)
+        self._method = method.__name__
+        self.name = method.__qualname__
+
+    def write(self, arguments: Mapping[str, Any]) -> str:
+        return self._arguments.model_construct(**arguments).model_dump_json()
+
+    def read_result(self, text: str) -> Any:
+        return self._result.validate_json(text)
+
+    def answered_by(self, target: object) -> Answer:
+        method = getattr(target, self._method)
+
+        async def answer(content: str) -> str:
+            given = await asyncio.to_thread(self._arguments.model_validate_json, content)
+            result = await method(**{name: getattr(given, name) for name in type(given).model_fields})
+            return (await asyncio.to_thread(self._result.dump_json, result)).decode()
+
+        return answer
+
+
+@cache
+def _spoken(method: Method[Any]) -> _Spoken:
+    return _Spoken(method)
+
+
+async def _sign(events: BusSubscription, asked: str) -> PartAnswered | None:
+    """The next answer, or sign that it is worked on; None: there was none for too long."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(SIGN_S):
+            while (event := await events.next()) is not None:
+                if isinstance(event, PartAnswered) and event.ask == asked:
+                    return event
+    return None
+
+
+async def _answer(bus: Bus, asked: PartAsked, content: str, answer: Answer | None) -> None:
+    with acting(asked.caller or THE_HUB):
+        working = start("parts.answer", _text(asked, content, answer or _unknown(asked)))
+    while not (await asyncio.wait({working}, timeout=WORKING_S))[0]:
+        bus.publish(PartAnswered(asked.ask))
+    text, refused = await working
+    for number, piece, pieces in _pieces(text):
+        bus.publish(PartAnswered(asked.ask, piece, number, pieces, refused))
+
+
+def _unknown(asked: PartAsked) -> Answer:
+    async def refuse(_content: str) -> str:
+        raise Failure(f"the {asked.part} does not know the question {asked.question}; both need the same release")
+
+    return refuse
+
+
+async def _text(asked: PartAsked, content: str, answer: Answer) -> tuple[str, bool]:
+    """The text of an answer, and whether it is a refusal."""
+    try:
+        return await call("parts.answer", partial(answer, content)), False
+    except DownburstError as error:
+        return _refusal(error), True
+    except Exception as error:  # noqa: BLE001
+        FAULTS.caught("parts.answer", error, f"the question {asked.question}")
+        return _refusal(Failure(f"the {asked.part} met an unexpected error; its log has the reason")), True
+
+
+def _refusal(error: DownburstError) -> str:
+    told = {"kind": type(error).__name__, "sentence": error.sentence, "extra": to_jsonable_python(error.extra)}
+    return json.dumps(told)
+
+
+def _raised(text: str) -> DownburstError:
+    told = json.loads(text)
+    kind = next((kind for kind in _kinds(DownburstError) if kind.__name__ == told["kind"]), Failure)
+    return kind(told["sentence"], **told["extra"])
+
+
+def _kinds(kind: type[DownburstError]) -> Iterator[type[DownburstError]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from _kinds(below)
+
+
+def _pieces(text: str) -> Iterator[tuple[int, str, int]]:
+    """Number, content and count of the pieces of a text."""
+    pieces = [text[begin : begin + PIECE] for begin in range(0, len(text), PIECE)] or [""]
+    for number, piece in enumerate(pieces):
+        yield number, piece, len(pieces)
+
+
+WAITING = 4_096
+MOST_INCOMPLETE = 64
+"""Questions of which some pieces came: those of processes that ended halfway."""
+PIECE = 200_000
+"""Characters; quoted once more as JSON they stay below the megabyte that brokers take by default."""
+WORKING_S = 1.0
+SIGN_S = 8.0
+"""A busy machine takes seconds for an answer that costs nothing."""

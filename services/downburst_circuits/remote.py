@@ -1,0 +1,176 @@
+"""Circuits in a process of their own: the api asks the service there, and the service asks the hub's node."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from downburst.bus.port import Bus
+from downburst.domain.circuits import (
+    Circuit,
+    CircuitAnswer,
+    CircuitChange,
+    CircuitProblem,
+    Direction,
+    Lease,
+    Port,
+    RateProbe,
+    ReachProbe,
+    Standing,
+)
+from downburst.domain.events import NodeChanged
+from downburst.foundation.errors import NodeAway, PartAway
+from downburst.parts.names import Part
+from downburst.parts.questions import Answer, Method, Remote, T, answers_of
+from downburst.supervision import keep, side_by_side
+from downburst_circuits.node import CircuitNode
+from downburst_circuits.service import CircuitService
+
+
+class RemoteCircuits:
+    """`CircuitService` as the api of a hub has it that leaves circuits to another process."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._service = Remote(bus, Part.CIRCUITS)
+
+    async def request(self, wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:
+        """Reserves a circuit; the same request again is answered with what it made the first time."""
+        return await self._service.ask(CircuitService.request, wanted=wanted, dry_run=dry_run)
+
+    async def modify(self, number: int, change: CircuitChange, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Changes a circuit, all or nothing."""
+        return await self._service.ask(CircuitService.modify, number=number, change=change, by=by, dry_run=dry_run)
+
+    async def cancel(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Gives a circuit back."""
+        return await self._service.ask(CircuitService.cancel, number=number, by=by, dry_run=dry_run)
+
+    async def clone(
+        self, number: int, *, request_id: str, begin: datetime | None, by: str, dry_run: bool = False
+    ) -> CircuitAnswer:
+        """Reserves another circuit like one."""
+        return await self._service.ask(
+            CircuitService.clone, number=number, request_id=request_id, begin=begin, by=by, dry_run=dry_run
+        )
+
+    async def measure(self, number: int) -> Circuit:
+        """Has a circuit measured now."""
+        return await self._service.ask(CircuitService.measure, number=number)
+
+    async def add_port(self, port: Port) -> Port:
+        """Creates a port."""
+        return await self._service.ask(CircuitService.add_port, port=port)
+
+    async def change_port(self, port: Port) -> Port:
+        """Changes a port."""
+        return await self._service.ask(CircuitService.change_port, port=port)
+
+    async def remove_port(self, name: str) -> None:
+        """Removes a port that no circuit needs."""
+        await self._service.ask(CircuitService.remove_port, name=name)
+
+
+def answers_of_service(service: CircuitService) -> Mapping[str, Answer]:
+    """How the service answers the api."""
+    return answers_of(
+        service,
+        CircuitService.request,
+        CircuitService.modify,
+        CircuitService.cancel,
+        CircuitService.clone,
+        CircuitService.measure,
+        CircuitService.add_port,
+        CircuitService.change_port,
+        CircuitService.remove_port,
+    )
+
+
+class RemoteNode:
+    """The hub's node as the service in another process has it; a hub that does not answer has no node."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._hub = Remote(bus, Part.HUB)
+        self.running = False
+
+    async def run(self) -> None:
+        """Keeps track of whether the node runs, for good."""
+        await side_by_side(
+            keep("circuits.remote-node", self._look, every_s=LOOK_S), keep("circuits.node-changes", self._follow)
+        )
+
+    async def hold_circuits(self, leases: Sequence[Lease]) -> list[Standing]:
+        """Tells the whole set of leases; what else is found under our names is removed."""
+        return await self._ask(CircuitNode.hold_circuits, leases=leases)
+
+    async def circuit_up(self, lease: Lease) -> Standing:
+        """Makes one circuit, or changes it in place; put back as it was if a step fails."""
+        return await self._ask(CircuitNode.circuit_up, lease=lease)
+
+    async def circuit_down(self, circuit: int) -> list[CircuitProblem]:
+        """Removes one circuit; tells what could not be removed."""
+        return await self._ask(CircuitNode.circuit_down, circuit=circuit)
+
+    async def probe_reach(self, circuit: int, site: str) -> ReachProbe:
+        """Five packets to a site and back."""
+        return await self._ask(CircuitNode.probe_reach, circuit=circuit, site=site)
+
+    async def probe_rate(
+        self, circuit: int, site: str, direction: Direction, *, rate_bps: int, duration_ms: int
+    ) -> RateProbe:
+        """A train of packets to or from a site."""
+        return await self._ask(
+            CircuitNode.probe_rate,
+            circuit=circuit,
+            site=site,
+            direction=direction,
+            rate_bps=rate_bps,
+            duration_ms=duration_ms,
+        )
+
+    async def _ask(self, method: Method[T], **arguments: object) -> T:
+        try:
+            return await self._hub.ask(method, **arguments)
+        except PartAway as error:
+            self.running = False
+            raise NodeAway("the hub does not answer the circuit service; it is asked again") from error
+
+    async def _look(self) -> None:
+        try:
+            self.running = await self._hub.ask(NodeState.is_running)
+        except PartAway:
+            self.running = False
+
+    async def _follow(self) -> None:
+        with self._bus.subscribe(NodeChanged, limit=QUEUE) as events:
+            async for event in events:
+                if isinstance(event, NodeChanged):
+                    self.running = event.running
+
+
+class NodeState:
+    """What the hub tells of its node beside the node's own answers."""
+
+    def __init__(self, node: CircuitNode) -> None:
+        self._node = node
+
+    async def is_running(self) -> bool:
+        """Whether the node is up."""
+        return self._node.running
+
+
+def answers_of_node(node: CircuitNode) -> Mapping[str, Answer]:
+    """How the hub answers the service."""
+    return {
+        **answers_of(NodeState(node), NodeState.is_running),
+        **answers_of(
+            node,
+            CircuitNode.hold_circuits,
+            CircuitNode.circuit_up,
+            CircuitNode.circuit_down,
+            CircuitNode.probe_reach,
+            CircuitNode.probe_rate,
+        ),
+    }
+
+
+LOOK_S = 2.0
+QUEUE = 64
