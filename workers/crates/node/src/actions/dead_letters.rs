@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
 use super::task::{About, Task};
-use crate::log_tools::moment;
-use downburst_model::WallMicros;
+use downburst_model::{WallMicros, moment};
 
 /// `DIR/failed`.
 #[derive(Clone, Debug)]

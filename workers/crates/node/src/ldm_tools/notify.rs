@@ -2,11 +2,10 @@
 use std::io::{self, Write as _};
 
 use downburst_ldm6::{Interest, ProductInfo, Taken};
-use downburst_model::{Micros, WallMicros};
+use downburst_model::{Micros, WallMicros, moment};
 
 use super::watch::{Watch, Wish};
 use super::{NotifyArguments, Outcome, as_json};
-use crate::log_tools::moment;
 
 pub(super) fn run(arguments: &NotifyArguments) -> Outcome {
     let mut watch = Watch::new(&Wish {

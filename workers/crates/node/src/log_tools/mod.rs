@@ -1,7 +1,6 @@
 //! `downburst-node log`: tools that read product logs, of a hub or a site, running or stopped, and change nothing.
 mod cat;
 mod export;
-pub(crate) mod moment;
 mod places;
 mod stat;
 mod tail;

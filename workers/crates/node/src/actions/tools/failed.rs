@@ -9,7 +9,7 @@ use super::super::pipes::Pipes;
 use super::super::stop::Stop;
 use super::super::task::{Task, Work};
 use super::{LettersArguments, Outcome, say};
-use crate::log_tools::moment;
+use downburst_model::moment;
 
 pub(super) fn list(dir: &Path, json: bool) -> Outcome {
     let letters = all(dir)?;

@@ -10,7 +10,7 @@ use downburst_ldm6::{
     FeedType, Ident, LdmOrigin, ProductClass, ProductInfo, ProductSpec, Pusher, PusherConfig, PusherInput,
     PusherOutput, Signature, Timestamp, Want,
 };
-use downburst_model::{Machine as _, WallMicros};
+use downburst_model::{Machine as _, WallMicros, moment};
 use md5::{Digest as _, Md5};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
@@ -18,7 +18,6 @@ use tokio::sync::watch;
 use super::request;
 use crate::hub::{Hub, lock};
 use crate::lines::RtstatsLine;
-use crate::log_tools::moment;
 
 /// What was counted, and who is told.
 #[derive(Default)]

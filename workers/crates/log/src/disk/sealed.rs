@@ -1,30 +1,13 @@
-//! What helps where something can't be written, and JSON that tells whether it is as it was written.
-use std::io::{self, ErrorKind};
-use std::path::Path;
-
+//! JSON that tells whether it is as it was written.
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A sentence for people: what can't be written, why, and what to do.
-pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
-    format!("{} can't be written: {error}; {}", path.display(), remedy(error))
-}
-
-/// What to do, in the words that go behind the error.
-pub(crate) fn remedy(error: &io::Error) -> &'static str {
-    match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free space there",
-        ErrorKind::ReadOnlyFilesystem => {
-            "the disk is read-only: look for its failures in the kernel's log (`dmesg`) and mount it writable"
-        }
-        ErrorKind::PermissionDenied => "correct the permissions there",
-        _ => "check the disk and the directory",
-    }
-}
-
 /// JSON for people and programs, with a checksum over all its other fields.
-pub(crate) fn sealed<T: Serialize>(value: &T) -> serde_json::Result<Vec<u8>> {
+///
+/// # Errors
+/// That of a value that JSON can't hold.
+pub fn sealed<T: Serialize>(value: &T) -> serde_json::Result<Vec<u8>> {
     let mut value = serde_json::to_value(value)?;
     let sum = checksum(&value)?;
     if let Value::Object(fields) = &mut value {
@@ -34,7 +17,10 @@ pub(crate) fn sealed<T: Serialize>(value: &T) -> serde_json::Result<Vec<u8>> {
 }
 
 /// What [`sealed`] wrote. Text without a checksum is of a release that had none, and is believed.
-pub(crate) fn unsealed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+///
+/// # Errors
+/// A sentence: it is no JSON of this kind, or not as it was written.
+pub fn unsealed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let mut value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let sum = value.as_object_mut().and_then(|fields| fields.remove(CHECKSUM));
     let found = checksum(&value).map_err(|error| error.to_string())?;
@@ -70,16 +56,5 @@ mod tests {
             let read = unsealed::<Value>(&bad);
             assert!(read.is_err() || read.unwrap() != value, "{bad}");
         }
-    }
-
-    #[test]
-    fn the_remedy_goes_with_the_error() {
-        let said = |kind: ErrorKind| unwritable(Path::new("/data/x"), &kind.into());
-        assert_eq!(
-            said(ErrorKind::StorageFull),
-            "/data/x can't be written: no storage space; free space there"
-        );
-        assert!(said(ErrorKind::ReadOnlyFilesystem).contains("; the disk is read-only: "));
-        assert!(said(ErrorKind::PermissionDenied).ends_with("permissions there"));
     }
 }

@@ -1,16 +1,16 @@
 //! Names of files at a site: a reversible, bounded encoding of feed, id and sequence. Never a path from the id.
 use std::path::PathBuf;
 
-use downburst_model::ProductKey;
+use crate::ProductKey;
 
 /// Encodes text as a name without separators: letters, digits, `.` and `-` stand for themselves, every other
 /// byte is `%XX`; a `.` at the start is encoded, so that no name is hidden or special.
-pub(crate) fn encode(text: &str) -> String {
+pub fn encode(text: &str) -> String {
     pieces(text).concat()
 }
 
 /// The text that [`encode`] made the name of; `None` if it made no such name.
-pub(crate) fn decode(name: &str) -> Option<String> {
+pub fn decode(name: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::with_capacity(name.len()), name.as_bytes());
     while let Some((first, behind)) = rest.split_first() {
         rest = behind;
@@ -30,7 +30,7 @@ pub(crate) fn decode(name: &str) -> Option<String> {
 /// The form is `FEED/EPOCH-SEQUENCE_ID`. An encoded id of more than 180 characters is cut into pieces; each
 /// but the last ends in `~` and is a directory, so that no component passes the 255 bytes a file system
 /// allows.
-pub(crate) fn received_path(key: &ProductKey, id: &str) -> PathBuf {
+pub fn received_path(key: &ProductKey, id: &str) -> PathBuf {
     let mut path = PathBuf::from(encode(key.feed.as_str()));
     let mut component = format!("{:016x}-{:010}_", key.epoch.0, key.sequence.0);
     let mut length = 0;
@@ -63,7 +63,7 @@ const PIECE_LIMIT: usize = 180;
 
 #[cfg(test)]
 mod tests {
-    use downburst_model::{Epoch, FeedName, Sequence};
+    use crate::{Epoch, FeedName, Sequence};
 
     use super::*;
 

@@ -1,28 +1,32 @@
 //! Moments as people write them, in UTC.
-use downburst_model::WallMicros;
 use regex::Regex;
 use time::{Date, Duration, Month, Time, UtcDateTime};
 
+use crate::WallMicros;
+
 /// As in RFC 3339, with milliseconds: `2026-01-31T12:00:00.250Z`.
-pub(super) fn rfc3339(moment: WallMicros) -> String {
+pub fn rfc3339(moment: WallMicros) -> String {
     let (year, month, day, (hour, minute, second, micro)) = parts(moment);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", micro / 1_000)
 }
 
 /// The time at the head of an LDM log line: `20260131T120000.250000Z`.
-pub(crate) fn log_time(moment: WallMicros) -> String {
+pub fn log_time(moment: WallMicros) -> String {
     let (year, month, day, (hour, minute, second, micro)) = parts(moment);
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}.{micro:06}Z")
 }
 
 /// A creation time as LDM prints it: `20260131120000.250`.
-pub(crate) fn creation_time(moment: WallMicros) -> String {
+pub fn creation_time(moment: WallMicros) -> String {
     let (year, month, day, (hour, minute, second, micro)) = parts(moment);
     format!("{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}.{:03}", micro / 1_000)
 }
 
-/// Reads RFC 3339, a date, or microseconds since 1970; the error is a sentence.
-pub(crate) fn parse(text: &str) -> Result<WallMicros, String> {
+/// Reads RFC 3339, a date, or microseconds since 1970.
+///
+/// # Errors
+/// A sentence: the text is none of these.
+pub fn parse(text: &str) -> Result<WallMicros, String> {
     if let Ok(micros) = text.parse() {
         return Ok(WallMicros(micros));
     }

@@ -1,4 +1,8 @@
-//! The one place that reads clocks.
+//! The host's clocks. Everything else takes time as an argument, or a [`Clock`].
+#![forbid(unsafe_code)]
+// To read clocks is what this crate is for; a test steps one from a thread.
+#![allow(clippy::disallowed_methods)]
+
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -6,7 +10,7 @@ use downburst_model::{Micros, Now, WallMicros};
 
 /// Reads the host's two clocks together.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
     started: Instant,
     /// Added to the wall clock: lets a test give a site a wrong clock, which namespaces can't.
     wall_shift_us: i64,
@@ -14,23 +18,23 @@ pub(crate) struct Clock {
 
 impl Clock {
     /// A clock of this host, with its wall clock shifted by `wall_shift_us` microseconds (0 outside tests).
-    pub(crate) fn start(wall_shift_us: i64) -> Self {
+    pub fn start(wall_shift_us: i64) -> Self {
         follow_steps();
         Self { started: Instant::now(), wall_shift_us }
     }
 
     /// Both clocks as they are.
-    pub(crate) fn now(&self) -> Now {
+    pub fn now(&self) -> Now {
         Now { monotonic: self.monotonic(), wall: self.wall() }
     }
 
     /// Microseconds since the clock was started.
-    pub(crate) fn monotonic(&self) -> Micros {
+    pub fn monotonic(&self) -> Micros {
         Micros(u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX))
     }
 
     /// The wall clock.
-    pub(crate) fn wall(&self) -> WallMicros {
+    pub fn wall(&self) -> WallMicros {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         WallMicros(
             i64::try_from(since_epoch.as_micros())
