@@ -7,7 +7,6 @@
 // Clocks, threads and unordered maps are what this crate is for.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
-pub mod actions;
 pub mod circuits;
 pub mod hub;
 #[cfg(test)]

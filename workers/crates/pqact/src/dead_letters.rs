@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use downburst_log::disk::{self, File};
+use downburst_model::{WallMicros, file_names, moment};
 use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
 use super::task::{About, Task};
-use downburst_model::{WallMicros, moment};
 
 /// `DIR/failed`.
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ impl DeadLetters {
             File::create(&self.data(&name))?.write_all_at(bytes, 0)?;
         }
         let aside = self.directory.join(format!(".{name}"));
-        let text = crate::disk::sealed(letter).map_err(io::Error::other)?;
+        let text = disk::sealed(letter).map_err(io::Error::other)?;
         disk::replace_unsynced(&self.path(&name), &aside, &text)?;
         Ok(name)
     }
@@ -106,7 +106,7 @@ impl DeadLetters {
     }
 
     fn read(&self, name: &str) -> io::Result<DeadLetter> {
-        crate::disk::unsealed(&fs::read_to_string(self.path(name))?).map_err(io::Error::other)
+        disk::unsealed(&fs::read_to_string(self.path(name))?).map_err(io::Error::other)
     }
 
     /// Removes letters with their products, the oldest first, until none is too old and all together are
@@ -167,7 +167,7 @@ impl DeadLetters {
 /// The same for the same action and product, however often it fails.
 fn name(letter: &DeadLetter) -> String {
     let created = moment::creation_time(letter.product.created_us);
-    let feed = crate::file_names::encode(letter.product.feed.as_str());
+    let feed = file_names::encode(letter.product.feed.as_str());
     let rule = serde_json::to_vec(&letter.task).unwrap_or_default();
     let rule = blake3::hash(&rule).to_hex();
     let rule = rule.get(..8).unwrap_or_default();

@@ -1,6 +1,8 @@
 //! What failed for good: listed, done again, dropped.
 use std::path::Path;
 
+use downburst_model::moment;
+
 use super::super::children::Child;
 use super::super::dead_letters::{DeadLetter, DeadLetters};
 use super::super::failure::Failure;
@@ -9,7 +11,6 @@ use super::super::pipes::Pipes;
 use super::super::stop::Stop;
 use super::super::task::{Task, Work};
 use super::{LettersArguments, Outcome, say};
-use downburst_model::moment;
 
 pub(super) fn list(dir: &Path, json: bool) -> Outcome {
     let letters = all(dir)?;

@@ -2,7 +2,7 @@
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use crate::disk;
+use downburst_log::disk;
 
 /// An attempt that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]

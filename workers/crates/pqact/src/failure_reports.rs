@@ -1,19 +1,19 @@
 //! The failed actions that a site reports to its hub.
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use downburst_model::{Epoch, FeedName, Sequence};
 use downburst_session::ActionFailed;
 
 use super::dead_letters::DeadLetters;
 use super::lag::Behind;
+use super::shared::Site;
 use super::task::{About, Task};
-use crate::site::DoneTo;
 
 /// The open failures of each feed.
 pub(super) struct FailureReports {
     feeds: Mutex<BTreeMap<FeedName, Open>>,
-    reports: DoneTo,
+    site: Arc<dyn Site>,
 }
 
 /// The open failures of one feed.
@@ -39,8 +39,8 @@ struct Told {
 
 impl FailureReports {
     /// Begins with what a former run left in the folder.
-    pub(super) fn new(reports: DoneTo, letters: &DeadLetters) -> Self {
-        let failure_reports = Self { feeds: Mutex::default(), reports };
+    pub(super) fn new(site: Arc<dyn Site>, letters: &DeadLetters) -> Self {
+        let failure_reports = Self { feeds: Mutex::default(), site };
         let mut found = letters.all().unwrap_or_default();
         found.sort_by_key(|(_, letter)| letter.at_us);
         for (name, letter) in found {
@@ -120,7 +120,7 @@ impl FailureReports {
             feeds.remove(feed);
         }
         if before != after {
-            self.reports.acts(feed, after);
+            self.site.report(feed, after);
         }
     }
 
@@ -184,12 +184,28 @@ const TOLD_CHARS: usize = 300;
 
 #[cfg(test)]
 mod tests {
+    use downburst_log::FeedLog;
     use downburst_model::{Origin, ProductId, WallMicros};
 
     use super::super::dead_letters::DeadLetter;
     use super::super::failure::{Failure, Then};
     use super::super::task::{Shaping, Work};
     use super::*;
+
+    /// A site that no hub listens to.
+    struct Unheard;
+
+    impl Site for Unheard {
+        fn logs(&self) -> Vec<(FeedName, Arc<FeedLog>)> {
+            Vec::new()
+        }
+
+        fn report(&self, _: &FeedName, _: Option<ActionFailed>) {}
+    }
+
+    fn unheard() -> Arc<dyn Site> {
+        Arc::new(Unheard)
+    }
 
     fn about(sequence: u64) -> About {
         About {
@@ -228,7 +244,7 @@ mod tests {
     fn the_newest_failure_is_told_with_the_numbers_of_the_others_until_somebody_looked() {
         let root = tempfile::tempdir().unwrap();
         let letters = DeadLetters::new(root.path());
-        let failure_reports = FailureReports::new(DoneTo::default(), &letters);
+        let failure_reports = FailureReports::new(unheard(), &letters);
         let names: Vec<String> =
             [3, 4, 9].into_iter().map(|number| fail(&failure_reports, &letters, number)).collect();
         let newest = told(&failure_reports).unwrap();
@@ -239,7 +255,7 @@ mod tests {
         let left = told(&failure_reports).unwrap();
         assert_eq!((left.product.as_str(), left.count, left.others), ("SAUS 4", 2, vec![Sequence(3)]));
         assert_eq!(
-            told(&FailureReports::new(DoneTo::default(), &letters)).unwrap().sequence,
+            told(&FailureReports::new(unheard(), &letters)).unwrap().sequence,
             Sequence(4),
             "after a start"
         );
@@ -253,7 +269,7 @@ mod tests {
     fn what_is_told_of_many_failures_stays_small() {
         let root = tempfile::tempdir().unwrap();
         let letters = DeadLetters::new(root.path());
-        let failure_reports = FailureReports::new(DoneTo::default(), &letters);
+        let failure_reports = FailureReports::new(unheard(), &letters);
         (1..=200).for_each(|number| drop(fail(&failure_reports, &letters, number)));
         let newest = told(&failure_reports).unwrap();
         assert_eq!((newest.count, newest.others.len()), (200, ActionFailed::MOST_OTHERS));
@@ -264,7 +280,7 @@ mod tests {
     fn a_rule_that_waits_for_room_goes_before_the_rest_until_it_goes_on() {
         let root = tempfile::tempdir().unwrap();
         let letters = DeadLetters::new(root.path());
-        let failure_reports = FailureReports::new(DoneTo::default(), &letters);
+        let failure_reports = FailureReports::new(unheard(), &letters);
         fail(&failure_reports, &letters, 3);
         failure_reports.waits(&task(), &about(5), "no room");
         assert_eq!(
@@ -278,7 +294,7 @@ mod tests {
     #[test]
     fn a_line_that_lags_is_told_while_it_does() {
         let failure_reports =
-            FailureReports::new(DoneTo::default(), &DeadLetters::new(tempfile::tempdir().unwrap().path()));
+            FailureReports::new(unheard(), &DeadLetters::new(tempfile::tempdir().unwrap().path()));
         let behind =
             Behind { rule: "pqact.conf:5".to_owned(), next: about(8), sentence: "12 wait".to_owned() };
         failure_reports.lag(&[behind]);

@@ -7,10 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use downburst_log::disk::{self, Found, Slots};
-
-use downburst_model::{Epoch, FeedName, Sequence};
-
-use crate::file_names;
+use downburst_model::{Epoch, FeedName, Sequence, file_names};
 
 /// The positions of all lines.
 pub(super) struct Positions {
@@ -145,7 +142,10 @@ fn line_name(line: &str) -> String {
 }
 
 /// Whether the file of a place is as it was written.
-pub(crate) fn is_whole(path: &Path) -> io::Result<bool> {
+///
+/// # Errors
+/// Those of the system.
+pub fn is_whole(path: &Path) -> io::Result<bool> {
     Ok(matches!(Slots::<2>::look(path, MAGIC)?, Found::Whole(_) | Found::Nothing))
 }
 

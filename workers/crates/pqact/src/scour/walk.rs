@@ -13,17 +13,17 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 
 /// What a rule came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::actions) struct Scoured {
-    pub(in crate::actions) files: u64,
-    pub(in crate::actions) bytes: u64,
-    pub(in crate::actions) directories: u64,
+pub(crate) struct Scoured {
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+    pub(crate) directories: u64,
     /// The first thing that went wrong; the rest was done.
-    pub(in crate::actions) failed: Option<String>,
+    pub(crate) failed: Option<String>,
 }
 
 /// Removes what a rule says below `root`. Each file is shown to `agrees` first, and an
 /// empty path for an empty directory; what it does not agree to stays, and is counted.
-pub(in crate::actions) fn clear(
+pub(crate) fn clear(
     rule: &ScourRule,
     root: &Path,
     now: WallMicros,

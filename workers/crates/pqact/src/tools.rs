@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use downburst_actions::Rules;
 use downburst_ldm6::FeedType;
+use downburst_log::LogReader;
 use downburst_model::FeedName;
 
 use super::active_rules;
@@ -112,11 +113,14 @@ pub struct ScourArguments {
     files: Vec<PathBuf>,
 }
 
+/// Finds the logs in a directory of a hub or a site; the error is a sentence.
+pub type FindLogs = fn(&Path) -> Result<Vec<LogReader>, String>;
+
 /// Runs a tool: 0 if all went well, 1 where something is wrong, 2 after bad use.
-pub fn run(tool: &ActionsTool) -> ExitCode {
+pub fn run(tool: &ActionsTool, logs: FindLogs) -> ExitCode {
     told(match tool {
         ActionsTool::Check { files, json } => check::check(files, *json),
-        ActionsTool::Run(arguments) => rehearse::run(arguments),
+        ActionsTool::Run(arguments) => rehearse::run(arguments, logs),
         ActionsTool::Failed { dir, json } => failed::list(dir, *json),
         ActionsTool::Retry(arguments) => failed::retry(arguments),
         ActionsTool::Drop(arguments) => failed::drop_them(arguments),
@@ -129,6 +133,9 @@ pub fn run_scour(arguments: &ScourArguments) -> ExitCode {
 }
 
 /// The feed and the type of an option `FEED=TYPE`.
+///
+/// # Errors
+/// A sentence for people.
 pub fn feed_type(text: &str) -> Result<(FeedName, FeedType), String> {
     let (feed, types) = text.split_once('=').ok_or("write FEED=TYPE, for example radar=NEXRAD3")?;
     let feed = FeedName::parse(feed).map_err(|error| error.to_string())?;

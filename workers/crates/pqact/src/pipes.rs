@@ -118,8 +118,8 @@ const LEAVE: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 mod tests {
+    use super::super::task::Shaping;
     use super::*;
-    use crate::actions::task::Shaping;
 
     fn task(script: &str, close: bool) -> Task {
         let command = ["sh", "-c", script].map(str::to_owned).to_vec();

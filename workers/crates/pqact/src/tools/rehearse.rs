@@ -7,9 +7,9 @@ use downburst_model::{Sequence, WallMicros};
 use serde::Serialize;
 
 use super::super::scour::now;
-use super::super::{task, types_of};
-use super::{Outcome, RunArguments, rules_of, say};
-use crate::log_tools;
+use super::super::shared::types_of;
+use super::super::task;
+use super::{FindLogs, Outcome, RunArguments, rules_of, say};
 
 /// What one action would do.
 #[derive(Debug, Serialize)]
@@ -43,14 +43,14 @@ struct Rehearsal {
     rules: Vec<RuleCount>,
 }
 
-pub(super) fn run(arguments: &RunArguments) -> Outcome {
+pub(super) fn run(arguments: &RunArguments, logs: FindLogs) -> Outcome {
     let files = rules_of(&arguments.files)?;
     let length = downburst_actions::duration(&arguments.last)?;
     let micros = i64::try_from(length.as_micros()).unwrap_or(i64::MAX);
     let since = WallMicros(now().0.saturating_sub(micros));
     let said = super::types_of(&arguments.feed_type);
     let mut rehearsal = Rehearsal::new(&files);
-    for reader in log_tools::readers(&arguments.dir)? {
+    for reader in logs(&arguments.dir)? {
         let types = types_of(&said, reader.feed());
         for entry in reader.entries(Sequence(0)) {
             let entry = entry.map_err(|error| error.to_string())?;

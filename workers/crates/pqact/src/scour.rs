@@ -25,7 +25,7 @@ pub struct Wanted {
 }
 
 /// A thread that looks for old files.
-pub(crate) struct Scouring {
+pub struct Scouring {
     rules: Arc<Mutex<Vec<ScourRule>>>,
     paths: Vec<PathBuf>,
     stop: Stop,
@@ -34,9 +34,11 @@ pub(crate) struct Scouring {
 }
 
 impl Scouring {
-    /// Begins, if rules are given. Malformed rules are set aside; the error names the file that can't be
-    /// used.
-    pub(crate) fn start(wanted: &Wanted, site: &Path) -> Result<Option<Self>, String> {
+    /// Begins, if rules are given. Malformed rules are set aside.
+    ///
+    /// # Errors
+    /// A sentence that names the file that can't be used.
+    pub fn start(wanted: &Wanted, site: &Path) -> Result<Option<Self>, String> {
         if wanted.files.is_empty() {
             return Ok(None);
         }
@@ -58,7 +60,7 @@ impl Scouring {
     }
 
     /// Reads the rules again. Where something is wrong in them, those before stay in force.
-    pub(crate) fn reread(&self) {
+    pub fn reread(&self) {
         match read_all(&self.paths) {
             Ok(found) if found.set_aside.is_empty() => {
                 *self.rules.lock().unwrap_or_else(PoisonError::into_inner) = found.rules;
@@ -69,7 +71,8 @@ impl Scouring {
         self.notifier.notify();
     }
 
-    pub(crate) fn stop(self) {
+    /// Ends, and waits for the end of the thread.
+    pub fn stop(self) {
         self.stop.ask(&self.notifier);
         let _ = self.thread.join();
     }

@@ -13,7 +13,6 @@ use downburst_ldm6::FeedType;
 use downburst_log::{FeedLog, LogEntry, ProductLog as _};
 use downburst_model::{Epoch, FeedName, Sequence};
 
-use super::Shared;
 use super::active_rules::FILE_LINE;
 use super::dead_letters::DeadLetter;
 use super::failure::{Failure, Then};
@@ -21,6 +20,7 @@ use super::files::Files;
 use super::pipes::Pipes;
 use super::positions::Position;
 use super::programs::{Programs, pause};
+use super::shared::Shared;
 use super::task::{About, Task, Work};
 
 /// A task for a product.
@@ -89,7 +89,7 @@ impl LineWorker {
             self.pipes.let_go();
             if self.line == FILE_LINE && self.looked.elapsed() >= LETTERS_INTERVAL {
                 self.looked = Instant::now();
-                self.shared.failure_reports.look(&self.shared.letters);
+                self.shared.failed.look();
             }
             if !moved {
                 let longest = if self.programs.is_idle() { LONGEST_PAUSE } else { PROGRAM_INTERVAL };
@@ -101,7 +101,7 @@ impl LineWorker {
     /// Gives each feed a turn; true if anything was read.
     fn round(&mut self) -> bool {
         let mut moved = false;
-        for (feed, log) in self.shared.logs.all() {
+        for (feed, log) in self.shared.site.logs() {
             match self.turn(&feed, &log) {
                 Ok(read) => moved |= read,
                 Err(Pause::Full | Pause::Stop) => {}
@@ -212,7 +212,7 @@ impl LineWorker {
                 _ => self.pipes.write(&job.task, &bytes, &self.shared.stop),
             };
             let Err(failure) = done else {
-                self.shared.failure_reports.done(&job.task, &job.about);
+                self.shared.failed.reports.done(&job.task, &job.about);
                 return Ok(());
             };
             let wait = match failure.then {
@@ -220,7 +220,7 @@ impl LineWorker {
                 Then::WaitForRoom => {
                     if !std::mem::replace(&mut told, true) {
                         tracing::error!(rule = job.task.rule, "{}", failure.sentence);
-                        self.shared.failure_reports.waits(&job.task, &job.about, &failure.sentence);
+                        self.shared.failed.reports.waits(&job.task, &job.about, &failure.sentence);
                     }
                     ROOM_INTERVAL
                 }
@@ -290,14 +290,14 @@ impl LineWorker {
             DeadLetter::new(self.shared.clock.wall(), job.about.clone(), job.task.clone(), attempts, failure);
         letter.has_bytes = bytes.is_some();
         loop {
-            match self.shared.keep(&letter, bytes) {
+            match self.shared.failed.keep(&letter, bytes) {
                 Ok(name) => {
-                    self.shared.failure_reports.failed(&name, &job.task, &job.about, exit, &sentence);
+                    self.shared.failed.reports.failed(&name, &job.task, &job.about, exit, &sentence);
                     return Ok(());
                 }
                 Err(error) => {
                     let sentence = format!("{sentence}; and the failed product can't be kept: {error}");
-                    self.shared.failure_reports.waits(&job.task, &job.about, &sentence);
+                    self.shared.failed.reports.waits(&job.task, &job.about, &sentence);
                     tracing::error!("{sentence}");
                     self.rest(ROOM_INTERVAL)?;
                 }
@@ -312,7 +312,7 @@ impl LineWorker {
         for (job, attempts, result) in ended {
             let over = match result {
                 Ok(()) => {
-                    self.shared.failure_reports.done(&job.task, &job.about);
+                    self.shared.failed.reports.done(&job.task, &job.about);
                     Ok(())
                 }
                 Err(failure) if failure.then == Then::Stop => Err(Pause::Stop),
