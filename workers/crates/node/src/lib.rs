@@ -11,7 +11,6 @@ pub mod circuits;
 pub mod hub;
 #[cfg(test)]
 mod layer;
-pub mod ldm_tools;
 mod lines;
 pub mod log_tools;
 pub mod patterns;

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use downburst_ldm_gateway::tools::LdmTool;
 use downburst_ldm6::FeedType;
 use downburst_model::FeedName;
-use downburst_node::ldm_tools::LdmTool;
 use downburst_node::log_tools::LogTool;
 use downburst_node::scrub::Scrub;
 use downburst_node::site::{Ending, HubChoice, Reading, Receive, control};
@@ -194,7 +194,7 @@ fn main() -> ExitCode {
         Role::SiteControl(arguments) => site_control(arguments),
         Role::Hub => drive(hub_runtime(), hub()),
         Role::Circuits(CircuitTool::ProbeHost { json }) => probe_host(json),
-        Role::Ldm(tool) => downburst_node::ldm_tools::run(&tool),
+        Role::Ldm(tool) => downburst_ldm_gateway::tools::run(&tool),
         Role::Patterns => downburst_node::patterns::run(),
         Role::Actions(tool) => downburst_pqact::tools::run(&tool, downburst_node::log_tools::readers),
         Role::Scour(arguments) => downburst_pqact::tools::run_scour(&arguments),

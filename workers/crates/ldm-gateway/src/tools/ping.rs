@@ -2,12 +2,12 @@
 use std::io::{self, Write as _};
 use std::time::Duration;
 
+use downburst_clock::Clock;
 use downburst_ldm6::{Probe, ProbeInput, ProbeOutput, Version};
 use downburst_model::{Machine as _, Micros};
 
 use super::wire::{self, Came};
 use super::{Outcome, PingArguments, Stop};
-use crate::clock::Clock;
 
 pub(super) fn run(arguments: &PingArguments) -> Outcome {
     if !(arguments.timeout > 0.0 && arguments.timeout <= LONGEST_SECONDS) {

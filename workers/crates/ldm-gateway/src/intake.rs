@@ -8,18 +8,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use downburst_ldm6::{FeedType, ProductInfo, Signature, Taken};
+use downburst_log::ProductLog as _;
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::sync::oneshot;
 
-use super::words;
-use crate::hub::Hub;
-use crate::hub::feed_writer::{Done, Spooled, Write, Written};
-use crate::hub::feeds::Feed;
-use crate::lines::{Event, Failure};
+use super::description;
+use super::gateway::Context;
+use super::hub::{Event, Failure, Feed, Product, ProductBytes, Writing, Written};
 
 /// Takes the products of one connection, and knows which of them are not stored yet.
 pub(super) struct Intake {
-    hub: Arc<Hub>,
+    context: Context,
     /// Who sends them, for people.
     sender: String,
     /// The types that it was asked for, or may push: a product that claims others as well is stored under these alone.
@@ -60,7 +58,7 @@ pub(super) enum Settled {
 struct Begun {
     info: ProductInfo,
     /// None where no feed takes it.
-    feed: Option<Arc<Feed>>,
+    feed: Option<Arc<dyn Feed>>,
     room: Room,
 }
 
@@ -78,13 +76,13 @@ struct Waiting {
     signature: Signature,
     bytes: u64,
     /// None where there is nothing to wait for.
-    written: Option<oneshot::Receiver<Result<Written, Failure>>>,
+    written: Option<Writing>,
 }
 
 impl Intake {
-    pub(super) fn new(hub: &Arc<Hub>, sender: &str, granted: FeedType, counts: Arc<Counts>) -> Self {
+    pub(super) fn new(context: &Context, sender: &str, granted: FeedType, counts: Arc<Counts>) -> Self {
         Self {
-            hub: Arc::clone(hub),
+            context: context.clone(),
             sender: sender.to_owned(),
             granted,
             counts,
@@ -127,8 +125,8 @@ impl Intake {
 
     /// Whether a product that is offered is to be sent: not if it is stored already, or nobody takes it.
     fn lacks(&mut self, info: &ProductInfo) -> bool {
-        let Some(feed) = self.feed(info).filter(|feed| self.can_be(info, feed)) else { return false };
-        let known = feed.log.find_signature(&info.signature.0).ok().flatten().is_some();
+        let Some(feed) = self.feed(info).filter(|feed| self.can_be(info, &**feed)) else { return false };
+        let known = feed.log().find_signature(&info.signature.0).ok().flatten().is_some();
         if known {
             self.counts.duplicates.fetch_add(1, Ordering::Relaxed);
         }
@@ -137,7 +135,7 @@ impl Intake {
 
     fn begin(&mut self, info: ProductInfo) -> io::Result<()> {
         let feed = if is_report(&info) { self.route(&info) } else { self.feed(&info) };
-        let feed = feed.filter(|feed| self.can_be(&info, feed));
+        let feed = feed.filter(|feed| self.can_be(&info, &**feed));
         let room = match &feed {
             None if !is_report(&info) => Room::Nowhere,
             None => Room::AtHand(BytesMut::new()),
@@ -168,7 +166,7 @@ impl Intake {
         if let (true, Room::AtHand(text)) = (is_report(&info), &room) {
             self.report(text);
         }
-        let written = feed.and_then(|feed| hand_over(&feed, &info, room));
+        let written = feed.and_then(|feed| hand_over(&*feed, &info, room));
         let bytes = u64::from(info.size.min(AT_HAND_BYTES));
         self.waiting_bytes += bytes;
         self.waiting.push_back(Waiting { signature: info.signature, bytes, written });
@@ -177,9 +175,9 @@ impl Intake {
 
     /// Passes a line of rtstats on, as far as its sender has not told too many.
     fn report(&self, text: &[u8]) {
-        if self.hub.ldm.border.may_report(self.hub.clock.monotonic(), &self.sender) {
+        if self.context.complaints.may_report(self.context.clock.monotonic(), &self.sender) {
             let line = String::from_utf8_lossy(text).into_owned();
-            self.hub.event(&Event::Rtstats { line });
+            self.context.hub.tell(Event::Rtstats { line });
         } else {
             self.counts.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -198,27 +196,27 @@ impl Intake {
         let (signature, bytes) = (front.signature, front.bytes);
         let outcome = match &mut front.written {
             None => None,
-            Some(written) => Some(written.await),
+            Some(written) => Some(written.as_mut().await),
         };
         self.waiting.pop_front();
         self.waiting_bytes -= bytes;
         match outcome {
             None => Settled::Nothing(signature),
-            Some(Ok(Ok(written))) => self.written(signature, &written),
-            Some(Ok(Err(failure))) => self.failed(signature, &failure),
+            Some(Some(Ok(written))) => self.written(signature, written),
+            Some(Some(Err(failure))) => self.failed(signature, &failure),
             // The log is being closed.
-            Some(Err(_)) => self.give_up(),
+            Some(None) => self.give_up(),
         }
     }
 
-    fn written(&self, signature: Signature, written: &Written) -> Settled {
+    fn written(&self, signature: Signature, written: Written) -> Settled {
         match written {
-            Written::Stored(info) => {
+            Written::Stored { bytes } => {
                 self.counts.stored.fetch_add(1, Ordering::Relaxed);
-                self.counts.bytes.fetch_add(info.size, Ordering::Relaxed);
+                self.counts.bytes.fetch_add(bytes, Ordering::Relaxed);
                 Settled::First(signature)
             }
-            Written::Duplicate { .. } => {
+            Written::Duplicate => {
                 self.counts.duplicates.fetch_add(1, Ordering::Relaxed);
                 Settled::Again(signature)
             }
@@ -226,8 +224,8 @@ impl Intake {
     }
 
     fn failed(&mut self, signature: Signature, failure: &Failure) -> Settled {
-        self.hub.ldm.border.complain(&self.hub, &self.sender, failure.code, || {
-            format!("a product from {} was not stored: {}", self.sender, failure.error)
+        self.context.complaints.complain(&*self.context.hub, &self.sender, failure.code, || {
+            format!("a product from {} was not stored: {}", self.sender, failure.sentence)
         });
         if GIVEN_UP.contains(&failure.code) {
             self.counts.dropped.fetch_add(1, Ordering::Relaxed);
@@ -245,20 +243,20 @@ impl Intake {
     }
 
     /// The feed that takes a product, by the types that its sender was granted.
-    fn route(&self, info: &ProductInfo) -> Option<Arc<Feed>> {
+    fn route(&self, info: &ProductInfo) -> Option<Arc<dyn Feed>> {
         let granted = ProductInfo { feed: info.feed.common(self.granted), ..info.clone() };
-        self.hub.ldm.routes().of_product(&granted).cloned()
+        self.context.routes().of_product(&granted).cloned()
     }
 
-    fn feed(&mut self, info: &ProductInfo) -> Option<Arc<Feed>> {
+    fn feed(&mut self, info: &ProductInfo) -> Option<Arc<dyn Feed>> {
         let found = self.route(info);
         if found.is_none() {
             self.counts.passed_over.fetch_add(1, Ordering::Relaxed);
             // A sender that makes up types is not listened to for long.
             if self.complained.len() < MOST_COMPLAINTS && self.complained.insert(info.feed) {
-                let Self { hub, sender, .. } = &*self;
+                let Self { context, sender, .. } = &*self;
                 let types = info.feed;
-                hub.ldm.border.complain(hub, sender, &format!("type {types}"), || format!(
+                context.complaints.complain(&*context.hub, sender, &format!("type {types}"), || format!(
                     "products of LDM's feed type {types} from {sender} are ignored, because no feed here takes \
                      that type: downburst feeds set FEED --ldm-feed-type {types}",
                 ));
@@ -269,31 +267,34 @@ impl Intake {
 
     /// Checks the claims of a description before it is used; products that can't be stored are counted and
     /// their sender named.
-    fn can_be(&self, info: &ProductInfo, feed: &Feed) -> bool {
+    fn can_be(&self, info: &ProductInfo, feed: &dyn Feed) -> bool {
         let (size, most) = (u64::from(info.size), feed.largest_bytes());
         let why = if size > most {
             (
                 "too-large",
                 format!(
                     "it is too large: it has {size} bytes, and feed {} takes at most {most}",
-                    feed.name()
+                    feed.log().feed()
                 ),
             )
-        } else if words::product_id(&info.ident).is_none() || words::origin(&info.origin).is_none() {
+        } else if description::product_id(&info.ident).is_none()
+            || description::origin(&info.origin).is_none()
+        {
             ("bad-id", "its identifier is one that the hub gives to products of its own".to_owned())
         } else {
             return true;
         };
         self.counts.dropped.fetch_add(1, Ordering::Relaxed);
-        self.hub.ldm.border.complain(&self.hub, &self.sender, why.0, || {
+        self.context.complaints.complain(&*self.context.hub, &self.sender, why.0, || {
             format!("a product from the LDM {} was not taken: {}", self.sender, why.1)
         });
         false
     }
 
     fn spool(&self) -> io::Result<Room> {
-        let directory = self.hub.start.data_dir.join("ldm").join("spool");
-        let path = directory.join(format!("{}.part", self.hub.next_ask()));
+        let directory = self.context.hub.data_dir().join("ldm").join("spool");
+        let path =
+            directory.join(format!("{}.part", self.context.next_spool.fetch_add(1, Ordering::Relaxed)));
         let file = beside_the_runtime(|| {
             std::fs::create_dir_all(&directory)?;
             File::create(&path)
@@ -329,28 +330,15 @@ fn is_report(info: &ProductInfo) -> bool {
     info.ident.as_bytes().starts_with(b"rtstats-") && info.size <= REPORT_BYTES
 }
 
-fn hand_over(
-    feed: &Arc<Feed>,
-    info: &ProductInfo,
-    room: Room,
-) -> Option<oneshot::Receiver<Result<Written, Failure>>> {
-    let (id, origin) = (words::product_id(&info.ident)?, words::origin(&info.origin)?);
+fn hand_over(feed: &dyn Feed, info: &ProductInfo, room: Room) -> Option<Writing> {
+    let (id, origin) = (description::product_id(&info.ident)?, description::origin(&info.origin)?);
     let bytes = match room {
-        Room::AtHand(held) => Spooled::AtHand(held.freeze()),
-        Room::File { path, .. } => Spooled::File { path, remove: true },
+        Room::AtHand(held) => ProductBytes::AtHand(held.freeze()),
+        Room::File { path, .. } => ProductBytes::File(path),
         Room::Nowhere => return None,
     };
-    let (done, written) = oneshot::channel();
-    feed.write(Write {
-        bytes,
-        ldm: Some(words::stamp(info, &id)),
-        id,
-        origin,
-        created: Some(info.arrival.into()),
-        digest: None,
-        done: Done::Told(done),
-    });
-    Some(written)
+    let (stamp, created) = (description::stamp(info, &id), info.arrival.into());
+    Some(feed.write(Product { id, origin, created, stamp, bytes }))
 }
 
 /// Refusals that will be the same the next time.

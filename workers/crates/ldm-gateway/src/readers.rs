@@ -9,13 +9,10 @@ use downburst_model::{Class, Sequence, WallMicros};
 use md5::{Digest as _, Md5};
 use tokio::sync::Notify;
 
-use super::places::{Places, Reached};
+use super::description;
+use super::hub::{Feed, Hub, LogListener, Sent};
+use super::positions::{Positions, Reached};
 use super::routes::Route;
-use super::words;
-use crate::hub::Hub;
-use crate::hub::feeds::Feed;
-use crate::hub::reading::say_unreadable;
-use crate::hub::wake_ups::LogListener;
 
 /// All feeds of a connection.
 pub(super) struct Readers {
@@ -32,7 +29,7 @@ pub(super) struct Readers {
 }
 
 struct Reader {
-    feed: Arc<Feed>,
+    feed: Arc<dyn Feed>,
     /// Of products that no LDM gave a type: all of the feed's, so that who asks for any of them gets them.
     own_type: FeedType,
     class: Class,
@@ -46,7 +43,7 @@ struct Reader {
     /// That, when the peer was asked behind it last, and when it answered.
     asked_to: Sequence,
     answered_to: Sequence,
-    listener: LogListener,
+    listener: Box<dyn LogListener>,
     products: u64,
     bytes: u64,
 }
@@ -60,7 +57,7 @@ pub(super) struct Next {
 impl Readers {
     /// Finds where the peer goes on.
     pub(super) fn open<'a>(
-        hub: &Hub,
+        positions: &Positions,
         peer: &str,
         served: &Served,
         allowed: impl Iterator<Item = (&'a Route, Option<i64>)>,
@@ -73,10 +70,10 @@ impl Readers {
         let known = known(served, allowed.iter().map(|(route, _)| *route));
         let reader = |(route, max_age_us): (&Route, Option<i64>)| {
             let feed = Arc::clone(&route.feed);
-            let place = hub.ldm.places.find(&key, &feed.name());
-            let from = begin(&feed, served, known.as_ref(), place);
+            let position = positions.find(&key, feed.log().feed());
+            let from = begin(&feed, served, known.as_ref(), position);
             let notified = Arc::clone(&news);
-            let listener = feed.wake_ups.register(move || notified.notify_one());
+            let listener = feed.listen(Box::new(move || notified.notify_one()));
             Reader {
                 own_type: route.types,
                 class: feed.class(),
@@ -97,8 +94,8 @@ impl Readers {
     }
 
     /// The next product: of the most urgent class, and of that the one that was stored first.
-    pub(super) fn next(&mut self, hub: &Hub) -> Option<Next> {
-        let now = hub.clock.wall();
+    pub(super) fn next(&mut self, hub: &dyn Hub) -> Option<Next> {
+        let now = hub.clock().wall();
         loop {
             for reader in &mut self.readers {
                 reader.fill(hub);
@@ -119,7 +116,7 @@ impl Readers {
                 self.too_old += 1;
                 continue;
             }
-            match (words::description(&entry, reader.own_type), entry.bytes) {
+            match (description::description(&entry, reader.own_type), entry.bytes) {
                 (Some(info), Some(bytes)) => return Some(Next { info, bytes }),
                 (_, None) => self.gone += 1,
                 (None, Some(_)) => self.too_large += 1,
@@ -136,14 +133,13 @@ impl Readers {
     }
 
     /// Enters what went out in the hub's account, under the feeds' unicast legs; returns how many products that were.
-    pub(super) fn account(&mut self, hub: &Hub) -> (u64, u64) {
+    pub(super) fn account(&mut self, hub: &dyn Hub) -> (u64, u64) {
         let (mut all_products, mut all_bytes) = (0, 0);
         for reader in self.readers.iter_mut().filter(|reader| reader.products > 0 || reader.bytes > 0) {
             let (products, bytes) = (std::mem::take(&mut reader.products), std::mem::take(&mut reader.bytes));
-            let (feed, leg) = (reader.feed.name(), reader.feed.unicast_leg());
-            let wire = bytes.saturating_add(products.saturating_mul(ENVELOPE_BYTES));
-            hub.counters.session_bytes(&feed, leg, usize::try_from(wire).unwrap_or(usize::MAX), false);
-            hub.counters.sent(&feed, leg, products, bytes);
+            let (feed, leg) = (reader.feed.log().feed().clone(), reader.feed.unicast_leg());
+            let wire_bytes = bytes.saturating_add(products.saturating_mul(ENVELOPE_BYTES));
+            hub.count_sent(&Sent { feed, leg, products, bytes, wire_bytes });
             all_products += products;
             all_bytes += bytes;
         }
@@ -156,31 +152,31 @@ impl Readers {
     }
 
     /// It answered.
-    pub(super) fn answered(&mut self, places: &Places) {
+    pub(super) fn answered(&mut self, positions: &Positions) {
         self.readers.iter_mut().for_each(|reader| reader.answered_to = reader.asked_to);
         let reached = |reader: &Reader| {
-            let reached = Reached { epoch: reader.feed.epoch().0, sequence: reader.answered_to };
-            (reader.feed.name(), reached)
+            let reached = Reached { epoch: reader.feed.log().epoch().0, sequence: reader.answered_to };
+            (reader.feed.log().feed().clone(), reached)
         };
-        places.reached(&self.key, self.readers.iter().map(reached));
+        positions.reached(&self.key, self.readers.iter().map(reached));
     }
 }
 
 impl Reader {
     /// Reads on where everything was handed over.
-    fn fill(&mut self, hub: &Hub) {
+    fn fill(&mut self, hub: &dyn Hub) {
         if !self.batch.is_empty() {
             return;
         }
         self.listener.take();
-        let head = self.feed.log.head();
+        let head = self.feed.log().head();
         while self.batch.is_empty() && self.read_to < head {
-            match self.feed.log.read(self.read_to, head, READ_BYTES, READ_ENTRIES) {
+            match self.feed.log().read(self.read_to, head, READ_BYTES, READ_ENTRIES) {
                 Ok(read) => {
                     self.read_to = read.read_to;
                     self.batch.extend(read.entries);
                 }
-                Err(error) => return say_unreadable(hub, &self.feed.name(), &error),
+                Err(error) => return hub.unreadable(self.feed.log().feed(), &error),
             }
         }
         if self.batch.is_empty() {
@@ -201,7 +197,7 @@ fn short(key: String) -> String {
 
 /// The product that the peer received last, if a feed has it.
 struct LastReceived {
-    feed: Arc<Feed>,
+    feed: Arc<dyn Feed>,
     sequence: Sequence,
     stored: WallMicros,
 }
@@ -209,8 +205,8 @@ struct LastReceived {
 fn known<'a>(served: &Served, mut routes: impl Iterator<Item = &'a Route>) -> Option<LastReceived> {
     let signature = served.resume?;
     routes.find_map(|route| {
-        let sequence = route.feed.log.find_signature(&signature.0).ok().flatten()?;
-        let stored = route.feed.log.entry(sequence).ok().flatten()?.info.stored;
+        let sequence = route.feed.log().find_signature(&signature.0).ok().flatten()?;
+        let stored = route.feed.log().entry(sequence).ok().flatten()?.info.stored;
         Some(LastReceived { feed: Arc::clone(&route.feed), sequence, stored })
     })
 }
@@ -222,20 +218,20 @@ fn known<'a>(served: &Served, mut routes: impl Iterator<Item = &'a Route>) -> Op
 /// stored before it, and of the rest nothing is known. The hub sends too much then rather than too little;
 /// LDMs drop products that they have.
 fn begin(
-    feed: &Arc<Feed>,
+    feed: &Arc<dyn Feed>,
     served: &Served,
     known: Option<&LastReceived>,
-    place: Option<Reached>,
+    position: Option<Reached>,
 ) -> Sequence {
-    let from_time = || feed.log.find_time(served.class.from.into());
+    let from_time = || feed.log().find_time(served.class.from.into());
     let Some(known) = known else { return from_time() };
     if Arc::ptr_eq(&known.feed, feed) {
         return known.sequence;
     }
-    match place.filter(|place| place.epoch == feed.epoch().0) {
-        Some(place) => place.sequence,
+    match position.filter(|position| position.epoch == feed.log().epoch().0) {
+        Some(position) => position.sequence,
         None if feed.class() <= known.feed.class() => {
-            feed.log.find_time(WallMicros(known.stored.0.saturating_sub(CLOSE_US)))
+            feed.log().find_time(WallMicros(known.stored.0.saturating_sub(CLOSE_US)))
         }
         None => from_time(),
     }

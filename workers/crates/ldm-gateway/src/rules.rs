@@ -2,12 +2,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use downburst_hub::{SiteLine, SubscriptionLine};
 use downburst_ldm6::{Accept, Access, Allow};
 use downburst_model::{FeedName, IdFilter, Pattern, SiteName};
 
+use super::config::LdmAcceptLine;
 use super::routes::Routes;
-use crate::hub::Hub;
-use crate::lines::{LdmAcceptLine, SiteLine, SubscriptionLine};
 
 /// The rules of one moment.
 #[derive(Default)]
@@ -28,14 +28,13 @@ struct Line {
 
 impl Rules {
     /// From the sites and feeds as they stand now, and what may be pushed.
-    pub(super) fn of(hub: &Hub, accept: &[LdmAcceptLine]) -> Self {
+    pub(super) fn of(routes: &Routes, sites: Vec<SiteLine>, accept: &[LdmAcceptLine]) -> Self {
         let mut sites: Vec<SiteLine> =
-            hub.roster.all().into_iter().filter(|site| site.active && site.ldm_host.is_some()).collect();
+            sites.into_iter().filter(|site| site.active && site.ldm_host.is_some()).collect();
         sites.sort_by(|one, other| (one.ldm_order, &one.site).cmp(&(other.ldm_order, &other.site)));
         let (mut access, mut lines) = (Access::default(), Vec::new());
-        let routes = hub.ldm.routes();
         for (number, site) in (0..).zip(&sites) {
-            allow(&routes, number, site, &mut access, &mut lines);
+            allow(routes, number, site, &mut access, &mut lines);
         }
         for line in accept {
             match accepted(line) {

@@ -5,21 +5,26 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use downburst_clock::Clock;
+use downburst_hub::SiteLine;
 use downburst_model::{SiteName, WallMicros};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::config::LdmAcceptLine;
+use super::connection;
+use super::gateway::{Context, lock};
+use super::host_names;
+use super::hub::Failure;
 use super::intake::Counts;
+use super::routes::Routes;
 use super::rules::Rules;
-use super::{names, serve};
-use crate::hub::{Hub, lock};
-use crate::lines::{Failure, LdmAcceptLine};
 
 /// Who listens, and who came.
 #[derive(Default)]
-pub(super) struct Door {
+pub(super) struct Server {
     open: tokio::sync::Mutex<BTreeMap<String, Listener>>,
     addresses: Mutex<Vec<String>>,
     accept: Mutex<Vec<LdmAcceptLine>>,
@@ -74,7 +79,7 @@ pub(super) struct Served {
     pub(super) too_large: AtomicU64,
 }
 
-impl Door {
+impl Server {
     pub(super) fn accept_from(&self, lines: Vec<LdmAcceptLine>) {
         *lock(&self.accept) = lines;
     }
@@ -82,7 +87,7 @@ impl Door {
     /// Listens at these addresses, and no others.
     pub(super) async fn listen(
         &self,
-        hub: &Arc<Hub>,
+        context: &Context,
         wanted: Vec<String>,
         most_peers: usize,
     ) -> Result<(), Failure> {
@@ -100,7 +105,7 @@ impl Door {
             if open.contains_key(&address) {
                 continue;
             }
-            match listen(hub, &address).await {
+            match listen(context, &address).await {
                 Ok(listener) => drop(open.insert(address, listener)),
                 Err(failure) => failed = Err(failure),
             }
@@ -118,8 +123,8 @@ impl Door {
     }
 
     /// Who is served by rules that changed has to ask again.
-    pub(super) fn look_at_rights(&self, hub: &Hub) {
-        let rules = Arc::new(Rules::of(hub, &lock(&self.accept)));
+    pub(super) fn look_at_rights(&self, routes: &Routes, sites: Vec<SiteLine>) {
+        let rules = Arc::new(Rules::of(routes, sites, &lock(&self.accept)));
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&rules);
         for peer in lock(&self.peers).values() {
             let standing = lock(&peer.standing);
@@ -151,7 +156,7 @@ impl Door {
     }
 
     /// A place for a connection, unless there are too many.
-    fn enter(&self, hub: &Hub, address: IpAddr) -> Result<Arc<Peer>, &'static str> {
+    fn enter(&self, clock: Clock, address: IpAddr) -> Result<Arc<Peer>, &'static str> {
         let mut peers = lock(&self.peers);
         if peers.len() >= self.most_peers.load(Ordering::Relaxed) {
             return Err("as many LDMs are connected as the setting ldm.max_clients allows");
@@ -167,7 +172,7 @@ impl Door {
             counts: Served::default(),
             taken: Arc::default(),
             end: watch::Sender::new(None),
-            since: hub.clock.wall(),
+            since: clock.wall(),
         });
         peers.insert(id, Arc::clone(&peer));
         Ok(peer)
@@ -201,7 +206,7 @@ impl Peer {
     }
 }
 
-async fn listen(hub: &Arc<Hub>, address: &str) -> Result<Listener, Failure> {
+async fn listen(context: &Context, address: &str) -> Result<Listener, Failure> {
     let busy = |error: std::io::Error| {
         let advice = match error.kind() {
             std::io::ErrorKind::PermissionDenied => {
@@ -210,37 +215,40 @@ async fn listen(hub: &Arc<Hub>, address: &str) -> Result<Listener, Failure> {
             std::io::ErrorKind::AddrInUse => "stop the LDM that holds it, or set ldm.listen to another port",
             _ => "correct the setting ldm.listen",
         };
-        Failure::new("port-in-use", format!("the hub can't listen on {address} for LDMs: {error}; {advice}"))
+        Failure {
+            code: "port-in-use",
+            sentence: format!("the hub can't listen on {address} for LDMs: {error}; {advice}"),
+        }
     };
     let listener = TcpListener::bind(address).await.map_err(busy)?;
     let address = listener.local_addr().map_err(busy)?;
     tracing::info!(%address, "LDMs can request and push products here");
-    Ok(Listener { task: tokio::spawn(take(Arc::clone(hub), listener)), address })
+    Ok(Listener { task: tokio::spawn(take(context.clone(), listener)), address })
 }
 
-async fn take(hub: Arc<Hub>, listener: TcpListener) {
+async fn take(context: Context, listener: TcpListener) {
     loop {
         match listener.accept().await {
-            Ok((stream, from)) => drop(tokio::spawn(greet(Arc::clone(&hub), stream, from))),
+            Ok((stream, from)) => drop(tokio::spawn(greet(context.clone(), stream, from))),
             Err(error) => {
                 let sentence =
                     format!("an LDM could not be accepted: {error}; raise the limit of open files");
-                hub.fault(sentence, None);
+                context.hub.fault(sentence);
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
 }
 
-async fn greet(hub: Arc<Hub>, stream: TcpStream, from: SocketAddr) {
-    let door = &hub.ldm.door;
-    match door.enter(&hub, from.ip().to_canonical()) {
+async fn greet(context: Context, stream: TcpStream, from: SocketAddr) {
+    let server = &context.server;
+    match server.enter(context.clock, from.ip().to_canonical()) {
         Err(reason) => tracing::warn!(peer = %from, reason, "an LDM was turned away"),
         Ok(peer) => {
-            let called = names::of(from).await;
+            let called = host_names::of(from).await;
             lock(&peer.standing).names = called;
-            serve::serve(&hub, stream, &peer).await;
-            door.leave(&peer);
+            connection::serve(&context, stream, &peer).await;
+            server.leave(&peer);
         }
     }
 }

@@ -11,22 +11,22 @@ use std::sync::Mutex;
 use downburst_model::{FeedName, Sequence};
 use serde::{Deserialize, Serialize};
 
-use crate::hub::lock;
+use super::gateway::lock;
 
 /// By peer and class.
 #[derive(Default)]
-pub(super) struct Places(Mutex<Kept>);
+pub(super) struct Positions(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
     path: Option<PathBuf>,
-    places: BTreeMap<String, Place>,
+    positions: BTreeMap<String, Position>,
     next_use: u64,
     is_changed: bool,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-struct Place {
+struct Position {
     used: u64,
     feeds: BTreeMap<FeedName, Reached>,
 }
@@ -38,7 +38,7 @@ pub(super) struct Reached {
     pub(super) sequence: Sequence,
 }
 
-impl Places {
+impl Positions {
     /// Reads what an earlier run of the hub kept, once.
     pub(super) fn open(&self, data_dir: &Path) {
         let mut kept = lock(&self.0);
@@ -47,13 +47,13 @@ impl Places {
         }
         let path = data_dir.join("ldm").join("cursors.json");
         let read = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        kept.places = read.unwrap_or_default();
-        kept.next_use = kept.places.values().map(|place| place.used).max().unwrap_or(0) + 1;
+        kept.positions = read.unwrap_or_default();
+        kept.next_use = kept.positions.values().map(|position| position.used).max().unwrap_or(0) + 1;
         kept.path = Some(path);
     }
 
     pub(super) fn find(&self, key: &str, feed: &FeedName) -> Option<Reached> {
-        lock(&self.0).places.get(key)?.feeds.get(feed).copied()
+        lock(&self.0).positions.get(key)?.feeds.get(feed).copied()
     }
 
     pub(super) fn reached(&self, key: &str, feeds: impl Iterator<Item = (FeedName, Reached)>) {
@@ -61,16 +61,17 @@ impl Places {
         let used = kept.next_use;
         kept.next_use += 1;
         kept.is_changed = true;
-        match kept.places.get_mut(key) {
-            Some(place) => {
-                place.used = used;
-                place.feeds.extend(feeds);
+        match kept.positions.get_mut(key) {
+            Some(position) => {
+                position.used = used;
+                position.feeds.extend(feeds);
             }
-            None => drop(kept.places.insert(key.to_owned(), Place { used, feeds: feeds.collect() })),
+            None => drop(kept.positions.insert(key.to_owned(), Position { used, feeds: feeds.collect() })),
         }
-        if kept.places.len() > MOST_PLACES {
-            let oldest = kept.places.iter().min_by_key(|(_, place)| place.used).map(|(key, _)| key.clone());
-            oldest.and_then(|key| kept.places.remove(&key));
+        if kept.positions.len() > MOST_POSITIONS {
+            let oldest =
+                kept.positions.iter().min_by_key(|(_, position)| position.used).map(|(key, _)| key.clone());
+            oldest.and_then(|key| kept.positions.remove(&key));
         }
     }
 
@@ -82,7 +83,7 @@ impl Places {
                 return;
             }
             let Some(path) = kept.path.clone() else { return };
-            (path, serde_json::to_vec(&kept.places).unwrap_or_default())
+            (path, serde_json::to_vec(&kept.positions).unwrap_or_default())
         };
         let aside = path.with_extension("aside");
         let written = path
@@ -97,7 +98,7 @@ impl Places {
 }
 
 /// Peers and classes that are remembered; those that were not heard of for longest go.
-const MOST_PLACES: usize = 1_024;
+const MOST_POSITIONS: usize = 1_024;
 
 #[cfg(test)]
 mod tests {
@@ -111,12 +112,12 @@ mod tests {
     fn what_was_reached_outlives_the_hub() {
         let dir = tempfile::tempdir().unwrap();
         let reached = |sequence| Reached { epoch: u64::MAX, sequence: Sequence(sequence) };
-        let places = Places::default();
-        places.open(dir.path());
-        places.reached("a ANY .*", [(feed("NGRID"), reached(5)), (feed("IDS"), reached(7))].into_iter());
-        places.reached("a ANY .*", [(feed("IDS"), reached(8))].into_iter());
-        places.keep();
-        let later = Places::default();
+        let positions = Positions::default();
+        positions.open(dir.path());
+        positions.reached("a ANY .*", [(feed("NGRID"), reached(5)), (feed("IDS"), reached(7))].into_iter());
+        positions.reached("a ANY .*", [(feed("IDS"), reached(8))].into_iter());
+        positions.keep();
+        let later = Positions::default();
         later.open(dir.path());
         assert_eq!(later.find("a ANY .*", &feed("NGRID")), Some(reached(5)));
         assert_eq!(later.find("a ANY .*", &feed("IDS")), Some(reached(8)));
@@ -124,13 +125,13 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_places_is_bounded() {
-        let places = Places::default();
+    fn the_number_of_positions_is_bounded() {
+        let positions = Positions::default();
         let reached = Reached { epoch: 1, sequence: Sequence(1) };
-        for number in 0..=MOST_PLACES {
-            places.reached(&format!("peer {number}"), [(feed("IDS"), reached)].into_iter());
+        for number in 0..=MOST_POSITIONS {
+            positions.reached(&format!("peer {number}"), [(feed("IDS"), reached)].into_iter());
         }
-        assert_eq!(places.find("peer 0", &feed("IDS")), None);
-        assert_eq!(places.find("peer 1", &feed("IDS")), Some(reached));
+        assert_eq!(positions.find("peer 0", &feed("IDS")), None);
+        assert_eq!(positions.find("peer 1", &feed("IDS")), Some(reached));
     }
 }

@@ -9,21 +9,23 @@ use downburst_ldm6::{
     AutoShift, Downstream, DownstreamConfig, DownstreamEvent, DownstreamInput, DownstreamOutput, Ending,
     Interest, Mode, ProductSpec, Taken,
 };
-use downburst_model::{Machine as _, Micros};
+use downburst_model::{Machine as _, Micros, file_names};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use super::border::From;
+use super::address;
+use super::complaints::Offender;
+use super::config::LdmSourceLine;
+use super::gateway::{Context, lock};
+use super::hub::Event;
 use super::intake::{Intake, Settled};
-use super::place::Place;
+use super::resume_point::ResumePoint;
 use super::sources::UpstreamStatus;
-use crate::hub::{Hub, lock};
-use crate::lines::{Event, LdmSourceLine};
 
 /// What a request needs to know.
 pub(super) struct Parts {
-    pub(super) hub: Arc<Hub>,
+    pub(super) context: Context,
     pub(super) line: LdmSourceLine,
     /// Which of the source's upstreams.
     pub(super) at: usize,
@@ -33,7 +35,7 @@ pub(super) struct Parts {
 }
 
 pub(super) struct Request {
-    hub: Arc<Hub>,
+    context: Context,
     source: String,
     upstream: String,
     at: usize,
@@ -44,7 +46,7 @@ pub(super) struct Request {
     unreachable: Option<String>,
     buffer: BytesMut,
     intake: Intake,
-    place: Place,
+    resume_point: ResumePoint,
     shift: Arc<Mutex<AutoShift>>,
     link: Arc<UpstreamStatus>,
     stop: watch::Receiver<bool>,
@@ -52,20 +54,20 @@ pub(super) struct Request {
 
 impl Request {
     pub(super) fn new(parts: Parts) -> Result<Self, String> {
-        let Parts { hub, line, at, shift, link, stop } = parts;
+        let Parts { context, line, at, shift, link, stop } = parts;
         let upstream = line.upstreams.get(at).cloned().unwrap_or_default();
         let feeds = line.feeds.parse().map_err(|error| format!("{error}"))?;
         let spec = ProductSpec::new(feeds, &line.pattern).map_err(|error| error.to_string())?;
         let directory =
-            hub.start.data_dir.join("ldm").join("places").join(crate::file_names::encode(&line.source));
-        let place = Place::open(directory, &upstream, format!("{feeds} {}", line.pattern));
+            context.hub.data_dir().join("ldm").join("places").join(file_names::encode(&line.source));
+        let resume_point = ResumePoint::open(directory, &upstream, format!("{feeds} {}", line.pattern));
         let mode = lock(&shift).mode(at);
         let machine = Downstream::new(DownstreamConfig {
-            upstream: host(&upstream).trim_matches(['[', ']']).to_owned(),
+            upstream: address::host(&upstream).trim_matches(['[', ']']).to_owned(),
             specs: vec![spec],
             interest: Interest::Products,
             mode,
-            resume: place.signature(),
+            resume: resume_point.signature(),
             time_offset: line.max_age(),
             oldest: line.max_age(),
             largest_bytes: u32::MAX,
@@ -73,10 +75,10 @@ impl Request {
             first_xid: 1,
         })
         .map_err(|error| error.to_string())?;
-        let intake = Intake::new(&hub, &upstream, feeds, Arc::clone(&link.counts));
+        let intake = Intake::new(&context, &upstream, feeds, Arc::clone(&link.counts));
         let (source, buffer) = (line.source, BytesMut::new());
         Ok(Self {
-            hub,
+            context,
             source,
             upstream,
             at,
@@ -86,7 +88,7 @@ impl Request {
             unreachable: None,
             buffer,
             intake,
-            place,
+            resume_point,
             shift,
             link,
             stop,
@@ -97,7 +99,7 @@ impl Request {
     pub(super) async fn run(mut self) {
         while !*self.stop.borrow() {
             self.turn_with_the_others();
-            while let Some(output) = self.machine.poll(self.hub.clock.now()) {
+            while let Some(output) = self.machine.poll(self.context.clock.now()) {
                 self.carry_out(output).await;
             }
             self.wait().await;
@@ -110,13 +112,13 @@ impl Request {
             }
         };
         let _ = tokio::time::timeout(STOP_PATIENCE, last).await;
-        self.place.keep(self.hub.clock.monotonic());
+        self.resume_point.keep(self.context.clock.monotonic());
         self.link.is_away("the source was taken off");
     }
 
     /// Which upstream sends at once and which asks first is decided by all of a source together.
     fn turn_with_the_others(&mut self) {
-        let now = self.hub.clock.now();
+        let now = self.context.clock.now();
         let mode = {
             let mut shift = lock(&self.shift);
             if now.monotonic >= shift.deadline() {
@@ -130,17 +132,17 @@ impl Request {
     }
 
     async fn wait(&mut self) {
-        let deadline = [self.machine.deadline(), self.place.due(), Some(lock(&self.shift).deadline())];
+        let deadline = [self.machine.deadline(), self.resume_point.due(), Some(lock(&self.shift).deadline())];
         let until = deadline.into_iter().flatten().min().unwrap_or_default();
-        let left = Duration::from_micros(until.since(self.hub.clock.monotonic()).0);
+        let left = Duration::from_micros(until.since(self.context.clock.monotonic()).0);
         let can_read = !self.intake.is_full();
         tokio::select! {
             settled = self.intake.settled() => self.settled(settled),
             came = read(&mut self.stream, &mut self.buffer), if can_read => self.came(came),
             () = tokio::time::sleep(left.max(SHORTEST_PAUSE)) => {
-                let now = self.hub.clock.monotonic();
-                if self.place.due().is_some_and(|due| now >= due) {
-                    self.place.keep(now);
+                let now = self.context.clock.monotonic();
+                if self.resume_point.due().is_some_and(|due| now >= due) {
+                    self.resume_point.keep(now);
                 }
             }
             () = told(&mut self.stop) => {}
@@ -148,7 +150,7 @@ impl Request {
     }
 
     fn came(&mut self, came: io::Result<Bytes>) {
-        let now = self.hub.clock.now();
+        let now = self.context.clock.now();
         match came {
             Ok(bytes) if !bytes.is_empty() => self.machine.handle(now, DownstreamInput::Received(bytes)),
             _ => self.gone(),
@@ -157,11 +159,11 @@ impl Request {
 
     fn gone(&mut self) {
         self.stream = None;
-        self.machine.handle(self.hub.clock.now(), DownstreamInput::Disconnected);
+        self.machine.handle(self.context.clock.now(), DownstreamInput::Disconnected);
     }
 
     fn settled(&mut self, settled: Settled) {
-        let now = self.hub.clock.now();
+        let now = self.context.clock.now();
         let signature = match settled {
             Settled::First(signature) => {
                 lock(&self.shift).count(self.at, true);
@@ -175,7 +177,7 @@ impl Request {
             Settled::Unstored => return self.machine.handle(now, DownstreamInput::Unstored),
         };
         self.machine.handle(now, DownstreamInput::Settled(signature));
-        self.place.is_behind(now.monotonic, signature);
+        self.resume_point.is_behind(now.monotonic, signature);
     }
 
     async fn carry_out(&mut self, output: DownstreamOutput) {
@@ -196,7 +198,7 @@ impl Request {
             Ok(stream) => {
                 self.buffer.clear();
                 self.stream = Some(stream);
-                self.machine.handle(self.hub.clock.now(), DownstreamInput::Connected);
+                self.machine.handle(self.context.clock.now(), DownstreamInput::Connected);
             }
             Err(error) => {
                 let reason = format!("{} can't be reached: {error}; is LDM running there?", self.upstream);
@@ -236,13 +238,13 @@ impl Request {
             DownstreamEvent::Refused(refusal) => {
                 let sentence = format!("LDM source {source}: {upstream} refuses FEEDME: {refusal}");
                 if self.away("refused", refusal.to_string()) {
-                    self.hub.fault(sentence, None);
+                    self.context.hub.fault(sentence);
                 }
             }
             DownstreamEvent::Lost { why: Ending::OlderVersion | Ending::Shifted, .. } => {}
             DownstreamEvent::Lost { why, .. } => {
-                let from = From { peer: &self.upstream, source: Some(&self.source), site: None };
-                self.hub.ldm.border.ended(&self.hub, from, &why);
+                let from = Offender { peer: &self.upstream, source: Some(&self.source), site: None };
+                self.context.complaints.ended(&*self.context.hub, &from, &why);
                 let reason = self.unreachable.take().unwrap_or_else(|| why.to_string());
                 self.away("closed", reason);
             }
@@ -263,7 +265,7 @@ impl Request {
     fn tell(&self, state: &'static str, reason: Option<String>) {
         let (source, upstream) = (self.source.clone(), self.upstream.clone());
         let mode = word(self.mode);
-        self.hub.event(&Event::LdmSource { source, upstream, state, mode, reason });
+        self.context.hub.tell(Event::Source { source, upstream, state, mode, reason });
     }
 
     fn taken(&mut self, taken: Taken) {
@@ -273,33 +275,23 @@ impl Request {
                 if !wanted {
                     lock(&self.shift).count(self.at, false);
                 }
-                self.machine.handle(self.hub.clock.now(), DownstreamInput::Decided(wanted));
+                self.machine.handle(self.context.clock.now(), DownstreamInput::Decided(wanted));
             }
             Err(error) => {
                 let sentence = format!(
                     "a product from {} can't be spooled: {error}; make room on the hub's data directory",
                     self.upstream
                 );
-                self.hub.fault(sentence, None);
+                self.context.hub.fault(sentence);
                 self.intake.forget();
-                self.machine.handle(self.hub.clock.now(), DownstreamInput::Unstored);
+                self.machine.handle(self.context.clock.now(), DownstreamInput::Unstored);
             }
         }
     }
 }
 
-/// The host's name, for origins.
-pub(super) fn host(upstream: &str) -> &str {
-    let with_port = upstream.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
-    with_port.map_or(upstream, |(host, _)| host)
-}
-
 pub(super) async fn connect(upstream: &str) -> io::Result<TcpStream> {
-    let address = match host(upstream).len() < upstream.len() {
-        true => upstream.to_owned(),
-        false => format!("{upstream}:{LDM_PORT}"),
-    };
-    let stream = TcpStream::connect(address).await?;
+    let stream = TcpStream::connect(address::with_port(upstream)).await?;
     stream.set_nodelay(true)?;
     Ok(stream)
 }
@@ -330,7 +322,6 @@ impl LdmSourceLine {
     }
 }
 
-const LDM_PORT: u16 = 388;
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 const SEND_WITHIN: Duration = Duration::from_secs(60);
 const STOP_PATIENCE: Duration = Duration::from_secs(2);

@@ -3,15 +3,16 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
+use downburst_clock::Clock;
 use downburst_ldm6::{
     Downstream, DownstreamConfig, DownstreamEvent, DownstreamInput, DownstreamOutput, Ending, FeedType,
     Interest, Mode, ProductSpec, Signature, Taken,
 };
 use downburst_model::{Machine as _, Micros, WallMicros};
 
+use super::super::address;
 use super::Stop;
 use super::wire::{self, Came};
-use crate::clock::Clock;
 
 /// What a tool asks for.
 pub(super) struct Wish<'a> {
@@ -36,7 +37,7 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) fn new(wish: &Wish<'_>) -> Result<Self, Stop> {
         let machine = Downstream::new(DownstreamConfig {
-            upstream: wire::host(wish.server).to_owned(),
+            upstream: address::host(wish.server).to_owned(),
             specs: vec![ProductSpec::new(wish.feed, wish.pattern)?],
             interest: wish.interest,
             mode: Mode::Primary,

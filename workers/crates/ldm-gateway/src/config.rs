@@ -1,61 +1,61 @@
-//! What the job about LDMs carries.
+//! What the job about LDMs carries: whom to ask, whom to serve, whom to tell.
 use serde::Deserialize;
 
-/// See [`Action::Ldm`](super::Action::Ldm).
+/// All of it.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(crate) struct LdmLine {
+pub struct LdmLine {
     /// Addresses for LDMs that ask or push; none: there is no such port.
     #[serde(default)]
-    pub(crate) listen: Vec<String>,
+    pub listen: Vec<String>,
     /// More connections at a time are refused.
     #[serde(default = "default_connections")]
-    pub(crate) connections: usize,
+    pub connections: usize,
     /// The whole set of sources.
     #[serde(default)]
-    pub(crate) sources: Vec<LdmSourceLine>,
+    pub sources: Vec<LdmSourceLine>,
     /// What may be pushed.
     #[serde(default)]
-    pub(crate) accept: Vec<LdmAcceptLine>,
+    pub accept: Vec<LdmAcceptLine>,
     /// Who is told how late products came here; absent: nobody.
     #[serde(default)]
-    pub(crate) rtstats: Option<RtstatsLine>,
+    pub rtstats: Option<RtstatsLine>,
 }
 
 /// A collector of rtstats lines.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct RtstatsLine {
+pub struct RtstatsLine {
     /// `HOST[:PORT]`.
-    pub(crate) collector: String,
+    pub collector: String,
     /// How often; up to half as long again.
     #[serde(default = "default_rtstats_seconds")]
-    pub(crate) every_seconds: u32,
+    pub every_seconds: u32,
 }
 
 /// LDMs that are asked for the same products.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct LdmSourceLine {
+pub struct LdmSourceLine {
     /// What the operator calls it.
-    pub(crate) source: String,
+    pub source: String,
     /// Feed types, as an expression.
-    pub(crate) feeds: String,
+    pub feeds: String,
     /// Identifiers that are wanted.
-    pub(crate) pattern: String,
+    pub pattern: String,
     /// `HOST[:PORT]`, the first one as primary.
-    pub(crate) upstreams: Vec<String>,
+    pub upstreams: Vec<String>,
     /// Older products are not taken, and no older ones are asked for.
     #[serde(default = "default_max_age_seconds")]
-    pub(crate) max_age_seconds: u64,
+    pub max_age_seconds: u64,
 }
 
 /// Hosts that may push.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct LdmAcceptLine {
+pub struct LdmAcceptLine {
     /// Feed types, as an expression.
-    pub(crate) feeds: String,
+    pub feeds: String,
     /// Identifiers that are taken.
-    pub(crate) pattern: String,
+    pub pattern: String,
     /// Matches the name, in lower case, or the address.
-    pub(crate) host: String,
+    pub host: String,
 }
 
 /// As rtstats.

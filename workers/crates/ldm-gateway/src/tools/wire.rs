@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use downburst_model::{Micros, Now};
 
+use super::super::address;
 use super::Stop;
 
 /// What waiting brought.
@@ -21,7 +22,8 @@ pub(super) enum Came {
 pub(super) fn connect(server: &str, within: Duration) -> Result<TcpStream, Stop> {
     let failed =
         |why: String| Stop::Failed(format!("{server} can't be reached: {why}; is LDM running there?"));
-    let addresses = with_port(server).to_socket_addrs().map_err(|error| failed(error.to_string()))?;
+    let addresses =
+        address::with_port(server).to_socket_addrs().map_err(|error| failed(error.to_string()))?;
     let mut last = "the name has no address".to_owned();
     for address in addresses {
         match TcpStream::connect_timeout(&address, within) {
@@ -33,12 +35,6 @@ pub(super) fn connect(server: &str, within: Duration) -> Result<TcpStream, Stop>
         }
     }
     Err(failed(last))
-}
-
-/// The host's name, for messages and origins.
-pub(super) fn host(server: &str) -> &str {
-    let with_port = server.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
-    with_port.map_or(server, |(host, _)| host)
 }
 
 /// Waits for bytes until the deadline, at most a second, so that a tool can look at what else there is.
@@ -68,34 +64,12 @@ pub(super) fn pause(now: Now, deadline: Option<Micros>) -> Duration {
     left.clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
 }
 
-fn with_port(server: &str) -> String {
-    if host(server).len() < server.len() { server.to_owned() } else { format!("{server}:{LDM_PORT}") }
-}
-
 fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
-const LDM_PORT: u16 = 388;
 const READ_BYTES: usize = 64 << 10;
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// A socket takes no shorter time than this for a timeout.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(100);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_port_may_be_left_out() {
-        for (server, name, whole) in [
-            ("idd.unl.edu", "idd.unl.edu", "idd.unl.edu:388"),
-            ("idd.unl.edu:3880", "idd.unl.edu", "idd.unl.edu:3880"),
-            ("[2001:db8::7]", "[2001:db8::7]", "[2001:db8::7]:388"),
-            ("[2001:db8::7]:3880", "[2001:db8::7]", "[2001:db8::7]:3880"),
-        ] {
-            assert_eq!((host(server), with_port(server).as_str()), (name, whole));
-        }
-    }
-}

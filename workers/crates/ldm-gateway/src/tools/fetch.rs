@@ -4,11 +4,10 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use downburst_ldm6::{Interest, ProductInfo, Signature, Taken};
-use downburst_model::Micros;
+use downburst_model::{Micros, file_names};
 
 use super::watch::{Watch, Wish};
 use super::{FetchArguments, Outcome, Stop, as_json};
-use crate::file_names;
 
 pub(super) fn run(arguments: &FetchArguments) -> Outcome {
     let mut shelf = Shelf::open(&arguments.to)?;

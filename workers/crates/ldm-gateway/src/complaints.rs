@@ -6,16 +6,16 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use downburst_hub::shown;
 use downburst_ldm6::Ending;
 use downburst_model::{Micros, SiteName};
 
-use crate::hub::{Hub, lock};
-use crate::lines::Event;
-use downburst_hub::shown;
+use super::gateway::lock;
+use super::hub::{Event, Hub};
 
 /// By peer.
 #[derive(Default)]
-pub(super) struct Border(Mutex<BTreeMap<String, Account>>);
+pub(super) struct Complaints(Mutex<BTreeMap<String, Account>>);
 
 /// What was said of one peer, and how many reports it may have passed on.
 struct Account {
@@ -26,7 +26,7 @@ struct Account {
 }
 
 /// Who said it.
-pub(super) struct From<'a> {
+pub(super) struct Offender<'a> {
     pub(super) peer: &'a str,
     /// The source whose upstream it is.
     pub(super) source: Option<&'a str>,
@@ -34,24 +34,24 @@ pub(super) struct From<'a> {
     pub(super) site: Option<SiteName>,
 }
 
-impl Border {
+impl Complaints {
     /// Tells the agent of a connection that ended because its peer said what can't be.
-    pub(super) fn ended(&self, hub: &Hub, from: From<'_>, why: &Ending) {
-        if why.is_violation() && self.may_say(hub.clock.monotonic(), from.peer, "violation") {
+    pub(super) fn ended(&self, hub: &dyn Hub, from: &Offender<'_>, why: &Ending) {
+        if why.is_violation() && self.may_say(hub.clock().monotonic(), from.peer, "violation") {
             let (peer, source) = (shown(from.peer), from.source.map(str::to_owned));
-            hub.event(&Event::LdmViolation {
+            hub.tell(Event::Violation {
                 peer,
                 source,
-                site: from.site,
+                site: from.site.clone(),
                 sentence: shown(&why.to_string()),
             });
         }
     }
 
     /// Says what is wrong with what a peer sends, unless the same was said of it within a minute, or too much else.
-    pub(super) fn complain(&self, hub: &Hub, peer: &str, what: &str, sentence: impl FnOnce() -> String) {
-        if self.may_say(hub.clock.monotonic(), peer, what) {
-            hub.fault(sentence(), None);
+    pub(super) fn complain(&self, hub: &dyn Hub, peer: &str, what: &str, sentence: impl FnOnce() -> String) {
+        if self.may_say(hub.clock().monotonic(), peer, what) {
+            hub.fault(sentence());
         }
     }
 
@@ -122,33 +122,34 @@ mod tests {
 
     #[test]
     fn the_same_is_said_of_a_peer_once_in_a_minute_and_not_too_much_else() {
-        let border = Border::default();
+        let complaints = Complaints::default();
         let at = |seconds: u64| Micros::from_secs(seconds);
-        assert!(border.may_say(at(1), "a", "violation") && !border.may_say(at(60), "a", "violation"));
-        assert!(border.may_say(at(60), "b", "violation"), "of another peer it is");
-        assert!(border.may_say(at(61), "a", "violation"));
-        let said = (0..100).filter(|number| border.may_say(at(61), "a", &format!("type {number}"))).count();
+        assert!(complaints.may_say(at(1), "a", "violation") && !complaints.may_say(at(60), "a", "violation"));
+        assert!(complaints.may_say(at(60), "b", "violation"), "of another peer it is");
+        assert!(complaints.may_say(at(61), "a", "violation"));
+        let said =
+            (0..100).filter(|number| complaints.may_say(at(61), "a", &format!("type {number}"))).count();
         assert_eq!(said, MOST_SAID - 1);
     }
 
     #[test]
     fn peers_are_forgotten_the_longest_unheard_first() {
-        let border = Border::default();
+        let complaints = Complaints::default();
         for number in 0..=MOST_PEERS as u64 {
-            assert!(border.may_say(Micros(number), &format!("peer {number}"), "violation"));
+            assert!(complaints.may_say(Micros(number), &format!("peer {number}"), "violation"));
         }
-        assert_eq!(lock(&border.0).len(), MOST_PEERS);
-        assert!(!border.may_say(Micros(2_000), "peer 1", "violation"));
-        assert!(border.may_say(Micros(2_000), "peer 0", "violation"), "forgotten");
+        assert_eq!(lock(&complaints.0).len(), MOST_PEERS);
+        assert!(!complaints.may_say(Micros(2_000), "peer 1", "violation"));
+        assert!(complaints.may_say(Micros(2_000), "peer 0", "violation"), "forgotten");
     }
 
     #[test]
     fn reports_are_bounded_by_peer_and_come_back_with_time() {
-        let border = Border::default();
-        let taken = |at: Micros, peer: &str| (0..20_000).filter(|_| border.may_report(at, peer)).count();
+        let complaints = Complaints::default();
+        let taken = |at: Micros, peer: &str| (0..20_000).filter(|_| complaints.may_report(at, peer)).count();
         assert_eq!(taken(Micros(7), "a"), REPORTS_AT_ONCE as usize);
         assert_eq!(taken(Micros(7), "a"), 0);
-        assert!(border.may_report(Micros(7), "b"), "another peer has its own");
+        assert!(complaints.may_report(Micros(7), "b"), "another peer has its own");
         assert_eq!(taken(Micros(7).plus(Micros::from_secs(1)), "a"), 200);
         assert_eq!(taken(Micros::from_secs(3_600), "a"), REPORTS_AT_ONCE as usize);
     }

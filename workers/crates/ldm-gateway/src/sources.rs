@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::config::LdmSourceLine;
+use super::gateway::{Context, lock};
+use super::hub::Failure;
 use super::intake::Counts;
 use super::request::{Parts, Request};
-use crate::hub::{Hub, lock};
-use crate::lines::{Failure, LdmSourceLine};
 
 /// All sources, by name.
 #[derive(Default)]
@@ -40,7 +41,11 @@ struct Standing {
 
 impl Sources {
     /// Asks, changes and leaves until the sources are as `lines` say.
-    pub(super) async fn reconcile(&self, hub: &Arc<Hub>, lines: Vec<LdmSourceLine>) -> Result<(), Failure> {
+    pub(super) async fn reconcile(
+        &self,
+        context: &Context,
+        lines: Vec<LdmSourceLine>,
+    ) -> Result<(), Failure> {
         let wanted: BTreeMap<String, LdmSourceLine> =
             lines.into_iter().map(|line| (line.source.clone(), line)).collect();
         let mut known = self.0.lock().await;
@@ -56,11 +61,11 @@ impl Sources {
             if known.contains_key(&name) {
                 continue;
             }
-            match Source::start(hub, line) {
+            match Source::start(context, line) {
                 Ok(source) => drop(known.insert(name, source)),
                 Err(sentence) => {
                     let sentence = format!("LDM source {name}: {sentence}");
-                    failed = Err(Failure::new("bad-request", sentence));
+                    failed = Err(Failure { code: "bad-request", sentence });
                 }
             }
         }
@@ -79,13 +84,13 @@ impl Sources {
 }
 
 impl Source {
-    fn start(hub: &Arc<Hub>, line: LdmSourceLine) -> Result<Self, String> {
-        let shift = Arc::new(Mutex::new(AutoShift::new(line.upstreams.len(), hub.clock.monotonic())));
+    fn start(context: &Context, line: LdmSourceLine) -> Result<Self, String> {
+        let shift = Arc::new(Mutex::new(AutoShift::new(line.upstreams.len(), context.clock.monotonic())));
         let (stop, stopped) = watch::channel(false);
         let links: Vec<Arc<UpstreamStatus>> = line.upstreams.iter().map(|_| Arc::default()).collect();
         let request = |(at, link): (usize, &Arc<UpstreamStatus>)| {
             Request::new(Parts {
-                hub: Arc::clone(hub),
+                context: context.clone(),
                 line: line.clone(),
                 at,
                 shift: Arc::clone(&shift),

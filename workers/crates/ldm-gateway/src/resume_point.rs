@@ -3,12 +3,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use downburst_ldm6::Signature;
-use downburst_model::Micros;
-
-use crate::file_names;
+use downburst_model::{Micros, file_names};
 
 /// A file of one line for each request to each upstream.
-pub(super) struct Place {
+pub(super) struct ResumePoint {
     path: PathBuf,
     /// What is asked for: another request begins anew.
     request: String,
@@ -17,7 +15,7 @@ pub(super) struct Place {
     kept_at: Micros,
 }
 
-impl Place {
+impl ResumePoint {
     pub(super) fn open(directory: PathBuf, upstream: &str, request: String) -> Self {
         let path = directory.join(file_names::encode(upstream));
         let kept = fs::read_to_string(&path).ok().and_then(|text| read(&text, &request));
@@ -74,16 +72,16 @@ mod tests {
     #[test]
     fn a_request_goes_on_where_it_was_and_another_begins_anew() {
         let dir = tempfile::tempdir().unwrap();
-        let open = |request: &str| Place::open(dir.path().join("a"), "[::1]:388", request.to_owned());
-        let mut place = open("NGRID .*");
-        assert_eq!((place.signature(), place.due()), (None, None));
-        place.is_behind(Micros::from_secs(5), Signature([1; 16]));
+        let open = |request: &str| ResumePoint::open(dir.path().join("a"), "[::1]:388", request.to_owned());
+        let mut point = open("NGRID .*");
+        assert_eq!((point.signature(), point.due()), (None, None));
+        point.is_behind(Micros::from_secs(5), Signature([1; 16]));
         assert_eq!(open("NGRID .*").signature(), Some(Signature([1; 16])));
-        place.is_behind(Micros::from_secs(5), Signature([2; 16]));
-        assert_eq!(place.due(), Some(Micros::from_secs(6)), "not each product is written");
+        point.is_behind(Micros::from_secs(5), Signature([2; 16]));
+        assert_eq!(point.due(), Some(Micros::from_secs(6)), "not each product is written");
         assert_eq!(open("NGRID .*").signature(), Some(Signature([1; 16])));
-        place.keep(Micros::from_secs(6));
-        assert_eq!((open("NGRID .*").signature(), place.due()), (Some(Signature([2; 16])), None));
+        point.keep(Micros::from_secs(6));
+        assert_eq!((open("NGRID .*").signature(), point.due()), (Some(Signature([2; 16])), None));
         assert_eq!(open("NGRID ^A").signature(), None);
     }
 }
