@@ -1,4 +1,7 @@
 //! Addresses of LDM servers as people write them: `HOST[:PORT]`.
+use std::io;
+
+use tokio::net::TcpStream;
 
 /// The host's name, for messages and origins.
 pub(super) fn host(server: &str) -> &str {
@@ -9,6 +12,12 @@ pub(super) fn host(server: &str) -> &str {
 /// The same with LDM's port where none is named.
 pub(super) fn with_port(server: &str) -> String {
     if host(server).len() < server.len() { server.to_owned() } else { format!("{server}:{LDM_PORT}") }
+}
+
+pub(super) async fn connect(server: &str) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(with_port(server)).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 const LDM_PORT: u16 = 388;

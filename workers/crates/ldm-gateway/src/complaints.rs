@@ -10,8 +10,8 @@ use downburst_hub::shown;
 use downburst_ldm6::Ending;
 use downburst_model::{Micros, SiteName};
 
-use super::gateway::lock;
 use super::hub::{Event, Hub};
+use super::lock;
 
 /// By peer.
 #[derive(Default)]

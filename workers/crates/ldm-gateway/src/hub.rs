@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use downburst_clock::Clock;
 use downburst_hub::SiteLine;
+use downburst_ldm6::Mode;
 use downburst_log::{FeedLog, LogError};
 use downburst_model::{Class, FeedName, LdmStamp, LegId, Origin, ProductId, SiteName, WallMicros};
 
@@ -181,4 +182,12 @@ pub enum Event {
         /// As it came.
         line: String,
     },
+}
+
+/// How an upstream sends, as events and logs have it.
+pub(super) fn word(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Primary => "primary",
+        Mode::Alternate => "alternate",
+    }
 }

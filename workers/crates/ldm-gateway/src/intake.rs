@@ -11,8 +11,8 @@ use downburst_ldm6::{FeedType, ProductInfo, Signature, Taken};
 use downburst_log::ProductLog as _;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+use super::context::Context;
 use super::description;
-use super::gateway::Context;
 use super::hub::{Event, Failure, Feed, Product, ProductBytes, Writing, Written};
 
 /// Takes the products of one connection, and knows which of them are not stored yet.
@@ -293,8 +293,7 @@ impl Intake {
 
     fn spool(&self) -> io::Result<Room> {
         let directory = self.context.hub.data_dir().join("ldm").join("spool");
-        let path =
-            directory.join(format!("{}.part", self.context.next_spool.fetch_add(1, Ordering::Relaxed)));
+        let path = directory.join(format!("{}.part", self.context.next_spool()));
         let file = beside_the_runtime(|| {
             std::fs::create_dir_all(&directory)?;
             File::create(&path)

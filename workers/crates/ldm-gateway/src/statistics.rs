@@ -1,8 +1,8 @@
 //! rtstats: how late products came here, told to a collector that LDMs tell, in lines of eleven fields.
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,8 +16,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
 
 use super::config::RtstatsLine;
-use super::gateway::{Context, lock};
-use super::request;
+use super::hub::Hub;
+use super::{address, lock};
 
 /// What was counted, and who is told.
 #[derive(Default)]
@@ -49,7 +49,7 @@ struct Bin {
 
 impl Statistics {
     /// Tells this collector from now on, or nobody.
-    pub(super) fn tell(&self, context: &Context, wanted: Option<RtstatsLine>) {
+    pub(super) fn tell(self: &Arc<Self>, hub: &Arc<dyn Hub>, wanted: Option<RtstatsLine>) {
         let mut told = lock(&self.told);
         if told.as_ref().map(|(line, _)| line) == wanted.as_ref() {
             return;
@@ -60,7 +60,7 @@ impl Statistics {
         }
         *told = wanted.map(|line| {
             let (stop, stopped) = watch::channel(false);
-            tokio::spawn(report(context.clone(), line.clone(), stopped));
+            tokio::spawn(report(Arc::clone(self), Arc::clone(hub), line.clone(), stopped));
             (line, stop)
         });
     }
@@ -159,7 +159,12 @@ fn digits(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-async fn report(context: Context, line: RtstatsLine, mut stop: watch::Receiver<bool>) {
+async fn report(
+    statistics: Arc<Statistics>,
+    hub: Arc<dyn Hub>,
+    line: RtstatsLine,
+    mut stop: watch::Receiver<bool>,
+) {
     loop {
         // Hosts that were started together shall not all report at the same moment.
         let spread = getrandom::u32().map_or(0.0, |number| f64::from(number) / f64::from(u32::MAX));
@@ -168,12 +173,12 @@ async fn report(context: Context, line: RtstatsLine, mut stop: watch::Receiver<b
             () = tokio::time::sleep(Duration::from_secs_f64(wait_s)) => {}
             _ = stop.wait_for(|stop| *stop) => return,
         }
-        let news = context.statistics.news(context.hub.origin());
+        let news = statistics.news(hub.origin());
         if news.is_empty() {
             continue;
         }
         let (count, collector) = (news.len(), &line.collector);
-        match tokio::time::timeout(PUSH_WITHIN, push(&context, collector, news)).await {
+        match tokio::time::timeout(PUSH_WITHIN, push(&*hub, collector, news)).await {
             Ok(Ok(())) => tracing::info!(collector, count, "rtstats lines were pushed"),
             Ok(Err(reason)) => {
                 tracing::warn!(collector, count, reason, "HIYA: rtstats lines were not pushed")
@@ -183,18 +188,18 @@ async fn report(context: Context, line: RtstatsLine, mut stop: watch::Receiver<b
     }
 }
 
-async fn push(context: &Context, collector: &str, lines: Vec<(String, String)>) -> Result<(), String> {
-    let mut stream = request::connect(collector).await.map_err(|error| error.to_string())?;
+async fn push(hub: &dyn Hub, collector: &str, lines: Vec<(String, String)>) -> Result<(), String> {
+    let mut stream = address::connect(collector).await.map_err(|error| error.to_string())?;
     let specs = vec![ProductSpec::new(exp(), "^rtstats").map_err(|error| error.to_string())?];
     let class = ProductClass { from: Timestamp::ZERO, to: Timestamp::END_OF_TIME, specs };
     let config = PusherConfig { class, first_xid: 1 };
-    let mut machine = Pusher::new(context.clock.now(), config).map_err(|error| error.to_string())?;
+    let mut machine = Pusher::new(hub.clock().now(), config).map_err(|error| error.to_string())?;
     let mut lines = lines.into_iter();
     let mut text = Bytes::new();
     let mut buffer = vec![0; 4_096];
     loop {
-        while let Some(output) = machine.poll(context.clock.now()) {
-            let now = context.clock.now();
+        while let Some(output) = machine.poll(hub.clock().now()) {
+            let now = hub.clock().now();
             match output {
                 PusherOutput::Send(bytes) => {
                     stream.write_all(&bytes).await.map_err(|error| error.to_string())?;
@@ -202,7 +207,7 @@ async fn push(context: &Context, collector: &str, lines: Vec<(String, String)>) 
                 PusherOutput::Want(Want::Product) => match lines.next() {
                     Some((ident, line)) => {
                         text = Bytes::from(line);
-                        machine.handle(now, PusherInput::Product(described(context, ident, &text)));
+                        machine.handle(now, PusherInput::Product(described(hub, ident, &text)));
                     }
                     None => machine.handle(now, PusherInput::Finish),
                 },
@@ -220,15 +225,15 @@ async fn push(context: &Context, collector: &str, lines: Vec<(String, String)>) 
             0 => PusherInput::Disconnected,
             _ => PusherInput::Received(Bytes::copy_from_slice(came)),
         };
-        machine.handle(context.clock.now(), input);
+        machine.handle(hub.clock().now(), input);
     }
 }
 
-fn described(context: &Context, mut ident: String, text: &Bytes) -> ProductInfo {
+fn described(hub: &dyn Hub, mut ident: String, text: &Bytes) -> ProductInfo {
     ident.truncate(255);
-    let origin: String = context.hub.origin().chars().filter(char::is_ascii).take(64).collect();
+    let origin: String = hub.origin().chars().filter(char::is_ascii).take(64).collect();
     ProductInfo {
-        arrival: context.clock.wall().into(),
+        arrival: hub.clock().wall().into(),
         signature: Signature(Md5::digest(text).into()),
         origin: LdmOrigin::new(origin).unwrap_or_default(),
         feed: exp(),

@@ -18,7 +18,8 @@ use super::lag::Lag;
 use super::line_worker::LineWorker;
 use super::notifier::Notifier;
 use super::positions::Positions;
-use super::shared::{Shared, Site};
+use super::shared::Shared;
+use super::site::Site;
 use super::stop::Stop;
 use super::task::Defaults;
 

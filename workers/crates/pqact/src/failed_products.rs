@@ -8,7 +8,7 @@ use downburst_model::WallMicros;
 
 use super::dead_letters::{DeadLetter, DeadLetters, Keep};
 use super::failure_reports::FailureReports;
-use super::shared::Site;
+use super::site::Site;
 
 pub(super) struct FailedProducts {
     letters: DeadLetters,

@@ -7,7 +7,7 @@ use downburst_session::ActionFailed;
 
 use super::dead_letters::DeadLetters;
 use super::lag::Behind;
-use super::shared::Site;
+use super::site::Site;
 use super::task::{About, Task};
 
 /// The open failures of each feed.

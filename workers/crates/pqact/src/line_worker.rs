@@ -21,14 +21,7 @@ use super::pipes::Pipes;
 use super::positions::Position;
 use super::programs::{Programs, pause};
 use super::shared::Shared;
-use super::task::{About, Task, Work};
-
-/// A task for a product.
-pub(super) struct Job {
-    pub(super) task: Task,
-    pub(super) about: About,
-    product: LogEntry,
-}
+use super::task::{About, Job, Task, Work};
 
 /// A line at work, on a thread of its own.
 pub(super) struct LineWorker {

@@ -4,9 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::children::Child;
 use super::failure::{Failure, Then};
-use super::line_worker::Job;
 use super::stop::Stop;
-use super::task::Work;
+use super::task::{Job, Work};
 
 /// The programs of one line of actions that are at work.
 pub(super) struct Programs {

@@ -1,4 +1,4 @@
-//! The site's part in its actions, and the state that all lines share.
+//! The state that all lines of actions share.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -7,26 +7,17 @@ use std::time::{Duration, Instant};
 use downburst_actions::Rules;
 use downburst_clock::Clock;
 use downburst_ldm6::FeedType;
-use downburst_log::{FeedLog, LogEntry, ProductLog as _};
+use downburst_log::{LogEntry, ProductLog as _};
 use downburst_model::{FeedName, Sequence};
-use downburst_session::ActionFailed;
 
 use super::active_rules::{ActiveRules, FILE_LINE};
 use super::failed_products::FailedProducts;
 use super::lag::Lag;
 use super::notifier::Notifier;
 use super::positions::Positions;
+use super::site::Site;
 use super::stop::Stop;
 use super::task::{About, Defaults};
-
-/// What actions need of the site whose products they are for.
-pub trait Site: Send + Sync {
-    /// The site's feeds with their logs, as many as are open now.
-    fn logs(&self) -> Vec<(FeedName, Arc<FeedLog>)>;
-
-    /// Tells the hub what the actions can't do with a feed; `None`: they can again.
-    fn report(&self, feed: &FeedName, failed: Option<ActionFailed>);
-}
 
 /// What all lines share.
 pub(super) struct Shared {

@@ -24,6 +24,13 @@ pub(super) struct Task {
     pub(super) attempts: u32,
 }
 
+/// A task for a product.
+pub(super) struct Job {
+    pub(super) task: Task,
+    pub(super) about: About,
+    pub(super) product: LogEntry,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub(super) enum Work {

@@ -11,11 +11,11 @@ use std::sync::Mutex;
 use downburst_model::{FeedName, Sequence};
 use serde::{Deserialize, Serialize};
 
-use super::gateway::lock;
+use crate::lock;
 
 /// By peer and class.
 #[derive(Default)]
-pub(super) struct Positions(Mutex<Kept>);
+pub(crate) struct Positions(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
@@ -40,7 +40,7 @@ pub(super) struct Reached {
 
 impl Positions {
     /// Reads what an earlier run of the hub kept, once.
-    pub(super) fn open(&self, data_dir: &Path) {
+    pub(crate) fn open(&self, data_dir: &Path) {
         let mut kept = lock(&self.0);
         if kept.path.is_some() {
             return;
@@ -76,7 +76,7 @@ impl Positions {
     }
 
     /// Writes what changed. A killed hub sends some products again, which their receivers know.
-    pub(super) fn keep(&self) {
+    pub(crate) fn keep(&self) {
         let (path, text) = {
             let mut kept = lock(&self.0);
             if !std::mem::replace(&mut kept.is_changed, false) {

@@ -6,8 +6,8 @@ use downburst_hub::{SiteLine, SubscriptionLine};
 use downburst_ldm6::{Accept, Access, Allow};
 use downburst_model::{FeedName, IdFilter, Pattern, SiteName};
 
-use super::config::LdmAcceptLine;
-use super::routes::Routes;
+use crate::config::LdmAcceptLine;
+use crate::routes::Routes;
 
 /// The rules of one moment.
 #[derive(Default)]

@@ -9,10 +9,10 @@ use downburst_model::{Class, Sequence, WallMicros};
 use md5::{Digest as _, Md5};
 use tokio::sync::Notify;
 
-use super::description;
-use super::hub::{Feed, Hub, LogListener, Sent};
 use super::positions::{Positions, Reached};
-use super::routes::Route;
+use crate::description;
+use crate::hub::{Feed, Hub, LogListener, Sent};
+use crate::routes::Route;
 
 /// All feeds of a connection.
 pub(super) struct Readers {

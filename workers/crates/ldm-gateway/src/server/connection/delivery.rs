@@ -6,10 +6,10 @@ use bytes::Bytes;
 use downburst_ldm6::ProductInfo;
 use tokio::sync::Notify;
 
-use super::super::hub::Hub;
+use super::super::peers::Served;
 use super::super::positions::Positions;
 use super::super::readers::Readers;
-use super::super::server::Served;
+use crate::hub::Hub;
 
 #[derive(Default)]
 pub(super) struct Delivery {

@@ -14,14 +14,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use super::address;
-use super::complaints::Offender;
-use super::config::LdmSourceLine;
-use super::gateway::{Context, lock};
-use super::hub::Event;
-use super::intake::{Intake, Settled};
 use super::resume_point::ResumePoint;
-use super::sources::UpstreamStatus;
+use super::status::UpstreamStatus;
+use crate::complaints::Offender;
+use crate::config::LdmSourceLine;
+use crate::context::Context;
+use crate::hub::{Event, word};
+use crate::intake::{Intake, Settled};
+use crate::{address, lock};
 
 /// What a request needs to know.
 pub(super) struct Parts {
@@ -191,7 +191,7 @@ impl Request {
 
     async fn connect(&mut self) {
         let connected = tokio::select! {
-            connected = tokio::time::timeout(CONNECT_WITHIN, connect(&self.upstream)) => connected,
+            connected = tokio::time::timeout(CONNECT_WITHIN, address::connect(&self.upstream)) => connected,
             () = told(&mut self.stop) => return,
         };
         match connected.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut))) {
@@ -290,12 +290,6 @@ impl Request {
     }
 }
 
-pub(super) async fn connect(upstream: &str) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect(address::with_port(upstream)).await?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
-}
-
 /// What there is to read; never anything without a connection. Nothing is lost where it is given up waiting for.
 async fn read(stream: &mut Option<TcpStream>, buffer: &mut BytesMut) -> io::Result<Bytes> {
     let Some(stream) = stream else { return pending().await };
@@ -306,13 +300,6 @@ async fn read(stream: &mut Option<TcpStream>, buffer: &mut BytesMut) -> io::Resu
 
 async fn told(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
-}
-
-pub(super) fn word(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Primary => "primary",
-        Mode::Alternate => "alternate",
-    }
 }
 
 impl LdmSourceLine {

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use downburst_ldm6::Ending;
 use downburst_model::SiteName;
 
-use super::super::complaints::Offender;
-use super::super::gateway::{Context, lock};
-use super::super::hub::Event;
+use super::super::peers::{Peer, Peers};
 use super::super::rules::Rules;
-use super::super::server::Peer;
+use crate::complaints::Offender;
+use crate::context::Context;
+use crate::hub::Event;
+use crate::lock;
 
 pub(super) struct Caller {
+    pub(super) peers: Arc<Peers>,
     pub(super) peer: Arc<Peer>,
     pub(super) name: String,
     /// Those that stood when it connected.
@@ -18,8 +20,8 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    pub(super) fn new(context: &Context, peer: &Arc<Peer>) -> Self {
-        Self { peer: Arc::clone(peer), name: peer.name(), rules: context.server.rules() }
+    pub(super) fn new(peers: &Arc<Peers>, peer: &Arc<Peer>) -> Self {
+        Self { peers: Arc::clone(peers), peer: Arc::clone(peer), name: peer.name(), rules: peers.rules() }
     }
 
     pub(super) fn names(&self) -> Vec<String> {
@@ -31,19 +33,13 @@ impl Caller {
     }
 
     /// Notes for the status for which request it is served.
-    pub(super) fn is_known_as(
-        &self,
-        context: &Context,
-        what: &'static str,
-        mode: &'static str,
-        class: String,
-    ) {
+    pub(super) fn is_known_as(&self, what: &'static str, mode: &'static str, class: String) {
         let mut standing = lock(&self.peer.standing);
         standing.site = self.rules.site(&standing.names);
         standing.said = self.rules.said(&standing.names);
         (standing.what, standing.mode, standing.class) = (what, mode, class);
         // Rules that changed since the connection was taken were not compared with it.
-        if standing.said != context.server.rules().said(&standing.names) {
+        if standing.said != self.peers.rules().said(&standing.names) {
             self.peer.end.send_replace(Some("its rights to request or push were changed"));
         }
     }

@@ -1,6 +1,5 @@
 //! LDMs that are asked for products: a task for each upstream of each source.
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use downburst_ldm6::AutoShift;
@@ -8,15 +7,15 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::config::LdmSourceLine;
-use super::gateway::{Context, lock};
-use super::hub::Failure;
-use super::intake::Counts;
 use super::request::{Parts, Request};
+use super::status::UpstreamStatus;
+use crate::config::LdmSourceLine;
+use crate::context::Context;
+use crate::hub::Failure;
 
 /// All sources, by name.
 #[derive(Default)]
-pub(super) struct Sources(tokio::sync::Mutex<BTreeMap<String, Source>>);
+pub(crate) struct Sources(tokio::sync::Mutex<BTreeMap<String, Source>>);
 
 struct Source {
     line: LdmSourceLine,
@@ -25,23 +24,9 @@ struct Source {
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// The state of one upstream LDM.
-#[derive(Default)]
-pub(super) struct UpstreamStatus {
-    pub(super) counts: Arc<Counts>,
-    standing: Mutex<Standing>,
-}
-
-#[derive(Default)]
-struct Standing {
-    connected: bool,
-    mode: &'static str,
-    reason: Option<String>,
-}
-
 impl Sources {
     /// Asks, changes and leaves until the sources are as `lines` say.
-    pub(super) async fn reconcile(
+    pub(crate) async fn reconcile(
         &self,
         context: &Context,
         lines: Vec<LdmSourceLine>,
@@ -72,13 +57,13 @@ impl Sources {
         failed
     }
 
-    pub(super) async fn end_all(&self) {
+    pub(crate) async fn end_all(&self) {
         for source in std::mem::take(&mut *self.0.lock().await).into_values() {
             source.end().await;
         }
     }
 
-    pub(super) async fn status(&self) -> Value {
+    pub(crate) async fn status(&self) -> Value {
         self.0.lock().await.values().map(Source::status).collect()
     }
 }
@@ -114,30 +99,5 @@ impl Source {
         let upstreams = self.line.upstreams.iter().zip(&self.links);
         let upstreams: Vec<Value> = upstreams.map(|(upstream, link)| link.status(upstream)).collect();
         json!({"source": self.line.source, "upstreams": upstreams})
-    }
-}
-
-impl UpstreamStatus {
-    pub(super) fn is_connected(&self, mode: &'static str) {
-        *lock(&self.standing) = Standing { connected: true, mode, reason: None };
-    }
-
-    /// True if the reason is another than before.
-    pub(super) fn is_away(&self, reason: &str) -> bool {
-        let mut standing = lock(&self.standing);
-        let was_connected = std::mem::replace(&mut standing.connected, false);
-        let before = standing.reason.replace(reason.to_owned());
-        was_connected || before.as_deref() != Some(reason)
-    }
-
-    fn status(&self, upstream: &str) -> Value {
-        let standing = lock(&self.standing);
-        let count = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
-        let Counts { stored, bytes, duplicates, passed_over, dropped } = &*self.counts;
-        json!({
-            "upstream": upstream, "connected": standing.connected, "mode": standing.mode, "reason": standing.reason,
-            "stored": count(stored), "bytes": count(bytes), "duplicates": count(duplicates),
-            "passed_over": count(passed_over), "dropped": count(dropped),
-        })
     }
 }

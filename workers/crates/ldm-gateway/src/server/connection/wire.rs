@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::super::acknowledged::acknowledged_bytes;
-use super::super::hub::Hub;
+use crate::hub::Hub;
 
 pub(super) struct Wire {
     stream: TcpStream,

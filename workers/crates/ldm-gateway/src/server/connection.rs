@@ -17,18 +17,19 @@ use downburst_log::ProductLog as _;
 use downburst_model::{Machine as _, Micros};
 use tokio::net::TcpStream;
 
-use super::gateway::{Context, lock};
-use super::intake::{Intake, Settled};
+use super::peers::{Peer, Peers};
 use super::readers::Readers;
-use super::request::word;
-use super::server::Peer;
+use crate::context::Context;
+use crate::hub::word;
+use crate::intake::{Intake, Settled};
+use crate::lock;
 use caller::Caller;
 use delivery::Delivery;
 use wire::Wire;
 
 /// Speaks with a peer until either is done.
-pub(super) async fn serve(context: &Context, stream: TcpStream, peer: &Arc<Peer>) {
-    let mut connection = Connection::new(context, stream, peer);
+pub(super) async fn serve(context: &Context, peers: &Arc<Peers>, stream: TcpStream, peer: &Arc<Peer>) {
+    let mut connection = Connection::new(context, Caller::new(peers, peer), stream);
     let mut end = peer.end.subscribe();
     while !connection.is_over {
         tokio::select! {
@@ -59,12 +60,11 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(context: &Context, stream: TcpStream, peer: &Arc<Peer>) -> Self {
-        let caller = Caller::new(context, peer);
+    fn new(context: &Context, caller: Caller, stream: TcpStream) -> Self {
         let config = UpstreamConfig {
             peer: caller.names(),
             access: Arc::clone(&caller.rules.access),
-            id: peer.id,
+            id: caller.peer.id,
             max_hereis: u32::MAX,
             oldest: OLDEST,
             largest_bytes: u32::MAX,
@@ -73,7 +73,7 @@ impl Connection {
         };
         Self {
             machine: Upstream::new(context.clock.now(), config),
-            intake: Intake::new(context, &caller.name, FeedType::NONE, Arc::clone(&peer.taken)),
+            intake: Intake::new(context, &caller.name, FeedType::NONE, Arc::clone(&caller.peer.taken)),
             context: context.clone(),
             caller,
             wire: Wire::new(stream),
@@ -157,7 +157,7 @@ impl Connection {
                 self.intake.grant(class.feeds());
                 let class = said(&class);
                 tracing::info!(peer, class, "HIYA was accepted: products are pushed");
-                self.caller.is_known_as(&self.context, "hiya", "", class);
+                self.caller.is_known_as("hiya", "", class);
                 self.caller.tell(&self.context, "connected", None);
             }
             UpstreamEvent::Denied(asked) => {
@@ -171,7 +171,7 @@ impl Connection {
                 self.caller.tell(&self.context, "refused", Some(reason));
             }
             UpstreamEvent::AskedAlive(id) => {
-                let is_alive = self.context.server.is_alive(id);
+                let is_alive = self.caller.peers.is_alive(id);
                 self.machine.handle(self.context.clock.now(), UpstreamInput::Alive(is_alive));
             }
             UpstreamEvent::Asked => self.asked(),
@@ -195,14 +195,14 @@ impl Connection {
         let resume = served.resume.map(|signature| signature.to_string());
         let (id, peer) = (self.caller.peer.id, &self.caller.name);
         tracing::info!(peer, class, mode, version, resume, id, "{procedure} was accepted");
-        self.caller.is_known_as(&self.context, what, mode, class);
+        self.caller.is_known_as(what, mode, class);
         self.wire.is_prompt = served.version == Version::Five;
         let feeds = self.caller.rules.feeds(&self.caller.names());
         let routes = self.context.routes();
         let types = served.class.feeds();
         let allowed =
             routes.holding(types).filter_map(|route| Some((route, *feeds.get(route.feed.log().feed())?)));
-        let readers = Readers::open(&self.context.positions, &self.caller.name, served, allowed);
+        let readers = Readers::open(&self.caller.peers.positions, &self.caller.name, served, allowed);
         self.delivery.readers = Some(readers);
         self.caller.tell(&self.context, "connected", None);
     }
@@ -214,7 +214,7 @@ impl Connection {
 
     fn answered(&mut self) {
         let now = u64::try_from(self.context.clock.wall().0).unwrap_or_default();
-        self.delivery.answered(&self.caller.peer.counts, now, &self.context.positions);
+        self.delivery.answered(&self.caller.peer.counts, now, &self.caller.peers.positions);
     }
 
     fn taken(&mut self, taken: Taken) {
