@@ -7,10 +7,12 @@
 
 pub mod bounds;
 mod ere;
+pub mod file_names;
 mod heartbeat;
 mod hops;
 mod ldm;
 mod machine;
+pub mod moment;
 mod names;
 mod pattern;
 mod product;

@@ -5,9 +5,7 @@ use std::path::Path;
 fn files_of_logs_and_sites_are_changed_through_the_recording_layer_alone() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut beside = Vec::new();
-    for directory in
-        ["log/src", "node/src/site", "node/src/actions/positions.rs", "node/src/actions/dead_letters.rs"]
-    {
+    for directory in ["log/src", "node/src/site", "pqact/src/positions.rs", "pqact/src/dead_letters.rs"] {
         look(&crates.join(directory), &mut beside);
     }
     assert!(beside.is_empty(), "use downburst_log::disk instead:\n{}", beside.join("\n"));

@@ -1,4 +1,4 @@
-//! The data plane process: the only crate with sockets, clocks and threads.
+//! The data plane process: sockets, TLS, threads and files around the machines of the other crates.
 //!
 //! `downburst-node hub` ingests and sends, driven by JSON lines on stdin; `downburst-node receive` is a whole
 //! receiving site. Both drive the machines of the `session` and `vcmtp` crates and keep products in the `log`
@@ -7,15 +7,10 @@
 // Clocks, threads and unordered maps are what this crate is for.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
-pub mod actions;
 pub mod circuits;
-mod clock;
-mod disk;
-mod file_names;
 pub mod hub;
 #[cfg(test)]
 mod layer;
-pub mod ldm_tools;
 mod lines;
 pub mod log_tools;
 pub mod patterns;
@@ -27,3 +22,7 @@ pub mod system;
 pub mod tcp;
 pub mod tls;
 mod udp;
+
+use downburst_clock as clock;
+use downburst_log::disk;
+use downburst_model::file_names;

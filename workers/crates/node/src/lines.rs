@@ -15,14 +15,13 @@ mod events;
 #[cfg(test)]
 mod golden;
 mod jobs;
-mod ldm;
 
 pub(crate) use bounds::check_length;
 pub(crate) use circuits::*;
 pub(crate) use downburst_hub::{ClockStanding, ResendLine, SiteLine, SubscriptionLine};
+pub(crate) use downburst_ldm_gateway::LdmLine;
 pub(crate) use events::*;
 pub(crate) use jobs::*;
-pub(crate) use ldm::*;
 
 /// One line from the agent.
 #[derive(Debug, Deserialize)]

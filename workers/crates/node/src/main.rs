@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use downburst_ldm_gateway::tools::LdmTool;
 use downburst_ldm6::FeedType;
 use downburst_model::FeedName;
-use downburst_node::actions::tools::{ActionsTool, ScourArguments};
-use downburst_node::actions::{Defaults, Keep, ScourWanted, Wanted};
-use downburst_node::ldm_tools::LdmTool;
 use downburst_node::log_tools::LogTool;
 use downburst_node::scrub::Scrub;
 use downburst_node::site::{Ending, HubChoice, Reading, Receive, control};
+use downburst_pqact::tools::{ActionsTool, ScourArguments};
+use downburst_pqact::{Defaults, Keep, ScourWanted, Wanted};
 use tokio::runtime::Builder;
 use tracing_subscriber::EnvFilter;
 
@@ -102,7 +102,7 @@ struct ReceiveArguments {
     #[arg(long, value_name = "DIR")]
     actions_dir: Option<PathBuf>,
     /// LDM's feed type of a feed whose name does not imply it, for pqact.conf. May be given several times.
-    #[arg(long, value_name = "FEED=TYPE", value_parser = downburst_node::actions::tools::feed_type)]
+    #[arg(long, value_name = "FEED=TYPE", value_parser = downburst_pqact::tools::feed_type)]
     feed_type: Vec<(FeedName, FeedType)>,
     /// Failures after which a product goes to failed/ below --dir, unless a rule sets its own number.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -194,10 +194,10 @@ fn main() -> ExitCode {
         Role::SiteControl(arguments) => site_control(arguments),
         Role::Hub => drive(hub_runtime(), hub()),
         Role::Circuits(CircuitTool::ProbeHost { json }) => probe_host(json),
-        Role::Ldm(tool) => downburst_node::ldm_tools::run(&tool),
+        Role::Ldm(tool) => downburst_ldm_gateway::tools::run(&tool),
         Role::Patterns => downburst_node::patterns::run(),
-        Role::Actions(tool) => downburst_node::actions::tools::run(&tool),
-        Role::Scour(arguments) => downburst_node::actions::tools::run_scour(&arguments),
+        Role::Actions(tool) => downburst_pqact::tools::run(&tool, downburst_node::log_tools::readers),
+        Role::Scour(arguments) => downburst_pqact::tools::run_scour(&arguments),
         Role::Log(tool) => downburst_node::log_tools::run(&tool),
     }
 }

@@ -90,13 +90,6 @@ pub(crate) fn path_facts(stream: &TcpStream) -> Option<PathFacts> {
     })
 }
 
-/// How many bytes of a connection the peer's kernel has acknowledged; `None`: the kernel can't tell.
-pub(crate) fn acknowledged_bytes(stream: &TcpStream) -> Option<u64> {
-    let info = nix::sys::socket::getsockopt(stream, Info).ok()?;
-    // The SYN counts as one.
-    Some(u64::from_ne_bytes(*info.get(ACKNOWLEDGED)?.first_chunk()?).saturating_sub(1))
-}
-
 /// The longest IP packet that the path carries: by the kernel's discovery, and by the segments that the peer
 /// takes, which know its link.
 fn path_mtu_bytes(stream: &TcpStream, count: &impl Fn(Range<usize>) -> Option<u64>) -> Option<u64> {
@@ -183,7 +176,6 @@ const LEAST_ROUND_TRIP: Range<usize> = 148..152;
 
 /// `tcpi_total_retrans`, and `tcpi_data_segs_out` (Linux 4.6 and later).
 const RESENT: Range<usize> = 100..104;
-const ACKNOWLEDGED: Range<usize> = 120..128;
 const SENT: Range<usize> = 156..160;
 
 /// `tcpi_snd_mss` and `tcpi_pmtu`.

@@ -10,6 +10,8 @@ mod checked;
 mod cut;
 mod file;
 mod recording;
+mod remedy;
+mod sealed;
 mod slots;
 mod trace;
 
@@ -17,6 +19,8 @@ pub use checked::{Checked, checked, look_at_checked, read_checked, write_checked
 pub use cut::Chances;
 pub use file::File;
 pub use recording::{Planted, Recording};
+pub use remedy::{remedy, unwritable};
+pub use sealed::{sealed, unsealed};
 pub use slots::{Found, Slots};
 pub use trace::Trace;
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use downburst_hub::{Batches, Reference};
+use downburst_ldm_gateway::Gateway;
 use downburst_log::ProductLog as _;
 use downburst_model::{FeedName, Pattern};
 use serde_json::{Value, json};
@@ -19,7 +20,6 @@ use super::channels::Channels;
 use super::circuits::Circuits;
 use super::feeds::{Feeds, failure, random_u64};
 use super::late_share::LateShare;
-use super::ldm::Ldm;
 use super::plans::Plans;
 use super::proof::Proof;
 use super::receipts::{Limits, Receipts};
@@ -115,7 +115,7 @@ async fn open(
         shared,
         reference: Mutex::new(Reference::new(is_sender)),
         upstreams: Upstreams::default(),
-        ldm: Ldm::default(),
+        ldm: Gateway::default(),
         receipts,
         feeds: Feeds::default(),
         proof: Proof::default(),
@@ -206,7 +206,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
     match action {
         Action::Feeds { feeds } => {
             let result = hub.feeds.reconcile(&hub, feeds);
-            hub.ldm.look_at_feeds(&hub);
+            hub.ldm.look_at_feeds(&*hub);
             hub.roster.tell_all(|| Command::LookAtFeeds);
             lines.answer(id, result);
         }
@@ -214,7 +214,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
             hub.backlogs.stood(&hub.feeds, &sites);
             hub.roster.replace(sites);
             hub.look_at_rights();
-            hub.ldm.look_at_rights(&hub);
+            hub.ldm.look_at_rights(&*hub);
             done(Ok(()));
         }
         Action::Plan(plan) => done(hub.apply_plan(plan)),
@@ -228,7 +228,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
                 async move { hub.upstreams.reconcile(&hub, upstreams).await.map(|()| json!({})) },
             )
         }
-        Action::Ldm(line) => later(lines, id, async move { hub.ldm.reconcile(&hub, line).await }),
+        Action::Ldm(line) => later(lines, id, async move { hub.reconcile_ldm(line).await }),
         Action::Status => later(lines, id, async move { Ok(status(&hub).await) }),
         Action::Logs => later(lines, id, async move { Ok(logs(&hub)) }),
         Action::Deliveries(line) => {
@@ -400,7 +400,7 @@ async fn tick(hub: Arc<Hub>) {
             _ = batch.tick() => hub.write_batch(),
             _ = retain.tick() => {
                 retain_all(&hub);
-                hub.ldm.keep_places();
+                hub.ldm.keep_positions();
             }
             _ = minute.tick() => tell_dropped_receipts(&hub),
             _ = stopping.wait_for(|stop| *stop) => return,

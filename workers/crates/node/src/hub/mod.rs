@@ -44,6 +44,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use downburst_hub::{Batches, Rechecks, Reference, ResendsLeft};
+use downburst_ldm_gateway::Gateway;
 use downburst_log::SharedLogs;
 use downburst_model::FeedName;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
@@ -59,7 +60,6 @@ use circuits::Circuits;
 pub(crate) use deliveries::{DeliveriesLine, ProductsLine};
 use feeds::Feeds;
 use late_share::LateShare;
-use ldm::Ldm;
 use plans::Plans;
 use proof::Proof;
 use receipts::Receipts;
@@ -81,7 +81,7 @@ struct Hub {
     shared: Option<Arc<dyn SharedLogs>>,
     reference: Mutex<Reference>,
     upstreams: Upstreams,
-    ldm: Ldm,
+    ldm: Gateway,
     circuits: Circuits,
     feeds: Feeds,
     proof: Proof,

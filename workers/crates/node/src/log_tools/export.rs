@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use downburst_log::{Copied, StoredEntry};
-use downburst_model::{Pattern, Sequence, WallMicros};
+use downburst_model::{Pattern, Sequence, WallMicros, moment};
 
-use super::{ExportArguments, Outcome, Stop, moment, places};
+use super::{ExportArguments, Outcome, Stop, places};
 use crate::file_names::received_path;
 
 pub(super) fn run(arguments: &ExportArguments) -> Outcome {

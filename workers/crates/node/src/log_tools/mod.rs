@@ -1,7 +1,6 @@
 //! `downburst-node log`: tools that read product logs, of a hub or a site, running or stopped, and change nothing.
 mod cat;
 mod export;
-pub(crate) mod moment;
 mod places;
 mod stat;
 mod tail;
@@ -154,8 +153,11 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// The logs in a directory, for other tools; the error is a sentence.
-pub(crate) fn readers(dir: &Path) -> Result<Vec<LogReader>, String> {
+/// The logs in a directory, for other tools.
+///
+/// # Errors
+/// A sentence for people.
+pub fn readers(dir: &Path) -> Result<Vec<LogReader>, String> {
     places::readers(dir, None).map_err(|stop| match stop {
         Stop::BadUse(sentence) | Stop::Failed(sentence) => sentence,
         Stop::NobodyReads | Stop::Told => String::new(),

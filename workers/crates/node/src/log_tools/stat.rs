@@ -2,10 +2,10 @@
 use std::io::{self, Write};
 
 use downburst_log::{LogReader, LogSummary};
-use downburst_model::WallMicros;
+use downburst_model::{WallMicros, moment};
 use serde_json::{Value, json};
 
-use super::{Outcome, StatArguments, Stop, moment, places};
+use super::{Outcome, StatArguments, Stop, places};
 
 pub(super) fn run(arguments: &StatArguments) -> Outcome {
     let mut found = Vec::new();

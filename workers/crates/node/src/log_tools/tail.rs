@@ -7,9 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use downburst_log::{Entries, LogReader, StoredEntry};
-use downburst_model::{Sequence, WallMicros};
+use downburst_model::{Sequence, WallMicros, moment};
 
-use super::{Outcome, Stop, TailArguments, moment, places};
+use super::{Outcome, Stop, TailArguments, places};
 
 pub(super) fn run(arguments: &TailArguments) -> Outcome {
     let mut followed = BTreeMap::new();

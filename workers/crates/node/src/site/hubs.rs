@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use downburst_log::{ProductLog as _, Retention};
 use downburst_model::{FeedName, Machine as _, Micros};
+use downburst_pqact::{Actions, Notifier, Scouring};
 use downburst_session::{Nodes, Receipt};
 use downburst_site::{
     ConnectionId, GivenHub, Hubs as Machine, HubsInput, HubsOutput, Listeners, LocalNews, News, Role, Wanted,
@@ -12,6 +13,7 @@ use downburst_site::{
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
+use super::acted_on::ActedOn;
 use super::control::{Answer, Asked, Request};
 use super::drive::{Site, Turn};
 use super::files::{self, DoneTo, Waker};
@@ -21,7 +23,6 @@ use super::shelf::Shelf;
 use super::state::{HubPlace, places, small_files};
 use super::store::Logs;
 use super::{Ending, HubChoice, Receive, control, nodes, prepare_place};
-use crate::actions::{Actions, Notifier, Scouring};
 use crate::clock::Clock;
 use crate::scrub;
 
@@ -280,7 +281,8 @@ impl Software {
             .transpose()?;
         let (waker, files) = files.unzip();
         start_scrub(receive, &logs, &done_to)?;
-        let actions = Actions::start(&receive.actions, &receive.directory, &logs, notifier, clock, &done_to)?;
+        let acted_on = Arc::new(ActedOn { logs: Arc::clone(&logs), done_to: done_to.clone() });
+        let actions = Actions::start(&receive.actions, &receive.directory, acted_on, notifier, clock)?;
         let scouring = Scouring::start(&receive.scour, &receive.directory)?;
         Ok((Self { logs, files, done_to, actions, scouring }, waker))
     }

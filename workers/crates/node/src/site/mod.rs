@@ -4,6 +4,7 @@
 //! files ([`drive`]), another task the machine above them ([`hubs`]). A thread per multicast leg reads its group; a
 //! thread per connection verifies and stores products in the site's log (the commit point); a thread copies from the
 //! log to files. A hub that is a site of another hub uses [`drive`] with logs of its own.
+mod acted_on;
 mod asks;
 mod circuits;
 pub mod control;
@@ -34,12 +35,10 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::scrub::Scrub;
 pub(crate) use drive::{Site, Turn};
-pub(crate) use files::DoneTo;
 pub(crate) use identity::Identity;
 pub(crate) use parts::{Local, Parts, SharedCompleteness, Supervisor};
 pub(crate) use shelf::Shelf;
 pub(crate) use state::{HubPlace, checkpoints};
-pub(crate) use store::Logs;
 
 pub use downburst_site::Ending;
 pub use group::Reading;
@@ -61,9 +60,9 @@ pub struct Receive {
     /// Whether each product becomes a file below `received/`; without, the site's log is all there is.
     pub files: bool,
     /// What is done with products beside their files.
-    pub actions: crate::actions::Wanted,
+    pub actions: downburst_pqact::Wanted,
     /// Which old files go.
-    pub scour: crate::actions::ScourWanted,
+    pub scour: downburst_pqact::ScourWanted,
     /// How groups are read.
     pub reading: Reading,
     /// How its logs are read through to find damage.

@@ -18,7 +18,8 @@ use downburst_site::StoredPosition;
 use super::cursor::tests::BOOT;
 use super::files::{DoneTo, Files};
 use super::state::{keep_one, load_positions};
-use super::{HubPlace, Identity, Logs, prepare};
+use super::store::Logs;
+use super::{HubPlace, Identity, prepare};
 use crate::clock::Clock;
 
 /// What happened by a mark of the trace.

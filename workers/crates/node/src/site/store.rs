@@ -10,13 +10,13 @@ use downburst_log::{
     SourceStamp,
 };
 use downburst_model::{FeedName, Lane, Origin, ProductInfo, Sequence, WallMicros};
+use downburst_pqact::Notifier;
 use downburst_session::{Duplicates, StoreResult, Train};
 use downburst_site::{Brought, Contents, StoreItem, StoreRequest, Stored, StoredItem, StoredWhat};
 use tokio::sync::mpsc;
 
 use super::shelf::Shelf;
 use super::spool::{Spool, Spooled};
-use crate::actions::Notifier;
 use crate::clock::Clock;
 
 /// The site's logs, one per feed, opened when first needed.

@@ -1,96 +1,147 @@
-//! LDM both ways: LDMs that are asked for products, and those that ask this hub or push to it.
-//!
-//! [`Ldm`] is the hub's state of both. A task drives each request to an upstream ([`request`]), and one each
-//! connection that an LDM made ([`serve`]); both hold a machine of crate ldm6 and hand products to the feeds'
-//! writers ([`intake`]).
-mod border;
-mod door;
-mod intake;
-mod names;
-mod place;
-mod places;
-mod readers;
-mod request;
-mod routes;
-mod rules;
-mod serve;
-mod sources;
-mod statistics;
-mod words;
+//! The hub as the gateway to LDM knows it.
+use std::path::Path;
+use std::sync::Arc;
 
-use std::sync::{Arc, PoisonError, RwLock};
-
-use downburst_ldm6::FeedType;
-use downburst_model::{LdmStamp, ProductInfo};
-use serde_json::{Value, json};
+use downburst_hub::SiteLine;
+use downburst_ldm_gateway as gateway;
+use downburst_ldm_gateway::{LdmLine, LogListener, Product, ProductBytes, Sent, Writing};
+use downburst_log::{FeedLog, LogError};
+use downburst_model::{Class, FeedName, LegId};
+use serde_json::Value;
+use tokio::sync::oneshot;
 
 use super::Hub;
-use crate::lines::{Failure, LdmLine};
-use border::Border;
-use door::Door;
-use places::Places;
-use routes::Routes;
-use sources::Sources;
-use statistics::Statistics;
+use super::feed_writer::{Done, Spooled, Write, Written};
+use super::feeds::Feed;
+use super::reading::say_unreadable;
+use super::wake_ups::LogListener as Registration;
+use crate::clock::Clock;
+use crate::lines::{Event, Failure};
 
-/// What the hub knows of LDM.
-#[derive(Default)]
-pub(super) struct Ldm {
-    routes: RwLock<Arc<Routes>>,
-    sources: Sources,
-    door: Door,
-    places: Places,
-    statistics: Statistics,
-    border: Border,
+impl Hub {
+    /// Asks, serves and takes as the line says; fails with the first thing that can't be done, and does the rest.
+    pub(super) async fn reconcile_ldm(self: &Arc<Self>, line: LdmLine) -> Result<Value, Failure> {
+        let done = self.ldm.reconcile(Arc::<Self>::clone(self), line).await;
+        done.map_err(|failure| Failure::new(failure.code, failure.sentence))
+    }
 }
 
-impl Ldm {
-    /// Asks, serves and takes as the line says; fails with the first thing that can't be done, and does the rest.
-    pub(super) async fn reconcile(&self, hub: &Arc<Hub>, line: LdmLine) -> Result<Value, Failure> {
-        self.places.open(&hub.start.data_dir);
-        let asked = self.sources.reconcile(hub, line.sources).await;
-        self.door.accept_from(line.accept);
-        self.statistics.tell(hub, line.rtstats);
-        let open = self.door.listen(hub, line.listen, line.connections).await;
-        self.look_at_rights(hub);
-        asked.and(open)?;
-        Ok(json!({"addresses": self.door.addresses()}))
+impl gateway::Hub for Hub {
+    fn clock(&self) -> Clock {
+        self.clock
     }
 
-    /// The feeds changed, and with them what LDMs bring and get.
-    pub(super) fn look_at_feeds(&self, hub: &Arc<Hub>) {
-        *self.routes.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Routes::of(&hub.feeds));
-        self.look_at_rights(hub);
+    fn data_dir(&self) -> &Path {
+        &self.start.data_dir
     }
 
-    /// The sites changed: LDMs whose rights are others are cut off, and come back with a request.
-    pub(super) fn look_at_rights(&self, hub: &Hub) {
-        self.door.look_at_rights(hub);
+    fn origin(&self) -> &str {
+        &self.start.origin
     }
 
-    /// Writes down how far LDMs came; to be called every few seconds.
-    pub(super) fn keep_places(&self) {
-        self.places.keep();
+    fn feeds(&self) -> Vec<Arc<dyn gateway::Feed>> {
+        self.feeds.all().into_values().map(|feed| feed as Arc<dyn gateway::Feed>).collect()
     }
 
-    /// A product was stored, which an LDM may have brought. Of the types that one claims those of the feed count.
-    pub(super) fn stored(&self, ldm: Option<&LdmStamp>, info: &ProductInfo) {
-        let feed = self.routes().types(&info.key.feed);
-        let brought = ldm.map(|stamp| FeedType::from_bits(stamp.feed_type).common(feed));
-        self.statistics.count(brought.unwrap_or(feed), info);
+    fn sites(&self) -> Vec<SiteLine> {
+        self.roster.all()
     }
 
-    pub(super) async fn status(&self) -> Value {
-        json!({"sources": self.sources.status().await, "addresses": self.door.addresses(), "peers": self.door.status()})
+    fn tell(&self, event: gateway::Event) {
+        self.event(&Event::from(event));
     }
 
-    pub(super) async fn end(&self) {
-        self.sources.end_all().await;
-        self.door.end().await;
-        self.places.keep();
+    fn fault(&self, sentence: String) {
+        self.fault(sentence, None);
     }
 
-    fn routes(&self) -> Arc<Routes> {
-        Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner))
+    fn unreadable(&self, feed: &FeedName, error: &LogError) {
+        say_unreadable(self, feed, error);
+    }
+
+    fn count_wire(&self, bytes: usize) {
+        self.counters.wire(bytes);
+    }
+
+    fn count_sent(&self, sent: &Sent) {
+        let Sent { feed, leg, products, bytes, wire_bytes } = sent;
+        let wire_bytes = usize::try_from(*wire_bytes).unwrap_or(usize::MAX);
+        self.counters.session_bytes(feed, *leg, wire_bytes, false);
+        self.counters.sent(feed, *leg, *products, *bytes);
+    }
+}
+
+impl gateway::Feed for Feed {
+    fn log(&self) -> &FeedLog {
+        &self.log
+    }
+
+    fn class(&self) -> Class {
+        self.class()
+    }
+
+    fn largest_bytes(&self) -> u64 {
+        self.largest_bytes()
+    }
+
+    fn unicast_leg(&self) -> LegId {
+        self.unicast_leg()
+    }
+
+    fn types(&self) -> Option<(String, Option<String>)> {
+        let line = self.line();
+        Some((line.ldm_feed_type?, line.ldm_pattern))
+    }
+
+    fn listen(&self, wake: Box<dyn Fn() + Send + Sync>) -> Box<dyn LogListener> {
+        Box::new(self.wake_ups.register(wake))
+    }
+
+    fn write(&self, product: Product) -> Writing {
+        let Product { id, origin, created, stamp, bytes } = product;
+        let bytes = match bytes {
+            ProductBytes::AtHand(bytes) => Spooled::AtHand(bytes),
+            ProductBytes::File(path) => Spooled::File { path, remove: true },
+        };
+        let (done, written) = oneshot::channel();
+        let (created, ldm, done) = (Some(created), Some(stamp), Done::Told(done));
+        self.write(Write { bytes, id, origin, created, digest: None, ldm, done });
+        Box::pin(async {
+            let written = written.await.ok()?;
+            let failed = |failure: Failure| gateway::Failure { code: failure.code, sentence: failure.error };
+            Some(written.map(gateway::Written::from).map_err(failed))
+        })
+    }
+}
+
+impl LogListener for Registration {
+    fn take(&self) -> bool {
+        self.take()
+    }
+}
+
+impl From<Written> for gateway::Written {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Stored(info) => Self::Stored { bytes: info.size },
+            Written::Duplicate { .. } => Self::Duplicate,
+        }
+    }
+}
+
+impl From<gateway::Event> for Event {
+    fn from(event: gateway::Event) -> Self {
+        match event {
+            gateway::Event::Source { source, upstream, state, mode, reason } => {
+                Self::LdmSource { source, upstream, state, mode, reason }
+            }
+            gateway::Event::Peer { peer, site, state, what, reason } => {
+                Self::LdmPeer { peer, site, state, what, reason }
+            }
+            gateway::Event::Violation { peer, source, site, sentence } => {
+                Self::LdmViolation { peer, source, site, sentence }
+            }
+            gateway::Event::Rtstats { line } => Self::Rtstats { line },
+        }
     }
 }

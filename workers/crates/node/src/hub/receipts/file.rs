@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_schema::ArrowError;
+use downburst_model::moment::log_time;
 use downburst_model::{Micros, WallMicros};
 
 use super::Batch;
 use super::columns::Columns;
 use super::directory::{COMPLETE, Contents, UNFINISHED};
-use crate::log_tools::moment::log_time;
 
 /// The file that receipts go to at present.
 pub(super) struct Receiving {

@@ -12,7 +12,7 @@ use arrow_array::types::{
 use arrow_array::{Array as _, RecordBatch};
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::ArrowError;
-use downburst_model::{ProductKey, WallMicros};
+use downburst_model::{ProductKey, WallMicros, moment};
 use serde::Serialize;
 
 use super::columns::{EPOCH, FEED, FILED, FIRST_BYTE_SENT, SEQUENCE, SITE, SIZE, STORED};
@@ -283,7 +283,7 @@ fn moment_of(stem: &str) -> Option<WallMicros> {
         time.get(2..4)?,
         time.get(4..)?
     );
-    crate::log_tools::moment::parse(&rfc3339).ok()
+    moment::parse(&rfc3339).ok()
 }
 
 /// What a person calls a wait, and of how many of them an answer says more.

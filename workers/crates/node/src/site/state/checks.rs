@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use downburst_log::disk::{self, Checked};
 use downburst_model::FeedName;
+use downburst_pqact::position_is_whole;
 
 use super::MAGIC;
-use crate::actions;
 use crate::scrub::SmallFile;
 use crate::site::cursor;
 
@@ -17,7 +17,7 @@ pub(in crate::site) fn of_site(directory: &Path) -> Vec<SmallFile> {
     let mut found = in_folder(&home.join("files"), cursor::is_whole);
     found.extend(in_folder(&home.join("order"), cursor::order_is_whole));
     for line in entries(&home.join("actions")) {
-        found.extend(in_folder(&line, actions::place_is_whole));
+        found.extend(in_folder(&line, position_is_whole));
     }
     for hub in entries(&home.join("hubs")).chain([home]) {
         found.extend(checkpoints(&hub));

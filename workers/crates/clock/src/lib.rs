@@ -1,0 +1,65 @@
+//! The host's clocks. Everything else takes time as an argument, or a [`Clock`].
+#![forbid(unsafe_code)]
+// To read clocks is what this crate is for; a test steps one from a thread.
+#![allow(clippy::disallowed_methods)]
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use downburst_model::{Micros, Now, WallMicros};
+
+/// Reads the host's two clocks together.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    started: Instant,
+    /// Added to the wall clock: lets a test give a site a wrong clock, which namespaces can't.
+    wall_shift_us: i64,
+}
+
+impl Clock {
+    /// A clock of this host, with its wall clock shifted by `wall_shift_us` microseconds (0 outside tests).
+    pub fn start(wall_shift_us: i64) -> Self {
+        follow_steps();
+        Self { started: Instant::now(), wall_shift_us }
+    }
+
+    /// Both clocks as they are.
+    pub fn now(&self) -> Now {
+        Now { monotonic: self.monotonic(), wall: self.wall() }
+    }
+
+    /// Microseconds since the clock was started.
+    pub fn monotonic(&self) -> Micros {
+        Micros(u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX))
+    }
+
+    /// The wall clock.
+    pub fn wall(&self) -> WallMicros {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        WallMicros(
+            i64::try_from(since_epoch.as_micros())
+                .unwrap_or(i64::MAX)
+                .saturating_add(self.wall_shift_us)
+                .saturating_add(STEP_US.load(Ordering::Relaxed)),
+        )
+    }
+}
+
+/// Lets a test step the wall clock of a running process: the file named in the environment holds the step in
+/// microseconds.
+fn follow_steps() {
+    let Some(file) = std::env::var_os(STEP_FILE_VARIABLE) else { return };
+    std::thread::spawn(move || {
+        loop {
+            let step = std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse().ok());
+            STEP_US.store(step.unwrap_or(0), Ordering::Relaxed);
+            std::thread::sleep(STEP_INTERVAL);
+        }
+    });
+}
+
+/// Added to the wall clock: 0 outside tests.
+static STEP_US: AtomicI64 = AtomicI64::new(0);
+
+const STEP_FILE_VARIABLE: &str = "DOWNBURST_TEST_CLOCK_STEP_FILE";
+const STEP_INTERVAL: Duration = Duration::from_millis(20);

@@ -1,0 +1,12 @@
+//! LDMs that ask this hub for products or push to it.
+mod acknowledged;
+mod connection;
+mod host_names;
+mod listeners;
+mod peers;
+mod positions;
+mod readers;
+mod rules;
+
+pub(crate) use listeners::Listeners;
+pub(crate) use peers::Peers;

@@ -1,0 +1,149 @@
+//! What LDMs may ask for and push: the rights of sites that keep their LDM, in LDM's terms.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use downburst_hub::{SiteLine, SubscriptionLine};
+use downburst_ldm6::{Accept, Access, Allow};
+use downburst_model::{FeedName, IdFilter, Pattern, SiteName};
+
+use crate::config::LdmAcceptLine;
+use crate::routes::Routes;
+
+/// The rules of one moment.
+#[derive(Default)]
+pub(super) struct Rules {
+    pub(super) access: Arc<Access>,
+    lines: Vec<Line>,
+}
+
+/// One rule: whom it is for, and what it says, to be compared.
+struct Line {
+    host: Pattern,
+    site: Option<SiteName>,
+    feed: Option<FeedName>,
+    /// Older products of the feed don't go to the site.
+    max_age_us: Option<i64>,
+    text: String,
+}
+
+impl Rules {
+    /// From the sites and feeds as they stand now, and what may be pushed.
+    pub(super) fn of(routes: &Routes, sites: Vec<SiteLine>, accept: &[LdmAcceptLine]) -> Self {
+        let mut sites: Vec<SiteLine> =
+            sites.into_iter().filter(|site| site.active && site.ldm_host.is_some()).collect();
+        sites.sort_by(|one, other| (one.ldm_order, &one.site).cmp(&(other.ldm_order, &other.site)));
+        let (mut access, mut lines) = (Access::default(), Vec::new());
+        for (number, site) in (0..).zip(&sites) {
+            allow(routes, number, site, &mut access, &mut lines);
+        }
+        for line in accept {
+            match accepted(line) {
+                Ok(accept) => {
+                    let text = format!("ACCEPT {} {}", line.feeds, line.pattern);
+                    let host = accept.host.clone();
+                    lines.push(Line { host, site: None, feed: None, max_age_us: None, text });
+                    access.accept.push(accept);
+                }
+                Err(sentence) => tracing::warn!("{sentence}; this line accepts nothing"),
+            }
+        }
+        Self { access: Arc::new(access), lines }
+    }
+
+    /// The site that a host is counted under: the first that knows it.
+    pub(super) fn site(&self, names: &[String]) -> Option<SiteName> {
+        self.meant(names).find_map(|line| line.site.clone())
+    }
+
+    /// The feeds whose products a host may have, and their maximum age; the longest age counts where several
+    /// lines apply.
+    pub(super) fn feeds(&self, names: &[String]) -> BTreeMap<FeedName, Option<i64>> {
+        let mut feeds: BTreeMap<FeedName, Option<i64>> = BTreeMap::new();
+        for line in self.meant(names) {
+            let Some(feed) = &line.feed else { continue };
+            let longest = |known: &mut Option<i64>| {
+                *known = known.zip(line.max_age_us).map(|(one, other)| one.max(other))
+            };
+            feeds.entry(feed.clone()).and_modify(longest).or_insert(line.max_age_us);
+        }
+        feeds
+    }
+
+    /// Everything that is said about a host: if that stays, its rights do.
+    pub(super) fn said(&self, names: &[String]) -> Vec<String> {
+        self.meant(names).map(|line| line.text.clone()).collect()
+    }
+
+    fn meant(&self, names: &[String]) -> impl Iterator<Item = &Line> {
+        self.lines.iter().filter(|line| names.iter().any(|name| line.host.matches(name)))
+    }
+}
+
+/// A site's subscriptions are what its LDM may ask for.
+fn allow(routes: &Routes, number: u32, site: &SiteLine, access: &mut Access, lines: &mut Vec<Line>) {
+    let Some(host) = site.ldm_host.as_deref().and_then(|host| usable(&site.site, host)) else { return };
+    let handled = downburst_hub::handling(site);
+    for wanted in &site.subscriptions {
+        let feeds = routes.types(&wanted.feed);
+        if feeds.is_none() || !site.may_take(&wanted.feed) {
+            continue;
+        }
+        let max_age_us = handled.iter().find(|it| it.feed == wanted.feed).and_then(|it| it.max_age_us);
+        for IdFilter { pattern, not_pattern } in granted(&site.site, wanted) {
+            let Some(ok) = usable(&site.site, &pattern) else { continue };
+            let not = not_pattern.as_deref().map(|not| usable(&site.site, not));
+            if matches!(not, Some(None)) {
+                continue;
+            }
+            let text = format!("ALLOW {number} {feeds} {pattern} {not_pattern:?} {max_age_us:?}");
+            let (known_as, feed) = (Some(site.site.clone()), Some(wanted.feed.clone()));
+            lines.push(Line { host: host.clone(), site: known_as, feed, max_age_us, text });
+            let ok = Some(ok).filter(|_| pattern != ALL);
+            access.allow.push(Allow { site: number, feeds, host: host.clone(), ok, not: not.flatten() });
+        }
+    }
+}
+
+/// The remainder of a request within the site's rights: an LDM's rights know one pattern to include and one
+/// to exclude. Where a request and a limit both choose, no single pattern expresses both, and the site gets
+/// nothing by them.
+fn granted(site: &SiteName, wanted: &SubscriptionLine) -> Vec<IdFilter> {
+    let wish = IdFilter { pattern: wanted.pattern.clone(), not_pattern: wanted.not_pattern.clone() };
+    let Some(limits) = &wanted.within else { return vec![wish] };
+    let both = limits.iter().filter_map(|limit| {
+        let pattern = match (wish.pattern.as_str(), limit.pattern.as_str()) {
+            (ALL, only) | (only, ALL) => only.to_owned(),
+            (one, other) if one == other => one.to_owned(),
+            (one, other) => {
+                let step = "subscribe it to .* or to the limit's pattern";
+                tracing::warn!(%site, "LDM can't express products that match both {one} and {other}; {step}");
+                return None;
+            }
+        };
+        let not_pattern = match (&wish.not_pattern, &limit.not_pattern) {
+            (Some(one), Some(other)) => Some(format!("({one})|({other})")),
+            (one, other) => one.clone().or_else(|| other.clone()),
+        };
+        Some(IdFilter { pattern, not_pattern })
+    });
+    both.collect()
+}
+
+/// Every identifier.
+const ALL: &str = ".*";
+
+fn usable(site: &SiteName, pattern: &str) -> Option<Pattern> {
+    Pattern::parse(pattern)
+        .inspect_err(
+            |error| tracing::warn!(%site, pattern, "{error}; the LDM of the site gets nothing by it"),
+        )
+        .ok()
+}
+
+fn accepted(line: &LdmAcceptLine) -> Result<Accept, String> {
+    Ok(Accept {
+        feeds: line.feeds.parse().map_err(|error| format!("{error}"))?,
+        pattern: Pattern::parse(&line.pattern).map_err(|error| error.to_string())?,
+        host: Pattern::parse(&line.host).map_err(|error| error.to_string())?,
+    })
+}

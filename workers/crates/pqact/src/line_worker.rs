@@ -1,0 +1,381 @@
+//! One line of actions: reads the site's log by itself and does what it finds, in the log's order.
+//!
+//! Its queue is the log: waiting takes no memory, a slow program delays its own line only, and a line goes on
+//! where it was. A place in a feed is left behind when the action of its product is over: after a crash the
+//! last one is done once more, and none is left out.
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use downburst_actions::{Due, Product, Rules};
+use downburst_ldm6::FeedType;
+use downburst_log::{FeedLog, LogEntry, ProductLog as _};
+use downburst_model::{Epoch, FeedName, Sequence};
+
+use super::active_rules::FILE_LINE;
+use super::dead_letters::DeadLetter;
+use super::failure::{Failure, Then};
+use super::files::Files;
+use super::pipes::Pipes;
+use super::positions::Position;
+use super::programs::{Programs, pause};
+use super::shared::Shared;
+use super::task::{About, Job, Task, Work};
+
+/// A line at work, on a thread of its own.
+pub(super) struct LineWorker {
+    shared: Arc<Shared>,
+    line: String,
+    rules: Arc<Vec<Rules>>,
+    places: BTreeMap<FeedName, Place>,
+    files: Files,
+    pipes: Pipes,
+    programs: Programs,
+    looked: Instant,
+}
+
+/// Where it is in a feed.
+struct Place {
+    position: Position,
+    epoch: Epoch,
+    types: FeedType,
+    read_to: Sequence,
+    /// Products whose programs are at work, with how many each.
+    at_work: BTreeMap<Sequence, usize>,
+}
+
+/// Why a turn ended early.
+enum Pause {
+    /// The programs that may be at work are.
+    Full,
+    Stop,
+    Disk(io::Error),
+}
+
+impl LineWorker {
+    pub(super) fn new(shared: Arc<Shared>, line: &str, rules: Arc<Vec<Rules>>) -> Self {
+        let directory = &shared.directory;
+        Self {
+            line: line.to_owned(),
+            rules,
+            places: BTreeMap::new(),
+            files: Files::new(directory),
+            pipes: Pipes::new(directory),
+            programs: Programs::new(directory),
+            looked: Instant::now(),
+            shared,
+        }
+    }
+
+    /// Works until the site stops or the rules have no such line any more.
+    pub(super) fn run(mut self) {
+        loop {
+            let counted = self.shared.notifier.count();
+            let rules = self.shared.rules_of(&self.line);
+            if self.shared.stop.is_asked() || rules.is_none() {
+                return self.close();
+            }
+            self.rules = rules.unwrap_or_default();
+            // A program that ended makes room for the next product.
+            let moved = self.round() | self.end_programs();
+            self.pipes.let_go();
+            if self.line == FILE_LINE && self.looked.elapsed() >= LETTERS_INTERVAL {
+                self.looked = Instant::now();
+                self.shared.failed.look();
+            }
+            if !moved {
+                let longest = if self.programs.is_idle() { LONGEST_PAUSE } else { PROGRAM_INTERVAL };
+                self.shared.notifier.wait(counted, longest);
+            }
+        }
+    }
+
+    /// Gives each feed a turn; true if anything was read.
+    fn round(&mut self) -> bool {
+        let mut moved = false;
+        for (feed, log) in self.shared.site.logs() {
+            match self.turn(&feed, &log) {
+                Ok(read) => moved |= read,
+                Err(Pause::Full | Pause::Stop) => {}
+                Err(Pause::Disk(error)) => {
+                    tracing::error!(feed = feed.as_str(), %error, "actions can't continue; check the disk; they \
+                        resume by themselves");
+                    self.places.remove(&feed);
+                }
+            }
+        }
+        moved
+    }
+
+    fn turn(&mut self, feed: &FeedName, log: &FeedLog) -> Result<bool, Pause> {
+        let mut place = match self.places.remove(feed) {
+            Some(place) if place.epoch == log.epoch() => place,
+            _ => Place::open(&self.shared, &self.line, feed, log)?,
+        };
+        let result = self.read_on(&mut place, log);
+        let settled = place.settle(&self.shared, feed);
+        self.shared.has_done(&self.line, feed, place.position.done());
+        self.places.insert(feed.clone(), place);
+        settled?;
+        result
+    }
+
+    fn read_on(&mut self, place: &mut Place, log: &FeedLog) -> Result<bool, Pause> {
+        let head =
+            if self.line == FILE_LINE { log.head() } else { self.shared.files_done(log.feed(), log.head()) };
+        if place.read_to >= head {
+            return Ok(false);
+        }
+        if self.programs.is_full() {
+            return Err(Pause::Full);
+        }
+        let batch = log.read(place.read_to, head, READ_BYTES, READ_ENTRIES).map_err(io::Error::other)?;
+        for entry in &batch.entries {
+            let acted = self.product(place, entry)?;
+            place.read_to = entry.info.key.sequence;
+            if acted {
+                place.settle(&self.shared, log.feed())?;
+            }
+        }
+        place.read_to = batch.read_to;
+        Ok(true)
+    }
+
+    /// Does what is due for a product, or begins it; true if anything was due.
+    fn product(&mut self, place: &mut Place, entry: &LogEntry) -> Result<bool, Pause> {
+        if entry.info.id.is_heartbeat() {
+            return Ok(false);
+        }
+        let about = About::new(entry, place.types);
+        let product = Product {
+            feed: &about.feed,
+            types: place.types,
+            id: &about.id,
+            created: about.created_us,
+            sequence: about.counted(),
+        };
+        let rules = Arc::clone(&self.rules);
+        let due: Vec<Due<'_>> = rules.iter().flat_map(|rules| rules.due(&product)).collect();
+        let programs = due.iter().filter(|due| due.action.word() == "exec").count();
+        // What was begun of it when the site stopped begins again with it.
+        if programs > 0 && self.programs.is_full() {
+            return Err(Pause::Full);
+        }
+        let acted = !due.is_empty();
+        for due in due {
+            let (action, what) = (due.action, due.what);
+            match what.map(|what| Task::new(action, what, self.shared.defaults)) {
+                Ok(None) => {}
+                Ok(Some(task)) => {
+                    let job = Job { task, about: about.clone(), product: entry.clone() };
+                    self.start(place, job)?;
+                }
+                Err(sentence) => self.impossible(action, &about, entry, sentence)?,
+            }
+        }
+        Ok(acted)
+    }
+
+    fn start(&mut self, place: &mut Place, job: Job) -> Result<(), Pause> {
+        if job.product.bytes.is_none() {
+            let failure = Failure::new(
+                Then::GiveUp,
+                "the product left the site's log before its turn came: give the log more hours or bytes, or make \
+                 the program faster",
+            );
+            return self.give_up(&job, 0, failure);
+        }
+        if matches!(job.task.work, Work::Exec { .. }) {
+            *place.at_work.entry(job.product.info.key.sequence).or_default() += 1;
+            self.programs.begin(job);
+            return Ok(());
+        }
+        self.try_on(&job)
+    }
+
+    /// Tries until it is done or given up.
+    fn try_on(&mut self, job: &Job) -> Result<(), Pause> {
+        let product = job.product.bytes.as_deref().unwrap_or_default();
+        let bytes = job.task.bytes(&job.about, product);
+        let (mut attempts, mut told) = (0, false);
+        loop {
+            let done = match job.task.work {
+                Work::File { .. } => self.files.write(&job.task.work, &bytes),
+                _ => self.pipes.write(&job.task, &bytes, &self.shared.stop),
+            };
+            let Err(failure) = done else {
+                self.shared.failed.reports.done(&job.task, &job.about);
+                return Ok(());
+            };
+            let wait = match failure.then {
+                Then::Stop => return Err(Pause::Stop),
+                Then::WaitForRoom => {
+                    if !std::mem::replace(&mut told, true) {
+                        tracing::error!(rule = job.task.rule, "{}", failure.sentence);
+                        self.shared.failed.reports.waits(&job.task, &job.about, &failure.sentence);
+                    }
+                    ROOM_INTERVAL
+                }
+                Then::Again | Then::GiveUp => {
+                    attempts += 1;
+                    if failure.then == Then::GiveUp || attempts >= job.task.attempts {
+                        return self.give_up(job, attempts, failure);
+                    }
+                    tracing::warn!(rule = job.task.rule, attempt = attempts, "{}", failure.sentence);
+                    // Files of all rules share their line: one that can't be written keeps the others waiting
+                    // for a moment only.
+                    if self.line == FILE_LINE { FILE_PAUSE } else { pause(attempts) }
+                }
+            };
+            self.rest(wait)?;
+        }
+    }
+
+    /// Waits, unless the site stops.
+    fn rest(&self, length: Duration) -> Result<(), Pause> {
+        let until = Instant::now() + length;
+        loop {
+            let counted = self.shared.notifier.count();
+            if self.shared.stop.is_asked() {
+                return Err(Pause::Stop);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            self.shared.notifier.wait(counted, left);
+        }
+    }
+
+    fn impossible(
+        &mut self,
+        action: &downburst_actions::Action,
+        about: &About,
+        entry: &LogEntry,
+        sentence: String,
+    ) -> Result<(), Pause> {
+        let work =
+            Work::File { path: String::new(), overwrite: false, close: true, flush: false, log: false };
+        let task = Task {
+            rule: action.place.to_string(),
+            work,
+            shape: super::task::Shaping::default(),
+            limit_s: 0,
+            attempts: 1,
+        };
+        let job = Job { task, about: about.clone(), product: entry.clone() };
+        self.give_up(&job, 1, Failure::new(Then::GiveUp, sentence))
+    }
+
+    /// Puts the product into the folder of what failed: the line waits until that is done.
+    fn give_up(&self, job: &Job, attempts: u32, failure: Failure) -> Result<(), Pause> {
+        tracing::error!(
+            rule = job.task.rule,
+            feed = job.about.feed.as_str(),
+            id = job.about.id.as_str(),
+            "{}",
+            failure.sentence
+        );
+        let (exit, sentence) = (failure.exit, failure.sentence.clone());
+        let bytes = job.product.bytes.as_deref();
+        let mut letter =
+            DeadLetter::new(self.shared.clock.wall(), job.about.clone(), job.task.clone(), attempts, failure);
+        letter.has_bytes = bytes.is_some();
+        loop {
+            match self.shared.failed.keep(&letter, bytes) {
+                Ok(name) => {
+                    self.shared.failed.reports.failed(&name, &job.task, &job.about, exit, &sentence);
+                    return Ok(());
+                }
+                Err(error) => {
+                    let sentence = format!("{sentence}; and the failed product can't be stored: {error}");
+                    self.shared.failed.reports.waits(&job.task, &job.about, &sentence);
+                    tracing::error!("{sentence}");
+                    self.rest(ROOM_INTERVAL)?;
+                }
+            }
+        }
+    }
+
+    /// Takes in what programs came to; true if any ended.
+    fn end_programs(&mut self) -> bool {
+        let ended = self.programs.ended(&self.shared.stop);
+        let any = !ended.is_empty();
+        for (job, attempts, result) in ended {
+            let over = match result {
+                Ok(()) => {
+                    self.shared.failed.reports.done(&job.task, &job.about);
+                    Ok(())
+                }
+                Err(failure) if failure.then == Then::Stop => Err(Pause::Stop),
+                Err(failure) => self.give_up(&job, attempts, failure),
+            };
+            let sequence = job.product.info.key.sequence;
+            if let (Ok(()), Some(place)) = (over, self.places.get_mut(&job.about.feed)) {
+                place.ended(sequence);
+                if let Err(Pause::Disk(error)) = place.settle(&self.shared, &job.about.feed) {
+                    tracing::error!(%error, "the progress of actions can't be stored; check the disk");
+                }
+            }
+        }
+        any
+    }
+
+    /// Programs that are at work have a moment to end; what they do not end is begun again at the next start.
+    fn close(mut self) {
+        while !self.programs.is_idle() {
+            self.end_programs();
+            std::thread::sleep(PROGRAM_INTERVAL);
+        }
+        self.pipes.close(&self.shared.stop);
+        if !self.shared.stop.is_asked() {
+            self.shared.positions.forget(&self.line);
+        }
+    }
+}
+
+impl Place {
+    fn open(shared: &Shared, line: &str, feed: &FeedName, log: &FeedLog) -> Result<Self, Pause> {
+        let epoch = log.epoch();
+        let position = shared.positions.of(line, feed, epoch)?;
+        let read_to = position.done();
+        let types = shared.types_of(feed);
+        Ok(Self { position, epoch, types, read_to, at_work: BTreeMap::new() })
+    }
+
+    fn ended(&mut self, sequence: Sequence) {
+        if let Some(left) = self.at_work.get_mut(&sequence) {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.at_work.remove(&sequence);
+            }
+        }
+    }
+
+    /// Notes how far everything is done.
+    fn settle(&mut self, shared: &Shared, feed: &FeedName) -> Result<(), Pause> {
+        let first = self.at_work.keys().next();
+        let done = first.map_or(self.read_to, |first| Sequence(first.0.saturating_sub(1)).min(self.read_to));
+        if done > self.position.done() {
+            self.position.move_to(done)?;
+            shared.positions.reached(feed, self.epoch, done);
+        }
+        Ok(())
+    }
+}
+
+impl From<io::Error> for Pause {
+    fn from(error: io::Error) -> Self {
+        Self::Disk(error)
+    }
+}
+
+const READ_BYTES: usize = 4 << 20;
+/// Feeds take turns.
+const READ_ENTRIES: usize = 64;
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const PROGRAM_INTERVAL: Duration = Duration::from_millis(20);
+const ROOM_INTERVAL: Duration = Duration::from_secs(2);
+const FILE_PAUSE: Duration = Duration::from_millis(100);
+const LETTERS_INTERVAL: Duration = Duration::from_secs(2);
