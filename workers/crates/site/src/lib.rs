@@ -21,6 +21,7 @@ mod nodes;
 mod order;
 mod position;
 mod reconnect;
+mod release;
 #[cfg(test)]
 mod rig;
 mod role;
@@ -40,6 +41,11 @@ pub use nodes::Wanted;
 pub use order::{Arrival, Order, Turn};
 pub use position::{Feeds, HeldProducts, Positions, Recovered, StoredPosition, recover};
 pub use reconnect::{Ended, Reconnect};
+pub use release::{
+    Candidate, Cursor, CursorChange, CursorNumbers, DAMAGED_STATE, FeedRelease, Kept, KeptCursor, LastShown,
+    Life, LocalListeners, Opened, Release, ReleaseInput, ReleaseOutput, ShowWishes, ShownAhead,
+    damaged_state, product_of_file, set_aside_name, unproven_since,
+};
 pub use role::{News, Role};
 pub use storage::{
     Brought, Contents, PlaceId, PlaceOrder, StoreItem, StoreRequest, Stored, StoredItem, StoredWhat,

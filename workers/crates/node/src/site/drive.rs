@@ -5,13 +5,12 @@ use std::time::Duration;
 use downburst_model::Machine as _;
 use downburst_session::{CircuitState, Receipt, SiteEvent, StreamId};
 use downburst_site::{
-    Connection, Input, LocalNews, MEMORY_LIMIT_BYTES, Output, Role, Settings, ShowOrder, StoreRequest, Stored,
+    Connection, Input, LocalNews, MEMORY_LIMIT_BYTES, Output, Role, Settings, StoreRequest, Stored,
 };
 use tokio::time::Instant;
 
 use super::circuits::Circuits;
 use super::data;
-use super::files::Waker;
 use super::group::Found;
 use super::parts::{Local, Parts, SharedCompleteness, Supervisor};
 use super::positions::recover;
@@ -212,7 +211,11 @@ impl Site {
                 Output::Checkpoint(stored) => self.storage.keep(stored),
                 Output::Guard(feed) => self.storage.shelf.guard(&feed),
                 Output::Reached { feed, epoch, to } => self.storage.completeness.reached(&feed, epoch, to),
-                Output::Show(order) => show(self.local.files.as_ref(), order),
+                Output::Show(order) => {
+                    if let Some(files) = &self.local.files {
+                        files.order(order);
+                    }
+                }
                 Output::Credentials(order) => self.carry_out(order),
                 // Nobody listens any more at the very end.
                 Output::News(news) => drop(self.supervisor.news.send(news)),
@@ -259,14 +262,6 @@ impl Storage {
     fn keep(&mut self, stored: downburst_site::StoredPosition) {
         let log = self.shelf.log(&stored.position.feed).ok().flatten();
         self.keeper.keep(stored, log);
-    }
-}
-
-fn show(files: Option<&Waker>, order: ShowOrder) {
-    match (files, order) {
-        (Some(files), ShowOrder::Feeds { only, holds }) => files.order(only.as_ref(), holds),
-        (Some(files), ShowOrder::Missing(feed, missing)) => files.missing(&feed, missing),
-        (None, _) => {}
     }
 }
 

@@ -330,7 +330,7 @@ fn start_scrub(receive: &Receive, logs: &Arc<Logs>, done_to: &DoneTo) -> Result<
     let (open, told) = (Arc::downgrade(logs), done_to.clone());
     let report = move |feed: &FeedName, sentence: String| {
         tracing::error!("{sentence}");
-        told.acts(feed, Some(files::damaged(sentence)));
+        told.acts(feed, Some(downburst_site::damaged_state(sentence)));
     };
     let directory = receive.directory.clone();
     scrub::start(

@@ -7,7 +7,6 @@
 mod asks;
 mod circuits;
 pub mod control;
-mod cursor;
 mod data;
 mod drive;
 mod files;
@@ -22,7 +21,6 @@ mod positions;
 #[cfg(test)]
 mod power;
 mod priority;
-mod proving;
 mod shelf;
 mod spool;
 mod state;
