@@ -10,10 +10,17 @@
 //! `swarm` by thousands without logs.
 #![forbid(unsafe_code)]
 
+mod checkpoints;
 mod choice;
+mod circuit_ends;
 mod completeness;
 mod connection;
+mod control;
 mod credentials;
+mod event_log;
+mod frame_buffer;
+mod group_reading;
+mod hub_states;
 mod hubs;
 mod intake;
 mod local;
@@ -26,12 +33,20 @@ mod release;
 mod rig;
 mod role;
 mod storage;
+mod storing;
 #[cfg(test)]
 mod world;
 
+pub use checkpoints::{BegunFeeds, CHECKPOINT_INTERVAL, WaitingCheckpoints};
+pub use circuit_ends::{CircuitEnds, EndsInput, EndsOrder, EndsOutput, Raising};
 pub use completeness::Completeness;
 pub use connection::{Connection, Input, LegNews, Linked, NoLink, Output, Settings};
+pub use control::{SiteAnswer, SiteRequest};
 pub use credentials::{Credentials, CredentialsAnswer, CredentialsOrder, CredentialsRecord, Entropy, Token};
+pub use event_log::log_event;
+pub use frame_buffer::FrameBuffer;
+pub use group_reading::{GroupRead, GroupReading, PriorityChange, PriorityWatch, reception};
+pub use hub_states::{host_of, hub_at_home};
 pub use hubs::{
     ConnectionId, Ending, GivenHub, HubStatus, Hubs, HubsInput, HubsOutput, Listeners, NodeStatus,
 };
@@ -50,3 +65,4 @@ pub use role::{News, Role};
 pub use storage::{
     Brought, Contents, PlaceId, PlaceOrder, StoreItem, StoreRequest, Stored, StoredItem, StoredWhat,
 };
+pub use storing::{OwnDuplicates, ProductEnd, ProductStore, StoreBatch};

@@ -5,7 +5,8 @@ use std::time::Duration;
 use downburst_model::Machine as _;
 use downburst_session::{CircuitState, Receipt, SiteEvent, StreamId};
 use downburst_site::{
-    Connection, Input, LocalNews, MEMORY_LIMIT_BYTES, Output, Role, Settings, StoreRequest, Stored,
+    Connection, EndsOrder, Input, LocalNews, MEMORY_LIMIT_BYTES, Output, Role, Settings, StoreBatch,
+    StoreRequest, Stored, log_event,
 };
 use tokio::time::Instant;
 
@@ -21,7 +22,6 @@ use super::store::{self, StoreThread};
 use crate::clock::Clock;
 
 mod credentials;
-mod events;
 mod legs;
 mod network;
 
@@ -241,13 +241,13 @@ impl Site {
     fn event(&mut self, event: SiteEvent) {
         match event {
             SiteEvent::Duplicates { feed, rule } => self.storage.shelf.duplicates(&feed, rule),
-            SiteEvent::CircuitOffered(offer) => self.circuits.make(offer),
-            SiteEvent::CircuitEnded(end) => self.circuits.end(end.lease),
+            SiteEvent::CircuitOffered(offer) => self.circuits.order(EndsOrder::Make(offer)),
+            SiteEvent::CircuitEnded(end) => self.circuits.order(EndsOrder::End(end.lease)),
             event => {
                 if let SiteEvent::Welcome { hub, .. } = &event {
                     self.storage.shelf.hub_is(hub);
                 }
-                events::log(event, &self.hub.address);
+                log_event(event, &self.hub.address);
             }
         }
     }
@@ -255,8 +255,8 @@ impl Site {
 
 impl Storage {
     fn store(&mut self, request: StoreRequest) {
-        let batch = store::Batch::new(request, &mut self.spool);
-        self.thread.store(batch);
+        let spool = &mut self.spool;
+        self.thread.store(StoreBatch::new(request, |place| spool.take(place)));
     }
 
     fn keep(&mut self, stored: downburst_site::StoredPosition) {

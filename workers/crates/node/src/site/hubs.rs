@@ -12,7 +12,7 @@ use downburst_site::{
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use super::control::{Answer, Asked, Request};
+use super::control::Asked;
 use super::drive::{Site, Turn};
 use super::files::{self, DoneTo, Waker};
 use super::identity::Identity;
@@ -141,15 +141,7 @@ impl Hubs {
     }
 
     fn take_asked(&mut self, asked: Asked) {
-        let now = self.clock.monotonic();
-        let done = match &asked.request {
-            Request::Status => Ok(()),
-            Request::Prefer { hub } => self.machine.prefer(now, hub),
-        };
-        let answer = match done {
-            Ok(()) => Answer { hubs: self.machine.status(now), error: None },
-            Err(error) => Answer { hubs: Vec::new(), error: Some(error) },
-        };
+        let answer = self.machine.answer(self.clock.monotonic(), &asked.request);
         asked.answer(answer);
     }
 
