@@ -4,8 +4,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use downburst_host::{Burst, Half, Shape, Way};
-use downburst_model::WallMicros;
+use downburst_model::Machine as _;
 use downburst_session::{CircuitFault, CircuitOffer, CircuitState, CircuitWay};
+use downburst_site::{CircuitEnds, EndsInput, EndsOrder, EndsOutput, Raising};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -14,47 +15,34 @@ use crate::clock::Clock;
 
 /// The ends that one hub has at this site.
 pub(super) struct Circuits {
-    orders: mpsc::UnboundedSender<Order>,
+    orders: mpsc::UnboundedSender<EndsOrder>,
     states: mpsc::UnboundedReceiver<CircuitState>,
     work: JoinHandle<()>,
 }
 
-enum Order {
-    Make(Box<CircuitOffer>),
-    End(u32),
-}
-
 /// What does the work, beside the session: the kernel may take its time.
 struct Work {
-    /// The interfaces that the hub may use; none: the site takes part in no circuits.
-    ports: Vec<String>,
+    ends: CircuitEnds,
     keeper: Keeper,
     clock: Clock,
-    held: BTreeMap<u32, End>,
+    endpoints: BTreeMap<u32, Endpoint>,
     states: mpsc::UnboundedSender<CircuitState>,
 }
 
-struct End {
-    offer: CircuitOffer,
-    _endpoint: Endpoint,
-}
-
 impl Circuits {
-    /// `identity` tells this site from others on its host; what an earlier process of it left is taken away.
+    /// `ports` are the interfaces that the hub may use. `identity` tells this site from others on its host; what an
+    /// earlier process of it left is taken away.
     pub(super) fn start(ports: Vec<String>, identity: &str, clock: Clock) -> Self {
         let (orders, taken) = mpsc::unbounded_channel();
         let (sender, states) = mpsc::unbounded_channel();
-        let keeper = Keeper::new(identity);
-        let work = Work { ports, keeper, clock, held: BTreeMap::new(), states: sender };
+        let ends = CircuitEnds::new(ports, clock.monotonic());
+        let (keeper, endpoints) = (Keeper::new(identity), BTreeMap::new());
+        let work = Work { ends, keeper, clock, endpoints, states: sender };
         Self { orders, states, work: tokio::spawn(work.run(taken)) }
     }
 
-    pub(super) fn make(&self, offer: Box<CircuitOffer>) {
-        let _ = self.orders.send(Order::Make(offer));
-    }
-
-    pub(super) fn end(&self, lease: u32) {
-        let _ = self.orders.send(Order::End(lease));
+    pub(super) fn order(&self, order: EndsOrder) {
+        let _ = self.orders.send(order);
     }
 
     /// How an end stands, when that was asked; nothing is lost when the wait is given up.
@@ -73,68 +61,58 @@ impl Circuits {
 }
 
 impl Work {
-    async fn run(mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
-        if !self.ports.is_empty() {
-            self.sweep().await;
-        }
+    async fn run(mut self, mut orders: mpsc::UnboundedReceiver<EndsOrder>) {
         loop {
-            tokio::select! {
-                order = orders.recv() => match order {
-                    Some(Order::Make(offer)) => {
-                        let lease = offer.lease;
-                        let fault = self.make(*offer).await.err();
-                        let fault = fault
-                            .map(|Trouble { step, sentence, remedy }| CircuitFault { step, sentence, remedy });
-                        let _ = self.states.send(CircuitState { lease, fault });
-                    }
-                    Some(Order::End(lease)) => self.end(lease).await,
-                    None => break,
-                },
-                () = tokio::time::sleep(LOOK_INTERVAL), if !self.held.is_empty() => self.end_what_is_over().await,
+            while let Some(output) = self.ends.poll(self.clock.now()) {
+                if output == EndsOutput::Over {
+                    return;
+                }
+                if let Some(answer) = self.carry_out(output).await {
+                    self.ends.handle(self.clock.now(), answer);
+                }
             }
-        }
-        self.held.clear();
-        if !self.ports.is_empty() {
-            self.sweep().await;
+            let due = self.ends.deadline().map(|due| due.since(self.clock.monotonic()).0);
+            let input = tokio::select! {
+                order = orders.recv() => order.map_or(EndsInput::Close, EndsInput::Order),
+                () = tokio::time::sleep(Duration::from_micros(due.unwrap_or_default())), if due.is_some() => continue,
+            };
+            self.ends.handle(self.clock.now(), input);
         }
     }
 
-    async fn make(&mut self, offer: CircuitOffer) -> Result<(), Trouble> {
-        if self.held.get(&offer.lease).is_some_and(|end| end.offer == offer) {
-            return Ok(());
+    async fn carry_out(&mut self, output: EndsOutput) -> Option<EndsInput> {
+        match output {
+            EndsOutput::Sweep => self.sweep().await,
+            EndsOutput::Raise(offer) => return Some(EndsInput::Raised(self.raise(&offer).await)),
+            EndsOutput::Clear(lease) => self.clear(lease).await,
+            EndsOutput::State(state) => {
+                let _ = self.states.send(state);
+                return None;
+            }
+            EndsOutput::Over => return None,
         }
-        self.permit(&offer.port)?;
-        let half = self.half(&offer).ok_or_else(|| Trouble {
-            step: "site".to_owned(),
-            sentence: format!("the hub's offer of circuit {} can't be read", offer.lease),
-            remedy: "bring the nodes of hub and site to one release".to_owned(),
-        })?;
+        Some(EndsInput::Cleared)
+    }
+
+    async fn raise(&mut self, offer: &CircuitOffer) -> Raising {
+        let Some(half) = self.half(offer) else { return Raising::Unreadable };
         let (address, lease) = (half.address.0, offer.lease);
         // The former socket holds the address.
-        self.held.remove(&lease);
-        let raised = self.keeper.raise(half).await?;
-        let endpoint =
-            Endpoint::open(lease, offer.secret.0, address, &raised.interface).map_err(|error| Trouble {
-                step: "address".to_owned(),
-                sentence: format!("the site can't listen for probes at {address}: {error}"),
-                remedy: format!("free UDP port 7372 at {address}"),
-            })?;
-        tracing::info!(lease, interface = raised.interface, "an end of a circuit is up");
-        self.held.insert(lease, End { offer, _endpoint: endpoint });
-        Ok(())
-    }
-
-    /// The site's administrator says which interfaces the hub may use.
-    fn permit(&self, port: &str) -> Result<(), Trouble> {
-        if self.ports.iter().any(|permitted| permitted == port) {
-            return Ok(());
-        }
-        let sentence = match self.ports.as_slice() {
-            [] => "the site takes part in no circuits".to_owned(),
-            ports => format!("the site lets circuits use {}, not {port}", ports.join(", ")),
+        self.endpoints.remove(&lease);
+        let raised = match self.keeper.raise(half).await {
+            Ok(raised) => raised,
+            Err(Trouble { step, sentence, remedy }) => {
+                return Raising::Failed(CircuitFault { step, sentence, remedy });
+            }
         };
-        let remedy = format!("start its receiver with --circuits {port}");
-        Err(Trouble { step: "site".to_owned(), sentence, remedy })
+        match Endpoint::open(lease, offer.secret.0, address, &raised.interface) {
+            Ok(endpoint) => {
+                tracing::info!(lease, interface = raised.interface, "an end of a circuit is up");
+                self.endpoints.insert(lease, endpoint);
+                Raising::Up
+            }
+            Err(error) => Raising::Unheard { address, error: error.to_string() },
+        }
     }
 
     fn half(&self, offer: &CircuitOffer) -> Option<Half> {
@@ -158,40 +136,21 @@ impl Work {
         Some(Half { owner, lease: offer.lease, port: offer.port.clone(), way, address, shape })
     }
 
-    async fn end(&mut self, lease: u32) {
-        if self.held.remove(&lease).is_some() {
-            match self.keeper.clear(lease).await {
-                Ok(cleared) => cleared.left.iter().for_each(|failure| tracing::warn!(lease, "{failure}")),
-                Err(trouble) => tracing::warn!(lease, "{}", trouble.sentence),
-            }
-            tracing::info!(lease, "an end of a circuit is gone");
+    async fn clear(&mut self, lease: u32) {
+        self.endpoints.remove(&lease);
+        match self.keeper.clear(lease).await {
+            Ok(cleared) => cleared.left.iter().for_each(|failure| tracing::warn!(lease, "{failure}")),
+            Err(trouble) => tracing::warn!(lease, "{}", trouble.sentence),
         }
+        tracing::info!(lease, "an end of a circuit is gone");
     }
 
-    /// The hub says so as well, unless it is away.
-    async fn end_what_is_over(&mut self) {
-        let now = self.clock.wall();
-        let over = |until: WallMicros| until.0.saturating_add(CLOCKS_DIFFER_US) <= now.0;
-        let leases: Vec<u32> = self
-            .held
-            .iter()
-            .filter(|(_, end)| end.offer.until.is_some_and(over))
-            .map(|(lease, _)| *lease)
-            .collect();
-        for lease in leases {
-            self.end(lease).await;
-        }
-    }
-
-    async fn sweep(&self) {
+    async fn sweep(&mut self) {
+        self.endpoints.clear();
         if let Ok(cleared) = self.keeper.keep_only(Vec::new()).await {
             cleared.removed.iter().for_each(|what| tracing::info!("removed {what}"));
         }
     }
 }
 
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
-
-/// The hub's clock gives the time of the end; the site's may be wrong by so much without cutting a circuit early.
-const CLOCKS_DIFFER_US: i64 = 5_000_000;

@@ -4,33 +4,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use downburst_site::{HubStatus, NodeStatus};
-use serde::{Deserialize, Serialize};
+pub use downburst_site::{HubStatus, NodeStatus, SiteAnswer as Answer, SiteRequest as Request};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
-
-/// What a person asks a running site.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "kebab-case")]
-pub enum Request {
-    /// Which hubs there are and which one serves.
-    Status,
-    /// Prefer this hub from now on, until the site is started again.
-    Prefer {
-        /// Its address or name.
-        hub: String,
-    },
-}
-
-/// The site's answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
-    /// All hubs, in the order they were given.
-    pub hubs: Vec<HubStatus>,
-    /// Why it was not done: one sentence.
-    pub error: Option<String>,
-}
 
 /// A question that waits for its answer.
 pub(super) struct Asked {
@@ -78,7 +55,7 @@ pub fn ask(directory: &Path, request: &Request) -> Result<Answer, String> {
     let mut answer = String::new();
     BufReader::new(stream).read_line(&mut answer).map_err(|error| failed(&error))?;
     let answer: Answer = serde_json::from_str(&answer).map_err(|error| failed(&error))?;
-    answer.error.clone().map_or(Ok(answer), Err)
+    answer.done()
 }
 
 async fn accept(listener: UnixListener, sender: mpsc::Sender<Asked>) {
@@ -98,7 +75,7 @@ async fn serve(stream: UnixStream, sender: &mpsc::Sender<Asked>) -> Option<()> {
             sender.send(Asked { request, answer }).await.ok()?;
             answered.await.ok()?
         }
-        Err(error) => Answer { hubs: Vec::new(), error: Some(format!("the request can't be read: {error}")) },
+        Err(error) => Answer::unreadable(&error),
     };
     let mut line = serde_json::to_string(&answer).ok()?;
     line.push('\n');

@@ -5,13 +5,13 @@ use std::time::Duration;
 use downburst_model::Machine as _;
 use downburst_session::{CircuitState, Receipt, SiteEvent, StreamId};
 use downburst_site::{
-    Connection, Input, LocalNews, MEMORY_LIMIT_BYTES, Output, Role, Settings, ShowOrder, StoreRequest, Stored,
+    Connection, EndsOrder, Input, LocalNews, MEMORY_LIMIT_BYTES, Output, Role, Settings, StoreBatch,
+    StoreRequest, Stored, log_event,
 };
 use tokio::time::Instant;
 
 use super::circuits::Circuits;
 use super::data;
-use super::files::Waker;
 use super::group::Found;
 use super::parts::{Local, Parts, SharedCompleteness, Supervisor};
 use super::positions::recover;
@@ -22,7 +22,6 @@ use super::store::{self, StoreThread};
 use crate::clock::Clock;
 
 mod credentials;
-mod events;
 mod legs;
 mod network;
 
@@ -212,7 +211,11 @@ impl Site {
                 Output::Checkpoint(stored) => self.storage.keep(stored),
                 Output::Guard(feed) => self.storage.shelf.guard(&feed),
                 Output::Reached { feed, epoch, to } => self.storage.completeness.reached(&feed, epoch, to),
-                Output::Show(order) => show(self.local.files.as_ref(), order),
+                Output::Show(order) => {
+                    if let Some(files) = &self.local.files {
+                        files.order(order);
+                    }
+                }
                 Output::Credentials(order) => self.carry_out(order),
                 // Nobody listens any more at the very end.
                 Output::News(news) => drop(self.supervisor.news.send(news)),
@@ -238,13 +241,13 @@ impl Site {
     fn event(&mut self, event: SiteEvent) {
         match event {
             SiteEvent::Duplicates { feed, rule } => self.storage.shelf.duplicates(&feed, rule),
-            SiteEvent::CircuitOffered(offer) => self.circuits.make(offer),
-            SiteEvent::CircuitEnded(end) => self.circuits.end(end.lease),
+            SiteEvent::CircuitOffered(offer) => self.circuits.order(EndsOrder::Make(offer)),
+            SiteEvent::CircuitEnded(end) => self.circuits.order(EndsOrder::End(end.lease)),
             event => {
                 if let SiteEvent::Welcome { hub, .. } = &event {
                     self.storage.shelf.hub_is(hub);
                 }
-                events::log(event, &self.hub.address);
+                log_event(event, &self.hub.address);
             }
         }
     }
@@ -252,21 +255,13 @@ impl Site {
 
 impl Storage {
     fn store(&mut self, request: StoreRequest) {
-        let batch = store::Batch::new(request, &mut self.spool);
-        self.thread.store(batch);
+        let spool = &mut self.spool;
+        self.thread.store(StoreBatch::new(request, |place| spool.take(place)));
     }
 
     fn keep(&mut self, stored: downburst_site::StoredPosition) {
         let log = self.shelf.log(&stored.position.feed).ok().flatten();
         self.keeper.keep(stored, log);
-    }
-}
-
-fn show(files: Option<&Waker>, order: ShowOrder) {
-    match (files, order) {
-        (Some(files), ShowOrder::Feeds { only, holds }) => files.order(only.as_ref(), holds),
-        (Some(files), ShowOrder::Missing(feed, missing)) => files.missing(&feed, missing),
-        (None, _) => {}
     }
 }
 

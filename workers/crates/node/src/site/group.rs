@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use downburst_model::LegId;
+use downburst_model::{LegId, Micros};
 use downburst_session::{LegJoin, Reception};
-use downburst_site::LegNews;
+use downburst_site::{GroupRead, GroupReading, LegNews, reception};
 use tokio::sync::mpsc;
 
 use super::priority::Urgent;
@@ -45,7 +45,9 @@ impl Group {
         };
         let membership = membership(join, fallback, reading).map_err(|error| sentence(&error))?;
         let receiver = GroupReceiver::join(&membership).map_err(|error| sentence(&error))?;
-        let reception = reception(join, &receiver);
+        let buffer_bytes = receiver.receive_buffer_bytes() as u64;
+        let needed_bytes = needed_buffer_bytes(join.rate_bps);
+        let reception = reception(join, buffer_bytes, needed_bytes, receiver.path().to_owned());
         tracing::info!(
             leg = join.leg.0,
             group = join.group,
@@ -94,20 +96,6 @@ fn membership(
     })
 }
 
-fn reception(join: &LegJoin, receiver: &GroupReceiver) -> Reception {
-    let buffer_bytes = receiver.receive_buffer_bytes() as u64;
-    let needed = needed_buffer_bytes(join.rate_bps);
-    let advice = (buffer_bytes < needed).then(|| {
-        format!(
-            "the kernel grants {buffer_bytes} bytes to receive the group {}, but at {} Mb/s a busy host needs \
-             {needed}: set net.core.rmem_max={needed} there, or give the receiver CAP_NET_ADMIN",
-            join.group,
-            join.rate_bps / 1_000_000
-        )
-    });
-    Reception { buffer_bytes, path: receiver.path().to_owned(), advice }
-}
-
 fn listen(
     leg: LegId,
     mut receiver: GroupReceiver,
@@ -116,28 +104,24 @@ fn listen(
     sender: &mpsc::Sender<Found>,
 ) {
     let mut urgent = Urgent::begin(priority);
-    let mut heard = Instant::now();
-    let mut gathers = false;
+    let started = Instant::now();
+    let now = || Micros(u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX));
+    let mut reading = GroupReading::new(Micros(0));
     while !stop.load(Ordering::Relaxed) {
         let mut batch = Vec::new();
         let began = Instant::now();
-        if gathers {
-            std::thread::sleep(GATHERING);
+        if let Some(pause) = reading.pause() {
+            std::thread::sleep(Duration::from_micros(pause.0));
         }
         if let Err(error) = receiver.receive(PATIENCE_MS, |datagram| batch.push(datagram)) {
             tracing::warn!(leg = leg.0, %error, "the group can't be read; the leg falls silent");
             return;
         }
         urgent.waited(began.elapsed());
-        gathers = !batch.is_empty() && batch.len() < WORTH_WAKING;
-        let news = if !batch.is_empty() {
-            heard = Instant::now();
-            LegNews::Datagrams(batch)
-        } else if heard.elapsed() >= DEAF_AFTER {
-            heard = Instant::now();
-            LegNews::Deaf(receiver.watch().reason())
-        } else {
-            continue;
+        let news = match reading.read(batch.len(), now()) {
+            GroupRead::Datagrams => LegNews::Datagrams(batch),
+            GroupRead::Deaf => LegNews::Deaf(receiver.watch().reason()),
+            GroupRead::Nothing => continue,
         };
         // Waiting here lets the socket's buffer take the burst; what overflows it is repaired.
         if sender.blocking_send(Found { leg, news }).is_err() {
@@ -147,14 +131,3 @@ fn listen(
 }
 
 const PATIENCE_MS: u16 = 200;
-
-/// After a few datagrams the next ones stay in the socket's buffer for this time: a datagram that wakes this
-/// thread, and then the session's, costs more than all the work on it. A busy sender sends once in a
-/// millisecond, too.
-const GATHERING: Duration = Duration::from_millis(1);
-
-/// So many at once are not few: at such a rate the buffer fills, and waking costs little of each.
-const WORTH_WAKING: usize = 32;
-
-/// Four heads of an idle leg; said again as long as it lasts.
-const DEAF_AFTER: Duration = Duration::from_secs(1);

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::acted_on::ActedOn;
-use super::control::{Answer, Asked, Request};
+use super::control::Asked;
 use super::drive::{Site, Turn};
 use super::files::{self, DoneTo, Waker};
 use super::identity::Identity;
@@ -142,15 +142,7 @@ impl Hubs {
     }
 
     fn take_asked(&mut self, asked: Asked) {
-        let now = self.clock.monotonic();
-        let done = match &asked.request {
-            Request::Status => Ok(()),
-            Request::Prefer { hub } => self.machine.prefer(now, hub),
-        };
-        let answer = match done {
-            Ok(()) => Answer { hubs: self.machine.status(now), error: None },
-            Err(error) => Answer { hubs: Vec::new(), error: Some(error) },
-        };
+        let answer = self.machine.answer(self.clock.monotonic(), &asked.request);
         asked.answer(answer);
     }
 
@@ -332,7 +324,7 @@ fn start_scrub(receive: &Receive, logs: &Arc<Logs>, done_to: &DoneTo) -> Result<
     let (open, told) = (Arc::downgrade(logs), done_to.clone());
     let report = move |feed: &FeedName, sentence: String| {
         tracing::error!("{sentence}");
-        told.acts(feed, Some(files::damaged(sentence)));
+        told.acts(feed, Some(downburst_site::damaged_state(sentence)));
     };
     let directory = receive.directory.clone();
     scrub::start(

@@ -1,22 +1,15 @@
 //! What comes in on a connection, in whole frames.
-use std::collections::VecDeque;
 use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll};
 
-use bytes::{Bytes, BytesMut};
-use downburst_session::whole_frames;
+use bytes::Bytes;
+use downburst_site::FrameBuffer;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// Reads a connection into large buffers. Frames are handed on as parts of them, without a copy; a buffer is
-/// used again once all its parts are released.
+/// Reads a connection into large buffers.
 #[derive(Default)]
-pub(super) struct Inbound {
-    /// Begins with a frame of which the end has not come.
-    buffer: BytesMut,
-    /// Full ones, oldest first.
-    former: VecDeque<BytesMut>,
-}
+pub(super) struct Inbound(FrameBuffer);
 
 impl Inbound {
     /// Reads the available bytes, up to [`AT_ONCE_BYTES`], and returns the whole frames. A read without any
@@ -28,8 +21,7 @@ impl Inbound {
     ) -> Poll<io::Result<Option<Bytes>>> {
         let mut count = 0;
         while count < AT_ONCE_BYTES {
-            self.make_room();
-            match pin!(stream.read_buf(&mut self.buffer)).poll(cx) {
+            match pin!(stream.read_buf(self.0.room())).poll(cx) {
                 Poll::Ready(Ok(0)) if count == 0 => return Poll::Ready(Ok(None)),
                 // What came before the end or the error is taken first; both come again.
                 Poll::Ready(Ok(0) | Err(_)) if count > 0 => break,
@@ -38,41 +30,20 @@ impl Inbound {
                 Poll::Pending => break,
             }
         }
-        let whole = whole_frames(&self.buffer);
-        Poll::Ready(Ok(Some(self.buffer.split_to(whole).freeze())))
-    }
-
-    fn make_room(&mut self) {
-        if self.buffer.capacity() - self.buffer.len() >= LEAST_BYTES || self.buffer.try_reclaim(LEAST_BYTES) {
-            return;
-        }
-        let free = self.former.iter_mut().position(|former| former.try_reclaim(BUFFER_BYTES));
-        let free = free.and_then(|index| self.former.remove(index));
-        let mut next = free.unwrap_or_else(|| BytesMut::with_capacity(BUFFER_BYTES));
-        next.extend_from_slice(&self.buffer);
-        let mut full = std::mem::replace(&mut self.buffer, next);
-        full.clear();
-        if full.capacity() > 0 && self.former.len() < FORMER {
-            self.former.push_back(full);
-        }
+        Poll::Ready(Ok(Some(self.0.take_frames())))
     }
 }
-
-/// Some trains: where one lies across the end of the buffer, its beginning is copied.
-const BUFFER_BYTES: usize = 256 << 10;
-const LEAST_BYTES: usize = 32 << 10;
 
 /// Two slices or trains: what arrived while the site was busy is taken in one turn.
 const AT_ONCE_BYTES: usize = 128 << 10;
 
-/// As many as are on their way to the disk where it keeps up.
-const FORMER: usize = 4;
-
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
     use std::future::poll_fn;
 
-    use bytes::BufMut as _;
+    use bytes::{BufMut as _, BytesMut};
+    use downburst_session::whole_frames;
     use tokio::io::AsyncWriteExt as _;
 
     use super::*;
@@ -110,7 +81,7 @@ mod tests {
         for (piece_bytes, keep) in [(7, 0), (4_096, 0), (65_536, 3), (1 << 20, 1_000)] {
             let (got, inbound) = received(&sent, piece_bytes, keep).await;
             assert!(got == sent, "pieces of {piece_bytes}");
-            assert!(inbound.former.len() <= FORMER);
+            assert!(inbound.0.former_count() <= FrameBuffer::MOST_FORMER);
         }
     }
 
@@ -118,7 +89,7 @@ mod tests {
     async fn buffers_that_nobody_needs_are_used_again() {
         let sent = frames(std::iter::repeat_n(60_000, 100));
         let (_, inbound) = received(&sent, 1 << 20, 0).await;
-        assert!(inbound.former.len() <= 1, "{}", inbound.former.len());
+        assert!(inbound.0.former_count() <= 1, "{}", inbound.0.former_count());
     }
 
     #[tokio::test]

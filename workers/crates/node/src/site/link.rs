@@ -38,38 +38,33 @@ impl Link {
 
 /// Connects to `hub` and checks that it belongs to the authority with this fingerprint.
 pub(super) async fn dial(hub: String, ca_sha256: String) -> Result<Link, NoLink> {
-    let stream = connect(&hub).await.map_err(|(error, ended)| unreached(&hub, &error, ended))?;
+    let stream = connect(&hub).await.map_err(|(error, ended)| NoLink::unreached(&hub, &error, ended))?;
     shake(stream, hub, ca_sha256).await
 }
 
 /// Connects from an address of this host, which names the way, to the hub's at the other end of it.
 pub(super) async fn dial_from(from: String, to: String, ca_sha256: String) -> Result<Link, NoLink> {
-    let stream = connect_from(&from, &to).await.map_err(|error| unreached(&to, &error, Ended::Answered))?;
+    let stream =
+        connect_from(&from, &to).await.map_err(|error| NoLink::unreached(&to, &error, Ended::Answered))?;
     shake(stream, to, ca_sha256).await
-}
-
-fn unreached(hub: &str, error: &io::Error, ended: Ended) -> NoLink {
-    NoLink { sentence: format!("the hub at {hub} can't be reached: {error}"), ended }
 }
 
 async fn shake(stream: TcpStream, hub: String, ca_sha256: String) -> Result<Link, NoLink> {
     let local_address = stream.local_addr().map(|address| address.ip().to_string()).unwrap_or_default();
     let peer_address = stream.peer_addr().map(|address| address.to_string()).unwrap_or_default();
-    let answered = |sentence| NoLink { sentence, ended: Ended::Answered };
-    let config = tls::site_config(&ca_sha256).map_err(|error| answered(error.to_string()))?;
-    let name = ServerName::try_from(tls::HUB_NAME).map_err(|error| answered(error.to_string()))?;
+    let config = tls::site_config(&ca_sha256).map_err(|error| NoLink::answered(error.to_string()))?;
+    let name = ServerName::try_from(tls::HUB_NAME).map_err(|error| NoLink::answered(error.to_string()))?;
     let stream = BufReader::with_capacity(SOCKET_READ_BYTES, stream);
     let shaken = within(HANDSHAKE_PATIENCE, TlsConnector::from(config).connect(name, stream)).await;
-    let stream = shaken.map_err(|error| answered(no_handshake(&hub, &error)))?;
+    let stream = shaken.map_err(|error| NoLink::unshaken(&hub, &error))?;
     Ok(Link { stream: Box::new(stream), inbound: Inbound::default(), local_address, peer_address })
 }
 
 /// Connects to a hub, with the options that its connections have; the error says whether anything answered.
 pub async fn connect(hub: &str) -> Result<TcpStream, (io::Error, Ended)> {
     let stream = within(CONNECT_PATIENCE, TcpStream::connect(hub)).await.map_err(|error| {
-        let answered =
-            matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset);
-        (error, if answered { Ended::Answered } else { Ended::Unanswered })
+        let ended = Ended::of_attempt(&error);
+        (error, ended)
     })?;
     tcp::prepare(&stream);
     Ok(stream)
@@ -84,18 +79,6 @@ async fn connect_from(from: &str, to: &str) -> io::Result<TcpStream> {
     let stream = within(CONNECT_PATIENCE, socket.connect(to)).await?;
     tcp::prepare(&stream);
     Ok(stream)
-}
-
-fn no_handshake(hub: &str, error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::TimedOut | io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
-            format!("the hub at {hub} ended the handshake of a session: {error}")
-        }
-        _ => format!(
-            "the host at {hub} is not the hub of this site's token: {error}; check the address, or ask for a new \
-             token if the hub was set up anew"
-        ),
-    }
 }
 
 async fn within<T>(patience: Duration, attempt: impl Future<Output = io::Result<T>>) -> io::Result<T> {

@@ -8,7 +8,6 @@ mod acted_on;
 mod asks;
 mod circuits;
 pub mod control;
-mod cursor;
 mod data;
 mod drive;
 mod files;
@@ -23,7 +22,6 @@ mod positions;
 #[cfg(test)]
 mod power;
 mod priority;
-mod proving;
 mod shelf;
 mod spool;
 mod state;

@@ -15,8 +15,7 @@ use downburst_model::{Epoch, FeedName, ProductKey, Sequence, SiteName, WallMicro
 use downburst_session::FeedPosition;
 use downburst_site::StoredPosition;
 
-use super::cursor::tests::BOOT;
-use super::files::{DoneTo, Files};
+use super::files::{BOOT, DoneTo, Files};
 use super::state::{keep_one, load_positions};
 use super::store::Logs;
 use super::{HubPlace, Identity, prepare};

@@ -1,31 +1,28 @@
 //! A thread that is served before others, and gives that up when it does not pause.
 use std::time::{Duration, Instant};
 
+use downburst_model::Micros;
+use downburst_site::{PriorityChange, PriorityWatch};
 use thread_priority::unix::{
     NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadSchedulePolicy,
     set_thread_priority_and_policy, thread_native_id,
 };
 use thread_priority::{ThreadPriority, ThreadPriorityValue};
 
-/// The present thread's real-time priority (`SCHED_RR`), with a watchdog.
-///
-/// A real-time thread that never waits would take a processor from everything else on the host. So a thread
-/// that did not pause for [`LONGEST_RUN`] is demoted, and gets its priority back once it paused for as long
-/// as [`REST`] in sum. The kernel's own limit (`sched_rt_runtime_us`, 95 %) stands behind it.
+/// The present thread's real-time priority (`SCHED_RR`), under a [`PriorityWatch`]. The kernel's own limit
+/// (`sched_rt_runtime_us`, 95 %) stands behind it.
 pub(super) struct Urgent {
     priority: Option<u8>,
-    raised: bool,
-    /// When it last waited.
-    paused: Instant,
-    /// How long it waited since it was demoted.
-    rested: Duration,
+    started: Instant,
+    watch: PriorityWatch,
 }
 
 impl Urgent {
     /// Raises the thread, if a priority is set; without the capability a message is logged and the thread
     /// stays unchanged.
     pub(super) fn begin(priority: Option<u8>) -> Self {
-        let mut urgent = Self { priority, raised: false, paused: Instant::now(), rested: Duration::ZERO };
+        let watch = PriorityWatch::new(Micros(0));
+        let mut urgent = Self { priority, started: Instant::now(), watch };
         urgent.raise();
         urgent
     }
@@ -35,14 +32,10 @@ impl Urgent {
         if self.priority.is_none() {
             return;
         }
-        if length >= PAUSE {
-            self.paused = Instant::now();
-            self.rested += length;
-            if !self.raised && self.rested >= REST {
-                self.raise();
-            }
-        } else if self.raised && self.paused.elapsed() > LONGEST_RUN {
-            self.demote();
+        match self.watch.waited(micros(length), micros(self.started.elapsed())) {
+            Some(PriorityChange::Raise) => self.raise(),
+            Some(PriorityChange::Demote) => demote(),
+            None => {}
         }
     }
 
@@ -50,7 +43,7 @@ impl Urgent {
         let Some(priority) = self.priority else { return };
         let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::RoundRobin);
         match set(priority, policy) {
-            Ok(()) => self.raised = true,
+            Ok(()) => self.watch.raised(),
             Err(error) => {
                 self.priority = None;
                 tracing::warn!(
@@ -60,19 +53,22 @@ impl Urgent {
             }
         }
     }
+}
 
-    fn demote(&mut self) {
-        (self.raised, self.rested) = (false, Duration::ZERO);
-        let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
-        match set(NICE_ZERO, policy) {
-            Ok(()) => tracing::warn!(
-                "a thread that reads a group ran for {} ms without pause and lost its real-time priority until it \
-                 pauses again",
-                LONGEST_RUN.as_millis()
-            ),
-            Err(error) => tracing::error!("a thread could not be demoted: {error}"),
-        }
+fn demote() {
+    let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
+    match set(NICE_ZERO, policy) {
+        Ok(()) => tracing::warn!(
+            "a thread that reads a group ran for {} ms without pause and lost its real-time priority until it \
+             pauses again",
+            PriorityWatch::LONGEST_RUN.0 / 1_000
+        ),
+        Err(error) => tracing::error!("a thread could not be demoted: {error}"),
     }
+}
+
+fn micros(length: Duration) -> Micros {
+    Micros(u64::try_from(length.as_micros()).unwrap_or(u64::MAX))
 }
 
 fn set(priority: u8, policy: ThreadSchedulePolicy) -> Result<(), String> {
@@ -81,22 +77,17 @@ fn set(priority: u8, policy: ThreadSchedulePolicy) -> Result<(), String> {
         .map_err(|error| error.to_string())
 }
 
-/// Half of a socket's buffer at full rate: who has more to do than that is not helped by priority.
-const LONGEST_RUN: Duration = Duration::from_millis(500);
-
-/// A call that took less found its datagrams waiting.
-const PAUSE: Duration = Duration::from_micros(200);
-
 /// On the scale of 0 to 99 on which the library places niceness 19 to -20.
 const NICE_ZERO: u8 = 47;
-
-const REST: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
     use thread_priority::unix::thread_schedule_policy;
 
     use super::*;
+
+    const LONGEST_RUN: Duration = Duration::from_micros(PriorityWatch::LONGEST_RUN.0);
+    const REST: Duration = Duration::from_micros(PriorityWatch::REST.0);
 
     fn is_real_time() -> bool {
         matches!(thread_schedule_policy(), Ok(ThreadSchedulePolicy::Realtime(_)))
@@ -111,14 +102,14 @@ mod tests {
     fn a_thread_without_pause_is_demoted_and_gets_its_priority_back() {
         std::thread::spawn(|| {
             let mut urgent = Urgent::begin(Some(10));
-            if !urgent.raised {
+            if !urgent.watch.is_raised() {
                 assert!(!is_real_time() && urgent.priority.is_none(), "refused once, not asked again");
                 return;
             }
             assert!(is_real_time());
             urgent.waited(Duration::ZERO);
             assert!(is_real_time(), "not yet");
-            urgent.paused -= LONGEST_RUN + Duration::from_millis(1);
+            urgent.started -= LONGEST_RUN + Duration::from_millis(1);
             urgent.waited(Duration::ZERO);
             assert!(!is_real_time());
             assert_eq!(niceness(), "0");
@@ -134,8 +125,8 @@ mod tests {
     #[test]
     fn nothing_is_done_where_nothing_was_asked() {
         let mut urgent = Urgent::begin(None);
-        urgent.paused -= LONGEST_RUN * 2;
+        urgent.started -= LONGEST_RUN * 2;
         urgent.waited(Duration::ZERO);
-        assert!(!urgent.raised && !is_real_time());
+        assert!(!urgent.watch.is_raised() && !is_real_time());
     }
 }

@@ -1,7 +1,6 @@
 //! What a site keeps between starts: where the state of each hub lies, and where the site stands in each feed.
 mod checks;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,7 +10,9 @@ use std::time::Duration;
 use downburst_log::FeedLog;
 use downburst_log::disk::{self as layer, Checked};
 use downburst_model::{FeedName, Origin};
-use downburst_site::{Positions, StoredPosition};
+use downburst_site::{
+    BegunFeeds, CHECKPOINT_INTERVAL, Positions, StoredPosition, WaitingCheckpoints, host_of, hub_at_home,
+};
 use serde::Deserialize;
 
 pub(crate) use checks::checkpoints;
@@ -35,8 +36,7 @@ impl HubPlace {
     /// The host name by which the hub is called, as an LDM appends it to the origins of products; `None` if
     /// it is not a host's name.
     pub(super) fn host(&self) -> Option<Origin> {
-        let host = self.address.rsplit_once(':').map_or(self.address.as_str(), |(host, _)| host);
-        Origin::parse(host.trim_matches(['[', ']'])).ok()
+        host_of(&self.address)
     }
 }
 
@@ -48,15 +48,14 @@ struct KnownHub {
 }
 
 /// The directory of each hub's state: the first hub a site ever had has `state/` itself, the others a
-/// directory below it. A hub is known by its address; a hub at a new address is taken for the first one if
-/// that is not named any more.
+/// directory below it ([`hub_at_home`]).
 pub(super) fn places(directory: &Path, hubs: &[HubChoice]) -> Vec<HubPlace> {
     let home = directory.join("state");
     let own = |address: &str| home.join("hubs").join(crate::file_names::encode(address));
     let first = fs::read(home.join("identity.json")).ok();
     let first = first.and_then(|text| serde_json::from_slice::<KnownHub>(&text).ok()?.hub);
-    let at_home = hubs.iter().position(|hub| Some(&hub.address) == first.as_ref());
-    let at_home = at_home.or_else(|| hubs.iter().position(|hub| !own(&hub.address).exists()));
+    let addresses = hubs.iter().map(|hub| hub.address.as_str());
+    let at_home = hub_at_home(addresses, first.as_deref(), |address| own(address).exists());
     let spool = directory.join("spool");
     let place = |(at, hub): (usize, &HubChoice)| {
         let state = if Some(at) == at_home { home.clone() } else { own(&hub.address) };
@@ -94,36 +93,24 @@ pub(super) fn load_positions(state: &Path) -> Positions {
 }
 
 /// A thread that keeps checkpoints. Each one is on the disk after all that it says is stored: nothing waits for that.
-///
-/// The first checkpoint of a feed does not wait: without any, a start takes the feed for a new one and leaves
-/// out earlier products. While the disk stands still one checkpoint of each feed waits, the last: a site has
-/// as many feeds as its hub allows, however long that takes.
 pub(super) struct Keeper {
     state: PathBuf,
-    begun: BTreeSet<FeedName>,
+    begun: BegunFeeds,
     waiting: Arc<Waiting>,
     thread: Option<JoinHandle<()>>,
 }
 
-type Checkpoint = (StoredPosition, Option<Arc<FeedLog>>);
-
-/// The last checkpoint of each feed that is not on the disk yet.
+/// The last checkpoint of each feed that is not on the disk yet, with the feed's log.
 #[derive(Default)]
 struct Waiting {
-    checkpoints: Mutex<Checkpoints>,
+    checkpoints: Mutex<WaitingCheckpoints<Option<Arc<FeedLog>>>>,
     changed: Condvar,
-}
-
-#[derive(Default)]
-struct Checkpoints {
-    last: BTreeMap<FeedName, Checkpoint>,
-    over: bool,
 }
 
 impl Keeper {
     /// Keeps checkpoints in this state directory.
     pub(super) fn start(state: &Path) -> Result<Self, String> {
-        let begun = load_positions(state).whole.into_keys().collect();
+        let begun = BegunFeeds::new(load_positions(state).whole.into_keys());
         let waiting = Arc::new(Waiting::default());
         let (place, theirs) = (state.to_owned(), Arc::clone(&waiting));
         let thread = std::thread::Builder::new()
@@ -135,7 +122,7 @@ impl Keeper {
 
     /// Keeps a checkpoint of what the log holds; of several of a feed that wait, the last.
     pub(super) fn keep(&mut self, stored: StoredPosition, log: Option<Arc<FeedLog>>) {
-        if self.begun.insert(stored.position.feed.clone()) {
+        if self.begun.is_first(&stored) {
             complain(keep_one(&self.state, &stored, log.as_deref()));
         } else {
             self.waiting.put((stored, log));
@@ -153,38 +140,33 @@ impl Drop for Keeper {
 }
 
 impl Waiting {
-    fn put(&self, checkpoint: Checkpoint) {
-        let feed = checkpoint.0.position.feed.clone();
-        self.checkpoints().last.insert(feed, checkpoint);
+    fn put(&self, (stored, log): (StoredPosition, Option<Arc<FeedLog>>)) {
+        self.checkpoints().put(stored, log);
         self.changed.notify_all();
     }
 
     /// What waits is still kept.
     fn end(&self) {
-        self.checkpoints().over = true;
+        self.checkpoints().end();
         self.changed.notify_all();
     }
 
+    /// Keeps what waits, an interval after the first of it came.
     fn keep_all(&self, state: &Path) {
-        while let Some(last) = self.take() {
+        loop {
+            let held = self.changed.wait_while(self.checkpoints(), |held| held.is_idle());
+            let held = held.unwrap_or_else(PoisonError::into_inner);
+            let interval = Duration::from_micros(CHECKPOINT_INTERVAL.0);
+            let held = self.changed.wait_timeout_while(held, interval, |held| !held.is_over());
+            let last = held.unwrap_or_else(PoisonError::into_inner).0.take();
+            let Some(last) = last else { return };
             for (stored, log) in last.values() {
                 complain(keep_one(state, stored, log.as_deref()));
             }
         }
     }
 
-    /// What waits, an interval after the first of it came; `None` once it is over and nothing waits.
-    fn take(&self) -> Option<BTreeMap<FeedName, Checkpoint>> {
-        let held = self.checkpoints();
-        let held = self.changed.wait_while(held, |held| held.last.is_empty() && !held.over);
-        let held = held.unwrap_or_else(PoisonError::into_inner);
-        let held = self.changed.wait_timeout_while(held, KEEP_INTERVAL, |held| !held.over);
-        let mut held = held.unwrap_or_else(PoisonError::into_inner).0;
-        let last = std::mem::take(&mut held.last);
-        (!last.is_empty()).then_some(last)
-    }
-
-    fn checkpoints(&self) -> MutexGuard<'_, Checkpoints> {
+    fn checkpoints(&self) -> MutexGuard<'_, WaitingCheckpoints<Option<Arc<FeedLog>>>> {
         self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -211,8 +193,6 @@ fn save_position(state: &Path, stored: &StoredPosition) -> Result<(), String> {
 }
 
 const MAGIC: &[u8; 8] = b"DBPLACE\n";
-/// The disk is not made to synchronise more often. What a crash takes back is in the site's log.
-const KEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
@@ -280,7 +260,7 @@ mod tests {
                 waiting.put((stored(feed, to), None));
             }
         }
-        assert_eq!(waiting.checkpoints().last.len(), 2, "one for each feed, however many there were");
+        assert_eq!(waiting.checkpoints().count(), 2, "one for each feed, however many there were");
         waiting.end();
         waiting.keep_all(dir.path());
         let kept: Vec<_> = load_positions(dir.path()).whole.into_values().map(|it| it.log_head).collect();

@@ -2,6 +2,7 @@
 mod api;
 mod ending;
 mod events;
+mod no_link;
 
 #[cfg(test)]
 mod tests;

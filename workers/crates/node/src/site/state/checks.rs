@@ -9,7 +9,7 @@ use downburst_pqact::position_is_whole;
 
 use super::MAGIC;
 use crate::scrub::SmallFile;
-use crate::site::cursor;
+use crate::site::files::cursor;
 
 /// Those of a site that lies in a directory: checkpoints of each hub, how far files are shown, and how far actions are.
 pub(in crate::site) fn of_site(directory: &Path) -> Vec<SmallFile> {

@@ -1,5 +1,4 @@
 //! Files that are on the disk for good, and those that a power cut may have torn.
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,20 +6,17 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use downburst_log::{FeedLog, ProductLog as _, disk};
-use downburst_model::{Epoch, FeedName, ProductKey, Sequence, WallMicros};
+use downburst_model::{FeedName, WallMicros};
+use downburst_site::{product_of_file, set_aside_name, unproven_since};
 
 use crate::file_names;
 
-/// The disk is keeping what was shown up to these places of the log.
-pub(super) struct Proof {
-    thread: JoinHandle<bool>,
-    shown: BTreeMap<FeedName, Sequence>,
-    at: WallMicros,
-}
+/// The disk is keeping what was shown so far.
+pub(super) struct Proof(JoinHandle<bool>);
 
 /// Has another thread wait for the disk to keep everything that was written so far: files and the log that
 /// they come from.
-pub(super) fn prove(directory: &Path, shown: BTreeMap<FeedName, Sequence>, at: WallMicros) -> Option<Proof> {
+pub(super) fn prove(directory: &Path) -> Option<Proof> {
     let received = directory.join("received");
     let work = move || match disk::sync_file_system(&received) {
         Ok(()) => true,
@@ -30,19 +26,18 @@ pub(super) fn prove(directory: &Path, shown: BTreeMap<FeedName, Sequence>, at: W
         }
     };
     let thread = std::thread::Builder::new().name("proof".to_owned()).spawn(work);
-    thread.ok().map(|thread| Proof { thread, shown, at })
+    thread.ok().map(Proof)
 }
 
 impl Proof {
     /// True if the disk has answered.
     pub(super) fn is_over(&self) -> bool {
-        self.thread.is_finished()
+        self.0.is_finished()
     }
 
-    /// Waits for the disk; what it keeps now, and since when.
-    pub(super) fn proven(self) -> Option<(BTreeMap<FeedName, Sequence>, WallMicros)> {
-        let (shown, at) = (self.shown, self.at);
-        self.thread.join().is_ok_and(|kept| kept).then_some((shown, at))
+    /// Waits for the disk; true if it keeps all that.
+    pub(super) fn wait(self) -> bool {
+        self.0.join().is_ok_and(|kept| kept)
     }
 }
 
@@ -54,21 +49,21 @@ pub(super) fn set_unproven_aside(
     log: &FeedLog,
     since: WallMicros,
 ) -> io::Result<()> {
-    let home = directory.join("received").join(file_names::encode(feed.as_str()));
-    let since = u64::try_from(since.0.saturating_sub(SLACK_US)).unwrap_or_default();
-    let since = SystemTime::UNIX_EPOCH + Duration::from_micros(since);
+    let name = file_names::encode(feed.as_str());
+    let home = directory.join("received").join(&name);
+    let since = Duration::from_micros(unproven_since(since).0.unsigned_abs());
     let mut unknown = Vec::new();
-    collect(&home, since, &mut unknown);
+    collect(&home, SystemTime::UNIX_EPOCH + since, &mut unknown);
     for path in unknown {
-        let Some(key) = key_of(feed, path.strip_prefix(&home).unwrap_or(&path)) else { continue };
+        let first = path.strip_prefix(&home).unwrap_or(&path).components().next();
+        let first = first.and_then(|first| first.as_os_str().to_str());
+        let Some(key) = first.and_then(|first| product_of_file(feed, first)) else { continue };
         if log.find_source(&key).map_err(io::Error::other)?.is_some() {
             continue;
         }
         let aside = directory.join("spool").join("unproven");
         disk::make_directory(&aside)?;
-        let name =
-            format!("{}-{:016x}-{:010}", file_names::encode(feed.as_str()), key.epoch.0, key.sequence.0);
-        disk::rename(&path, &aside.join(name))?;
+        disk::rename(&path, &aside.join(set_aside_name(&name, &key)))?;
         tracing::warn!(
             path = %path.display(),
             "a file that the site's log lost in the power cut was moved to spool/unproven; the hub brings the \
@@ -87,15 +82,3 @@ fn collect(directory: &Path, since: SystemTime, found: &mut Vec<PathBuf>) {
         }
     }
 }
-
-/// The product that a file below `received/FEED` is of, by its name.
-fn key_of(feed: &FeedName, path: &Path) -> Option<ProductKey> {
-    let first = path.components().next()?.as_os_str().to_str()?;
-    let (epoch, rest) = first.split_once('-')?;
-    let (sequence, _) = rest.split_once('_')?;
-    let epoch = Epoch(u64::from_str_radix(epoch, 16).ok()?);
-    Some(ProductKey { feed: feed.clone(), epoch, sequence: Sequence(sequence.parse().ok()?) })
-}
-
-/// Clocks of file systems tick coarsely, and a clock may have been set.
-const SLACK_US: i64 = 60_000_000;

@@ -1,0 +1,392 @@
+//! Files for local software: a thread that copies from the site's log, exactly once per product.
+//!
+//! Which product becomes a file next, and what is kept of that, is decided by the `site` crate's machine of each feed
+//! ([`FeedRelease`]). The thread does for it what needs the log and the disk.
+pub(super) mod cursor;
+mod done_to;
+mod proving;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use downburst_log::disk::{self, File};
+use downburst_log::{FeedLog, LogEntry, ProductLog as _};
+use downburst_model::{FeedName, Lane, Machine as _, Sequence};
+use downburst_site::{
+    Arrival, Candidate, FeedRelease, Release, ReleaseInput, ReleaseOutput, ShowOrder, ShowWishes, Shown,
+    damaged_state,
+};
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, access};
+
+#[cfg(test)]
+pub(super) use cursor::tests::BOOT;
+pub(crate) use done_to::DoneTo;
+
+use self::cursor::CursorFile;
+use self::proving::{Proof, prove, set_unproven_aside};
+use super::store::Logs;
+use crate::clock::Clock;
+use crate::file_names;
+
+/// Tells the thread what happens.
+#[derive(Clone)]
+pub(crate) struct Waker {
+    wake: Sender<()>,
+    wishes: Arc<Mutex<ShowWishes>>,
+}
+
+impl Waker {
+    /// Something was appended to a log.
+    pub(super) fn wake(&self) {
+        let _ = self.wake.try_send(());
+    }
+
+    /// A connection orders how feeds are to be shown.
+    pub(super) fn order(&self, order: ShowOrder) {
+        self.wishes.lock().unwrap_or_else(PoisonError::into_inner).take(order);
+        self.wake();
+    }
+}
+
+/// Starts the thread. It ends when the last waker is dropped.
+pub(super) fn start(
+    logs: Arc<Logs>,
+    directory: &Path,
+    clock: Clock,
+    done: DoneTo,
+) -> Result<(Waker, std::thread::JoinHandle<()>), String> {
+    let (wake, receiver) = bounded(1);
+    let files = Files::new(logs, directory, clock, done);
+    let wishes = Arc::clone(&files.wishes);
+    let thread = std::thread::Builder::new()
+        .name("files".to_owned())
+        .spawn(move || files.run(&receiver))
+        .map_err(|error| format!("no thread to write files: {error}"))?;
+    Ok((Waker { wake, wishes }, thread))
+}
+
+/// What the thread works with.
+pub(super) struct Files {
+    logs: Arc<Logs>,
+    wishes: Arc<Mutex<ShowWishes>>,
+    outlet: Outlet,
+    release: Release,
+    kept: BTreeMap<FeedName, FeedFiles>,
+    /// The disk is asked to keep what was shown; another thread waits for it.
+    proof: Option<Proof>,
+}
+
+/// Where files are put.
+struct Outlet {
+    directory: PathBuf,
+    clock: Clock,
+    done: DoneTo,
+}
+
+/// What the machine of a feed works on.
+struct FeedFiles {
+    cursor: CursorFile,
+    at_hand: AtHand,
+}
+
+/// Products of a feed that were read from its log.
+#[derive(Default)]
+struct AtHand {
+    /// Those of the last read, in the log's order.
+    batch: Vec<LogEntry>,
+    /// One that was read alone.
+    single: Option<LogEntry>,
+}
+
+impl Files {
+    pub(super) fn new(logs: Arc<Logs>, directory: &Path, clock: Clock, done: DoneTo) -> Self {
+        Self {
+            logs,
+            wishes: Arc::default(),
+            outlet: Outlet { directory: directory.to_owned(), clock, done },
+            release: Release::new(clock.monotonic()),
+            kept: BTreeMap::new(),
+            proof: None,
+        }
+    }
+
+    fn run(mut self, wakes: &Receiver<()>) {
+        loop {
+            let patience = self.release.patience(self.outlet.clock.monotonic());
+            let woken = wakes.recv_timeout(Duration::from_micros(patience.0));
+            self.show_all();
+            if woken.is_err_and(|error| error.is_disconnected()) {
+                self.close();
+                return;
+            }
+            self.take_proof(false);
+            if self.release.prove(self.outlet.clock.now()) {
+                self.start_proof();
+            }
+        }
+    }
+
+    /// Shows what the logs hold.
+    pub(super) fn show_all(&mut self) {
+        for (feed, log) in self.logs.all() {
+            if let Err(error) = self.catch_up(&feed, &log) {
+                self.release.failed(&feed);
+                self.kept.remove(&feed);
+                tracing::error!(feed = feed.as_str(), %error, "files can't be written; free space; writing resumes \
+                    by itself");
+            }
+        }
+    }
+
+    fn catch_up(&mut self, feed: &FeedName, log: &FeedLog) -> io::Result<()> {
+        let (hold, missing) = self.wishes.lock().unwrap_or_else(PoisonError::into_inner).of(feed);
+        if !self.kept.contains_key(feed) {
+            let (cursor, kept) = CursorFile::open(&self.outlet.directory, feed)?;
+            self.release.open(feed, FeedRelease::open(kept, cursor::life(log, self.outlet.clock.wall())));
+            self.kept.insert(feed.clone(), FeedFiles { cursor, at_hand: AtHand::default() });
+        }
+        let (Some(release), Some(files)) = (self.release.feed(feed), self.kept.get_mut(feed)) else {
+            return Ok(());
+        };
+        files.carry_out_all(&self.outlet, feed, log, release)?;
+        release.handle(self.outlet.clock.now(), ReleaseInput::Woken { head: log.head(), hold, missing });
+        files.carry_out_all(&self.outlet, feed, log, release)?;
+        files.at_hand = AtHand::default();
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        for (feed, numbers) in self.release.close(self.outlet.clock.wall()) {
+            if let Err(error) = self.kept.get_mut(&feed).map_or(Ok(()), |files| files.cursor.put(numbers)) {
+                tracing::error!(feed = feed.as_str(), %error, "the position of shown files can't be stored");
+            }
+        }
+    }
+
+    /// Waits until what was shown is on the disk for good.
+    #[cfg(test)]
+    pub(super) fn prove_now(&mut self) {
+        self.take_proof(true);
+        if self.release.prove_at_once(self.outlet.clock.now()) {
+            self.start_proof();
+        }
+        self.take_proof(true);
+    }
+
+    /// Has another thread wait for the disk.
+    fn start_proof(&mut self) {
+        self.proof = prove(&self.outlet.directory);
+        if self.proof.is_none() {
+            self.release.proven(false);
+        }
+    }
+
+    fn take_proof(&mut self, wait: bool) {
+        let Some(proof) = self.proof.take_if(|proof| wait || proof.is_over()) else { return };
+        for (feed, numbers) in self.release.proven(proof.wait()) {
+            if let Err(error) = self.kept.get_mut(&feed).map_or(Ok(()), |files| files.cursor.put(numbers)) {
+                tracing::error!(feed = feed.as_str(), %error, "the position of files on the disk can't be stored");
+            }
+        }
+    }
+}
+
+impl FeedFiles {
+    fn carry_out_all(
+        &mut self,
+        outlet: &Outlet,
+        feed: &FeedName,
+        log: &FeedLog,
+        release: &mut FeedRelease,
+    ) -> io::Result<()> {
+        while let Some(output) = release.poll(outlet.clock.now()) {
+            let answer = self.carry_out(outlet, feed, log, release, output)?;
+            release.handle(outlet.clock.now(), answer);
+        }
+        Ok(())
+    }
+
+    fn carry_out(
+        &mut self,
+        outlet: &Outlet,
+        feed: &FeedName,
+        log: &FeedLog,
+        release: &FeedRelease,
+        output: ReleaseOutput,
+    ) -> io::Result<ReleaseInput> {
+        match output {
+            ReleaseOutput::Damaged(sentence) => {
+                tracing::error!(feed = feed.as_str(), "{sentence}");
+                outlet.done.acts(feed, Some(damaged_state(sentence)));
+            }
+            ReleaseOutput::SetUnprovenAside { since } => {
+                set_unproven_aside(&outlet.directory, feed, log, since)?;
+            }
+            ReleaseOutput::KeepNumbers(numbers) => self.cursor.put(numbers)?,
+            ReleaseOutput::KeepAhead => self.cursor.keep_ahead(release.cursor().ahead())?,
+            ReleaseOutput::SyncNumbers => self.cursor.sync()?,
+            ReleaseOutput::Report { at, late } => {
+                self.at_hand.entry(log, at)?.iter().for_each(|entry| outlet.report(entry, late));
+            }
+            ReleaseOutput::Read { after, to } => return self.at_hand.read(log, after, to),
+            ReleaseOutput::Finish(at) => return self.at_hand.finish(outlet, feed, log, at),
+            ReleaseOutput::Look(at) => return self.at_hand.look(outlet, feed, log, at),
+            ReleaseOutput::Write(at) => return self.at_hand.write(outlet, feed, log, at),
+            ReleaseOutput::Place(at) => return self.at_hand.place(outlet, feed, log, at),
+            ReleaseOutput::Discard(at) => return outlet.discard(feed, at),
+        }
+        Ok(ReleaseInput::Done)
+    }
+}
+
+impl AtHand {
+    fn read(&mut self, log: &FeedLog, after: Sequence, to: Sequence) -> io::Result<ReleaseInput> {
+        let batch = log.read(after, to, READ_BYTES, READ_ENTRIES).map_err(io::Error::other)?;
+        self.batch = batch.entries;
+        let products = self.batch.iter().map(candidate).collect();
+        Ok(ReleaseInput::Read { products, read_to: batch.read_to, head: log.head() })
+    }
+
+    /// A product; `None` if the log does not list it any more.
+    fn entry(&mut self, log: &FeedLog, at: Sequence) -> io::Result<Option<&LogEntry>> {
+        let place = |entry: &LogEntry| entry.info.key.sequence;
+        if let Ok(index) = self.batch.binary_search_by_key(&at, place) {
+            return Ok(self.batch.get(index));
+        }
+        if self.single.as_ref().is_none_or(|entry| place(entry) != at) {
+            self.single = log.entry(at).map_err(io::Error::other)?;
+        }
+        Ok(self.single.as_ref())
+    }
+
+    fn finish(
+        &mut self,
+        outlet: &Outlet,
+        feed: &FeedName,
+        log: &FeedLog,
+        at: Sequence,
+    ) -> io::Result<ReleaseInput> {
+        let aside = outlet.aside(feed, at);
+        let entry = self.entry(log, at)?;
+        if let Some(entry) = entry.filter(|_| aside.exists()) {
+            outlet.place(&aside, entry)?;
+        }
+        Ok(ReleaseInput::Finished(entry.is_some()))
+    }
+
+    fn look(
+        &mut self,
+        outlet: &Outlet,
+        feed: &FeedName,
+        log: &FeedLog,
+        at: Sequence,
+    ) -> io::Result<ReleaseInput> {
+        let entry = self.entry(log, at)?.filter(|entry| bytes_of(feed, entry).is_some());
+        Ok(entry.map_or(ReleaseInput::Gone, |entry| ReleaseInput::Stands(outlet.stands(entry))))
+    }
+
+    fn write(
+        &mut self,
+        outlet: &Outlet,
+        feed: &FeedName,
+        log: &FeedLog,
+        at: Sequence,
+    ) -> io::Result<ReleaseInput> {
+        let bytes = self.entry(log, at)?.and_then(|entry| bytes_of(feed, entry));
+        let Some(bytes) = bytes else { return Ok(ReleaseInput::Gone) };
+        File::create(&outlet.aside(feed, at))?.write_all_at(bytes, 0)?;
+        Ok(ReleaseInput::Written)
+    }
+
+    fn place(
+        &mut self,
+        outlet: &Outlet,
+        feed: &FeedName,
+        log: &FeedLog,
+        at: Sequence,
+    ) -> io::Result<ReleaseInput> {
+        if let Some(entry) = self.entry(log, at)? {
+            outlet.place(&outlet.aside(feed, at), entry)?;
+        }
+        Ok(ReleaseInput::Placed)
+    }
+}
+
+impl Outlet {
+    fn report(&self, entry: &LogEntry, late: bool) {
+        if let Some(source) = &entry.source {
+            let heartbeat = entry.info.id.is_heartbeat();
+            self.done.tell(Shown { key: source.key.clone(), at: self.clock.wall(), late, heartbeat });
+        }
+    }
+
+    fn aside(&self, feed: &FeedName, at: Sequence) -> PathBuf {
+        self.directory.join("spool").join(format!("out-{}-{}", file_names::encode(feed.as_str()), at.0))
+    }
+
+    fn target(&self, entry: &LogEntry) -> PathBuf {
+        let key = entry.source.as_ref().map_or(&entry.info.key, |source| &source.key);
+        self.directory.join("received").join(file_names::received_path(key, entry.info.id.as_str()))
+    }
+
+    fn place(&self, aside: &Path, entry: &LogEntry) -> io::Result<()> {
+        let target = self.target(entry);
+        match disk::rename(aside, &target) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                disk::make_directory(target.parent().unwrap_or(&self.directory))?;
+                disk::rename(aside, &target)
+            }
+            result => result,
+        }
+    }
+
+    /// True if the product's file stands, whole.
+    fn stands(&self, entry: &LogEntry) -> bool {
+        let target = self.target(entry);
+        let is_as_long = fs::metadata(&target).is_ok_and(|it| it.is_file() && it.len() == entry.info.size);
+        is_as_long && fs::read(&target).is_ok_and(|it| *blake3::hash(&it).as_bytes() == entry.info.digest.0)
+    }
+
+    /// Whether a file could be put where local software looks: a heartbeat goes as far as that, and leaves nothing.
+    fn discard(&self, feed: &FeedName, at: Sequence) -> io::Result<ReleaseInput> {
+        disk::remove_file(&self.aside(feed, at))?;
+        let received = self.directory.join("received");
+        match access(&received, AccessFlags::W_OK | AccessFlags::X_OK) {
+            Err(Errno::ENOENT) => disk::make_directory(&received)?,
+            result => result.map_err(io::Error::from)?,
+        }
+        Ok(ReleaseInput::Placed)
+    }
+}
+
+fn bytes_of<'a>(feed: &FeedName, entry: &'a LogEntry) -> Option<&'a [u8]> {
+    if entry.bytes.is_none() {
+        tracing::warn!(
+            feed = feed.as_str(),
+            id = entry.info.id.as_str(),
+            "a product left the site's log before its file was written"
+        );
+    }
+    entry.bytes.as_deref()
+}
+
+fn candidate(entry: &LogEntry) -> Candidate {
+    let at = entry.info.key.sequence;
+    let is_live = |lane: Option<Lane>| lane.unwrap_or(Lane::Live) == Lane::Live;
+    let arrival = entry.source.as_ref().filter(|source| is_live(source.lane)).map(|source| Arrival {
+        at,
+        class: entry.info.class,
+        epoch: source.key.epoch,
+        sequence: source.key.sequence,
+    });
+    Candidate { at, arrival, heartbeat: entry.info.id.is_heartbeat() }
+}
+
+const READ_BYTES: usize = 4 << 20;
+const READ_ENTRIES: usize = 256;

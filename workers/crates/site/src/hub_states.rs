@@ -1,0 +1,44 @@
+//! Where the state of each hub lies, in words of the site's directory.
+use downburst_model::Origin;
+
+/// Which of the hubs of a site, given by their addresses, has the site's own state directory; the others have one each
+/// below it. `first` is the address of the first hub that the site ever had, `has_own` tells whether a hub has a
+/// directory of its own. A hub is known by its address; a hub at a new address is taken for the first one if that is
+/// not named any more.
+pub fn hub_at_home<'a>(
+    hubs: impl IntoIterator<Item = &'a str> + Clone,
+    first: Option<&str>,
+    has_own: impl Fn(&str) -> bool,
+) -> Option<usize> {
+    let at_home = hubs.clone().into_iter().position(|hub| Some(hub) == first);
+    at_home.or_else(|| hubs.into_iter().position(|hub| !has_own(hub)))
+}
+
+/// The host name by which a hub is called, as an LDM appends it to the origins of products; `None` if it is not a
+/// host's name. `address` is `HOST:PORT`.
+pub fn host_of(address: &str) -> Option<Origin> {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    Origin::parse(host.trim_matches(['[', ']'])).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_hub_is_known_by_its_address_or_as_the_only_one_without_a_directory() {
+        let at_home = |hubs: &[&str], first| hub_at_home(hubs.iter().copied(), first, |hub| hub == "b:1");
+        assert_eq!(at_home(&["a:1", "c:1"], None), Some(0), "a new site");
+        assert_eq!(at_home(&["b:1", "a:1"], Some("a:1")), Some(1), "in any order");
+        assert_eq!(at_home(&["b:1"], Some("a:1")), None, "the other hub keeps its place");
+        assert_eq!(at_home(&["b:1", "moved:1"], Some("a:1")), Some(1), "at a new address");
+    }
+
+    #[test]
+    fn a_hub_is_called_by_its_host() {
+        let host = |address| host_of(address).map(|host| host.as_str().to_owned());
+        assert_eq!(host("hub.example:7370").as_deref(), Some("hub.example"));
+        assert_eq!(host("[2001:db8::1]:7370").as_deref(), Some("2001:db8::1"));
+        assert_eq!(host("two\nlines:7370"), None);
+    }
+}

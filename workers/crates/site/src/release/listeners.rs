@@ -1,0 +1,151 @@
+//! Which connection is told what local software has.
+use std::collections::{BTreeMap, VecDeque};
+
+use downburst_model::FeedName;
+use downburst_session::ActionFailed;
+
+use crate::local::{LocalNews, Shown};
+
+/// Whoever wants to know of local software: the connections to the hub that serves the site. `C` is one of them.
+#[derive(Debug)]
+pub struct LocalListeners<C> {
+    all: Option<C>,
+    /// Where feeds have a connection of their own.
+    by_feed: BTreeMap<FeedName, C>,
+    /// Files that stood before there was anybody to tell: those that the last run of the site left to write, for one.
+    early: VecDeque<Shown>,
+    /// What the next one has to know as well.
+    failed: BTreeMap<FeedName, ActionFailed>,
+}
+
+impl<C> LocalListeners<C> {
+    /// Has news of these feeds go there, and of others to `all`; `send` is given what they have not heard yet.
+    pub fn set(
+        &mut self,
+        all: Option<C>,
+        by_feed: BTreeMap<FeedName, C>,
+        mut send: impl FnMut(&C, LocalNews),
+    ) {
+        (self.all, self.by_feed) = (all, by_feed);
+        for (feed, failed) in &self.failed {
+            if let Some(listener) = self.listener(feed) {
+                send(listener, LocalNews::Acts { feed: feed.clone(), failed: Some(failed.clone()) });
+            }
+        }
+        for shown in std::mem::take(&mut self.early) {
+            self.shown(shown, &mut send);
+        }
+    }
+
+    /// A file stands.
+    pub fn shown(&mut self, shown: Shown, mut send: impl FnMut(&C, LocalNews)) {
+        if let Some(listener) = self.listener(&shown.key.feed) {
+            send(listener, LocalNews::Shown(shown));
+        } else if !shown.heartbeat {
+            self.early.push_back(shown);
+            if self.early.len() > EARLY_FILES {
+                self.early.pop_front();
+            }
+        }
+    }
+
+    /// What local software can't do with a feed, or that it can again.
+    pub fn acts(
+        &mut self,
+        feed: &FeedName,
+        failed: Option<ActionFailed>,
+        mut send: impl FnMut(&C, LocalNews),
+    ) {
+        match &failed {
+            Some(failed) => drop(self.failed.insert(feed.clone(), failed.clone())),
+            None => drop(self.failed.remove(feed)),
+        }
+        if let Some(listener) = self.listener(feed) {
+            send(listener, LocalNews::Acts { feed: feed.clone(), failed });
+        }
+    }
+
+    fn listener(&self, feed: &FeedName) -> Option<&C> {
+        self.by_feed.get(feed).or(self.all.as_ref())
+    }
+}
+
+impl<C> Default for LocalListeners<C> {
+    fn default() -> Self {
+        Self { all: None, by_feed: BTreeMap::new(), early: VecDeque::new(), failed: BTreeMap::new() }
+    }
+}
+
+/// As many as a session keeps receipts: what is older is told without the time that it took.
+const EARLY_FILES: usize = 16_384;
+
+#[cfg(test)]
+mod tests {
+    use downburst_model::{Epoch, ProductKey, Sequence, WallMicros};
+
+    use super::*;
+    use crate::release::damaged_state;
+
+    type Heard = Vec<(&'static str, LocalNews)>;
+
+    fn feed(name: &str) -> FeedName {
+        FeedName::parse(name).unwrap()
+    }
+
+    fn shown(name: &str, sequence: u64) -> Shown {
+        let key = ProductKey { feed: feed(name), epoch: Epoch(1), sequence: Sequence(sequence) };
+        Shown { key, at: WallMicros(1), late: false, heartbeat: false }
+    }
+
+    fn into(heard: &mut Heard) -> impl FnMut(&&'static str, LocalNews) {
+        |to, news| heard.push((*to, news))
+    }
+
+    /// Who heard of the files with these numbers, or of failures as 0.
+    fn numbers(heard: &Heard) -> Vec<(&'static str, u64)> {
+        let number = |news: &LocalNews| match news {
+            LocalNews::Shown(shown) => shown.key.sequence.0,
+            LocalNews::Acts { .. } => 0,
+        };
+        heard.iter().map(|(to, news)| (*to, number(news))).collect()
+    }
+
+    #[test]
+    fn files_that_stood_before_there_was_a_connection_are_told_to_the_first() {
+        let (mut listeners, mut heard) = (LocalListeners::default(), Heard::new());
+        listeners.shown(shown("A", 1), into(&mut heard));
+        listeners.shown(Shown { heartbeat: true, ..shown("A", 2) }, into(&mut heard));
+        listeners.acts(&feed("A"), Some(damaged_state("bad".to_owned())), into(&mut heard));
+        assert_eq!(numbers(&heard), []);
+        listeners.set(Some("first"), BTreeMap::new(), into(&mut heard));
+        listeners.shown(shown("A", 3), into(&mut heard));
+        assert_eq!(
+            numbers(&heard),
+            [("first", 0), ("first", 1), ("first", 3)],
+            "a heartbeat is not repeated"
+        );
+    }
+
+    #[test]
+    fn a_feed_with_a_connection_of_its_own_is_told_there_and_a_failure_to_each_new_one() {
+        let (mut listeners, mut heard) = (LocalListeners::default(), Heard::new());
+        listeners.set(Some("all"), [(feed("B"), "b")].into(), into(&mut heard));
+        listeners.shown(shown("A", 1), into(&mut heard));
+        listeners.shown(shown("B", 2), into(&mut heard));
+        listeners.acts(&feed("B"), Some(damaged_state("bad".to_owned())), into(&mut heard));
+        listeners.set(Some("next"), BTreeMap::new(), into(&mut heard));
+        listeners.acts(&feed("B"), None, into(&mut heard));
+        listeners.set(Some("last"), BTreeMap::new(), into(&mut heard));
+        assert_eq!(numbers(&heard), [("all", 1), ("b", 2), ("b", 0), ("next", 0), ("next", 0)]);
+    }
+
+    #[test]
+    fn of_files_that_nobody_hears_of_the_last_are_kept() {
+        let (mut listeners, mut heard) = (LocalListeners::default(), Heard::new());
+        for sequence in 0..=EARLY_FILES as u64 {
+            listeners.shown(shown("A", sequence), into(&mut heard));
+        }
+        listeners.set(Some("first"), BTreeMap::new(), into(&mut heard));
+        assert_eq!((heard.len(), numbers(&heard)[0]), (EARLY_FILES, ("first", 1)));
+    }
+}
