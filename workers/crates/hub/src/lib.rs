@@ -1,5 +1,7 @@
 //! A hub: its sessions with sites, its multicast legs, and which site takes what over which of them.
 //!
+//! [`Session`] is one session with a site: it decides on all that the session's protocol leaves open.
+//!
 //! [`Leg`] is one multicast leg: it takes products from the feed's log, paces sealed datagrams, answers requests,
 //! changes keys, and follows the losses of its sites with its rate.
 //!
@@ -7,6 +9,7 @@
 //! `node` crate drives these machines with TLS streams, groups and the product log.
 #![forbid(unsafe_code)]
 
+mod backlog;
 mod batches;
 mod clock_standing;
 mod first_bytes;
@@ -21,12 +24,17 @@ mod path_facts;
 mod pending_connections;
 mod rechecks;
 mod resends_left;
+mod session;
 mod site_config;
 mod sites;
 mod sketch;
 mod stream_policy;
 mod text;
 
+pub use backlog::{
+    Backlogs, CountedLog, Counts, FeedBacklog, Look, LookedBack, Position, Positions, SiteBacklog,
+    resend_order,
+};
 pub use batches::{BatchFile, Batches, Noted};
 pub use clock_standing::{ClockStanding, Reference};
 pub use first_bytes::FirstBytes;
@@ -44,6 +52,11 @@ pub use path_facts::PathFacts;
 pub use pending_connections::{AdmissionLimits, PendingConnections};
 pub use rechecks::Rechecks;
 pub use resends_left::ResendsLeft;
+pub use session::{
+    CredentialAnswer, FeedStanding, HubFacts, IdentityOutput, KernelOutput, LegReport, NotedReceipt,
+    ReadFault, ReadRequest, Report, ResendRead, Session, SessionInput, SessionOutput, SessionSettings,
+    SessionStatus, StatusChange, StreamStatus, TOO_SLOW_REST, Way, live_waits,
+};
 pub use site_config::{handling, nodes, subscriptions};
 pub use sites::{
     CredentialLine, LimitLine, NodeLine, PositionLine, ResendKind, ResendLine, SiteLine, SubscriptionLine,

@@ -21,6 +21,9 @@ pub struct Stretch {
     pub after: Sequence,
     /// Ends here.
     pub read_to: Sequence,
+    /// The numbers in between of whose products the log knows nothing any more, both ends included: a part of them may
+    /// have matched.
+    pub forgotten: Option<(Sequence, Sequence)>,
     /// What the site wants.
     pub filter: Arc<Filter>,
     pub(crate) pieces: Vec<Piece>,
@@ -84,7 +87,12 @@ impl Stretch {
             }
         }
         let (pieces, memory_bytes) = pieces.finish();
-        Self { feed, epoch, after, read_to, filter, pieces, memory_bytes }
+        Self { feed, epoch, after, read_to, forgotten: None, filter, pieces, memory_bytes }
+    }
+
+    /// The same, of a log that has forgotten these numbers, both ends included.
+    pub fn forgetting(self, forgotten: Option<(Sequence, Sequence)>) -> Self {
+        Self { forgotten, ..self }
     }
 
     /// The same with only the memory of products that travel by themselves and were stored before `oldest`.
@@ -101,6 +109,7 @@ impl Stretch {
             epoch: self.epoch,
             after: self.after,
             read_to: self.read_to,
+            forgotten: self.forgotten,
             filter: Arc::clone(&self.filter),
             pieces: self.pieces.iter().map(aged).collect(),
             memory_bytes: self.memory_bytes,

@@ -1,8 +1,8 @@
 //! A whole hub and its sites in virtual time: logs, sessions, multicast legs, stores, on a network that
 //! loses, delays and breaks.
 //!
-//! A site and a leg are the machines that the product runs (`downburst-site`, `downburst-hub`), and the world is the
-//! network and the disk around them: it reads logs, carries bytes and datagrams, stores products, keeps checkpoints.
+//! A site, a session and a leg are the machines that the product runs (`downburst-site`, `downburst-hub`), and the
+//! world is the network and the disk around them: it reads logs, carries bytes and datagrams, stores products, keeps checkpoints.
 //! It checks while it runs: bytes are whole, products are begun before their bytes, completed once, and no machine
 //! keeps it busy without time passing.
 //! [`HubWorld::verdict`] has the checks at the end.
@@ -10,12 +10,12 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use bytes::Bytes;
-use downburst_hub::LegInput;
+use downburst_hub::{LegInput, SessionInput};
 use downburst_model::{Class, FeedName, LegId, Machine as _, Micros, Now, WallMicros};
 use downburst_session::{HubInput, StreamPlan, Subscription};
 
 use crate::net::{Dice, LinkConfig};
-use hub::Hub;
+use hub::{Hub, line_of};
 use site::Site;
 
 mod drive;
@@ -86,14 +86,11 @@ impl HubWorld {
     /// A world in which every site connects at once.
     pub fn new(config: WorldConfig) -> Self {
         let sites = config.sites.into_iter().enumerate();
-        Self {
-            now: Micros(0),
-            dice: Dice::new(config.seed, 0),
-            hub: Hub::new(&config.feeds, config.seed),
-            sites: sites.map(|(index, site)| Site::new(index, site, config.seed)).collect(),
-            steps: 0,
-            stuck: 0,
-        }
+        let sites: Vec<Site> = sites.map(|(index, site)| Site::new(index, site, config.seed)).collect();
+        let mut hub = Hub::new(&config.feeds, config.seed);
+        let line = |site: &Site| (legs::name_of(site), line_of(legs::name_of(site), &site.subscriptions));
+        hub.lines.extend(sites.iter().map(line));
+        Self { now: Micros(0), dice: Dice::new(config.seed, 0), hub, sites, steps: 0, stuck: 0 }
     }
 
     /// How often time moved on: idle machines let it move far.
@@ -115,7 +112,7 @@ impl HubWorld {
             let begun = site.connection.positions().iter().any(|position| position.feed == *feed);
             site.oracle.published(&info, begun);
         }
-        self.tell_head(feed);
+        self.wake(feed);
     }
 
     /// Drops the bytes of all but the last `keep` products of a feed.
@@ -143,7 +140,10 @@ impl HubWorld {
         let clocks = site_clocks(self.now);
         match (before, leg) {
             (_, Some(leg)) => self.hub.offer(clocks, site, leg),
-            (Some(leg), None) => site.tell_hub(clocks, downburst_session::HubInput::LeaveLeg(leg)),
+            (Some(leg), None) => {
+                let leave = SessionInput::Pass(HubInput::LeaveLeg(leg));
+                site.tell_hub(clocks, &self.hub, leave);
+            }
             (None, None) => {}
         }
     }
@@ -154,8 +154,13 @@ impl HubWorld {
         let Some(site) = self.sites.get_mut(site) else { return };
         site.oracle.subscribed(&subscriptions);
         site.subscriptions.clone_from(&subscriptions);
-        site.tell_hub(clocks, downburst_session::HubInput::Subscriptions(subscriptions));
-        self.hub.tell_feeds(clocks, site);
+        self.hub.tell_grown(clocks, site);
+        self.hub.lines.insert(legs::name_of(site), line_of(legs::name_of(site), &subscriptions));
+        if site.admitted {
+            site.tell_hub(clocks, &self.hub, SessionInput::Subscriptions);
+            // Before the next product: a fresh subscription starts at the head of this moment.
+            drive::serve(clocks, &mut self.hub, site);
+        }
         for leg in self.hub.legs.values_mut() {
             leg.machine.handle(clocks, LegInput::RightsChanged);
         }
@@ -166,7 +171,9 @@ impl HubWorld {
         let clocks = self.clocks();
         if let Some(site) = self.sites.get_mut(site) {
             site.streams.clone_from(&streams);
-            site.tell_hub(clocks, HubInput::PlanStreams(streams));
+            if site.admitted {
+                site.tell_hub(clocks, &self.hub, SessionInput::PlanStreams(streams));
+            }
         }
     }
 
@@ -267,10 +274,10 @@ impl HubWorld {
         site_clocks(self.now)
     }
 
-    fn tell_head(&mut self, feed: &FeedName) {
+    fn wake(&mut self, feed: &FeedName) {
         let clocks = self.clocks();
         for site in &mut self.sites {
-            self.hub.tell_feed(clocks, site, feed);
+            self.hub.wake(clocks, site, feed);
         }
     }
 }

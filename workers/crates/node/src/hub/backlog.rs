@@ -1,81 +1,33 @@
-//! The backlog of sites in the feeds that they take, counted by the hub's own logs, so that it is known of an
-//! absent site, too.
-//!
-//! A site lacks the numbers of a log that it did not settle, as far as its subscriptions want the product and
-//! the hub still has it: its next session begins with those. A site that never took a feed begins at the
-//! log's head, and lacks nothing of it except ordered resends. Products whose bytes left the log in between
-//! are lost for the site.
-use std::collections::BTreeMap;
+//! Counts the backlogs of sites by the logs of this node, and tells the agent of them.
 use std::sync::Mutex;
 
-use downburst_hub::{handling, subscriptions};
-use downburst_model::{Epoch, FeedName, RangeSet, SiteName};
+use downburst_hub::{
+    CountedLog, Counts, FeedBacklog, Look, LookedBack, Positions, SiteBacklog, handling, subscriptions,
+};
+use downburst_log::{LogError, ProductLog as _};
+use downburst_model::{Epoch, FeedName, ProductInfo, RangeSet, Sequence, SiteName, WallMicros};
 use downburst_session::Filter;
 
-use super::feeds::Feeds;
-use super::{ByFeed, Hub, lock};
-use crate::lines::{Event, FeedBacklog, SiteBacklog, SiteLine};
-use counts::{Counts, Look};
-
-mod census;
-mod counts;
+use super::feeds::{Feed, Feeds};
+use super::{Hub, lock};
+use crate::lines::{Event, SiteLine};
 
 /// What the hub knows of where its sites stand, and what was counted for them.
 #[derive(Default)]
 pub(super) struct Backlogs {
-    positions: Mutex<BTreeMap<SiteName, ByFeed<Position>>>,
-    telling: Mutex<Telling>,
-}
-
-/// What a site has of a feed, as it said last.
-#[derive(Clone, Debug)]
-struct Position {
-    /// As text, as the agent has it.
-    epoch: String,
-    settled: RangeSet,
-    /// The agent remembered it from an earlier run of the node.
-    is_old: bool,
-}
-
-#[derive(Default)]
-struct Telling {
-    counts: Counts,
-    told: BTreeMap<SiteName, SiteBacklog>,
-    number: u64,
+    positions: Mutex<Positions>,
+    telling: Mutex<downburst_hub::Backlogs>,
 }
 
 impl Backlogs {
     /// A site said, or was told, where it stands.
-    pub(super) fn stands(&self, site: &SiteName, feed: &FeedName, (epoch, settled): (Epoch, RangeSet)) {
-        let position = Position { epoch: epoch.0.to_string(), settled, is_old: false };
-        lock(&self.positions).entry(site.clone()).or_default().insert(feed.clone(), position);
+    pub(super) fn stands(&self, site: &SiteName, feed: &FeedName, position: (Epoch, RangeSet)) {
+        lock(&self.positions).stands(site, feed, position);
     }
 
     /// What the agent knows of where sites stood, for those of which this run of the node was not told yet.
     pub(super) fn stood(&self, feeds: &Feeds, lines: &[SiteLine]) {
-        let mut positions = lock(&self.positions);
-        for line in lines.iter().filter(|line| !line.positions.is_empty()) {
-            let known = positions.entry(line.site.clone()).or_default();
-            for told in &line.positions {
-                let is_of_log =
-                    feeds.find(&told.feed).is_some_and(|it| it.epoch().0.to_string() == told.epoch);
-                let mut settled = RangeSet::new();
-                settled.insert(0, told.settled_to.0);
-                let position = Position { epoch: told.epoch.clone(), settled, is_old: true };
-                match known.get(&told.feed) {
-                    None => drop(known.insert(told.feed.clone(), position)),
-                    // It stood in several logs: that of today counts.
-                    Some(other) if other.is_old && is_of_log => {
-                        drop(known.insert(told.feed.clone(), position))
-                    }
-                    Some(_) => {}
-                }
-            }
-        }
-    }
-
-    fn position(&self, site: &SiteName, feed: &FeedName) -> Option<Position> {
-        lock(&self.positions).get(site)?.get(feed).cloned()
+        lock(&self.positions).stood(lines, |feed| feeds.find(feed).map(|open| open.epoch()));
     }
 }
 
@@ -83,21 +35,10 @@ impl Hub {
     /// Reports the backlog of sites to the agent, where it changed since the last report; each site from time
     /// to time, for reports that the agent missed.
     pub(super) fn tell_backlogs(&self) {
-        let mut telling = lock(&self.backlogs.telling);
-        let Telling { counts, told, number } = &mut *telling;
-        *number = number.wrapping_add(1);
-        counts.begin();
-        let (mut news, mut all) = (Vec::new(), BTreeMap::new());
-        for (place, line) in (0_u64..).zip(self.roster.all()) {
-            let Some(line) = self.counted_here(line) else { continue };
-            let backlog = self.backlog(&line, counts);
-            if place % TURNS == *number % TURNS || told.get(&line.site) != Some(&backlog) {
-                news.push(backlog.clone());
-            }
-            all.insert(line.site, backlog);
-        }
-        *told = all;
-        counts.forget_unused();
+        let news = lock(&self.backlogs.telling).tell(self.roster.all(), |line, counts| {
+            let line = self.counted_here(line)?;
+            Some(self.backlog(&line, counts))
+        });
         if !news.is_empty() {
             self.event(&Event::Backlog { sites: news });
         }
@@ -118,13 +59,13 @@ impl Hub {
         for (name, filter) in Filter::of_subscriptions(&subscriptions(line)) {
             let Some(feed) = self.feeds.find(&name) else { continue };
             let look = Look {
-                position: self.backlogs.position(&line.site, &name),
+                position: lock(&self.backlogs.positions).of(&line.site, &name),
                 resends: line.resends.iter().filter(|it| it.feed == name).collect(),
                 left: lock(&self.resends_left).of(&line.site, &line.resends),
                 max_age_us: handling(line).iter().find(|it| it.feed == name).and_then(|it| it.max_age_us),
                 is_connected,
                 now: self.clock.wall(),
-                feed: &feed,
+                log: &*feed,
                 filter,
             };
             feeds.push(look.lacking(counts).unwrap_or_else(|error| {
@@ -136,5 +77,42 @@ impl Hub {
     }
 }
 
-/// Each site is told at least once in so many tellings.
-const TURNS: u64 = 30;
+impl CountedLog for Feed {
+    type Error = LogError;
+
+    fn feed(&self) -> &FeedName {
+        self.log.feed()
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.log.epoch()
+    }
+
+    fn head(&self) -> Sequence {
+        self.log.head()
+    }
+
+    /// The copy of a shared log has lost nothing: its node fetches what it no longer holds.
+    fn first_kept(&self) -> Sequence {
+        if self.shared.is_some() { Sequence(0) } else { self.log.first() }
+    }
+
+    fn find_time(&self, time: WallMicros) -> Sequence {
+        self.log.find_time(time)
+    }
+
+    fn look_back(
+        &self,
+        after: Sequence,
+        before: Sequence,
+        most: u64,
+        visit: &mut dyn FnMut(&ProductInfo),
+    ) -> Result<LookedBack, LogError> {
+        let looked = self.log.look_back(after, before, most, |info, _| {
+            visit(info);
+            std::ops::ControlFlow::Continue(())
+        })?;
+        let (shown, complete, searched_to) = (looked.shown, looked.complete, looked.searched_to);
+        Ok(LookedBack { shown, complete, searched_to })
+    }
+}

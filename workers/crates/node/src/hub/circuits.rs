@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use downburst_hub::{SessionInput, Way};
 use downburst_model::{FeedName, SiteName, Transport};
-use downburst_session::{CircuitFault, StreamPath, Ticket};
+use downburst_session::{CircuitFault, HubInput, StreamPath, Ticket};
 use tokio::sync::watch as channel;
 
 use super::roster::{Command, Handle};
@@ -42,15 +43,6 @@ struct Circuit {
     ends: std::sync::Mutex<BTreeMap<SiteName, End>>,
     /// Changes whenever a site says how its end stands.
     said: channel::Sender<u64>,
-}
-
-/// A circuit that feeds to a site ride on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Way {
-    pub(super) path: StreamPath,
-    pub(super) feeds: BTreeSet<FeedName>,
-    /// What they may send together, where nobody else keeps the circuit to its rate.
-    pub(super) paced_bps: Option<u64>,
 }
 
 /// The end of a site.
@@ -113,7 +105,7 @@ impl Hub {
 
     /// The circuits to a site that plans name for some of its feeds, and that answer. The feed of a silent
     /// circuit takes the routed path.
-    pub(super) fn ways_to(&self, site: &SiteName) -> Vec<Way> {
+    pub(super) fn circuit_ways_to(&self, site: &SiteName) -> Vec<Way> {
         let mut feeds: BTreeMap<u32, BTreeSet<FeedName>> = BTreeMap::new();
         for (feed, lease) in lock(&self.plans).circuits_of(site) {
             feeds.entry(lease).or_default().insert(feed);
@@ -159,7 +151,7 @@ impl Hub {
 
     /// Has sessions look at their path again.
     pub(super) fn look_at_paths(&self) {
-        self.roster.tell_all(|| Command::LookAtPath);
+        self.roster.tell_all(|| Command::Tell(SessionInput::LookAtPath));
     }
 
     /// What each circuit carried since the last call.
@@ -205,7 +197,9 @@ impl Circuit {
     fn offer(&self, site: &SiteName, handle: &Handle) {
         if let Some(offer) = self.lease.offer(site, self.secret.clone()) {
             lock(&self.ends).insert(site.clone(), End::default());
-            let _ = handle.commands.send(Command::Circuit(Box::new(offer)));
+            let _ = handle
+                .commands
+                .send(Command::Tell(SessionInput::Pass(HubInput::OfferCircuit(Box::new(offer)))));
         }
     }
 

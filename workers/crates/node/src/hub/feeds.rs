@@ -9,6 +9,7 @@ use downburst_log::{
     FeedLog, LogError, LogOptions, Opened, ProductLog, Recovery, Retention, SharedLog, SharedLogs, Wanted,
 };
 use downburst_model::{Class, Digest, Epoch, FeedName, LegId, Origin, ProductId, Sequence};
+use downburst_session::Duplicates;
 use serde_json::{Value, json};
 
 use super::feed_writer::{self, Done, Spooled, Write};
@@ -176,6 +177,11 @@ impl Feed {
 
     pub(super) fn class(&self) -> Class {
         self.line.read().unwrap_or_else(std::sync::PoisonError::into_inner).class
+    }
+
+    /// What makes two of its products the same.
+    pub(super) fn duplicate_rule(&self) -> Duplicates {
+        self.line.read().unwrap_or_else(std::sync::PoisonError::into_inner).duplicate_rule.into()
     }
 
     /// The largest product that it takes.

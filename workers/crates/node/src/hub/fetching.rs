@@ -1,13 +1,13 @@
 //! Products that a copy no longer holds, fetched from the shared store for the sites that ask for them.
 use std::sync::Arc;
 
+use downburst_hub::ReadRequest;
 use downburst_log::{Lacking, LogError, ProductLog as _, ReadBatch};
 use downburst_model::{Sequence, WallMicros};
 use downburst_session::Stretch;
 
 use super::Hub;
 use super::feeds::Feed;
-use super::reading::Wanted;
 
 impl Feed {
     /// The products of a read whose bytes are to be fetched: those that the feed still keeps, and that `is_wanted`.
@@ -54,7 +54,7 @@ impl Feed {
 
 /// Reads a session's next products, fetching where necessary. Sessions that want the same of a feed wait for
 /// the first of them, and share its result. `None`: the feed is closed.
-pub(super) async fn stretch(hub: &Arc<Hub>, wanted: &Wanted) -> Option<Result<Arc<Stretch>, LogError>> {
+pub(super) async fn stretch(hub: &Arc<Hub>, wanted: &ReadRequest) -> Option<Result<Arc<Stretch>, LogError>> {
     let feed = hub.feeds.find(&wanted.feed)?;
     let turn = Arc::clone(&feed.fetching).lock_owned().await;
     let (now, after, filter) = (hub.clock.now(), wanted.after, Arc::clone(&wanted.filter));

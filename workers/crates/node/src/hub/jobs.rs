@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use downburst_hub::{Batches, Reference};
+use downburst_hub::{Batches, Reference, SessionSettings};
 use downburst_ldm_gateway::Gateway;
 use downburst_log::ProductLog as _;
 use downburst_model::{FeedName, Pattern};
@@ -20,6 +20,7 @@ use super::channels::Channels;
 use super::circuits::Circuits;
 use super::feeds::{Feeds, failure, random_u64};
 use super::late_share::LateShare;
+use super::outbound::OUT_LIMIT_BYTES;
 use super::plans::Plans;
 use super::proof::Proof;
 use super::receipts::{Limits, Receipts};
@@ -107,6 +108,7 @@ async fn open(
     let hub = Arc::new(Hub {
         clock,
         lines,
+        session_settings: Arc::new(session_settings(&start)),
         circuits: Circuits::new(&format!("hub {}", start.data_dir.display())),
         start,
         places,
@@ -144,6 +146,18 @@ async fn open(
         "ca_sha256": identity.ca_sha256, "sites_address": addresses, "version": env!("CARGO_PKG_VERSION"),
     });
     Ok((hub, answer))
+}
+
+/// What all sessions of this node have in common.
+fn session_settings(start: &Start) -> SessionSettings {
+    SessionSettings {
+        hub: start.name.clone(),
+        versions: start.session_versions.clone(),
+        heartbeats: start.heartbeat_seconds > 0.0,
+        sender: start.sender.as_ref().map(|sender| sender.address.clone()),
+        data_connections: start.data_connections,
+        room_bytes: OUT_LIMIT_BYTES,
+    }
 }
 
 /// Reads the logs through in the background; without the thread the hub works on.

@@ -27,7 +27,6 @@ mod read_cache;
 mod reading;
 mod receipts;
 mod rechecks;
-mod resends;
 mod roster;
 mod sequence_checks;
 mod session;
@@ -43,7 +42,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use downburst_hub::{Batches, Rechecks, Reference, ResendsLeft};
+use downburst_hub::{Batches, Rechecks, Reference, ResendsLeft, SessionSettings};
 use downburst_ldm_gateway::Gateway;
 use downburst_log::SharedLogs;
 use downburst_model::FeedName;
@@ -92,6 +91,8 @@ struct Hub {
     backlogs: Backlogs,
     batches: Mutex<Batches>,
     late_share: LateShare,
+    /// The same for all sessions.
+    session_settings: Arc<SessionSettings>,
     rechecks: Mutex<Rechecks>,
     resends_left: Mutex<ResendsLeft>,
     receipts: Receipts,

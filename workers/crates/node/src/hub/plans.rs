@@ -2,8 +2,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use downburst_hub::{SessionInput, TOO_SLOW_REST};
 use downburst_model::{FeedName, LegId, Micros, Sequence, SiteName, Transport, WallMicros};
-use downburst_session::{Forged, KeyTaken};
+use downburst_session::{Forged, HubInput, KeyTaken};
 use downburst_vcmtp::{Request, Straggler};
 
 use super::leg::Leg;
@@ -212,7 +213,7 @@ impl Plans {
         if let Some(old) =
             status.offered.get(feed).filter(|old| wanted.is_none_or(|leg| leg.join.leg != **old))
         {
-            let _ = handle.commands.send(Command::Leave(*old));
+            let _ = handle.commands.send(Command::Tell(SessionInput::Pass(HubInput::LeaveLeg(*old))));
             status.offered.remove(feed);
         }
         if let Some(leg) = wanted {
@@ -221,7 +222,7 @@ impl Plans {
             leg.expect_listener();
             // Within the lock: a key that is made from here on is told to whoever is offered the leg.
             let join = leg.join_of(hub, site, handle, interface);
-            let _ = handle.commands.send(Command::Join(Box::new(join)));
+            let _ = handle.commands.send(Command::Tell(SessionInput::JoinLeg(Box::new(join))));
         }
     }
 
@@ -264,9 +265,6 @@ impl Plans {
         }
     }
 }
-
-/// Then a site that was too slow for a leg may try again, if the plan still has it there: links are repaired.
-pub(super) const TOO_SLOW_REST: Micros = Micros::from_secs(300);
 
 /// A site that does not answer holds a leg no longer than its session's liveness limit.
 const LINGER: std::time::Duration = std::time::Duration::from_secs(20);

@@ -2,7 +2,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use downburst_log::{LogError, ProductLog, ReadBatch};
+use downburst_log::{Forgotten, LogError, ProductLog, ReadBatch};
 use downburst_model::{Micros, Now, Sequence};
 use downburst_session::{Entry, Filter, Stretch, Stretches, stretch_end};
 
@@ -97,7 +97,9 @@ impl Feed {
     ) -> Arc<Stretch> {
         let entries = batch.entries.into_iter().map(|entry| Entry { info: entry.info, bytes: entry.bytes });
         let (name, range) = ((self.name(), self.epoch()), (after, batch.read_to));
-        let stretch = Arc::new(Stretch::new(name, range, entries, Arc::clone(filter)));
+        let forgotten = batch.forgotten.map(|it| (it.from, it.to));
+        let stretch = Stretch::new(name, range, entries, Arc::clone(filter)).forgetting(forgotten);
+        let stretch = Arc::new(stretch);
         self.read_cache.keep(stretches, now, Arc::clone(&stretch));
         stretch
     }
@@ -122,7 +124,18 @@ fn read(log: &impl ProductLog, after: Sequence, head: Sequence) -> Result<ReadBa
     }
     let next = log.read(batch.read_to, head, 1, 1)?;
     let before = next.entries.first().map(|entry| Sequence(entry.info.key.sequence.0.saturating_sub(1)));
-    Ok(ReadBatch { read_to: before.unwrap_or(next.read_to), ..batch })
+    let read_to = before.unwrap_or(next.read_to);
+    let forgotten = both(batch.forgotten, next.forgotten, read_to);
+    Ok(ReadBatch { read_to, forgotten, ..batch })
+}
+
+/// What two reads in a row found forgotten, up to the end of the second that is used.
+fn both(one: Option<Forgotten>, next: Option<Forgotten>, to: Sequence) -> Option<Forgotten> {
+    let next = next.filter(|it| it.from <= to).map(|it| Forgotten { to: it.to.min(to), ..it });
+    match (one, next) {
+        (Some(one), Some(next)) => Some(Forgotten { from: one.from, to: next.to }),
+        (one, next) => one.or(next),
+    }
 }
 
 /// How much one read brings, about: some milliseconds of a fast site's line.

@@ -1,16 +1,13 @@
 //! Who may connect, who is connected, and how to reach them.
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
-use downburst_hub::{AwaitedHeartbeats, CredentialChange, PathFacts, SiteLine, Sites, shown};
-use downburst_model::{FeedName, LegId, Micros, ProductKey, RangeSet, Sequence, SiteName, WallMicros};
-use downburst_session::{
-    ActionFailed, CircuitEnd, CircuitOffer, ClockOffset, Frontier, HeartbeatOut, LegJoin, NextKey,
-    RefusalCode, Refused, StreamId, Stretch, Ticket, Tickets,
-};
+use downburst_hub::{SessionInput, SessionStatus, SiteLine, Sites};
+use downburst_model::{FeedName, LegId, Micros, ProductKey, RangeSet, SiteName, WallMicros};
+use downburst_session::{RefusalCode, Refused, StreamId, Ticket, Tickets};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_rustls::server::TlsStream;
 
@@ -19,8 +16,6 @@ use super::data::Attached;
 use super::deliveries::SessionView;
 use super::lock;
 use super::pending_connections::PendingConnections;
-use super::reading::Wanted;
-use super::session::ReadForResend;
 use crate::lines::EnrolAnswer;
 
 mod credentials;
@@ -51,7 +46,7 @@ pub(super) struct Handle {
     pub(super) commands: mpsc::UnboundedSender<Command>,
     /// Bounded: a site that can't take its repairs asks again.
     pub(super) repairs: mpsc::Sender<Repair>,
-    pub(super) status: Arc<Mutex<Status>>,
+    pub(super) status: Arc<Mutex<SessionStatus>>,
     pub(super) credential_sha256: String,
     /// The site takes its feeds from another hub for now.
     pub(super) stand_by: bool,
@@ -60,41 +55,16 @@ pub(super) struct Handle {
 /// What the rest of the hub tells a session.
 #[derive(Debug)]
 pub(super) enum Command {
+    /// For its machine.
+    Tell(SessionInput),
     /// What the site gets, how it is handled or which nodes of the hub serve it changed.
     Subscriptions,
-    Circuit(Box<CircuitOffer>),
-    EndCircuit(CircuitEnd),
-    /// Circuits or plans changed: data connections may have to go another way.
-    LookAtPath,
-    /// What the site gets once more changed.
-    Resends,
     /// Feeds were opened or closed, or their unicast leg changed.
     LookAtFeeds,
-    Join(Box<LegJoin>),
-    Leave(LegId),
-    /// A leg the site takes part in is about to be sealed with another key.
-    NextKey(Box<NextKey>),
-    Refuse(Refused),
-    /// A read that failed is tried again.
-    Read(Box<Wanted>),
-    /// What was read could not all be had here.
-    Fetched(Arc<Stretch>),
-    FetchedForResend(Box<ReadForResend>),
     /// Where are these products?
-    Where {
-        products: Vec<ProductKey>,
-        answer: oneshot::Sender<SessionView>,
-    },
+    Where { products: Vec<ProductKey>, answer: oneshot::Sender<SessionView> },
     /// A data connection showed the session's ticket.
     Attach(Attached),
-    /// The operator changed how many data connections the site gets.
-    Streams(Option<usize>),
-    /// How fast the site may be sent to changed.
-    Pace,
-    /// The site is to have another credential.
-    WantCredential,
-    /// The agent should know that the site shows this session's credential.
-    TellCredential,
 }
 
 /// What a leg has for one site.
@@ -102,87 +72,6 @@ pub(super) enum Command {
 pub(super) enum Repair {
     Packet { leg: LegId, leg_epoch: u64, packet: u64, payload: Bytes },
     Gone { leg: LegId, leg_epoch: u64, packets: RangeSet },
-}
-
-/// Where a session stands.
-#[derive(Debug, Default)]
-pub(super) struct Status {
-    pub(super) heard_at: Micros,
-    /// The agent was not told since something changed that it is told of.
-    pub(super) changed: bool,
-    pub(super) clock: Option<ClockOffset>,
-    pub(super) frontiers: BTreeMap<FeedName, (Sequence, u64)>,
-    /// Why the site stores nothing of a feed.
-    pub(super) troubles: BTreeMap<FeedName, String>,
-    /// What the site's own actions could not do with a feed's products.
-    pub(super) failed_actions: BTreeMap<FeedName, ActionFailed>,
-    /// Products that local software saw out of the order it asked for.
-    pub(super) late: BTreeMap<FeedName, u64>,
-    /// Multicast legs the site was told to join and not told to leave.
-    pub(super) offered: BTreeMap<FeedName, LegId>,
-    pub(super) streams: StreamStatus,
-    /// Of its connections together, a few seconds old.
-    pub(super) path: Option<PathFacts>,
-    /// Multicast legs the site hears.
-    pub(super) joined: BTreeMap<FeedName, LegId>,
-    /// The feeds for whose heartbeats the site answers.
-    pub(super) heartbeats: BTreeMap<FeedName, AwaitedHeartbeats>,
-    /// How a change of its credential goes on.
-    pub(super) credential: CredentialChange,
-}
-
-/// The data connections of a session.
-#[derive(Clone, Debug, Default)]
-pub(super) struct StreamStatus {
-    pub(super) open: usize,
-    pub(super) planned: usize,
-    /// Why so many, for people.
-    pub(super) reason: String,
-}
-
-impl Handle {
-    /// What the agent is told of, to be changed.
-    pub(super) fn change(&self) -> MutexGuard<'_, Status> {
-        let mut status = lock(&self.status);
-        status.changed = true;
-        status
-    }
-}
-
-impl Status {
-    /// The site said where it stands in a feed.
-    pub(super) fn stands(&mut self, frontier: Frontier) {
-        let Frontier { feed, settled_to, pending, trouble, action_failed, .. } = frontier;
-        match action_failed {
-            Some(failed) => drop(self.failed_actions.insert(feed.clone(), shortened(failed))),
-            None => drop(self.failed_actions.remove(&feed)),
-        }
-        match trouble {
-            Some(trouble) => drop(self.troubles.insert(feed.clone(), shown(&trouble))),
-            None => drop(self.troubles.remove(&feed)),
-        }
-        self.frontiers.insert(feed, (settled_to, pending));
-    }
-
-    /// The site said that a heartbeat came out; of a feed that it does not take nothing is kept.
-    pub(super) fn heartbeat_out(&mut self, out: &HeartbeatOut) {
-        if let Some(heartbeats) = self.heartbeats.get_mut(&out.key.feed) {
-            self.changed |= heartbeats.came_out(out.key.epoch, out.key.sequence);
-        }
-    }
-
-    /// The site answers for heartbeats of these feeds, put in after `since`, and of no others.
-    pub(super) fn answers_for(&mut self, feeds: &BTreeSet<FeedName>, since: WallMicros) {
-        self.heartbeats.retain(|feed, _| feeds.contains(feed));
-        for feed in feeds {
-            self.heartbeats.entry(feed.clone()).or_insert_with(|| AwaitedHeartbeats::since(since));
-        }
-    }
-
-    /// True while the site counts on this leg.
-    pub(super) fn hears(&self, leg: LegId) -> bool {
-        self.joined.values().any(|joined| *joined == leg)
-    }
 }
 
 impl Roster {
@@ -210,7 +99,7 @@ impl Roster {
         for (site, handle) in lock(&self.sessions).iter() {
             let commands = match sites.holding(site, &handle.credential_sha256) {
                 Ok(line) => changes(self.site(site).as_ref(), line),
-                Err(refused) => vec![Command::Refuse(refused)],
+                Err(refused) => vec![Command::Tell(SessionInput::Refuse(refused))],
             };
             told.extend(commands.into_iter().map(|command| (handle.commands.clone(), command)));
         }
@@ -227,7 +116,7 @@ impl Roster {
         let hour = downburst_hub::hour(now);
         if self.hour.swap(hour, Ordering::Relaxed) != hour {
             for handle in lock(&self.sessions).values() {
-                let _ = handle.commands.send(Command::Pace);
+                let _ = handle.commands.send(Command::Tell(SessionInput::Pace));
             }
         }
     }
@@ -273,11 +162,12 @@ impl Roster {
                 return Err(Refused { code: RefusalCode::Busy, sentence });
             }
             let sentence = "a newer connection took this session's place".to_owned();
-            let _ = other.commands.send(Command::Refuse(Refused { code: RefusalCode::Busy, sentence }));
+            let refused = Refused { code: RefusalCode::Busy, sentence };
+            let _ = other.commands.send(Command::Tell(SessionInput::Refuse(refused)));
         }
         let (commands, command_stream) = mpsc::unbounded_channel();
         let (repairs, repair_stream) = mpsc::channel(repair_limit);
-        let status = Arc::new(Mutex::new(Status { heard_at: now, changed: true, ..Status::default() }));
+        let status = Arc::new(Mutex::new(SessionStatus::new(now)));
         let serial = self.next_serial.fetch_add(1, Ordering::Relaxed);
         let credential_sha256 = credential_sha256.to_owned();
         let handle = Handle { serial, commands, repairs, status, credential_sha256, stand_by };
@@ -404,11 +294,11 @@ impl Roster {
 fn changes(known: Option<&SiteLine>, line: &SiteLine) -> Vec<Command> {
     let mut commands = Vec::new();
     if known.is_none_or(|known| known.data_connections != line.data_connections) {
-        commands.push(Command::Streams(line.data_connections));
+        commands.push(Command::Tell(SessionInput::PinStreams(line.data_connections)));
     }
     let pace = |line: &SiteLine| (line.access_rate_bps, line.ceiling_bps_by_hour.clone());
     if known.is_none_or(|known| pace(known) != pace(line)) {
-        commands.push(Command::Pace);
+        commands.push(Command::Tell(SessionInput::Pace));
     }
     let nodes = |line: &SiteLine| (line.nodes_version, line.nodes.clone());
     let moved = known.is_none_or(|known| nodes(known) != nodes(line));
@@ -416,7 +306,7 @@ fn changes(known: Option<&SiteLine>, line: &SiteLine) -> Vec<Command> {
         commands.push(Command::Subscriptions);
     }
     if moved || known.is_none_or(|known| known.resends != line.resends) {
-        commands.push(Command::Resends);
+        commands.push(Command::Tell(SessionInput::Resends));
     }
     commands
 }
@@ -432,12 +322,3 @@ const TELLING_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Anybody can show a token; the agent has other work.
 const ASKS_LIMIT: usize = 256;
-
-/// What a site says is kept and told on: no more of it than of a trouble.
-fn shortened(failed: ActionFailed) -> ActionFailed {
-    let cut = |text: String| shown(&text);
-    let ActionFailed { rule, exit, last_error, product, sequence, epoch, count, mut others } = failed;
-    others.truncate(ActionFailed::MOST_OTHERS);
-    let (rule, last_error, product) = (cut(rule), cut(last_error), cut(product));
-    ActionFailed { rule, exit, last_error, product, sequence, epoch, count, others }
-}

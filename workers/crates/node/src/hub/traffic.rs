@@ -3,12 +3,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use downburst_hub::AwaitedHeartbeats;
+use downburst_hub::{AwaitedHeartbeats, SessionStatus};
 use downburst_model::{FeedName, LegId, Micros, SiteName, Transport, WallMicros};
 use downburst_vcmtp::SenderStats;
 
 use super::feeds::Feed;
-use super::roster::{Handle, Status};
+use super::roster::Handle;
 use super::{ByFeed, Hub, lock};
 use crate::lines::{Event, FailedAction, FeedTraffic, LegTraffic, SessionFeed, SessionTraffic, Traffic};
 
@@ -222,7 +222,12 @@ impl Hub {
     }
 }
 
-fn account(site: &SiteName, status: &Status, feeds: &ByFeed<Arc<Feed>>, now: Micros) -> SessionTraffic {
+fn account(
+    site: &SiteName,
+    status: &SessionStatus,
+    feeds: &ByFeed<Arc<Feed>>,
+    now: Micros,
+) -> SessionTraffic {
     let stands = status.frontiers.iter().filter_map(|(feed, (settled_to, pending))| {
         let is_joined = status.joined.contains_key(feed);
         Some(SessionFeed {
@@ -253,7 +258,7 @@ fn account(site: &SiteName, status: &Status, feeds: &ByFeed<Arc<Feed>>, now: Mic
 }
 
 /// The leg that brings a feed to a site; none where the feed was removed.
-fn leg(feed: &FeedName, status: &Status, feeds: &ByFeed<Arc<Feed>>) -> Option<LegId> {
+fn leg(feed: &FeedName, status: &SessionStatus, feeds: &ByFeed<Arc<Feed>>) -> Option<LegId> {
     status.joined.get(feed).copied().or_else(|| feeds.get(feed).map(|feed| feed.unicast_leg()))
 }
 

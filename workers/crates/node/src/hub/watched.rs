@@ -1,9 +1,9 @@
-//! The feeds a session looks at, and what its machine was told of them.
+//! The feeds a session looks at, and when they have grown.
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use downburst_model::{FeedName, LegId, Sequence};
-use downburst_session::HubInput;
+use downburst_hub::FeedStanding;
+use downburst_model::FeedName;
 use tokio::sync::Notify;
 
 use super::ByFeed;
@@ -20,7 +20,6 @@ pub(super) struct Watched {
 struct Watch {
     feed: Arc<Feed>,
     listener: LogListener,
-    told: Option<(Sequence, LegId)>,
 }
 
 impl Watched {
@@ -33,14 +32,14 @@ impl Watched {
         self.bell.notified().await;
     }
 
-    /// Looks at these feeds from now on, as far as they are open; the machine has to be told of all of them.
-    pub(super) fn subscribe(&mut self, subscribed: &BTreeSet<FeedName>, open: &Feeds) -> Vec<HubInput> {
+    /// Looks at these feeds from now on, as far as they are open.
+    pub(super) fn subscribe(&mut self, subscribed: &BTreeSet<FeedName>, open: &Feeds) -> Vec<FeedStanding> {
         self.feeds.clear();
         self.look_for(subscribed, open)
     }
 
-    /// Finds feeds that were opened, closed or opened anew, and legs that changed.
-    pub(super) fn look_for(&mut self, subscribed: &BTreeSet<FeedName>, open: &Feeds) -> Vec<HubInput> {
+    /// Finds feeds that were opened, closed or opened anew.
+    pub(super) fn look_for(&mut self, subscribed: &BTreeSet<FeedName>, open: &Feeds) -> Vec<FeedStanding> {
         self.feeds.retain(|name, watch| {
             open.find(name).is_some_and(|feed| subscribed.contains(name) && Arc::ptr_eq(&feed, &watch.feed))
         });
@@ -52,15 +51,14 @@ impl Watched {
                     move || bell.notify_one()
                 }),
                 feed,
-                told: None,
             });
         }
-        self.feeds.values_mut().flat_map(Watch::news).collect()
+        self.feeds.values().map(Watch::standing).collect()
     }
 
     /// What has grown since the last time.
-    pub(super) fn grown(&mut self) -> Vec<HubInput> {
-        self.feeds.values_mut().filter(|watch| watch.listener.take()).flat_map(Watch::news).collect()
+    pub(super) fn grown(&self) -> Vec<FeedStanding> {
+        self.feeds.values().filter(|watch| watch.listener.take()).map(Watch::standing).collect()
     }
 
     /// Sleeps through the appends of a feed that a leg brings, or no longer. The machine's next input must follow
@@ -73,18 +71,13 @@ impl Watched {
 }
 
 impl Watch {
-    fn news(&mut self) -> Vec<HubInput> {
-        let (head, unicast_leg) = (head(&self.feed), self.feed.unicast_leg());
-        let told = self.told.replace((head, unicast_leg));
-        if told == Some((head, unicast_leg)) {
-            return Vec::new();
+    fn standing(&self) -> FeedStanding {
+        FeedStanding {
+            feed: self.feed.name(),
+            epoch: self.feed.epoch(),
+            head: head(&self.feed),
+            unicast_leg: self.feed.unicast_leg(),
+            rule: self.feed.duplicate_rule(),
         }
-        let feed = self.feed.name();
-        let rule = told.is_none().then(|| HubInput::Duplicates {
-            feed: feed.clone(),
-            rule: self.feed.line().duplicate_rule.into(),
-        });
-        let moved = HubInput::Feed { feed, epoch: self.feed.epoch(), head, unicast_leg };
-        rule.into_iter().chain([moved]).collect()
     }
 }

@@ -7,7 +7,7 @@ use downburst_session::ActionFailed;
 use serde::Serialize;
 
 use super::CircuitTraffic;
-use downburst_hub::PathFacts;
+use downburst_hub::{PathFacts, SiteBacklog};
 
 /// Something nobody asked for.
 #[derive(Debug, Serialize)]
@@ -206,43 +206,6 @@ pub(crate) struct SessionFeed {
     /// How long this node has waited for that one, on its own clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) heartbeat_waited_us: Option<u64>,
-}
-
-/// See [`Event::Backlog`].
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct SiteBacklog {
-    pub(crate) site: SiteName,
-    /// Each feed that the site takes and that is open here.
-    pub(crate) feeds: Vec<FeedBacklog>,
-}
-
-/// What a site lacks of a feed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct FeedBacklog {
-    pub(crate) feed: FeedName,
-    /// False: the site stands in another log, and the rest is nothing.
-    pub(crate) known: bool,
-    /// What it gets as soon as it connects.
-    pub(crate) products: u64,
-    pub(crate) bytes: u64,
-    /// When the oldest of them was stored.
-    pub(crate) oldest_us: Option<WallMicros>,
-    /// What left the hub's log before the site had it.
-    pub(crate) lost_products: u64,
-    pub(crate) lost_bytes: u64,
-    /// The count goes on: it is at least so much.
-    pub(crate) counting: bool,
-}
-
-impl FeedBacklog {
-    pub(crate) fn nothing(feed: FeedName) -> Self {
-        let (products, bytes, oldest_us, lost_products, lost_bytes) = (0, 0, None, 0, 0);
-        Self { feed, known: true, products, bytes, oldest_us, lost_products, lost_bytes, counting: false }
-    }
-
-    pub(crate) fn not_known(feed: FeedName) -> Self {
-        Self { known: false, ..Self::nothing(feed) }
-    }
 }
 
 /// What a site's action could not do.

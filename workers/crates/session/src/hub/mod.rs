@@ -396,6 +396,50 @@ impl HubSession {
         self.state = State::Closed;
     }
 
+    /// What the driver found in the logs.
+    fn take_of_logs(&mut self, now: Now, input: HubInput) {
+        match input {
+            HubInput::Duplicates { feed, rule } => {
+                self.serving.duplicates.insert(feed, rule);
+            }
+            HubInput::Feed { feed, epoch, head, unicast_leg } if self.is_active() => {
+                self.take_feed(feed, epoch, head, unicast_leg);
+            }
+            HubInput::Feed { feed, epoch, head, unicast_leg } => {
+                self.serving.early.insert(feed, (epoch, head, unicast_leg));
+            }
+            HubInput::Entries { feed, after, entries, read_to } => {
+                self.take_entries(now, (feed, after, read_to), entries);
+            }
+            HubInput::Stretch(stretch) => self.take_stretch(now, &stretch),
+            HubInput::FoundTime { feed, after } => self.take_found_time(&feed, after),
+            HubInput::ResendEntries { resend, entries, after, read_to } => {
+                self.take_resend_entries(now, resend, entries, after.0, read_to.0);
+            }
+            input if self.is_active() => self.take_of_active(now, input),
+            _ => {}
+        }
+    }
+
+    /// What concerns a site that was let in, and nobody else.
+    fn take_of_active(&mut self, now: Now, input: HubInput) {
+        match input {
+            HubInput::PlanStreams(plan) => self.plan_streams(now, plan),
+            HubInput::Subscriptions(subscriptions) => self.subscribe(subscriptions),
+            HubInput::Nodes(nodes) => self.tell_nodes(nodes),
+            HubInput::Resends(orders) => self.set_resends(orders),
+            HubInput::JoinLeg(join) => self.offer_leg(*join),
+            HubInput::OfferCircuit(offer) => self.send(*offer),
+            HubInput::EndCircuit(end) => self.send(end),
+            HubInput::WantCredential(wanted) => self.send(wanted),
+            HubInput::KeepCredential(kept) => self.send(kept),
+            HubInput::PacketsGone { leg, leg_epoch, packets } => {
+                self.send(crate::PacketsGone { leg, leg_epoch, packets });
+            }
+            _ => {}
+        }
+    }
+
     fn is_active(&self) -> bool {
         matches!(self.state, State::Active)
     }
@@ -422,7 +466,6 @@ impl Machine for HubSession {
                     self.line.room_bytes.saturating_add(i64::try_from(bytes).unwrap_or(i64::MAX));
             }
             HubInput::Room { stream, bytes } => self.streams.room(stream, bytes),
-            HubInput::PlanStreams(plan) if self.is_active() => self.plan_streams(now, plan),
             HubInput::Pace(bits_per_second) => self.line.pacer.set(now, bits_per_second),
             HubInput::PaceLate(bits_per_second) => self.line.late_pacer.set(now, bits_per_second),
             HubInput::Ticket { stream, ticket } => self.offer_stream(now, stream, ticket),
@@ -431,28 +474,7 @@ impl Machine for HubSession {
             HubInput::Admit { site, subscriptions } => self.admit(site, subscriptions),
             HubInput::Refuse(refused) => self.refuse(refused),
             HubInput::Violation(sentence) => self.violation(sentence),
-            HubInput::Subscriptions(subscriptions) if self.is_active() => self.subscribe(subscriptions),
-            HubInput::Duplicates { feed, rule } => {
-                self.serving.duplicates.insert(feed, rule);
-            }
-            HubInput::Feed { feed, epoch, head, unicast_leg } if self.is_active() => {
-                self.take_feed(feed, epoch, head, unicast_leg);
-            }
-            HubInput::Feed { feed, epoch, head, unicast_leg } => {
-                self.serving.early.insert(feed, (epoch, head, unicast_leg));
-            }
-            HubInput::Entries { feed, after, entries, read_to } => {
-                self.take_entries(now, (feed, after, read_to), entries);
-            }
-            HubInput::Stretch(stretch) => self.take_stretch(now, &stretch),
-            HubInput::FoundTime { feed, after } => self.take_found_time(&feed, after),
             HubInput::Handling(items) => self.set_handling(items),
-            HubInput::Nodes(nodes) if self.is_active() => self.tell_nodes(nodes),
-            HubInput::Resends(orders) if self.is_active() => self.set_resends(orders),
-            HubInput::ResendEntries { resend, entries, after, read_to } => {
-                self.take_resend_entries(now, resend, entries, after.0, read_to.0);
-            }
-            HubInput::JoinLeg(join) if self.is_active() => self.offer_leg(*join),
             HubInput::LeaveLeg(leg) => {
                 let messages = self.offers.leave(leg);
                 self.send_all(messages);
@@ -461,26 +483,10 @@ impl Machine for HubSession {
                 let message = self.offers.next_key(next);
                 message.into_iter().for_each(|message| self.send(message));
             }
-            HubInput::OfferCircuit(offer) if self.is_active() => self.send(*offer),
-            HubInput::EndCircuit(end) if self.is_active() => self.send(end),
-            HubInput::WantCredential(wanted) if self.is_active() => self.send(wanted),
-            HubInput::KeepCredential(kept) if self.is_active() => self.send(kept),
             HubInput::Repair { leg, leg_epoch, packet, payload } => {
                 self.repair(leg, leg_epoch, packet, &payload);
             }
-            HubInput::PacketsGone { leg, leg_epoch, packets } if self.is_active() => {
-                self.send(crate::PacketsGone { leg, leg_epoch, packets });
-            }
-            HubInput::Subscriptions(_)
-            | HubInput::Nodes(_)
-            | HubInput::Resends(_)
-            | HubInput::OfferCircuit(_)
-            | HubInput::EndCircuit(_)
-            | HubInput::WantCredential(_)
-            | HubInput::KeepCredential(_)
-            | HubInput::JoinLeg(_)
-            | HubInput::PacketsGone { .. }
-            | HubInput::PlanStreams(_) => {}
+            input => self.take_of_logs(now, input),
         }
     }
 

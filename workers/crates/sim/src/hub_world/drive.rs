@@ -1,6 +1,10 @@
-use downburst_hub::LegInput;
+use std::collections::BTreeMap;
+
+use downburst_hub::{
+    IdentityOutput, KernelOutput, LegInput, ReadRequest, Report, Session, SessionInput, SessionOutput,
+};
 use downburst_model::{LegId, Machine, Micros, Now};
-use downburst_session::{HubEvent, HubInput, HubOutput, StreamId};
+use downburst_session::{HubInput, StreamId};
 use downburst_site::{Input, LegNews};
 
 use super::HubWorld;
@@ -39,9 +43,8 @@ impl HubWorld {
         let mut busy = false;
         for site in &mut self.sites {
             busy |= connect(now, site);
-            busy |= offer_again(now, &mut self.hub, site);
-            busy |= carry(now, site);
-            busy |= site.carry_data(now);
+            busy |= carry(now, &self.hub, site);
+            busy |= site.carry_data(now, &self.hub);
             site.store(now);
             busy |= serve(now, &mut self.hub, site);
             while let Some(output) = site.connection.poll(site.clocks(now)) {
@@ -70,27 +73,16 @@ fn connect(now: Now, site: &mut Site) -> bool {
     due
 }
 
-fn offer_again(now: Now, hub: &mut Hub, site: &mut Site) -> bool {
-    let due: Vec<LegId> =
-        site.offer_again.iter().filter(|(_, at)| **at <= now.monotonic).map(|(leg, _)| *leg).collect();
-    for leg in &due {
-        site.offer_again.remove(leg);
-        if site.plan.values().any(|planned| planned == leg) {
-            hub.offer(now, site, *leg);
-        }
-    }
-    !due.is_empty()
-}
-
 /// Brings what has arrived.
-fn carry(now: Now, site: &mut Site) -> bool {
+fn carry(now: Now, hub: &Hub, site: &mut Site) -> bool {
     let mut busy = false;
     while let Some(bytes) = site.down.receive(now.monotonic) {
-        site.deliver(now, bytes);
+        site.deliver(now, hub, bytes);
         busy = true;
     }
     while let Some(bytes) = site.up.receive(now.monotonic) {
-        site.tell_hub(now, HubInput::Bytes { stream: StreamId::FIRST, bytes });
+        hub.tell_grown(now, site);
+        site.tell_hub(now, hub, SessionInput::Bytes(bytes));
         busy = true;
     }
     let legs: Vec<LegId> = site.groups.keys().copied().collect();
@@ -104,94 +96,143 @@ fn carry(now: Now, site: &mut Site) -> bool {
 }
 
 /// Does what the hub's session asks.
-fn serve(now: Now, hub: &mut Hub, site: &mut Site) -> bool {
+pub(super) fn serve(now: Now, hub: &mut Hub, site: &mut Site) -> bool {
     let mut busy = false;
-    while let Some(output) = site.served.as_mut().and_then(|served| served.poll(now)) {
+    while let Some(output) = site.served.as_mut().and_then(|served| served.poll(now, hub)) {
         busy = true;
-        take_hub_output(now, hub, site, output);
+        take_session_output(now, hub, site, output);
     }
     busy
 }
 
-fn take_hub_output(now: Now, hub: &mut Hub, site: &mut Site, output: HubOutput) {
+fn take_session_output(now: Now, hub: &mut Hub, site: &mut Site, output: SessionOutput) {
     match output {
-        HubOutput::Write { stream: StreamId::FIRST, bytes, .. } => {
+        SessionOutput::Write { stream: StreamId::FIRST, bytes, .. } => {
             let length = bytes.len() as u64;
             site.down.send(now.monotonic, bytes, length);
         }
-        HubOutput::Write { stream, bytes, .. } => site.send_data(now, stream, bytes),
-        HubOutput::DrawTicket(stream) => site.draw_ticket(now, stream),
-        HubOutput::CloseStream(stream) => site.close_data(stream),
-        HubOutput::Authenticate(_) => admit(now, hub, site),
-        HubOutput::Read { feed, after, limit_bytes, filter, .. } => {
-            let log = hub.logs.get_mut(&feed).expect("the feed exists");
-            let stretch = log.stretch(now.monotonic, &feed, after, limit_bytes, &filter);
-            site.tell_hub(now, HubInput::Stretch(stretch));
+        SessionOutput::Write { stream, bytes, .. } => site.send_data(now, stream, bytes),
+        SessionOutput::DrawTicket(stream) => site.draw_ticket(now, hub, stream),
+        SessionOutput::CloseStream(stream) => site.close_data(stream),
+        SessionOutput::Identity(output) => identify(now, hub, site, output),
+        SessionOutput::Read(request) => read(now, hub, site, &request),
+        SessionOutput::ReadResend { .. } => panic!("nobody asked for a resend"),
+        SessionOutput::Watch(_) => {
+            site.muted.clear();
+            let standing = hub.standing(site);
+            site.tell_hub(now, hub, SessionInput::Watched(standing));
         }
-        HubOutput::FindTime { feed, time } => {
-            let after = hub.logs.get(&feed).expect("the feed exists").find(time);
-            site.tell_hub(now, HubInput::FoundTime { feed, after });
+        SessionOutput::LeaveToLeg(feed, true) => drop(site.muted.insert(feed)),
+        SessionOutput::LeaveToLeg(feed, false) => drop(site.muted.remove(&feed)),
+        SessionOutput::Look => hub.tell_grown(now, site),
+        SessionOutput::Believe(_) => {
+            site.tell_hub(now, hub, SessionInput::Believed(Ok(BTreeMap::new())));
         }
-        HubOutput::ReadResend { .. } => panic!("nobody asked for a resend"),
-        HubOutput::Event(event) => take_hub_event(now, hub, site, event),
-        HubOutput::Close => site.cut(now, now.monotonic.plus(Micros::from_millis(500))),
+        SessionOutput::FindResends(_) => {
+            site.tell_hub(now, hub, SessionInput::Pass(HubInput::Resends(Vec::new())));
+        }
+        SessionOutput::Arrived => {
+            let plan = site.streams.clone();
+            site.tell_hub(now, hub, SessionInput::PlanStreams(plan));
+            place(now, hub, site);
+        }
+        SessionOutput::Place => place(now, hub, site),
+        SessionOutput::Nak { leg, request, .. } => {
+            if let Some(leg) = hub.legs.get_mut(&leg) {
+                leg.machine.handle(now, LegInput::Nak { session: site.session, request, channel: None });
+            }
+        }
+        SessionOutput::KeyTaken(taken) => {
+            if let Some(leg) = hub.legs.get_mut(&taken.leg).filter(|it| it.join.leg_epoch == taken.leg_epoch)
+            {
+                leg.machine.handle(now, LegInput::KeyTaken { site: name_of(site), key_id: taken.key_id });
+            }
+        }
+        SessionOutput::Forged(forged) => {
+            panic!("{} sees forgeries where nobody forges: {forged:?}", site.name)
+        }
+        SessionOutput::Kernel(output) => ask_kernel(now, hub, site, &output),
+        SessionOutput::Report(report) => take_report(hub, site, report),
+        SessionOutput::Close => close(now, site),
+        SessionOutput::Rest(_) | SessionOutput::Circuit { .. } => {}
     }
 }
 
-fn admit(now: Now, hub: &mut Hub, site: &mut Site) {
-    let name = name_of(site);
-    let subscriptions = site.subscriptions.clone();
-    site.tell_hub(now, HubInput::Admit { site: name, subscriptions });
-    site.admitted = true;
-    let plan = site.streams.clone();
-    site.tell_hub(now, HubInput::PlanStreams(plan));
-    hub.tell_feeds(now, site);
+/// The hub knows all sites, and each by its name.
+fn identify(now: Now, hub: &Hub, site: &mut Site, output: IdentityOutput) {
+    match output {
+        IdentityOutput::Check { .. } => {
+            let line = hub.lines.get(&name_of(site)).expect("the site has a line").clone();
+            let credential_sha256 = String::new();
+            site.tell_hub(now, hub, SessionInput::Known { line: Box::new(line), credential_sha256 });
+        }
+        IdentityOutput::Register { .. } => {
+            site.admitted = true;
+            site.tell_hub(now, hub, SessionInput::Registered);
+        }
+        IdentityOutput::Enrol { .. }
+        | IdentityOutput::Offer { .. }
+        | IdentityOutput::Take { .. }
+        | IdentityOutput::Tell { .. }
+        | IdentityOutput::NotKept(_) => panic!("{} has the credential that it keeps", site.name),
+    }
+}
+
+fn read(now: Now, hub: &mut Hub, site: &mut Site, request: &ReadRequest) {
+    let log = hub.logs.get_mut(&request.feed).expect("the feed exists");
+    let stretch = log.stretch(now.monotonic, &request.feed, request.after, READ_BYTES, &request.filter);
+    site.tell_hub(now, hub, SessionInput::Read(stretch));
+}
+
+/// The kernel knows nothing of a path, and sees no flood.
+fn ask_kernel(now: Now, hub: &Hub, site: &mut Site, output: &KernelOutput) {
+    match output {
+        KernelOutput::MeasurePath => site.tell_hub(now, hub, SessionInput::Path(None)),
+        KernelOutput::MeasureRoundTrip => site.tell_hub(now, hub, SessionInput::RoundTrip(None)),
+        KernelOutput::LookAtFlood => {
+            site.tell_hub(now, hub, SessionInput::Flooded { resent_segments: 0, waits: false });
+        }
+        KernelOutput::TryAgainEachSecond(_) | KernelOutput::MeasureAnew | KernelOutput::Pace(..) => {}
+    }
+}
+
+/// Offers a site the legs on which the plan has it.
+fn place(now: Now, hub: &mut Hub, site: &mut Site) {
     let legs: Vec<LegId> = site.plan.values().copied().collect();
     for leg in legs {
         hub.offer(now, site, leg);
     }
 }
 
-fn take_hub_event(now: Now, hub: &mut Hub, site: &mut Site, event: HubEvent) {
-    match event {
-        HubEvent::Violation(sentence) => panic!("the hub says of {}: {sentence}", site.name),
-        HubEvent::Dead => panic!("the hub takes {} for dead", site.name),
-        HubEvent::Nak { leg, request, .. } => {
-            if let Some(leg) = hub.legs.get_mut(&leg) {
-                leg.machine.handle(now, LegInput::Nak { session: site.session, request, channel: None });
+fn close(now: Now, site: &mut Site) {
+    let reason = site.served.as_ref().and_then(Session::reason);
+    if let Some(reason) = reason {
+        panic!("the hub ends the session of {}: {reason}", site.name);
+    }
+    site.cut(now, now.monotonic.plus(Micros::from_millis(500)));
+}
+
+fn take_report(hub: &mut Hub, site: &Site, report: Report) {
+    match report {
+        Report::Violation { sentence, .. } => panic!("the hub says of {}: {sentence}", site.name),
+        Report::Fault { sentence, .. } => panic!("the hub reports of {}: {sentence}", site.name),
+        Report::Receipts { items, .. } => {
+            for noted in items {
+                check_receipt(hub, &noted.receipt);
             }
         }
-        HubEvent::KeyTaken(taken) => {
-            if let Some(leg) = hub.legs.get_mut(&taken.leg).filter(|it| it.join.leg_epoch == taken.leg_epoch)
-            {
-                leg.machine.handle(now, LegInput::KeyTaken { site: name_of(site), key_id: taken.key_id });
-            }
-        }
-        HubEvent::Forged(forged) => panic!("{} sees forgeries where nobody forges: {forged:?}", site.name),
-        HubEvent::LegLeft(left) => {
-            site.offer_again.insert(left.leg, now.monotonic.plus(Micros::from_secs(1)));
-        }
-        HubEvent::Receipts { items, .. } => {
-            for receipt in items {
-                check_receipt(hub, &receipt);
-            }
-        }
-        HubEvent::Hello(_)
-        | HubEvent::FirstByte { .. }
-        | HubEvent::Sent { .. }
-        | HubEvent::Filed(_)
-        | HubEvent::HeartbeatOut(_)
-        | HubEvent::CredentialOffered(_)
-        | HubEvent::CredentialShown(_)
-        | HubEvent::TrainSent(_)
-        | HubEvent::Resent(_)
-        | HubEvent::ResentRejected(_)
-        | HubEvent::Late(_)
-        | HubEvent::Circuit(_)
-        | HubEvent::LegJoined { .. }
-        | HubEvent::StreamOpened(_)
-        | HubEvent::StreamClosed { .. }
-        | HubEvent::Frontier(_) => {}
+        Report::Connected
+        | Report::Status(_)
+        | Report::Settled(..)
+        | Report::Frontier(_)
+        | Report::Filed(_)
+        | Report::Recheck(_)
+        | Report::Sent { .. }
+        | Report::LateSent(_)
+        | Report::Leg(_)
+        | Report::Resent(_)
+        | Report::Ride { .. }
+        | Report::StreamEnded { .. } => {}
     }
 }
 
@@ -210,3 +251,6 @@ fn check_receipt(hub: &mut Hub, receipt: &downburst_session::Receipt) {
 
 /// How often the machines may speak without time passing before that counts as a busy loop.
 const STUCK_STEPS: u32 = 10_000;
+
+/// How much a read of a log brings, about.
+const READ_BYTES: usize = 1 << 20;

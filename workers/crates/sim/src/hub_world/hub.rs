@@ -2,12 +2,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use downburst_hub::LegInput;
+use downburst_hub::{
+    FeedStanding, HubFacts, LegInput, Reference, SessionInput, SiteLine, SubscriptionLine, Way,
+};
 use downburst_model::{
     Epoch, FeedName, LdmIdent, LdmStamp, LegId, Machine, Micros, Now, Origin, ProductId, ProductInfo,
-    ProductKey, Sequence,
+    ProductKey, Sequence, SiteName, WallMicros,
 };
-use downburst_session::{Entry, Filter, HubInput, Stretch, Stretches, stretch_end};
+use downburst_session::{Duplicates, Entry, Filter, Stretch, Stretches, Subscription, stretch_end};
 
 use super::Publish;
 use super::legs::{LegPlan, SimLeg};
@@ -17,6 +19,8 @@ use crate::net::Dice;
 /// The hub: logs and legs. Its sessions live beside the sites they serve.
 pub(super) struct Hub {
     pub(super) logs: BTreeMap<FeedName, Log>,
+    /// Its sites, as their operators set them up.
+    pub(super) lines: BTreeMap<SiteName, SiteLine>,
     pub(super) legs: BTreeMap<LegId, SimLeg>,
     pub(super) multicast_receipts: u64,
     published: u64,
@@ -44,7 +48,8 @@ impl Hub {
         };
         let logs = feeds.iter().enumerate().map(log).collect();
         let keys = Dice::new(seed, KEYS);
-        Self { logs, legs: BTreeMap::new(), multicast_receipts: 0, published: 0, lives: 1, keys }
+        let lines = BTreeMap::new();
+        Self { logs, lines, legs: BTreeMap::new(), multicast_receipts: 0, published: 0, lives: 1, keys }
     }
 
     pub(super) fn append(
@@ -93,30 +98,38 @@ impl Hub {
     pub(super) fn offer(&mut self, now: Now, site: &mut Site, leg: LegId) {
         if let Some(leg) = self.legs.get_mut(&leg) {
             let join = leg.offer(now, site);
-            site.tell_hub(now, HubInput::JoinLeg(Box::new(join)));
+            site.tell_hub(now, self, SessionInput::JoinLeg(Box::new(join)));
         }
     }
 
-    pub(super) fn tell_feed(&self, now: Now, site: &mut Site, feed: &FeedName) {
+    /// Wakes the session of a site that reads a feed: it has grown.
+    pub(super) fn wake(&self, now: Now, site: &mut Site, feed: &FeedName) {
         let subscribed = site.subscriptions.iter().any(|subscription| subscription.feed == *feed);
-        let Some(log) = self.logs.get(feed).filter(|_| subscribed && site.admitted) else {
-            return;
-        };
-        site.tell_hub(
-            now,
-            HubInput::Feed {
-                feed: feed.clone(),
-                epoch: log.epoch,
-                head: Sequence(log.head),
-                unicast_leg: log.unicast_leg,
-            },
-        );
+        if subscribed && site.admitted && !site.muted.contains(feed) {
+            site.tell_hub(now, self, SessionInput::Woken);
+        }
     }
 
-    pub(super) fn tell_feeds(&self, now: Now, site: &mut Site) {
-        for feed in self.logs.keys() {
-            self.tell_feed(now, site, feed);
+    /// Tells a session how its feeds' logs are.
+    pub(super) fn tell_grown(&self, now: Now, site: &mut Site) {
+        if site.admitted {
+            let standing = self.standing(site);
+            site.tell_hub(now, self, SessionInput::Grown(standing));
         }
+    }
+
+    /// The logs of the feeds that a site subscribes.
+    pub(super) fn standing(&self, site: &Site) -> Vec<FeedStanding> {
+        let subscribed = |feed: &FeedName| site.subscriptions.iter().any(|it| it.feed == *feed);
+        let logs = self.logs.iter().filter(|(feed, _)| subscribed(feed));
+        let standing = logs.map(|(feed, log)| FeedStanding {
+            feed: feed.clone(),
+            epoch: log.epoch,
+            head: Sequence(log.head),
+            unicast_leg: log.unicast_leg,
+            rule: Duplicates::default(),
+        });
+        standing.collect()
     }
 
     /// Another life of the hub on the same logs.
@@ -156,6 +169,90 @@ impl Hub {
         let log = self.logs.get(&plan.feed).expect("the feed exists");
         let (id, after) = (plan.leg, (log.epoch, Sequence(log.head)));
         self.legs.insert(id, SimLeg::new(now.monotonic, plan, self.lives, after));
+    }
+}
+
+impl HubFacts for Hub {
+    fn line(&self, site: &SiteName) -> Option<SiteLine> {
+        self.lines.get(site).cloned()
+    }
+
+    fn may_take(&self, _: &SiteName, _: &FeedName) -> bool {
+        true
+    }
+
+    fn is_open(&self, feed: &FeedName) -> bool {
+        self.logs.contains_key(feed)
+    }
+
+    fn highest(&self, feed: &FeedName, epoch: Epoch) -> Option<Sequence> {
+        self.logs.get(feed).filter(|log| log.epoch == epoch).map(|log| Sequence(log.head))
+    }
+
+    fn find_time(&self, feed: &FeedName, time: WallMicros) -> Sequence {
+        self.logs.get(feed).expect("the feed exists").find(time)
+    }
+
+    fn feed_of(&self, leg: LegId) -> Option<FeedName> {
+        self.legs.get(&leg).map(|leg| leg.plan.feed.clone())
+    }
+
+    fn is_too_slow(&self, _: Micros, _: &SiteName, _: LegId) -> bool {
+        false
+    }
+
+    fn first_byte(&self, _: LegId, _: Sequence) -> Option<WallMicros> {
+        None
+    }
+
+    fn reference(&self) -> Reference {
+        Reference::new(false)
+    }
+
+    fn late_bps(&self) -> Option<u64> {
+        None
+    }
+
+    fn ways_to(&self, _: &SiteName) -> Vec<Way> {
+        Vec::new()
+    }
+
+    fn learnt(&self, _: &SiteName) -> usize {
+        0
+    }
+
+    fn hears(&self, _: u16) -> bool {
+        false
+    }
+}
+
+/// A site's line, as an operator would set it up for these subscriptions.
+pub(super) fn line_of(site: SiteName, subscriptions: &[Subscription]) -> SiteLine {
+    let subscription = |item: &Subscription| SubscriptionLine {
+        feed: item.feed.clone(),
+        pattern: item.pattern.clone(),
+        not_pattern: item.not_pattern.clone(),
+        hold_us: None,
+        max_age_us: None,
+        within: item.within.clone(),
+    };
+    SiteLine {
+        site,
+        credentials: Vec::new(),
+        allow: vec!["*".to_owned()],
+        limits: Vec::new(),
+        subscriptions: subscriptions.iter().map(subscription).collect(),
+        resends: Vec::new(),
+        interface: String::new(),
+        active: true,
+        data_connections: None,
+        access_rate_bps: None,
+        ceiling_bps_by_hour: Vec::new(),
+        ldm_host: None,
+        ldm_order: 0,
+        nodes: Vec::new(),
+        nodes_version: 0,
+        positions: Vec::new(),
     }
 }
 

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use downburst_hub::{
     CurrentKeys, Leg, LegInput, LegInterface, LegOutput, LegSession, LegSessions, LegSettings, LogRange,
-    ProofSecrets,
+    ProofSecrets, SessionInput,
 };
 use downburst_model::{Epoch, FeedName, LegId, Machine, Micros, Now, Sequence, SiteName};
 use downburst_session::{HubInput, LegJoin, NextKey};
@@ -120,10 +120,10 @@ impl HubWorld {
             }
             LegOutput::Read(range) => self.read_for_leg(now, id, range),
             LegOutput::Repair { session, packet, payload, .. } => {
-                self.tell_session(now, session, HubInput::Repair { leg: id, leg_epoch, packet, payload });
+                self.pass(now, session, HubInput::Repair { leg: id, leg_epoch, packet, payload });
             }
             LegOutput::Gone { session, packets } => {
-                self.tell_session(now, session, HubInput::PacketsGone { leg: id, leg_epoch, packets });
+                self.pass(now, session, HubInput::PacketsGone { leg: id, leg_epoch, packets });
             }
             LegOutput::Look => leg.look(now, &self.sites),
             LegOutput::Draw => {
@@ -133,10 +133,10 @@ impl HubWorld {
             LegOutput::Keys(keys) => leg.keys = keys,
             LegOutput::TellKey { session, key, .. } => {
                 let next = NextKey { leg: id, leg_epoch, key };
-                self.tell_session(now, session, HubInput::NextKey(next));
+                self.pass(now, session, HubInput::NextKey(next));
             }
             LegOutput::TakeOff(straggler) => {
-                self.tell_session(now, straggler.session, HubInput::LeaveLeg(id));
+                self.pass(now, straggler.session, HubInput::LeaveLeg(id));
             }
             LegOutput::FirstByte(_)
             | LegOutput::Sent(_)
@@ -158,9 +158,9 @@ impl HubWorld {
         leg.machine.handle(now, LegInput::ReadTo(read_to));
     }
 
-    fn tell_session(&mut self, now: Now, session: u64, input: HubInput) {
+    fn pass(&mut self, now: Now, session: u64, input: HubInput) {
         if let Some(site) = self.sites.iter_mut().find(|site| site.session == session) {
-            site.tell_hub(now, input);
+            site.tell_hub(now, &self.hub, SessionInput::Pass(input));
         }
     }
 }

@@ -2,19 +2,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use downburst_hub::{Session, SessionInput, SessionSettings};
 use downburst_model::{
-    FeedName, LegId, Machine, Micros, Now, ProductInfo, ProductKey, Sequence, SiteName, WallMicros,
+    FeedName, LegId, Machine as _, Micros, Now, ProductInfo, ProductKey, Sequence, SiteName, WallMicros,
 };
-use downburst_session::{
-    HubInput, HubSession, SiteEvent, StoreResult, StreamId, StreamPlan, Subscription, Train,
-};
+use downburst_session::{SiteEvent, StoreResult, StreamId, StreamPlan, Subscription, Train, VERSIONS};
 use downburst_site::{
     Connection, Contents, Credentials, CredentialsAnswer, CredentialsOrder, HeldProducts, Input, Linked,
     MEMORY_LIMIT_BYTES, Output, PlaceId, PlaceOrder, Positions, Recovered, Role, Settings, StoreItem,
     StoreRequest, Stored, StoredItem, StoredPosition, StoredWhat, recover,
 };
 
-use super::hub::stamp_of;
+use super::hub::{Hub, stamp_of};
 use super::oracle::Oracle;
 use super::streams::DataLinks;
 use super::{Counts, SiteConfig};
@@ -27,11 +26,12 @@ pub(super) struct Site {
     /// The number of its session: another one with each connection.
     pub(super) session: u64,
     pub(super) connection: Connection,
-    pub(super) served: Option<HubSession>,
+    pub(super) served: Option<Session>,
     pub(super) admitted: bool,
+    /// Feeds whose appends the session sleeps through.
+    pub(super) muted: BTreeSet<FeedName>,
     pub(super) subscriptions: Vec<Subscription>,
     pub(super) plan: BTreeMap<FeedName, LegId>,
-    pub(super) offer_again: BTreeMap<LegId, Micros>,
     pub(super) down: Stream<Bytes>,
     pub(super) up: Stream<Bytes>,
     pub(super) groups: BTreeMap<LegId, SimulatedLink<Bytes>>,
@@ -99,9 +99,9 @@ impl Site {
             connection: connection(index, config.versions, Recovered::default()),
             served: None,
             admitted: false,
+            muted: BTreeSet::new(),
             subscriptions: config.subscriptions.clone(),
             plan: BTreeMap::new(),
-            offer_again: BTreeMap::new(),
             down: Stream::new(config.delay, Some(config.rate_bps)),
             up: Stream::new(config.delay, None),
             groups: BTreeMap::new(),
@@ -125,9 +125,9 @@ impl Site {
         Now { wall: WallMicros(now.wall.0.saturating_add(self.config.clock_us)), ..now }
     }
 
-    pub(super) fn tell_hub(&mut self, now: Now, input: HubInput) {
-        if let Some(hub) = &mut self.served {
-            hub.handle(now, input);
+    pub(super) fn tell_hub(&mut self, now: Now, hub: &Hub, input: SessionInput) {
+        if let Some(served) = &mut self.served {
+            served.handle(now, input, hub);
         }
     }
 
@@ -139,9 +139,8 @@ impl Site {
     pub(super) fn connect(&mut self, now: Now) {
         self.calls = false;
         self.admitted = false;
-        let mut hub = HubSession::new("hub".to_owned());
-        hub.handle(now, HubInput::Room { stream: StreamId::FIRST, bytes: ROOM_BYTES });
-        self.served = Some(hub);
+        self.muted.clear();
+        self.served = Some(Session::new(now, session_settings(), None));
         self.session += SESSIONS_APART;
         self.tell(now, Input::Dialled(Ok(Linked { resume_at: Vec::new() })));
     }
@@ -162,9 +161,9 @@ impl Site {
     }
 
     /// Carries bytes of the first stream to the site.
-    pub(super) fn deliver(&mut self, now: Now, bytes: Bytes) {
+    pub(super) fn deliver(&mut self, now: Now, hub: &Hub, bytes: Bytes) {
         let stream = StreamId::FIRST;
-        self.tell_hub(now, HubInput::Room { stream, bytes: bytes.len() });
+        self.tell_hub(now, hub, SessionInput::Taken { stream, bytes: bytes.len() });
         self.deliver_pieces(now, stream, bytes);
     }
 
@@ -241,12 +240,11 @@ impl Site {
     pub(super) fn deadline(&self) -> Option<Micros> {
         let groups = self.groups.values().filter_map(SimulatedLink::deadline);
         let storing = self.storage.storing.first_key_value().map(|((at, _), _)| *at);
-        let machines = [self.connection.deadline(), self.served.as_ref().and_then(Machine::deadline)];
+        let machines = [self.connection.deadline(), self.served.as_ref().and_then(Session::deadline)];
         let answered = self.calls.then_some(self.reachable_at);
         let streams = [self.down.deadline(), self.up.deadline(), storing, answered];
-        let again = self.offer_again.values().copied().min();
         let data = self.data.deadline();
-        machines.into_iter().chain(streams).flatten().chain(groups).chain(again).chain(data).min()
+        machines.into_iter().chain(streams).flatten().chain(groups).chain(data).min()
     }
 
     pub(super) fn verdict(&self) -> Vec<String> {
@@ -257,7 +255,6 @@ impl Site {
     fn drop_connection(&mut self, again_at: Micros) {
         self.served = None;
         self.admitted = false;
-        self.offer_again.clear();
         self.down.cut();
         self.up.cut();
         self.data.clear();
@@ -442,6 +439,18 @@ fn connection(index: usize, versions: &[u16], recovered: Recovered) -> Connectio
         memory_limit_bytes: if index.is_multiple_of(2) { 0 } else { MEMORY_LIMIT_BYTES },
     };
     Connection::new(settings, credentials, recovered, Vec::new(), Role::Serve)
+}
+
+/// What all sessions of the hub have in common.
+fn session_settings() -> Arc<SessionSettings> {
+    Arc::new(SessionSettings {
+        hub: "hub".to_owned(),
+        versions: VERSIONS.to_vec(),
+        heartbeats: false,
+        sender: None,
+        data_connections: 0,
+        room_bytes: ROOM_BYTES,
+    })
 }
 
 /// What a connection takes before its receiver reads: a socket's buffer.

@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use downburst_hub::SessionInput;
 use downburst_model::{Micros, Now};
 use downburst_session::{HubInput, Opening, StreamId, Ticket, Tickets};
 use downburst_site::Input;
 
+use super::hub::Hub;
 use super::site::Site;
 use crate::net::Stream;
 
@@ -63,11 +65,11 @@ impl DataLinks {
 }
 
 impl Site {
-    pub(super) fn draw_ticket(&mut self, now: Now, stream: StreamId) {
+    pub(super) fn draw_ticket(&mut self, now: Now, hub: &Hub, stream: StreamId) {
         self.data.drawn += 1;
         let ticket = Ticket(u128::from(self.data.drawn).to_be_bytes());
         self.data.tickets.issue(now.monotonic, ticket.clone(), stream);
-        self.tell_hub(now, HubInput::Ticket { stream, ticket });
+        self.tell_hub(now, hub, SessionInput::Pass(HubInput::Ticket { stream, ticket }));
     }
 
     pub(super) fn dial(&mut self, now: Now, stream: StreamId) {
@@ -105,17 +107,17 @@ impl Site {
     }
 
     /// Does what is due on the data connections.
-    pub(super) fn carry_data(&mut self, now: Now) -> bool {
-        let mut busy = self.tell_news(now);
+    pub(super) fn carry_data(&mut self, now: Now, hub: &Hub) -> bool {
+        let mut busy = self.tell_news(now, hub);
         busy |= self.answer_dials(now);
         for stream in self.data.standing() {
             while let Some(bytes) = self.data_arrived(now, stream) {
-                self.tell_hub(now, HubInput::Room { stream, bytes: bytes.len() });
+                self.tell_hub(now, hub, SessionInput::Taken { stream, bytes: bytes.len() });
                 self.deliver_pieces(now, stream, bytes);
                 busy = true;
             }
             while let Some(bytes) = self.data_arrived_up(now, stream) {
-                self.show_ticket(now, stream, &bytes);
+                self.show_ticket(now, hub, stream, &bytes);
                 busy = true;
             }
             let over = self
@@ -140,15 +142,14 @@ impl Site {
         self.data.links.get_mut(&stream)?.up.receive(now.monotonic)
     }
 
-    fn show_ticket(&mut self, now: Now, stream: StreamId, bytes: &[u8]) {
+    fn show_ticket(&mut self, now: Now, hub: &Hub, stream: StreamId, bytes: &[u8]) {
         let Opening::Data(ticket) = Opening::of(bytes) else {
             panic!("a data connection of {} begins with {bytes:?}", self.name);
         };
         match self.data.tickets.redeem(now.monotonic, &ticket) {
             Some(redeemed) => {
                 assert_eq!(redeemed, stream, "the ticket of another stream");
-                self.tell_hub(now, HubInput::StreamOpened(stream));
-                self.tell_hub(now, HubInput::Room { stream, bytes: ROOM_BYTES });
+                self.tell_hub(now, hub, SessionInput::StreamOpened(stream));
             }
             None => self.close_data(stream),
         }
@@ -177,13 +178,16 @@ impl Site {
         !due.is_empty()
     }
 
-    fn tell_news(&mut self, now: Now) -> bool {
+    fn tell_news(&mut self, now: Now, hub: &Hub) -> bool {
         let mut busy = false;
         while let Some(first) = self.data.news.first_entry().filter(|first| first.key().0 <= now.monotonic) {
             let (_, stream, side) = *first.key();
             let reason = first.remove();
             match side {
-                Side::Hub => self.tell_hub(now, HubInput::StreamClosed { stream, reason: reason.to_owned() }),
+                Side::Hub => {
+                    let reason = reason.to_owned();
+                    self.tell_hub(now, hub, SessionInput::StreamClosed { stream, reason });
+                }
                 Side::Site => self.tell_site_closed(now, stream, reason),
             }
             busy = true;
@@ -195,6 +199,3 @@ impl Site {
         self.tell(now, Input::StreamClosed { stream, reason: reason.to_owned() });
     }
 }
-
-/// What a connection takes before its receiver reads: a socket's buffer.
-const ROOM_BYTES: usize = 128 << 10;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use downburst_host::{Cleared, Raised};
+use downburst_hub::SessionInput;
 use downburst_model::SiteName;
-use downburst_session::{CircuitEnd, CircuitFault, Ticket};
+use downburst_session::{CircuitEnd, CircuitFault, HubInput, Ticket};
 use serde_json::{Value, json};
 use tokio::sync::watch as channel;
 
@@ -208,7 +209,9 @@ impl Hub {
             self.look_at_paths();
             for (site, _) in circuit.ends() {
                 if let Some(handle) = self.roster.session(site) {
-                    let _ = handle.commands.send(Command::EndCircuit(CircuitEnd { lease }));
+                    let _ = handle
+                        .commands
+                        .send(Command::Tell(SessionInput::Pass(HubInput::EndCircuit(CircuitEnd { lease }))));
                 }
             }
         }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use downburst_hub::{LegInput, LegOutput, LegSession, LegSessions, LogRange};
+use downburst_hub::{LegInput, LegOutput, LegSession, LegSessions, LogRange, SessionInput};
 use downburst_log::ProductLog as _;
 use downburst_model::{LegId, Machine as _, Sequence, SiteName, WallMicros};
-use downburst_session::NextKey;
+use downburst_session::{HubInput, NextKey};
 use downburst_vcmtp::{LegKey, SenderStats};
 
 use super::{Shared, keys};
@@ -203,7 +203,7 @@ impl Thread {
     fn tell_key(&self, hub: &Hub, site: &SiteName, session: u64, key: LegKey) {
         let next = NextKey { leg: self.leg, leg_epoch: self.leg_epoch, key };
         if let Some(handle) = hub.roster.session(site).filter(|handle| handle.serial == session) {
-            let _ = handle.commands.send(roster::Command::NextKey(Box::new(next)));
+            let _ = handle.commands.send(roster::Command::Tell(SessionInput::Pass(HubInput::NextKey(next))));
         }
     }
 

@@ -1,5 +1,5 @@
 //! What credentials allow, how long, and how one takes the place of another while its session goes on.
-use downburst_hub::{CredentialStep, SiteLine};
+use downburst_hub::{CredentialStep, SessionInput, SiteLine};
 use downburst_model::{FeedName, Micros, Now, SiteName, WallMicros};
 use downburst_session::Refused;
 use downburst_vcmtp::Urgency;
@@ -14,7 +14,7 @@ impl Roster {
         let sites = self.sites();
         for (site, handle) in sessions.iter() {
             if let Err(refused) = sites.check(site, &handle.credential_sha256, now) {
-                let _ = handle.commands.send(Command::Refuse(refused));
+                let _ = handle.commands.send(Command::Tell(SessionInput::Refuse(refused)));
             }
         }
     }
@@ -47,10 +47,10 @@ impl Roster {
         // Whoever waits longest goes first: some never answer.
         due.sort_by_key(Due::last);
         for (handle, step) in due.into_iter().filter_map(|it| it.begin(now)).take(CHANGES_A_SECOND) {
-            let _ = handle.commands.send(match step {
-                CredentialStep::Ask => Command::WantCredential,
-                CredentialStep::Tell => Command::TellCredential,
-            });
+            let _ = handle.commands.send(Command::Tell(match step {
+                CredentialStep::Ask => SessionInput::WantCredential,
+                CredentialStep::Tell => SessionInput::TellCredential,
+            }));
         }
     }
 

@@ -1,3 +1,4 @@
+use downburst_hub::{SessionInput, StatusChange};
 use downburst_vcmtp::Urgency;
 
 use super::*;
@@ -16,7 +17,10 @@ fn register(
 }
 
 fn is_put_out(commands: &mut mpsc::UnboundedReceiver<Command>) -> bool {
-    matches!(commands.try_recv(), Ok(Command::Refuse(Refused { code: RefusalCode::Busy, .. })))
+    matches!(
+        commands.try_recv(),
+        Ok(Command::Tell(SessionInput::Refuse(Refused { code: RefusalCode::Busy, .. })))
+    )
 }
 
 #[test]
@@ -70,7 +74,7 @@ fn what_changes_is_told_once_and_what_is_looked_at_is_not() {
     assert!(changed(), "a session that begins is news");
     lock(&handle.status).heard_at = Micros::from_secs(2);
     assert!(!changed());
-    handle.change().streams.open = 1;
+    lock(&handle.status).apply(StatusChange::Streams(1));
     assert!(changed() && !changed());
 }
 
@@ -97,8 +101,8 @@ fn tended(
         roster.tend_credentials(second(number));
         while let Ok(command) = commands.try_recv() {
             match command {
-                Command::WantCredential => found.push((number, true)),
-                Command::TellCredential => found.push((number, false)),
+                Command::Tell(SessionInput::WantCredential) => found.push((number, true)),
+                Command::Tell(SessionInput::TellCredential) => found.push((number, false)),
                 _ => {}
             }
         }
@@ -141,11 +145,14 @@ fn a_session_goes_on_with_the_credential_that_took_the_place_of_its_own() {
     told(&roster, serde_json::json!([new]));
     assert_eq!(tended(&roster, &mut commands, 200..300), []);
     roster.expire(WallMicros(600_000_000));
-    assert!(!matches!(commands.try_recv(), Ok(Command::Refuse(_))), "the former one's end is nothing to it");
+    assert!(
+        !matches!(commands.try_recv(), Ok(Command::Tell(SessionInput::Refuse(_)))),
+        "the former one's end is nothing to it"
+    );
     told(&roster, serde_json::json!([]));
     assert!(matches!(
         commands.try_recv(),
-        Ok(Command::Refuse(Refused { code: RefusalCode::Credential, .. }))
+        Ok(Command::Tell(SessionInput::Refuse(Refused { code: RefusalCode::Credential, .. })))
     ));
 }
 
@@ -187,7 +194,7 @@ fn sites_that_were_enrolled_together_are_asked_one_after_the_other() {
         roster.tend_credentials(second(number));
         let wanted = |commands: &mut mpsc::UnboundedReceiver<Command>| {
             std::iter::from_fn(|| commands.try_recv().ok())
-                .filter(|it| matches!(it, Command::WantCredential))
+                .filter(|it| matches!(it, Command::Tell(SessionInput::WantCredential)))
                 .count()
         };
         asked.push(streams.iter_mut().map(wanted).sum::<usize>());

@@ -2,19 +2,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use downburst_log::{LogError, ProductLog as _};
 use downburst_model::{FeedName, RangeSet, WallMicros};
 use downburst_session::{Filter, ResendLeft};
 
-use super::Position;
 use super::census::{Census, Sum, Wants};
-use crate::hub::feeds::Feed;
-use crate::hub::resends::order;
-use crate::lines::{FeedBacklog, ResendLine};
+use super::positions::Position;
+use super::{CountedLog, FeedBacklog, resend_order};
+use crate::sites::ResendLine;
 
 /// What was counted of the logs, and how much more may be looked at in this telling.
 #[derive(Default)]
-pub(super) struct Counts {
+pub struct Counts {
     censuses: BTreeMap<Key, Counted>,
     budget: u64,
     /// By feed, the last number that is no longer on its way to anybody, in this telling.
@@ -42,41 +40,46 @@ enum Of {
 }
 
 /// A site and a feed.
-pub(super) struct Look<'a> {
-    pub(super) feed: &'a Feed,
+pub struct Look<'a, L> {
+    /// The feed's log.
+    pub log: &'a L,
     /// What its subscriptions want.
-    pub(super) filter: Arc<Filter>,
+    pub filter: Arc<Filter>,
     /// `None`: it never took the feed.
-    pub(super) position: Option<Position>,
-    /// What it gets once more of the feed, and what is left of that.
-    pub(super) resends: Vec<&'a ResendLine>,
-    pub(super) left: BTreeMap<u64, ResendLeft>,
+    pub position: Option<Position>,
+    /// What it gets once more of the feed.
+    pub resends: Vec<&'a ResendLine>,
+    /// What is left of these resends.
+    pub left: BTreeMap<u64, ResendLeft>,
     /// Older products are not sent to it.
-    pub(super) max_age_us: Option<i64>,
-    pub(super) is_connected: bool,
-    pub(super) now: WallMicros,
+    pub max_age_us: Option<i64>,
+    /// Products may be on their way to it.
+    pub is_connected: bool,
+    /// The hub's wall clock.
+    pub now: WallMicros,
 }
 
 impl Counts {
-    pub(super) fn begin(&mut self) {
+    /// Begins another telling.
+    pub fn begin(&mut self) {
         self.budget = PRODUCTS_LOOKED_AT;
         self.arrived.clear();
     }
 
     /// Lets go of what nobody asked for in this telling.
-    pub(super) fn forget_unused(&mut self) {
+    pub fn forget_unused(&mut self) {
         self.censuses.retain(|_, counted| std::mem::take(&mut counted.is_used));
     }
 
     /// A census that has counted these numbers; and whether it has counted all of them.
-    fn census(
+    fn census<L: CountedLog>(
         &mut self,
-        feed: &Feed,
+        log: &L,
         of: Of,
         wants: impl FnOnce() -> Wants,
         numbers: &[(u64, u64)],
-    ) -> Result<(&mut Census, bool), LogError> {
-        let key = Key { feed: feed.name(), epoch: feed.epoch().0, of };
+    ) -> Result<(&mut Census, bool), L::Error> {
+        let key = Key { feed: log.feed().clone(), epoch: log.epoch().0, of };
         let last = numbers.last().map_or(0, |(_, last)| *last);
         let first = numbers.first().map_or(0, |(first, _)| *first);
         let counted = self
@@ -84,34 +87,33 @@ impl Counts {
             .entry(key)
             .or_insert_with(|| Counted { census: Census::new(wants(), last), is_used: true });
         counted.is_used = true;
-        let complete = counted.census.extend(&feed.log, first.saturating_sub(1), last, &mut self.budget)?;
+        let complete = counted.census.extend(log, first.saturating_sub(1), last, &mut self.budget)?;
         Ok((&mut counted.census, complete))
     }
 }
 
-impl Look<'_> {
+impl<L: CountedLog> Look<'_, L> {
     /// What the site lacks.
-    pub(super) fn lacking(&self, counts: &mut Counts) -> Result<FeedBacklog, LogError> {
-        let name = self.feed.name();
+    pub fn lacking(&self, counts: &mut Counts) -> Result<FeedBacklog, L::Error> {
+        let name = self.log.feed().clone();
         let Some(owed) = self.owed(counts) else { return Ok(FeedBacklog::not_known(name)) };
         let mut found = FeedBacklog::nothing(name);
-        // The copy of a shared log has lost nothing: its node fetches what it no longer holds.
-        let first_kept = if self.feed.shared.is_some() { 0 } else { self.feed.log.first().0 };
+        let first_kept = self.log.first_kept().0;
         if !owed.is_empty() {
             let filter = Arc::clone(&self.filter);
             let wants = || -> Wants { Arc::new(move |id: &str| filter.wants(id)) };
             let of = Of::Filter(Arc::clone(&self.filter));
-            let (census, complete) = counts.census(self.feed, of, wants, &owed)?;
+            let (census, complete) = counts.census(self.log, of, wants, &owed)?;
             self.add(census, &owed, first_kept, &mut found)?;
             found.counting |= !complete;
         }
         for line in &self.resends {
-            let order = order(self.feed, line, self.left.get(&line.resend).cloned());
+            let order = resend_order(self.log, line, self.left.get(&line.resend).cloned());
             let (left, wants) = order.content();
             let numbers: Vec<(u64, u64)> = self.kept(&left, first_kept);
             if !numbers.is_empty() {
                 let of = Of::Resend(line.resend);
-                let (census, complete) = counts.census(self.feed, of, || Arc::new(wants), &numbers)?;
+                let (census, complete) = counts.census(self.log, of, || Arc::new(wants), &numbers)?;
                 self.add(census, &numbers, first_kept, &mut found)?;
                 found.counting |= !complete;
             }
@@ -122,17 +124,17 @@ impl Look<'_> {
     /// The numbers that the site did not settle and that it may be sent; `None` where it stands in another log.
     fn owed(&self, counts: &mut Counts) -> Option<Vec<(u64, u64)>> {
         let Some(position) = &self.position else { return Some(Vec::new()) };
-        if position.epoch != self.feed.epoch().0.to_string() {
+        if position.epoch != self.log.epoch().0.to_string() {
             return None;
         }
-        let head = self.feed.log.head().0;
+        let head = self.log.head().0;
         if position.settled.gaps(1, head).next().is_none() {
             return Some(Vec::new());
         }
-        let before = |age_us: i64| self.feed.log.find_time(WallMicros(self.now.0.saturating_sub(age_us))).0;
+        let before = |age_us: i64| self.log.find_time(WallMicros(self.now.0.saturating_sub(age_us))).0;
         let too_old = self.max_age_us.map_or(0, before);
         let last = if self.is_connected {
-            *counts.arrived.entry(self.feed.name()).or_insert_with(|| before(ON_ITS_WAY_US))
+            *counts.arrived.entry(self.log.feed().clone()).or_insert_with(|| before(ON_ITS_WAY_US))
         } else {
             head
         };
@@ -141,7 +143,7 @@ impl Look<'_> {
 
     /// A resend leaves out what the log no longer has.
     fn kept(&self, left: &RangeSet, first_kept: u64) -> Vec<(u64, u64)> {
-        let (least, most) = (first_kept.max(1), self.feed.log.head().0);
+        let (least, most) = (first_kept.max(1), self.log.head().0);
         let inside = left.iter().map(|(first, last)| (first.max(least), last.min(most)));
         inside.filter(|(first, last)| first <= last).collect()
     }
@@ -152,8 +154,8 @@ impl Look<'_> {
         numbers: &[(u64, u64)],
         first_kept: u64,
         found: &mut FeedBacklog,
-    ) -> Result<(), LogError> {
-        let log = &self.feed.log;
+    ) -> Result<(), L::Error> {
+        let log = self.log;
         for &(first, last) in numbers {
             let (mut kept, mut lost) = (Sum::default(), Sum::default());
             if first < first_kept {

@@ -1,20 +1,21 @@
 //! The number of wanted products in a log, by blocks of numbers: each product is matched once, however many
 //! callers ask and however often.
 use std::collections::BTreeMap;
-use std::ops::{AddAssign, ControlFlow, RangeInclusive};
+use std::ops::{AddAssign, RangeInclusive};
 use std::sync::Arc;
 
-use downburst_log::{FeedLog, LogError};
 use downburst_model::{Sequence, WallMicros, is_heartbeat};
 
+use super::CountedLog;
+
 /// True for the ids that are wanted.
-pub(super) type Wants = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+pub(crate) type Wants = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Products and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sum {
-    pub(super) products: u64,
-    pub(super) bytes: u64,
+pub(crate) struct Sum {
+    pub(crate) products: u64,
+    pub(crate) bytes: u64,
 }
 
 impl AddAssign for Sum {
@@ -25,7 +26,7 @@ impl AddAssign for Sum {
 }
 
 /// The wanted products of one log, as far as they were counted: a stretch of numbers that grows at both ends.
-pub(super) struct Census {
+pub(crate) struct Census {
     wants: Wants,
     /// Of the numbers `low + 1..=high`, blocks without wanted products left out.
     blocks: BTreeMap<u64, Sum>,
@@ -37,19 +38,19 @@ pub(super) struct Census {
 
 impl Census {
     /// Counts nothing yet; begins at the log's head.
-    pub(super) fn new(wants: Wants, head: u64) -> Self {
+    pub(crate) fn new(wants: Wants, head: u64) -> Self {
         Self { wants, blocks: BTreeMap::new(), low: head, high: head, parts: BTreeMap::new() }
     }
 
     /// Counts the products behind `after` and up to `head`, as far as the budget of products reaches. Returns
     /// true if those are all.
-    pub(super) fn extend(
+    pub(crate) fn extend<L: CountedLog>(
         &mut self,
-        log: &FeedLog,
+        log: &L,
         after: u64,
         head: u64,
         budget: &mut u64,
-    ) -> Result<bool, LogError> {
+    ) -> Result<bool, L::Error> {
         while self.high < head && *budget > 0 {
             let to = head.min(self.high.saturating_add(SPAN));
             self.add(log, self.high, to, u64::MAX, budget)?;
@@ -62,7 +63,11 @@ impl Census {
     }
 
     /// What is wanted of these numbers, as far as they were counted.
-    pub(super) fn sum(&mut self, log: &FeedLog, numbers: RangeInclusive<u64>) -> Result<Sum, LogError> {
+    pub(crate) fn sum<L: CountedLog>(
+        &mut self,
+        log: &L,
+        numbers: RangeInclusive<u64>,
+    ) -> Result<Sum, L::Error> {
         let Some((first, last)) = self.counted(numbers) else { return Ok(Sum::default()) };
         let (from, to) = (whole_from(first, self.low), whole_to(last, self.high));
         let mut sum = Sum::default();
@@ -82,11 +87,11 @@ impl Census {
     }
 
     /// When the oldest wanted product of these numbers was stored.
-    pub(super) fn oldest(
+    pub(crate) fn oldest<L: CountedLog>(
         &mut self,
-        log: &FeedLog,
+        log: &L,
         numbers: RangeInclusive<u64>,
-    ) -> Result<Option<WallMicros>, LogError> {
+    ) -> Result<Option<WallMicros>, L::Error> {
         let Some((first, last)) = self.counted(numbers) else { return Ok(None) };
         let blocks: Vec<u64> =
             self.blocks.range(first / BLOCK..=last / BLOCK).map(|(block, _)| *block).take(3).collect();
@@ -108,39 +113,42 @@ impl Census {
     }
 
     /// Counts backwards from `to`; returns behind which number all is counted.
-    fn add(
+    fn add<L: CountedLog>(
         &mut self,
-        log: &FeedLog,
+        log: &L,
         after: u64,
         to: u64,
         most: u64,
         budget: &mut u64,
-    ) -> Result<u64, LogError> {
+    ) -> Result<u64, L::Error> {
         let (wants, blocks) = (&self.wants, &mut self.blocks);
-        let looked = log.look_back(Sequence(after), Sequence(to.saturating_add(1)), most, |info, _| {
+        let looked = log.look_back(Sequence(after), Sequence(to.saturating_add(1)), most, &mut |info| {
             if !is_heartbeat(info.id.as_str()) && wants(info.id.as_str()) {
                 *blocks.entry(info.key.sequence.0 / BLOCK).or_default() +=
                     Sum { products: 1, bytes: info.size };
             }
-            ControlFlow::Continue(())
         })?;
         // A span without products costs something too.
         *budget = budget.saturating_sub(looked.shown.max(LEAST_COST));
         Ok(if looked.complete { after } else { looked.searched_to.0.saturating_sub(1) })
     }
 
-    fn part(&mut self, log: &FeedLog, first: u64, last: u64) -> Result<(Sum, Option<WallMicros>), LogError> {
+    fn part<L: CountedLog>(
+        &mut self,
+        log: &L,
+        first: u64,
+        last: u64,
+    ) -> Result<(Sum, Option<WallMicros>), L::Error> {
         if let Some(known) = self.parts.get(&(first, last)) {
             return Ok(*known);
         }
         let (mut sum, mut oldest) = (Sum::default(), None);
         let (after, before) = (Sequence(first.saturating_sub(1)), Sequence(last.saturating_add(1)));
-        log.look_back(after, before, u64::MAX, |info, _| {
+        log.look_back(after, before, u64::MAX, &mut |info| {
             if !is_heartbeat(info.id.as_str()) && (self.wants)(info.id.as_str()) {
                 sum += Sum { products: 1, bytes: info.size };
                 oldest = Some(info.stored);
             }
-            ControlFlow::Continue(())
         })?;
         if self.parts.len() >= PARTS {
             self.parts.clear();
@@ -176,31 +184,17 @@ const PARTS: usize = 1_024;
 
 #[cfg(test)]
 mod tests {
-    use downburst_log::{Appended, LogOptions, ProductLog as _, contract};
-    use downburst_model::FeedName;
-
+    use super::super::testlog::TestLog;
     use super::*;
-
-    fn log(dir: &std::path::Path) -> FeedLog {
-        FeedLog::open(dir, FeedName::parse("TEST").unwrap(), LogOptions::default(), 1).unwrap().0
-    }
-
-    fn store(log: &FeedLog, id: &str) -> u64 {
-        let product = contract::product(id).unwrap();
-        match log.append(product, &mut id.as_bytes(), &|| WallMicros(7)).unwrap() {
-            Appended::Stored { sequence, .. } => sequence.0,
-            Appended::Duplicate { of } => panic!("{id} is a duplicate of {of:?}"),
-        }
-    }
 
     fn odd() -> Wants {
         Arc::new(|id: &str| id.ends_with(['1', '3', '5', '7', '9']))
     }
 
     /// Products `p1` to `p3000`, counted a few at a time.
-    fn counted(log: &FeedLog, step: u64) -> Census {
+    fn counted(log: &mut TestLog, step: u64) -> Census {
         for number in 1..=3_000 {
-            store(log, &format!("p{number}"));
+            log.store(&format!("p{number}"));
         }
         let mut census = Census::new(odd(), log.head().0);
         let mut looks = 0;
@@ -213,9 +207,8 @@ mod tests {
 
     #[test]
     fn any_stretch_of_numbers_has_what_a_walk_through_the_log_finds_there() {
-        let dir = tempfile::tempdir().unwrap();
-        let log = log(dir.path());
-        let mut census = counted(&log, 700);
+        let mut log = TestLog::default();
+        let mut census = counted(&mut log, 700);
         let cases = [
             (1, 3_000),
             (1, 1),
@@ -239,11 +232,10 @@ mod tests {
 
     #[test]
     fn what_is_appended_is_added_and_a_gap_of_numbers_costs_no_walk() {
-        let dir = tempfile::tempdir().unwrap();
-        let log = log(dir.path());
-        let mut census = counted(&log, 3_000);
-        log.skip_to(Sequence(40_000_000)).unwrap();
-        let last = store(&log, "x1");
+        let mut log = TestLog::default();
+        let mut census = counted(&mut log, 3_000);
+        log.skip_to(40_000_000);
+        let last = log.store("x1");
         let mut looks = 0;
         while !census.extend(&log, 0, log.head().0, &mut 50_000).unwrap() {
             looks += 1;

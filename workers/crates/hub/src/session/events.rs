@@ -1,0 +1,77 @@
+//! What the protocol tells of the site.
+use downburst_model::Now;
+use downburst_session::{CircuitFault, CircuitState, Hello, HubEvent, StreamId, TrainSent};
+
+use crate::text::shown;
+
+use super::api::{HubFacts, SessionOutput};
+use super::{Report, Session, StatusChange};
+
+impl Session {
+    pub(super) fn take_event(&mut self, now: Now, event: HubEvent, hub: &dyn HubFacts) {
+        match event {
+            HubEvent::Hello(hello) => self.said_hello(now, hello, hub),
+            HubEvent::FirstByte { key } => {
+                let number = key.sequence.0;
+                self.first_bytes.insert(key.feed, key.epoch, (number, number), now.wall);
+            }
+            HubEvent::Sent { key, leg, size, .. } => {
+                self.report(Report::Sent { feed: key.feed, leg, products: 1, bytes: size });
+            }
+            HubEvent::TrainSent(train) => self.train_sent(now, train),
+            HubEvent::Resent(end) if self.identity.site.is_some() => self.report(Report::Resent(end)),
+            HubEvent::ResentRejected(key) => self.report(Report::Recheck(vec![key])),
+            HubEvent::Late(late) => {
+                if self.takes(&late.feed, hub) {
+                    self.change(StatusChange::Late(late.feed, late.products));
+                }
+            }
+            HubEvent::HeartbeatOut(out) => self.change(StatusChange::HeartbeatOut(out)),
+            HubEvent::CredentialOffered(offered) => self.credential_offered(offered),
+            HubEvent::CredentialShown(shown) => self.credential_shown(shown),
+            HubEvent::LegJoined { leg, after, reception } => self.leg_joined(leg, after, reception, hub),
+            HubEvent::LegLeft(left) => self.leg_left(now.monotonic, &left, hub),
+            HubEvent::KeyTaken(taken) => self.ask(SessionOutput::KeyTaken(taken)),
+            HubEvent::Nak { leg, leg_epoch, request } => self.nak(leg, leg_epoch, request),
+            HubEvent::Forged(forged) => self.forged(forged),
+            HubEvent::Receipts { clock, items } => self.receipts(now, clock, items, hub),
+            HubEvent::Filed(items) => self.filed(now, items, hub),
+            HubEvent::Frontier(frontier) => self.frontier(now, frontier, hub),
+            HubEvent::Circuit(state) => self.circuit_said(state),
+            HubEvent::StreamOpened(_) => self.change(StatusChange::Streams(1)),
+            HubEvent::StreamClosed { stream, reason } => self.stream_ended(stream, reason),
+            HubEvent::Violation(sentence) => self.violated(&sentence),
+            HubEvent::Dead => self.reason = Some("the site sent nothing in time".to_owned()),
+            HubEvent::Resent(_) => {}
+        }
+    }
+
+    fn said_hello(&mut self, now: Now, hello: Hello, hub: &dyn HubFacts) {
+        let software = shown(&hello.software);
+        self.ask(SessionOutput::Believe(Box::new(hello)));
+        self.begin_streams(now, hub);
+        self.software = Some(software);
+        // It follows the admission; before it nobody knows which program the site runs.
+        self.report(Report::Connected);
+    }
+
+    fn train_sent(&mut self, now: Now, train: TrainSent) {
+        let numbers = (train.first.0, train.last.0);
+        self.first_bytes.insert(train.feed.clone(), train.epoch, numbers, now.wall);
+        let (products, bytes) = (train.products, train.product_bytes);
+        self.report(Report::Sent { feed: train.feed, leg: train.leg, products, bytes });
+    }
+
+    fn circuit_said(&mut self, state: CircuitState) {
+        let said = state.fault.map_or(Ok(()), |fault| {
+            let CircuitFault { step, sentence, remedy } = fault;
+            Err(CircuitFault { step: shown(&step), sentence: shown(&sentence), remedy: shown(&remedy) })
+        });
+        self.ask(SessionOutput::Circuit { lease: state.lease, said });
+    }
+
+    fn stream_ended(&mut self, stream: StreamId, reason: String) {
+        self.change(StatusChange::Streams(-1));
+        self.report(Report::StreamEnded { stream, reason });
+    }
+}

@@ -1,0 +1,171 @@
+//! Multicast legs as one session sees them, and the floods that they leave behind.
+use std::collections::{BTreeMap, BTreeSet};
+
+use downburst_model::{FeedName, LegId, Micros, Now, Sequence};
+use downburst_session::{Forged, HubInput, LegJoin, LegLeft, Reception};
+use downburst_vcmtp::{RepairChannel, Request};
+
+use crate::flood::{Flood, Sight};
+use crate::text::shown;
+
+use super::api::{HubFacts, KernelOutput, LegReport, SessionOutput};
+use super::{Report, Session, StatusChange};
+
+/// The legs of a session.
+#[derive(Default)]
+pub(super) struct Legs {
+    /// The port that the site came to.
+    port: Option<u16>,
+    /// Those that it hears.
+    joined: BTreeMap<FeedName, LegId>,
+    /// When it gets another chance on legs that it lost.
+    offer_at: BTreeSet<Micros>,
+    /// The operator knows that the site's datagrams get no answer.
+    told_unanswered: bool,
+    flood: Flood,
+}
+
+impl Legs {
+    pub(super) fn at(port: Option<u16>) -> Self {
+        Self { port, ..Self::default() }
+    }
+
+    pub(super) fn due(&self) -> Option<Micros> {
+        self.offer_at.first().copied().into_iter().chain(self.flood.due()).min()
+    }
+}
+
+impl Session {
+    pub(super) fn leg_joined(
+        &mut self,
+        leg: LegId,
+        after: Sequence,
+        reception: Option<Reception>,
+        hub: &dyn HubFacts,
+    ) {
+        self.follow_legs();
+        let Some(feed) = hub.feed_of(leg).filter(|_| self.identity.site.is_some()) else { return };
+        self.legs.joined.insert(feed.clone(), leg);
+        self.change(StatusChange::Joined(feed.clone(), leg));
+        let reception = reception.map(|said| Reception {
+            buffer_bytes: said.buffer_bytes,
+            path: shown(&said.path),
+            advice: said.advice.as_deref().map(shown),
+        });
+        let after = Some(after);
+        self.report(Report::Leg(LegReport { feed, leg, state: "joined", after, reason: None, reception }));
+    }
+
+    /// The repair channel is offered at the port that the site came to, if datagrams are heard there.
+    pub(super) fn join_leg(&mut self, now: Now, mut join: Box<LegJoin>, hub: &dyn HubFacts) {
+        let port = self.legs.port.filter(|port| hub.hears(*port));
+        join.channel = join.channel.zip(port).map(|(channel, port)| RepairChannel { port, ..channel });
+        self.tell(now, HubInput::JoinLeg(join));
+    }
+
+    pub(super) fn nak(&mut self, leg: LegId, leg_epoch: u64, request: Request) {
+        let Some(site) = &self.identity.site else { return };
+        if request.unanswered && !std::mem::replace(&mut self.legs.told_unanswered, true) {
+            let port = self.legs.port.unwrap_or_default();
+            let sentence = format!(
+                "site {site}: its requests by UDP get no answer, and repairs of multicast legs go by its session, \
+                 which is slower where packets are lost; allow UDP port {port} of the hub in \
+                 both directions"
+            );
+            self.report(Report::Fault { sentence, feed: None, of_site: true });
+        }
+        self.ask(SessionOutput::Nak { leg, leg_epoch, request });
+    }
+
+    /// Who of the group it is can't be told; the operator should know that it happens.
+    pub(super) fn forged(&mut self, forged: Forged) {
+        if self.identity.site.is_some() {
+            self.ask(SessionOutput::Forged(forged));
+        }
+    }
+
+    pub(super) fn leg_left(&mut self, now: Micros, left: &LegLeft, hub: &dyn HubFacts) {
+        self.follow_legs();
+        // What the session slept through is its own again.
+        self.ask(SessionOutput::Look);
+        self.note_leg_left(now, left, hub);
+    }
+
+    /// Sleeps through the appends of feeds that legs bring, and of no others.
+    pub(super) fn follow_legs(&mut self) {
+        for feed in &self.subscribed {
+            let left = self.hub.is_left_to_leg(feed);
+            self.outputs.push_back(SessionOutput::LeaveToLeg(feed.clone(), left));
+        }
+    }
+
+    /// Gives the site another chance on legs that it lost, and looks after the flood of one.
+    pub(super) fn look_at_legs(&mut self, now: Micros) {
+        while self.legs.offer_at.first().is_some_and(|at| *at <= now) {
+            self.legs.offer_at.pop_first();
+            self.ask(SessionOutput::Place);
+        }
+        if self.legs.flood.due().is_some_and(|due| due <= now) {
+            self.ask(SessionOutput::Kernel(KernelOutput::LookAtFlood));
+        }
+    }
+
+    /// As long as the flood lasts, the connections check each second whether it is over: they retransmit, and
+    /// find out anew how much their path carries. No other traffic is on that path. The last check is after a
+    /// second without loss.
+    pub(super) fn look_after_flood(&mut self, now: Micros, resent_segments: u64, waits: bool) {
+        if self.legs.flood.due().is_none_or(|due| due > now) {
+            return;
+        }
+        let sight = self.legs.flood.look(now, resent_segments, waits);
+        let lasts = matches!(sight, Sight::Flooded | Sight::StillFlooded);
+        self.ask(SessionOutput::Kernel(KernelOutput::TryAgainEachSecond(lasts)));
+        if matches!(sight, Sight::StillFlooded | Sight::Over) {
+            self.ask(SessionOutput::Kernel(KernelOutput::MeasureAnew));
+        }
+    }
+
+    fn note_leg_left(&mut self, now: Micros, left: &LegLeft, hub: &dyn HubFacts) {
+        let Some(site) = self.identity.site.clone() else { return };
+        let too_fast_by_hub = hub.is_too_slow(now, &site, left.leg);
+        let is_too_slow = left.too_slow == Some(true);
+        if is_too_slow || too_fast_by_hub {
+            self.legs.flood.ebbs(now);
+        }
+        let feed = self.forget_joined(left.leg);
+        let Some(feed) = feed.or_else(|| hub.feed_of(left.leg)) else { return };
+        if too_fast_by_hub {
+            return self.offer_again_at(now.plus(TOO_SLOW_REST));
+        }
+        if is_too_slow {
+            self.ask(SessionOutput::Rest(left.leg));
+        }
+        let state = match left.known_to {
+            _ if is_too_slow => "too-slow",
+            Some(_) => "left",
+            None => "never-heard",
+        };
+        let (leg, after, reason) = (left.leg, left.known_to, Some(shown(&left.reason)));
+        self.report(Report::Leg(LegReport { feed, leg, state, after, reason, reception: None }));
+        self.offer_again_at(now.plus(if is_too_slow { TOO_SLOW_REST } else { OFFER_AGAIN }));
+    }
+
+    fn forget_joined(&mut self, leg: LegId) -> Option<FeedName> {
+        let joined = self.legs.joined.iter().find(|(_, joined)| **joined == leg);
+        let feed = joined.map(|(feed, _)| feed.clone())?;
+        self.legs.joined.remove(&feed);
+        self.change(StatusChange::Left(feed.clone()));
+        Some(feed)
+    }
+
+    /// A site that lost its leg gets another chance, as long as the plan wants it there.
+    fn offer_again_at(&mut self, at: Micros) {
+        self.legs.offer_at.insert(at);
+    }
+}
+
+/// Then a site that was too slow for a leg may try again, if the plan still has it there: links are repaired.
+pub const TOO_SLOW_REST: Micros = Micros::from_secs(300);
+
+/// Long against the time a site needs to find a leg silent, so that a broken group costs little.
+const OFFER_AGAIN: Micros = Micros::from_secs(15);

@@ -1,0 +1,271 @@
+//! One session with a site: drives the protocol's half of it, and decides on all that the protocol leaves open. Who the
+//! site is, which feeds it gets and in which order, what it is believed, which legs it takes part in, how many data
+//! connections help it, how late products share the hub's uplink.
+//!
+//! The driver has the sockets, the logs and the other sessions. It polls until `None` after every input and deadline,
+//! and answers what it is asked before it polls again, unless an answer takes its time: the agent's, and a log that has
+//! to be fetched.
+mod admission;
+mod api;
+mod claims;
+mod credentials;
+mod events;
+mod feeds;
+mod late;
+mod legs;
+mod reads;
+mod receipts;
+mod resends;
+mod status;
+mod streams;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use downburst_model::{
+    Epoch, FeedName, Machine as _, Micros, Now, ProductKey, RangeSet, SiteName, WallMicros,
+};
+use downburst_session::{
+    HubInput, HubOutput, HubSession, Refused, ResendLeft, Standing, StreamId, StreamPath,
+};
+
+use crate::first_bytes::FirstBytes;
+
+use admission::Identity;
+use claims::Claims;
+use feeds::Feeds;
+use late::Late;
+use legs::Legs;
+use reads::Reads;
+use streams::Streams;
+
+pub use api::{
+    CredentialAnswer, FeedStanding, HubFacts, IdentityOutput, KernelOutput, LegReport, NotedReceipt,
+    ReadFault, ReadRequest, Report, ResendRead, SessionInput, SessionOutput, SessionSettings, Way,
+};
+pub use late::live_waits;
+pub use legs::TOO_SLOW_REST;
+pub use status::{SessionStatus, StatusChange, StreamStatus};
+
+/// The session of one site.
+pub struct Session {
+    /// The protocol.
+    hub: HubSession,
+    settings: Arc<SessionSettings>,
+    outputs: VecDeque<SessionOutput>,
+    identity: Identity,
+    /// The program that the site runs.
+    software: Option<String>,
+    /// Why it ends.
+    reason: Option<String>,
+    subscribed: BTreeSet<FeedName>,
+    feeds: Feeds,
+    reads: Reads,
+    first_bytes: FirstBytes,
+    streams: Box<Streams>,
+    late: Late,
+    legs: Legs,
+    claims: Claims,
+}
+
+impl Session {
+    /// A session that begins, on a connection that came to `port`.
+    pub fn new(now: Now, settings: Arc<SessionSettings>, port: Option<u16>) -> Self {
+        let hub = HubSession::new(settings.hub.clone()).speaking(&settings.versions);
+        let mut hub = if settings.heartbeats { hub.with_heartbeats() } else { hub };
+        hub.handle(now, HubInput::Room { stream: StreamId::FIRST, bytes: settings.room_bytes });
+        Self {
+            hub,
+            settings,
+            outputs: VecDeque::new(),
+            identity: Identity::default(),
+            software: None,
+            reason: None,
+            subscribed: BTreeSet::new(),
+            feeds: Feeds::default(),
+            reads: Reads::default(),
+            first_bytes: FirstBytes::default(),
+            streams: Box::default(),
+            late: Late::default(),
+            legs: Legs::at(port),
+            claims: Claims::default(),
+        }
+    }
+
+    /// Takes one input. Outputs that follow from it wait for [`poll`](Self::poll).
+    pub fn handle(&mut self, now: Now, input: SessionInput, hub: &dyn HubFacts) {
+        match input {
+            SessionInput::Bytes(bytes) => self.tell(now, HubInput::Bytes { stream: StreamId::FIRST, bytes }),
+            SessionInput::Pass(input) => self.tell(now, input),
+            SessionInput::Grown(standing) => self.grown(now, standing),
+            SessionInput::Read(stretch) => self.take_stretch(now, stretch),
+            SessionInput::Woken => self.look(now.monotonic),
+            SessionInput::Refuse(refused) => self.refuse(now, refused),
+            SessionInput::Watched(standing) => self.watched(now, standing, hub),
+            SessionInput::ReadFailed(request, fault) => self.read_failed(now.monotonic, request, fault),
+            SessionInput::ResendRead(read) => self.resend_is_read(now, read),
+            SessionInput::Subscriptions => self.subscriptions_changed(now, hub),
+            SessionInput::Resends => self.find_resends(hub),
+            SessionInput::Pace => self.pace(now, hub),
+            SessionInput::JoinLeg(join) => self.join_leg(now, join, hub),
+            SessionInput::PassedOver(receipts) => self.passed_over(now.monotonic, receipts),
+            SessionInput::Believed(believed) => self.believed(now, believed),
+            input @ (SessionInput::Known { .. }
+            | SessionInput::Answered(_)
+            | SessionInput::Registered
+            | SessionInput::WantCredential
+            | SessionInput::TellCredential
+            | SessionInput::CredentialTaken(_)) => self.identify(now, input, hub),
+            input => self.move_streams(now, input, hub),
+        }
+    }
+
+    /// What is to be done next, or `None` when there is nothing until the next input or deadline.
+    pub fn poll(&mut self, now: Now, hub: &dyn HubFacts) -> Option<SessionOutput> {
+        loop {
+            if let Some(output) = self.outputs.pop_front() {
+                return Some(output);
+            }
+            match self.hub.poll(now) {
+                Some(HubOutput::Write { stream, bytes, purpose }) => {
+                    return Some(SessionOutput::Write { stream, bytes, purpose });
+                }
+                Some(output) => self.take_output(now, output, hub),
+                None if self.look_around(now, hub) => {}
+                None => return None,
+            }
+        }
+    }
+
+    /// When there is something to do even if nothing happens.
+    pub fn deadline(&self) -> Option<Micros> {
+        let due =
+            [self.hub.deadline(), self.feeds.due(), self.streams_due(), self.legs.due(), self.reads.due()];
+        due.into_iter().flatten().min()
+    }
+
+    /// The site, once it was let in.
+    pub fn site(&self) -> Option<&SiteName> {
+        self.identity.site.as_ref()
+    }
+
+    /// The site takes its feeds from another hub for now.
+    pub fn stands_by(&self) -> bool {
+        self.identity.stand_by
+    }
+
+    /// The program that the site runs, once it said so.
+    pub fn software(&self) -> Option<&str> {
+        self.software.as_deref()
+    }
+
+    /// Why the session ends, if something is wrong.
+    pub fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
+    /// The connection ends for this reason, unless there was one before.
+    pub fn ends(&mut self, reason: &str) {
+        self.reason.get_or_insert_with(|| reason.to_owned());
+    }
+
+    /// The feeds that it wants from this node.
+    pub fn subscribed(&self) -> &BTreeSet<FeedName> {
+        &self.subscribed
+    }
+
+    /// True if a look at the feeds is due later anyway: nothing is gained by being woken before.
+    pub fn looks_later(&self) -> bool {
+        self.feeds.due().is_some()
+    }
+
+    /// Where a product stands.
+    pub fn standing(&self, key: &ProductKey) -> Standing {
+        self.hub.standing(key)
+    }
+
+    /// When the product's first byte left by unicast, if that is still known.
+    pub fn first_byte_of(&self, key: &ProductKey) -> Option<WallMicros> {
+        self.first_bytes.find(key)
+    }
+
+    /// Bytes of each feed that wait in the outbox; true stands for the live lane.
+    pub fn waiting_bytes(&self) -> impl Iterator<Item = (&FeedName, bool, usize)> {
+        self.hub.waiting_bytes()
+    }
+
+    /// The path that a data connection takes, if it has one of its own.
+    pub fn stream_path(&self, stream: StreamId) -> Option<&StreamPath> {
+        self.hub.stream_path(stream)
+    }
+
+    /// How many data connections helped: for the site's next session.
+    pub fn learnt(&self) -> Option<usize> {
+        self.streams.learnt()
+    }
+
+    /// What is left of resends, when the session ends.
+    pub fn resends_left(&self) -> std::collections::BTreeMap<u64, ResendLeft> {
+        self.hub.resends_left()
+    }
+
+    /// Where the site stands in each feed, in its words and by what it was not owed. Nothing of one that stands by: it
+    /// takes them from another hub.
+    pub fn settled(&self) -> impl Iterator<Item = (&FeedName, Epoch, RangeSet)> {
+        self.hub.settled().filter(|_| !self.identity.stand_by)
+    }
+
+    fn tell(&mut self, now: Now, input: HubInput) {
+        self.hub.handle(now, input);
+    }
+
+    fn ask(&mut self, output: SessionOutput) {
+        self.outputs.push_back(output);
+    }
+
+    fn report(&mut self, report: Report) {
+        self.outputs.push_back(SessionOutput::Report(report));
+    }
+
+    fn change(&mut self, change: StatusChange) {
+        self.report(Report::Status(change));
+    }
+
+    fn refuse(&mut self, now: Now, refused: Refused) {
+        self.reason = Some(refused.sentence.clone());
+        self.tell(now, HubInput::Refuse(refused));
+    }
+
+    fn take_output(&mut self, now: Now, output: HubOutput, hub: &dyn HubFacts) {
+        match output {
+            HubOutput::Write { stream, bytes, purpose } => {
+                self.ask(SessionOutput::Write { stream, bytes, purpose });
+            }
+            HubOutput::Authenticate(proof) => self.authenticate(now, proof),
+            HubOutput::Read { feed, after, filter, .. } => {
+                self.ask(SessionOutput::Read(ReadRequest { feed, after, filter, failures: 0 }));
+            }
+            HubOutput::ReadResend { resend, feed, after, to, limit_bytes } => {
+                self.ask(SessionOutput::ReadResend { resend, feed, after, to, limit_bytes });
+            }
+            HubOutput::FindTime { feed, time } => {
+                let after = hub.find_time(&feed, time);
+                self.tell(now, HubInput::FoundTime { feed, after });
+            }
+            HubOutput::DrawTicket(stream) => self.ask(SessionOutput::DrawTicket(stream)),
+            HubOutput::CloseStream(stream) => self.ask(SessionOutput::CloseStream(stream)),
+            HubOutput::Event(event) => self.take_event(now, event, hub),
+            HubOutput::Close => self.ask(SessionOutput::Close),
+        }
+    }
+
+    /// Does what is due beside the protocol; true if there is something to poll.
+    fn look_around(&mut self, now: Now, hub: &dyn HubFacts) -> bool {
+        let told = self.share_late(now, hub);
+        self.look_if_due(now.monotonic);
+        self.look_at_legs(now.monotonic);
+        self.read_again(now.monotonic);
+        self.look_at_streams(now.monotonic);
+        told || !self.outputs.is_empty()
+    }
+}

@@ -1,0 +1,82 @@
+//! What the site reports of products and of its positions, as far as it counts.
+use downburst_model::{Epoch, FeedName, Now, Transport, WallMicros};
+use downburst_session::{ClockOffset, Frontier, Outcome, Receipt};
+
+use super::api::{HubFacts, NotedReceipt};
+use super::{Report, Session, StatusChange};
+
+impl Session {
+    pub(super) fn frontier(&mut self, now: Now, frontier: Frontier, hub: &dyn HubFacts) {
+        let claim = (&frontier.feed, frontier.epoch, frontier.settled_to);
+        if self.believes(now, claim, hub) {
+            self.report_settled_of(&frontier.feed);
+            self.report(Report::Frontier(frontier));
+        }
+    }
+
+    pub(super) fn receipts(
+        &mut self,
+        now: Now,
+        clock: Option<ClockOffset>,
+        items: Vec<Receipt>,
+        hub: &dyn HubFacts,
+    ) {
+        if self.identity.site.is_none() || !self.believes_receipts(now, &items, hub) {
+            return;
+        }
+        let clock = clock.and_then(|clock| hub.reference().of_site(clock));
+        if let Some(clock) = clock {
+            self.streams.clock_is(clock);
+            self.change(StatusChange::Clock(clock));
+        }
+        let items = self.noted(items, hub);
+        let rejected = items.iter().filter(|it| it.receipt.outcome == Outcome::Rejected);
+        let rejected: Vec<_> = rejected.map(|it| it.receipt.key.clone()).collect();
+        if !rejected.is_empty() {
+            self.report(Report::Recheck(rejected));
+        }
+        self.report(Report::Receipts { clock, items });
+    }
+
+    /// Keeps the stamps of files that stood only after the receipts of their products had left the site.
+    pub(super) fn filed(&mut self, now: Now, mut items: Vec<Receipt>, hub: &dyn HubFacts) {
+        if !self.believes_receipts(now, &items, hub) {
+            return;
+        }
+        items.retain(|it| self.given(&it.key.feed, it.key.epoch, hub).is_some());
+        if self.identity.site.is_some() {
+            self.report(Report::Filed(items));
+        }
+    }
+
+    /// The receipts of logs that exist and that the site may take, each with the time when its product's
+    /// first byte left the hub. A site can name any log.
+    fn noted(&self, receipts: Vec<Receipt>, hub: &dyn HubFacts) -> Vec<NotedReceipt> {
+        let mut noted = Vec::with_capacity(receipts.len());
+        let mut of_log: Option<(FeedName, Epoch, bool)> = None;
+        for receipt in receipts {
+            let key = &receipt.key;
+            let counts = match &of_log {
+                Some((feed, epoch, counts)) if *feed == key.feed && *epoch == key.epoch => *counts,
+                _ => {
+                    let counts = self.given(&key.feed, key.epoch, hub).is_some();
+                    of_log = Some((key.feed.clone(), key.epoch, counts));
+                    counts
+                }
+            };
+            if counts {
+                let first_byte = self.first_byte(&receipt, hub);
+                noted.push(NotedReceipt { receipt, first_byte });
+            }
+        }
+        noted
+    }
+
+    fn first_byte(&self, receipt: &Receipt, hub: &dyn HubFacts) -> Option<WallMicros> {
+        let at = match receipt.transport {
+            Transport::Multicast => hub.first_byte(receipt.leg, receipt.key.sequence),
+            _ => self.first_bytes.find(&receipt.key),
+        };
+        hub.reference().moment(at?)
+    }
+}

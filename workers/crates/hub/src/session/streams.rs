@@ -1,0 +1,223 @@
+//! The data connections of a session: how many there are to be, and what becomes of them.
+use std::collections::BTreeSet;
+
+use downburst_model::{FeedName, Micros, Now, WallMicros};
+use downburst_session::{Classes, ClockOffset, DATA_STREAMS, HubInput, Ride, StreamId, StreamPlan};
+
+use crate::pace::pace_bps;
+use crate::path_facts::PathFacts;
+use crate::stream_policy::{Decision, Measured, Setting, StreamPolicy};
+
+use super::api::{HubFacts, KernelOutput, SessionInput, SessionOutput, Way};
+use super::{Report, Session, StatusChange};
+
+/// What a session keeps of its data connections; a site without any costs no more than this.
+#[derive(Default)]
+pub(super) struct Streams {
+    /// Once the site is let in.
+    policy: Option<StreamPolicy>,
+    plan: StreamPlan,
+    sent_bytes: u64,
+    /// The circuits that feeds ride on.
+    ways: Vec<Way>,
+    /// The site's clock, as it was last compared.
+    clock: Option<ClockOffset>,
+    /// When to ask the kernel of the connections again.
+    ask_at: Micros,
+    /// Somebody else plans them.
+    decreed: bool,
+}
+
+impl Streams {
+    pub(super) fn clock_is(&mut self, clock: ClockOffset) {
+        self.clock = Some(clock);
+    }
+
+    /// What helped this time helps the site's next session from its first second.
+    pub(super) fn learnt(&self) -> Option<usize> {
+        self.policy.as_ref().map(StreamPolicy::learnt)
+    }
+}
+
+impl Session {
+    pub(super) fn move_streams(&mut self, now: Now, input: SessionInput, hub: &dyn HubFacts) {
+        match input {
+            SessionInput::Taken { stream, bytes } => {
+                self.streams.sent_bytes = self.streams.sent_bytes.saturating_add(bytes as u64);
+                self.tell(now, HubInput::Room { stream, bytes });
+            }
+            SessionInput::Spoke(stream) => {
+                self.tell(now, HubInput::Bytes { stream, bytes: bytes::Bytes::new() });
+            }
+            SessionInput::StreamOpened(stream) => self.stream_opened(now, stream),
+            SessionInput::StreamClosed { stream, reason } => {
+                self.tell(now, HubInput::StreamClosed { stream, reason });
+            }
+            SessionInput::LookAtPath => self.look_at_path(now, hub),
+            SessionInput::PinStreams(pinned) => self.pin_streams(now, pinned, hub),
+            SessionInput::PlanStreams(plan) => self.decree_streams(now, plan),
+            SessionInput::RoundTrip(round_trip) => self.measured(now, round_trip, hub),
+            SessionInput::Path(path) => self.path_is(path),
+            SessionInput::Flooded { resent_segments, waits } => {
+                self.look_after_flood(now.monotonic, resent_segments, waits);
+            }
+            _ => {}
+        }
+    }
+
+    /// The site was admitted: its share follows from the operator's number and the results of its last session.
+    pub(super) fn begin_streams(&mut self, now: Now, hub: &dyn HubFacts) {
+        let Some(site) = self.identity.site.clone().filter(|_| !self.streams.decreed) else { return };
+        let pinned = hub.line(&site).and_then(|line| line.data_connections);
+        let setting = Setting::of(pinned, self.settings.data_connections);
+        self.streams.policy = Some(StreamPolicy::new(setting, hub.learnt(&site)));
+        self.plan_streams(now, hub);
+        self.look_at_path(now, hub);
+    }
+
+    /// When to look at the data connections again.
+    pub(super) fn streams_due(&self) -> Option<Micros> {
+        self.streams.policy.as_ref()?.due(self.hub.waiting().0 > 0)
+    }
+
+    /// Asks the kernel, if it is time.
+    pub(super) fn look_at_streams(&mut self, now: Micros) {
+        if self.identity.site.is_some() && self.streams.ask_at <= now {
+            self.streams.ask_at = now.plus(BETWEEN_QUESTIONS);
+            self.ask(SessionOutput::Kernel(KernelOutput::MeasurePath));
+        }
+        if self.streams_due().is_some_and(|due| due <= now) {
+            self.ask(SessionOutput::Kernel(KernelOutput::MeasureRoundTrip));
+        }
+    }
+
+    /// A connection showed a ticket of this session.
+    fn stream_opened(&mut self, now: Now, stream: StreamId) {
+        self.pace_streams();
+        self.tell(now, HubInput::StreamOpened(stream));
+        self.tell(now, HubInput::Room { stream, bytes: self.settings.room_bytes });
+    }
+
+    /// The products of a feed take the circuit that its plan names as long as that answers, else the path of
+    /// the first connection.
+    fn look_at_path(&mut self, now: Now, hub: &dyn HubFacts) {
+        let Some(site) = self.identity.site.as_ref() else { return };
+        let ways = hub.ways_to(site);
+        if ways == self.streams.ways || self.streams.policy.is_none() {
+            return;
+        }
+        let ride = |way: &Way, begins| {
+            let (to, feeds) = (way.path.to.clone(), names(&way.feeds));
+            Report::Ride { to, feeds, begins }
+        };
+        let begun = ways.iter().filter(|way| !self.streams.ways.contains(way)).map(|way| ride(way, true));
+        let ended = self.streams.ways.iter().filter(|way| !ways.contains(way)).map(|way| ride(way, false));
+        let reports: Vec<Report> = begun.chain(ended).collect();
+        reports.into_iter().for_each(|report| self.report(report));
+        self.streams.ways = ways;
+        self.plan_streams(now, hub);
+    }
+
+    /// The operator set the site's number, or took it back.
+    fn pin_streams(&mut self, now: Now, pinned: Option<usize>, hub: &dyn HubFacts) {
+        let setting = Setting::of(pinned, self.settings.data_connections);
+        if let Some(policy) = &mut self.streams.policy {
+            policy.set(setting);
+        }
+        self.plan_streams(now, hub);
+    }
+
+    fn decree_streams(&mut self, now: Now, plan: StreamPlan) {
+        self.streams.decreed = true;
+        self.streams.policy = None;
+        self.tell(now, HubInput::PlanStreams(plan));
+    }
+
+    fn path_is(&mut self, path: Option<PathFacts>) {
+        self.change(StatusChange::Path(path));
+    }
+
+    fn measured(&mut self, now: Now, round_trip: Option<Micros>, hub: &dyn HubFacts) {
+        let measured = self.measurement(now.monotonic, now.wall, round_trip, hub);
+        if let Some(policy) = &mut self.streams.policy {
+            policy.measure(measured);
+        }
+        self.plan_streams(now, hub);
+    }
+
+    fn measurement(
+        &self,
+        at: Micros,
+        wall: WallMicros,
+        round_trip: Option<Micros>,
+        hub: &dyn HubFacts,
+    ) -> Measured {
+        let (waiting_bytes, waiting_classes) = self.hub.waiting();
+        let clock = self.streams.clock.map(|clock| Micros(clock.round_trip_us));
+        Measured {
+            at,
+            round_trip: path(clock, round_trip),
+            sent_bytes: self.streams.sent_bytes,
+            waiting_bytes,
+            waiting_classes,
+            bound_bps: self.line(hub).and_then(|line| pace_bps(&line, wall)),
+        }
+    }
+
+    /// Tells the protocol of a plan that changed, and people why.
+    fn plan_streams(&mut self, now: Now, hub: &dyn HubFacts) {
+        let Some(policy) = &self.streams.policy else { return };
+        let (routed, decision) = (policy.plan(now.monotonic), policy.decision().clone());
+        let plan = self.spread(routed, hub);
+        let Decision { count, reason } = decision;
+        self.change(StatusChange::Planned(count, reason));
+        if self.streams.plan != plan {
+            self.streams.plan.clone_from(&plan);
+            self.tell(now, HubInput::PlanStreams(plan));
+            self.pace_streams();
+        }
+    }
+
+    /// Each path gets the connections that the site needs on one, as far as the limit goes; a circuit has one
+    /// at least, and the routed path none when all feeds ride circuits.
+    fn spread(&self, routed: Vec<Classes>, hub: &dyn HubFacts) -> StreamPlan {
+        let ways = &self.streams.ways;
+        let all_ride = self.line(hub).is_some_and(|line| {
+            line.subscriptions.iter().all(|item| ways.iter().any(|way| way.feeds.contains(&item.feed)))
+        });
+        let paths = ways.len() + usize::from(!all_ride);
+        let each = routed.len().min(DATA_STREAMS / paths.max(1)).max(1);
+        let ride = |way: &Way| Ride {
+            path: way.path.clone(),
+            feeds: way.feeds.clone(),
+            streams: vec![Classes::all(); each],
+        };
+        let left = if all_ride { 0 } else { DATA_STREAMS.saturating_sub(each * ways.len()) };
+        let routed = routed.into_iter().take(left).collect();
+        StreamPlan { routed, rides: ways.iter().map(ride).collect() }
+    }
+
+    /// Those on a circuit that the kernel does not shape share its rate evenly.
+    fn pace_streams(&mut self) {
+        for way in &self.streams.ways {
+            if let Some(paced_bps) = way.paced_bps {
+                let pace = KernelOutput::Pace(way.path.clone(), paced_bps);
+                self.outputs.push_back(SessionOutput::Kernel(pace));
+            }
+        }
+    }
+}
+
+fn names(feeds: &BTreeSet<FeedName>) -> String {
+    feeds.iter().map(FeedName::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// The round trip of the path. The clock's exchange also waits behind products, in buffers and for a
+/// processor of either end, which more connections don't shorten; the kernel's measurement does not. Where
+/// the kernel has none, the clock's has to do.
+fn path(clock: Option<Micros>, kernel: Option<Micros>) -> Option<Micros> {
+    clock.map(|clock| kernel.map_or(clock, |kernel| kernel.min(clock)))
+}
+
+/// The clock exchange wakes a session as often.
+const BETWEEN_QUESTIONS: Micros = Micros(5_000_000);

@@ -1,0 +1,166 @@
+//! Does what the machine of a session asks for.
+use bytes::Bytes;
+use downburst_hub::{KernelOutput, PathFacts, SessionInput, SessionOutput};
+use downburst_model::LegId;
+use downburst_session::{Forged, HubInput, KeyTaken, Purpose, StreamId};
+use downburst_vcmtp::Request;
+
+use super::Task;
+use crate::hub::accept::Counted;
+use crate::hub::{lock, sequence_checks};
+
+impl Task {
+    pub(super) fn carry_out(&mut self, output: SessionOutput) {
+        match output {
+            SessionOutput::Write { stream, bytes, purpose } => self.write(stream, bytes, &purpose),
+            SessionOutput::Report(report) => self.report(report),
+            SessionOutput::Read(request) => self.read(request),
+            SessionOutput::Look => self.tell_grown(),
+            SessionOutput::LeaveToLeg(feed, left) => self.watched.leave_to_leg(&feed, left),
+            SessionOutput::Kernel(output) => self.ask_kernel(output),
+            SessionOutput::Identity(output) => self.identify(output),
+            SessionOutput::DrawTicket(stream) => self.draw_ticket(stream),
+            SessionOutput::CloseStream(stream) => self.links.close(self.hub.clock.monotonic(), stream),
+            SessionOutput::Close => self.closing = Some(self.hub.clock.monotonic()),
+            SessionOutput::Watch(subscribed) => {
+                let watched = self.watched.subscribe(&subscribed, &self.hub.feeds);
+                self.tell(SessionInput::Watched(watched));
+            }
+            SessionOutput::ReadResend { resend, feed, after, to, limit_bytes } => {
+                self.read_resend(resend, feed, (after, to), limit_bytes);
+            }
+            SessionOutput::FindResends(lines) => self.find_resends(&lines),
+            SessionOutput::Believe(hello) => {
+                let believed = sequence_checks::check(&self.hub, &hello);
+                self.tell(SessionInput::Believed(believed));
+            }
+            SessionOutput::Arrived => self.place(true),
+            SessionOutput::Place => self.place(false),
+            SessionOutput::Rest(leg) => {
+                if let Some(site) = self.session.site() {
+                    self.hub.let_rest(site, leg);
+                }
+            }
+            SessionOutput::Nak { leg, leg_epoch, request } => self.nak(leg, leg_epoch, request),
+            SessionOutput::Forged(forged) => self.forged(forged),
+            SessionOutput::KeyTaken(taken) => self.key_taken(taken),
+            SessionOutput::Circuit { lease, said } => {
+                if let Some(site) = self.session.site() {
+                    self.hub.circuit_said(site, lease, said);
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, stream: StreamId, bytes: Bytes, purpose: &Purpose) {
+        let (now, length) = (self.hub.clock.monotonic(), bytes.len());
+        match stream {
+            StreamId::FIRST => self.out.push(now, bytes),
+            stream => self.links.push(now, stream, bytes),
+        }
+        match purpose {
+            Purpose::Control => {}
+            Purpose::Product { feed, leg } => self.hub.counters.session_bytes(feed, *leg, length, false),
+            Purpose::Repair { leg } => {
+                let feed = lock(&self.hub.plans).feed_of(*leg);
+                if let Some(feed) = feed {
+                    self.hub.counters.session_bytes(&feed, *leg, length, true);
+                }
+            }
+        }
+    }
+
+    fn draw_ticket(&mut self, stream: StreamId) {
+        let Some(member) = &self.member else { return };
+        let now = self.hub.clock.monotonic();
+        if let Some(ticket) = self.hub.roster.draw_ticket(now, &member.handle.commands, stream) {
+            self.tell(SessionInput::Pass(HubInput::Ticket { stream, ticket }));
+        }
+    }
+
+    fn place(&self, arrives: bool) {
+        if let (Some(site), Some(member)) = (self.session.site(), &self.member) {
+            self.hub.place_site(site, &member.handle);
+            if arrives {
+                self.hub.offer_circuits(site, &member.handle);
+            }
+        }
+    }
+
+    fn nak(&self, leg: LegId, leg_epoch: u64, request: Request) {
+        if let Some(member) = &self.member {
+            lock(&self.hub.plans).nak(member.handle.serial, leg, leg_epoch, request);
+        }
+    }
+
+    fn forged(&self, forged: Forged) {
+        let Some(site) = self.session.site() else { return };
+        tracing::warn!(leg = forged.leg.0, %site, "a member of the leg's group forges datagrams");
+        lock(&self.hub.plans).forged(forged);
+    }
+
+    fn key_taken(&self, taken: KeyTaken) {
+        if let Some(site) = self.session.site() {
+            lock(&self.hub.plans).key_taken(site, taken);
+        }
+    }
+
+    fn ask_kernel(&mut self, output: KernelOutput) {
+        match output {
+            KernelOutput::MeasurePath => {
+                let facts = self.path_facts();
+                self.tell(SessionInput::Path(facts));
+            }
+            KernelOutput::MeasureRoundTrip => {
+                let round_trip = self.socket.round_trip();
+                self.tell(SessionInput::RoundTrip(round_trip));
+            }
+            KernelOutput::LookAtFlood => {
+                let resent_segments = self.path_facts().map_or(0, |facts| facts.resent_segments);
+                let waits = self.connections().any(Counted::waits_to_resend);
+                self.tell(SessionInput::Flooded { resent_segments, waits });
+            }
+            KernelOutput::TryAgainEachSecond(each_second) => {
+                self.connections().for_each(|it| it.try_again_each_second(each_second));
+            }
+            KernelOutput::MeasureAnew => self.connections().for_each(Counted::measure_anew),
+            KernelOutput::Pace(path, rate_bps) => {
+                self.links.pace(rate_bps, |stream| self.session.stream_path(stream) == Some(&path));
+            }
+        }
+    }
+
+    fn path_facts(&self) -> Option<PathFacts> {
+        self.socket.path_facts().into_iter().chain(self.links.path_facts()).reduce(PathFacts::with)
+    }
+
+    fn connections(&self) -> impl Iterator<Item = &Counted> {
+        std::iter::once(self.socket.connection()).chain(self.links.connections())
+    }
+
+    /// What a session leaves behind.
+    pub(super) fn leave(self) {
+        if let (Some(site), Some(member)) = (self.session.site(), &self.member) {
+            let serial = member.handle.serial;
+            if let Some(count) = self.session.learnt() {
+                self.hub.roster.learn(site, count);
+            }
+            for (feed, epoch, settled) in self.session.settled() {
+                self.hub.backlogs.stands(site, feed, (epoch, settled));
+            }
+            self.hub.late_share.forget(serial);
+            self.hub.channels.forget(serial);
+            lock(&self.hub.resends_left).keep(site, self.session.resends_left());
+            // After a newer connection's `connected`, the end of this one would say that the site has left.
+            if self.hub.roster.unregister(site, serial) {
+                self.tell_session("closed", self.session.reason());
+            }
+        }
+        if let Some(pending) = &self.pending {
+            let sentence = self.session.reason().unwrap_or("it was closed by the other side");
+            if pending.ended(sentence) && self.session.reason().is_some() {
+                self.tell_session("refused", self.session.reason());
+            }
+        }
+    }
+}

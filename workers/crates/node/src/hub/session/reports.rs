@@ -1,0 +1,135 @@
+//! News of a session for the rest of the hub.
+use downburst_hub::{LegReport, Noted, NotedReceipt, Report, StatusChange, live_waits};
+use downburst_model::FeedName;
+use downburst_session::{ClockOffset, Receipt, ResendEnd};
+
+use super::Task;
+use crate::hub::lock;
+use crate::hub::receipts::Row;
+use crate::lines::{Event, ReceptionLine};
+
+impl Task {
+    pub(super) fn report(&mut self, report: Report) {
+        match report {
+            Report::Sent { feed, leg, products, bytes } => {
+                self.hub.counters.sent(&feed, leg, products, bytes);
+            }
+            Report::Receipts { clock, items } => self.receipts(clock, items),
+            Report::Status(change) => self.change(change),
+            Report::Frontier(frontier) => {
+                let Some(site) = self.session.site() else { return };
+                lock(&self.hub.batches).frontier(site, &frontier);
+                self.change(StatusChange::Stands(frontier));
+            }
+            Report::Settled(feed, epoch, settled) => {
+                if let Some(site) = self.session.site() {
+                    self.hub.backlogs.stands(site, &feed, (epoch, settled));
+                }
+            }
+            Report::LateSent(bytes) => {
+                if let Some(member) = &self.member {
+                    let (now, serial) = (self.hub.clock.monotonic(), member.handle.serial);
+                    self.hub.late_share.sent(now, serial, bytes);
+                }
+            }
+            Report::Filed(items) => self.filed(items),
+            Report::Recheck(keys) => self.hub.recheck(&keys),
+            Report::Connected => self.tell_session("connected", None),
+            report => self.tell_people(report),
+        }
+    }
+
+    pub(super) fn tell_session(&self, state: &'static str, reason: Option<&str>) {
+        self.hub.event(&Event::Session {
+            site: self.session.site().cloned(),
+            state,
+            peer: self.peer.to_string(),
+            reason: reason.map(str::to_owned),
+            software: self.session.software().map(str::to_owned),
+            stand_by: self.session.stands_by(),
+            renews: self.member.is_some(),
+        });
+    }
+
+    fn change(&self, change: StatusChange) {
+        let Some(member) = &self.member else { return };
+        let mut status = lock(&member.handle.status);
+        if let (StatusChange::Planned(count, reason), Some(site)) = (&change, self.session.site())
+            && status.streams.planned != *count
+        {
+            tracing::info!(site = site.as_str(), count, "data connections: {}", reason);
+        }
+        status.apply(change);
+    }
+
+    fn receipts(&mut self, clock: Option<ClockOffset>, items: Vec<NotedReceipt>) {
+        let (Some(site), Some(member)) = (self.session.site(), &self.member) else { return };
+        let (hub, now) = (&self.hub, self.hub.clock.now());
+        if let Some(clock) = clock {
+            hub.late_share.arrived(now.monotonic, member.handle.serial, live_waits(clock, &items));
+        }
+        let noted = items.iter().map(|it| Noted { receipt: &it.receipt, first_byte: it.first_byte });
+        let noted: Vec<Noted<'_>> = noted.collect();
+        let passed_over = lock(&hub.batches).receipts(site, &noted, clock, now.wall);
+        drop(noted);
+        if lock(&hub.batches).is_large() {
+            hub.write_batch();
+        }
+        let row = |noted: NotedReceipt| Row::new(noted.receipt, noted.first_byte);
+        hub.receipts.record(site, clock, items.into_iter().map(row).collect());
+        if passed_over > 0 {
+            self.tell(downburst_hub::SessionInput::PassedOver(passed_over));
+        }
+    }
+
+    fn filed(&self, items: Vec<Receipt>) {
+        let Some(site) = self.session.site() else { return };
+        lock(&self.hub.batches).filed(site, &items, self.hub.clock.wall());
+        self.hub.receipts.record(site, None, items.into_iter().map(Row::of_late_file).collect());
+    }
+
+    fn tell_people(&self, report: Report) {
+        let Some(site) = self.session.site().cloned() else { return };
+        match report {
+            Report::Leg(report) => self.tell_leg(report),
+            Report::Resent(end) => {
+                let ResendEnd { resend, products, bytes, expired } = end;
+                self.hub.event(&Event::Resend { site, resend, products, bytes, expired });
+            }
+            Report::Violation { sentence, ends } => {
+                if !ends {
+                    tracing::warn!(%site, "{sentence}");
+                }
+                self.hub.event(&Event::Violation { site, sentence });
+            }
+            Report::Fault { sentence, feed, of_site } => self.tell_fault(sentence, feed, of_site),
+            Report::Ride { to, feeds, begins: true } => {
+                tracing::info!(site = site.as_str(), to, feeds, "products go by a circuit");
+            }
+            Report::Ride { to, feeds, begins: false } => {
+                tracing::info!(site = site.as_str(), to, feeds, "products leave a circuit");
+            }
+            Report::StreamEnded { stream, reason } => {
+                tracing::info!(site = site.as_str(), stream = stream.0, "a data connection ended: {reason}");
+            }
+            _ => {}
+        }
+    }
+
+    fn tell_leg(&self, report: LegReport) {
+        let Some(site) = self.session.site().cloned() else { return };
+        let LegReport { feed, leg, state, after, reason, reception } = report;
+        let reception = reception.map(|said| ReceptionLine {
+            buffer_bytes: said.buffer_bytes,
+            path: said.path,
+            advice: said.advice,
+        });
+        self.hub.event(&Event::Leg { feed, leg, site, state, after, reason, reception });
+    }
+
+    fn tell_fault(&self, sentence: String, feed: Option<FeedName>, of_site: bool) {
+        tracing::warn!("{sentence}");
+        let site = self.session.site().filter(|_| of_site).cloned();
+        self.hub.event(&Event::Fault { sentence, feed, site });
+    }
+}
