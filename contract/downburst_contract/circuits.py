@@ -299,12 +299,12 @@ class CircuitTerms(Answer):
     ticket: str
     """Under which somebody else made it."""
     requested_by: str
-    layer: _Layer
 
 
 class Circuit(CircuitTerms, CircuitStanding):
     """A rate-guaranteed path: its reservation, the rates that it was measured to carry, the rates in use."""
 
+    layer: _Layer
     measured_out_bps: int | None
     """By the site that gets least; null until it was measured."""
     measured_in_bps: int | None

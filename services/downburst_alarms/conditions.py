@@ -1,74 +1,21 @@
 """What is wrong at a moment: pure functions of the ledger's facts and the present."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TypeGuard
 
 from downburst.domain.alarms import AlarmKind, Condition, Objective, alarm_key
-from downburst.domain.backlog import Backlog
-from downburst.domain.circuits import Circuit, CircuitState
+from downburst.domain.circuits import CircuitState
 from downburst.domain.credentials import Credential
 from downburst.domain.events import SiteProgress
-from downburst.domain.feeds import Feed
 from downburst.domain.latency import LatencyKind
-from downburst.domain.path_facts import GroupTried
-from downburst.domain.plans import Plan
 from downburst.domain.sites import Site
-from downburst.domain.subscriptions import Subscription
-from downburst.live.state import Damage, RetentionWarning, SiteSession
+from downburst.live.state import SiteSession
 from downburst.parts.names import Part
 from downburst.settings.alarms import AlarmSettings
 from downburst.sketches.sheet import Sheet
-from downburst.supervision import HandlerFault
-from downburst_alarms.gaps import Gaps
-from downburst_alarms.violations import Violations
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """Everything that is looked at."""
-
-    now: datetime
-    started_at: datetime
-    """Since when the hub looks."""
-    credentials: Sequence[Credential] = ()
-    """What receivers may show, expired ones too. Nobody expects that a site without any connects."""
-    feeds: Sequence[Feed] = ()
-    sites: Sequence[Site] = ()
-    subscriptions: Sequence[Subscription] = ()
-    objectives: Sequence[Objective] = ()
-    """Of single sites."""
-    latencies: Sheet = field(default_factory=Sheet.empty)
-    """Distribution latencies by the minute, of the longest window of an objective."""
-    circuits: Sequence[Circuit] = ()
-    plans: Sequence[Plan] = ()
-    sessions: Mapping[str, SiteSession] = field(default_factory=dict)
-    groups: Mapping[str, GroupTried] = field(default_factory=dict)
-    """By site, how it went when it was last told to hear a group."""
-    backlogs: Mapping[str, Backlog] = field(default_factory=dict)
-    """By site, what it lacks, where that is known."""
-    gaps: Mapping[str, Gaps] = field(default_factory=dict)
-    arrivals_known_to: datetime | None = None
-    """Up to when the node told what came in; None: nothing was told yet."""
-    standing: frozenset[str] = frozenset()
-    """Keys of the alarms that go on."""
-    retention: Mapping[str, RetentionWarning] = field(default_factory=dict)
-    damages: Mapping[str, Damage] = field(default_factory=dict)
-    """By feed, what the reading of its log found last."""
-    disk_free_bytes: int | None = None
-    disk_bytes: int | None = None
-    standstills: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
-    """By site and feed, since when products wait and none is taken."""
-    faults: Sequence[HandlerFault] = ()
-    """What handlers met of late and did not know."""
-    silent_s: Mapping[str, float] = field(default_factory=dict)
-    """Parts in processes of their own that give no sign of life, and for how many seconds."""
-    violations: Mapping[str, Violations] = field(default_factory=dict)
-    """By site, what it said of late that can't be."""
-    peer_violations: Mapping[str, Violations] = field(default_factory=dict)
-    """The same of LDM peers, by the peer's name or address."""
+from downburst_alarms.situation import Situation
 
 
 def conditions(situation: Situation, settings: AlarmSettings) -> list[Condition]:
@@ -94,9 +41,9 @@ def conditions(situation: Situation, settings: AlarmSettings) -> list[Condition]
 
 
 def _objectives(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
-    of_feeds = {feed.name: feed.objective_ms for feed in situation.feeds}
-    of_sites = {(one.feed, one.site): one for one in situation.objectives}
-    measured = situation.latencies.by_site()
+    of_feeds = {feed.name: feed.objective_ms for feed in situation.ledger.feeds}
+    of_sites = {(one.feed, one.site): one for one in situation.ledger.objectives}
+    measured = situation.ledger.latencies.by_site()
     judged: defaultdict[tuple[float, float], dict[int, Objective]] = defaultdict(dict)
     for place, path in enumerate(measured.paths):
         objective = of_sites.get((path.feed, path.site))
@@ -144,7 +91,7 @@ def _late(objective: Objective, measured_ms: float, minutes: float, quantile: fl
 def _silences(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
     # Of the time that the node did not tell of yet nobody knows whether anything came in.
     known_to = min(situation.now, situation.arrivals_known_to or situation.now)
-    for feed in situation.feeds:
+    for feed in situation.ledger.feeds:
         gaps = situation.gaps.get(feed.name)
         if gaps is None or gaps.limit_s is None or gaps.usual_s is None:
             continue
@@ -159,11 +106,11 @@ def _silences(situation: Situation, _settings: AlarmSettings) -> Iterable[Condit
 
 
 def _sites(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
-    wanting = {wish.site for wish in situation.subscriptions}
-    for site in situation.sites:
+    wanting = {wish.site for wish in situation.ledger.subscriptions}
+    for site in situation.ledger.sites:
         if not site.active or site.name not in wanting:
             continue
-        session = situation.sessions.get(site.name)
+        session = situation.hub.sessions.get(site.name)
         if session is None or not session.connected:
             yield from _away(site, session, situation, settings)
         else:
@@ -176,10 +123,10 @@ def _away(
     since = session.since if session is not None else situation.started_at
     if situation.now - since < timedelta(seconds=settings.site_down_s):
         return
-    if session is None and all(credential.site != site.name for credential in situation.credentials):
+    if session is None and all(credential.site != site.name for credential in situation.ledger.credentials):
         return
     reason = f": {session.reason}" if session is not None and session.reason else ""
-    backlog = situation.backlogs.get(site.name)
+    backlog = situation.hub.backlogs.get(site.name)
     lacking = f"; it {backlog.words(situation.now)}" if backlog is not None and backlog.lacks else ""
     sentence = f"{site.name} has not been connected since {since:%Y-%m-%d %H:%M:%S} UTC{reason}{lacking}"
     step = f"check the receiver's log at {site.organisation or site.name}; it catches up by itself when it reconnects"
@@ -233,7 +180,7 @@ def _connected(
 
 def _group_loss(site: Site, situation: Situation) -> Iterable[Condition]:
     """Until the site hears the group again, or the time in which it is told to try again is long over."""
-    tried = situation.groups.get(site.name)
+    tried = situation.hub.groups.get(site.name)
     if tried is not None and tried.result == "too-slow" and situation.now - tried.at < GROUP_RESTS:
         sentence = f"{site.name} can't keep up with the group of {tried.feed}: {tried.reason}"
         step = (
@@ -263,7 +210,7 @@ def _heartbeat(site: Site, progress: SiteProgress, settings: AlarmSettings) -> C
 
 def _violations(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
     lately = situation.now - timedelta(seconds=settings.violation_s)
-    for site in situation.sites:
+    for site in situation.ledger.sites:
         said = situation.violations.get(site.name)
         if said is not None and said.last_at >= lately:
             # Without the count of them, which would make each look another sentence.
@@ -278,7 +225,7 @@ def _violations(situation: Situation, settings: AlarmSettings) -> Iterable[Condi
 
 def _peer_violations(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
     lately = situation.now - timedelta(seconds=settings.violation_s)
-    known = {site.name for site in situation.sites}
+    known = {site.name for site in situation.ledger.sites}
     worst = sorted(situation.peer_violations.items(), key=lambda one: (one[1].since, one[0]))
     for peer, said in [one for one in worst if one[1].last_at >= lately][:PEERS_NAMED]:
         since = f"{said.since:%Y-%m-%d %H:%M} UTC"
@@ -295,11 +242,11 @@ def _peer_violations(situation: Situation, settings: AlarmSettings) -> Iterable[
 def _credentials(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
     """Of each site the one that lasts longest: those of receivers that were enrolled anew may end."""
     last: dict[str, Credential] = {}
-    for credential in situation.credentials:
+    for credential in situation.ledger.credentials:
         known = last.setdefault(credential.site, credential)
         if known.expires_at and (not credential.expires_at or credential.expires_at > known.expires_at):
             last[credential.site] = credential
-    for site in situation.sites:
+    for site in situation.ledger.sites:
         credential_of = last.get(site.name)
         if site.active and credential_of is not None:
             yield from _ending(site, credential_of, situation, settings)
@@ -313,7 +260,7 @@ def _ending(site: Site, credential: Credential, situation: Situation, settings: 
     if left > min(timedelta(days=settings.credential_days), lifetime / 4):
         return
     token = f"downburst sites token {site.name}"
-    session = situation.sessions.get(site.name)
+    session = situation.hub.sessions.get(site.name)
     if left <= timedelta(0):
         sentence = f"the credential of {site.name} ended {credential.expires_at:%Y-%m-%d %H:%M} UTC: it can't connect"
         step = f"enrol its receiver again: {token}; then start it there with --token-file"
@@ -333,7 +280,7 @@ def _ending(site: Site, credential: Credential, situation: Situation, settings: 
 
 
 def _hub_disk(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
-    free, whole = situation.disk_free_bytes, situation.disk_bytes
+    free, whole = situation.hub.disk_free_bytes, situation.hub.disk_bytes
     if free is not None and whole and free < settings.disk_free_share * whole:
         sentence = f"the hub's disk has {free / 1e9:.1f} GB left, {100 * free / whole:.1f} %"
         step = "free space, or keep fewer hours: downburst log advise shows the use of each feed"
@@ -343,19 +290,19 @@ def _hub_disk(situation: Situation, settings: AlarmSettings) -> Iterable[Conditi
 
 
 def _retention(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
-    for feed, warning in situation.retention.items():
+    for feed, warning in situation.hub.retention.items():
         yield Condition(AlarmKind.RETENTION, warning.problem, warning.step, feed)
 
 
 def _damages(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
-    for feed, damage in situation.damages.items():
+    for feed, damage in situation.hub.damages.items():
         if situation.now - damage.at < DAMAGE_STANDS:
             step = f"look for failures of the hub's disk (dmesg, smartctl), then downburst log verify; {RESEND_STEP}"
             yield Condition(AlarmKind.DAMAGED_DATA, damage.sentence, step, feed)
 
 
 def _circuits(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
-    for circuit in situation.circuits:
+    for circuit in situation.ledger.circuits:
         if circuit.state in (CircuitState.DEGRADED, CircuitState.DOWN, CircuitState.FAILED):
             number = str(circuit.number)
             sentence = f"circuit {number} is {circuit.state}: {circuit.reason}"
@@ -365,8 +312,8 @@ def _circuits(situation: Situation, _settings: AlarmSettings) -> Iterable[Condit
 
 def _predictions(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
     """What is far below the objective moves no decision: below its fiftieth both figures count as that."""
-    floors_ms = {feed.name: feed.objective_ms * PREDICTION_FLOOR for feed in situation.feeds}
-    for plan in situation.plans:
+    floors_ms = {feed.name: feed.objective_ms * PREDICTION_FLOOR for feed in situation.ledger.feeds}
+    for plan in situation.ledger.plans:
         predicted_ms, measured_ms, count = (
             plan.figures.get(name) for name in ("predicted_p99_ms", "measured_p99_ms", "measured_count")
         )
@@ -376,7 +323,7 @@ def _predictions(situation: Situation, settings: AlarmSettings) -> Iterable[Cond
         if count < settings.objective_products or max(predicted_ms, measured_ms) <= floor_ms:
             continue
         apart = max(predicted_ms, floor_ms, LEAST_MS) / max(measured_ms, floor_ms, LEAST_MS)
-        stands = alarm_key(AlarmKind.PREDICTION, plan.feed, None, "") in situation.standing
+        stands = alarm_key(AlarmKind.PREDICTION, plan.feed, None, "") in situation.ledger.standing
         bound = settings.prediction_factor ** (ENDS_WITHIN if stands else 1.0)
         if not 1 / bound <= apart <= bound:
             pace = "slower" if measured_ms > predicted_ms else "faster"
@@ -390,14 +337,14 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 def _faults(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
-    for fault in situation.faults:
+    for fault in (*situation.hub.faults, *situation.remote_faults):
         where = f"the {fault.process}" if fault.process else "the hub"
         step = f"{where} continues without it; send the trace in its log to the maintainers of Downburst"
         yield Condition(AlarmKind.INTERNAL_FAULT, fault.sentence, step, subject=fault.place)
 
 
 def _silent_parts(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
-    for part, silent_s in situation.silent_s.items():
+    for part, silent_s in situation.hub.silent_s.items():
         # To the minute: each look would make another sentence of the seconds.
         since = situation.now - timedelta(seconds=silent_s)
         sentence = f"the {part} has given no sign of life since {since:%Y-%m-%d %H:%M} UTC"

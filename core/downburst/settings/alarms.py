@@ -7,13 +7,9 @@ from downburst.network.receiver_addresses import web_address
 from downburst.settings.section import Section
 
 
-class AlarmSettings(Section):
-    """From when on something is wrong, and how receivers are reached."""
+class ConditionSettings(Section):
+    """The limits beyond which a condition is an alarm."""
 
-    apart: bool = Field(
-        default=False,
-        description="Whether `downburst alarm-service` runs beside the hub; ledger and events then need servers.",
-    )
     objective_quantile: float = Field(
         default=0.99, gt=0, lt=1, description="Share of deliveries that has to meet a feed's objective."
     )
@@ -84,12 +80,11 @@ class AlarmSettings(Section):
         le=8_760,
         description="Hours in which a feed's predictions raise at most one alarm. They change no plan in that time.",
     )
-    end_after_s: float = Field(
-        default=30.0,
-        ge=0,
-        description="Seconds that a condition must be over before its alarm ends. A condition may come and go.",
-    )
-    look_s: float = Field(default=5.0, gt=0, description="Seconds between two evaluations.")
+
+
+class NoticeSettings(Section):
+    """The ways to receivers and to the outside service that watches the hub."""
+
     dead_man_url: str = Field(
         default="",
         description="http:// or https:// address that gets a POST while all probes pass, so that an outside "
@@ -109,6 +104,21 @@ class AlarmSettings(Section):
         description="Mail server: smtp://[USER:PASSWORD@]HOST[:PORT] or smtps://... Empty: no mail.",
     )
     mail_from: str = Field(default="downburst@localhost", description="Sender of mail.")
+
+
+class AlarmSettings(ConditionSettings, NoticeSettings):
+    """From when on something is wrong, and how receivers are reached."""
+
+    apart: bool = Field(
+        default=False,
+        description="Whether `downburst alarm-service` runs beside the hub; ledger and events then need servers.",
+    )
+    look_s: float = Field(default=5.0, gt=0, description="Seconds between two evaluations.")
+    end_after_s: float = Field(
+        default=30.0,
+        ge=0,
+        description="Seconds that a condition must be over before its alarm ends. A condition may come and go.",
+    )
 
     @field_validator("dead_man_url")
     @classmethod

@@ -11,7 +11,7 @@ from downburst.domain.subscriptions import Subscription
 from downburst.foundation.errors import BadInput, LedgerAway
 from downburst.settings.alarms import AlarmSettings
 from downburst.supervision import FAULTS
-from downburst_alarms import watch
+from downburst_alarms import notifier
 from downburst_alarms.notices import NetworkTeller
 from unit.alarms.test_watch import Story, story
 
@@ -36,7 +36,7 @@ class OverTheNetwork:
 async def test_finding_03_a_broken_address_of_a_site_stops_no_alarm_and_repeats_none(
     story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "RETRIES_S", ())
+    monkeypatch.setattr(notifier, "RETRIES_S", ())
     teller = OverTheNetwork()
     monkeypatch.setattr(story.watch, "_teller", teller)
     for receiver in (BROKEN, BROKEN_MAIL):

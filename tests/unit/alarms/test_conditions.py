@@ -3,9 +3,11 @@
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields
+from dataclasses import replace as with_members
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import Any, TypeVar, cast
 
 import pytest
 
@@ -23,21 +25,36 @@ from downburst.foundation.clock import to_us
 from downburst.live.state import Damage, RetentionWarning, SiteSession
 from downburst.settings.alarms import AlarmSettings
 from downburst.sketches.sheet import Sheet
-from downburst_alarms.conditions import Situation, conditions
+from downburst_alarms.conditions import conditions
 from downburst_alarms.gaps import FEWEST, MANY, Gaps
+from downburst_alarms.hub_facts import HubFacts
+from downburst_alarms.situation import LedgerFacts, Situation
 from factories import plan, sketch_row
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 QUIET = Situation(
     now=NOW,
     started_at=NOW - timedelta(hours=1),
-    credentials=(Credential("c", "unl.edu", NOW - timedelta(days=30), "p", NOW + timedelta(days=60)),),
-    feeds=(Feed("NGRID", objective_ms=1_000.0),),
-    sites=(Site("unl.edu"),),
-    subscriptions=(Subscription(1, "unl.edu", "NGRID"),),
-    sessions={"unl.edu": SiteSession("unl.edu", connected=True, since=NOW - timedelta(hours=1))},
+    ledger=LedgerFacts(
+        credentials=(Credential("c", "unl.edu", NOW - timedelta(days=30), "p", NOW + timedelta(days=60)),),
+        feeds=(Feed("NGRID", objective_ms=1_000.0),),
+        sites=(Site("unl.edu"),),
+        subscriptions=(Subscription(1, "unl.edu", "NGRID"),),
+    ),
+    hub=HubFacts(sessions={"unl.edu": SiteSession("unl.edu", connected=True, since=NOW - timedelta(hours=1))}),
 )
 SETTINGS = AlarmSettings()
+Value = TypeVar("Value")
+
+
+def replace(value: Value, **given: Any) -> Value:
+    """As of dataclasses; members of a situation's parts are given directly."""
+    changed: Any = value
+    for part in ("ledger", "hub") if isinstance(value, Situation) else ():
+        names = {one.name for one in fields(getattr(value, part))} & given.keys()
+        members = {name: given.pop(name) for name in names}
+        changed = with_members(changed, **{part: with_members(getattr(changed, part), **members)})
+    return cast("Value", with_members(changed, **given))
 
 
 def wrong(situation: Situation) -> list[Condition]:
@@ -45,7 +62,7 @@ def wrong(situation: Situation) -> list[Condition]:
 
 
 def with_session(**given: object) -> Situation:
-    return replace(QUIET, sessions={"unl.edu": replace(QUIET.sessions["unl.edu"], **given)})  # type: ignore[arg-type]
+    return replace(QUIET, sessions={"unl.edu": replace(QUIET.hub.sessions["unl.edu"], **given)})
 
 
 def with_progress(progress: SiteProgress) -> Situation:
@@ -159,7 +176,10 @@ def test_time_that_the_node_did_not_tell_of_is_not_taken_for_silence() -> None:
 
 def test_a_feed_whose_habits_are_not_known_is_not_judged() -> None:
     for gaps in (Gaps(), steady(1.0, FEWEST - 1)):
-        assert wrong(replace(QUIET, gaps={"NGRID": gaps}, now=NOW + timedelta(days=1), sessions=QUIET.sessions)) == []
+        assert (
+            wrong(replace(QUIET, gaps={"NGRID": gaps}, now=NOW + timedelta(days=1), sessions=QUIET.hub.sessions))
+            == []
+        )
 
 
 def test_bursts_do_not_make_a_feed_seem_silent() -> None:
@@ -348,7 +368,7 @@ def test_a_credential_that_should_have_been_replaced_is_warned_of(credential: Cr
 
 def test_the_warning_of_a_credential_says_what_keeps_it_from_being_replaced() -> None:
     ending = replace(QUIET, credentials=(ending_in(timedelta(days=9)),))
-    session = QUIET.sessions["unl.edu"]
+    session = QUIET.hub.sessions["unl.edu"]
 
     def said(session: SiteSession, situation: Situation = ending) -> str:
         (found,) = wrong(replace(situation, sessions={"unl.edu": session}))

@@ -20,7 +20,7 @@ from downburst.foundation.errors import Failure, LedgerAway
 from downburst.ledger import Ledger
 from downburst.live.state import LiveState, SiteSession
 from downburst.settings.alarms import AlarmSettings
-from downburst_alarms import watch
+from downburst_alarms import notifier
 from downburst_alarms.conditions import PEERS_NAMED
 from downburst_alarms.gaps import MANY
 from downburst_alarms.hub_facts import LiveFacts
@@ -214,7 +214,7 @@ async def test_a_feed_that_falls_silent_is_told_and_its_return_too(story: Story)
 async def test_a_receiver_that_can_not_be_reached_is_said_once_and_keeps_nobody_waiting(
     story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "RETRIES_S", (0.0, 0.0))
+    monkeypatch.setattr(notifier, "RETRIES_S", (0.0, 0.0))
     other = Receiver("chat", ReceiverKind.WEBHOOK, "http://chat/")
     await story.ledger.write(lambda tx: tx.alerting.receivers.add(other))
     story.heard.away.add("ops")
@@ -258,7 +258,7 @@ async def test_a_ledger_that_is_away_for_long_is_waited_for(story: Story, monkey
     story.site(connected=False)
     running = asyncio.create_task(story.watch.run())
     async with asyncio.timeout(30):
-        while story.watch._repeated_at is None:  # noqa: ASYNC110
+        while story.watch._notifier._repeated_at is None:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         monkeypatch.setattr(story.ledger, "read", away)
         while refused < 6:  # noqa: ASYNC110
