@@ -7,7 +7,7 @@ is gone. Arguments and answers may be longer than a record of the brokers: they 
 import asyncio
 import json
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from typing import Any, TypeVar, get_type_hints
@@ -41,45 +41,63 @@ class Remote:
         spoken = _spoken(method)
         asked = uuid.uuid4().hex
         caller = None if who_acts() is THE_HUB else who_acts()
+        content = await asyncio.to_thread(spoken.write, arguments)
+        records = [
+            PartAsked(asked, self._part, spoken.name, piece, number, pieces, caller)
+            for number, piece, pieces in _pieces(content)
+        ]
         with self._bus.subscribe(PartAnswered, limit=WAITING) as events:
-            content = await asyncio.to_thread(spoken.write, arguments)
-            for number, piece, pieces in _pieces(content):
-                self._bus.publish(PartAsked(asked, self._part, spoken.name, piece, number, pieces, caller))
-            text, refused = await self._whole(events, asked)
+            text, refused = await self._whole(events, records)
         if refused:
             raise _raised(text)
         result: T = await asyncio.to_thread(spoken.read_result, text)
         return result
 
-    async def _whole(self, events: BusSubscription, asked: str) -> tuple[str, bool]:
+    async def _whole(self, events: BusSubscription, records: Sequence[PartAsked]) -> tuple[str, bool]:
         """The text of an answer, and whether it is a refusal."""
         found: dict[int, str] = {}
-        while (answer := await _sign(events, asked)) is not None:
+        answer = await self._first_sign(events, records)
+        while answer is not None:
             if answer.pieces:
                 found[answer.piece] = answer.content
             if answer.pieces and len(found) == answer.pieces:
                 return "".join(found[number] for number in range(answer.pieces)), answer.refused
+            answer = await _sign(events, records[0].ask, within_s=SIGN_S)
         raise PartAway(
             f"the {self._part} does not answer; start it again: downburst {self._part.command}, then check what "
             "became of this request"
         )
 
+    async def _first_sign(self, events: BusSubscription, records: Sequence[PartAsked]) -> PartAnswered | None:
+        """Asks until the part has the question: one that stood by may take over just now."""
+        for _ in range(ASKED_TIMES):
+            for record in records:
+                self._bus.publish(record)
+            sign = await _sign(events, records[0].ask, within_s=SIGN_S / ASKED_TIMES)
+            if sign is not None:
+                return sign
+        return None
+
 
 async def answer_for_good(bus: Bus, part: Part, answers: Mapping[str, Answer]) -> None:
-    """Answers the questions to a part, several at a time."""
+    """Answers the questions to a part, several at a time, each once however often it is asked."""
     waiting: dict[str, dict[int, str]] = {}
+    known: dict[str, None] = {}
     with bus.subscribe(PartAsked, limit=WAITING) as questions:
         async for asked in questions:
-            if not isinstance(asked, PartAsked) or asked.part != part:
+            if not isinstance(asked, PartAsked) or asked.part != part or asked.ask in known:
                 continue
             pieces = waiting.setdefault(asked.ask, {})
             pieces[asked.piece] = asked.content
             if len(pieces) == asked.pieces:
                 del waiting[asked.ask]
+                known[asked.ask] = None
+                bus.publish(PartAnswered(asked.ask))
                 content = "".join(pieces[number] for number in range(asked.pieces))
                 start("parts.answer", _answer(bus, asked, content, answers.get(asked.question)))
-            while len(waiting) > MOST_INCOMPLETE:
-                del waiting[next(iter(waiting))]
+            for kept, most in ((waiting, MOST_INCOMPLETE), (known, MOST_KNOWN)):
+                while len(kept) > most:
+                    del kept[next(iter(kept))]
 
 
 def answers_of(target: object, *methods: Method[Any]) -> dict[str, Answer]:
@@ -120,10 +138,10 @@ def _spoken(method: Method[Any]) -> _Spoken:
     return _Spoken(method)
 
 
-async def _sign(events: BusSubscription, asked: str) -> PartAnswered | None:
+async def _sign(events: BusSubscription, asked: str, *, within_s: float) -> PartAnswered | None:
     """The next answer, or sign that it is worked on; None: there was none for too long."""
     with suppress(TimeoutError):
-        async with asyncio.timeout(SIGN_S):
+        async with asyncio.timeout(within_s):
             while (event := await events.next()) is not None:
                 if isinstance(event, PartAnswered) and event.ask == asked:
                     return event
@@ -185,6 +203,9 @@ def _pieces(text: str) -> Iterator[tuple[int, str, int]]:
 WAITING = 4_096
 MOST_INCOMPLETE = 64
 """Questions of which some pieces came: those of processes that ended halfway."""
+MOST_KNOWN = 4_096
+"""Questions that are remembered so that none is answered twice."""
+ASKED_TIMES = 4
 PIECE = 200_000
 """Characters; quoted once more as JSON they stay below the megabyte that brokers take by default."""
 WORKING_S = 1.0

@@ -134,6 +134,27 @@ async def test_a_part_that_is_gone_is_told_from_one_that_takes_long(monkeypatch:
     assert PartAway("x").status == 503
 
 
+async def test_whoever_takes_over_answers_what_was_asked_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "SIGN_S", 4.0)
+    bus = LocalBus()
+    asking = start("test.asking", Remote(bus, Part.CIRCUITS).ask(Shop.repeat, thing=THING, times=1))
+    await asyncio.sleep(0.1)
+    async with shop(bus) as answering:
+        assert await asking == [THING]
+    assert len(answering.callers) == 1
+
+
+async def test_what_is_asked_again_is_done_once() -> None:
+    bus = LocalBus()
+    async with shop(bus) as answering:
+        content = questions._spoken(Shop.repeat).write({"thing": THING, "times": 1})
+        for _ in range(3):
+            bus.publish(PartAsked("7f", Part.CIRCUITS, "Shop.repeat", content))
+        assert await Remote(bus, Part.CIRCUITS).ask(Shop.repeat, thing=THING, times=2) == [THING, THING]
+        await asyncio.sleep(0.1)
+    assert len(answering.callers) == 2
+
+
 async def test_a_part_that_ends_over_a_question_does_not_keep_anybody_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
