@@ -38,7 +38,7 @@ async def test_finding_03_a_broken_address_of_a_site_stops_no_alarm_and_repeats_
 ) -> None:
     monkeypatch.setattr(notifier, "RETRIES_S", ())
     teller = OverTheNetwork()
-    monkeypatch.setattr(story.watch, "_teller", teller)
+    monkeypatch.setattr(story.watch._notifier, "_teller", teller)
     for receiver in (BROKEN, BROKEN_MAIL):
         await story.ledger.write(lambda tx, one=receiver: tx.alerting.site_receivers.add(one))  # type: ignore[misc]
     await story.ledger.write(lambda tx: tx.sites.add(Site("other.edu")))
