@@ -54,8 +54,9 @@ pub use rechecks::Rechecks;
 pub use resends_left::ResendsLeft;
 pub use session::{
     CredentialAnswer, FeedStanding, HubFacts, IdentityOutput, KernelOutput, LegReport, NotedReceipt,
-    ReadFault, ReadRequest, Report, ResendRead, Session, SessionInput, SessionOutput, SessionSettings,
-    SessionStatus, StatusChange, StreamStatus, TOO_SLOW_REST, Way, live_waits,
+    ProductView, ReadFault, ReadRequest, Report, ResendRead, Session, SessionInput, SessionOutput,
+    SessionSettings, SessionStatus, SessionView, StatusChange, StreamStatus, TOO_SLOW_REST, WaitingBytes,
+    Way, live_waits,
 };
 pub use site_config::{handling, nodes, subscriptions};
 pub use sites::{

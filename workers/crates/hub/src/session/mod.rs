@@ -18,16 +18,13 @@ mod receipts;
 mod resends;
 mod status;
 mod streams;
+mod view;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use downburst_model::{
-    Epoch, FeedName, Machine as _, Micros, Now, ProductKey, RangeSet, SiteName, WallMicros,
-};
-use downburst_session::{
-    HubInput, HubOutput, HubSession, Refused, ResendLeft, Standing, StreamId, StreamPath,
-};
+use downburst_model::{Epoch, FeedName, Machine as _, Micros, Now, RangeSet, SiteName};
+use downburst_session::{HubInput, HubOutput, HubSession, Refused, ResendLeft, StreamId, StreamPath};
 
 use crate::first_bytes::FirstBytes;
 
@@ -46,6 +43,7 @@ pub use api::{
 pub use late::live_waits;
 pub use legs::TOO_SLOW_REST;
 pub use status::{SessionStatus, StatusChange, StreamStatus};
+pub use view::{ProductView, SessionView, WaitingBytes};
 
 /// The session of one site.
 pub struct Session {
@@ -177,21 +175,6 @@ impl Session {
     /// True if a look at the feeds is due later anyway: nothing is gained by being woken before.
     pub fn looks_later(&self) -> bool {
         self.feeds.due().is_some()
-    }
-
-    /// Where a product stands.
-    pub fn standing(&self, key: &ProductKey) -> Standing {
-        self.hub.standing(key)
-    }
-
-    /// When the product's first byte left by unicast, if that is still known.
-    pub fn first_byte_of(&self, key: &ProductKey) -> Option<WallMicros> {
-        self.first_bytes.find(key)
-    }
-
-    /// Bytes of each feed that wait in the outbox; true stands for the live lane.
-    pub fn waiting_bytes(&self) -> impl Iterator<Item = (&FeedName, bool, usize)> {
-        self.hub.waiting_bytes()
     }
 
     /// The path that a data connection takes, if it has one of its own.

@@ -13,9 +13,9 @@ use downburst_model::{FeedName, SiteName, Transport};
 use downburst_session::{CircuitFault, HubInput, StreamPath, Ticket};
 use tokio::sync::watch as channel;
 
-use super::roster::{Command, Handle};
-use super::{Hub, lock};
 use crate::circuits::{Endpoint, Keeper, Trouble};
+use crate::hub::roster::{Command, Handle};
+use crate::hub::{Hub, lock};
 use crate::lines::{CircuitTraffic, Event, Failure, LegLine};
 use door::Door;
 use lease::Lease;
@@ -107,7 +107,7 @@ impl Hub {
     /// circuit takes the routed path.
     pub(super) fn circuit_ways_to(&self, site: &SiteName) -> Vec<Way> {
         let mut feeds: BTreeMap<u32, BTreeSet<FeedName>> = BTreeMap::new();
-        for (feed, lease) in lock(&self.plans).circuits_of(site) {
+        for (feed, lease) in lock(&self.legs.plans).circuits_of(site) {
             feeds.entry(lease).or_default().insert(feed);
         }
         let ways = feeds.into_iter().filter_map(|(lease, feeds)| self.way(site, lease, feeds));
@@ -124,7 +124,7 @@ impl Hub {
 
     /// The port at which sites reach the hub, at its addresses inside circuits as well.
     fn sites_port(&self) -> u16 {
-        self.places.first().map_or(0, std::net::SocketAddr::port)
+        self.entrance.places.first().map_or(0, std::net::SocketAddr::port)
     }
 
     /// Gives a multicast leg that names a circuit the circuit's interface and rate.

@@ -1,10 +1,20 @@
 //! The feeds' logs: one directory and one writer thread each.
+pub(super) mod feed_writer;
+pub(super) mod fetching;
+mod heartbeats;
+mod read_cache;
+pub(super) mod reading;
+mod rechecks;
+pub(super) mod sequence_checks;
+pub(super) mod wake_ups;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use crossbeam_channel::{Sender, unbounded};
+use downburst_hub::Rechecks;
 use downburst_log::{
     FeedLog, LogError, LogOptions, Opened, ProductLog, Recovery, Retention, SharedLog, SharedLogs, Wanted,
 };
@@ -12,11 +22,13 @@ use downburst_model::{Class, Digest, Epoch, FeedName, LegId, Origin, ProductId, 
 use downburst_session::Duplicates;
 use serde_json::{Value, json};
 
-use super::feed_writer::{self, Done, Spooled, Write};
-use super::read_cache::ReadCache;
-use super::wake_ups::WakeUps;
-use super::{ByFeed, Hub, lock, sequence_checks};
+use crate::hub::ByFeed;
+use crate::hub::Hub;
+use crate::hub::lock;
 use crate::lines::{Event, Failure, FeedLine, IngestLine, Reply};
+use feed_writer::{Done, Spooled, Write};
+use read_cache::ReadCache;
+use wake_ups::WakeUps;
 
 /// A feed that is open.
 pub(super) struct Feed {
@@ -44,9 +56,16 @@ pub(super) struct Feeds {
     open: RwLock<ByFeed<Arc<Feed>>>,
     /// The memory of what sessions read of them lately.
     stretch_bytes: Arc<AtomicUsize>,
+    /// Where their products get their numbers, if not here.
+    pub(super) shared: Option<Arc<dyn SharedLogs>>,
+    rechecks: Mutex<Rechecks>,
 }
 
 impl Feeds {
+    pub(super) fn of(shared: Option<Arc<dyn SharedLogs>>) -> Self {
+        Self { shared, ..Self::default() }
+    }
+
     pub(super) fn find(&self, feed: &FeedName) -> Option<Arc<Feed>> {
         self.read().get(feed).cloned()
     }
@@ -67,7 +86,7 @@ impl Feeds {
             .collect();
         for feed in gone {
             self.open.write().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&feed.name());
-            lock(&hub.plans).forget(&feed.name());
+            lock(&hub.legs.plans).forget(&feed.name());
             feed.close();
         }
         let mut described = Vec::new();
@@ -265,7 +284,7 @@ fn described(
 fn open_log(hub: &Arc<Hub>, line: &FeedLine) -> Result<OpenLog, Failure> {
     let directory = hub.start.data_dir.join("log").join(crate::file_names::encode(line.feed.as_str()));
     let random = random_u64().map_err(|error| Failure::new("io", error))?;
-    if let Some(store) = &hub.shared {
+    if let Some(store) = &hub.feeds.shared {
         return open_shared(hub, line, store.as_ref(), directory, random);
     }
     let (log, recovery) = FeedLog::open(&directory, line.feed.clone(), options(line), random)
@@ -321,6 +340,11 @@ pub(super) fn options(line: &FeedLine) -> LogOptions {
         max_product_bytes: line.max_product_bytes,
         ..LogOptions::default()
     }
+}
+
+/// The answer to a job that names a feed the node does not have.
+pub(super) fn unknown_feed(feed: &str) -> Failure {
+    Failure::new("unknown-feed", format!("there is no feed {feed:?}; create it first or correct the name"))
 }
 
 /// The word for programs that goes with a log's sentence.

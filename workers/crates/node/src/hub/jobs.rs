@@ -1,34 +1,38 @@
 //! Jobs of the agent, one by one.
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use downburst_hub::{Batches, Reference, SessionSettings};
+use downburst_hub::SessionSettings;
 use downburst_ldm_gateway::Gateway;
 use downburst_log::ProductLog as _;
-use downburst_model::{FeedName, Pattern};
+use downburst_model::FeedName;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
-use super::backlog::Backlogs;
-use super::channels::Channels;
-use super::circuits::Circuits;
-use super::feeds::{Feeds, failure, random_u64};
-use super::late_share::LateShare;
-use super::outbound::OUT_LIMIT_BYTES;
-use super::plans::Plans;
-use super::proof::Proof;
-use super::receipts::{Limits, Receipts};
-use super::roster::{Command, Roster};
-use super::traffic::Counters;
-use super::upstreams::Upstreams;
-use super::{Connect, Hub, accept, browsing, deliveries, lock};
 use crate::clock::Clock;
+use crate::hub::Connect;
+use crate::hub::Hub;
+use crate::hub::circuits::Circuits;
+use crate::hub::connections::outbound::OUT_LIMIT_BYTES;
+use crate::hub::connections::{Entrance, accept};
+use crate::hub::feeds::{Feeds, failure, random_u64, unknown_feed};
+use crate::hub::figures::Figures;
+use crate::hub::figures::traffic::Counters;
+use crate::hub::legs::Legs;
+use crate::hub::legs::channels::Channels;
+use crate::hub::lock;
+use crate::hub::proof::Proof;
+use crate::hub::queries::browsing;
+use crate::hub::queries::deliveries;
+use crate::hub::receipts::{Limits, Receipts};
+use crate::hub::roster::{Command, Roster};
+use crate::hub::session::Sessions;
+use crate::hub::upstreams::Upstreams;
 use crate::lines::{Action, Event, Failure, IngestLine, Job, Lines, Reply, SenderLine, Start};
 use crate::scrub::{self, Scrub};
 use crate::site::checkpoints;
@@ -71,11 +75,6 @@ pub(super) async fn take(
     ControlFlow::Continue(())
 }
 
-/// The answer to a job that names a feed the node does not have.
-pub(super) fn unknown_feed(feed: &str) -> Failure {
-    Failure::new("unknown-feed", format!("there is no feed {feed:?}; create it first or correct the name"))
-}
-
 async fn open(
     start: Start,
     clock: Clock,
@@ -104,39 +103,31 @@ async fn open(
     let addresses: Vec<String> = places.iter().map(ToString::to_string).collect();
     let prefix = random_u64().map_err(|error| Failure::new("io", error))?;
     let receipts = keep_receipts(&start, clock, lines.clone());
-    let is_sender = start.sender.is_some();
     let hub = Arc::new(Hub {
         clock,
         lines,
-        session_settings: Arc::new(session_settings(&start)),
-        circuits: Circuits::new(&format!("hub {}", start.data_dir.display())),
-        start,
-        places,
-        acceptor: TlsAcceptor::from(identity.config),
-        ca_sha256: identity.ca_sha256.clone(),
-        shared,
-        reference: Mutex::new(Reference::new(is_sender)),
+        entrance: Entrance {
+            places,
+            acceptor: TlsAcceptor::from(identity.config),
+            ca_sha256: identity.ca_sha256.clone(),
+        },
         upstreams: Upstreams::default(),
         ldm: Gateway::default(),
-        receipts,
-        feeds: Feeds::default(),
+        circuits: Circuits::new(&format!("hub {}", start.data_dir.display())),
+        feeds: Feeds::of(shared),
         proof: Proof::default(),
         roster: Roster::new(),
-        plans: Mutex::new(Plans::default()),
-        channels: Channels::default(),
+        legs: Legs::default(),
         counters: Counters::default(),
-        backlogs: Backlogs::default(),
-        batches: Mutex::new(Batches::new(prefix)),
-        late_share: LateShare::new(),
-        rechecks: Mutex::default(),
-        resends_left: Mutex::default(),
+        figures: Figures::new(start.sender.is_some(), prefix, receipts),
+        sessions: Sessions::new(session_settings(&start)),
         stopping: watch::Sender::new(false),
-        next_ask: AtomicU64::new(1),
+        start,
     });
     if let Some(sentence) = listeners.first().and_then(tcp::slow_start_after_idle) {
         tracing::warn!("{sentence}");
     }
-    Channels::serve(&hub, &hub.places);
+    Channels::serve(&hub, &hub.entrance.places);
     for listener in listeners {
         tokio::spawn(accept::accept(Arc::clone(&hub), listener));
     }
@@ -225,7 +216,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
             lines.answer(id, result);
         }
         Action::Sites { sites } => {
-            hub.backlogs.stood(&hub.feeds, &sites);
+            hub.figures.backlogs.stood(&hub.feeds, &sites);
             hub.roster.replace(sites);
             hub.look_at_rights();
             hub.ldm.look_at_rights(&*hub);
@@ -266,7 +257,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
             lines.answer(id, signed.map_err(|error| Failure::new("bad-request", error)));
         }
         Action::Clock(standing) => {
-            lock(&hub.reference).is(standing);
+            lock(&hub.figures.reference).is(standing);
             done(Ok(()));
         }
         Action::BatchLoaded { batch } => {
@@ -306,16 +297,7 @@ fn ingest(hub: &Hub, line: IngestLine, reply: Reply) {
 }
 
 fn check_pattern(pattern: &str) -> Result<(), Failure> {
-    parsed(pattern).map(|_| ())
-}
-
-/// A pattern that somebody typed.
-pub(super) fn parsed(pattern: &str) -> Result<Pattern, Failure> {
-    Pattern::parse(pattern).map_err(|error| {
-        let mut failure = Failure::new("bad-pattern", error.to_string());
-        failure.fields.insert("position", error.position as u64);
-        failure
-    })
+    crate::hub::queries::parsed(pattern).map(|_| ())
 }
 
 async fn status(hub: &Hub) -> Value {
@@ -363,7 +345,7 @@ async fn drain(hub: &Hub, patience: Duration) -> usize {
 
 fn behind(hub: &Hub) -> usize {
     let feeds = hub.feeds.all();
-    let lacks = |site: &downburst_model::SiteName, handle: &super::roster::Handle| {
+    let lacks = |site: &downburst_model::SiteName, handle: &crate::hub::roster::Handle| {
         let line = hub.roster.site(site).map(|line| match hub.start.sender {
             Some(_) => line.served_at(hub.start.own_address()),
             None => line,
@@ -373,7 +355,7 @@ fn behind(hub: &Hub) -> usize {
         let status = lock(&handle.status);
         let open = subscribed.iter().filter_map(|feed| Some((feed, feeds.get(feed)?)));
         open.filter(|(feed, log)| {
-            status.frontiers.get(*feed).is_none_or(|(settled, _)| *settled < super::feeds::head(log))
+            status.frontiers.get(*feed).is_none_or(|(settled, _)| *settled < crate::hub::feeds::head(log))
         })
         .count()
     };
@@ -423,7 +405,7 @@ async fn tick(hub: Arc<Hub>) {
 }
 
 fn tell_dropped_receipts(hub: &Hub) {
-    let dropped = hub.receipts.take_dropped();
+    let dropped = hub.figures.receipts.take_dropped();
     if dropped > 0 {
         let sentence = format!(
             "{dropped} raw receipts of the last minute were not kept because the disk was too slow; a faster disk \

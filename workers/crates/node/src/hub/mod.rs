@@ -2,68 +2,43 @@
 //!
 //! [`run`] reads jobs; [`Hub`] is the state shared by all tasks. One task drives each session, one thread
 //! sends each multicast leg, one thread writes each feed's log.
-mod accept;
-mod backlog;
-mod batches;
-mod browsing;
-mod channels;
 mod circuits;
-mod data;
-mod deliveries;
-mod feed_writer;
+mod connections;
 mod feeds;
-mod fetching;
-mod heartbeats;
-mod inbound;
+mod figures;
 mod jobs;
-mod late_share;
 mod ldm;
-mod leg;
-mod outbound;
-mod pending_connections;
-mod plans;
+mod legs;
 mod proof;
-mod read_cache;
-mod reading;
+mod queries;
 mod receipts;
-mod rechecks;
 mod roster;
-mod sequence_checks;
 mod session;
-mod session_socket;
-mod traffic;
 mod upstreams;
-mod wake_ups;
-mod watched;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use downburst_hub::{Batches, Rechecks, Reference, ResendsLeft, SessionSettings};
 use downburst_ldm_gateway::Gateway;
 use downburst_log::SharedLogs;
 use downburst_model::FeedName;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{mpsc, watch};
-use tokio_rustls::TlsAcceptor;
 
 use crate::clock::Clock;
 use crate::lines::{Event, Job, Lines, Start, check_length};
-use backlog::Backlogs;
-pub(crate) use browsing::BrowseLine;
-use channels::Channels;
 use circuits::Circuits;
-pub(crate) use deliveries::{DeliveriesLine, ProductsLine};
-use feeds::Feeds;
-use late_share::LateShare;
-use plans::Plans;
+use connections::Entrance;
+use feeds::{Feeds, feed_writer, reading, wake_ups};
+use figures::Figures;
+use figures::traffic::Counters;
+use legs::Legs;
 use proof::Proof;
-use receipts::Receipts;
+pub(crate) use queries::browsing::BrowseLine;
+pub(crate) use queries::deliveries::{DeliveriesLine, ProductsLine};
 use roster::Roster;
-use traffic::Counters;
+use session::Sessions;
 use upstreams::Upstreams;
 
 /// What every task of a hub's node shares.
@@ -71,33 +46,18 @@ struct Hub {
     clock: Clock,
     lines: Lines,
     start: Start,
-    /// Where it listens for sites; circuits lead to the port of the first, too.
-    places: Vec<SocketAddr>,
-    acceptor: TlsAcceptor,
-    /// Fingerprint of this hub's own authority.
-    ca_sha256: String,
-    /// Where the feeds' products get their numbers, if not here.
-    shared: Option<Arc<dyn SharedLogs>>,
-    reference: Mutex<Reference>,
+    entrance: Entrance,
     upstreams: Upstreams,
     ldm: Gateway,
     circuits: Circuits,
     feeds: Feeds,
     proof: Proof,
     roster: Roster,
-    plans: Mutex<Plans>,
-    channels: Channels,
+    legs: Legs,
     counters: Counters,
-    backlogs: Backlogs,
-    batches: Mutex<Batches>,
-    late_share: LateShare,
-    /// The same for all sessions.
-    session_settings: Arc<SessionSettings>,
-    rechecks: Mutex<Rechecks>,
-    resends_left: Mutex<ResendsLeft>,
-    receipts: Receipts,
+    figures: Figures,
+    sessions: Sessions,
     stopping: watch::Sender<bool>,
-    next_ask: AtomicU64,
 }
 
 /// Runs the hub's node until `input` ends, a stop job comes or the process is asked to end.
@@ -202,7 +162,7 @@ impl Hub {
     }
 
     fn next_ask(&self) -> u64 {
-        self.next_ask.fetch_add(1, Ordering::Relaxed)
+        self.sessions.next_ask()
     }
 
     async fn stop(self: &Arc<Self>) {
@@ -210,10 +170,10 @@ impl Hub {
         self.ldm.end().await;
         self.end_circuits().await;
         self.stopping.send_replace(true);
-        lock(&self.plans).stop_all();
+        lock(&self.legs.plans).stop_all();
         self.roster.wait_until_empty(STOP_PATIENCE).await;
         self.write_batch();
-        self.receipts.stop();
+        self.figures.receipts.stop();
         self.feeds.close();
         self.proof.close().await;
         // The agent is to remember every number that was given.

@@ -10,9 +10,9 @@ use downburst_model::{Class, FeedName, LegId, Origin, ProductId, ProductInfo, Se
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, oneshot};
 
-use super::Hub;
-use super::feed_writer::{Done, Spooled, Write, Written};
-use super::feeds::{Feed, failure, options, parse_digest, random_u64};
+use crate::hub::Hub;
+use crate::hub::feeds::feed_writer::{Done, Spooled, Write, Written};
+use crate::hub::feeds::{Feed, failure, options, parse_digest, random_u64};
 use crate::lines::{DuplicateWord, DurabilityWord, Failure, FeedLine, ProveLine};
 
 /// The log of the hub's own products, once there was one.

@@ -5,17 +5,16 @@ use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
-use downburst_hub::{SessionInput, SessionStatus, SiteLine, Sites};
+use downburst_hub::{SessionInput, SessionStatus, SessionView, SiteLine, Sites};
 use downburst_model::{FeedName, LegId, Micros, ProductKey, RangeSet, SiteName, WallMicros};
 use downburst_session::{RefusalCode, Refused, StreamId, Ticket, Tickets};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_rustls::server::TlsStream;
 
-use super::accept::Counted;
-use super::data::Attached;
-use super::deliveries::SessionView;
-use super::lock;
-use super::pending_connections::PendingConnections;
+use crate::hub::connections::counted::Counted;
+use crate::hub::connections::data::Attached;
+use crate::hub::connections::pending_connections::PendingConnections;
+use crate::hub::lock;
 use crate::lines::EnrolAnswer;
 
 mod credentials;

@@ -1,33 +1,61 @@
 //! One task per connected site: moves bytes between its sockets and the session's machine, and does what that asks.
 mod facts;
 mod identity;
+mod late_share;
 mod logs;
 mod outputs;
 mod reports;
+mod watched;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use downburst_hub::{Session, SessionInput};
-use downburst_model::{Micros, ProductKey};
+use downburst_hub::{ResendsLeft, Session, SessionInput, SessionSettings};
+use downburst_model::Micros;
 use downburst_session::{HubInput, LIVENESS_LIMIT, RefusalCode, Refused};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_rustls::server::TlsStream;
 
-use super::accept::{Counted, EVICTED};
-use super::data::{self, DataLinks};
-use super::deliveries::{ProductView, SessionView, WaitingBytes};
-use super::outbound::Outbound;
-use super::pending_connections::PendingConnection;
-use super::roster::{Command, Handle, Repair};
-use super::session_socket::{Moved, SessionSocket};
-use super::watched::Watched;
-use super::{Hub, lock};
+use crate::hub::connections::counted::Counted;
+use crate::hub::connections::data::{self, DataLinks};
+use crate::hub::connections::outbound::Outbound;
+use crate::hub::connections::pending_connections::{EVICTED, PendingConnection};
+use crate::hub::connections::session_socket::{Moved, SessionSocket};
+use crate::hub::roster::{Command, Handle, Repair};
+use crate::hub::{Hub, lock};
 use crate::lines::EnrolAnswer;
 use crate::tls;
+use late_share::LateShare;
+use watched::Watched;
+
+/// What sessions share.
+pub(super) struct Sessions {
+    /// The same for all.
+    settings: Arc<SessionSettings>,
+    pub(super) late_share: LateShare,
+    pub(super) resends_left: Mutex<ResendsLeft>,
+    next_ask: AtomicU64,
+}
+
+impl Sessions {
+    pub(super) fn new(settings: SessionSettings) -> Self {
+        Self {
+            settings: Arc::new(settings),
+            late_share: LateShare::new(),
+            resends_left: Mutex::default(),
+            next_ask: AtomicU64::new(1),
+        }
+    }
+
+    /// A number for a question to the agent.
+    pub(super) fn next_ask(&self) -> u64 {
+        self.next_ask.fetch_add(1, Ordering::Relaxed)
+    }
+}
 
 /// Serves the first connection of a session, and those that it has opened, until either side ends the first.
 /// `heard` is what was read of it already.
@@ -38,7 +66,7 @@ pub(super) async fn serve(
     heard: Bytes,
 ) {
     let socket = SessionSocket::new(stream);
-    let session = Session::new(hub.clock.now(), Arc::clone(&hub.session_settings), socket.local_port());
+    let session = Session::new(hub.clock.now(), Arc::clone(&hub.sessions.settings), socket.local_port());
     let mut task = Task {
         stopping: hub.stopping.subscribe(),
         hub,
@@ -286,7 +314,7 @@ impl Task {
                 self.tell(SessionInput::Resends);
             }
             Command::Where { products, answer } => {
-                let _ = answer.send(self.view(&products));
+                let _ = answer.send(self.session.view(&products));
             }
             Command::Attach(attached) => {
                 let stream = attached.stream;
@@ -304,21 +332,6 @@ impl Task {
             }
             Repair::Gone { leg, leg_epoch, packets } => HubInput::PacketsGone { leg, leg_epoch, packets },
         }));
-    }
-
-    /// Where the products stand, and what lies before them in the outbox.
-    fn view(&self, products: &[ProductKey]) -> SessionView {
-        let product = |key: &ProductKey| ProductView {
-            standing: self.session.standing(key),
-            first_byte_us: self.session.first_byte_of(key).map(|stamp| stamp.0),
-        };
-        let waiting = self.session.waiting_bytes();
-        SessionView {
-            products: products.iter().map(product).collect(),
-            waiting: waiting
-                .map(|(feed, live, bytes)| WaitingBytes { feed: feed.clone(), live, bytes })
-                .collect(),
-        }
     }
 }
 

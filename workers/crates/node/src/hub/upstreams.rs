@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use super::{Hub, lock};
+use crate::hub::{Hub, lock};
 use crate::lines::{Event, Failure, UpstreamLine};
 use crate::site::{
     HubPlace, Identity, Local, Parts, SharedCompleteness, Shelf, Site, Supervisor, Turn, prepare_place,
@@ -103,7 +103,7 @@ impl Upstream {
         prepare_place(&place)?;
         let identity = Identity::load_with_token(&place, &line.token)
             .map_err(|sentence| format!("upstream {}: {sentence}", line.upstream))?;
-        if identity.credentials.ca_sha256() == hub.ca_sha256 {
+        if identity.credentials.ca_sha256() == hub.entrance.ca_sha256 {
             return Err(format!(
                 "upstream {} is this hub itself, by its token; use a token of the other hub",
                 line.upstream
@@ -244,7 +244,7 @@ impl Intake {
         }
     }
 
-    fn feed(&self, feed: &FeedName) -> Option<Arc<super::feeds::Feed>> {
+    fn feed(&self, feed: &FeedName) -> Option<Arc<crate::hub::feeds::Feed>> {
         self.hub.upgrade()?.feeds.find(feed).filter(|_| self.wanted.is_empty() || self.wanted.contains(feed))
     }
 

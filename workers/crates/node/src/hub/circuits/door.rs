@@ -6,7 +6,8 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::AbortHandle;
 
 use crate::circuits::Trouble;
-use crate::hub::{Hub, accept};
+use crate::hub::Hub;
+use crate::hub::connections::accept;
 
 /// Listens at a hub's address inside a circuit for the circuit's life, unless the hub's own addresses for
 /// sites do so.
@@ -27,7 +28,7 @@ impl Door {
             return Ok(known);
         }
         let at = SocketAddr::new(address, hub.sites_port());
-        if hub.places.iter().any(|place| covers(place, at)) {
+        if hub.entrance.places.iter().any(|place| covers(place, at)) {
             return Ok(Arc::new(Self { address, accepting: None }));
         }
         let listener = listen(at).map_err(|error| shut(at, &error.to_string()))?;

@@ -3,7 +3,9 @@ use downburst_hub::{HubFacts, Reference, SiteLine, Way};
 use downburst_log::ProductLog as _;
 use downburst_model::{Epoch, FeedName, LegId, Micros, Sequence, SiteName, WallMicros};
 
-use crate::hub::{Hub, lock, sequence_checks};
+use crate::hub::Hub;
+use crate::hub::feeds::sequence_checks;
+use crate::hub::lock;
 
 impl HubFacts for Hub {
     fn line(&self, site: &SiteName) -> Option<SiteLine> {
@@ -27,23 +29,23 @@ impl HubFacts for Hub {
     }
 
     fn feed_of(&self, leg: LegId) -> Option<FeedName> {
-        lock(&self.plans).feed_of(leg)
+        lock(&self.legs.plans).feed_of(leg)
     }
 
     fn is_too_slow(&self, now: Micros, site: &SiteName, leg: LegId) -> bool {
-        lock(&self.plans).is_too_slow(now, site, leg)
+        lock(&self.legs.plans).is_too_slow(now, site, leg)
     }
 
     fn first_byte(&self, leg: LegId, sequence: Sequence) -> Option<WallMicros> {
-        lock(&self.plans).first_byte(leg, sequence)
+        lock(&self.legs.plans).first_byte(leg, sequence)
     }
 
     fn reference(&self) -> Reference {
-        *lock(&self.reference)
+        *lock(&self.figures.reference)
     }
 
     fn late_bps(&self) -> Option<u64> {
-        self.late_share.session_bps()
+        self.sessions.late_share.session_bps()
     }
 
     fn ways_to(&self, site: &SiteName) -> Vec<Way> {
@@ -55,6 +57,6 @@ impl HubFacts for Hub {
     }
 
     fn hears(&self, port: u16) -> bool {
-        self.channels.hears(port)
+        self.legs.channels.hears(port)
     }
 }

@@ -9,10 +9,12 @@ use downburst_session::{Entry, HubInput};
 use tokio::sync::mpsc;
 
 use super::Task;
+use crate::hub::Hub;
 use crate::hub::feeds::Feed;
-use crate::hub::reading::unreadable;
+use crate::hub::feeds::fetching;
+use crate::hub::feeds::reading::unreadable;
+use crate::hub::lock;
 use crate::hub::roster::Command;
-use crate::hub::{Hub, fetching, lock};
 
 impl Task {
     /// A closed feed is no news, and not an empty log. A node that gives the feed up closes it while sites
@@ -33,7 +35,7 @@ impl Task {
 
     pub(super) fn find_resends(&mut self, lines: &[ResendLine]) {
         let Some(site) = self.session.site() else { return };
-        let mut left = lock(&self.hub.resends_left).of(site, lines);
+        let mut left = lock(&self.hub.sessions.resends_left).of(site, lines);
         let orders = lines
             .iter()
             .filter_map(|line| {

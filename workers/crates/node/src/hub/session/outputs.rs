@@ -6,8 +6,9 @@ use downburst_session::{Forged, HubInput, KeyTaken, Purpose, StreamId};
 use downburst_vcmtp::Request;
 
 use super::Task;
-use crate::hub::accept::Counted;
-use crate::hub::{lock, sequence_checks};
+use crate::hub::connections::counted::Counted;
+use crate::hub::feeds::sequence_checks;
+use crate::hub::lock;
 
 impl Task {
     pub(super) fn carry_out(&mut self, output: SessionOutput) {
@@ -62,7 +63,7 @@ impl Task {
             Purpose::Control => {}
             Purpose::Product { feed, leg } => self.hub.counters.session_bytes(feed, *leg, length, false),
             Purpose::Repair { leg } => {
-                let feed = lock(&self.hub.plans).feed_of(*leg);
+                let feed = lock(&self.hub.legs.plans).feed_of(*leg);
                 if let Some(feed) = feed {
                     self.hub.counters.session_bytes(&feed, *leg, length, true);
                 }
@@ -89,19 +90,19 @@ impl Task {
 
     fn nak(&self, leg: LegId, leg_epoch: u64, request: Request) {
         if let Some(member) = &self.member {
-            lock(&self.hub.plans).nak(member.handle.serial, leg, leg_epoch, request);
+            lock(&self.hub.legs.plans).nak(member.handle.serial, leg, leg_epoch, request);
         }
     }
 
     fn forged(&self, forged: Forged) {
         let Some(site) = self.session.site() else { return };
         tracing::warn!(leg = forged.leg.0, %site, "a member of the leg's group forges datagrams");
-        lock(&self.hub.plans).forged(forged);
+        lock(&self.hub.legs.plans).forged(forged);
     }
 
     fn key_taken(&self, taken: KeyTaken) {
         if let Some(site) = self.session.site() {
-            lock(&self.hub.plans).key_taken(site, taken);
+            lock(&self.hub.legs.plans).key_taken(site, taken);
         }
     }
 
@@ -146,11 +147,11 @@ impl Task {
                 self.hub.roster.learn(site, count);
             }
             for (feed, epoch, settled) in self.session.settled() {
-                self.hub.backlogs.stands(site, feed, (epoch, settled));
+                self.hub.figures.backlogs.stands(site, feed, (epoch, settled));
             }
-            self.hub.late_share.forget(serial);
-            self.hub.channels.forget(serial);
-            lock(&self.hub.resends_left).keep(site, self.session.resends_left());
+            self.hub.sessions.late_share.forget(serial);
+            self.hub.legs.channels.forget(serial);
+            lock(&self.hub.sessions.resends_left).keep(site, self.session.resends_left());
             // After a newer connection's `connected`, the end of this one would say that the site has left.
             if self.hub.roster.unregister(site, serial) {
                 self.tell_session("closed", self.session.reason());

@@ -18,18 +18,18 @@ impl Task {
             Report::Status(change) => self.change(change),
             Report::Frontier(frontier) => {
                 let Some(site) = self.session.site() else { return };
-                lock(&self.hub.batches).frontier(site, &frontier);
+                lock(&self.hub.figures.batches).frontier(site, &frontier);
                 self.change(StatusChange::Stands(frontier));
             }
             Report::Settled(feed, epoch, settled) => {
                 if let Some(site) = self.session.site() {
-                    self.hub.backlogs.stands(site, &feed, (epoch, settled));
+                    self.hub.figures.backlogs.stands(site, &feed, (epoch, settled));
                 }
             }
             Report::LateSent(bytes) => {
                 if let Some(member) = &self.member {
                     let (now, serial) = (self.hub.clock.monotonic(), member.handle.serial);
-                    self.hub.late_share.sent(now, serial, bytes);
+                    self.hub.sessions.late_share.sent(now, serial, bytes);
                 }
             }
             Report::Filed(items) => self.filed(items),
@@ -66,17 +66,17 @@ impl Task {
         let (Some(site), Some(member)) = (self.session.site(), &self.member) else { return };
         let (hub, now) = (&self.hub, self.hub.clock.now());
         if let Some(clock) = clock {
-            hub.late_share.arrived(now.monotonic, member.handle.serial, live_waits(clock, &items));
+            hub.sessions.late_share.arrived(now.monotonic, member.handle.serial, live_waits(clock, &items));
         }
         let noted = items.iter().map(|it| Noted { receipt: &it.receipt, first_byte: it.first_byte });
         let noted: Vec<Noted<'_>> = noted.collect();
-        let passed_over = lock(&hub.batches).receipts(site, &noted, clock, now.wall);
+        let passed_over = lock(&hub.figures.batches).receipts(site, &noted, clock, now.wall);
         drop(noted);
-        if lock(&hub.batches).is_large() {
+        if lock(&hub.figures.batches).is_large() {
             hub.write_batch();
         }
         let row = |noted: NotedReceipt| Row::new(noted.receipt, noted.first_byte);
-        hub.receipts.record(site, clock, items.into_iter().map(row).collect());
+        hub.figures.receipts.record(site, clock, items.into_iter().map(row).collect());
         if passed_over > 0 {
             self.tell(downburst_hub::SessionInput::PassedOver(passed_over));
         }
@@ -84,8 +84,8 @@ impl Task {
 
     fn filed(&self, items: Vec<Receipt>) {
         let Some(site) = self.session.site() else { return };
-        lock(&self.hub.batches).filed(site, &items, self.hub.clock.wall());
-        self.hub.receipts.record(site, None, items.into_iter().map(Row::of_late_file).collect());
+        lock(&self.hub.figures.batches).filed(site, &items, self.hub.clock.wall());
+        self.hub.figures.receipts.record(site, None, items.into_iter().map(Row::of_late_file).collect());
     }
 
     fn tell_people(&self, report: Report) {

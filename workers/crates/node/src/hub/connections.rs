@@ -1,0 +1,21 @@
+//! Sockets with sites: the port that they come to, and the bytes of their connections.
+pub(super) mod accept;
+pub(super) mod counted;
+pub(super) mod data;
+mod inbound;
+pub(super) mod outbound;
+pub(super) mod pending_connections;
+pub(super) mod session_socket;
+
+use std::net::SocketAddr;
+
+use tokio_rustls::TlsAcceptor;
+
+/// Where sites come in.
+pub(super) struct Entrance {
+    /// Where it listens for sites; circuits lead to the port of the first, too.
+    pub(super) places: Vec<SocketAddr>,
+    pub(super) acceptor: TlsAcceptor,
+    /// Fingerprint of this hub's own authority.
+    pub(super) ca_sha256: String,
+}

@@ -1,0 +1,100 @@
+//! A connection with a site, and what the kernel knows of it.
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use downburst_hub::PathFacts;
+use downburst_model::Micros;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::hub::Hub;
+use crate::tcp;
+
+/// A TCP stream whose written bytes enter the egress account, TLS included.
+pub(in crate::hub) struct Counted {
+    stream: TcpStream,
+    hub: Arc<Hub>,
+}
+
+impl Counted {
+    pub(in crate::hub) fn new(stream: TcpStream, hub: &Arc<Hub>) -> Self {
+        Self { stream, hub: Arc::clone(hub) }
+    }
+
+    /// The port that was come to.
+    pub(in crate::hub) fn local_port(&self) -> Option<u16> {
+        self.stream.local_addr().ok().map(|address| address.port())
+    }
+
+    /// Has it send no faster than this.
+    pub(in crate::hub) fn pace(&self, rate_bps: u64) {
+        tcp::pace(&self.stream, rate_bps);
+    }
+
+    /// The round trip of the path, as the kernel measured it.
+    pub(in crate::hub) fn round_trip(&self) -> Option<Micros> {
+        tcp::least_round_trip(&self.stream)
+    }
+
+    pub(in crate::hub) fn path_facts(&self) -> Option<PathFacts> {
+        tcp::path_facts(&self.stream)
+    }
+
+    pub(in crate::hub) fn measure_anew(&self) {
+        tcp::measure_anew(&self.stream);
+    }
+
+    pub(in crate::hub) fn waits_to_resend(&self) -> bool {
+        tcp::waits_to_resend(&self.stream)
+    }
+
+    pub(in crate::hub) fn try_again_each_second(&self, each_second: bool) {
+        tcp::try_again_each_second(&self.stream, each_second);
+    }
+}
+
+impl AsyncRead for Counted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Counted {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.hub.counters.wire(bytes);
+        }
+        written
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.hub.counters.wire(bytes);
+        }
+        written
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

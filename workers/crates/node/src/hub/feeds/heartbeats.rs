@@ -1,0 +1,57 @@
+//! Heartbeats: every subscribed feed gets one each few seconds, and each session remembers the last one that
+//! came out at its site.
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use downburst_model::{FeedName, Origin, ProductId, ProductInfo};
+
+use crate::hub::feeds::Feed;
+use crate::hub::feeds::feed_writer::{Done, Spooled, Write};
+use crate::hub::{Hub, lock};
+
+impl Hub {
+    /// Puts a heartbeat into each feed whose subscribed sites would answer for it, including feeds of
+    /// senders, whose sites answer there.
+    pub(in crate::hub) fn put_heartbeats(&self) {
+        let takes = |handle: &crate::hub::roster::Handle| {
+            lock(&handle.status).heartbeats.keys().cloned().collect::<Vec<FeedName>>()
+        };
+        let mut taken: BTreeSet<FeedName> =
+            self.roster.look_at_sessions(|(_, handle)| Some(takes(handle))).into_iter().flatten().collect();
+        taken.extend(self.roster.placed_feeds());
+        for feed in taken.iter().filter_map(|name| self.feeds.find(name)) {
+            self.put_heartbeat_into(&feed);
+        }
+    }
+
+    /// A heartbeat is in the log: those who take the feed are to answer for it.
+    pub(in crate::hub) fn put_heartbeat(&self, info: &ProductInfo) {
+        let (key, seen) = (&info.key, self.clock.monotonic());
+        self.roster.look_at_sessions(|(_, handle)| {
+            let mut status = lock(&handle.status);
+            let waited =
+                status.heartbeats.get_mut(&key.feed)?.put(key.epoch, key.sequence, info.stored, seen);
+            status.changed |= waited;
+            Some(())
+        });
+    }
+
+    fn put_heartbeat_into(&self, feed: &Feed) {
+        let now = self.clock.wall();
+        let (Ok(id), Ok(origin)) = (ProductId::heartbeat(now), Origin::parse(&self.start.origin)) else {
+            return;
+        };
+        // No two have the same bytes, whatever makes two products of the feed the same.
+        let bytes = Bytes::from(format!("heartbeat of {} at {}\n", self.start.name, now.0));
+        let bytes = Spooled::AtHand(bytes);
+        feed.write(Write {
+            bytes,
+            id,
+            origin,
+            created: Some(now),
+            digest: None,
+            ldm: None,
+            done: Done::Nobody,
+        });
+    }
+}

@@ -1,0 +1,20 @@
+//! A log that can't be read, in words for the operator.
+use downburst_log::LogError;
+use downburst_model::FeedName;
+
+use crate::hub::Hub;
+
+pub(in crate::hub) fn say_unreadable(hub: &Hub, feed: &FeedName, error: &LogError) {
+    hub.fault(unreadable(feed, error), Some(feed));
+}
+
+/// Says that sites wait for a feed, and what to do.
+pub(in crate::hub) fn unreadable(feed: &FeedName, error: &LogError) -> String {
+    let advice = match error {
+        LogError::Remote { .. } | LogError::Store { .. } => {
+            "sites wait for products that only the brokers have; check the brokers"
+        }
+        _ => "sites wait for it; check the disk; `downburst log verify` lists the damage",
+    };
+    format!("the log of feed {feed} can't be read: {error}; {advice}")
+}

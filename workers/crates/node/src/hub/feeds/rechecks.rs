@@ -1,0 +1,53 @@
+//! Checks of the hub's own log after a site rejected a product because its digest differs from the announced one.
+use std::sync::Arc;
+
+use downburst_log::{Copied, Damage};
+use downburst_model::ProductKey;
+
+use crate::hub::{Hub, lock};
+
+impl Hub {
+    /// Has rejected products read and checked one by one, in a thread of their own.
+    pub(in crate::hub) fn recheck<'a>(self: &Arc<Self>, rejected: impl IntoIterator<Item = &'a ProductKey>) {
+        let mut rejected = rejected.into_iter().peekable();
+        if rejected.peek().is_some() && lock(&self.feeds.rechecks).take(rejected) {
+            let hub = Arc::clone(self);
+            tokio::task::spawn_blocking(move || hub.check_rejected());
+        }
+    }
+
+    fn check_rejected(&self) {
+        loop {
+            let next = lock(&self.feeds.rechecks).next();
+            let Some(key) = next else { return };
+            if let Some(sentence) = self.examine(&key) {
+                self.fault(sentence, Some(&key.feed));
+            }
+        }
+    }
+
+    fn examine(&self, key: &ProductKey) -> Option<String> {
+        let feed = self.feeds.find(&key.feed).filter(|feed| feed.epoch() == key.epoch)?;
+        match feed.log.examine(key.sequence) {
+            Ok(Copied::Damaged(damage)) => {
+                feed.forget_stretches();
+                Some(sentence(key, &damage))
+            }
+            Ok(Copied::Intact | Copied::Gone) => None,
+            Err(error) => {
+                Some(format!("a site rejected product {} of feed {}: {error}", key.sequence.0, key.feed))
+            }
+        }
+    }
+}
+
+fn sentence(key: &ProductKey, Damage { segment, offset, bytes }: &Damage) -> String {
+    format!(
+        "product {} of feed {} was damaged on the hub's disk: {bytes} bytes at {offset} of {} don't match its \
+         digest; it is not delivered any more: have its source send it again, check the disk, and run `downburst \
+         log verify` to find further damage",
+        key.sequence.0,
+        key.feed,
+        segment.display()
+    )
+}

@@ -1,0 +1,199 @@
+//! Repair channels: which site stands behind which, and the threads that carry their datagrams.
+//!
+//! One thread for each address reads requests, acknowledges them, and passes them to the legs; one thread
+//! seals and sends the repairs of all legs, so that no leg waits for a socket. Nothing is sent to a peer that
+//! has not proved with a request that it has the channel's key, and a repair goes to the source of the latest
+//! request.
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use bytes::Bytes;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use downburst_model::LegId;
+use downburst_vcmtp::{Cipher, Heard, HubChannel, RepairChannel, Request, channel_of};
+
+use crate::hub::{Hub, lock};
+use crate::udp::{Buffers, ChannelSocket, Peer};
+
+/// All repair channels of a hub.
+#[derive(Default)]
+pub(in crate::hub) struct Channels {
+    open: Mutex<BTreeMap<u32, Arc<Channel>>>,
+    /// Ports at which requests are heard, and the way of repairs out; empty until they are.
+    served: OnceLock<Served>,
+}
+
+struct Served {
+    ports: Vec<u16>,
+    repairs: Sender<Repair>,
+}
+
+/// One site's channel of one leg.
+pub(in crate::hub) struct Channel {
+    session: u64,
+    leg: LegId,
+    end: Mutex<End>,
+    take: Take,
+}
+
+/// Passes a request to the leg.
+type Take = Box<dyn Fn(&Arc<Channel>, Request) + Send + Sync>;
+
+struct End {
+    machine: HubChannel,
+    /// Where the site is, once it has shown that it has the key.
+    site: Option<(Arc<ChannelSocket>, Peer)>,
+}
+
+struct Repair {
+    channel: Arc<Channel>,
+    packet: u64,
+    payload: Bytes,
+}
+
+impl Channels {
+    /// Begins to serve at the addresses of the sites' ports; if a port is unavailable, its sites use their
+    /// sessions.
+    pub(in crate::hub) fn serve(hub: &Arc<Hub>, addresses: &[SocketAddr]) {
+        let (repairs, repair_stream) = bounded(REPAIR_QUEUE);
+        let mut ports = Vec::new();
+        for address in addresses {
+            match serve_at(hub, *address) {
+                Ok(()) => ports.push(address.port()),
+                Err(error) => hub.fault(
+                    format!("UDP {address} can't be used, repairs of multicast legs go by sessions: {error}; free \
+                        that port"),
+                    None,
+                ),
+            }
+        }
+        let writer =
+            std::thread::Builder::new().name("repairs".to_owned()).spawn(move || send(&repair_stream));
+        match writer {
+            Ok(_) => drop(hub.legs.channels.served.set(Served { ports, repairs })),
+            Err(error) => hub.fault(format!("no thread for repairs: {error}; they go by sessions"), None),
+        }
+    }
+
+    /// Draws a channel for a site that is offered a leg. Each offer gets one of its own, because counters
+    /// begin with it; the session fills the port in.
+    pub(in crate::hub) fn draw(
+        &self,
+        session: u64,
+        leg: LegId,
+        cipher: Cipher,
+        take: impl Fn(&Arc<Channel>, Request) + Send + Sync + 'static,
+    ) -> Option<RepairChannel> {
+        self.served.get()?;
+        let mut secret = [0; 32];
+        let mut number = [0; 4];
+        getrandom::fill(&mut secret).and_then(|()| getrandom::fill(&mut number)).ok()?;
+        let key = RepairChannel { id: u32::from_be_bytes(number), port: 0, secret, cipher };
+        let mut open = lock(&self.open);
+        if open.contains_key(&key.id) {
+            return None;
+        }
+        make_room(&mut open, session, leg);
+        let end = Mutex::new(End { machine: HubChannel::new(&key), site: None });
+        open.insert(key.id, Arc::new(Channel { session, leg, end, take: Box::new(take) }));
+        Some(key)
+    }
+
+    /// True if requests are heard at this port.
+    pub(in crate::hub) fn hears(&self, port: u16) -> bool {
+        self.served.get().is_some_and(|served| served.ports.contains(&port))
+    }
+
+    /// A session ended, and its channels with it.
+    pub(in crate::hub) fn forget(&self, session: u64) {
+        lock(&self.open).retain(|_, channel| channel.session != session);
+    }
+
+    /// Carries a packet to a site; a full queue drops it, the site asks again.
+    pub(in crate::hub) fn repair(&self, channel: Arc<Channel>, packet: u64, payload: Bytes) {
+        if let Some(served) = self.served.get() {
+            let _ = served.repairs.try_send(Repair { channel, packet, payload });
+        }
+    }
+
+    fn find(&self, datagram: &[u8]) -> Option<Arc<Channel>> {
+        lock(&self.open).get(&channel_of(datagram)?).cloned()
+    }
+}
+
+/// A site that is told to join again and again keeps the channel that it uses.
+fn make_room(open: &mut BTreeMap<u32, Arc<Channel>>, session: u64, leg: LegId) {
+    let same = |channel: &Channel| channel.session == session && channel.leg == leg;
+    let unused = |channel: &Channel| lock(&channel.end).site.is_none();
+    if open.values().filter(|channel| same(channel)).count() >= CHANNELS {
+        let first = open.iter().find(|(_, channel)| same(channel) && unused(channel));
+        let first = first.or_else(|| open.iter().find(|(_, channel)| same(channel)));
+        if let Some(id) = first.map(|(id, _)| *id) {
+            open.remove(&id);
+        }
+    }
+}
+
+fn serve_at(hub: &Arc<Hub>, address: SocketAddr) -> std::io::Result<()> {
+    let socket = Arc::new(ChannelSocket::bind(address)?);
+    let hub = Arc::downgrade(hub);
+    std::thread::Builder::new().name("requests".to_owned()).spawn(move || read(&hub, &socket))?;
+    Ok(())
+}
+
+fn read(hub: &Weak<Hub>, socket: &Arc<ChannelSocket>) {
+    let mut buffers = Buffers::default();
+    while let Some(hub) = hub.upgrade() {
+        let heard = socket.receive(&mut buffers, PATIENCE_MS, |datagram, peer| {
+            if let Some(channel) = hub.legs.channels.find(&datagram) {
+                channel.hear(&hub, socket, datagram, peer);
+            }
+        });
+        if let Err(error) = heard {
+            tracing::debug!(%error, "a read of requests failed");
+        }
+        if *hub.stopping.borrow() {
+            return;
+        }
+    }
+}
+
+impl Channel {
+    fn hear(self: &Arc<Self>, hub: &Hub, socket: &Arc<ChannelSocket>, datagram: Bytes, peer: Peer) {
+        let Heard { request, answer, newest } = {
+            let mut end = lock(&self.end);
+            let Some(heard) = end.machine.hear(hub.clock.monotonic(), datagram) else { return };
+            if heard.newest || end.site.is_none() {
+                end.site = Some((Arc::clone(socket), peer));
+            }
+            heard
+        };
+        // A request that was overtaken is answered where it came from, and moves nobody.
+        let sent = socket.send(peer, &answer);
+        tracing::trace!(newest, failed = sent.is_err(), "a request was heard");
+        if let Some(request) = request {
+            (self.take)(self, request);
+        }
+    }
+}
+
+fn send(repairs: &Receiver<Repair>) {
+    for Repair { channel, packet, payload } in repairs {
+        let mut end = lock(&channel.end);
+        let Some((socket, peer)) = end.site.clone() else { continue };
+        let Some(datagram) = end.machine.repair(packet, &payload) else { continue };
+        drop(end);
+        if let Err(error) = socket.send_patiently(peer, &datagram) {
+            tracing::debug!(%error, "a repair could not be sent");
+        }
+    }
+}
+
+/// Repairs that wait for the socket: 6 MB.
+const REPAIR_QUEUE: usize = 4_096;
+
+/// Of one session and leg: the one in use, and those that were drawn for offers that the site has, or may never see.
+const CHANNELS: usize = 8;
+
+const PATIENCE_MS: u16 = 200;

@@ -1,0 +1,91 @@
+//! The feeds a session looks at, and when they have grown.
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use downburst_hub::FeedStanding;
+use downburst_model::FeedName;
+use tokio::sync::Notify;
+
+use crate::hub::ByFeed;
+use crate::hub::feeds::wake_ups::LogListener;
+use crate::hub::feeds::{Feed, Feeds, head};
+
+/// The subscribed feeds that are open.
+pub(in crate::hub) struct Watched {
+    /// Rings when one of them has grown.
+    bell: Arc<Notify>,
+    feeds: ByFeed<Watch>,
+}
+
+struct Watch {
+    feed: Arc<Feed>,
+    listener: LogListener,
+}
+
+impl Watched {
+    pub(in crate::hub) fn new() -> Self {
+        Self { bell: Arc::default(), feeds: ByFeed::new() }
+    }
+
+    /// Waits until a feed has grown that is not left to a leg.
+    pub(in crate::hub) async fn notified(&self) {
+        self.bell.notified().await;
+    }
+
+    /// Looks at these feeds from now on, as far as they are open.
+    pub(in crate::hub) fn subscribe(
+        &mut self,
+        subscribed: &BTreeSet<FeedName>,
+        open: &Feeds,
+    ) -> Vec<FeedStanding> {
+        self.feeds.clear();
+        self.look_for(subscribed, open)
+    }
+
+    /// Finds feeds that were opened, closed or opened anew.
+    pub(in crate::hub) fn look_for(
+        &mut self,
+        subscribed: &BTreeSet<FeedName>,
+        open: &Feeds,
+    ) -> Vec<FeedStanding> {
+        self.feeds.retain(|name, watch| {
+            open.find(name).is_some_and(|feed| subscribed.contains(name) && Arc::ptr_eq(&feed, &watch.feed))
+        });
+        for feed in subscribed.iter().filter_map(|name| open.find(name)) {
+            let bell = &self.bell;
+            self.feeds.entry(feed.name()).or_insert_with(|| Watch {
+                listener: feed.wake_ups.register({
+                    let bell = Arc::clone(bell);
+                    move || bell.notify_one()
+                }),
+                feed,
+            });
+        }
+        self.feeds.values().map(Watch::standing).collect()
+    }
+
+    /// What has grown since the last time.
+    pub(in crate::hub) fn grown(&self) -> Vec<FeedStanding> {
+        self.feeds.values().filter(|watch| watch.listener.take()).map(Watch::standing).collect()
+    }
+
+    /// Sleeps through the appends of a feed that a leg brings, or no longer. The machine's next input must follow
+    /// [`grown`](Self::grown), which has what was slept through.
+    pub(in crate::hub) fn leave_to_leg(&self, feed: &FeedName, left: bool) {
+        if let Some(watch) = self.feeds.get(feed) {
+            watch.listener.mute(left);
+        }
+    }
+}
+
+impl Watch {
+    fn standing(&self) -> FeedStanding {
+        FeedStanding {
+            feed: self.feed.name(),
+            epoch: self.feed.epoch(),
+            head: head(&self.feed),
+            unicast_leg: self.feed.unicast_leg(),
+            rule: self.feed.duplicate_rule(),
+        }
+    }
+}
