@@ -32,6 +32,8 @@ mod shared;
 mod site;
 mod stop;
 mod task;
+#[cfg(test)]
+mod tests;
 pub mod tools;
 
 pub use actions::{Actions, Wanted};
