@@ -68,10 +68,11 @@ def test_enough_commands_were_looked_at() -> None:
 
 @pytest.mark.parametrize("source", ["docs/site-guide.md", "docs/quick-start-site.md", *SOURCES])
 def test_options_of_the_node_exist(source: str) -> None:
-    main = (ROOT / "workers" / "crates" / "node" / "src" / "main.rs").read_text()
+    places = ("node/src/main.rs", "pqact/src/arguments.rs")
+    options = "".join((ROOT / "workers" / "crates" / place).read_text() for place in places)
     starts = [line.split("receive", 1)[1] for line in code_of(ROOT / source) if "downburst-node receive" in line]
     used = {name for start in starts for name in re.findall(r"(?<![\w-])--([a-z-]+)", start)}
-    assert [name for name in used if not re.search(rf"^ +{name.replace('-', '_')}: ", main, re.MULTILINE)] == []
+    assert [name for name in used if not re.search(rf"^ +{name.replace('-', '_')}: ", options, re.MULTILINE)] == []
 
 
 def test_the_operator_guide_lists_every_setting() -> None:

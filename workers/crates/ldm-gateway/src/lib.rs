@@ -17,6 +17,8 @@ mod intake;
 mod routes;
 mod server;
 mod statistics;
+#[cfg(test)]
+mod tests;
 pub mod tools;
 mod upstreams;
 

@@ -7,13 +7,11 @@ use std::time::Duration;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use downburst_ldm_gateway::tools::LdmTool;
-use downburst_ldm6::FeedType;
-use downburst_model::FeedName;
 use downburst_node::log_tools::LogTool;
 use downburst_node::scrub::Scrub;
 use downburst_node::site::{Ending, HubChoice, Reading, Receive, control};
+use downburst_pqact::SiteArguments;
 use downburst_pqact::tools::{ActionsTool, ScourArguments};
-use downburst_pqact::{Defaults, Keep, ScourWanted, Wanted};
 use tokio::runtime::Builder;
 use tracing_subscriber::EnvFilter;
 
@@ -41,7 +39,7 @@ enum Role {
     Hub,
     /// Receive: connects to a hub and keeps the products that the operator subscribed this site to.
     #[command(after_help = RECEIVE_EXAMPLES)]
-    Receive(ReceiveArguments),
+    Receive(Box<ReceiveArguments>),
     /// Show or change the hub that serves a site on this machine.
     #[command(after_help = CONTROL_EXAMPLES)]
     SiteControl(ControlArguments),
@@ -94,38 +92,8 @@ struct ReceiveArguments {
     /// Keep products in this site's log only; write no file for each.
     #[arg(long)]
     no_files: bool,
-    /// Run the actions of these rules on products: LDM's pqact.conf, or YAML. May be given several times;
-    /// SIGHUP has them read again.
-    #[arg(long, value_name = "FILE")]
-    actions: Vec<PathBuf>,
-    /// Directory of relative paths in rules and of their programs; absent: data below --dir.
-    #[arg(long, value_name = "DIR")]
-    actions_dir: Option<PathBuf>,
-    /// LDM's feed type of a feed whose name does not imply it, for pqact.conf. May be given several times.
-    #[arg(long, value_name = "FEED=TYPE", value_parser = downburst_pqact::tools::feed_type)]
-    feed_type: Vec<(FeedName, FeedType)>,
-    /// Failures after which a product goes to failed/ below --dir, unless a rule sets its own number.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
-    action_attempts: u32,
-    /// Time after which a program of a rule is ended, unless the rule sets its own.
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = downburst_actions::duration)]
-    action_time_limit: Duration,
-    /// Report a rule to the hub when it is this far behind this site's log.
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = downburst_actions::duration)]
-    action_lag: Duration,
-    /// Time that failed products stay in failed/ below --dir.
-    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = downburst_actions::duration)]
-    failed_age: Duration,
-    /// The maximum size of failed/: 500MB, 20GB. The oldest products go first.
-    #[arg(long, value_name = "BYTES", default_value = "1GB", value_parser = downburst_actions::bytes)]
-    failed_bytes: u64,
-    /// Remove old files by these rules: LDM's scour.conf, or YAML. May be given several times; SIGHUP has
-    /// them read again.
-    #[arg(long, value_name = "FILE")]
-    scour: Vec<PathBuf>,
-    /// The interval between searches for old files.
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = downburst_actions::duration)]
-    scour_every: Duration,
+    #[command(flatten)]
+    actions: SiteArguments,
     /// Read multicast groups at this real-time priority (SCHED_RR), so that other work on a busy host causes
     /// no loss. Needs CAP_SYS_NICE.
     #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
@@ -188,7 +156,7 @@ fn main() -> ExitCode {
     start_logging(arguments.log_format);
     match arguments.role {
         Role::Receive(arguments) => match paired_hubs(&arguments, matches.subcommand_matches("receive")) {
-            Ok(hubs) => drive(site_runtime(), receive(arguments, hubs)),
+            Ok(hubs) => drive(site_runtime(), receive(*arguments, hubs)),
             Err(sentence) => fail(2, &sentence),
         },
         Role::SiteControl(arguments) => site_control(arguments),
@@ -342,6 +310,7 @@ fn fail(code: u8, sentence: &str) -> ExitCode {
 
 impl ReceiveArguments {
     fn with(self, hubs: Vec<HubChoice>) -> Receive {
+        let (actions, scour) = self.actions.wanted();
         Receive {
             hubs,
             return_after: Duration::from_secs_f64(self.return_after.clamp(0.0, 86_400.0)),
@@ -350,19 +319,8 @@ impl ReceiveArguments {
             retention_bytes: self.retention_bytes,
             files: !self.no_files,
             scrub: Scrub { bytes_per_second: self.scrub_bytes_per_second, hours: self.scrub_hours },
-            actions: Wanted {
-                files: self.actions,
-                directory: self.actions_dir.clone(),
-                feed_types: self.feed_type.into_iter().collect(),
-                defaults: Defaults { time_limit: self.action_time_limit, attempts: self.action_attempts },
-                lag: self.action_lag,
-                keep_failed: Keep { age: self.failed_age, bytes: self.failed_bytes, letters: Keep::LETTERS },
-            },
-            scour: ScourWanted {
-                files: self.scour,
-                directory: self.actions_dir,
-                every: self.scour_every.max(Duration::from_secs(1)),
-            },
+            actions,
+            scour,
             reading: Reading { offload: !self.no_udp_offload, priority: self.receive_priority },
             circuits: self.circuits,
             wall_shift_us: self.shift_clock_us,

@@ -14,6 +14,7 @@
 
 mod actions;
 mod active_rules;
+mod arguments;
 mod children;
 mod dead_letters;
 mod failed_products;
@@ -31,9 +32,12 @@ mod shared;
 mod site;
 mod stop;
 mod task;
+#[cfg(test)]
+mod tests;
 pub mod tools;
 
 pub use actions::{Actions, Wanted};
+pub use arguments::SiteArguments;
 pub use dead_letters::Keep;
 pub use notifier::Notifier;
 pub use positions::is_whole as position_is_whole;

@@ -147,3 +147,99 @@ fn accepted(line: &LdmAcceptLine) -> Result<Accept, String> {
         host: Pattern::parse(&line.host).map_err(|error| error.to_string())?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hub::Hub as _;
+    use crate::tests::rig::TestHub;
+
+    fn filter(pattern: &str, not_pattern: Option<&str>) -> IdFilter {
+        IdFilter { pattern: pattern.to_owned(), not_pattern: not_pattern.map(str::to_owned) }
+    }
+
+    /// A hub whose feeds are IDS and GRIDS, with their routes.
+    fn hub() -> (Arc<TestHub>, Routes) {
+        let hub = TestHub::new("hub.example", &[("IDS", "IDS", None), ("GRIDS", "NGRID", None)]);
+        let routes = Routes::of(hub.feeds());
+        (hub, routes)
+    }
+
+    fn names(host: &str) -> Vec<String> {
+        vec![host.to_owned(), "192.0.2.7".to_owned()]
+    }
+
+    #[test]
+    fn a_host_has_the_subscriptions_of_the_sites_that_know_it() {
+        let (hub, routes) = hub();
+        hub.subscribe("ucla", "IDS", ".*");
+        hub.subscribe("ucsd", "GRIDS", "^Y");
+        hub.sites.lock().unwrap()[1].ldm_host = Some(r"\.ucsd\.example$".to_owned());
+        let rules = Rules::of(&routes, hub.sites(), &[]);
+        let feeds = |host: &str| rules.feeds(&names(host)).into_keys().collect::<Vec<_>>();
+        assert_eq!(feeds("ldm.ucsd.example"), ["GRIDS", "IDS"].map(|name| FeedName::parse(name).unwrap()));
+        assert_eq!(feeds("ldm.example"), [FeedName::parse("IDS").unwrap()]);
+        assert_eq!(
+            rules.site(&names("ldm.ucsd.example")).unwrap().as_str(),
+            "ucla",
+            "the first that knows it"
+        );
+        assert_ne!(rules.said(&names("ldm.ucsd.example")), rules.said(&names("ldm.example")));
+    }
+
+    #[test]
+    fn sites_that_are_off_or_have_no_ldm_give_no_rights() {
+        let (hub, routes) = hub();
+        hub.subscribe("ucla", "IDS", ".*");
+        hub.subscribe("ucsd", "IDS", ".*");
+        hub.subscribe("mit", "HDS", ".*");
+        hub.sites.lock().unwrap()[0].active = false;
+        hub.sites.lock().unwrap()[1].ldm_host = None;
+        let rules = Rules::of(&routes, hub.sites(), &[]);
+        assert!(rules.access.allow.is_empty() && rules.said(&names("ldm.example")).is_empty());
+    }
+
+    #[test]
+    fn of_several_ages_the_longest_counts_and_none_is_the_longest() {
+        let (hub, routes) = hub();
+        for (site, age) in [("a", Some(5)), ("b", Some(9))] {
+            hub.subscribe(site, "IDS", ".*");
+            let mut sites = hub.sites.lock().unwrap();
+            sites.last_mut().unwrap().subscriptions[0].max_age_us = age;
+        }
+        let age =
+            || Rules::of(&routes, hub.sites(), &[]).feeds(&names("x"))[&FeedName::parse("IDS").unwrap()];
+        assert_eq!(age(), Some(9));
+        hub.subscribe("c", "IDS", ".*");
+        assert_eq!(age(), None);
+    }
+
+    #[test]
+    fn a_request_within_limits_has_one_pattern_or_none() {
+        let site = SiteName::parse("ucla").unwrap();
+        let (hub, _) = hub();
+        hub.subscribe("ucla", "IDS", "^W");
+        let mut wanted = hub.sites()[0].subscriptions[0].clone();
+        assert_eq!(granted(&site, &wanted), [filter("^W", None)], "no limit");
+        wanted.within = Some(vec![filter(".*", Some("^X")), filter("^W", None), filter("^S", None)]);
+        assert_eq!(granted(&site, &wanted), [filter("^W", Some("^X")), filter("^W", None)]);
+        wanted.not_pattern = Some("^WZ".to_owned());
+        wanted.within = Some(vec![filter(".*", Some("^X"))]);
+        assert_eq!(granted(&site, &wanted), [filter("^W", Some("(^WZ)|(^X)"))]);
+    }
+
+    #[test]
+    fn lines_of_accept_are_compared_and_faulty_ones_accept_nothing() {
+        let (_, routes) = hub();
+        let line = |pattern: &str| LdmAcceptLine {
+            feeds: "EXP".to_owned(),
+            pattern: pattern.to_owned(),
+            host: "^ldm".to_owned(),
+        };
+        let rules = Rules::of(&routes, Vec::new(), &[line("^rtstats"), line("(")]);
+        assert_eq!(rules.access.accept.len(), 1);
+        assert_eq!(rules.said(&names("ldm.example")), ["ACCEPT EXP ^rtstats"]);
+        assert!(rules.said(&names("www.example")).is_empty());
+        assert_eq!(rules.site(&names("ldm.example")), None);
+    }
+}

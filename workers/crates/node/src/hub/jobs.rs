@@ -154,7 +154,7 @@ fn session_settings(start: &Start) -> SessionSettings {
 /// Reads the logs through in the background; without the thread the hub works on.
 fn start_scrub(hub: &Arc<Hub>) {
     let (open, told) = (Arc::downgrade(hub), Arc::downgrade(hub));
-    let plan = Scrub { bytes_per_second: hub.start.scrub_bytes_per_second, hours: hub.start.scrub_hours };
+    let plan = Scrub { bytes_per_second: hub.start.scrub.bytes_per_second, hours: hub.start.scrub.hours };
     let logs = move || {
         let feeds = open.upgrade()?.feeds.all();
         Some(feeds.iter().map(|(name, feed)| (name.clone(), Arc::clone(&feed.log))).collect())
@@ -186,7 +186,7 @@ fn identity(start: &Start) -> Result<tls::HubIdentity, String> {
 }
 
 fn keep_receipts(start: &Start, clock: Clock, lines: Lines) -> Receipts {
-    let limits = Limits { hours: start.receipt_hours, bytes: start.receipt_bytes };
+    let limits = Limits { hours: start.receipts.hours, bytes: start.receipts.bytes };
     Receipts::start(start.data_dir.join("receipts"), limits, clock, move |sentence| {
         tracing::warn!("{sentence}");
         lines.event(&Event::Fault { sentence, feed: None, site: None }, clock.wall());

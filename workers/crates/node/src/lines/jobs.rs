@@ -28,12 +28,9 @@ pub(crate) struct Start {
     /// Congestion control of the connections with sites; the system's if none is named.
     #[serde(default)]
     pub(crate) tcp_congestion: Option<String>,
-    /// How long raw receipts are kept; 0: none are.
-    #[serde(default = "default_receipt_hours")]
-    pub(crate) receipt_hours: f64,
-    /// How much disk raw receipts may take.
-    #[serde(default = "default_receipt_bytes")]
-    pub(crate) receipt_bytes: u64,
+    /// What is kept of raw receipts.
+    #[serde(flatten)]
+    pub(crate) receipts: ReceiptsLine,
     /// The most data connections that a site gets beside its first.
     #[serde(default = "default_data_connections")]
     pub(crate) data_connections: usize,
@@ -48,12 +45,9 @@ pub(crate) struct Start {
     /// How often a heartbeat goes into each feed that a site takes; 0: never.
     #[serde(default)]
     pub(crate) heartbeat_seconds: f64,
-    /// How many bytes a second are read to find damage in the logs.
-    #[serde(default = "default_scrub_bytes_per_second")]
-    pub(crate) scrub_bytes_per_second: u64,
-    /// How often each log is read through for that; 0: never.
-    #[serde(default = "default_scrub_hours")]
-    pub(crate) scrub_hours: f64,
+    /// How damage in the logs is looked for.
+    #[serde(flatten)]
+    pub(crate) scrub: ScrubLine,
     /// Says that this node is one of several that send for a hub; absent: it is the hub's own.
     #[serde(default)]
     pub(crate) sender: Option<SenderLine>,
@@ -64,6 +58,28 @@ impl Start {
     pub(crate) fn own_address(&self) -> &str {
         self.sender.as_ref().map_or("", |sender| &sender.address)
     }
+}
+
+/// What is kept of raw receipts.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct ReceiptsLine {
+    /// How long they are kept; 0: none are.
+    #[serde(rename = "receipt_hours", default = "default_receipt_hours")]
+    pub(crate) hours: f64,
+    /// How much disk they may take.
+    #[serde(rename = "receipt_bytes", default = "default_receipt_bytes")]
+    pub(crate) bytes: u64,
+}
+
+/// How damage in the logs is looked for.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct ScrubLine {
+    /// How many bytes a second are read for it.
+    #[serde(rename = "scrub_bytes_per_second", default = "default_scrub_bytes_per_second")]
+    pub(crate) bytes_per_second: u64,
+    /// How often each log is read through; 0: never.
+    #[serde(rename = "scrub_hours", default = "default_scrub_hours")]
+    pub(crate) hours: f64,
 }
 
 /// A node that sends for a hub.
