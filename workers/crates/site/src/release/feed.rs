@@ -9,7 +9,7 @@ use downburst_model::{Machine, Micros, Now, Sequence, WallMicros};
 use downburst_session::Missing;
 
 use super::cursor::{Cursor, CursorChange, CursorNumbers, KeptCursor, LastShown, Life};
-use crate::order::{Arrival, Order, Turn};
+use super::order::{Arrival, Order, Turn};
 
 /// The files of one feed.
 ///

@@ -2,6 +2,8 @@
 mod cursor;
 mod feed;
 mod listeners;
+pub(crate) mod local;
+pub(crate) mod order;
 #[cfg(test)]
 mod tests;
 mod unproven;

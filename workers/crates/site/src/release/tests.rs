@@ -5,8 +5,8 @@ use downburst_model::{Class, Epoch, RangeSet};
 use downburst_session::Missing;
 use proptest::prelude::*;
 
+use super::order::Arrival;
 use super::*;
-use crate::order::Arrival;
 
 /// A site's log, its files and the kept cursor.
 #[derive(Clone)]

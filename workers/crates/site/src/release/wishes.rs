@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use downburst_model::{FeedName, Micros};
 use downburst_session::Missing;
 
-use crate::local::ShowOrder;
+use super::local::ShowOrder;
 
 /// How feeds are to be shown.
 #[derive(Debug, Default)]

@@ -82,6 +82,14 @@ pub(super) struct Files {
     proof: Option<Proof>,
 }
 
+/// A feed, its log, and where its files are put.
+#[derive(Clone, Copy)]
+struct FeedAt<'a> {
+    outlet: &'a Outlet,
+    feed: &'a FeedName,
+    log: &'a FeedLog,
+}
+
 /// Where files are put.
 struct Outlet {
     directory: PathBuf,
@@ -151,12 +159,13 @@ impl Files {
             self.release.open(feed, FeedRelease::open(kept, cursor::life(log, self.outlet.clock.wall())));
             self.kept.insert(feed.clone(), FeedFiles { cursor, at_hand: AtHand::default() });
         }
+        let at = FeedAt { outlet: &self.outlet, feed, log };
         let (Some(release), Some(files)) = (self.release.feed(feed), self.kept.get_mut(feed)) else {
             return Ok(());
         };
-        files.carry_out_all(&self.outlet, feed, log, release)?;
+        files.carry_out_all(at, release)?;
         release.handle(self.outlet.clock.now(), ReleaseInput::Woken { head: log.head(), hold, missing });
-        files.carry_out_all(&self.outlet, feed, log, release)?;
+        files.carry_out_all(at, release)?;
         files.at_hand = AtHand::default();
         Ok(())
     }
@@ -198,50 +207,51 @@ impl Files {
 }
 
 impl FeedFiles {
-    fn carry_out_all(
-        &mut self,
-        outlet: &Outlet,
-        feed: &FeedName,
-        log: &FeedLog,
-        release: &mut FeedRelease,
-    ) -> io::Result<()> {
-        while let Some(output) = release.poll(outlet.clock.now()) {
-            let answer = self.carry_out(outlet, feed, log, release, output)?;
-            release.handle(outlet.clock.now(), answer);
+    fn carry_out_all(&mut self, feed: FeedAt<'_>, release: &mut FeedRelease) -> io::Result<()> {
+        while let Some(output) = release.poll(feed.outlet.clock.now()) {
+            let answer = self.carry_out(feed, release, output)?;
+            release.handle(feed.outlet.clock.now(), answer);
         }
         Ok(())
     }
 
     fn carry_out(
         &mut self,
-        outlet: &Outlet,
-        feed: &FeedName,
-        log: &FeedLog,
+        feed: FeedAt<'_>,
         release: &FeedRelease,
         output: ReleaseOutput,
     ) -> io::Result<ReleaseInput> {
         match output {
-            ReleaseOutput::Damaged(sentence) => {
-                tracing::error!(feed = feed.as_str(), "{sentence}");
-                outlet.done.acts(feed, Some(damaged_state(sentence)));
-            }
+            ReleaseOutput::Damaged(sentence) => feed.damaged(sentence),
             ReleaseOutput::SetUnprovenAside { since } => {
-                set_unproven_aside(&outlet.directory, feed, log, since)?;
+                set_unproven_aside(&feed.outlet.directory, feed.feed, feed.log, since)?;
             }
             ReleaseOutput::KeepNumbers(numbers) => self.cursor.put(numbers)?,
             ReleaseOutput::KeepAhead => self.cursor.keep_ahead(release.cursor().ahead())?,
             ReleaseOutput::SyncNumbers => self.cursor.sync()?,
             ReleaseOutput::Report { at, late } => {
-                self.at_hand.entry(log, at)?.iter().for_each(|entry| outlet.report(entry, late));
+                self.at_hand.entry(feed, at)?.iter().for_each(|entry| feed.outlet.report(entry, late));
             }
-            ReleaseOutput::Read { after, to } => return self.at_hand.read(log, after, to),
-            ReleaseOutput::Finish(at) => return self.at_hand.finish(outlet, feed, log, at),
-            ReleaseOutput::Look(at) => return self.at_hand.look(outlet, feed, log, at),
-            ReleaseOutput::Write(at) => return self.at_hand.write(outlet, feed, log, at),
-            ReleaseOutput::Place(at) => return self.at_hand.place(outlet, feed, log, at),
-            ReleaseOutput::Discard(at) => return outlet.discard(feed, at),
+            ReleaseOutput::Read { after, to } => return self.at_hand.read(feed.log, after, to),
+            ReleaseOutput::Finish(at) => return self.at_hand.finish(feed, at),
+            ReleaseOutput::Look(at) => return self.at_hand.look(feed, at),
+            ReleaseOutput::Write(at) => return self.at_hand.write(feed, at),
+            ReleaseOutput::Place(at) => return self.at_hand.place(feed, at),
+            ReleaseOutput::Discard(at) => return feed.outlet.discard(&feed.aside(at)),
         }
         Ok(ReleaseInput::Done)
+    }
+}
+
+impl FeedAt<'_> {
+    fn damaged(&self, sentence: String) {
+        tracing::error!(feed = self.feed.as_str(), "{sentence}");
+        self.outlet.done.acts(self.feed, Some(damaged_state(sentence)));
+    }
+
+    fn aside(&self, at: Sequence) -> PathBuf {
+        let name = file_names::encode(self.feed.as_str());
+        self.outlet.directory.join("spool").join(format!("out-{name}-{}", at.0))
     }
 }
 
@@ -254,65 +264,41 @@ impl AtHand {
     }
 
     /// A product; `None` if the log does not list it any more.
-    fn entry(&mut self, log: &FeedLog, at: Sequence) -> io::Result<Option<&LogEntry>> {
+    fn entry(&mut self, feed: FeedAt<'_>, at: Sequence) -> io::Result<Option<&LogEntry>> {
         let place = |entry: &LogEntry| entry.info.key.sequence;
         if let Ok(index) = self.batch.binary_search_by_key(&at, place) {
             return Ok(self.batch.get(index));
         }
         if self.single.as_ref().is_none_or(|entry| place(entry) != at) {
-            self.single = log.entry(at).map_err(io::Error::other)?;
+            self.single = feed.log.entry(at).map_err(io::Error::other)?;
         }
         Ok(self.single.as_ref())
     }
 
-    fn finish(
-        &mut self,
-        outlet: &Outlet,
-        feed: &FeedName,
-        log: &FeedLog,
-        at: Sequence,
-    ) -> io::Result<ReleaseInput> {
-        let aside = outlet.aside(feed, at);
-        let entry = self.entry(log, at)?;
+    fn finish(&mut self, feed: FeedAt<'_>, at: Sequence) -> io::Result<ReleaseInput> {
+        let aside = feed.aside(at);
+        let entry = self.entry(feed, at)?;
         if let Some(entry) = entry.filter(|_| aside.exists()) {
-            outlet.place(&aside, entry)?;
+            feed.outlet.place(&aside, entry)?;
         }
         Ok(ReleaseInput::Finished(entry.is_some()))
     }
 
-    fn look(
-        &mut self,
-        outlet: &Outlet,
-        feed: &FeedName,
-        log: &FeedLog,
-        at: Sequence,
-    ) -> io::Result<ReleaseInput> {
-        let entry = self.entry(log, at)?.filter(|entry| bytes_of(feed, entry).is_some());
-        Ok(entry.map_or(ReleaseInput::Gone, |entry| ReleaseInput::Stands(outlet.stands(entry))))
+    fn look(&mut self, feed: FeedAt<'_>, at: Sequence) -> io::Result<ReleaseInput> {
+        let entry = self.entry(feed, at)?.filter(|entry| bytes_of(feed.feed, entry).is_some());
+        Ok(entry.map_or(ReleaseInput::Gone, |entry| ReleaseInput::Stands(feed.outlet.stands(entry))))
     }
 
-    fn write(
-        &mut self,
-        outlet: &Outlet,
-        feed: &FeedName,
-        log: &FeedLog,
-        at: Sequence,
-    ) -> io::Result<ReleaseInput> {
-        let bytes = self.entry(log, at)?.and_then(|entry| bytes_of(feed, entry));
+    fn write(&mut self, feed: FeedAt<'_>, at: Sequence) -> io::Result<ReleaseInput> {
+        let bytes = self.entry(feed, at)?.and_then(|entry| bytes_of(feed.feed, entry));
         let Some(bytes) = bytes else { return Ok(ReleaseInput::Gone) };
-        File::create(&outlet.aside(feed, at))?.write_all_at(bytes, 0)?;
+        File::create(&feed.aside(at))?.write_all_at(bytes, 0)?;
         Ok(ReleaseInput::Written)
     }
 
-    fn place(
-        &mut self,
-        outlet: &Outlet,
-        feed: &FeedName,
-        log: &FeedLog,
-        at: Sequence,
-    ) -> io::Result<ReleaseInput> {
-        if let Some(entry) = self.entry(log, at)? {
-            outlet.place(&outlet.aside(feed, at), entry)?;
+    fn place(&mut self, feed: FeedAt<'_>, at: Sequence) -> io::Result<ReleaseInput> {
+        if let Some(entry) = self.entry(feed, at)? {
+            feed.outlet.place(&feed.aside(at), entry)?;
         }
         Ok(ReleaseInput::Placed)
     }
@@ -324,10 +310,6 @@ impl Outlet {
             let heartbeat = entry.info.id.is_heartbeat();
             self.done.tell(Shown { key: source.key.clone(), at: self.clock.wall(), late, heartbeat });
         }
-    }
-
-    fn aside(&self, feed: &FeedName, at: Sequence) -> PathBuf {
-        self.directory.join("spool").join(format!("out-{}-{}", file_names::encode(feed.as_str()), at.0))
     }
 
     fn target(&self, entry: &LogEntry) -> PathBuf {
@@ -354,8 +336,8 @@ impl Outlet {
     }
 
     /// Whether a file could be put where local software looks: a heartbeat goes as far as that, and leaves nothing.
-    fn discard(&self, feed: &FeedName, at: Sequence) -> io::Result<ReleaseInput> {
-        disk::remove_file(&self.aside(feed, at))?;
+    fn discard(&self, aside: &Path) -> io::Result<ReleaseInput> {
+        disk::remove_file(aside)?;
         let received = self.directory.join("received");
         match access(&received, AccessFlags::W_OK | AccessFlags::X_OK) {
             Err(Errno::ENOENT) => disk::make_directory(&received)?,
