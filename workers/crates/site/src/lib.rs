@@ -48,7 +48,7 @@ pub use release::local::{LocalNews, ShowOrder, Shown};
 pub use release::order::{Arrival, Order, Turn};
 pub use release::{
     Candidate, Cursor, CursorChange, CursorNumbers, DAMAGED_STATE, FeedRelease, Kept, KeptCursor, LastShown,
-    Life, LocalListeners, Opened, Release, ReleaseInput, ReleaseOutput, ShowWishes, ShownAhead,
+    Life, LocalListeners, Opened, OrderRequests, Release, ReleaseInput, ReleaseOutput, ShownAhead,
     damaged_state, product_of_file, set_aside_name, unproven_since,
 };
 pub use role::{News, Role};

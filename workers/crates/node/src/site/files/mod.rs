@@ -18,7 +18,7 @@ use downburst_log::disk::{self, File};
 use downburst_log::{FeedLog, LogEntry, ProductLog as _};
 use downburst_model::{FeedName, Lane, Machine as _, Sequence};
 use downburst_site::{
-    Arrival, Candidate, FeedRelease, Release, ReleaseInput, ReleaseOutput, ShowOrder, ShowWishes, Shown,
+    Arrival, Candidate, FeedRelease, OrderRequests, Release, ReleaseInput, ReleaseOutput, ShowOrder, Shown,
     damaged_state,
 };
 use nix::errno::Errno;
@@ -38,7 +38,7 @@ use crate::file_names;
 #[derive(Clone)]
 pub(crate) struct Waker {
     wake: Sender<()>,
-    wishes: Arc<Mutex<ShowWishes>>,
+    requests: Arc<Mutex<OrderRequests>>,
 }
 
 impl Waker {
@@ -49,7 +49,7 @@ impl Waker {
 
     /// A connection orders how feeds are to be shown.
     pub(super) fn order(&self, order: ShowOrder) {
-        self.wishes.lock().unwrap_or_else(PoisonError::into_inner).take(order);
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).take(order);
         self.wake();
     }
 }
@@ -63,18 +63,18 @@ pub(super) fn start(
 ) -> Result<(Waker, std::thread::JoinHandle<()>), String> {
     let (wake, receiver) = bounded(1);
     let files = Files::new(logs, directory, clock, done);
-    let wishes = Arc::clone(&files.wishes);
+    let requests = Arc::clone(&files.requests);
     let thread = std::thread::Builder::new()
         .name("files".to_owned())
         .spawn(move || files.run(&receiver))
         .map_err(|error| format!("no thread to write files: {error}"))?;
-    Ok((Waker { wake, wishes }, thread))
+    Ok((Waker { wake, requests }, thread))
 }
 
 /// What the thread works with.
 pub(super) struct Files {
     logs: Arc<Logs>,
-    wishes: Arc<Mutex<ShowWishes>>,
+    requests: Arc<Mutex<OrderRequests>>,
     outlet: Outlet,
     release: Release,
     kept: BTreeMap<FeedName, FeedFiles>,
@@ -116,7 +116,7 @@ impl Files {
     pub(super) fn new(logs: Arc<Logs>, directory: &Path, clock: Clock, done: DoneTo) -> Self {
         Self {
             logs,
-            wishes: Arc::default(),
+            requests: Arc::default(),
             outlet: Outlet { directory: directory.to_owned(), clock, done },
             release: Release::new(clock.monotonic()),
             kept: BTreeMap::new(),
@@ -153,7 +153,7 @@ impl Files {
     }
 
     fn catch_up(&mut self, feed: &FeedName, log: &FeedLog) -> io::Result<()> {
-        let (hold, missing) = self.wishes.lock().unwrap_or_else(PoisonError::into_inner).of(feed);
+        let (hold, missing) = self.requests.lock().unwrap_or_else(PoisonError::into_inner).of(feed);
         if !self.kept.contains_key(feed) {
             let (cursor, kept) = CursorFile::open(&self.outlet.directory, feed)?;
             self.release.open(feed, FeedRelease::open(kept, cursor::life(log, self.outlet.clock.wall())));
@@ -208,9 +208,11 @@ impl Files {
 
 impl FeedFiles {
     fn carry_out_all(&mut self, feed: FeedAt<'_>, release: &mut FeedRelease) -> io::Result<()> {
-        while let Some(output) = release.poll(feed.outlet.clock.now()) {
+        let mut now = feed.outlet.clock.now();
+        while let Some(output) = release.poll(now) {
             let answer = self.carry_out(feed, release, output)?;
-            release.handle(feed.outlet.clock.now(), answer);
+            now = feed.outlet.clock.now();
+            release.handle(now, answer);
         }
         Ok(())
     }
