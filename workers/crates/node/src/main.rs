@@ -65,6 +65,37 @@ enum Role {
 
 #[derive(clap::Args)]
 struct ReceiveArguments {
+    #[command(flatten)]
+    hubs: HubArguments,
+    /// The directory of this site, with received/, log/ and state/.
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    #[command(flatten)]
+    log: SiteLogArguments,
+    /// Keep products in this site's log only; write no file for each.
+    #[arg(long)]
+    no_files: bool,
+    #[command(flatten)]
+    actions: SiteArguments,
+    #[command(flatten)]
+    reading: ReadingArguments,
+    /// Let the hub's operator use this interface for circuits to this site: tunnels, shaping and addresses
+    /// are made on it and removed. Needs CAP_NET_ADMIN. May be given several times.
+    #[arg(long, value_name = "INTERFACE")]
+    circuits: Vec<String>,
+    /// Shifts this site's wall clock by this number of microseconds, to test the clock comparison.
+    #[arg(long, default_value_t = 0, hide = true, allow_negative_numbers = true)]
+    shift_clock_us: i64,
+    /// Speaks only these versions of the session, best first, as a node of another release does.
+    #[arg(long, value_name = "N,N", value_delimiter = ',', default_values_t = downburst_session::VERSIONS, hide = true)]
+    session_versions: Vec<u16>,
+}
+
+// Groups of arguments have plain comments: a doc comment would become that of the command.
+
+// The hubs of a site.
+#[derive(clap::Args)]
+struct HubArguments {
     /// The hub's address for sites. Several hubs: the first one serves as long as it can, the others stand by.
     #[arg(long, value_name = "HOST:PORT", required = true)]
     hub: Vec<String>,
@@ -74,9 +105,11 @@ struct ReceiveArguments {
     /// Seconds of uninterrupted connection after which the first hub serves again.
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     return_after: f64,
-    /// The directory of this site, with received/, log/ and state/.
-    #[arg(long, value_name = "DIR")]
-    dir: PathBuf,
+}
+
+// How long products stay in a site's log, and how damage in it is found.
+#[derive(clap::Args)]
+struct SiteLogArguments {
     /// Hours that products stay in this site's log.
     #[arg(long, default_value_t = 24.0)]
     retention_hours: f64,
@@ -89,11 +122,11 @@ struct ReceiveArguments {
     /// Hours between two readings of this site's whole log in search of damage; 0: never.
     #[arg(long, value_name = "HOURS", default_value_t = 24.0)]
     scrub_hours: f64,
-    /// Keep products in this site's log only; write no file for each.
-    #[arg(long)]
-    no_files: bool,
-    #[command(flatten)]
-    actions: SiteArguments,
+}
+
+// How groups are read.
+#[derive(clap::Args)]
+struct ReadingArguments {
     /// Read multicast groups at this real-time priority (SCHED_RR), so that other work on a busy host causes
     /// no loss. Needs CAP_SYS_NICE.
     #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
@@ -101,16 +134,6 @@ struct ReceiveArguments {
     /// Take datagrams one by one from the kernel: for network cards whose UDP GRO is broken.
     #[arg(long)]
     no_udp_offload: bool,
-    /// Let the hub's operator use this interface for circuits to this site: tunnels, shaping and addresses
-    /// are made on it and removed. Needs CAP_NET_ADMIN. May be given several times.
-    #[arg(long, value_name = "INTERFACE")]
-    circuits: Vec<String>,
-    /// Shifts this site's wall clock by this number of microseconds, to test the clock comparison.
-    #[arg(long, default_value_t = 0, hide = true, allow_negative_numbers = true)]
-    shift_clock_us: i64,
-    /// Speaks only these versions of the session, best first, as a node of another release does.
-    #[arg(long, value_name = "N,N", value_delimiter = ',', default_values_t = downburst_session::VERSIONS, hide = true)]
-    session_versions: Vec<u16>,
 }
 
 #[derive(clap::Args)]
@@ -156,7 +179,7 @@ fn main() -> ExitCode {
     start_logging(arguments.log_format);
     match arguments.role {
         Role::Receive(arguments) => match paired_hubs(&arguments, matches.subcommand_matches("receive")) {
-            Ok(hubs) => drive(site_runtime(), receive(*arguments, hubs)),
+            Ok(hubs) => drive(site_runtime(), receive(arguments, hubs)),
             Err(sentence) => fail(2, &sentence),
         },
         Role::SiteControl(arguments) => site_control(arguments),
@@ -209,11 +232,11 @@ fn paired_hubs(
 ) -> Result<Vec<HubChoice>, String> {
     let places = |name| matches.and_then(|matches| matches.indices_of(name)).into_iter().flatten();
     let mut hubs: Vec<(usize, HubChoice)> = places("hub")
-        .zip(&arguments.hub)
+        .zip(&arguments.hubs.hub)
         .map(|(place, hub)| (place, HubChoice { address: hub.clone(), token_file: None }))
         .collect();
     let alone = hubs.len() == 1;
-    for (place, file) in places("token_file").zip(&arguments.token_file) {
+    for (place, file) in places("token_file").zip(&arguments.hubs.token_file) {
         let named_before = |(at, _): &&mut (usize, HubChoice)| alone || *at < place;
         let hub = hubs.iter_mut().rfind(named_before).filter(|(_, hub)| hub.token_file.is_none());
         let (_, hub) = hub.ok_or_else(|| {
@@ -281,7 +304,7 @@ fn probe_host(json: bool) -> ExitCode {
     ExitCode::from(u8::from(!needed.iter().all(able)))
 }
 
-async fn receive(arguments: ReceiveArguments, hubs: Vec<HubChoice>) -> ExitCode {
+async fn receive(arguments: Box<ReceiveArguments>, hubs: Vec<HubChoice>) -> ExitCode {
     match downburst_node::site::run(arguments.with(hubs)).await {
         Ending::Stopped => ExitCode::SUCCESS,
         Ending::BadUse(sentence) => fail(2, &sentence),
@@ -313,15 +336,18 @@ impl ReceiveArguments {
         let (actions, scour) = self.actions.wanted();
         Receive {
             hubs,
-            return_after: Duration::from_secs_f64(self.return_after.clamp(0.0, 86_400.0)),
+            return_after: Duration::from_secs_f64(self.hubs.return_after.clamp(0.0, 86_400.0)),
             directory: self.dir,
-            retention_hours: self.retention_hours,
-            retention_bytes: self.retention_bytes,
+            retention_hours: self.log.retention_hours,
+            retention_bytes: self.log.retention_bytes,
             files: !self.no_files,
-            scrub: Scrub { bytes_per_second: self.scrub_bytes_per_second, hours: self.scrub_hours },
+            scrub: Scrub { bytes_per_second: self.log.scrub_bytes_per_second, hours: self.log.scrub_hours },
             actions,
             scour,
-            reading: Reading { offload: !self.no_udp_offload, priority: self.receive_priority },
+            reading: Reading {
+                offload: !self.reading.no_udp_offload,
+                priority: self.reading.receive_priority,
+            },
             circuits: self.circuits,
             wall_shift_us: self.shift_clock_us,
             session_versions: self.session_versions,

@@ -158,6 +158,12 @@ impl Credentials {
         Self { ca_sha256, secrets, site: None, token_secret, hub: None, token_sha256 }
     }
 
+    /// True if this token was used for these; `former` gives the SHA-256 of the token where they do not have it.
+    /// Another token replaces credentials that the hub has not accepted, or no longer accepts.
+    pub fn are_of(&self, token: &Token, former: impl FnOnce() -> Option<String>) -> bool {
+        self.token_sha256.clone().or_else(former) == Some(token.sha256())
+    }
+
     /// Those of this site once it has another token: all that it had goes.
     #[must_use]
     pub fn enrolling_anew(&self, token: &Token, entropy: &Entropy) -> Self {

@@ -3,32 +3,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use downburst_model::Machine as _;
-use downburst_session::{CircuitState, Receipt, SiteEvent, StreamId};
+use downburst_session::{CircuitState, LegJoin, Receipt, SiteEvent};
 use downburst_site::{
-    Connection, EndsOrder, Input, LocalNews, MEMORY_LIMIT_BYTES, Output, Role, Settings, StoreBatch,
+    Connection, EndsOrder, Input, LegNews, LocalNews, MEMORY_LIMIT_BYTES, Output, Role, Settings, StoreBatch,
     StoreRequest, Stored, log_event,
 };
 use tokio::time::Instant;
 
 use super::circuits::Circuits;
-use super::data;
-use super::group::Found;
+use super::legs::{Found, Legs};
+use super::network::{self, Network};
 use super::parts::{Local, Parts, SharedCompleteness, Supervisor};
-use super::positions::recover;
 use super::shelf::Shelf;
 use super::spool::Spool;
-use super::state::{HubPlace, Keeper};
+use super::state::{HubPlace, Keeper, recover};
 use super::store::{self, StoreThread};
 use crate::clock::Clock;
 
 mod credentials;
-mod legs;
-mod network;
 
 pub(crate) use credentials::Turn;
 use credentials::{Kept, KeptCredentials};
-use legs::Legs;
-use network::Network;
 
 /// The connection to one hub, as a task drives it.
 pub(crate) struct Site {
@@ -156,17 +151,9 @@ impl Site {
                 self.tell(Input::Dialled(Ok(downburst_site::Linked { resume_at })));
             }
             network::Woken::Dialled(Err(no_link)) => self.tell(Input::Dialled(Err(no_link))),
-            network::Woken::Read(bytes) => self.tell(Input::Bytes { stream: StreamId::FIRST, bytes }),
             network::Woken::Written => {}
-            network::Woken::Closed(reason) => self.tell(Input::Closed(reason)),
             network::Woken::SaidFarewell => self.hung_up(),
-            network::Woken::Data(data::Woken::Opened(stream)) => self.tell(Input::StreamOpened(stream)),
-            network::Woken::Data(data::Woken::Read(stream, bytes)) => {
-                self.tell(Input::Bytes { stream, bytes })
-            }
-            network::Woken::Data(data::Woken::Ended(stream, reason)) => {
-                self.tell(Input::StreamClosed { stream, reason });
-            }
+            network::Woken::Moved(input) => self.tell(input),
         }
     }
 
@@ -175,6 +162,19 @@ impl Site {
         self.is_alone = self.supervisor.roles.has_changed().is_err();
         let role = if self.is_alone { Role::End } else { *self.supervisor.roles.borrow_and_update() };
         self.tell(Input::Role(role));
+    }
+
+    fn join(&mut self, join: &LegJoin) {
+        let news = self.legs.join(join, &self.network.local_address, &self.network.peer_address);
+        self.tell(Input::Leg(join.leg, news));
+    }
+
+    /// The hub's answers go first: they came while the batch waited.
+    fn found(&mut self, found: Found) {
+        while let Ok(Found { leg, news: LegNews::Datagrams(batch) }) = self.legs.answers.try_recv() {
+            self.tell(Input::Leg(leg, LegNews::Datagrams(batch)));
+        }
+        self.tell(Input::Leg(found.leg, found.news));
     }
 
     fn tell(&mut self, input: Input) {

@@ -17,12 +17,11 @@ use super::acted_on::ActedOn;
 use super::control::Asked;
 use super::drive::{Site, Turn};
 use super::files::{self, DoneTo, Waker};
-use super::identity::Identity;
 use super::parts::{Local, Parts, SharedCompleteness, Supervisor};
 use super::shelf::Shelf;
-use super::state::{HubPlace, places, small_files};
+use super::state::{HubPlace, Identity, nodes, places, small_files};
 use super::store::Logs;
-use super::{Ending, HubChoice, Receive, control, nodes, prepare_place};
+use super::{Ending, HubChoice, Receive, control, prepare_place};
 use crate::clock::Clock;
 use crate::scrub;
 
@@ -248,8 +247,7 @@ impl KnownHub {
             let identity = Identity::load(&self.place, self.choice.token_file.as_deref())?;
             return Ok((self.place.clone(), identity));
         }
-        let role = if wanted.asks() { "asks" } else { "part" };
-        let spool = format!("hub-{hub}-{role}-{}", crate::file_names::encode(&wanted.address));
+        let spool = wanted.spool_name(hub, &crate::file_names::encode(&wanted.address));
         let spool = self.place.spool.with_file_name(spool);
         let place = HubPlace { address: wanted.address.clone(), state: self.place.state.clone(), spool };
         prepare_place(&place)?;

@@ -5,23 +5,16 @@
 //! thread per connection verifies and stores products in the site's log (the commit point); a thread copies from the
 //! log to files. A hub that is a site of another hub uses [`drive`] with logs of its own.
 mod acted_on;
-mod asks;
 mod circuits;
 pub mod control;
-mod data;
 mod drive;
 mod files;
-mod group;
 mod hubs;
-mod identity;
-mod inbound;
-mod link;
-mod nodes;
+mod legs;
+mod network;
 mod parts;
-mod positions;
 #[cfg(test)]
 mod power;
-mod priority;
 mod shelf;
 mod spool;
 mod state;
@@ -33,14 +26,13 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::scrub::Scrub;
 pub(crate) use drive::{Site, Turn};
-pub(crate) use identity::Identity;
 pub(crate) use parts::{Local, Parts, SharedCompleteness, Supervisor};
 pub(crate) use shelf::Shelf;
-pub(crate) use state::{HubPlace, checkpoints};
+pub(crate) use state::{HubPlace, Identity, checkpoints};
 
 pub use downburst_site::Ending;
-pub use group::Reading;
-pub use link::connect;
+pub use legs::Reading;
+pub use network::connect;
 
 /// What a receiving site is started with.
 #[derive(Clone, Debug)]

@@ -9,10 +9,9 @@ use tokio::sync::{mpsc, watch};
 
 use super::drive::Turn;
 use super::files::Waker;
-use super::group::Reading;
-use super::identity::Identity;
+use super::legs::Reading;
 use super::shelf::Shelf;
-use super::state::HubPlace;
+use super::state::{HubPlace, Identity};
 use crate::clock::Clock;
 
 /// What the connection to a hub is made of.

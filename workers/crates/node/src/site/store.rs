@@ -11,7 +11,7 @@ use downburst_log::{
 use downburst_model::{FeedName, Lane, Origin, ProductInfo, WallMicros};
 use downburst_pqact::Notifier;
 use downburst_session::{Duplicates, StoreResult};
-use downburst_site::{Brought, OwnDuplicates, ProductEnd, ProductStore, StoreBatch, Stored};
+use downburst_site::{Brought, OwnDuplicates, ProductEnd, ProductStore, StoreBatch, Stored, full_disk};
 use tokio::sync::mpsc;
 
 use super::shelf::Shelf;
@@ -237,11 +237,7 @@ impl ProductStore for Place {
 fn failure(error: LogError) -> StoreResult {
     match error {
         LogError::DigestMismatch { .. } | LogError::SizeMismatch { .. } => StoreResult::DigestMismatch,
-        // The log's own words are for those who bring products: here they come again by themselves.
-        LogError::DiskFull { path } => StoreResult::Failed(format!(
-            "the disk of {} is full; free space there, or keep fewer products (--retention-hours, --retention-bytes)",
-            path.display()
-        )),
+        LogError::DiskFull { path } => full_disk(path.display()),
         error => StoreResult::Failed(error.to_string()),
     }
 }

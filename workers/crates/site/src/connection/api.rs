@@ -8,10 +8,10 @@ use downburst_session::{
 };
 
 use crate::credentials::{CredentialsAnswer, CredentialsOrder};
-use crate::local::{LocalNews, ShowOrder};
-use crate::position::StoredPosition;
 use crate::reconnect::Ended;
+use crate::release::local::{LocalNews, ShowOrder};
 use crate::role::{News, Role};
+use crate::storage::StoredPosition;
 use crate::storage::{PlaceOrder, StoreRequest, Stored};
 
 /// What a connection is made for.

@@ -16,11 +16,11 @@ pub use api::{Input, LegNews, Linked, NoLink, Output, Settings};
 
 use crate::credentials::{Credentials, CredentialsExchange, CredentialsOrder, Next};
 use crate::intake::Intake;
-use crate::local::LocalSoftware;
-use crate::position::{Feeds, Noted, Recovered};
 use crate::reconnect::{Ended, Reconnect};
+use crate::release::local::LocalSoftware;
 use crate::role::{News, Role};
 use crate::storage::{Brought, Stored, StoredItem, StoredWhat};
+use crate::storage::{Feeds, Noted, Recovered};
 
 /// A site's connection to one hub, over as many attempts as it takes.
 ///

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use downburst_model::Micros;
 use downburst_session::{Nodes, Receipt};
 
+use super::choice::{Choice, Standing};
+use super::nodes::{NodeChoice, Wanted};
 use super::status::{HubStatus, NodeStatus};
 use super::{ConnectionId, GivenHub, HubsOutput, Listeners};
-use crate::choice::{Choice, Standing};
-use crate::nodes::{NodeChoice, Wanted};
 use crate::role::Role;
 
 /// A hub, as the site sees it.

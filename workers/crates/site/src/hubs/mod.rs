@@ -1,5 +1,7 @@
 //! A site and its hubs: one serves, the others stand by, all products end in the same logs.
+pub(crate) mod choice;
 mod hub;
+pub(crate) mod nodes;
 mod status;
 
 #[cfg(test)]
@@ -12,10 +14,10 @@ use downburst_session::{Nodes, Receipt};
 
 pub use status::{HubStatus, NodeStatus};
 
-use crate::choice::{Choice, Standing};
-use crate::nodes::Wanted;
 use crate::role::{News, Role};
+use choice::{Choice, Standing};
 use hub::Hub;
+use nodes::Wanted;
 
 /// All hubs of a site: which connections there are, and what each of them is for.
 ///

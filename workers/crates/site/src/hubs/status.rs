@@ -1,7 +1,7 @@
 //! How it stands with a site's hubs, for people.
 use serde::{Deserialize, Serialize};
 
-use crate::nodes::Wanted;
+use super::nodes::Wanted;
 
 /// How it stands with a hub.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

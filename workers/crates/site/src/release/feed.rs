@@ -9,12 +9,13 @@ use downburst_model::{Machine, Micros, Now, Sequence, WallMicros};
 use downburst_session::Missing;
 
 use super::cursor::{Cursor, CursorChange, CursorNumbers, KeptCursor, LastShown, Life};
-use crate::order::{Arrival, Order, Turn};
+use super::order::{Arrival, Order, Turn};
 
 /// The files of one feed.
 ///
-/// Its driver carries out one output at a time and answers each with one input. Where storage fails, the driver drops
-/// the machine and opens it again from what is kept: what waited is read from the log again.
+/// Its driver carries out one output at a time and answers each with one input; it may be woken meanwhile. Where
+/// storage fails, the driver drops the machine and opens it again from what is kept: what waited is read from the log
+/// again.
 #[derive(Debug)]
 pub struct FeedRelease {
     cursor: Cursor,
@@ -27,6 +28,8 @@ pub struct FeedRelease {
     /// The product that is on its way to its place.
     current: Option<Current>,
     look: Option<Look>,
+    /// The next look, once this one is over.
+    next: Option<(Option<Micros>, Look)>,
     outputs: VecDeque<ReleaseOutput>,
     /// The last output has no answer yet.
     is_asking: bool,
@@ -163,6 +166,7 @@ impl FeedRelease {
             read: ReadProducts::default(),
             turns: VecDeque::new(),
             look: None,
+            next: None,
             outputs,
             is_asking: false,
         }
@@ -200,7 +204,7 @@ impl FeedRelease {
     }
 
     fn look_on(&mut self, now: Micros) -> bool {
-        let Some(look) = &mut self.look else { return false };
+        let Some(look) = &mut self.look else { return self.begin_look() };
         if !look.has_taken_due {
             if self.read_to < look.head && self.waiting.len() < WAITING_LIMIT {
                 self.outputs.push_back(ReleaseOutput::Read { after: self.read_to, to: look.head });
@@ -219,7 +223,15 @@ impl FeedRelease {
             let change = self.cursor.keep_last(last);
             self.keep(change);
         }
-        !self.outputs.is_empty()
+        true
+    }
+
+    /// Nothing is on its way: the order may change.
+    fn begin_look(&mut self) -> bool {
+        let Some((hold, look)) = self.next.take() else { return false };
+        self.set_hold(hold);
+        self.look = Some(look);
+        true
     }
 
     /// Shows a product, or lets it wait for its turn.
@@ -331,8 +343,7 @@ impl Machine for FeedRelease {
 
     fn handle(&mut self, _now: Now, input: ReleaseInput) {
         if let ReleaseInput::Woken { head, hold, missing } = input {
-            self.set_hold(hold);
-            self.look = Some(Look { head, missing, has_taken_due: false, has_turned: false });
+            self.next = Some((hold, Look { head, missing, has_taken_due: false, has_turned: false }));
             return;
         }
         self.is_asking = false;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use downburst_model::FeedName;
 use downburst_session::ActionFailed;
 
-use crate::local::{LocalNews, Shown};
+use super::local::{LocalNews, Shown};
 
 /// Whoever wants to know of local software: the connections to the hub that serves the site. `C` is one of them.
 #[derive(Debug)]

@@ -2,10 +2,12 @@
 mod cursor;
 mod feed;
 mod listeners;
+pub(crate) mod local;
+pub(crate) mod order;
+mod order_requests;
 #[cfg(test)]
 mod tests;
 mod unproven;
-mod wishes;
 
 use std::collections::BTreeMap;
 
@@ -17,8 +19,8 @@ pub use cursor::{
 };
 pub use feed::{Candidate, FeedRelease, ReleaseInput, ReleaseOutput};
 pub use listeners::LocalListeners;
+pub use order_requests::OrderRequests;
 pub use unproven::{product_of_file, set_aside_name, unproven_since};
-pub use wishes::ShowWishes;
 
 /// The files of all feeds, and how far the disk keeps them for good.
 #[derive(Debug)]
@@ -57,7 +59,7 @@ impl Release {
         self.feeds.remove(feed);
     }
 
-    /// How long nothing is to be done unless the logs grow or the wishes change.
+    /// How long nothing is to be done unless the logs grow or the requests change.
     pub fn patience(&self, now: Micros) -> Micros {
         let due = self.feeds.values().filter_map(FeedRelease::deadline).min();
         due.map_or(RETRY_INTERVAL, |due| due.since(now).min(RETRY_INTERVAL))

@@ -5,8 +5,8 @@ use downburst_model::{Class, Epoch, RangeSet};
 use downburst_session::Missing;
 use proptest::prelude::*;
 
+use super::order::Arrival;
 use super::*;
-use crate::order::Arrival;
 
 /// A site's log, its files and the kept cursor.
 #[derive(Clone)]
@@ -207,6 +207,32 @@ fn where_no_order_is_asked_for_any_more_what_waited_goes_at_once() {
     assert_eq!(disk.reported(), [1, 2, 3]);
     disk.wake(&mut release, Micros(0), None, lacking([1, 4]));
     assert_eq!(disk.ahead, Kept::Nothing, "the log's order is kept by the numbers alone");
+}
+
+#[test]
+fn a_change_of_the_order_waits_for_what_is_on_its_way() {
+    for most in 1..40 {
+        let mut disk = Disk::new([Some(3), Some(2), Some(5), Some(6)]);
+        let mut release = disk.open();
+        disk.wake(&mut release, Micros(0), Some(HOLD), lacking([1, 4]));
+        let now = Now { monotonic: Micros(1), wall: WallMicros(9) };
+        let woken =
+            |disk: &Disk, hold| ReleaseInput::Woken { head: disk.head(), hold, missing: lacking([4]) };
+        release.handle(now, woken(&disk, Some(HOLD)));
+        for _ in 1..most {
+            let Some(output) = release.poll(now) else { break };
+            let answer = disk.answer(&release, output);
+            release.handle(now, answer);
+        }
+        let asked = release.poll(now);
+        release.handle(now, woken(&disk, None));
+        if let Some(asked) = asked {
+            let answer = disk.answer(&release, asked);
+            release.handle(now, answer);
+        }
+        disk.carry_out(&mut release, now.monotonic, usize::MAX);
+        assert!(disk.placed.values().eq([&1; 4]), "{most} steps: {:?}", disk.placed);
+    }
 }
 
 #[test]

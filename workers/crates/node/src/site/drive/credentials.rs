@@ -5,7 +5,7 @@ use downburst_site::{Credentials, CredentialsAnswer, CredentialsOrder, Input};
 use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 
 use super::Site;
-use crate::site::identity::{self, Identity};
+use crate::site::state::{Identity, entropy};
 
 /// Connections to nodes of one hub share a credential, and one of them changes it at a time.
 pub(crate) type Turn = Arc<Mutex<()>>;
@@ -60,7 +60,7 @@ impl KeptCredentials {
         if self.held.is_none() {
             self.held = Some(Arc::clone(&self.turn).try_lock_owned().ok()?);
         }
-        match identity::entropy() {
+        match entropy() {
             Ok(entropy) => Some(CredentialsAnswer::Turn { kept: self.identity.read(), entropy }),
             Err(sentence) => {
                 tracing::warn!("no other credential could be made: {sentence}");

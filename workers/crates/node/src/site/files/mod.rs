@@ -18,7 +18,7 @@ use downburst_log::disk::{self, File};
 use downburst_log::{FeedLog, LogEntry, ProductLog as _};
 use downburst_model::{FeedName, Lane, Machine as _, Sequence};
 use downburst_site::{
-    Arrival, Candidate, FeedRelease, Release, ReleaseInput, ReleaseOutput, ShowOrder, ShowWishes, Shown,
+    Arrival, Candidate, FeedRelease, OrderRequests, Release, ReleaseInput, ReleaseOutput, ShowOrder, Shown,
     damaged_state,
 };
 use nix::errno::Errno;
@@ -38,7 +38,7 @@ use crate::file_names;
 #[derive(Clone)]
 pub(crate) struct Waker {
     wake: Sender<()>,
-    wishes: Arc<Mutex<ShowWishes>>,
+    requests: Arc<Mutex<OrderRequests>>,
 }
 
 impl Waker {
@@ -49,7 +49,7 @@ impl Waker {
 
     /// A connection orders how feeds are to be shown.
     pub(super) fn order(&self, order: ShowOrder) {
-        self.wishes.lock().unwrap_or_else(PoisonError::into_inner).take(order);
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).take(order);
         self.wake();
     }
 }
@@ -63,23 +63,31 @@ pub(super) fn start(
 ) -> Result<(Waker, std::thread::JoinHandle<()>), String> {
     let (wake, receiver) = bounded(1);
     let files = Files::new(logs, directory, clock, done);
-    let wishes = Arc::clone(&files.wishes);
+    let requests = Arc::clone(&files.requests);
     let thread = std::thread::Builder::new()
         .name("files".to_owned())
         .spawn(move || files.run(&receiver))
         .map_err(|error| format!("no thread to write files: {error}"))?;
-    Ok((Waker { wake, wishes }, thread))
+    Ok((Waker { wake, requests }, thread))
 }
 
 /// What the thread works with.
 pub(super) struct Files {
     logs: Arc<Logs>,
-    wishes: Arc<Mutex<ShowWishes>>,
+    requests: Arc<Mutex<OrderRequests>>,
     outlet: Outlet,
     release: Release,
     kept: BTreeMap<FeedName, FeedFiles>,
     /// The disk is asked to keep what was shown; another thread waits for it.
     proof: Option<Proof>,
+}
+
+/// A feed, its log, and where its files are put.
+#[derive(Clone, Copy)]
+struct FeedAt<'a> {
+    outlet: &'a Outlet,
+    feed: &'a FeedName,
+    log: &'a FeedLog,
 }
 
 /// Where files are put.
@@ -108,7 +116,7 @@ impl Files {
     pub(super) fn new(logs: Arc<Logs>, directory: &Path, clock: Clock, done: DoneTo) -> Self {
         Self {
             logs,
-            wishes: Arc::default(),
+            requests: Arc::default(),
             outlet: Outlet { directory: directory.to_owned(), clock, done },
             release: Release::new(clock.monotonic()),
             kept: BTreeMap::new(),
@@ -145,18 +153,19 @@ impl Files {
     }
 
     fn catch_up(&mut self, feed: &FeedName, log: &FeedLog) -> io::Result<()> {
-        let (hold, missing) = self.wishes.lock().unwrap_or_else(PoisonError::into_inner).of(feed);
+        let (hold, missing) = self.requests.lock().unwrap_or_else(PoisonError::into_inner).of(feed);
         if !self.kept.contains_key(feed) {
             let (cursor, kept) = CursorFile::open(&self.outlet.directory, feed)?;
             self.release.open(feed, FeedRelease::open(kept, cursor::life(log, self.outlet.clock.wall())));
             self.kept.insert(feed.clone(), FeedFiles { cursor, at_hand: AtHand::default() });
         }
+        let at = FeedAt { outlet: &self.outlet, feed, log };
         let (Some(release), Some(files)) = (self.release.feed(feed), self.kept.get_mut(feed)) else {
             return Ok(());
         };
-        files.carry_out_all(&self.outlet, feed, log, release)?;
+        files.carry_out_all(at, release)?;
         release.handle(self.outlet.clock.now(), ReleaseInput::Woken { head: log.head(), hold, missing });
-        files.carry_out_all(&self.outlet, feed, log, release)?;
+        files.carry_out_all(at, release)?;
         files.at_hand = AtHand::default();
         Ok(())
     }
@@ -198,50 +207,53 @@ impl Files {
 }
 
 impl FeedFiles {
-    fn carry_out_all(
-        &mut self,
-        outlet: &Outlet,
-        feed: &FeedName,
-        log: &FeedLog,
-        release: &mut FeedRelease,
-    ) -> io::Result<()> {
-        while let Some(output) = release.poll(outlet.clock.now()) {
-            let answer = self.carry_out(outlet, feed, log, release, output)?;
-            release.handle(outlet.clock.now(), answer);
+    fn carry_out_all(&mut self, feed: FeedAt<'_>, release: &mut FeedRelease) -> io::Result<()> {
+        let mut now = feed.outlet.clock.now();
+        while let Some(output) = release.poll(now) {
+            let answer = self.carry_out(feed, release, output)?;
+            now = feed.outlet.clock.now();
+            release.handle(now, answer);
         }
         Ok(())
     }
 
     fn carry_out(
         &mut self,
-        outlet: &Outlet,
-        feed: &FeedName,
-        log: &FeedLog,
+        feed: FeedAt<'_>,
         release: &FeedRelease,
         output: ReleaseOutput,
     ) -> io::Result<ReleaseInput> {
         match output {
-            ReleaseOutput::Damaged(sentence) => {
-                tracing::error!(feed = feed.as_str(), "{sentence}");
-                outlet.done.acts(feed, Some(damaged_state(sentence)));
-            }
+            ReleaseOutput::Damaged(sentence) => feed.damaged(sentence),
             ReleaseOutput::SetUnprovenAside { since } => {
-                set_unproven_aside(&outlet.directory, feed, log, since)?;
+                set_unproven_aside(&feed.outlet.directory, feed.feed, feed.log, since)?;
             }
             ReleaseOutput::KeepNumbers(numbers) => self.cursor.put(numbers)?,
             ReleaseOutput::KeepAhead => self.cursor.keep_ahead(release.cursor().ahead())?,
             ReleaseOutput::SyncNumbers => self.cursor.sync()?,
             ReleaseOutput::Report { at, late } => {
-                self.at_hand.entry(log, at)?.iter().for_each(|entry| outlet.report(entry, late));
+                self.at_hand.entry(feed, at)?.iter().for_each(|entry| feed.outlet.report(entry, late));
             }
-            ReleaseOutput::Read { after, to } => return self.at_hand.read(log, after, to),
-            ReleaseOutput::Finish(at) => return self.at_hand.finish(outlet, feed, log, at),
-            ReleaseOutput::Look(at) => return self.at_hand.look(outlet, feed, log, at),
-            ReleaseOutput::Write(at) => return self.at_hand.write(outlet, feed, log, at),
-            ReleaseOutput::Place(at) => return self.at_hand.place(outlet, feed, log, at),
-            ReleaseOutput::Discard(at) => return outlet.discard(feed, at),
+            ReleaseOutput::Read { after, to } => return self.at_hand.read(feed.log, after, to),
+            ReleaseOutput::Finish(at) => return self.at_hand.finish(feed, at),
+            ReleaseOutput::Look(at) => return self.at_hand.look(feed, at),
+            ReleaseOutput::Write(at) => return self.at_hand.write(feed, at),
+            ReleaseOutput::Place(at) => return self.at_hand.place(feed, at),
+            ReleaseOutput::Discard(at) => return feed.outlet.discard(&feed.aside(at)),
         }
         Ok(ReleaseInput::Done)
+    }
+}
+
+impl FeedAt<'_> {
+    fn damaged(&self, sentence: String) {
+        tracing::error!(feed = self.feed.as_str(), "{sentence}");
+        self.outlet.done.acts(self.feed, Some(damaged_state(sentence)));
+    }
+
+    fn aside(&self, at: Sequence) -> PathBuf {
+        let name = file_names::encode(self.feed.as_str());
+        self.outlet.directory.join("spool").join(format!("out-{name}-{}", at.0))
     }
 }
 
@@ -254,65 +266,41 @@ impl AtHand {
     }
 
     /// A product; `None` if the log does not list it any more.
-    fn entry(&mut self, log: &FeedLog, at: Sequence) -> io::Result<Option<&LogEntry>> {
+    fn entry(&mut self, feed: FeedAt<'_>, at: Sequence) -> io::Result<Option<&LogEntry>> {
         let place = |entry: &LogEntry| entry.info.key.sequence;
         if let Ok(index) = self.batch.binary_search_by_key(&at, place) {
             return Ok(self.batch.get(index));
         }
         if self.single.as_ref().is_none_or(|entry| place(entry) != at) {
-            self.single = log.entry(at).map_err(io::Error::other)?;
+            self.single = feed.log.entry(at).map_err(io::Error::other)?;
         }
         Ok(self.single.as_ref())
     }
 
-    fn finish(
-        &mut self,
-        outlet: &Outlet,
-        feed: &FeedName,
-        log: &FeedLog,
-        at: Sequence,
-    ) -> io::Result<ReleaseInput> {
-        let aside = outlet.aside(feed, at);
-        let entry = self.entry(log, at)?;
+    fn finish(&mut self, feed: FeedAt<'_>, at: Sequence) -> io::Result<ReleaseInput> {
+        let aside = feed.aside(at);
+        let entry = self.entry(feed, at)?;
         if let Some(entry) = entry.filter(|_| aside.exists()) {
-            outlet.place(&aside, entry)?;
+            feed.outlet.place(&aside, entry)?;
         }
         Ok(ReleaseInput::Finished(entry.is_some()))
     }
 
-    fn look(
-        &mut self,
-        outlet: &Outlet,
-        feed: &FeedName,
-        log: &FeedLog,
-        at: Sequence,
-    ) -> io::Result<ReleaseInput> {
-        let entry = self.entry(log, at)?.filter(|entry| bytes_of(feed, entry).is_some());
-        Ok(entry.map_or(ReleaseInput::Gone, |entry| ReleaseInput::Stands(outlet.stands(entry))))
+    fn look(&mut self, feed: FeedAt<'_>, at: Sequence) -> io::Result<ReleaseInput> {
+        let entry = self.entry(feed, at)?.filter(|entry| bytes_of(feed.feed, entry).is_some());
+        Ok(entry.map_or(ReleaseInput::Gone, |entry| ReleaseInput::Stands(feed.outlet.stands(entry))))
     }
 
-    fn write(
-        &mut self,
-        outlet: &Outlet,
-        feed: &FeedName,
-        log: &FeedLog,
-        at: Sequence,
-    ) -> io::Result<ReleaseInput> {
-        let bytes = self.entry(log, at)?.and_then(|entry| bytes_of(feed, entry));
+    fn write(&mut self, feed: FeedAt<'_>, at: Sequence) -> io::Result<ReleaseInput> {
+        let bytes = self.entry(feed, at)?.and_then(|entry| bytes_of(feed.feed, entry));
         let Some(bytes) = bytes else { return Ok(ReleaseInput::Gone) };
-        File::create(&outlet.aside(feed, at))?.write_all_at(bytes, 0)?;
+        File::create(&feed.aside(at))?.write_all_at(bytes, 0)?;
         Ok(ReleaseInput::Written)
     }
 
-    fn place(
-        &mut self,
-        outlet: &Outlet,
-        feed: &FeedName,
-        log: &FeedLog,
-        at: Sequence,
-    ) -> io::Result<ReleaseInput> {
-        if let Some(entry) = self.entry(log, at)? {
-            outlet.place(&outlet.aside(feed, at), entry)?;
+    fn place(&mut self, feed: FeedAt<'_>, at: Sequence) -> io::Result<ReleaseInput> {
+        if let Some(entry) = self.entry(feed, at)? {
+            feed.outlet.place(&feed.aside(at), entry)?;
         }
         Ok(ReleaseInput::Placed)
     }
@@ -324,10 +312,6 @@ impl Outlet {
             let heartbeat = entry.info.id.is_heartbeat();
             self.done.tell(Shown { key: source.key.clone(), at: self.clock.wall(), late, heartbeat });
         }
-    }
-
-    fn aside(&self, feed: &FeedName, at: Sequence) -> PathBuf {
-        self.directory.join("spool").join(format!("out-{}-{}", file_names::encode(feed.as_str()), at.0))
     }
 
     fn target(&self, entry: &LogEntry) -> PathBuf {
@@ -354,8 +338,8 @@ impl Outlet {
     }
 
     /// Whether a file could be put where local software looks: a heartbeat goes as far as that, and leaves nothing.
-    fn discard(&self, feed: &FeedName, at: Sequence) -> io::Result<ReleaseInput> {
-        disk::remove_file(&self.aside(feed, at))?;
+    fn discard(&self, aside: &Path) -> io::Result<ReleaseInput> {
+        disk::remove_file(aside)?;
         let received = self.directory.join("received");
         match access(&received, AccessFlags::W_OK | AccessFlags::X_OK) {
             Err(Errno::ENOENT) => disk::make_directory(&received)?,

@@ -51,6 +51,13 @@ impl Wanted {
     pub fn asks(&self) -> bool {
         self.role == Role::StandBy && self.only.is_some()
     }
+
+    /// The name of the place for what is on its way by it, as one of several to `hub`; no other has it. `address` is
+    /// its own, in a form that fits into a name.
+    pub fn spool_name(&self, hub: usize, address: &str) -> String {
+        let role = if self.asks() { "asks" } else { "part" };
+        format!("hub-{hub}-{role}-{address}")
+    }
 }
 
 impl NodeChoice {
@@ -189,6 +196,13 @@ mod tests {
         choice.take(at(0), nodes(1, &[("a:1", &["A"])]));
         let stands_by = choice.wanted(at(0), false);
         assert_eq!(stands_by, [Wanted { address: "hub:1".to_owned(), role: Role::StandBy, only: None }]);
+    }
+
+    #[test]
+    fn what_is_on_its_way_by_connections_of_a_node_lies_apart() {
+        let wanted = |role| Wanted { address: "a:1".to_owned(), role, only: Some(BTreeSet::new()) };
+        let names = [Role::Serve, Role::StandBy].map(|role| wanted(role).spool_name(2, "a%3A1"));
+        assert_eq!(names, ["hub-2-part-a%3A1", "hub-2-asks-a%3A1"]);
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! A request to store products, carried out: what goes into a log together, and what became of each product.
+use std::fmt::Display;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use downburst_model::{FeedName, ProductInfo, Sequence, WallMicros};
 use downburst_session::{Duplicates, StoreResult, Train};
 
-use crate::storage::{Brought, Contents, PlaceId, StoreItem, StoreRequest, Stored, StoredItem, StoredWhat};
+use super::request::{Brought, Contents, PlaceId, StoreItem, StoreRequest, Stored, StoredItem, StoredWhat};
 
 /// Where products are verified and kept.
 pub trait ProductStore {
@@ -40,6 +41,14 @@ pub trait ProductStore {
 
 /// What became of a product, and its place in the site's own log.
 pub type ProductEnd = (StoreResult, Option<Sequence>);
+
+/// The end of a product for which there is no room at `path`. The log's own words are for those who bring products: at
+/// a site they come again by themselves.
+pub fn full_disk(path: impl Display) -> StoreResult {
+    StoreResult::Failed(format!(
+        "the disk of {path} is full; free space there, or keep fewer products (--retention-hours, --retention-bytes)"
+    ))
+}
 
 /// A request, with the bytes of its products at hand.
 #[derive(Debug)]

@@ -2,40 +2,32 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::{Buf as _, Bytes, BytesMut};
+use bytes::Bytes;
 use downburst_session::{StreamId, StreamPath};
-use downburst_site::NoLink;
+use downburst_site::{Input, NextWrite, NoLink, WriteBuffer};
 use tokio::io::AsyncWrite as _;
 
-use super::link::{Link, dial, dial_from};
+use super::hub_stream::{HubStream, dial, dial_from};
 
 /// All of them; without any, nothing is kept.
 #[derive(Default)]
-pub(super) struct DataLinks {
+pub(super) struct DataStreams {
     dials: Vec<(StreamId, Dial)>,
-    links: Vec<DataLink>,
+    streams: Vec<DataStream>,
     /// Where the next look begins, so that none waits for the others.
     turn: usize,
 }
 
-struct DataLink {
-    stream: StreamId,
-    link: Link,
+struct DataStream {
+    id: StreamId,
+    stream: HubStream,
     /// A ticket: all that a site says here.
-    out: BytesMut,
-    flushed: bool,
+    out: WriteBuffer,
 }
 
-/// What happened on a data connection.
-pub(super) enum Woken {
-    Opened(StreamId),
-    Read(StreamId, Bytes),
-    Ended(StreamId, String),
-}
+type Dial = Pin<Box<dyn Future<Output = Result<HubStream, NoLink>> + Send>>;
 
-type Dial = Pin<Box<dyn Future<Output = Result<Link, NoLink>> + Send>>;
-
-impl DataLinks {
+impl DataStreams {
     /// Opens a connection to the hub's node by a path of its own, or to `address`, where the first one leads.
     pub(super) fn open(
         &mut self,
@@ -52,14 +44,14 @@ impl DataLinks {
     }
 
     pub(super) fn push(&mut self, stream: StreamId, bytes: &[u8]) {
-        if let Some(link) = self.links.iter_mut().find(|link| link.stream == stream) {
-            link.out.extend_from_slice(bytes);
+        if let Some(data) = self.streams.iter_mut().find(|data| data.id == stream) {
+            data.out.push(bytes);
         }
     }
 
     pub(super) fn close(&mut self, stream: StreamId) {
         self.dials.retain(|(dialled, _)| *dialled != stream);
-        self.links.retain(|link| link.stream != stream);
+        self.streams.retain(|data| data.id != stream);
     }
 
     /// The first connection ended, and all others end with it.
@@ -67,23 +59,23 @@ impl DataLinks {
         *self = Self::default();
     }
 
-    /// Moves bytes on all connections; never ready where there is none.
-    pub(super) fn poll_moved(&mut self, cx: &mut Context<'_>) -> Poll<Woken> {
+    /// Moves bytes on all connections; what the machine is told of it. Never ready where there is none.
+    pub(super) fn poll_moved(&mut self, cx: &mut Context<'_>) -> Poll<Input> {
         if let Poll::Ready(woken) = self.poll_dials(cx) {
             return Poll::Ready(woken);
         }
-        let count = self.links.len();
+        let count = self.streams.len();
         for step in 0..count {
             let index = (self.turn + step) % count;
-            let Some(link) = self.links.get_mut(index) else { continue };
-            if let Poll::Ready(result) = link.poll_moved(cx) {
+            let Some(data) = self.streams.get_mut(index) else { continue };
+            if let Poll::Ready(result) = data.poll_moved(cx) {
                 self.turn = index + 1;
-                let stream = link.stream;
+                let stream = data.id;
                 return Poll::Ready(match result {
-                    Ok(bytes) => Woken::Read(stream, bytes),
+                    Ok(bytes) => Input::Bytes { stream, bytes },
                     Err(reason) => {
                         self.close(stream);
-                        Woken::Ended(stream, reason)
+                        Input::StreamClosed { stream, reason }
                     }
                 });
             }
@@ -91,18 +83,18 @@ impl DataLinks {
         Poll::Pending
     }
 
-    fn poll_dials(&mut self, cx: &mut Context<'_>) -> Poll<Woken> {
+    fn poll_dials(&mut self, cx: &mut Context<'_>) -> Poll<Input> {
         for index in 0..self.dials.len() {
             let Some((stream, dial)) = self.dials.get_mut(index) else { continue };
             if let Poll::Ready(dialled) = dial.as_mut().poll(cx) {
-                let stream = *stream;
+                let id = *stream;
                 drop(self.dials.swap_remove(index));
                 return Poll::Ready(match dialled {
-                    Ok(link) => {
-                        self.links.push(DataLink { stream, link, out: BytesMut::new(), flushed: true });
-                        Woken::Opened(stream)
+                    Ok(stream) => {
+                        self.streams.push(DataStream { id, stream, out: WriteBuffer::default() });
+                        Input::StreamOpened(id)
                     }
-                    Err(no_link) => Woken::Ended(stream, no_link.sentence),
+                    Err(no_link) => Input::StreamClosed { stream: id, reason: no_link.sentence },
                 });
             }
         }
@@ -110,13 +102,13 @@ impl DataLinks {
     }
 }
 
-impl DataLink {
+impl DataStream {
     /// Ready when bytes were read, or when it is over and why.
     fn poll_moved(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, String>> {
         if let Err(error) = self.write(cx) {
             return Poll::Ready(Err(crate::tls::broken(&error)));
         }
-        self.link.poll_read(cx).map(|read| match read {
+        self.stream.poll_read(cx).map(|read| match read {
             Ok(Some(bytes)) => Ok(bytes),
             Ok(None) => Err("the hub closed it".to_owned()),
             Err(error) => Err(crate::tls::broken(&error)),
@@ -124,20 +116,22 @@ impl DataLink {
     }
 
     fn write(&mut self, cx: &mut Context<'_>) -> std::io::Result<()> {
-        let mut writer = Pin::new(&mut self.link.stream);
-        while !self.out.is_empty() {
-            let Poll::Ready(written) = writer.as_mut().poll_write(cx, &self.out) else {
-                return Ok(());
-            };
-            self.out.advance(written?);
-            self.flushed = false;
+        let mut writer = Pin::new(&mut self.stream.tls);
+        loop {
+            match self.out.next() {
+                NextWrite::Write(bytes) => match writer.as_mut().poll_write(cx, bytes) {
+                    Poll::Ready(written) => self.out.written(written?),
+                    Poll::Pending => return Ok(()),
+                },
+                NextWrite::Flush => match writer.as_mut().poll_flush(cx) {
+                    Poll::Ready(flushed) => {
+                        self.out.flushed();
+                        return flushed;
+                    }
+                    Poll::Pending => return Ok(()),
+                },
+                NextWrite::Nothing => return Ok(()),
+            }
         }
-        if !self.flushed
-            && let Poll::Ready(flushed) = writer.poll_flush(cx)
-        {
-            self.flushed = true;
-            return flushed;
-        }
-        Ok(())
     }
 }

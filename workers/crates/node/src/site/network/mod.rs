@@ -1,48 +1,50 @@
 //! The streams to the hub: the first connection, how it begins and ends, and the data connections beside it.
+mod data;
+mod hub_stream;
+mod inbound;
+
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Buf as _, Bytes, BytesMut};
 use downburst_session::{StreamId, StreamPath};
-use downburst_site::NoLink;
+use downburst_site::{Input, NextWrite, NoLink, WriteBuffer};
 use tokio::io::{AsyncWrite as _, AsyncWriteExt as _};
 
-use crate::site::data::{self, DataLinks};
-use crate::site::link::{Link, dial};
+use data::DataStreams;
+pub use hub_stream::connect;
+use hub_stream::{HubStream, dial};
 
 /// All of them.
 pub(super) struct Network {
     address: String,
     ca_sha256: String,
     dialling: Option<Dial>,
-    link: Option<Link>,
-    /// The link failed or was closed, and is not listened to any more.
+    first: Option<HubStream>,
+    /// The first connection failed or was closed, and is not listened to any more.
     is_broken: bool,
-    out: BytesMut,
-    flushed: bool,
+    out: WriteBuffer,
     farewell: Option<Farewell>,
     /// The site's address towards the hub; names the interface for multicast if nothing else does.
     pub(super) local_address: String,
     /// The hub's node that the first connection leads to.
     pub(super) peer_address: String,
-    data: DataLinks,
+    data: DataStreams,
     /// Which is looked at first, so that neither waits for the other.
     data_first: bool,
 }
 
-/// What happened at the first connection.
+/// What happened on the streams.
 pub(super) enum Woken {
     Dialled(Result<(), NoLink>),
-    Read(Bytes),
     Written,
-    Closed(String),
     SaidFarewell,
-    Data(data::Woken),
+    /// What the machine is told of it.
+    Moved(Input),
 }
 
-type Dial = Pin<Box<dyn Future<Output = Result<Link, NoLink>> + Send>>;
+type Dial = Pin<Box<dyn Future<Output = Result<HubStream, NoLink>> + Send>>;
 type Farewell = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Network {
@@ -51,14 +53,13 @@ impl Network {
             address: address.to_owned(),
             ca_sha256: ca_sha256.to_owned(),
             dialling: None,
-            link: None,
+            first: None,
             is_broken: false,
-            out: BytesMut::new(),
-            flushed: true,
+            out: WriteBuffer::default(),
             farewell: None,
             local_address: String::new(),
             peer_address: String::new(),
-            data: DataLinks::default(),
+            data: DataStreams::default(),
             data_first: false,
         }
     }
@@ -78,7 +79,7 @@ impl Network {
 
     pub(super) fn push(&mut self, stream: StreamId, bytes: &[u8]) {
         match stream {
-            StreamId::FIRST => self.out.extend_from_slice(bytes),
+            StreamId::FIRST => self.out.push(bytes),
             stream => self.data.push(stream, bytes),
         }
     }
@@ -92,22 +93,21 @@ impl Network {
         (self.dialling, self.farewell) = (None, None);
         self.data.clear();
         self.out.clear();
-        self.flushed = true;
-        if let Some(mut link) = self.link.take() {
+        if let Some(mut first) = self.first.take() {
             // A connection that is broken already has nobody to tell.
-            let _ = tokio::time::timeout(HANG_UP_PATIENCE, link.stream.shutdown()).await;
+            let _ = tokio::time::timeout(HANG_UP_PATIENCE, first.tls.shutdown()).await;
         }
     }
 
     /// Says the last words and waits until the node has heard them, which it shows by ending the connection too.
     pub(super) fn say_farewell(&mut self) {
         self.data.clear();
-        let words = self.out.split();
-        let link = self.link.take();
+        let words = self.out.take();
+        let first = self.first.take();
         self.farewell = Some(Box::pin(async move {
-            if let Some(link) = link {
+            if let Some(first) = first {
                 // What is not heard is said by another connection.
-                let _ = farewell(link, &words).await;
+                let _ = farewell(first, &words).await;
             }
         }));
     }
@@ -120,7 +120,7 @@ impl Network {
     fn poll_moved(&mut self, cx: &mut Context<'_>, reads: bool) -> Poll<Woken> {
         if let Some(Poll::Ready(dialled)) = self.dialling.as_mut().map(|dial| dial.as_mut().poll(cx)) {
             self.dialling = None;
-            return Poll::Ready(Woken::Dialled(dialled.map(|link| self.take_link(link))));
+            return Poll::Ready(Woken::Dialled(dialled.map(|first| self.take_first(first))));
         }
         if let Some(Poll::Ready(())) = self.farewell.as_mut().map(|farewell| farewell.as_mut().poll(cx)) {
             self.farewell = None;
@@ -135,7 +135,7 @@ impl Network {
     fn poll_read_any(&mut self, cx: &mut Context<'_>) -> Poll<Woken> {
         self.data_first = !self.data_first;
         for data in [self.data_first, !self.data_first] {
-            let read = if data { self.data.poll_moved(cx).map(Woken::Data) } else { self.poll_read(cx) };
+            let read = if data { self.data.poll_moved(cx).map(Woken::Moved) } else { self.poll_read(cx) };
             if read.is_ready() {
                 return read;
             }
@@ -143,34 +143,33 @@ impl Network {
         Poll::Pending
     }
 
-    fn take_link(&mut self, link: Link) {
-        self.local_address.clone_from(&link.local_address);
-        self.peer_address.clone_from(&link.peer_address);
-        (self.link, self.is_broken) = (Some(link), false);
+    fn take_first(&mut self, first: HubStream) {
+        self.local_address.clone_from(&first.local_address);
+        self.peer_address.clone_from(&first.peer_address);
+        (self.first, self.is_broken) = (Some(first), false);
     }
 
     /// A site says little: the hub's products don't wait for it.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Woken> {
-        let Some(link) = self.link.as_mut().filter(|_| !self.is_broken) else { return Poll::Pending };
-        let stream = Pin::new(&mut link.stream);
-        let moved = match (self.out.is_empty(), self.flushed) {
-            (false, _) => stream.poll_write(cx, &self.out).map_ok(|written| {
-                self.out.advance(written);
-                self.flushed = false;
-            }),
-            (true, false) => stream.poll_flush(cx).map_ok(|()| self.flushed = true),
-            (true, true) => return Poll::Pending,
+        let Some(first) = self.first.as_mut().filter(|_| !self.is_broken) else { return Poll::Pending };
+        let stream = Pin::new(&mut first.tls);
+        let moved = match self.out.next() {
+            NextWrite::Write(bytes) => {
+                stream.poll_write(cx, bytes).map_ok(|written| self.out.written(written))
+            }
+            NextWrite::Flush => stream.poll_flush(cx).map_ok(|()| self.out.flushed()),
+            NextWrite::Nothing => return Poll::Pending,
         };
         moved.map(|moved| moved.map_or_else(|error| self.fail(&error), |()| Woken::Written))
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Woken> {
-        let Some(link) = self.link.as_mut().filter(|_| !self.is_broken) else { return Poll::Pending };
-        link.poll_read(cx).map(|read| match read {
-            Ok(Some(bytes)) => Woken::Read(bytes),
+        let Some(first) = self.first.as_mut().filter(|_| !self.is_broken) else { return Poll::Pending };
+        first.poll_read(cx).map(|read| match read {
+            Ok(Some(bytes)) => Woken::Moved(Input::Bytes { stream: StreamId::FIRST, bytes }),
             Ok(None) => {
                 self.is_broken = true;
-                Woken::Closed("the hub closed the connection".to_owned())
+                closed("the hub closed the connection".to_owned())
             }
             Err(error) => self.fail(&error),
         })
@@ -178,14 +177,18 @@ impl Network {
 
     fn fail(&mut self, error: &std::io::Error) -> Woken {
         self.is_broken = true;
-        Woken::Closed(format!("the connection to the hub failed: {error}"))
+        closed(format!("the connection to the hub failed: {error}"))
     }
 }
 
-async fn farewell(mut link: Link, words: &[u8]) -> std::io::Result<()> {
-    link.stream.write_all(words).await?;
-    link.stream.shutdown().await?;
-    tokio::io::copy(&mut link.stream, &mut tokio::io::sink()).await?;
+fn closed(reason: String) -> Woken {
+    Woken::Moved(Input::Closed(reason))
+}
+
+async fn farewell(mut first: HubStream, words: &[u8]) -> std::io::Result<()> {
+    first.tls.write_all(words).await?;
+    first.tls.shutdown().await?;
+    tokio::io::copy(&mut first.tls, &mut tokio::io::sink()).await?;
     Ok(())
 }
 

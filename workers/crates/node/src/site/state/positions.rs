@@ -6,15 +6,15 @@ use downburst_log::{FeedLog, ProductLog as _};
 use downburst_model::{FeedName, ProductKey, Sequence, WallMicros};
 use downburst_site::{HeldProducts, Recovered};
 
-use super::parts::SharedCompleteness;
-use super::shelf::Shelf;
-use super::state::{HubPlace, load_positions};
+use super::{HubPlace, load_positions};
+use crate::site::parts::SharedCompleteness;
+use crate::site::shelf::Shelf;
 
 /// What a log of the site holds, for the machine.
 struct Held(Arc<FeedLog>);
 
 /// Reads the checkpoints, of `only` these feeds, and adds what the logs stored after them.
-pub(super) fn recover(
+pub(in crate::site) fn recover(
     hub: &HubPlace,
     only: Option<&BTreeSet<FeedName>>,
     shelf: &dyn Shelf,
@@ -58,9 +58,9 @@ mod tests {
     use downburst_session::FeedPosition;
     use downburst_site::StoredPosition;
 
-    use super::super::state::keep_one;
-    use super::super::store::Logs;
+    use super::super::keep_one;
     use super::*;
+    use crate::site::store::Logs;
 
     const HUB: Epoch = Epoch(7);
 

@@ -1,20 +1,25 @@
 //! Groups and repair channels of legs: joined as the machine asks, and what they bring told to it.
+mod group;
+mod priority;
+mod repair_channel;
+
 use std::collections::BTreeMap;
 
 use downburst_model::LegId;
 use downburst_session::LegJoin;
-use downburst_site::{Input, LegNews};
+use downburst_site::LegNews;
 use tokio::sync::mpsc;
 
-use super::Site;
-use crate::site::asks::Asks;
-use crate::site::group::{Found, Group, Reading};
+pub(super) use group::Found;
+use group::Group;
+pub use group::Reading;
+use repair_channel::RepairChannel;
 
 /// All of them.
 pub(super) struct Legs {
     reading: Reading,
     groups: BTreeMap<LegId, Group>,
-    asks: BTreeMap<LegId, Asks>,
+    channels: BTreeMap<LegId, RepairChannel>,
     found_sender: mpsc::Sender<Found>,
     pub(super) found: mpsc::Receiver<Found>,
     /// What the hub says by UDP: who waits for a repair shall not wait for what the group brings meanwhile.
@@ -26,32 +31,32 @@ impl Legs {
     pub(super) fn new(reading: Reading) -> Self {
         let (found_sender, found) = mpsc::channel(DATAGRAM_BATCHES);
         let (answer_sender, answers) = mpsc::channel(DATAGRAM_BATCHES);
-        let (groups, asks) = (BTreeMap::new(), BTreeMap::new());
-        Self { reading, groups, asks, found_sender, found, answer_sender, answers }
+        let (groups, channels) = (BTreeMap::new(), BTreeMap::new());
+        Self { reading, groups, channels, found_sender, found, answer_sender, answers }
     }
 
     pub(super) fn ask(&self, leg: LegId, datagram: &[u8]) {
-        if let Some(asks) = self.asks.get(&leg) {
-            asks.send(datagram);
+        if let Some(channel) = self.channels.get(&leg) {
+            channel.send(datagram);
         }
     }
 
     pub(super) fn leave(&mut self, leg: LegId) {
         self.groups.remove(&leg);
-        self.asks.remove(&leg);
+        self.channels.remove(&leg);
     }
 
     pub(super) fn clear(&mut self) {
         self.groups.clear();
-        self.asks.clear();
+        self.channels.clear();
     }
 
-    fn join(&mut self, join: &LegJoin, local_address: &str, peer_address: &str) -> LegNews {
+    pub(super) fn join(&mut self, join: &LegJoin, local_address: &str, peer_address: &str) -> LegNews {
         match Group::join(join, local_address, self.reading, self.found_sender.clone()) {
             Ok((group, reception)) => {
                 self.groups.insert(join.leg, group);
-                let asks = Asks::open(join, peer_address, self.answer_sender.clone());
-                self.asks.extend(asks.map(|asks| (join.leg, asks)));
+                let channel = RepairChannel::open(join, peer_address, self.answer_sender.clone());
+                self.channels.extend(channel.map(|channel| (join.leg, channel)));
                 LegNews::Joined(reception)
             }
             Err(reason) => {
@@ -59,21 +64,6 @@ impl Legs {
                 LegNews::NotJoined(reason)
             }
         }
-    }
-}
-
-impl Site {
-    pub(super) fn join(&mut self, join: &LegJoin) {
-        let news = self.legs.join(join, &self.network.local_address, &self.network.peer_address);
-        self.tell(Input::Leg(join.leg, news));
-    }
-
-    /// The hub's answers go first: they came while the batch waited.
-    pub(super) fn found(&mut self, found: Found) {
-        while let Ok(Found { leg, news: LegNews::Datagrams(batch) }) = self.legs.answers.try_recv() {
-            self.tell(Input::Leg(leg, LegNews::Datagrams(batch)));
-        }
-        self.tell(Input::Leg(found.leg, found.news));
     }
 }
 

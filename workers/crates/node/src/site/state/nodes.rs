@@ -5,7 +5,7 @@ use downburst_log::disk::{self, Checked};
 use downburst_session::Nodes;
 
 /// The list as it was kept; a site that is new at the hub knows nothing.
-pub(super) fn load(state: &Path, is_new: bool) -> Nodes {
+pub(in crate::site) fn load(state: &Path, is_new: bool) -> Nodes {
     let path = path(state);
     match disk::read_checked(&path, MAGIC) {
         Ok(Checked::Whole(known)) if !is_new => known,
@@ -19,7 +19,7 @@ pub(super) fn load(state: &Path, is_new: bool) -> Nodes {
 }
 
 /// Keeps the list, whole or not at all.
-pub(super) fn keep(state: &Path, nodes: &Nodes) -> Result<(), String> {
+pub(in crate::site) fn keep(state: &Path, nodes: &Nodes) -> Result<(), String> {
     let path = path(state);
     disk::write_checked(&path, MAGIC, nodes).map_err(|error| {
         format!("{} can't be written: {error}; free space or correct permissions", path.display())

@@ -27,9 +27,9 @@ pub(super) struct Group {
 }
 
 /// What the thread of a leg found.
-pub(super) struct Found {
-    pub(super) leg: LegId,
-    pub(super) news: LegNews,
+pub(in crate::site) struct Found {
+    pub(in crate::site) leg: LegId,
+    pub(in crate::site) news: LegNews,
 }
 
 impl Group {

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_model::{FeedName, Micros};
 
-use crate::position::StoredPosition;
+use super::position::StoredPosition;
 
 /// The disk is not made to synchronise more often. What a crash takes back is in the site's log.
 pub const CHECKPOINT_INTERVAL: Micros = Micros::from_secs(1);

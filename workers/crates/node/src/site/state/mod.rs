@@ -1,5 +1,8 @@
 //! What a site keeps between starts: where the state of each hub lies, and where the site stands in each feed.
 mod checks;
+mod identity;
+pub(super) mod nodes;
+mod positions;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,6 +20,9 @@ use serde::Deserialize;
 
 pub(crate) use checks::checkpoints;
 pub(super) use checks::of_site as small_files;
+pub(crate) use identity::Identity;
+pub(super) use identity::entropy;
+pub(super) use positions::recover;
 
 use super::HubChoice;
 use crate::disk;

@@ -83,14 +83,12 @@ impl Identity {
         write_private(&self.path, &text).map_err(|error| sentence(&error))
     }
 
-    /// A token file with another token than the one in use replaces an identity that the hub has not
-    /// accepted, or no longer accepts.
+    /// Takes up another token than the one in use.
     fn with_token(mut self, token: Option<Token>) -> Result<Self, String> {
         let Some(token) = token else { return Ok(self) };
         // Releases that kept no checksum had the hash in a file of its own.
         let former = || fs::read_to_string(self.path.with_file_name("token.sha256")).ok();
-        let used = self.credentials.token_sha256().map(str::to_owned).or_else(former);
-        if used == Some(token.sha256()) {
+        if self.credentials.are_of(&token, former) {
             return Ok(self);
         }
         self.credentials = self.credentials.enrolling_anew(&token, &entropy()?);
@@ -100,7 +98,7 @@ impl Identity {
 }
 
 /// Bytes that nobody can guess, for a credential.
-pub(crate) fn entropy() -> Result<Entropy, String> {
+pub(in crate::site) fn entropy() -> Result<Entropy, String> {
     let mut entropy = Entropy::default();
     getrandom::fill(&mut entropy).map_err(|error| format!("the system gives no random numbers: {error}"))?;
     Ok(entropy)

@@ -14,12 +14,12 @@ use super::group::Found;
 use crate::udp::connected;
 
 /// Sends requests and hears repairs until it is dropped.
-pub(super) struct Asks {
+pub(super) struct RepairChannel {
     socket: Arc<UdpSocket>,
     reader: AbortHandle,
 }
 
-impl Asks {
+impl RepairChannel {
     /// Opens the way to the hub at `peer`, if the hub offers one. Without it requests go unanswered, and the
     /// session carries them.
     pub(super) fn open(join: &LegJoin, peer: &str, sender: mpsc::Sender<Found>) -> Option<Self> {
@@ -44,7 +44,7 @@ impl Asks {
     }
 }
 
-impl Drop for Asks {
+impl Drop for RepairChannel {
     fn drop(&mut self) {
         self.reader.abort();
     }

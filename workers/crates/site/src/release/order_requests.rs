@@ -1,20 +1,20 @@
-//! How feeds are to be shown, as connections to hubs order it.
+//! The order in which the products of each feed are to be shown, as connections to hubs request it.
 use std::collections::BTreeMap;
 
 use downburst_model::{FeedName, Micros};
 use downburst_session::Missing;
 
-use crate::local::ShowOrder;
+use super::local::ShowOrder;
 
-/// How feeds are to be shown.
+/// The feeds whose products are to be shown in order, and what these still lack.
 #[derive(Debug, Default)]
-pub struct ShowWishes {
+pub struct OrderRequests {
     /// The feeds with an order, and how long a missing product holds back later ones.
     holds: BTreeMap<FeedName, Micros>,
     missing: BTreeMap<FeedName, Missing>,
 }
 
-impl ShowWishes {
+impl OrderRequests {
     /// Takes an order of one connection.
     pub fn take(&mut self, order: ShowOrder) {
         match order {
@@ -54,23 +54,23 @@ mod tests {
 
     #[test]
     fn a_connection_decides_about_its_own_feeds_alone() {
-        let mut wishes = ShowWishes::default();
-        wishes.take(ShowOrder::Feeds { only: None, holds: holds(&["A", "B"]) });
+        let mut requests = OrderRequests::default();
+        requests.take(ShowOrder::Feeds { only: None, holds: holds(&["A", "B"]) });
         let only = Some([feed("A"), feed("C")].into());
-        wishes.take(ShowOrder::Feeds { only, holds: holds(&["C"]) });
-        let held = ["A", "B", "C"].map(|name| wishes.of(&feed(name)).0.is_some());
+        requests.take(ShowOrder::Feeds { only, holds: holds(&["C"]) });
+        let held = ["A", "B", "C"].map(|name| requests.of(&feed(name)).0.is_some());
         assert_eq!(held, [false, true, true]);
     }
 
     #[test]
     fn what_is_missing_counts_as_long_as_the_feed_has_an_order() {
-        let mut wishes = ShowWishes::default();
-        wishes.take(ShowOrder::Feeds { only: None, holds: holds(&["A"]) });
+        let mut requests = OrderRequests::default();
+        requests.take(ShowOrder::Feeds { only: None, holds: holds(&["A"]) });
         let missing = Missing { to: Sequence(9), ..Missing::default() };
-        wishes.take(ShowOrder::Missing(feed("A"), missing.clone()));
-        wishes.take(ShowOrder::Feeds { only: None, holds: holds(&["A", "B"]) });
-        assert_eq!(wishes.of(&feed("A")).1, missing);
-        wishes.take(ShowOrder::Feeds { only: None, holds: holds(&["B"]) });
-        assert_eq!(wishes.of(&feed("A")), (None, Missing::default()));
+        requests.take(ShowOrder::Missing(feed("A"), missing.clone()));
+        requests.take(ShowOrder::Feeds { only: None, holds: holds(&["A", "B"]) });
+        assert_eq!(requests.of(&feed("A")).1, missing);
+        requests.take(ShowOrder::Feeds { only: None, holds: holds(&["B"]) });
+        assert_eq!(requests.of(&feed("A")), (None, Missing::default()));
     }
 }

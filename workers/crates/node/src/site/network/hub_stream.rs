@@ -1,4 +1,4 @@
-//! The connection to the hub.
+//! One stream to a hub: TLS over TCP, read in whole frames.
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Poll};
@@ -17,11 +17,11 @@ use crate::{tcp, tls};
 
 /// TLS over a socket that is read in large pieces: TLS itself asks for 4 KiB at a time, which would be as
 /// many system calls.
-pub(super) type Stream = TlsStream<BufReader<TcpStream>>;
+type Tls = TlsStream<BufReader<TcpStream>>;
 
-/// A connection that stands.
-pub(super) struct Link {
-    pub(super) stream: Box<Stream>,
+/// A stream that stands.
+pub(super) struct HubStream {
+    pub(super) tls: Box<Tls>,
     inbound: Inbound,
     /// The site's address towards the hub; names the interface for multicast if nothing else does.
     pub(super) local_address: String,
@@ -29,27 +29,27 @@ pub(super) struct Link {
     pub(super) peer_address: String,
 }
 
-impl Link {
+impl HubStream {
     /// Reads what there is, in whole frames; `None` at the end of the stream.
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
-        self.inbound.poll_read(cx, &mut self.stream)
+        self.inbound.poll_read(cx, &mut self.tls)
     }
 }
 
 /// Connects to `hub` and checks that it belongs to the authority with this fingerprint.
-pub(super) async fn dial(hub: String, ca_sha256: String) -> Result<Link, NoLink> {
+pub(super) async fn dial(hub: String, ca_sha256: String) -> Result<HubStream, NoLink> {
     let stream = connect(&hub).await.map_err(|(error, ended)| NoLink::unreached(&hub, &error, ended))?;
     shake(stream, hub, ca_sha256).await
 }
 
 /// Connects from an address of this host, which names the way, to the hub's at the other end of it.
-pub(super) async fn dial_from(from: String, to: String, ca_sha256: String) -> Result<Link, NoLink> {
+pub(super) async fn dial_from(from: String, to: String, ca_sha256: String) -> Result<HubStream, NoLink> {
     let stream =
         connect_from(&from, &to).await.map_err(|error| NoLink::unreached(&to, &error, Ended::Answered))?;
     shake(stream, to, ca_sha256).await
 }
 
-async fn shake(stream: TcpStream, hub: String, ca_sha256: String) -> Result<Link, NoLink> {
+async fn shake(stream: TcpStream, hub: String, ca_sha256: String) -> Result<HubStream, NoLink> {
     let local_address = stream.local_addr().map(|address| address.ip().to_string()).unwrap_or_default();
     let peer_address = stream.peer_addr().map(|address| address.to_string()).unwrap_or_default();
     let config = tls::site_config(&ca_sha256).map_err(|error| NoLink::answered(error.to_string()))?;
@@ -57,7 +57,7 @@ async fn shake(stream: TcpStream, hub: String, ca_sha256: String) -> Result<Link
     let stream = BufReader::with_capacity(SOCKET_READ_BYTES, stream);
     let shaken = within(HANDSHAKE_PATIENCE, TlsConnector::from(config).connect(name, stream)).await;
     let stream = shaken.map_err(|error| NoLink::unshaken(&hub, &error))?;
-    Ok(Link { stream: Box::new(stream), inbound: Inbound::default(), local_address, peer_address })
+    Ok(HubStream { tls: Box::new(stream), inbound: Inbound::default(), local_address, peer_address })
 }
 
 /// Connects to a hub, with the options that its connections have; the error says whether anything answered.
