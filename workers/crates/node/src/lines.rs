@@ -19,7 +19,7 @@ mod ldm;
 
 pub(crate) use bounds::check_length;
 pub(crate) use circuits::*;
-pub(crate) use downburst_hub::{ClockStanding, SiteLine, SubscriptionLine};
+pub(crate) use downburst_hub::{ClockStanding, LegLine, PlanLine, SiteLine, SubscriptionLine};
 pub(crate) use events::*;
 pub(crate) use jobs::*;
 pub(crate) use ldm::*;
