@@ -22,6 +22,7 @@ mod look_pace;
 mod pace;
 mod path_facts;
 mod pending_connections;
+mod plans;
 mod rechecks;
 mod resends_left;
 mod session;
@@ -50,6 +51,7 @@ pub use look_pace::LookPace;
 pub use pace::{hour, pace_bps};
 pub use path_facts::PathFacts;
 pub use pending_connections::{AdmissionLimits, PendingConnections};
+pub use plans::{CarrierLine, LegLine, PlanLine, Plans};
 pub use rechecks::Rechecks;
 pub use resends_left::ResendsLeft;
 pub use session::{

@@ -18,7 +18,7 @@ mod jobs;
 
 pub(crate) use bounds::check_length;
 pub(crate) use circuits::*;
-pub(crate) use downburst_hub::{ClockStanding, SiteLine, SubscriptionLine};
+pub(crate) use downburst_hub::{ClockStanding, LegLine, PlanLine, SiteLine, SubscriptionLine};
 pub(crate) use downburst_ldm_gateway::LdmLine;
 pub(crate) use events::*;
 pub(crate) use jobs::*;

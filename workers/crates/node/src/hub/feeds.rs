@@ -86,7 +86,7 @@ impl Feeds {
             .collect();
         for feed in gone {
             self.open.write().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&feed.name());
-            lock(&hub.legs.plans).forget(&feed.name());
+            hub.forget_plan(&feed.name());
             feed.close();
         }
         let mut described = Vec::new();

@@ -170,7 +170,7 @@ impl Hub {
         self.ldm.end().await;
         self.end_circuits().await;
         self.stopping.send_replace(true);
-        lock(&self.legs.plans).stop_all();
+        self.end_legs();
         self.roster.wait_until_empty(STOP_PATIENCE).await;
         self.write_batch();
         self.figures.receipts.stop();

@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 
 use downburst_log::{DuplicateRule, Durability};
-use downburst_model::{Class, Epoch, FeedName, LegId, Sequence, SiteName, Transport, WallMicros};
+use downburst_model::{Class, Epoch, FeedName, LegId, Sequence, SiteName, WallMicros};
 use downburst_session::Duplicates;
 use serde::Deserialize;
 
@@ -217,74 +217,6 @@ pub(crate) struct UpstreamLine {
     pub(crate) feeds: Vec<FeedName>,
 }
 
-/// See [`Action::Plan`].
-#[derive(Clone, Debug, Deserialize)]
-pub(crate) struct PlanLine {
-    /// The feed.
-    pub(crate) feed: FeedName,
-    /// Rising per feed; a lower one than the last is refused.
-    pub(crate) version: u64,
-    /// Its legs.
-    pub(crate) legs: Vec<LegLine>,
-}
-
-/// One leg of a plan.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct LegLine {
-    /// Its number.
-    pub(crate) leg: LegId,
-    /// How.
-    pub(crate) transport: Transport,
-    /// For whom.
-    pub(crate) sites: Vec<SiteName>,
-    /// For a static circuit: which one carries it to each site.
-    #[serde(default)]
-    pub(crate) circuits: Vec<CarrierLine>,
-    /// Multicast only: the group's address.
-    #[serde(default)]
-    pub(crate) group: String,
-    /// Multicast only: the group's port.
-    #[serde(default)]
-    pub(crate) port: u16,
-    /// Multicast only: Ethernet-frame bits per second.
-    #[serde(default)]
-    pub(crate) rate_bps: u64,
-    /// Multicast only: name, number or address of the interface that it leaves by; empty: the hub's.
-    #[serde(default)]
-    pub(crate) interface: String,
-    /// Multicast only: the circuit that it leaves by. Its interface is then the circuit's, and its rate the
-    /// circuit's shaped rate, or `rate_bps` if that is less: frames of the circuit's tunnel count there.
-    #[serde(default)]
-    pub(crate) circuit: Option<u32>,
-    /// Multicast only: how far it may travel (TTL, hop limit).
-    #[serde(default = "default_hops")]
-    pub(crate) hops: u8,
-    /// Multicast only: beyond the rate at most so many bytes of frames leave; absent: 10 ms of the rate.
-    #[serde(default)]
-    pub(crate) burst_bytes: Option<u64>,
-    /// Multicast only: so many percent of symbols at most are sent before anybody asks.
-    #[serde(default)]
-    pub(crate) parity_percent: f64,
-    /// Multicast only: the rate follows the site that this share of the others lose no more than.
-    #[serde(default = "default_loss_quantile")]
-    pub(crate) loss_quantile: f64,
-    /// Multicast only: what is older is not repaired by the group; the session brings it.
-    #[serde(default)]
-    pub(crate) repair_seconds: Option<u32>,
-    /// Multicast only: whether trains may leave in one call.
-    #[serde(default = "default_offload")]
-    pub(crate) offload: bool,
-}
-
-/// The circuit that carries a leg to a site.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct CarrierLine {
-    /// The site.
-    pub(crate) site: SiteName,
-    /// The circuit.
-    pub(crate) lease: u32,
-}
-
 /// See [`Action::Ingest`].
 #[derive(Debug, Deserialize)]
 pub(crate) struct IngestLine {
@@ -339,18 +271,6 @@ const fn default_data_connections() -> usize {
 }
 
 /// Enough for a national network, and no routed multicast beyond it by accident.
-const fn default_hops() -> u8 {
-    32
-}
-
-const fn default_loss_quantile() -> f64 {
-    0.5
-}
-
-fn default_offload() -> bool {
-    true
-}
-
 const fn default_scrub_bytes_per_second() -> u64 {
     10_000_000
 }

@@ -8,6 +8,7 @@ use downburst_model::{FeedName, LegId, Micros, SiteName, Transport, WallMicros};
 use downburst_vcmtp::SenderStats;
 
 use crate::hub::feeds::Feed;
+use crate::hub::legs::leg::Leg;
 use crate::hub::roster::Handle;
 use crate::hub::{ByFeed, Hub, lock};
 use crate::lines::{Event, FailedAction, FeedTraffic, LegTraffic, SessionFeed, SessionTraffic, Traffic};
@@ -186,7 +187,7 @@ impl Hub {
                 products: count.products,
                 product_bytes: count.product_bytes,
                 sites: sites.get(&leg).copied().unwrap_or(0),
-                backlog_bytes: plans.backlog_bytes(leg),
+                backlog_bytes: plans.find(leg).map_or(0, Leg::backlog_bytes),
             })
             .collect()
     }

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::hub::feeds::{failure, unknown_feed};
+use crate::hub::legs::leg::Leg;
 use crate::hub::receipts::{Budget, FoundReceipts, KeptReceipt, Wanted};
 use crate::hub::roster::{Command, Handle};
 use crate::hub::{Hub, lock};
@@ -201,13 +202,13 @@ impl Ways<'_> {
         };
         let product = view.and_then(|view| view.products.get(at));
         let leg = joined.unwrap_or(self.leg);
-        let by_leg = joined.and_then(|leg| lock(&self.hub.legs.plans).first_byte(leg, key.sequence));
+        let by_leg = joined.and_then(|leg| lock(&self.hub.legs.plans).find(leg)?.first_byte(key.sequence));
         let (standing, lane, asked, numbers_before) = words(product.map(|product| product.standing));
         json!({
             "standing": standing, "lane": lane, "asked": asked, "numbers_before": numbers_before,
             "transport": if joined.is_some() { Transport::Multicast } else { Transport::Unicast },
             "leg": leg, "joining": joined.is_none() && offered.is_some(),
-            "leg_backlog_bytes": joined.map(|leg| lock(&self.hub.legs.plans).backlog_bytes(leg)),
+            "leg_backlog_bytes": joined.map(|leg| lock(&self.hub.legs.plans).find(leg).map_or(0, Leg::backlog_bytes)),
             "first_byte_us": product.and_then(|product| product.first_byte_us).or(by_leg.map(|stamp| stamp.0)),
             "settled_to": frontier.map(|(settled_to, _)| settled_to),
             "pending": frontier.map(|(_, pending)| pending),

@@ -5,6 +5,7 @@ use downburst_model::{Epoch, FeedName, LegId, Micros, Sequence, SiteName, WallMi
 
 use crate::hub::Hub;
 use crate::hub::feeds::sequence_checks;
+use crate::hub::legs::plans::feed_of;
 use crate::hub::lock;
 
 impl HubFacts for Hub {
@@ -29,7 +30,7 @@ impl HubFacts for Hub {
     }
 
     fn feed_of(&self, leg: LegId) -> Option<FeedName> {
-        lock(&self.legs.plans).feed_of(leg)
+        feed_of(&lock(&self.legs.plans), leg)
     }
 
     fn is_too_slow(&self, now: Micros, site: &SiteName, leg: LegId) -> bool {
@@ -37,7 +38,7 @@ impl HubFacts for Hub {
     }
 
     fn first_byte(&self, leg: LegId, sequence: Sequence) -> Option<WallMicros> {
-        lock(&self.legs.plans).first_byte(leg, sequence)
+        lock(&self.legs.plans).find(leg)?.first_byte(sequence)
     }
 
     fn reference(&self) -> Reference {

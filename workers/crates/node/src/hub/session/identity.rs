@@ -77,7 +77,7 @@ impl Task {
         let taken = hub.roster.take_credential(site, member.handle.serial, &sha256, hub.clock.wall());
         let Some(former) = taken else { return };
         member.handle.credential_sha256.clone_from(&sha256);
-        lock(&hub.legs.plans).credential_taken(site, &former, &sha256);
+        lock(&hub.legs.plans).all().for_each(|leg| leg.credential_taken(site, &former, &sha256));
         tracing::info!(%site, "a site shows its next credential");
         self.tell(SessionInput::CredentialTaken(sha256));
     }

@@ -8,6 +8,7 @@ use downburst_vcmtp::Request;
 use super::Task;
 use crate::hub::connections::counted::Counted;
 use crate::hub::feeds::sequence_checks;
+use crate::hub::legs::plans::feed_of;
 use crate::hub::lock;
 
 impl Task {
@@ -63,7 +64,7 @@ impl Task {
             Purpose::Control => {}
             Purpose::Product { feed, leg } => self.hub.counters.session_bytes(feed, *leg, length, false),
             Purpose::Repair { leg } => {
-                let feed = lock(&self.hub.legs.plans).feed_of(*leg);
+                let feed = feed_of(&lock(&self.hub.legs.plans), *leg);
                 if let Some(feed) = feed {
                     self.hub.counters.session_bytes(&feed, *leg, length, true);
                 }
@@ -89,20 +90,24 @@ impl Task {
     }
 
     fn nak(&self, leg: LegId, leg_epoch: u64, request: Request) {
-        if let Some(member) = &self.member {
-            lock(&self.hub.legs.plans).nak(member.handle.serial, leg, leg_epoch, request);
+        let Some(member) = &self.member else { return };
+        if let Some(leg) = lock(&self.hub.legs.plans).find(leg) {
+            leg.nak(member.handle.serial, leg_epoch, request);
         }
     }
 
     fn forged(&self, forged: Forged) {
         let Some(site) = self.session.site() else { return };
         tracing::warn!(leg = forged.leg.0, %site, "a member of the leg's group forges datagrams");
-        lock(&self.hub.legs.plans).forged(forged);
+        if let Some(leg) = lock(&self.hub.legs.plans).find(forged.leg) {
+            leg.forged(forged.leg_epoch);
+        }
     }
 
     fn key_taken(&self, taken: KeyTaken) {
-        if let Some(site) = self.session.site() {
-            lock(&self.hub.legs.plans).key_taken(site, taken);
+        let Some(site) = self.session.site() else { return };
+        if let Some(leg) = lock(&self.hub.legs.plans).find(taken.leg) {
+            leg.key_taken(site, taken);
         }
     }
 

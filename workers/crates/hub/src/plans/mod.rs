@@ -1,0 +1,209 @@
+//! The plan of each feed: which legs run, and on which of them each site belongs.
+mod lines;
+
+use std::collections::BTreeMap;
+
+use downburst_model::{FeedName, LegId, Micros, SiteName, Transport};
+
+pub use lines::{CarrierLine, LegLine, PlanLine};
+
+/// All plans, with the multicast legs that run by them. `L` is a leg as its driver reaches it.
+pub struct Plans<L> {
+    versions: BTreeMap<FeedName, u64>,
+    lines: BTreeMap<FeedName, Vec<LegLine>>,
+    running: BTreeMap<LegId, L>,
+    /// Sites that were taken off a leg because they could not keep up, and until when. A site whose session
+    /// breaks under what its link can't carry would join again at once.
+    too_slow: BTreeMap<(SiteName, LegId), Micros>,
+}
+
+impl<L> Default for Plans<L> {
+    fn default() -> Self {
+        let (versions, lines) = (BTreeMap::new(), BTreeMap::new());
+        Self { versions, lines, running: BTreeMap::new(), too_slow: BTreeMap::new() }
+    }
+}
+
+impl<L> Plans<L> {
+    /// The version of the feed's plan that is in force; 0: none is.
+    pub fn version(&self, feed: &FeedName) -> u64 {
+        self.versions.get(feed).copied().unwrap_or(0)
+    }
+
+    /// Puts a plan in force, whose multicast legs run. Returns the legs of the plan before it that run for nothing.
+    pub fn put(&mut self, plan: PlanLine) -> Vec<LegId> {
+        let PlanLine { feed, version, legs } = plan;
+        self.versions.insert(feed.clone(), version);
+        let before = self.lines.insert(feed.clone(), legs).unwrap_or_default();
+        let lines = self.lines.get(&feed).map(Vec::as_slice).unwrap_or_default();
+        let stays = |leg: LegId| lines.iter().any(|line| line.leg == leg);
+        before
+            .iter()
+            .map(|line| line.leg)
+            .filter(|leg| !stays(*leg) && self.running.contains_key(leg))
+            .collect()
+    }
+
+    /// A leg runs from here on.
+    pub fn runs(&mut self, leg: LegId, running: L) {
+        self.running.insert(leg, running);
+    }
+
+    /// A leg that runs.
+    pub fn find(&self, leg: LegId) -> Option<&L> {
+        self.running.get(&leg)
+    }
+
+    /// The same, to be changed.
+    pub fn find_mut(&mut self, leg: LegId) -> Option<&mut L> {
+        self.running.get_mut(&leg)
+    }
+
+    /// All legs that run.
+    pub fn all(&self) -> impl Iterator<Item = &L> {
+        self.running.values()
+    }
+
+    /// The feeds that have a plan.
+    pub fn feeds(&self) -> impl Iterator<Item = &FeedName> {
+        self.lines.keys()
+    }
+
+    /// What the plan says of a leg of the feed.
+    pub fn line(&self, feed: &FeedName, leg: LegId) -> Option<&LegLine> {
+        self.lines.get(feed)?.iter().find(|line| line.leg == leg)
+    }
+
+    /// The leg of the feed that the plan has a site on, if it is a multicast leg that runs.
+    pub fn wanted(&self, feed: &FeedName, site: &SiteName) -> Option<&L> {
+        let line = self.lines.get(feed)?.iter().find(|line| line.sites.contains(site))?;
+        self.running.get(&line.leg).filter(|_| line.transport == Transport::Multicast)
+    }
+
+    /// The feeds that a circuit is to bring to a site, and which circuit.
+    pub fn circuits_of(&self, site: &SiteName) -> Vec<(FeedName, u32)> {
+        let lines = self.lines.iter().flat_map(|(feed, lines)| lines.iter().map(move |line| (feed, line)));
+        let legs = lines.filter(|(_, line)| line.transport == Transport::StaticCircuit);
+        let carriers = legs.flat_map(|(feed, line)| line.circuits.iter().map(move |it| (feed, it)));
+        let carriers = carriers.filter(|(_, carrier)| carrier.site == *site);
+        carriers.map(|(feed, carrier)| (feed.clone(), carrier.lease)).collect()
+    }
+
+    /// True while a site rests from a leg that was too fast for it.
+    pub fn is_too_slow(&self, now: Micros, site: &SiteName, leg: LegId) -> bool {
+        self.too_slow.get(&(site.clone(), leg)).is_some_and(|until| *until > now)
+    }
+
+    /// Has a site rest from a leg; what is over is forgotten.
+    pub fn rest(&mut self, now: Micros, site: &SiteName, leg: LegId, until: Micros) {
+        self.too_slow.retain(|_, until| *until > now);
+        self.too_slow.insert((site.clone(), leg), until);
+    }
+
+    /// Takes out everything of a feed that is no more; returns its legs.
+    pub fn forget(&mut self, feed: &FeedName) -> Vec<L> {
+        self.versions.remove(feed);
+        let lines = self.lines.remove(feed).unwrap_or_default();
+        lines.iter().filter_map(|line| self.running.remove(&line.leg)).collect()
+    }
+
+    /// Takes legs out that no plan has taken up again.
+    pub fn end(&mut self, legs: &[LegId]) -> Vec<L> {
+        let needed = |leg: &LegId| self.lines.values().flatten().any(|line| line.leg == *leg);
+        let over: Vec<LegId> = legs.iter().filter(|leg| !needed(leg)).copied().collect();
+        over.iter().filter_map(|leg| self.running.remove(leg)).collect()
+    }
+
+    /// Takes all legs out.
+    pub fn end_all(&mut self) -> Vec<L> {
+        std::mem::take(&mut self.running).into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn feed(name: &str) -> FeedName {
+        FeedName::parse(name).unwrap()
+    }
+
+    fn oslo() -> SiteName {
+        SiteName::parse("oslo").unwrap()
+    }
+
+    fn plan(version: u64, legs: serde_json::Value) -> PlanLine {
+        let line = serde_json::json!({"feed": "A", "version": version, "legs": legs});
+        serde_json::from_value(line).unwrap()
+    }
+
+    fn multicast(leg: u32, sites: &[&str]) -> serde_json::Value {
+        serde_json::json!({"leg": leg, "transport": "multicast", "sites": sites, "group": "239.0.0.1", "port": 5,
+            "rate_bps": 9})
+    }
+
+    /// Two legs that run, each for a site.
+    fn two_legs() -> Plans<&'static str> {
+        let mut plans = Plans::default();
+        plans.runs(LegId(5), "five");
+        plans.runs(LegId(6), "six");
+        let legs = serde_json::json!([multicast(5, &["oslo"]), multicast(6, &["paris"])]);
+        assert_eq!(plans.put(plan(3, legs)), []);
+        plans
+    }
+
+    #[test]
+    fn a_site_belongs_where_the_plan_has_it_if_that_runs() {
+        let mut plans = two_legs();
+        assert_eq!((plans.version(&feed("A")), plans.version(&feed("B"))), (3, 0));
+        assert_eq!(plans.wanted(&feed("A"), &oslo()), Some(&"five"));
+        assert_eq!(plans.wanted(&feed("B"), &oslo()), None);
+        let unicast = serde_json::json!([{"leg": 5, "transport": "unicast", "sites": ["oslo"]}]);
+        assert_eq!(plans.put(plan(4, unicast)), [LegId(6)], "which nobody needs any more");
+        assert_eq!(plans.wanted(&feed("A"), &oslo()), None);
+        plans.put(plan(5, serde_json::json!([multicast(7, &["oslo"])])));
+        assert_eq!(plans.wanted(&feed("A"), &oslo()), None, "it does not run");
+        assert_eq!(plans.line(&feed("A"), LegId(7)).map(|line| (line.hops, line.offload)), Some((32, true)));
+    }
+
+    #[test]
+    fn a_leg_that_a_later_plan_takes_up_again_goes_on() {
+        let mut plans = two_legs();
+        let gone = plans.put(plan(4, serde_json::json!([])));
+        assert_eq!(gone, [LegId(5), LegId(6)]);
+        plans.put(plan(5, serde_json::json!([multicast(6, &["oslo"])])));
+        assert_eq!(plans.end(&gone), ["five"]);
+        assert_eq!((plans.find(LegId(5)), plans.find(LegId(6))), (None, Some(&"six")));
+        assert_eq!(plans.end_all(), ["six"]);
+    }
+
+    #[test]
+    fn a_feed_that_is_no_more_takes_its_legs_along() {
+        let mut plans = two_legs();
+        plans.runs(LegId(9), "of another feed");
+        assert_eq!(plans.forget(&feed("A")), ["five", "six"]);
+        assert_eq!((plans.version(&feed("A")), plans.feeds().count(), plans.all().count()), (0, 0, 1));
+    }
+
+    #[test]
+    fn a_site_rests_from_one_leg_for_a_while() {
+        let mut plans = two_legs();
+        plans.rest(Micros(10), &oslo(), LegId(5), Micros(20));
+        assert!(plans.is_too_slow(Micros(19), &oslo(), LegId(5)));
+        assert!(
+            !plans.is_too_slow(Micros(19), &oslo(), LegId(6))
+                && !plans.is_too_slow(Micros(20), &oslo(), LegId(5))
+        );
+        plans.rest(Micros(30), &oslo(), LegId(6), Micros(40));
+        assert_eq!(plans.too_slow.len(), 1, "what is over is forgotten");
+    }
+
+    #[test]
+    fn feeds_ride_the_circuits_that_carry_them_to_a_site() {
+        let mut plans = Plans::<()>::default();
+        let carriers = serde_json::json!([{"site": "oslo", "lease": 4}, {"site": "paris", "lease": 8}]);
+        let leg = serde_json::json!([{"leg": 2, "transport": "static-circuit", "sites": ["oslo"], "circuits": carriers}]);
+        plans.put(plan(1, leg));
+        assert_eq!(plans.circuits_of(&oslo()), [(feed("A"), 4)]);
+    }
+}
