@@ -2,7 +2,8 @@
 //! loses, delays and breaks.
 //!
 //! A site, a session and a leg are the machines that the product runs (`downburst-site`, `downburst-hub`), and the
-//! world is the network and the disk around them: it reads logs, carries bytes and datagrams, stores products, keeps checkpoints.
+//! world is the network and the disk around them: it reads logs, carries bytes and datagrams, stores products, keeps
+//! checkpoints.
 //! It checks while it runs: bytes are whole, products are begun before their bytes, completed once, and no machine
 //! keeps it busy without time passing.
 //! [`HubWorld::verdict`] has the checks at the end.

@@ -202,8 +202,10 @@ mod tests {
     fn feeds_ride_the_circuits_that_carry_them_to_a_site() {
         let mut plans = Plans::<()>::default();
         let carriers = serde_json::json!([{"site": "oslo", "lease": 4}, {"site": "paris", "lease": 8}]);
-        let leg = serde_json::json!([{"leg": 2, "transport": "static-circuit", "sites": ["oslo"], "circuits": carriers}]);
-        plans.put(plan(1, leg));
+        let leg = serde_json::json!({
+            "leg": 2, "transport": "static-circuit", "sites": ["oslo"], "circuits": carriers,
+        });
+        plans.put(plan(1, serde_json::json!([leg])));
         assert_eq!(plans.circuits_of(&oslo()), [(feed("A"), 4)]);
     }
 }
