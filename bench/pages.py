@@ -132,7 +132,7 @@ def _hub(sites: int, feeds: int) -> Iterator[tuple[str, list[float]]]:
         listening.listen()
         ledger = Ledger.open(f"sqlite:///{Path(scratch) / 'ledger.sqlite'}")
         hub = _filled(Path(scratch), ledger, sites, feeds)
-        server = uvicorn.Server(uvicorn.Config(create_app(hub), log_level="error"))
+        server = uvicorn.Server(uvicorn.Config(create_app(hub, page=DIST), log_level="error"))
         stop = threading.Event()
         serving = threading.Thread(target=lambda: asyncio.run(_serve(server, listening, hub, stop, made_ms)))
         serving.start()
@@ -149,7 +149,7 @@ def _hub(sites: int, feeds: int) -> Iterator[tuple[str, list[float]]]:
 async def _serve(
     server: uvicorn.Server, listening: socket.socket, hub: Runtime, stop: threading.Event, made_ms: list[float]
 ) -> None:
-    hub.overview = _Timed(hub.clock, made_ms)
+    hub.overview.document = _Timed(hub.clock, made_ms)
     speaking = asyncio.create_task(_speak(hub, stop))
     await server.serve(sockets=[listening])
     speaking.cancel()
@@ -187,7 +187,6 @@ async def _speak(hub: Runtime, stop: threading.Event) -> None:
 def _filled(scratch: Path, ledger: Ledger, sites: int, feeds: int) -> Runtime:
     """Keeps every site with every feed, what they have, and how late the last two minutes were."""
     hub, _ = runtime(scratch / "hub", ledger, SystemClock(), access=AccessSettings(without_login="page"))
-    hub.dashboard = DIST
     names = [f"FEED{number:02}" for number in range(feeds)]
     hosts = [f"site{number:03}.example" for number in range(sites)]
     pairs = list(product(hosts, names))

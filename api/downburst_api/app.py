@@ -1,6 +1,7 @@
 """The application: routes, errors, the page."""
 
 from importlib.metadata import version
+from pathlib import Path
 
 from fastapi import FastAPI
 
@@ -34,8 +35,8 @@ from downburst_api.upstreams import routes as upstreams
 from downburst_api.users import routes as users
 
 
-def create_app(runtime: Runtime) -> FastAPI:
-    """The api of one hub; touches neither network nor files by itself."""
+def create_app(runtime: Runtime, *, page: Path | None = None) -> FastAPI:
+    """The api of one hub, with the built page of this directory; touches neither network nor files by itself."""
     app = FastAPI(
         title="Downburst",
         # FastAPI's own pages load their scripts from elsewhere.
@@ -76,7 +77,7 @@ def create_app(runtime: Runtime) -> FastAPI:
     )
     for module in modules:
         app.include_router(module.router)
-    dashboard.mount(app, runtime.dashboard)
+    dashboard.mount(app, page)
     openapi.install(app)
     app.add_middleware(Idempotency, ledger=runtime.ledger)
     authorization.install(app, runtime.gate, runtime.settings.limits, [module.router for module in modules])

@@ -24,8 +24,7 @@ from downburst.settings.hub import Settings
 from downburst.supervision.probes import Probes
 from downburst_api.border.authentication import Gate
 from downburst_api.metrics.counted import Counted
-from downburst_api.overview.readings import Paced, Remembered
-from downburst_api.overview.shared import SharedOverview
+from downburst_api.overview.memory import OverviewMemory
 
 
 class Node(Protocol):
@@ -138,25 +137,18 @@ class Runtime:
     alarms: AlarmTests
     probes: Probes = field(default_factory=lambda: Probes({}))
     """Whether the hub works, end to end."""
-    dashboard: Path | None = None
     local_token: str = field(default="", repr=False)
     """What commands of the hub's own user show; empty: there are none."""
     counted: Counted = field(default_factory=Counted)
     """What Prometheus counts since the hub started."""
     gate: Gate = field(init=False)
     started_at: datetime = field(init=False)
-    overview: SharedOverview = field(init=False)
-    recent_facts: Remembered[Any] = field(init=False)
-    """The rows that the overview shows."""
-    recent_latency: Paced[dict[str, dict[str, Any]]] = field(init=False)
-    """The latencies of the last hour by feed, for the overview."""
+    overview: OverviewMemory = field(init=False)
     _feeds: dict[str, Feed] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.started_at = self.clock.now()
-        self.overview = SharedOverview(self.clock)
-        self.recent_facts = Remembered(self.ledger)
-        self.recent_latency = Paced(self.ledger, self.clock)
+        self.overview = OverviewMemory(self.ledger, self.clock)
         self.gate = Gate(
             self.ledger,
             self.clock,

@@ -14,7 +14,7 @@ from downburst.ledger.repositories.latency.selection import Selection
 from downburst.live.state import SiteSession
 from downburst.settings.hub import Settings
 from downburst.supervision import keep, side_by_side
-from downburst.supervision.remote_faults import FaultsElsewhere
+from downburst.supervision.remote_faults import RemoteFaults
 from downburst_alarms.conditions import conditions, silent_hub
 from downburst_alarms.gaps import Gaps, gaps_of_history
 from downburst_alarms.hub_facts import Facts, HubFacts
@@ -42,7 +42,7 @@ class AlarmWatch:
         self._over_since: dict[str, datetime] = {}
         self._frontiers: dict[tuple[str, str], tuple[int, datetime]] = {}
         self._violations = ViolationWatch(watched=timedelta(seconds=settings.alarms.violation_s))
-        self._remote = FaultsElsewhere()
+        self._remote = RemoteFaults()
         self._looked_s = self._hub_heard_s = clock.monotonic_s()
 
     async def run(self) -> None:
@@ -54,7 +54,7 @@ class AlarmWatch:
             keep("alarms.traffic", self._follow),
             keep("alarms.look", self.look, every_s=every_s),
             keep("alarms.violations", self._follow_violations),
-            keep("alarms.elsewhere", self._follow_others),
+            keep("alarms.remote-faults", self._follow_others),
             # Apart, because a receiver that does not answer must not keep anybody from looking.
             keep("alarms.tell", self.tell, every_s=every_s),
         )

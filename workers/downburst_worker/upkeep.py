@@ -71,7 +71,7 @@ class Upkeep:
             yield "agent.neighbours", self._look_around
         if self._role.sender:
             remote = RemoteDeliveries(self._shared.bus)
-            yield "agent.elsewhere", partial(remote.answer_for_good, self._role.sender, self._node.ask)
+            yield "agent.remote-queries", partial(remote.answer_for_good, self._role.sender, self._node.ask)
 
     async def _catch_up(self) -> None:
         """Does every second what waited for the ledger, and at once what a batch tells, until the end."""

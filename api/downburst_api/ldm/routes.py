@@ -85,5 +85,5 @@ async def list_reports(
     feed: Annotated[str | None, Query(max_length=64, description="Only of this feed type.")] = None,
 ) -> list[shapes.LdmReport]:
     """Latest rtstats lines: latencies at hosts that this hub does not run, by their clocks."""
-    told = (one for one in hub.live.reports.values() if host in (None, one.host) and feed in (None, one.feed))
+    told = (one for one in hub.live.ldm.reports.values() if host in (None, one.host) and feed in (None, one.feed))
     return page.of(map(shapes.LdmReport.of, told), "report")

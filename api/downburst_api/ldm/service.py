@@ -39,8 +39,8 @@ async def remove_source(hub: Runtime, name: str) -> None:
     """Removes a source; its products stay."""
     await hub.ledger.write(lambda tx: tx.ldm.sources.remove(name))
     await reconnect(hub)
-    for key in [key for key in hub.live.ldm_sources if key[0] == name]:
-        del hub.live.ldm_sources[key]
+    for key in [key for key in hub.live.ldm.sources if key[0] == name]:
+        del hub.live.ldm.sources[key]
 
 
 async def add_accept(hub: Runtime, line: LdmAccept) -> LdmAccept:

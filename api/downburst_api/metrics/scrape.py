@@ -94,7 +94,7 @@ class _Present:
         return cls(
             standing=Standing(hub.node.running, hub.node.restarts, live.connected, probes, logs),
             sessions=dict(live.sessions),
-            ldm_sites=frozenset(site for site, link in live.ldm_sites.items() if link.connections),
+            ldm_sites=frozenset(site for site, link in live.ldm.sites.items() if link.connections),
             arrivals={feed: (one.products_here, one.bytes_here) for feed, one in live.arrivals.items()},
             backlogs=live.backlogs(),
             loads={key: (load.out_bytes, load.in_bytes) for key, load in live.circuits.items()},

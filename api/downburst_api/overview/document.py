@@ -34,15 +34,15 @@ router = APIRouter(prefix="/v1", tags=["overview"])
 async def overview(hub: Hub) -> Response:
     """Problems, feeds, plans with reasons, sites, latencies."""
     # The framework's encoder takes each value in its hands: seconds, for hundreds of sites.
-    return Response(await hub.overview.fresh(lambda: overview_of(hub)), media_type="application/json")
+    return Response(await hub.overview.document.fresh(lambda: overview_of(hub)), media_type="application/json")
 
 
 async def overview_of(hub: Runtime) -> dict[str, Any]:
     """The document as of this moment."""
     now = hub.clock.now()
-    facts: Facts = await hub.recent_facts.read(lambda tx: Facts.read(tx, now))
+    facts: Facts = await hub.overview.facts.read(lambda tx: Facts.read(tx, now))
     since = minute_of(now) - LATENCY_MINUTES + 1
-    latencies = await hub.recent_latency.read(lambda tx: latencies_of_feeds(tx, since))
+    latencies = await hub.overview.latency.read(lambda tx: latencies_of_feeds(tx, since))
     fan_out = facts.fan_out()
     return {
         "hub": _hub(hub, now),
@@ -69,7 +69,7 @@ async def overview_of(hub: Runtime) -> dict[str, Any]:
 def _faults(hub: Runtime, facts: Facts, now: datetime) -> list[dict[str, Any]]:
     """What is wrong now, and what went wrong lately, in the order in which to look at it."""
     # While the node's end is shown as long as it lasts, the journal keeps it as history.
-    ends = {end.at for end in hub.live.node_ends}
+    ends = {end.at for end in hub.live.node.ends}
     lately = [Wrong(one, Severity.WARNING, is_over=True) for one in facts.faults if one.at not in ends]
     found = [*wrong_with_hub(hub, now), *wrong_now(hub.live, facts, now), *lately]
     raised = {alarm.key: alarm for alarm in facts.alarms}
@@ -172,7 +172,7 @@ def _maintenance(site: str, silences: list[Silence], now: datetime) -> dict[str,
 
 def _ldm_source(source: LdmSource, live: LiveState) -> dict[str, Any]:
     def state(name: str) -> dict[str, Any]:
-        link = live.ldm_sources.get((source.name, name))
+        link = live.ldm.sources.get((source.name, name))
         return {
             "upstream": name,
             "connected": bool(link and link.connections),

@@ -30,17 +30,17 @@ def wrong_with_hub(hub: Runtime, now: datetime) -> Iterable[Wrong]:
 
 def _node(live: LiveState, now: datetime, *, running: bool) -> Iterable[Wrong]:
     """A node that ended; one that is back is shown until its sites are, and longer if it ends again and again."""
-    last = live.node_ends[-1] if live.node_ends else None
+    last = live.node.ends[-1] if live.node.ends else None
     if not running:
-        reason = f"{last.reason}, " if last and not live.node_running else "the node is not running, "
-        at = last.at if last and not live.node_running else now
+        reason = f"{last.reason}, " if last and not live.node.running else "the node is not running, "
+        at = last.at if last and not live.node.running else now
         fault = Fault(at, f"{reason}so no products are received or sent", next_step=_AWAY_STEP)
         yield Wrong(fault, Severity.CRITICAL, of_hub=True)
         return
-    back_at = live.node_back_at
+    back_at = live.node.back_at
     if last is None or back_at is None:
         return
-    lately = [one for one in live.node_ends if now - one.at < AGAIN_WITHIN]
+    lately = [one for one in live.node.ends if now - one.at < AGAIN_WITHIN]
     if len(lately) >= AGAIN:
         minutes = AGAIN_WITHIN // timedelta(minutes=1)
         sentence = f"the node ended {len(lately)} times in {minutes} min, last {last.at:%H:%M:%S} UTC: {last.reason}"

@@ -90,7 +90,7 @@ def _upstreams_away(live: LiveState, upstreams: list[Upstream], now: datetime) -
 
 
 def _ldm_away(site: Site, live: LiveState, now: datetime) -> Iterable[Wrong]:
-    link = live.ldm_sites.get(site.name)
+    link = live.ldm.sites.get(site.name)
     if link is None or not link.connections:
         reason = f": {link.reason}" if link and link.reason else ""
         step = (
@@ -105,7 +105,7 @@ def _ldm_away(site: Site, live: LiveState, now: datetime) -> Iterable[Wrong]:
 def _ldm_sources_away(live: LiveState, sources: list[LdmSource], now: datetime) -> Iterable[Wrong]:
     """Each upstream that is away is said; a source that has none left more loudly."""
     for source in sources:
-        links = {name: live.ldm_sources.get((source.name, name)) for name in source.upstreams}
+        links = {name: live.ldm.sources.get((source.name, name)) for name in source.upstreams}
         left = sum(1 for link in links.values() if link and link.connections)
         for name, link in links.items():
             if link is None or not link.connections:

@@ -51,7 +51,7 @@ async def overviews(hub: Runtime, still_may: Callable[[], Awaitable[bool]]) -> A
     """The events that one page gets until the hub stops, or whoever reads has lost the right."""
     with hub.bus.subscribe(*_TELLING, limit=EVENTS_WAITING) as changes:
         while not changes.closed and await still_may():
-            text = await hub.overview.text(lambda: overview_of(hub))
+            text = await hub.overview.document.text(lambda: overview_of(hub))
             yield ServerSentEvent(event="overview", data=text)
             await _until_due(changes)
             lost = changes.take_dropped()

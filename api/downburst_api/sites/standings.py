@@ -29,7 +29,7 @@ class Standings:
         return standing(
             site,
             live.session(site.name),
-            live.ldm_sites.get(site.name),
+            live.ldm.sites.get(site.name),
             enrolled=site.name in self.enrolled,
             ever_stood=received is not None,
             last_heard=received.last_receipt_at if received else None,

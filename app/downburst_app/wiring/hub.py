@@ -179,7 +179,7 @@ class Hub:
                 "the disk was full at the start, and the reserve was released for it",
                 "free space, or keep fewer hours: downburst log advise shows the use of each feed",
             )
-        self._app = create_app(self._runtime())
+        self._app = create_app(self._runtime(), page=_dashboard(self._settings))
 
     async def _prepare_data_dir(self) -> bool:
         """Takes the data directory for this process; true if the reserve was released, because the disk was full."""
@@ -309,7 +309,6 @@ class Hub:
             circuits=self._circuits,
             alarms=self._alarms,
             probes=self._probes,
-            dashboard=_dashboard(self._settings),
             local_token=self._local_token,
             counted=self._counted,
         )

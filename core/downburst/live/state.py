@@ -136,6 +136,30 @@ class NodeEnd:
     reason: str
 
 
+@dataclass(slots=True)
+class NodeLife:
+    """The life of the hub's node since the hub started."""
+
+    running: bool = False
+    restarts: int = 0
+    ends: deque[NodeEnd] = field(default_factory=lambda: deque(maxlen=NODE_ENDS_KEPT))
+    """The last ones, oldest first."""
+    back_at: datetime | None = None
+    """The last start."""
+
+
+@dataclass(slots=True)
+class LdmState:
+    """LDMs around the hub."""
+
+    sources: dict[tuple[str, str], LdmLink] = field(default_factory=dict)
+    """By source and upstream."""
+    sites: dict[str, LdmLink] = field(default_factory=dict)
+    """By site, those whose LDM requests products from this hub."""
+    reports: dict[tuple[str, str, str], Report] = field(default_factory=dict)
+    """By host, feed type and path: the last rtstats line, of hosts that are no sites of this hub."""
+
+
 class LiveState:
     """Follows the events of a hub; read by the api, written by whoever hands events to `apply`."""
 
@@ -146,19 +170,9 @@ class LiveState:
         self._backlogs: dict[str, dict[str, tuple[FeedBacklog, ...]]] = {}
         """By site, what each of the nodes that serve it counted last; the hub's own has no name."""
         self.upstreams: dict[str, UpstreamLink] = {}
-        self.ldm_sources: dict[tuple[str, str], LdmLink] = {}
-        """By source and upstream."""
-        self.ldm_sites: dict[str, LdmLink] = {}
-        """By site, those that have their LDM ask this hub."""
-        self.reports: dict[tuple[str, str, str], Report] = {}
-        """By host, feed type and way: what rtstats lines told last, of hosts that are none of ours."""
+        self.ldm = LdmState()
         self.arrivals: dict[str, FeedArrivals] = {}
-        self.node_running = False
-        self.node_restarts = 0
-        self.node_ends: deque[NodeEnd] = deque(maxlen=NODE_ENDS_KEPT)
-        """The last ones, oldest first."""
-        self.node_back_at: datetime | None = None
-        """Since when the node runs."""
+        self.node = NodeLife()
         self.retention_warnings: Mapping[str, RetentionWarning] = {}
         self.damages: dict[str, Damage] = {}
         """By feed."""
@@ -249,7 +263,7 @@ class LiveState:
     def forget_site(self, site: str) -> None:
         """Lets go of a site that was removed."""
         self.sessions.pop(site, None)
-        self.ldm_sites.pop(site, None)
+        self.ldm.sites.pop(site, None)
         self._backlogs.pop(site, None)
         self.paths.forget(site)
 
@@ -323,26 +337,26 @@ class LiveState:
             report = report_of(line)
         except BadInput:
             return
-        self.reports.pop((report.host, report.feed, report.path), None)
-        self.reports[report.host, report.feed, report.path] = report
-        while len(self.reports) > MOST_REPORTS:
-            del self.reports[next(iter(self.reports))]
+        self.ldm.reports.pop((report.host, report.feed, report.path), None)
+        self.ldm.reports[report.host, report.feed, report.path] = report
+        while len(self.ldm.reports) > MOST_REPORTS:
+            del self.ldm.reports[next(iter(self.ldm.reports))]
 
     def _ldm_source(self, event: LdmSourceChanged) -> None:
-        before = self.ldm_sources.get((event.source, event.upstream))
+        before = self.ldm.sources.get((event.source, event.upstream))
         connections = int(event.state == "connected")
         since = before.since if before and before.connections == connections == 0 else event.at
-        self.ldm_sources[event.source, event.upstream] = LdmLink(connections, since, event.mode, event.reason)
+        self.ldm.sources[event.source, event.upstream] = LdmLink(connections, since, event.mode, event.reason)
 
     def _ldm_site(self, event: LdmPeerChanged, site: str) -> None:
-        before = self.ldm_sites.get(site)
+        before = self.ldm.sites.get(site)
         connections = before.connections if before else 0
         if event.state == "connected":
             connections += 1
         elif event.state == "closed":
             connections = max(0, connections - 1)
         since = before.since if before and bool(before.connections) == bool(connections) else event.at
-        self.ldm_sites[site] = LdmLink(connections, since, reason=event.reason)
+        self.ldm.sites[site] = LdmLink(connections, since, reason=event.reason)
 
     def _traffic(self, event: TrafficSeen) -> None:
         for feed in event.feeds:
@@ -380,12 +394,12 @@ class LiveState:
             self._backlogs.setdefault(site.site, {})[event.sender] = site.feeds
 
     def _node(self, event: NodeChanged) -> None:
-        self.node_running = event.running
-        self.node_restarts = event.restarts
+        self.node.running = event.running
+        self.node.restarts = event.restarts
         if event.running:
-            self.node_back_at = event.at
+            self.node.back_at = event.at
             return
-        self.node_ends.append(NodeEnd(event.at, event.reason or "the node ended"))
+        self.node.ends.append(NodeEnd(event.at, event.reason or "the node ended"))
         for counted in self._backlogs.values():
             counted.pop("", None)
         for site, session in self.sessions.items():
@@ -397,7 +411,7 @@ class LiveState:
                 reason = "this hub's node is not running"
                 away_link = UpstreamLink(connected=False, since=event.at, hub=link.hub, reason=reason)
                 self.upstreams[name] = away_link
-        for links in (self.ldm_sources, self.ldm_sites):
+        for links in (self.ldm.sources, self.ldm.sites):
             _all_away(links, event.at)
 
 

@@ -49,7 +49,7 @@ class _Heard:
     heard_at: datetime
 
 
-class FaultsElsewhere:
+class RemoteFaults:
     """Of each handler of each other process the last fault, bounded."""
 
     def __init__(self) -> None:

@@ -13,6 +13,7 @@ from downburst.domain.plans import Transport
 from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.figures.wording import megabits, sites_of, some
 from downburst_scheduler.models.floors import Floor
+from downburst_scheduler.models.grouping import MOST_GROUPS
 from downburst_scheduler.models.groups import grouped_sites, riding_groups
 from downburst_scheduler.models.offers import TUNNEL_SHARE, CircuitOffer
 from downburst_scheduler.models.parts import Asked, Part, asked_of, copies, left_beside, on_circuits
@@ -191,7 +192,7 @@ def _grouped(asked: Asked, members: Sequence[Alike], limit_bps: float | None) ->
     objective = asked.situation.objective
     if one.outcome is None or limit_bps is not None or (one.feasible and (one.late_s or 0) <= objective.latency_s):
         return one
-    several = grouped_sites(asked, members, limit_bps=None, most=asked.situation.largest_groups)
+    several = grouped_sites(asked, members, limit_bps=None, most=MOST_GROUPS)
     if len(several) < 2 or not all(several):
         return one
     other = _of_groups(asked, several, None)

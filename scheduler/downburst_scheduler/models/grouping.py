@@ -55,12 +55,16 @@ class Partition:
     egress_bps: float
 
 
+MOST_GROUPS = 4
+"""Groups of one feed at a time; each has a leg of its own at the hub."""
+
+
 @dataclass(frozen=True, slots=True)
 class GroupingRules:
     """Costs, settings of whoever runs the hub."""
 
     egress_bps: float = 1e9
-    largest_groups: int = 4
+    largest_groups: int = MOST_GROUPS
     mean_bps: float = 0.0
     """Of the feed; zero puts nobody out."""
     unwanted_byte_cost: float = 0.5

@@ -84,7 +84,6 @@ class Situation:
     no_multicast: str | None = None
     """Why the hub makes no groups at all; None if it does."""
     multicast_rate_bps: float = 400e6
-    largest_groups: int = 4
     group_loss: float = 0.0
     """Of the feed's groups as measured; a member's own loss counts where it is higher."""
     insists_on_multicast: bool = False

@@ -15,7 +15,7 @@ from downburst.live.state import LiveState
 from downburst.settings.alarms import AlarmSettings
 from downburst.supervision import FAULTS, remote_faults, start
 from downburst.supervision.faults import HOLDS, LONGEST
-from downburst.supervision.remote_faults import FaultsElsewhere, tell_faults
+from downburst.supervision.remote_faults import RemoteFaults, tell_faults
 from downburst_alarms.hub_facts import LiveFacts
 from downburst_alarms.notices import NetworkTeller
 from downburst_alarms.watch import AlarmWatch
@@ -51,7 +51,7 @@ async def test_a_flood_is_told_once_and_again_while_it_is_of_late(
 
 
 def test_the_hub_keeps_the_last_of_each_place_bounded_and_for_a_while() -> None:
-    clock, kept = FakeClock(), FaultsElsewhere()
+    clock, kept = FakeClock(), RemoteFaults()
     for number in range(remote_faults.MOST + 500):
         kept.seen(_failed(process="p" * 10_000, handler=f"h{number}"), clock.now())
         clock.advance(0.001)

@@ -161,12 +161,12 @@ async def test_ldms_are_told_when_they_change_and_at_each_start(stage: Stage) ->
     seen: dict[str, Any] = {"source": "idd", "upstream": "idd.example.edu", "mode": "primary", "reason": None}
     await stage.says(event="ldm-source", state="connected", **seen)
     assert (await stage.event(LdmSourceChanged)).mode == "primary"
-    assert stage.live.ldm_sources["idd", "idd.example.edu"].connections == 1
+    assert stage.live.ldm.sources["idd", "idd.example.edu"].connections == 1
     peer: dict[str, Any] = {"peer": "ldm.a.edu", "site": "a.edu", "what": "feedme", "reason": None}
     for connections, state in ((1, "connected"), (2, "connected"), (1, "closed")):
         await stage.says(event="ldm-peer", state=state, **peer)
         await stage.event(LdmPeerChanged)
-        assert stage.live.ldm_sites["a.edu"].connections == connections
+        assert stage.live.ldm.sites["a.edu"].connections == connections
 
 
 async def test_upstreams_are_told_when_they_change_and_at_each_start(stage: Stage) -> None:

@@ -10,29 +10,29 @@ use super::watch::{Watch, Wish};
 use super::{FetchArguments, Outcome, Stop, as_json};
 
 pub(super) fn run(arguments: &FetchArguments) -> Outcome {
-    let mut shelf = Shelf::open(&arguments.to)?;
+    let mut directory = Directory::open(&arguments.to)?;
     let mut watch = Watch::new(&Wish {
         server: &arguments.server,
         feed: arguments.feed,
         pattern: &arguments.pattern,
         interest: Interest::Products,
-        resume: shelf.resume,
+        resume: directory.resume,
         since: Micros::from_secs(u64::from(arguments.since)),
     })?;
     let mut stored = 0_u64;
     while arguments.count.is_none_or(|count| stored < count) {
         match watch.next()? {
-            Taken::Begins(info) => shelf.begin(info)?,
-            Taken::Bytes(bytes) => shelf.write(&bytes)?,
+            Taken::Begins(info) => directory.begin(info)?,
+            Taken::Bytes(bytes) => directory.write(&bytes)?,
             Taken::Ends => {
-                if let Some((info, path)) = shelf.end()? {
+                if let Some((info, path)) = directory.end()? {
                     watch.settled(info.signature);
                     tell(&info, &path)?;
                     stored = stored.saturating_add(1);
                 }
             }
-            Taken::Broken => shelf.forget(),
-            Taken::Offered(info) => watch.decided(shelf.lacks(&info)),
+            Taken::Broken => directory.forget(),
+            Taken::Offered(info) => watch.decided(directory.lacks(&info)),
             Taken::Dropped(..) | Taken::Notified(_) => {}
         }
     }
@@ -40,13 +40,13 @@ pub(super) fn run(arguments: &FetchArguments) -> Outcome {
 }
 
 /// A directory of products: each appears whole, and then the place to go on from.
-struct Shelf {
+struct Directory {
     dir: PathBuf,
     resume: Option<Signature>,
     begun: Option<(ProductInfo, File)>,
 }
 
-impl Shelf {
+impl Directory {
     fn open(dir: &Path) -> Result<Self, Stop> {
         fs::create_dir_all(dir).map_err(|error| unwritable(dir, &error))?;
         let resume = fs::read_to_string(dir.join(RESUME)).ok().and_then(|text| text.trim().parse().ok());
@@ -139,18 +139,18 @@ mod tests {
     #[test]
     fn a_product_appears_whole_and_is_where_the_next_run_goes_on() {
         let dir = tempfile::tempdir().unwrap();
-        let mut shelf = Shelf::open(dir.path()).unwrap();
-        assert_eq!(shelf.resume, None);
-        shelf.begin(product("a", 1)).unwrap();
-        shelf.write(b"half").unwrap();
-        shelf.forget();
-        assert!(shelf.end().unwrap().is_none(), "it is not whole");
-        shelf.begin(product("b", 2)).unwrap();
-        shelf.write(b"one ").unwrap();
-        shelf.write(b"two").unwrap();
-        let (_, path) = shelf.end().unwrap().unwrap();
+        let mut directory = Directory::open(dir.path()).unwrap();
+        assert_eq!(directory.resume, None);
+        directory.begin(product("a", 1)).unwrap();
+        directory.write(b"half").unwrap();
+        directory.forget();
+        assert!(directory.end().unwrap().is_none(), "it is not whole");
+        directory.begin(product("b", 2)).unwrap();
+        directory.write(b"one ").unwrap();
+        directory.write(b"two").unwrap();
+        let (_, path) = directory.end().unwrap().unwrap();
         assert_eq!(fs::read(path).unwrap(), b"one two");
-        assert!(shelf.lacks(&product("a", 1)) && !shelf.lacks(&product("b", 2)));
-        assert_eq!(Shelf::open(dir.path()).unwrap().resume, Some(Signature([2; 16])));
+        assert!(directory.lacks(&product("a", 1)) && !directory.lacks(&product("b", 2)));
+        assert_eq!(Directory::open(dir.path()).unwrap().resume, Some(Signature([2; 16])));
     }
 }

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use crate::hub::{Hub, lock};
 use crate::lines::{Event, Failure, UpstreamLine};
 use crate::site::{
-    HubPlace, Identity, Local, Parts, SharedCompleteness, Shelf, Site, Supervisor, Turn, prepare_place,
+    Destination, HubPlace, Identity, Local, Parts, SharedCompleteness, Site, Supervisor, Turn, prepare_place,
 };
 
 /// All upstreams of this hub.
@@ -125,7 +125,7 @@ impl Upstream {
             turn: Turn::default(),
             reading: crate::site::Reading::default(),
             ports: Vec::new(),
-            shelf: Arc::clone(&intake) as Arc<dyn Shelf>,
+            destination: Arc::clone(&intake) as Arc<dyn Destination>,
             completeness: SharedCompleteness::default(),
             owed: Vec::new(),
             local: Local { files: None, done },
@@ -257,7 +257,7 @@ impl Intake {
     }
 }
 
-impl Shelf for Intake {
+impl Destination for Intake {
     fn log(&self, feed: &FeedName) -> Result<Option<Arc<FeedLog>>, String> {
         Ok(self.feed(feed).map(|feed| Arc::clone(&feed.log)))
     }

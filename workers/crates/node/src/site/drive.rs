@@ -11,10 +11,10 @@ use downburst_site::{
 use tokio::time::Instant;
 
 use super::circuits::Circuits;
+use super::destination::Destination;
 use super::legs::{Found, Legs};
 use super::network::{self, Network};
 use super::parts::{Local, Parts, SharedCompleteness, Supervisor};
-use super::shelf::Shelf;
 use super::spool::Spool;
 use super::state::{HubPlace, Keeper, recover};
 use super::store::{self, StoreThread};
@@ -43,7 +43,7 @@ pub(crate) struct Site {
 
 /// Where products and positions go.
 struct Storage {
-    shelf: Arc<dyn Shelf>,
+    destination: Arc<dyn Destination>,
     completeness: SharedCompleteness,
     spool: Spool,
     thread: StoreThread,
@@ -65,9 +65,10 @@ enum Woken {
 impl Site {
     /// Takes up where the site was with this hub.
     pub(crate) fn open(parts: Parts) -> Result<Self, String> {
-        let Parts { hub, identity, turn, clock, only, shelf, completeness, local, supervisor, .. } = parts;
-        let recovered = recover(&hub, only.as_ref(), shelf.as_ref(), &completeness)?;
-        let place = store::Place { shelf: Arc::clone(&shelf), clock, via: hub.host() };
+        let Parts { hub, identity, turn, clock, only, destination, completeness, local, supervisor, .. } =
+            parts;
+        let recovered = recover(&hub, only.as_ref(), destination.as_ref(), &completeness)?;
+        let place = store::Place { destination: Arc::clone(&destination), clock, via: hub.host() };
         let settings = Settings {
             address: hub.address.clone(),
             software: format!("downburst-node {}", env!("CARGO_PKG_VERSION")),
@@ -80,7 +81,7 @@ impl Site {
         };
         let role = *supervisor.roles.borrow();
         let storage = Storage {
-            shelf,
+            destination,
             completeness,
             spool: Spool::new(&hub.spool),
             thread: store::start(place)?,
@@ -209,7 +210,7 @@ impl Site {
                 Output::Place(order) => self.storage.spool.carry_out(order),
                 Output::Store(request) => self.storage.store(request),
                 Output::Checkpoint(stored) => self.storage.keep(stored),
-                Output::Guard(feed) => self.storage.shelf.guard(&feed),
+                Output::Guard(feed) => self.storage.destination.guard(&feed),
                 Output::Reached { feed, epoch, to } => self.storage.completeness.reached(&feed, epoch, to),
                 Output::Show(order) => {
                     if let Some(files) = &self.local.files {
@@ -240,12 +241,12 @@ impl Site {
 
     fn event(&mut self, event: SiteEvent) {
         match event {
-            SiteEvent::Duplicates { feed, rule } => self.storage.shelf.duplicates(&feed, rule),
+            SiteEvent::Duplicates { feed, rule } => self.storage.destination.duplicates(&feed, rule),
             SiteEvent::CircuitOffered(offer) => self.circuits.order(EndsOrder::Make(offer)),
             SiteEvent::CircuitEnded(end) => self.circuits.order(EndsOrder::End(end.lease)),
             event => {
                 if let SiteEvent::Welcome { hub, .. } = &event {
-                    self.storage.shelf.hub_is(hub);
+                    self.storage.destination.hub_is(hub);
                 }
                 log_event(event, &self.hub.address);
             }
@@ -260,7 +261,7 @@ impl Storage {
     }
 
     fn keep(&mut self, stored: downburst_site::StoredPosition) {
-        let log = self.shelf.log(&stored.position.feed).ok().flatten();
+        let log = self.destination.log(&stored.position.feed).ok().flatten();
         self.keeper.keep(stored, log);
     }
 }

@@ -15,10 +15,10 @@ use tokio::task::JoinHandle;
 
 use super::acted_on::ActedOn;
 use super::control::Asked;
+use super::destination::Destination;
 use super::drive::{Site, Turn};
 use super::files::{self, DoneTo, Waker};
 use super::parts::{Local, Parts, SharedCompleteness, Supervisor};
-use super::shelf::Shelf;
 use super::state::{HubPlace, Identity, nodes, places, small_files};
 use super::store::Logs;
 use super::{Ending, HubChoice, Receive, control, prepare_place};
@@ -203,7 +203,7 @@ impl Connections {
             reading: self.receive.reading,
             // Ends of circuits are known by the hub: its own node alone makes them.
             ports: if wanted.only.is_none() { self.receive.circuits.clone() } else { Vec::new() },
-            shelf: Arc::clone(&self.logs) as Arc<dyn Shelf>,
+            destination: Arc::clone(&self.logs) as Arc<dyn Destination>,
             completeness: self.completeness.clone(),
             owed,
             local: Local { files: self.waker.clone(), done: done_stream },

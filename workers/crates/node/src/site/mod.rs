@@ -7,6 +7,7 @@
 mod acted_on;
 mod circuits;
 pub mod control;
+mod destination;
 mod drive;
 mod files;
 mod hubs;
@@ -15,7 +16,6 @@ mod network;
 mod parts;
 #[cfg(test)]
 mod power;
-mod shelf;
 mod spool;
 mod state;
 mod store;
@@ -25,9 +25,9 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::scrub::Scrub;
+pub(crate) use destination::Destination;
 pub(crate) use drive::{Site, Turn};
 pub(crate) use parts::{Local, Parts, SharedCompleteness, Supervisor};
-pub(crate) use shelf::Shelf;
 pub(crate) use state::{HubPlace, Identity, checkpoints};
 
 pub use downburst_site::Ending;

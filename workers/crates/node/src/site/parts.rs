@@ -7,10 +7,10 @@ use downburst_session::{FeedPosition, Receipt};
 use downburst_site::{Completeness, Feeds, LocalNews, News, Role};
 use tokio::sync::{mpsc, watch};
 
+use super::destination::Destination;
 use super::drive::Turn;
 use super::files::Waker;
 use super::legs::Reading;
-use super::shelf::Shelf;
 use super::state::{HubPlace, Identity};
 use crate::clock::Clock;
 
@@ -32,7 +32,7 @@ pub(crate) struct Parts {
     pub(crate) reading: Reading,
     /// The interfaces that the hub may use for circuits.
     pub(crate) ports: Vec<String>,
-    pub(crate) shelf: Arc<dyn Shelf>,
+    pub(crate) destination: Arc<dyn Destination>,
     pub(crate) completeness: SharedCompleteness,
     /// Receipts that connections before this one had left to say.
     pub(crate) owed: Vec<Receipt>,

@@ -14,7 +14,7 @@ use downburst_session::{Duplicates, StoreResult};
 use downburst_site::{Brought, OwnDuplicates, ProductEnd, ProductStore, StoreBatch, Stored, full_disk};
 use tokio::sync::mpsc;
 
-use super::shelf::Shelf;
+use super::destination::Destination;
 use super::spool::Spooled;
 use crate::clock::Clock;
 
@@ -113,7 +113,7 @@ impl Logs {
     }
 }
 
-impl Shelf for Logs {
+impl Destination for Logs {
     fn log(&self, feed: &FeedName) -> Result<Option<Arc<FeedLog>>, String> {
         self.of(feed).map(Some).map_err(|error| error.to_string())
     }
@@ -157,7 +157,7 @@ pub(super) fn start(place: Place) -> Result<StoreThread, String> {
 
 /// Where a connection's products are kept.
 pub(super) struct Place {
-    pub(super) shelf: Arc<dyn Shelf>,
+    pub(super) destination: Arc<dyn Destination>,
     pub(super) clock: Clock,
     /// The host that the hub was called by; kept with each product, because a site of several hubs has one log.
     pub(super) via: Option<Origin>,
@@ -165,14 +165,14 @@ pub(super) struct Place {
 
 impl Place {
     fn log(&self, feed: &FeedName) -> Result<Arc<FeedLog>, StoreResult> {
-        let log = self.shelf.log(feed).map_err(StoreResult::Failed)?;
+        let log = self.destination.log(feed).map_err(StoreResult::Failed)?;
         log.ok_or_else(|| StoreResult::Failed("the feed was removed".to_owned()))
     }
 
     fn end(&self, appended: Result<Appended, LogError>) -> ProductEnd {
         match appended {
             Ok(Appended::Stored { sequence, info }) => {
-                self.shelf.appended(&info);
+                self.destination.appended(&info);
                 (StoreResult::Stored, Some(sequence))
             }
             Ok(Appended::Duplicate { .. }) => (StoreResult::Held, None),
@@ -186,7 +186,7 @@ impl ProductStore for Place {
     type Place = Spooled;
 
     fn admit(&self, info: ProductInfo, brought: Brought) -> Option<NewProduct> {
-        let (class, hops) = self.shelf.admit(&info)?;
+        let (class, hops) = self.destination.admit(&info)?;
         let Brought { last_byte, lane, resend } = brought;
         // Absent stands for the lane of nearly all.
         let lane = Some(lane).filter(|lane| *lane != Lane::Live);

@@ -7,8 +7,8 @@ use downburst_model::{FeedName, ProductKey, Sequence, WallMicros};
 use downburst_site::{HeldProducts, Recovered};
 
 use super::{HubPlace, load_positions};
+use crate::site::destination::Destination;
 use crate::site::parts::SharedCompleteness;
-use crate::site::shelf::Shelf;
 
 /// What a log of the site holds, for the machine.
 struct Held(Arc<FeedLog>);
@@ -17,12 +17,12 @@ struct Held(Arc<FeedLog>);
 pub(in crate::site) fn recover(
     hub: &HubPlace,
     only: Option<&BTreeSet<FeedName>>,
-    shelf: &dyn Shelf,
+    destination: &dyn Destination,
     completeness: &SharedCompleteness,
 ) -> Result<Recovered, String> {
-    let open = |feed: &FeedName| shelf.log(feed).map(|log| log.map(Held));
-    let recovered = downburst_site::recover(load_positions(&hub.state), shelf.held(), only, open)?;
-    recovered.guarded.iter().for_each(|feed| shelf.guard(feed));
+    let open = |feed: &FeedName| destination.log(feed).map(|log| log.map(Held));
+    let recovered = downburst_site::recover(load_positions(&hub.state), destination.held(), only, open)?;
+    recovered.guarded.iter().for_each(|feed| destination.guard(feed));
     for (feed, epoch, to) in &recovered.reached {
         completeness.reached(feed, *epoch, *to);
     }

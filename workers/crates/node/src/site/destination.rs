@@ -6,7 +6,7 @@ use downburst_session::Duplicates;
 
 /// The place of a session's products: the own logs of a receiving site, or the feeds of a hub that is a site
 /// of another hub.
-pub(crate) trait Shelf: Send + Sync {
+pub(crate) trait Destination: Send + Sync {
     /// The log of a feed; `None` if there is no such feed here.
     fn log(&self, feed: &FeedName) -> Result<Option<Arc<FeedLog>>, String>;
 
