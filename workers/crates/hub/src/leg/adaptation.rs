@@ -5,18 +5,18 @@ use downburst_vcmtp::{LegRate, Request, Sender, SenderInput, Straggler};
 
 use super::api::{LegInterface, LegOutput, LegSession};
 
-/// What a leg makes of its sites: a rate that their paths carry, datagrams that fit through, proofs for those who
-/// read.
+/// A leg's adaptation to its sites: the rate follows their losses, datagrams fit their paths, and proofs cover all
+/// readers.
 pub(super) struct Adaptation<C> {
     rate: LegRate,
     interface: LegInterface,
-    /// As long as they may be now.
+    /// The current maximum length.
     datagram_bytes: usize,
-    /// Sessions whose last request came by a repair channel.
+    /// Repair channels of the sessions whose last request arrived over one.
     channels: BTreeMap<u64, C>,
-    /// Sessions that were given the key, and when: proofs have to convince them.
+    /// Sessions that were given the key, with the time: proofs have to convince them.
     readers: BTreeMap<u64, Micros>,
-    /// It was found out how many sites there are: a large group begins as one.
+    /// True once the sites were counted: a large group starts as one.
     counted: bool,
 }
 
@@ -34,7 +34,7 @@ impl<C: Clone> Adaptation<C> {
         self.rate.ask(rate_bps);
     }
 
-    /// Packets up to `sent` exist.
+    /// Handles a request of a session. Packets up to `sent` exist.
     pub(super) fn asked(
         &mut self,
         now: Micros,
@@ -50,8 +50,8 @@ impl<C: Clone> Adaptation<C> {
         self.rate.lost(now, session, request, sent);
     }
 
-    /// The way of the site's last request; datagrams would only be lost with the others on a link that is too
-    /// narrow.
+    /// The channel of the site's last request. None for a struggling site: on a link that is too narrow, datagrams
+    /// would be lost like the others.
     pub(super) fn channel_of(&self, session: u64) -> Option<C> {
         self.channels.get(&session).filter(|_| !self.rate.is_struggling(session)).cloned()
     }
@@ -60,7 +60,7 @@ impl<C: Clone> Adaptation<C> {
         !self.counted || self.rate.is_due(now)
     }
 
-    /// Goes slower while the sites lose together, and faster again when they don't.
+    /// Lowers the rate while the sites lose together, and raises it when they don't.
     pub(super) fn look(
         &mut self,
         now: Now,
@@ -86,7 +86,8 @@ impl<C: Clone> Adaptation<C> {
         outputs
     }
 
-    /// The way to a site may be narrower than that to the others, and every datagram goes to all.
+    /// Fits the length of datagrams to the narrowest path: the path to one site may be narrower than the others,
+    /// and every datagram goes to all.
     fn fit(
         &mut self,
         now: Now,
@@ -102,7 +103,8 @@ impl<C: Clone> Adaptation<C> {
         Some(LegOutput::DatagramBytes(fitting))
     }
 
-    /// Who left needs no proofs. One that was told to join a moment ago is not seen to take part yet.
+    /// Drops readers that left, which need no proofs. A session that was asked to join recently is kept, as it is
+    /// not marked as offered yet.
     fn forget_readers(&mut self, now: Now, open: &BTreeMap<SiteName, LegSession>, sender: &mut Sender) {
         let takes_part = |session: u64| open.values().any(|it| it.session == session && it.offered);
         self.readers.retain(|session, told| {
@@ -115,5 +117,5 @@ impl<C: Clone> Adaptation<C> {
     }
 }
 
-/// Between the telling and the session's note that the leg is offered.
+/// Time between the request to join and the session's note that the leg is offered.
 pub(super) const JOIN_TIME: Micros = Micros::from_secs(10);

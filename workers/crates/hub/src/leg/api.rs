@@ -4,205 +4,205 @@ use bytes::Bytes;
 use downburst_model::{ProductInfo, RangeSet, Sequence, SiteName};
 use downburst_vcmtp::{LegKey, Request, SenderConfig, SiteSecret, Straggler, Urgency};
 
-/// What a leg needs to know before it starts.
+/// The settings of a leg at its start.
 #[derive(Clone, Debug)]
 pub struct LegSettings {
-    /// The sender; the length of its datagrams is the leg's own decision.
+    /// The sender's settings; the leg itself decides the length of datagrams.
     pub sender: SenderConfig,
-    /// The share of the sites whose losses the rate follows: 0.5 the one in the middle.
+    /// The quantile of the sites' losses that the rate follows: 0.5 is the median site.
     pub loss_quantile: f64,
-    /// The interface that datagrams leave by.
+    /// The outgoing interface of datagrams.
     pub interface: LegInterface,
 }
 
-/// What a leg is told. `C` stands for a repair channel: the leg hands it back with the repairs that go by it.
+/// An input of a leg. `C` is a repair channel: the leg returns it with the repairs that go over it.
 #[derive(Clone, Debug)]
 pub enum LegInput<C> {
-    /// The log's head now.
+    /// The current head of the log.
     Head(Sequence),
-    /// One product of the range that was asked for, in order. Evicted ones are left out: sites find the hole and
-    /// learn that it expired.
+    /// One product of the requested range, in order. Evicted products are left out: sites find the hole and learn
+    /// that it expired.
     Product {
         /// Its description.
         info: ProductInfo,
         /// Its bytes, shared with the log.
         bytes: Bytes,
     },
-    /// The read that was asked for is complete up to here.
+    /// The requested read is complete up to this sequence.
     ReadTo(Sequence),
-    /// The read failed: it is asked for again with the next [`LegInput::Head`].
+    /// The read failed; it is requested again at the next [`LegInput::Head`].
     ReadFailed,
-    /// A site lacks packets, or tells what it lost.
+    /// A site requests packets or reports its losses.
     Nak {
         /// The number of the site's session.
         session: u64,
-        /// What it says.
+        /// The request.
         request: Request,
-        /// Where it came from; `None`: from the session.
+        /// The repair channel that it arrived over; `None`: the session.
         channel: Option<C>,
     },
-    /// A session is told to join: proofs have to convince it from here on.
+    /// A session is asked to join: from here on, proofs have to convince it.
     Reader {
         /// The number of the session.
         session: u64,
-        /// What its proofs have MACs with; without one it checks signatures.
+        /// The secret for the MACs of its proofs; without one the site checks signatures.
         secret: Option<SiteSecret>,
     },
-    /// A site sees packets that this leg did not send.
+    /// A site received packets that this leg did not send.
     Forged,
-    /// A site is about to listen: it shall hear the leg soon, although nothing is to be sent.
+    /// A site is about to join: the leg must send something soon, even if no product is due.
     Listener,
-    /// The plan asks for this rate, in Ethernet-frame bits per second.
+    /// The rate of the plan, in Ethernet-frame bits per second.
     Rate(u64),
     /// A site was given the current keys.
     KeysTold {
-        /// Which site.
+        /// The site.
         site: SiteName,
-        /// The digest of the credential it showed: its right may end with that.
+        /// The digest of the site's credential: the right to read may end with it.
         credential: String,
     },
-    /// A session goes on with another credential.
+    /// A session changed its credential.
     CredentialRenewed {
-        /// Whose.
+        /// The site.
         site: SiteName,
-        /// The digest of the former one.
+        /// The digest of the former credential.
         former: String,
-        /// The digest of the new one.
+        /// The digest of the new credential.
         credential: String,
     },
-    /// A site has a key that was told ahead.
+    /// A site confirmed a key that was sent in advance.
     KeyTaken {
-        /// Which site.
+        /// The site.
         site: SiteName,
         /// [`LegKey::id`].
         key_id: u8,
     },
-    /// Sites, or what they may have, changed.
+    /// Sites or their rights changed.
     RightsChanged,
-    /// Answer to [`LegOutput::Draw`]; `None` if the source of randomness failed, then it is asked again.
+    /// Answer to [`LegOutput::Draw`]; `None` if the source of randomness failed: the leg asks again.
     Drawn(Option<[u8; 32]>),
 }
 
-/// What a leg asks for.
+/// An output of a leg.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LegOutput<C> {
-    /// Send this to the group. Consecutive ones of equal size may leave in one train.
+    /// Send this to the group. Consecutive datagrams of equal size may leave in one train.
     Datagram(Bytes),
     /// Read the log: [`LegInput::Product`]s and then [`LegInput::ReadTo`], or [`LegInput::ReadFailed`].
     Read(LogRange),
-    /// The first byte of this product leaves with the datagram that comes next.
+    /// The next datagram contains the first byte of this product.
     FirstByte(Sequence),
-    /// All bytes of this product were handed out once.
+    /// All bytes of this product were output once.
     Sent(Sequence),
-    /// Carry this packet to one site.
+    /// Send this packet to one site.
     Repair {
-        /// The number of its session.
+        /// The number of the site's session.
         session: u64,
-        /// Which way: `None` is the session.
+        /// The repair channel; `None`: over the session.
         channel: Option<C>,
-        /// Packet number.
+        /// The packet's number.
         packet: u64,
-        /// What was inside the datagram, in clear.
+        /// The content of the datagram, in clear.
         payload: Bytes,
     },
-    /// These packets can't be repaired by the leg any more: the site asks the log.
+    /// The leg can't repair these packets any more: the site requests the products from the log.
     Gone {
-        /// The number of its session.
+        /// The number of the site's session.
         session: u64,
         /// Packet numbers.
         packets: RangeSet,
     },
-    /// Look at the sessions now and call [`Leg::look`](super::Leg::look) before the next poll.
+    /// Collect the sessions now and call [`Leg::look`](super::Leg::look) before the next poll.
     Look,
     /// Draw a secret from the system's source of randomness.
     Draw,
-    /// Sites that join from here on are given these keys.
+    /// The keys for sites that join from here on.
     Keys(CurrentKeys),
-    /// Tell a session the key that comes next.
+    /// Send the next key to a session.
     TellKey {
-        /// Whose.
+        /// The site.
         site: SiteName,
         /// The number of the session.
         session: u64,
         /// The key.
         key: LegKey,
     },
-    /// A site may not read the leg any more.
+    /// A site lost the right to read the leg.
     Barred {
-        /// Which site.
+        /// The site.
         site: SiteName,
-        /// How soon it is excluded.
+        /// The urgency of its exclusion.
         urgency: Urgency,
     },
-    /// Datagrams have this length at most from here on: so the ways to the sites demand.
+    /// The maximum length of datagrams from here on, as the paths to the sites demand.
     DatagramBytes(usize),
-    /// The rate follows the losses of the sites, in Ethernet-frame bits per second.
+    /// The new rate after losses of the sites, in Ethernet-frame bits per second.
     Rate(u64),
-    /// A site loses too much of the leg: serve it alone.
+    /// A site loses too much of the leg: move it to unicast.
     TakeOff(Straggler),
 }
 
-/// A part of the log.
+/// A range of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogRange {
-    /// Begin behind this product.
+    /// Read after this sequence.
     pub after: Sequence,
-    /// Read no further than this.
+    /// Read up to this sequence at most.
     pub to: Sequence,
-    /// About this many bytes are enough.
+    /// Stop after about this many bytes.
     pub limit_bytes: usize,
-    /// So are this many products.
+    /// Stop after this many products.
     pub limit_products: usize,
 }
 
-/// One session of the hub, as a leg sees it.
+/// A leg's view of one session of the hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegSession {
     /// Its number.
     pub session: u64,
-    /// The digest of the credential it shows.
+    /// The digest of its credential.
     pub credential: String,
-    /// The site was told to join this leg, and not told to leave it.
+    /// The site was asked to join this leg, and not asked to leave it.
     pub offered: bool,
-    /// The site counts on this leg.
+    /// The site receives the feed over this leg.
     pub hears: bool,
-    /// What the session's path carries in one piece, as TCP found it: the leg's datagrams go the same way.
+    /// The MTU of the session's path, as found by TCP: the leg's datagrams take the same path.
     pub path_mtu_bytes: Option<u64>,
 }
 
-/// The hub's sessions at one moment.
+/// A snapshot of the hub's sessions.
 pub struct LegSessions<'a> {
-    /// Those that are open.
+    /// The open sessions.
     pub open: &'a BTreeMap<SiteName, LegSession>,
-    /// How soon a site with this credential (its digest) has to be excluded; `None` if it may read the leg.
+    /// The urgency of excluding a site with this credential (its digest); `None` if the site may read the leg.
     pub barred: &'a dyn Fn(&SiteName, &str) -> Option<Urgency>,
 }
 
-/// The interface that a leg's datagrams leave the hub by.
+/// The interface that a leg's datagrams leave the hub through.
 #[derive(Clone, Copy, Debug)]
 pub struct LegInterface {
-    /// Of the interface or its route, if the kernel tells.
+    /// The MTU of the interface or its route, if the kernel reports it.
     pub mtu_bytes: Option<u64>,
-    /// It is a circuit's: a tunnel of its own.
+    /// True for a circuit's interface, which is a tunnel of its own.
     pub is_circuit: bool,
 }
 
-/// The keys a datagram may be sealed with at the moment: what a joining site is given.
+/// The keys that datagrams may be sealed with at the moment: a joining site receives them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurrentKeys {
-    /// What the sender seals with.
+    /// The key that the sender seals with.
     pub in_use: LegKey,
-    /// What it will seal with soon; its sites are being told.
+    /// The key that it will seal with soon; its sites are receiving it.
     pub next: Option<LegKey>,
 }
 
 impl CurrentKeys {
-    /// Of a leg that begins.
+    /// The keys of a new leg.
     pub fn first(key: LegKey) -> Self {
         Self { in_use: key, next: None }
     }
 
-    /// The latest key, and the one in use while that is another.
+    /// The latest key, and the key in use if that is another one.
     pub fn for_join(&self) -> (LegKey, Option<LegKey>) {
         match &self.next {
             Some(next) => (next.clone(), Some(self.in_use.clone())),

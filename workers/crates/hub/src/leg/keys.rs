@@ -1,4 +1,4 @@
-//! The keys of one leg: which sites have them, when another one is made, and who is told.
+//! The keys of one leg: the sites that have them, their rotation, and their distribution.
 use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_model::{Machine as _, Micros, Now, SiteName};
@@ -10,27 +10,27 @@ use super::api::{CurrentKeys, LegOutput, LegSession, LegSessions};
 #[derive(Debug)]
 pub(super) struct Keys {
     rotation: Rotation,
-    /// The credentials under which each site was given a key: a right may end with one of them. If it did,
-    /// the deadline for the site's exclusion, which may be moved forward.
+    /// The credentials under which each site received a key: the right to read may end with one of them. If it did,
+    /// the urgency of the site's exclusion, which may be raised later.
     told: BTreeMap<SiteName, BTreeMap<String, Option<Urgency>>>,
     looked: Micros,
-    /// Somebody said that rights changed.
+    /// Rights changed since the last look.
     changed: bool,
     /// Sites that may read the leg, as of the last look.
     readers: BTreeSet<SiteName>,
-    /// The key that the sessions of the next look are to be told.
+    /// The key to send to the sessions at the next look.
     telling: Option<LegKey>,
 }
 
-/// What the keys ask for.
+/// A request of the key rotation.
 pub(super) enum KeyStep {
-    /// A look at the sessions.
+    /// Look at the sessions.
     Look,
-    /// A secret; the sessions are looked at before.
+    /// Draw a secret, after a look at the sessions.
     Draw,
-    /// Whoever joins from here on is given these; then the sessions that are there are looked at.
+    /// Give these keys to sites that join from here on; then look at the present sessions.
     Announce(CurrentKeys),
-    /// The sender's next key.
+    /// Pass the next key to the sender.
     Use(LegKey),
 }
 
@@ -46,20 +46,20 @@ impl Keys {
         }
     }
 
-    /// A site was given the current keys.
+    /// Records that a site received the current keys.
     pub(super) fn told(&mut self, now: Now, site: SiteName, credential: String) {
         self.told.entry(site.clone()).or_default().insert(credential, None);
         self.rotation.handle(now, RotationInput::Told(site));
     }
 
-    /// A session goes on with another credential.
+    /// Records that a session changed its credential.
     pub(super) fn renewed(&mut self, site: &SiteName, former: &str, credential: String) {
         if let Some(told) = self.told.get_mut(site).filter(|told| told.contains_key(former)) {
             told.insert(credential, None);
         }
     }
 
-    /// A site has a key that was told ahead.
+    /// Records that a site confirmed a key that was sent in advance.
     pub(super) fn taken(&mut self, now: Now, site: SiteName, key_id: u8) {
         self.rotation.handle(now, RotationInput::Confirmed { site, key_id });
     }
@@ -73,7 +73,8 @@ impl Keys {
         self.rotation.handle(now, RotationInput::Drawn { secret, live });
     }
 
-    /// Does what the rotation asks for, and looks now and then at what nobody tells: credentials end, sessions die.
+    /// Returns the next step of the rotation. Looks at the sessions from time to time, as no input reports
+    /// credentials that end and sessions that die.
     pub(super) fn poll(&mut self, now: Now) -> Option<KeyStep> {
         if self.look_due() <= now.monotonic {
             return Some(KeyStep::Look);
@@ -100,8 +101,8 @@ impl Keys {
         self.looked.plus(if handing_over { LOOK_IN_HAND_OVER } else { LOOK })
     }
 
-    /// Sees who may not read any more and who left, and tells a key that is due to those who may.
-    /// `sealed`: packets since the start.
+    /// Finds the sites that lost the right to read and those that left, and sends a due key to those that have the
+    /// right. `sealed`: packets since the start.
     pub(super) fn look<C>(&mut self, now: Now, sessions: &LegSessions<'_>, sealed: u64) -> Vec<LegOutput<C>> {
         (self.looked, self.changed) = (now.monotonic, false);
         self.rotation.handle(now, RotationInput::Sealed(sealed));
@@ -153,8 +154,8 @@ impl Keys {
     }
 }
 
-/// A credential that ended is found this soon; the roster tells every other change.
+/// An expired credential is found within this time; every other change is reported by the roster.
 const LOOK: Micros = Micros::from_millis(500);
 
-/// A session that died is not waited for longer than this.
+/// The longest wait for a session that died during a hand-over.
 const LOOK_IN_HAND_OVER: Micros = Micros::from_millis(100);

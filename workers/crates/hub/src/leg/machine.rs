@@ -8,7 +8,7 @@ use super::api::{CurrentKeys, LegInput, LegOutput, LegSession, LegSessions, LegS
 use super::keys::{KeyStep, Keys};
 use super::reading::LogReading;
 
-/// A multicast leg: reads the feed's log ahead of its rate, drives the sender, and follows its sites.
+/// A multicast leg: reads the feed's log ahead of its rate, drives the sender, and adapts to its sites.
 ///
 /// | input or time | asks for |
 /// |---|---|
@@ -20,20 +20,20 @@ use super::reading::LogReading;
 /// | a site that knows the key is barred, or the key is old | `Look`, `Draw` |
 /// | `Drawn` | `Keys`, `Look`, `TellKey` for each session; `Keys` again when the sender takes the key |
 ///
-/// A read that was asked for goes on while datagrams leave; whatever was read is sent by its class.
-/// The losses are judged with whatever else is due, so that an idle leg sleeps.
+/// A requested read continues while datagrams leave; products that were read are sent by class. Losses are judged
+/// together with other due work, so that an idle leg sleeps.
 pub struct Leg<C> {
     sender: Sender,
     log: LogReading,
     keys: Keys,
     adaptation: Adaptation<C>,
-    /// A look was asked for and is not over.
+    /// A look was requested and is not complete.
     looking: bool,
     outputs: VecDeque<LegOutput<C>>,
 }
 
 impl<C: Clone> Leg<C> {
-    /// Begins a life of a leg, with the sessions that are open.
+    /// Starts a life of a leg with the open sessions.
     pub fn new(now: Micros, settings: LegSettings, open: &BTreeMap<SiteName, LegSession>) -> Self {
         let LegSettings { mut sender, loss_quantile, interface } = settings;
         sender.datagram_bytes = interface.datagram_bytes(open);
@@ -48,7 +48,7 @@ impl<C: Clone> Leg<C> {
         }
     }
 
-    /// What receivers check this leg's proofs with; `None` if it makes none.
+    /// The key for receivers to verify this leg's proofs; `None` if it makes none.
     pub fn sender_key(&self) -> Option<SenderKey> {
         self.sender.key()
     }
@@ -58,7 +58,7 @@ impl<C: Clone> Leg<C> {
         self.sender.stats()
     }
 
-    /// Product bytes that were read and not yet handed out.
+    /// Product bytes that were read but not yet sent.
     pub fn backlog_bytes(&self) -> u64 {
         self.sender.backlog_bytes()
     }
@@ -73,7 +73,7 @@ impl<C: Clone> Leg<C> {
         }
     }
 
-    /// What nobody waits for: keys and the judgement of losses; false if nothing is due.
+    /// Does the work without urgency: keys and the judgement of losses; false if nothing is due.
     fn attend(&mut self, now: Now) -> bool {
         if self.looking {
             return false;

@@ -1,20 +1,20 @@
-//! What the proofs of a leg convince its sites with.
+//! Secrets for the proofs that a leg sends to its sites.
 use downburst_vcmtp::SiteSecret;
 
-/// One secret for each session, the same for the leg's whole life. A second offer of the same leg goes no
-/// further than its session: a new secret for it would be known to the sender alone, and the site would
-/// reject all later proofs.
+/// One secret for each session, the same for the leg's whole life. A second offer of the same leg reaches no
+/// further than its session: a new secret would be known to the sender alone, and the site would reject all later
+/// proofs.
 pub struct ProofSecrets {
     key: [u8; 32],
 }
 
 impl ProofSecrets {
-    /// Of a random key, new for each life of a leg.
+    /// Derives the secrets from a random key, new for each life of a leg.
     pub fn new(key: [u8; 32]) -> Self {
         Self { key }
     }
 
-    /// What a session is given. Sessions are numbered one by one: those of one time have slots of their own.
+    /// The secret of a session. Sessions are numbered one by one, so that concurrent sessions have different slots.
     pub fn of(&self, session: u64) -> SiteSecret {
         let number = session.to_be_bytes();
         let [.., high, low] = number;

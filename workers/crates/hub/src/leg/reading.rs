@@ -3,7 +3,7 @@ use downburst_vcmtp::Sender;
 
 use super::api::LogRange;
 
-/// Where a leg is in its feed's log.
+/// A leg's read position in its feed's log.
 #[derive(Debug)]
 pub(super) struct LogReading {
     cursor: Sequence,
@@ -25,13 +25,13 @@ impl LogReading {
         self.cursor = cursor;
     }
 
-    /// Nothing is asked for again before the driver says that there is something.
+    /// Stops reading until the driver reports the head again.
     pub(super) fn failed(&mut self) {
         self.under_way = false;
         self.head = self.cursor;
     }
 
-    /// What to read now, while the sender has little to do.
+    /// True if a read is due, while the sender has little to do.
     pub(super) fn due(&self, sender: &Sender) -> bool {
         self.cursor < self.head && !self.under_way && has_room(sender)
     }
@@ -42,17 +42,17 @@ impl LogReading {
     }
 }
 
-/// The log is read far ahead, because a warning may stand behind what is large or many.
+/// The log is read far ahead, because a warning may be queued behind large or numerous products.
 fn has_room(sender: &Sender) -> bool {
     sender.backlog_products() < BACKLOG_LIMIT_PRODUCTS && sender.backlog_bytes() < BACKLOG_LIMIT_BYTES
 }
 
-/// The sender's bound on unsent products; more stay in the log. A product takes its description, some 500
+/// The sender's limit of unsent products; further ones stay in the log. A product's description takes some 500
 /// bytes: 32 MiB for all.
 pub(super) const BACKLOG_LIMIT_PRODUCTS: usize = 65_536;
 
-/// Waiting bytes are the log's mapped pages and take no memory of their own, but the disk of a segment that
-/// retention let go.
+/// Unsent bytes are the log's mapped pages. They take no memory of their own, but keep the disk space of a segment
+/// that retention has released.
 const BACKLOG_LIMIT_BYTES: u64 = 4 << 30;
 
 const READ_BYTES: usize = 4 << 20;

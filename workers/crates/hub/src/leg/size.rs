@@ -1,6 +1,6 @@
-//! The maximum length of a leg's datagrams: its own link and the ways to all its sites must carry them in one
-//! piece. They are never fragmented, and nothing on a multicast path reports to a sender that a router
-//! dropped an oversized datagram; but the site's session goes the same way, and TCP finds its MTU.
+//! The maximum length of a leg's datagrams: its own link and the paths to all its sites must carry them in one
+//! piece. They are never fragmented, and nothing on a multicast path reports to a sender that a router dropped an
+//! oversized datagram; but the site's session takes the same path, and TCP finds its MTU.
 use std::collections::BTreeMap;
 
 use downburst_model::SiteName;
@@ -8,10 +8,10 @@ use downburst_model::SiteName;
 use super::api::{LegInterface, LegSession};
 
 impl LegInterface {
-    /// The largest UDP payload that it and the ways of all sessions on the leg carry.
+    /// The largest UDP payload that fits the interface and the paths of all sessions on the leg.
     pub(super) fn datagram_bytes(self, open: &BTreeMap<SiteName, LegSession>) -> usize {
         let link = self.mtu_bytes.unwrap_or(ETHERNET_MTU_BYTES).min(ETHERNET_MTU_BYTES);
-        // A circuit is a tunnel: the ways of the sessions tell nothing of it.
+        // A circuit is a tunnel: the paths of the sessions reveal nothing about it.
         let link = if self.is_circuit { link.min(CIRCUIT_MTU_BYTES) } else { link };
         let on_leg = open.values().filter(|it| !self.is_circuit && (it.hears || it.offered));
         let narrowest = on_leg.filter_map(|it| it.path_mtu_bytes).min().unwrap_or(link).min(link);
@@ -19,14 +19,14 @@ impl LegInterface {
     }
 }
 
-/// The size that every network of today carries. Longer frames need the consent of every switch on the way,
-/// which nothing reports.
+/// The MTU that every network supports today. Longer frames need the consent of every switch on the path, which
+/// nothing reports.
 const ETHERNET_MTU_BYTES: u64 = 1_500;
 
 /// An Ethernet frame inside a tunnel, over IPv4 and IPv6.
 const CIRCUIT_MTU_BYTES: u64 = 1_430;
 
-/// IPv6 and UDP; over IPv4 twenty bytes stay free.
+/// IPv6 and UDP headers; over IPv4 twenty bytes remain unused.
 const HEADERS_BYTES: u64 = 48;
 
 #[cfg(test)]
