@@ -1,4 +1,5 @@
-//! Who the site is: its proof, the agent's answer to a token, and what it gets once it is let in.
+//! Admission of a site: its proof of identity, the agent's answer to a token, and the site's configuration after
+//! admission.
 use downburst_model::{Now, SiteName, WallMicros};
 use downburst_session::{HubInput, Proof, RefusalCode, Refused};
 
@@ -13,19 +14,19 @@ use super::{Session, StatusChange};
 /// The site and its credential, as far as they are known.
 #[derive(Default)]
 pub(super) struct Identity {
-    /// Once it was let in.
+    /// The site, after admission.
     pub(super) site: Option<SiteName>,
-    /// The session's, as SHA-256 in hex.
+    /// The session's credential, as SHA-256 in hex.
     pub(super) credential_sha256: String,
-    /// The site takes its feeds from another hub for now.
+    /// The site currently receives its feeds from another hub.
     pub(super) stand_by: bool,
-    /// The credential that the agent looks at, that a token or another credential is traded for.
+    /// The credential that the agent is checking, as a replacement for a token or for another credential.
     pub(super) asked: Option<String>,
-    /// The site was asked for another credential, and may offer one.
+    /// The hub requested another credential, and the site may offer one.
     pub(super) wants_credential: bool,
-    /// It shows a good credential, and is not yet among the sessions.
+    /// The configuration of a site with a valid credential that is not registered as a session yet.
     known: Option<Box<SiteLine>>,
-    /// Its feeds are not yet watched.
+    /// True until its feeds are watched.
     arrives: bool,
 }
 
@@ -116,7 +117,8 @@ impl Session {
         self.watch();
     }
 
-    /// The feeds of a site that was let in are watched: the rest of the hub learns where it stands.
+    /// Completes the arrival of an admitted site whose feeds are watched: reports its positions to the rest of the
+    /// hub.
     pub(super) fn arrive(&mut self, now: Now, hub: &dyn HubFacts) {
         if !std::mem::take(&mut self.identity.arrives) {
             return;
@@ -129,14 +131,14 @@ impl Session {
         self.find_resends(hub);
     }
 
-    /// What the operator said of the site's access, or the hour, changed.
+    /// Applies a new rate limit after a change of the site's access settings or of the hour.
     pub(super) fn pace(&mut self, now: Now, hub: &dyn HubFacts) {
         if let Some(line) = self.line(hub) {
             self.tell(now, HubInput::Pace(pace_bps(&line, now.wall)));
         }
     }
 
-    /// What the site gets changed, or which node of the hub gives it.
+    /// Applies new subscriptions of the site, or a new assignment to the hub's nodes.
     pub(super) fn subscriptions_changed(&mut self, now: Now, hub: &dyn HubFacts) {
         let Some(line) = self.line(hub) else { return };
         let told = nodes(&line);
@@ -150,21 +152,23 @@ impl Session {
         self.answer_for_heartbeats(now.wall);
     }
 
-    /// The site as its operator set it up.
+    /// The site's configuration.
     pub(super) fn line(&self, hub: &dyn HubFacts) -> Option<SiteLine> {
         hub.line(self.identity.site.as_ref()?)
     }
 
-    /// This node's part of a site's line: all of it for a hub, which takes its feeds from one node.
+    /// This node's part of a site's configuration; all of it if the site is a hub, which receives its feeds from
+    /// one node.
     pub(super) fn part_of(&self, line: SiteLine) -> SiteLine {
         let own_address = self.settings.sender.as_deref().unwrap_or_default();
         if self.hub.takes_several_nodes() { line.served_at(own_address) } else { line }
     }
 
-    /// From now on the site answers for the heartbeats of what it takes, if it knows them.
+    /// From now on the site has to report the heartbeats of the feeds that it receives, if it supports them.
     fn answer_for_heartbeats(&mut self, now: WallMicros) {
         if self.identity.site.is_some() && self.hub.reports_heartbeats() && !self.identity.stand_by {
-            // A copy that catches up tells of old ones; who puts them in knows each as it is made.
+            // A copy of the log that catches up contains old heartbeats; the node that writes them knows each one
+            // from its creation.
             let copies = self.settings.sender.is_some();
             let since = if copies { now } else { WallMicros(i64::MIN) };
             self.change(StatusChange::AnswersFor { feeds: self.subscribed.clone(), since });

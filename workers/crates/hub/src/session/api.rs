@@ -1,4 +1,4 @@
-//! The border of a session: what its driver tells it, what it asks for, and what it looks up.
+//! The interface of a session: its inputs, its outputs, and the facts that it looks up.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -17,95 +17,96 @@ use crate::sites::{ResendLine, SiteLine};
 
 use super::status::StatusChange;
 
-/// What a [`Session`](super::Session) is told.
+/// An input of a [`Session`](super::Session).
 #[derive(Debug)]
 pub enum SessionInput {
     /// Bytes from the site, on its first connection.
     Bytes(Bytes),
-    /// The site said something on a data connection: it has nothing to say there.
+    /// The site sent bytes on a data connection, where it must not send any.
     Spoke(StreamId),
-    /// A socket took this many bytes.
+    /// A socket accepted bytes.
     Taken {
-        /// Of which connection.
+        /// The connection.
         stream: StreamId,
-        /// How many.
+        /// Their number.
         bytes: usize,
     },
     /// A data connection showed its ticket.
     StreamOpened(StreamId),
     /// A data connection ended.
     StreamClosed {
-        /// Which.
+        /// The connection.
         stream: StreamId,
-        /// Why, for people.
+        /// The reason, for people.
         reason: String,
     },
-    /// Answer to [`SessionOutput::Check`]: the credential is good.
+    /// Answer to [`IdentityOutput::Check`]: the credential is valid.
     Known {
-        /// Of the site that it belongs to.
+        /// The configuration of its site.
         line: Box<SiteLine>,
         /// The credential, as SHA-256 in hex.
         credential_sha256: String,
     },
-    /// Answer to [`SessionOutput::Enrol`] and [`SessionOutput::OfferCredential`]; `None`: there will be none.
+    /// Answer to [`IdentityOutput::Enrol`] and [`IdentityOutput::Offer`]; `None`: there will be no answer.
     Answered(Option<CredentialAnswer>),
-    /// Answer to [`SessionOutput::Register`]: the session is its site's.
+    /// Answer to [`IdentityOutput::Register`]: the session is registered for its site.
     Registered,
-    /// The session ends, as the site may not come in or stay, or as the hub stops. Also the answer to
-    /// [`SessionOutput::Check`], [`SessionOutput::Enrol`] or [`SessionOutput::Register`].
+    /// The session ends, because the site has no right to enter or to stay, or because the hub stops. Also the
+    /// answer to [`IdentityOutput::Check`], [`IdentityOutput::Enrol`] or [`IdentityOutput::Register`].
     Refuse(Refused),
-    /// Answer to [`SessionOutput::Believe`]: numbers above all that a log gave, which are believed; or why the site is
-    /// wrong.
+    /// Answer to [`SessionOutput::Believe`]: accepted numbers above all that a log assigned; or the reason why the
+    /// site is wrong.
     Believed(Result<BTreeMap<FeedName, Sequence>, String>),
-    /// A watched feed has grown that is not left to a leg.
+    /// A watched feed has grown, and no leg delivers it.
     Woken,
-    /// Answer to [`SessionOutput::Look`], and given before bytes of the site: the feeds that have grown since the last
-    /// look.
+    /// Answer to [`SessionOutput::Look`], also sent before bytes of the site: the feeds that have grown since the
+    /// last look.
     Grown(Vec<FeedStanding>),
-    /// Answer to [`SessionOutput::Watch`], and given when feeds were opened or closed, or when their unicast leg
+    /// Answer to [`SessionOutput::Watch`], also sent when feeds were opened or closed, or when their unicast leg
     /// changed: all subscribed feeds that are open.
     Watched(Vec<FeedStanding>),
     /// Answer to [`SessionOutput::Read`].
     Read(Arc<Stretch>),
-    /// Answer to [`SessionOutput::Read`]: it could not be read and is tried again.
+    /// Answer to [`SessionOutput::Read`]: the read failed and is repeated later.
     ReadFailed(ReadRequest, ReadFault),
     /// Answer to [`SessionOutput::ReadResend`].
     ResendRead(ResendRead),
-    /// What the site gets, how it is handled or which nodes of the hub serve it changed.
+    /// The site's subscriptions, their handling, or its assignment to nodes of the hub changed.
     Subscriptions,
-    /// What the site gets once more changed.
+    /// The site's resends changed.
     Resends,
-    /// How fast the site may be sent to changed, or the hour did.
+    /// The rate limit of the site or the hour changed.
     Pace,
-    /// Circuits or plans changed: data connections may have to go another way.
+    /// Circuits or plans changed: data connections may need another path.
     LookAtPath,
-    /// The operator set how many data connections the site gets, or took that back.
+    /// The operator set the number of the site's data connections, or withdrew the setting.
     PinStreams(Option<usize>),
-    /// The data connections by decree, in place of the session's own judgement: a simulation plans others than
-    /// measurements would ever lead to.
+    /// An imposed plan of data connections in place of the session's own decision: a simulation needs plans that
+    /// measurements would never lead to.
     PlanStreams(StreamPlan),
-    /// Answer to [`SessionOutput::MeasureRoundTrip`]: the kernel's round trip on the first connection.
+    /// Answer to [`KernelOutput::MeasureRoundTrip`]: the kernel's round trip on the first connection.
     RoundTrip(Option<Micros>),
-    /// Answer to [`SessionOutput::MeasurePath`]: what the kernel knows of all connections together.
+    /// Answer to [`KernelOutput::MeasurePath`]: the kernel's facts about all connections together.
     Path(Option<PathFacts>),
-    /// Answer to [`SessionOutput::LookAtFlood`].
+    /// Answer to [`KernelOutput::LookAtFlood`].
     Flooded {
-        /// Segments sent again so far, on all connections.
+        /// Segments retransmitted so far, on all connections.
         resent_segments: u64,
-        /// A connection waits to send again.
+        /// A connection waits for a retransmission.
         waits: bool,
     },
-    /// Have the site join a leg.
+    /// Ask the site to join a leg.
     JoinLeg(Box<LegJoin>),
-    /// So many of the receipts given by [`SessionOutput::Receipts`] have no place in the history of latencies.
+    /// The number of receipts from [`Report::Receipts`] without a place in the history of latencies.
     PassedOver(usize),
-    /// The site is to have another credential.
+    /// The site needs another credential.
     WantCredential,
-    /// The agent should know that the site shows this session's credential.
+    /// Notify the agent that the site uses this session's credential.
     TellCredential,
-    /// Answer to [`SessionOutput::TakeCredential`]: from here on the session is this credential's.
+    /// Answer to [`IdentityOutput::Take`]: the session's credential from here on.
     CredentialTaken(String),
-    /// For the protocol as it is: tickets, found resends, circuits, keys and repairs of legs, and legs to leave.
+    /// Passed to the protocol unchanged: tickets, found resends, circuits, keys and repairs of legs, and legs to
+    /// leave.
     Pass(HubInput),
 }
 
@@ -114,15 +115,15 @@ pub enum SessionInput {
 pub struct CredentialAnswer {
     /// The decision.
     pub ok: bool,
-    /// If ok, of a token: who it is.
+    /// The site, if a token was accepted.
     pub site: Option<SiteName>,
-    /// If not: one sentence.
+    /// One sentence, if the answer is negative.
     pub sentence: Option<String>,
-    /// Of a credential that was kept: when it ends.
+    /// The expiry of a stored credential.
     pub ends: Option<WallMicros>,
 }
 
-/// A feed's log as it is.
+/// The present state of a feed's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedStanding {
     /// The feed.
@@ -133,7 +134,7 @@ pub struct FeedStanding {
     pub head: Sequence,
     /// The leg under which unicast deliveries of the feed are counted.
     pub unicast_leg: LegId,
-    /// What makes two products of the feed the same.
+    /// The rule for duplicate products of the feed.
     pub rule: Duplicates,
 }
 
@@ -142,15 +143,15 @@ pub struct FeedStanding {
 pub struct ReadRequest {
     /// The feed.
     pub feed: FeedName,
-    /// Entries behind this.
+    /// Entries after this sequence.
     pub after: Sequence,
-    /// What the site wants of the feed.
+    /// The site's filter of the feed.
     pub filter: Arc<Filter>,
-    /// How often it could not be read.
+    /// The number of failed attempts.
     pub failures: u32,
 }
 
-/// What a read for a resend found.
+/// The result of a read for a resend.
 #[derive(Debug)]
 pub struct ResendRead {
     /// As in the request.
@@ -159,134 +160,134 @@ pub struct ResendRead {
     pub feed: FeedName,
     /// As in the request.
     pub after: Sequence,
-    /// Everything that the log holds in `after+1..=read_to`, in order, and `read_to`; or why it can't be read.
+    /// All entries of the log in `after+1..=read_to`, in order, and `read_to`; or the reason of a failed read.
     pub read: Result<(Vec<Entry>, Sequence), ReadFault>,
 }
 
-/// Why a log can't be read, as a sentence for the operator; `None`: the feed is closed, which is no news.
+/// The reason of a failed read, as a sentence for the operator; `None`: the feed is closed, which needs no report.
 pub type ReadFault = Option<String>;
 
-/// What a [`Session`](super::Session) asks for.
+/// An output of a [`Session`](super::Session).
 #[derive(Debug)]
 pub enum SessionOutput {
-    /// Send these bytes.
+    /// Send bytes.
     Write {
-        /// On this connection.
+        /// The connection.
         stream: StreamId,
-        /// In order.
+        /// The bytes, in order.
         bytes: Bytes,
-        /// What they are, for the egress account.
+        /// Their purpose, for the egress account.
         purpose: Purpose,
     },
     /// Draw a ticket for a data connection; answer with [`HubInput::Ticket`].
     DrawTicket(StreamId),
-    /// Close this data connection once what was written is out.
+    /// Close this data connection after everything written was sent.
     CloseStream(StreamId),
-    /// Close all connections once what was written is out.
+    /// Close all connections after everything written was sent.
     Close,
     /// Admission and credentials.
     Identity(IdentityOutput),
-    /// What the kernel knows of the connections, and how they are to send.
+    /// Measurements and settings of the connections in the kernel.
     Kernel(KernelOutput),
     /// Watch these feeds, and no others; answer with [`SessionInput::Watched`].
     Watch(BTreeSet<FeedName>),
-    /// Sleep through the appends of a feed that a leg brings (true), or no longer.
+    /// Stop waking the session for appends of a feed that a leg delivers (true), or start again (false).
     LeaveToLeg(FeedName, bool),
     /// Answer with [`SessionInput::Grown`].
     Look,
-    /// Read a log, now or after fetching; answer with [`SessionInput::Read`] or [`SessionInput::ReadFailed`].
+    /// Read a log, immediately or after fetching; answer with [`SessionInput::Read`] or
+    /// [`SessionInput::ReadFailed`].
     Read(ReadRequest),
     /// Read a log for a resend; answer with [`SessionInput::ResendRead`].
     ReadResend {
-        /// Its number.
+        /// The number of the resend.
         resend: u64,
         /// The feed.
         feed: FeedName,
-        /// Entries behind this.
+        /// Entries after this sequence.
         after: Sequence,
-        /// Not beyond this.
+        /// Up to this sequence at most.
         to: Sequence,
         /// Stop after about this many product bytes.
         limit_bytes: usize,
     },
-    /// Find the places of resends in their logs; answer with [`HubInput::Resends`].
+    /// Find the positions of resends in their logs; answer with [`HubInput::Resends`].
     FindResends(Vec<ResendLine>),
     /// Check the positions in a hello against the logs; answer with [`SessionInput::Believed`].
     Believe(Box<Hello>),
-    /// The site has come in: put it on the legs where it belongs, and offer it its circuits.
+    /// The site was admitted: place it on the legs of its plans, and offer it its circuits.
     Arrived,
-    /// Put the site on the legs where it belongs: it may try again.
+    /// Place the site on the legs of its plans: it may try again.
     Place,
-    /// The site may not come back to this leg for a while: it was too fast for it.
+    /// Keep the site off this leg for a while: the leg was too fast for it.
     Rest(LegId),
-    /// The site lacks packets of a leg: pass it to the leg's sender.
+    /// The site requests packets of a leg: pass the request to the leg's sender.
     Nak {
         /// The leg.
         leg: LegId,
         /// The life of the leg.
         leg_epoch: u64,
-        /// What it asks for.
+        /// The request.
         request: Request,
     },
-    /// The site sees packets that the leg's sender did not make: tell the sender.
+    /// The site received packets that the leg's sender did not make: notify the sender.
     Forged(Forged),
-    /// The site has a key that was told ahead.
+    /// The site confirmed a key that was sent in advance.
     KeyTaken(KeyTaken),
-    /// What the site said of its end of a circuit: it stands, or why it does not.
+    /// The site's report of its end of a circuit: ready, or the reason why not.
     Circuit {
         /// The number of its lease.
         lease: u32,
-        /// Shown to people as it is.
+        /// The report, shown to people unchanged.
         said: Result<(), CircuitFault>,
     },
     /// News for the rest of the hub.
     Report(Report),
 }
 
-/// What a session wants of those who know credentials.
+/// A request of a session about identities and credentials.
 pub enum IdentityOutput {
-    /// Look at a credential; answer with [`SessionInput::Known`] or [`SessionInput::Refuse`].
+    /// Check a credential; answer with [`SessionInput::Known`] or [`SessionInput::Refuse`].
     Check {
-        /// The site that it names.
+        /// The claimed site.
         site: SiteName,
         /// The secret.
         secret: String,
     },
-    /// Ask the agent about a token; answer with [`SessionInput::Answered`] or [`SessionInput::Refuse`].
+    /// Ask the agent to check a token; answer with [`SessionInput::Answered`] or [`SessionInput::Refuse`].
     Enrol {
         /// The token.
         secret: String,
-        /// The credential that it is to be traded for, as SHA-256 in hex.
+        /// The credential that replaces it, as SHA-256 in hex.
         credential_sha256: String,
     },
-    /// Make the session its site's; answer with [`SessionInput::Registered`] or [`SessionInput::Refuse`].
+    /// Register the session for its site; answer with [`SessionInput::Registered`] or [`SessionInput::Refuse`].
     Register {
         /// The site.
         site: SiteName,
-        /// The credential that it showed.
+        /// The site's credential.
         credential_sha256: String,
-        /// The site takes its feeds from another hub for now.
+        /// The site currently receives its feeds from another hub.
         stand_by: bool,
     },
-    /// Ask the agent whether a credential is kept in the place of the session's; answer with
-    /// [`SessionInput::Answered`].
+    /// Ask the agent to store a credential that replaces the session's; answer with [`SessionInput::Answered`].
     Offer {
-        /// As SHA-256 in hex.
+        /// The credential, as SHA-256 in hex.
         offered_sha256: String,
     },
-    /// The site shows another credential: if it was kept in the place of the session's, answer with
+    /// The site presents another credential: if it was stored as the replacement of the session's, answer with
     /// [`SessionInput::CredentialTaken`].
     Take {
         /// The secret.
         secret: String,
     },
-    /// Tell the agent that the site shows this credential.
+    /// Notify the agent that the site uses this credential.
     Tell {
-        /// As SHA-256 in hex.
+        /// The credential, as SHA-256 in hex.
         credential_sha256: String,
     },
-    /// A credential that the site offered was not kept, and why; `None`: there was no answer. The site goes on as it
-    /// is.
+    /// An offered credential was not stored, with the reason; `None`: there was no answer. The site continues with
+    /// its present one.
     NotKept(Option<String>),
 }
 
@@ -296,7 +297,7 @@ impl fmt::Debug for IdentityOutput {
     }
 }
 
-/// What a session asks of the kernel, and of its connections.
+/// A request of a session to the kernel and its connections.
 #[derive(Debug)]
 pub enum KernelOutput {
     /// Answer with [`SessionInput::Path`].
@@ -305,179 +306,179 @@ pub enum KernelOutput {
     MeasureRoundTrip,
     /// Answer with [`SessionInput::Flooded`].
     LookAtFlood,
-    /// Have all connections try each second to send again, or as usual.
+    /// Have all connections retransmit each second (true), or by the usual timers (false).
     TryAgainEachSecond(bool),
-    /// Have all connections measure the path anew.
+    /// Have all connections measure the path again.
     MeasureAnew,
-    /// Have the data connections of a path share a rate, in bits per second.
+    /// Divide a rate among the data connections of a path, in bits per second.
     Pace(StreamPath, u64),
 }
 
 /// News of a session for the rest of the hub.
 #[derive(Debug)]
 pub enum Report {
-    /// The session stands: the agent is told.
+    /// The session is established: notify the agent.
     Connected,
     /// Its status changed.
     Status(StatusChange),
-    /// Where the site stands in a feed: everything that it settled.
+    /// The site's position in a feed: all settled numbers.
     Settled(FeedName, Epoch, RangeSet),
-    /// The same as the site reports it, for the latency figures.
+    /// The position as the site reports it, for the latency figures.
     Frontier(Frontier),
-    /// Products ended at the site: their receipts of logs that exist, and that the site may take.
+    /// Receipts of products that are settled at the site, limited to existing logs that the site may read.
     Receipts {
-        /// The site's clock, on the reference.
+        /// The offset of the site's clock against the reference.
         clock: Option<ClockOffset>,
-        /// With the times of their first bytes.
+        /// The receipts, with the times of the products' first bytes.
         items: Vec<NotedReceipt>,
     },
-    /// Files stood at the site after their receipts had left.
+    /// Files that the site completed after their receipts had left.
     Filed(Vec<Receipt>),
-    /// Rejected products: the log may be damaged there.
+    /// Rejected products: the log may be damaged at these.
     Recheck(Vec<ProductKey>),
-    /// Products were written whole.
+    /// Products were written completely.
     Sent {
         /// The feed.
         feed: FeedName,
-        /// The leg they are counted under.
+        /// The leg that they count for.
         leg: LegId,
-        /// How many.
+        /// Their number.
         products: u64,
         /// Their bytes.
         bytes: u64,
     },
-    /// So many bytes of late products were sent.
+    /// The number of bytes of late products that were sent.
     LateSent(u64),
     /// The site joined or left a leg.
     Leg(LegReport),
-    /// A resend is over.
+    /// A resend ended.
     Resent(ResendEnd),
-    /// The site said something that can't be.
+    /// The site sent an impossible value.
     Violation {
         /// One sentence.
         sentence: String,
-        /// The session ends of it.
+        /// True if the session ends because of it.
         ends: bool,
     },
-    /// Products of some feeds go by a circuit from here on, or leave it.
+    /// Products of some feeds use a circuit from here on, or stop using it.
     Ride {
         /// The circuit's address at the hub.
         to: String,
         /// Names of feeds.
         feeds: String,
-        /// False: they leave it.
+        /// False: they stop using it.
         begins: bool,
     },
     /// A data connection ended.
     StreamEnded {
-        /// Which.
+        /// The connection.
         stream: StreamId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Something that an operator should see.
+    /// A fault for the operator.
     Fault {
         /// One sentence.
         sentence: String,
-        /// The feed that it is about.
+        /// The feed that it concerns.
         feed: Option<FeedName>,
-        /// True if it is about this site.
+        /// True if it concerns this site.
         of_site: bool,
     },
 }
 
-/// A receipt, and when the hub sent the product's first byte, if it still knows.
+/// A receipt, with the time at which the hub sent the product's first byte, if still known.
 #[derive(Clone, Debug)]
 pub struct NotedReceipt {
     /// The receipt.
     pub receipt: Receipt,
-    /// On the reference clock.
+    /// The time of the first byte, on the reference clock.
     pub first_byte: Option<WallMicros>,
 }
 
-/// How a site and a leg come together or part.
+/// A change in a site's membership of a leg.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegReport {
     /// The feed.
     pub feed: FeedName,
     /// The leg.
     pub leg: LegId,
-    /// One word.
+    /// The new state, as one word.
     pub state: &'static str,
-    /// Where the leg's coverage begins or ends.
+    /// The sequence after which the leg's coverage begins or ends.
     pub after: Option<Sequence>,
-    /// Why, for people.
+    /// The reason, for people.
     pub reason: Option<String>,
-    /// How the site's host receives the group.
+    /// The site's report of its host's reception of the group.
     pub reception: Option<Reception>,
 }
 
-/// What the session does at a hub: the same for all sessions of a node.
+/// Settings of sessions, the same for all sessions of a node.
 #[derive(Clone, Debug)]
 pub struct SessionSettings {
     /// The hub's name.
     pub hub: String,
-    /// The versions of the session that it speaks, best first.
+    /// The supported versions of the session protocol, best first.
     pub versions: Vec<u16>,
-    /// It puts heartbeats into its feeds.
+    /// True if the hub writes heartbeats into its feeds.
     pub heartbeats: bool,
-    /// The address of a node that sends for a hub; `None`: the hub's own node.
+    /// The address of this node if it is a sender; `None`: it is the hub's own node.
     pub sender: Option<String>,
-    /// How many data connections a site gets at most, unless its operator says.
+    /// The maximum number of data connections of a site, unless its operator sets a number.
     pub data_connections: usize,
-    /// What a connection takes before it reports what its socket took, in bytes.
+    /// The number of bytes that a connection accepts before it reports what its socket accepted.
     pub room_bytes: usize,
 }
 
-/// Facts of the hub as they are at the moment, which sessions look up and which others change.
+/// The hub's present facts for sessions to look up; other parts of the hub change them.
 pub trait HubFacts {
-    /// A site, as its operator set it up.
+    /// The configuration of a site.
     fn line(&self, site: &SiteName) -> Option<SiteLine>;
 
     /// True if the site's allow list covers the feed.
     fn may_take(&self, site: &SiteName, feed: &FeedName) -> bool;
 
-    /// True if the feed's log is open here.
+    /// True if the feed's log is open on this node.
     fn is_open(&self, feed: &FeedName) -> bool;
 
-    /// The highest number of the log of `epoch` that a site may have; `None` where there is no such log here.
+    /// The highest number of the log of `epoch` that a site may have; `None` if this node has no such log.
     fn highest(&self, feed: &FeedName, epoch: Epoch) -> Option<Sequence>;
 
     /// The last number stored before a time; 0 if none.
     fn find_time(&self, feed: &FeedName, time: WallMicros) -> Sequence;
 
-    /// The feed of a leg that runs.
+    /// The feed of a running leg.
     fn feed_of(&self, leg: LegId) -> Option<FeedName>;
 
-    /// True while a site rests from a leg that was too fast for it.
+    /// True while a site is kept off a leg that was too fast for it.
     fn is_too_slow(&self, now: Micros, site: &SiteName, leg: LegId) -> bool;
 
-    /// When the first byte of a product left by a multicast leg, if that is still known.
+    /// The time at which the first byte of a product left over a multicast leg, if still known.
     fn first_byte(&self, leg: LegId, sequence: Sequence) -> Option<WallMicros>;
 
-    /// How this node's clock stands to that of the node which stamps products.
+    /// The offset of this node's clock from that of the node which stamps products.
     fn reference(&self) -> Reference;
 
-    /// How fast each session may send late products, in bits per second.
+    /// The rate limit of each session for late products, in bits per second.
     fn late_bps(&self) -> Option<u64>;
 
-    /// The circuits to a site that plans name for some of its feeds, and that answer.
+    /// The responding circuits to a site that plans name for some of its feeds.
     fn ways_to(&self, site: &SiteName) -> Vec<Way>;
 
-    /// How many data connections helped the site when it was last here.
+    /// The number of data connections that helped in the site's last session.
     fn learnt(&self, site: &SiteName) -> usize;
 
-    /// True if requests by UDP are heard at this port.
+    /// True if the node receives requests over UDP at this port.
     fn hears(&self, port: u16) -> bool;
 }
 
-/// A circuit as feeds ride on it.
+/// A circuit with the feeds that use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way {
     /// The path of its data connections.
     pub path: StreamPath,
     /// The feeds.
     pub feeds: BTreeSet<FeedName>,
-    /// What they may send together, where nobody else keeps the circuit to its rate.
+    /// The rate limit of these feeds together, if nothing else keeps the circuit to its rate.
     pub paced_bps: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! What can't be, by what this hub knows: a site can't have numbers that no log gave.
+//! Detection of impossible claims: a site can't have numbers that no log assigned.
 use std::collections::BTreeMap;
 
 use downburst_model::{Epoch, FeedName, Micros, Now, Sequence};
@@ -8,17 +8,18 @@ use crate::text::shown;
 
 use super::{HubFacts, Report, Session};
 
-/// What is believed of a site beyond what the logs gave.
+/// Accepted claims of a site beyond the numbers that the logs assigned.
 #[derive(Default)]
 pub(super) struct Claims {
-    /// Numbers above all that a log gave, of which the site's hello was believed: the log was restored from a backup.
+    /// Accepted claims in the site's hello of numbers above all that a log assigned: the log was restored from a
+    /// backup.
     claimed: BTreeMap<FeedName, Sequence>,
-    /// When the operator was last told of receipts that do not count.
+    /// The time of the last report to the operator about receipts that do not count.
     told_passed_over: Option<Micros>,
 }
 
 impl Session {
-    /// Takes in what the site says that it has.
+    /// Takes the verdict on the site's positions.
     pub(super) fn believed(&mut self, now: Now, believed: Result<BTreeMap<FeedName, Sequence>, String>) {
         match believed {
             Ok(claimed) => self.claims.claimed = claimed,
@@ -26,8 +27,8 @@ impl Session {
         }
     }
 
-    /// True if the number may be of the feed's log; a number above all given ones ends the session. Numbers
-    /// of another log, a former one or a foreign one, count for nothing.
+    /// True if the number can belong to the feed's log; a number above all assigned ones ends the session. Numbers
+    /// of another log, a former or a foreign one, are ignored.
     pub(super) fn believes(
         &mut self,
         now: Now,
@@ -48,7 +49,7 @@ impl Session {
         number <= highest
     }
 
-    /// The same of every receipt: those of one feed and one log are looked at together.
+    /// Checks every receipt likewise; consecutive ones of the same feed and log are checked together.
     pub(super) fn believes_receipts(&mut self, now: Now, items: &[Receipt], hub: &dyn HubFacts) -> bool {
         let alike =
             |one: &Receipt, next: &Receipt| one.key.epoch == next.key.epoch && one.key.feed == next.key.feed;
@@ -60,19 +61,19 @@ impl Session {
         })
     }
 
-    /// The last number of a log that the site may take. The number of any other log, and its existence, are
-    /// not disclosed.
+    /// The last number of a log that the site may read. The numbers and the existence of any other log are not
+    /// disclosed.
     pub(super) fn given(&self, feed: &FeedName, epoch: Epoch, hub: &dyn HubFacts) -> Option<Sequence> {
         hub.highest(feed, epoch).filter(|_| self.takes(feed, hub))
     }
 
-    /// True if there is such a feed and the site may take it: a site can name what it likes.
+    /// True if the feed exists and the site may receive it: a site can name any feed.
     pub(super) fn takes(&self, feed: &FeedName, hub: &dyn HubFacts) -> bool {
         let site = self.identity.site.as_ref();
         site.is_some_and(|site| hub.may_take(site, feed)) && hub.is_open(feed)
     }
 
-    /// Tells of receipts whose latency does not count, once in a while.
+    /// Reports receipts whose latency does not count, at most once per interval.
     pub(super) fn passed_over(&mut self, now: Micros, receipts: usize) {
         let rests = self.claims.told_passed_over.is_some_and(|told| now.since(told) < PASSED_OVER_PAUSE);
         if receipts == 0 || rests {
@@ -87,7 +88,7 @@ impl Session {
         self.report(Report::Violation { sentence, ends: false });
     }
 
-    /// The session ends because of what the site said.
+    /// Records the violation that ends the session.
     pub(super) fn violated(&mut self, sentence: &str) {
         let sentence = shown(sentence);
         self.reason = Some(format!("the site broke the protocol: {sentence}"));

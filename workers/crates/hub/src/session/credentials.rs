@@ -1,4 +1,4 @@
-//! The site's credential, changed while its session goes on: what the agent is asked and told of it.
+//! The change of a site's credential during its session: requests and notices to the agent.
 use downburst_model::Now;
 use downburst_session::{CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, HubInput};
 
@@ -17,7 +17,7 @@ impl Session {
         self.tell(now, HubInput::WantCredential(CredentialWanted { of }));
     }
 
-    /// One offer each time it is asked: each has the agent write the ledger.
+    /// Accepts one offer per request, because each makes the agent write to the ledger.
     pub(super) fn credential_offered(&mut self, offered: CredentialOffered) {
         let wanted = std::mem::take(&mut self.identity.wants_credential);
         if wanted && self.identity.site.is_some() && is_sha256(&offered.sha256) {
@@ -27,7 +27,8 @@ impl Session {
         }
     }
 
-    /// The site goes on as it is where the answer is no: it is asked again, and the operator is warned in time.
+    /// After a negative answer the site keeps its credential: it is asked again, and the operator is warned in
+    /// time.
     pub(super) fn credential_answered(&mut self, now: Now, asked: String, answer: Option<CredentialAnswer>) {
         match answer {
             Some(CredentialAnswer { ok: true, ends, .. }) => {
@@ -41,14 +42,14 @@ impl Session {
         }
     }
 
-    /// From here on the session is the new credential's, so that the end of the former one does not end it.
+    /// Moves the session to the new credential, so that the end of the former one does not end it.
     pub(super) fn credential_shown(&mut self, shown: CredentialShown) {
         if self.identity.site.is_some() {
             self.ask(SessionOutput::Identity(IdentityOutput::Take { secret: shown.secret }));
         }
     }
 
-    /// The agent lets the former one end. One that is not listening is told again.
+    /// Notifies the agent, which lets the former credential end. An agent that missed the notice gets it again.
     pub(super) fn tell_credential(&mut self) {
         if self.identity.site.is_some() {
             let credential_sha256 = self.identity.credential_sha256.clone();

@@ -1,4 +1,4 @@
-//! What the protocol tells of the site.
+//! Events of the protocol.
 use downburst_model::Now;
 use downburst_session::{CircuitFault, CircuitState, Hello, HubEvent, StreamId, TrainSent};
 
@@ -51,7 +51,7 @@ impl Session {
         self.ask(SessionOutput::Believe(Box::new(hello)));
         self.begin_streams(now, hub);
         self.software = Some(software);
-        // It follows the admission; before it nobody knows which program the site runs.
+        // The hello follows the admission; before it, the site's program is unknown.
         self.report(Report::Connected);
     }
 

@@ -1,4 +1,4 @@
-//! The feeds that a session looks at, and what its protocol was told of them.
+//! The feeds of a session: their logs' states as passed to the protocol.
 use std::collections::BTreeMap;
 
 use downburst_model::{FeedName, Micros, Now, Sequence};
@@ -9,12 +9,12 @@ use crate::look_pace::LookPace;
 use super::api::{FeedStanding, HubFacts, SessionOutput};
 use super::{Report, Session};
 
-/// What was told, and when to look again.
+/// The states passed to the protocol, and the time of the next look.
 #[derive(Default)]
 pub(super) struct Feeds {
     told: BTreeMap<FeedName, FeedStanding>,
     pace: LookPace,
-    /// Feeds have grown and are looked at then.
+    /// The time of a due look at feeds that have grown.
     look_at: Option<Micros>,
 }
 
@@ -23,20 +23,20 @@ impl Feeds {
         self.look_at
     }
 
-    /// The last number of a feed's log, as far as the protocol was told.
+    /// The last number of a feed's log that was passed to the protocol.
     pub(super) fn head(&self, feed: &FeedName) -> Option<Sequence> {
         self.told.get(feed).map(|told| told.head)
     }
 }
 
 impl Session {
-    /// Watches the subscribed feeds from now on; the protocol has to be told of all of them.
+    /// Watches the subscribed feeds from now on; all of them have to be passed to the protocol again.
     pub(super) fn watch(&mut self) {
         self.feeds.told.clear();
         self.ask(SessionOutput::Watch(self.subscribed.clone()));
     }
 
-    /// These are the subscribed feeds that are open.
+    /// Takes the state of all subscribed feeds that are open.
     pub(super) fn watched(&mut self, now: Now, standing: Vec<FeedStanding>, hub: &dyn HubFacts) {
         self.feeds.told.retain(|feed, _| standing.iter().any(|it| it.feed == *feed));
         self.grown(now, standing);
@@ -44,7 +44,7 @@ impl Session {
         self.arrive(now, hub);
     }
 
-    /// These feeds may have grown.
+    /// Takes the state of feeds that may have grown.
     pub(super) fn grown(&mut self, now: Now, standing: Vec<FeedStanding>) {
         for standing in standing {
             let told = self.feeds.told.get_mut(&standing.feed);
@@ -69,7 +69,7 @@ impl Session {
         }
     }
 
-    /// Looks at the feeds that have grown, or a little later with others.
+    /// Looks at the feeds that have grown, now or a little later together with others.
     pub(super) fn look(&mut self, now: Micros) {
         match self.feeds.pace.look(now) {
             Ok(()) => self.ask(SessionOutput::Look),
@@ -83,7 +83,7 @@ impl Session {
         }
     }
 
-    /// Has the hub remember where the site stands in each feed.
+    /// Reports the site's position in each feed to the hub.
     pub(super) fn report_settled(&mut self) {
         let settled: Vec<_> = self.settled().map(|(feed, epoch, it)| (feed.clone(), epoch, it)).collect();
         for (feed, epoch, settled) in settled {
@@ -91,7 +91,7 @@ impl Session {
         }
     }
 
-    /// The same of one feed.
+    /// Reports the site's position in one feed.
     pub(super) fn report_settled_of(&mut self, feed: &FeedName) {
         let settled = self.hub.settled_of(feed).filter(|_| !self.identity.stand_by);
         if let Some((epoch, settled)) = settled {

@@ -1,20 +1,21 @@
-//! A session's part in sharing what is left for late products.
+//! A session's part in sharing the capacity that is left for late products.
 use downburst_model::{Lane, Now, Transport};
 use downburst_session::{ClockOffset, HubInput, Outcome};
 
 use super::{HubFacts, NotedReceipt, Report, Session};
 
-/// What was told of late products, both ways.
+/// The limit passed to the protocol, and the bytes reported to the hub.
 #[derive(Default)]
 pub(super) struct Late {
-    /// How fast they may go, as the protocol was told.
+    /// The rate limit that was passed to the protocol.
     bound_bps: Option<u64>,
-    /// How many bytes of them the hub was told of.
+    /// The bytes of late products that were reported to the hub.
     bytes: u64,
 }
 
 impl Session {
-    /// What is late goes as fast as the other sites don't feel it. True if the protocol was told something.
+    /// Reports sent bytes, and applies the rate limit that protects the other sites. True if the protocol got a new
+    /// limit.
     pub(super) fn share_late(&mut self, now: Now, hub: &dyn HubFacts) -> bool {
         let sent = self.hub.late_bytes();
         if self.identity.site.is_some() && sent > self.late.bytes {
@@ -31,7 +32,7 @@ impl Session {
     }
 }
 
-/// How long live products took to a site by unicast, in microseconds.
+/// The latencies of live products to a site over unicast, in microseconds.
 pub fn live_waits(clock: ClockOffset, items: &[NotedReceipt]) -> impl Iterator<Item = i64> {
     let is_live = |noted: &&NotedReceipt| {
         let receipt = &noted.receipt;

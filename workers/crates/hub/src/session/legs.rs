@@ -1,4 +1,4 @@
-//! Multicast legs as one session sees them, and the floods that they leave behind.
+//! One session's multicast legs, and the floods that they leave behind.
 use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_model::{FeedName, LegId, Micros, Now, Sequence};
@@ -14,13 +14,13 @@ use super::{Report, Session, StatusChange};
 /// The legs of a session.
 #[derive(Default)]
 pub(super) struct Legs {
-    /// The port that the site came to.
+    /// The port of the hub that the site connected to.
     port: Option<u16>,
-    /// Those that it hears.
+    /// The legs that the site receives.
     joined: BTreeMap<FeedName, LegId>,
-    /// When it gets another chance on legs that it lost.
+    /// The times of the next attempts on legs that it lost.
     offer_at: BTreeSet<Micros>,
-    /// The operator knows that the site's datagrams get no answer.
+    /// The operator was notified that the site's datagrams get no answer.
     told_unanswered: bool,
     flood: Flood,
 }
@@ -56,7 +56,7 @@ impl Session {
         self.report(Report::Leg(LegReport { feed, leg, state: "joined", after, reason: None, reception }));
     }
 
-    /// The repair channel is offered at the port that the site came to, if datagrams are heard there.
+    /// Offers the repair channel at the port that the site connected to, if the node receives datagrams there.
     pub(super) fn join_leg(&mut self, now: Now, mut join: Box<LegJoin>, hub: &dyn HubFacts) {
         let port = self.legs.port.filter(|port| hub.hears(*port));
         join.channel = join.channel.zip(port).map(|(channel, port)| RepairChannel { port, ..channel });
@@ -77,7 +77,7 @@ impl Session {
         self.ask(SessionOutput::Nak { leg, leg_epoch, request });
     }
 
-    /// Who of the group it is can't be told; the operator should know that it happens.
+    /// The origin within the group can't be determined; the operator should know that it happens.
     pub(super) fn forged(&mut self, forged: Forged) {
         if self.identity.site.is_some() {
             self.ask(SessionOutput::Forged(forged));
@@ -86,12 +86,12 @@ impl Session {
 
     pub(super) fn leg_left(&mut self, now: Micros, left: &LegLeft, hub: &dyn HubFacts) {
         self.follow_legs();
-        // What the session slept through is its own again.
+        // The session delivers again what the leg delivered while it slept.
         self.ask(SessionOutput::Look);
         self.note_leg_left(now, left, hub);
     }
 
-    /// Sleeps through the appends of feeds that legs bring, and of no others.
+    /// Sleeps through the appends of exactly the feeds that legs deliver.
     pub(super) fn follow_legs(&mut self) {
         for feed in &self.subscribed {
             let left = self.hub.is_left_to_leg(feed);
@@ -99,7 +99,7 @@ impl Session {
         }
     }
 
-    /// Gives the site another chance on legs that it lost, and looks after the flood of one.
+    /// Offers lost legs to the site again, and monitors the flood of one.
     pub(super) fn look_at_legs(&mut self, now: Micros) {
         while self.legs.offer_at.first().is_some_and(|at| *at <= now) {
             self.legs.offer_at.pop_first();
@@ -110,9 +110,8 @@ impl Session {
         }
     }
 
-    /// As long as the flood lasts, the connections check each second whether it is over: they retransmit, and
-    /// find out anew how much their path carries. No other traffic is on that path. The last check is after a
-    /// second without loss.
+    /// While the flood lasts, the connections retransmit each second to detect its end, and measure again how much
+    /// their path carries. No other traffic is on that path. The last check follows a second without loss.
     pub(super) fn look_after_flood(&mut self, now: Micros, resent_segments: u64, waits: bool) {
         if self.legs.flood.due().is_none_or(|due| due > now) {
             return;
@@ -158,14 +157,15 @@ impl Session {
         Some(feed)
     }
 
-    /// A site that lost its leg gets another chance, as long as the plan wants it there.
+    /// Schedules another attempt for a site that lost its leg, if the plan still has it there by then.
     fn offer_again_at(&mut self, at: Micros) {
         self.legs.offer_at.insert(at);
     }
 }
 
-/// Then a site that was too slow for a leg may try again, if the plan still has it there: links are repaired.
+/// The time after which a site that was too slow for a leg may try again, if the plan still has it there: links are
+/// repaired.
 pub const TOO_SLOW_REST: Micros = Micros::from_secs(300);
 
-/// Long against the time a site needs to find a leg silent, so that a broken group costs little.
+/// Long compared with the time in which a site finds a leg silent, so that a broken group costs little.
 const OFFER_AGAIN: Micros = Micros::from_secs(15);

@@ -1,10 +1,10 @@
-//! One session with a site: drives the protocol's half of it, and decides on all that the protocol leaves open. Who the
-//! site is, which feeds it gets and in which order, what it is believed, which legs it takes part in, how many data
-//! connections help it, how late products share the hub's uplink.
+//! One session with a site: drives the hub's half of the protocol, and makes all decisions that the protocol leaves
+//! open: the site's identity, its feeds and their order, the check of its claims, its legs, the number of its data
+//! connections, and the share of late products in the hub's uplink.
 //!
-//! The driver has the sockets, the logs and the other sessions. It polls until `None` after every input and deadline,
-//! and answers what it is asked before it polls again, unless an answer takes its time: the agent's, and a log that has
-//! to be fetched.
+//! The driver has the sockets, the logs and the other sessions. It polls until `None` after every input and
+//! deadline, and answers requests before it polls again. The exceptions are answers that take time: the agent's,
+//! and reads of a log that has to be fetched.
 mod admission;
 mod api;
 mod claims;
@@ -52,9 +52,9 @@ pub struct Session {
     settings: Arc<SessionSettings>,
     outputs: VecDeque<SessionOutput>,
     identity: Identity,
-    /// The program that the site runs.
+    /// The site's software.
     software: Option<String>,
-    /// Why it ends.
+    /// The reason of its end.
     reason: Option<String>,
     subscribed: BTreeSet<FeedName>,
     feeds: Feeds,
@@ -67,7 +67,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session that begins, on a connection that came to `port`.
+    /// Starts a session on a connection that arrived at `port`.
     pub fn new(now: Now, settings: Arc<SessionSettings>, port: Option<u16>) -> Self {
         let hub = HubSession::new(settings.hub.clone()).speaking(&settings.versions);
         let mut hub = if settings.heartbeats { hub.with_heartbeats() } else { hub };
@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    /// Takes one input. Outputs that follow from it wait for [`poll`](Self::poll).
+    /// Takes one input. The resulting outputs wait for [`poll`](Self::poll).
     pub fn handle(&mut self, now: Now, input: SessionInput, hub: &dyn HubFacts) {
         match input {
             SessionInput::Bytes(bytes) => self.tell(now, HubInput::Bytes { stream: StreamId::FIRST, bytes }),
@@ -118,7 +118,7 @@ impl Session {
         }
     }
 
-    /// What is to be done next, or `None` when there is nothing until the next input or deadline.
+    /// The next output, or `None` until the next input or deadline.
     pub fn poll(&mut self, now: Now, hub: &dyn HubFacts) -> Option<SessionOutput> {
         loop {
             if let Some(output) = self.outputs.pop_front() {
@@ -135,44 +135,44 @@ impl Session {
         }
     }
 
-    /// When there is something to do even if nothing happens.
+    /// The time of the next work without an input.
     pub fn deadline(&self) -> Option<Micros> {
         let due =
             [self.hub.deadline(), self.feeds.due(), self.streams_due(), self.legs.due(), self.reads.due()];
         due.into_iter().flatten().min()
     }
 
-    /// The site, once it was let in.
+    /// The site, after admission.
     pub fn site(&self) -> Option<&SiteName> {
         self.identity.site.as_ref()
     }
 
-    /// The site takes its feeds from another hub for now.
+    /// True if the site currently receives its feeds from another hub.
     pub fn stands_by(&self) -> bool {
         self.identity.stand_by
     }
 
-    /// The program that the site runs, once it said so.
+    /// The site's software, once reported.
     pub fn software(&self) -> Option<&str> {
         self.software.as_deref()
     }
 
-    /// Why the session ends, if something is wrong.
+    /// The reason of the session's end, if something is wrong.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
     }
 
-    /// The connection ends for this reason, unless there was one before.
+    /// Sets the reason of the connection's end, unless there is one already.
     pub fn ends(&mut self, reason: &str) {
         self.reason.get_or_insert_with(|| reason.to_owned());
     }
 
-    /// The feeds that it wants from this node.
+    /// The feeds that the site requests from this node.
     pub fn subscribed(&self) -> &BTreeSet<FeedName> {
         &self.subscribed
     }
 
-    /// True if a look at the feeds is due later anyway: nothing is gained by being woken before.
+    /// True if a look at the feeds is scheduled anyway: waking the session earlier gains nothing.
     pub fn looks_later(&self) -> bool {
         self.feeds.due().is_some()
     }
@@ -182,18 +182,18 @@ impl Session {
         self.hub.stream_path(stream)
     }
 
-    /// How many data connections helped: for the site's next session.
+    /// The number of data connections that helped, for the site's next session.
     pub fn learnt(&self) -> Option<usize> {
         self.streams.learnt()
     }
 
-    /// What is left of resends, when the session ends.
+    /// The remaining parts of resends at the end of the session.
     pub fn resends_left(&self) -> std::collections::BTreeMap<u64, ResendLeft> {
         self.hub.resends_left()
     }
 
-    /// Where the site stands in each feed, in its words and by what it was not owed. Nothing of one that stands by: it
-    /// takes them from another hub.
+    /// The site's position in each feed: numbers that it reported as settled and numbers that it was not owed.
+    /// Empty for a site on stand-by, which receives its feeds from another hub.
     pub fn settled(&self) -> impl Iterator<Item = (&FeedName, Epoch, RangeSet)> {
         self.hub.settled().filter(|_| !self.identity.stand_by)
     }
@@ -242,7 +242,7 @@ impl Session {
         }
     }
 
-    /// Does what is due beside the protocol; true if there is something to poll.
+    /// Does due work outside the protocol; true if there is something to poll.
     fn look_around(&mut self, now: Now, hub: &dyn HubFacts) -> bool {
         let told = self.share_late(now, hub);
         self.look_if_due(now.monotonic);

@@ -1,5 +1,5 @@
-//! Reading logs for a session: a failed read is repeated, and never treated as an empty log; and what a log has
-//! forgotten is reported.
+//! Reading logs for a session: a failed read is repeated, and never treated as an empty log; numbers whose products
+//! a log has forgotten are reported.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use downburst_session::{HubInput, Stretch};
 use super::api::{ReadFault, ReadRequest, SessionOutput};
 use super::{Report, Session};
 
-/// Reads that failed, and numbers that a log can't tell the products of.
+/// Failed reads, and numbers whose products a log no longer knows.
 #[derive(Default)]
 pub(super) struct Reads {
     again: Vec<(Micros, ReadRequest)>,
@@ -17,7 +17,7 @@ pub(super) struct Reads {
     forgotten: BTreeMap<FeedName, Forgotten>,
 }
 
-/// Numbers of a feed that the site lacks and that the log has forgotten.
+/// Numbers of a feed that the site lacks and the log has forgotten.
 #[derive(Default)]
 struct Forgotten {
     first: u64,
@@ -41,7 +41,7 @@ impl Session {
         self.tell(now, HubInput::Stretch(stretch));
     }
 
-    /// It could not be read. Without a site there is nobody to read for.
+    /// Reports a failed read from time to time, and schedules its repetition if there is a site to read for.
     pub(super) fn read_failed(&mut self, now: Micros, request: ReadRequest, fault: ReadFault) {
         if let Some(sentence) = fault.filter(|_| request.failures.is_multiple_of(FAILURES_TOLD)) {
             let feed = Some(request.feed.clone());
@@ -53,7 +53,7 @@ impl Session {
         }
     }
 
-    /// Reads once more what could not be read a moment ago.
+    /// Repeats failed reads that are due.
     pub(super) fn read_again(&mut self, now: Micros) {
         while let Some(due) = self.reads.again.iter().position(|(at, _)| *at <= now) {
             let (_, request) = self.reads.again.swap_remove(due);
@@ -69,8 +69,8 @@ impl Session {
         self.reads.bad_resend_reads = self.reads.bad_resend_reads.wrapping_add(1);
     }
 
-    /// Counts the numbers of a stretch that the log has forgotten and that the site does not have. They come in a row
-    /// of stretches; the end of the row is reported.
+    /// Counts the numbers of a stretch that the log has forgotten and the site lacks. They arrive in consecutive
+    /// stretches; the report follows the last of these.
     fn note_forgotten(&mut self, stretch: &Stretch) {
         let settled = self.hub.settled_of(&stretch.feed);
         let forgotten = stretch.forgotten.zip(settled.filter(|(epoch, _)| *epoch == stretch.epoch));
@@ -109,11 +109,11 @@ impl Session {
     }
 }
 
-/// Long for a disk that is well, short for people who wait for it.
+/// Long for a healthy disk, short for people who wait for it.
 const AGAIN_AFTER: Micros = Micros::from_secs(1);
 
-/// A disk that stays ill is said each minute.
+/// A lasting disk fault is reported each minute.
 const FAILURES_TOLD: u32 = 60;
 
-/// The protocol reads again each five seconds; a disk that stays ill is said each minute.
+/// The protocol repeats a read every five seconds; a lasting disk fault is reported each minute.
 const BAD_READS_TOLD: u32 = 12;

@@ -1,4 +1,4 @@
-//! What the site reports of products and of its positions, as far as it counts.
+//! The site's receipts and position reports, as far as they count.
 use downburst_model::{Epoch, FeedName, Now, Transport, WallMicros};
 use downburst_session::{ClockOffset, Frontier, Outcome, Receipt};
 
@@ -38,7 +38,7 @@ impl Session {
         self.report(Report::Receipts { clock, items });
     }
 
-    /// Keeps the stamps of files that stood only after the receipts of their products had left the site.
+    /// Records the stamps of files that were complete only after the receipts of their products had left the site.
     pub(super) fn filed(&mut self, now: Now, mut items: Vec<Receipt>, hub: &dyn HubFacts) {
         if !self.believes_receipts(now, &items, hub) {
             return;
@@ -49,8 +49,8 @@ impl Session {
         }
     }
 
-    /// The receipts of logs that exist and that the site may take, each with the time when its product's
-    /// first byte left the hub. A site can name any log.
+    /// The receipts of existing logs that the site may read, each with the time at which its product's first byte
+    /// left the hub. A site can name any log.
     fn noted(&self, receipts: Vec<Receipt>, hub: &dyn HubFacts) -> Vec<NotedReceipt> {
         let mut noted = Vec::with_capacity(receipts.len());
         let mut of_log: Option<(FeedName, Epoch, bool)> = None;

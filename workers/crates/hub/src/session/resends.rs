@@ -1,4 +1,4 @@
-//! Stored products that go to the site once more.
+//! Resends of stored products to the site.
 use downburst_model::Now;
 use downburst_session::HubInput;
 
@@ -6,7 +6,7 @@ use super::Session;
 use super::api::{HubFacts, ResendRead, SessionOutput};
 
 impl Session {
-    /// Has the whole set found in the logs as they are now.
+    /// Requests the positions of all resends in the present logs.
     pub(super) fn find_resends(&mut self, hub: &dyn HubFacts) {
         if self.identity.site.is_some() {
             let line = self.line(hub).map(|line| self.part_of(line));
@@ -15,7 +15,7 @@ impl Session {
         }
     }
 
-    /// A feed that is closed says nothing of what it had. What could not be read is asked for again by the protocol.
+    /// A closed feed reveals nothing about its content. The protocol repeats a failed read.
     pub(super) fn resend_is_read(&mut self, now: Now, read: ResendRead) {
         let ResendRead { resend, feed, after, read } = read;
         let (entries, read_to) = match read {

@@ -1,4 +1,4 @@
-//! Where a session stands, for the rest of the hub: its legs, and what the agent is told.
+//! The status of a session for the rest of the hub: its legs, and the facts reported to the agent.
 use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_model::{FeedName, LegId, Micros, Sequence, WallMicros};
@@ -9,86 +9,86 @@ use crate::known_sites::CredentialChange;
 use crate::path_facts::PathFacts;
 use crate::text::shown;
 
-/// Where a session stands.
+/// The status of a session.
 #[derive(Debug, Default)]
 pub struct SessionStatus {
-    /// When the site was last heard.
+    /// The time of the last message from the site.
     pub heard_at: Micros,
-    /// The agent was not told since something changed that it is told of.
+    /// A fact changed that was not reported to the agent yet.
     pub changed: bool,
     /// The site's clock.
     pub clock: Option<ClockOffset>,
-    /// How far the site is with each feed, and how many numbers it lacks.
+    /// The site's frontier in each feed, and the number of known products that are not settled.
     pub frontiers: BTreeMap<FeedName, (Sequence, u64)>,
-    /// Why the site stores nothing of a feed.
+    /// The reasons why the site stores nothing of a feed.
     pub troubles: BTreeMap<FeedName, String>,
-    /// What the site's own actions could not do with a feed's products.
+    /// Failed actions of the site with a feed's products.
     pub failed_actions: BTreeMap<FeedName, ActionFailed>,
-    /// Products that local software saw out of the order it asked for.
+    /// The number of products that local software received out of its requested order.
     pub late: BTreeMap<FeedName, u64>,
-    /// Multicast legs the site was told to join and not told to leave.
+    /// Multicast legs that the site was asked to join, and not asked to leave.
     pub offered: BTreeMap<FeedName, LegId>,
     /// Its data connections.
     pub streams: StreamStatus,
-    /// Of its connections together, a few seconds old.
+    /// The path facts of its connections together, a few seconds old.
     pub path: Option<PathFacts>,
-    /// Multicast legs the site hears.
+    /// Multicast legs that the site receives.
     pub joined: BTreeMap<FeedName, LegId>,
-    /// The feeds for whose heartbeats the site answers.
+    /// The feeds whose heartbeats the site has to report.
     pub heartbeats: BTreeMap<FeedName, AwaitedHeartbeats>,
-    /// How a change of its credential goes on.
+    /// The progress of a change of its credential.
     pub credential: CredentialChange,
 }
 
 /// The data connections of a session.
 #[derive(Clone, Debug, Default)]
 pub struct StreamStatus {
-    /// Those that stand.
+    /// The number of open connections.
     pub open: usize,
-    /// How many there are to be.
+    /// The planned number.
     pub planned: usize,
-    /// Why so many, for people.
+    /// The reason for this number, for people.
     pub reason: String,
 }
 
-/// What changed in a session's status.
+/// A change in a session's status.
 #[derive(Debug)]
 pub enum StatusChange {
-    /// The site's clock was compared.
+    /// The site's clock was compared with the hub's.
     Clock(ClockOffset),
-    /// The site said where it stands in a feed.
+    /// The site reported its position in a feed.
     Stands(Frontier),
-    /// A heartbeat came out at the site.
+    /// A heartbeat reached the consumers at the site.
     HeartbeatOut(HeartbeatOut),
-    /// The site answers for heartbeats of these feeds, put in after `since`, and of no others.
+    /// The site has to report heartbeats of exactly these feeds, written after `since`.
     AnswersFor {
         /// The feeds.
         feeds: BTreeSet<FeedName>,
         /// By the hub's wall clock.
         since: WallMicros,
     },
-    /// So many products of a feed came out of order at the site.
+    /// The number of products of a feed that were delivered out of order at the site.
     Late(FeedName, u64),
-    /// The site hears a leg.
+    /// The site receives a leg.
     Joined(FeedName, LegId),
-    /// The site hears the leg of a feed no more.
+    /// The site stopped receiving the leg of a feed.
     Left(FeedName),
-    /// A data connection stands (1), or ended (-1).
+    /// A data connection opened (1) or ended (-1).
     Streams(isize),
-    /// So many data connections are planned, and why.
+    /// The planned number of data connections, and the reason.
     Planned(usize, String),
-    /// What the kernel knows of the connections; the agent gets it with the next change, or in its turn: no line is
-    /// due to this alone.
+    /// The kernel's facts about the connections. The agent receives them with the next change or in its turn: they
+    /// alone cause no line.
     Path(Option<PathFacts>),
 }
 
 impl SessionStatus {
-    /// Of a session that begins.
+    /// The status of a new session.
     pub fn new(now: Micros) -> Self {
         Self { heard_at: now, changed: true, ..Self::default() }
     }
 
-    /// Takes a change in.
+    /// Applies a change.
     pub fn apply(&mut self, change: StatusChange) {
         match change {
             StatusChange::AnswersFor { feeds, since } => return self.answers_for(&feeds, since),
@@ -112,7 +112,7 @@ impl SessionStatus {
         self.changed = true;
     }
 
-    /// True while the site counts on this leg.
+    /// True while the site receives the feed over this leg.
     pub fn hears(&self, leg: LegId) -> bool {
         self.joined.values().any(|joined| *joined == leg)
     }
@@ -130,7 +130,7 @@ impl SessionStatus {
         self.frontiers.insert(feed, (settled_to, pending));
     }
 
-    /// The site said that a heartbeat came out; of a feed that it does not take nothing is kept.
+    /// Records a reported heartbeat; reports for feeds that the site does not receive are ignored.
     fn heartbeat_out(&mut self, out: &HeartbeatOut) {
         if let Some(heartbeats) = self.heartbeats.get_mut(&out.key.feed) {
             self.changed |= heartbeats.came_out(out.key.epoch, out.key.sequence);
@@ -145,7 +145,7 @@ impl SessionStatus {
     }
 }
 
-/// What a site says is kept and told on: no more of it than of a trouble.
+/// A site's report is stored and forwarded: it is limited to the length of a trouble's text.
 fn shortened(failed: ActionFailed) -> ActionFailed {
     let cut = |text: String| shown(&text);
     let ActionFailed { rule, exit, last_error, product, sequence, epoch, count, mut others } = failed;

@@ -1,4 +1,4 @@
-//! The data connections of a session: how many there are to be, and what becomes of them.
+//! The data connections of a session: their number, their paths, and their plan.
 use std::collections::BTreeSet;
 
 use downburst_model::{FeedName, Micros, Now, WallMicros};
@@ -11,20 +11,20 @@ use crate::stream_policy::{Decision, Measured, Setting, StreamPolicy};
 use super::api::{HubFacts, KernelOutput, SessionInput, SessionOutput, Way};
 use super::{Report, Session, StatusChange};
 
-/// What a session keeps of its data connections; a site without any costs no more than this.
+/// A session's state of data connections; a site without any costs no more than this.
 #[derive(Default)]
 pub(super) struct Streams {
-    /// Once the site is let in.
+    /// Present after the admission.
     policy: Option<StreamPolicy>,
     plan: StreamPlan,
     sent_bytes: u64,
-    /// The circuits that feeds ride on.
+    /// The circuits that feeds use.
     ways: Vec<Way>,
-    /// The site's clock, as it was last compared.
+    /// The last comparison of the site's clock.
     clock: Option<ClockOffset>,
-    /// When to ask the kernel of the connections again.
+    /// The time of the next query to the kernel.
     ask_at: Micros,
-    /// Somebody else plans them.
+    /// The plan is imposed from outside.
     decreed: bool,
 }
 
@@ -33,7 +33,7 @@ impl Streams {
         self.clock = Some(clock);
     }
 
-    /// What helped this time helps the site's next session from its first second.
+    /// The number of connections that helped; the site's next session starts with it.
     pub(super) fn learnt(&self) -> Option<usize> {
         self.policy.as_ref().map(StreamPolicy::learnt)
     }
@@ -65,7 +65,7 @@ impl Session {
         }
     }
 
-    /// The site was admitted: its share follows from the operator's number and the results of its last session.
+    /// Plans the connections of an admitted site from the operator's number and the results of its last session.
     pub(super) fn begin_streams(&mut self, now: Now, hub: &dyn HubFacts) {
         let Some(site) = self.identity.site.clone().filter(|_| !self.streams.decreed) else { return };
         let pinned = hub.line(&site).and_then(|line| line.data_connections);
@@ -75,12 +75,12 @@ impl Session {
         self.look_at_path(now, hub);
     }
 
-    /// When to look at the data connections again.
+    /// The time of the next look at the data connections.
     pub(super) fn streams_due(&self) -> Option<Micros> {
         self.streams.policy.as_ref()?.due(self.hub.waiting().0 > 0)
     }
 
-    /// Asks the kernel, if it is time.
+    /// Queries the kernel, if due.
     pub(super) fn look_at_streams(&mut self, now: Micros) {
         if self.identity.site.is_some() && self.streams.ask_at <= now {
             self.streams.ask_at = now.plus(BETWEEN_QUESTIONS);
@@ -91,15 +91,15 @@ impl Session {
         }
     }
 
-    /// A connection showed a ticket of this session.
+    /// Takes a connection that presented a ticket of this session.
     fn stream_opened(&mut self, now: Now, stream: StreamId) {
         self.pace_streams();
         self.tell(now, HubInput::StreamOpened(stream));
         self.tell(now, HubInput::Room { stream, bytes: self.settings.room_bytes });
     }
 
-    /// The products of a feed take the circuit that its plan names as long as that answers, else the path of
-    /// the first connection.
+    /// The products of a feed take the circuit that its plan names while that responds, else the path of the first
+    /// connection.
     fn look_at_path(&mut self, now: Now, hub: &dyn HubFacts) {
         let Some(site) = self.identity.site.as_ref() else { return };
         let ways = hub.ways_to(site);
@@ -118,7 +118,7 @@ impl Session {
         self.plan_streams(now, hub);
     }
 
-    /// The operator set the site's number, or took it back.
+    /// Applies the operator's number for the site, or its withdrawal.
     fn pin_streams(&mut self, now: Now, pinned: Option<usize>, hub: &dyn HubFacts) {
         let setting = Setting::of(pinned, self.settings.data_connections);
         if let Some(policy) = &mut self.streams.policy {
@@ -164,7 +164,7 @@ impl Session {
         }
     }
 
-    /// Tells the protocol of a plan that changed, and people why.
+    /// Passes a changed plan to the protocol, and reports the reason for people.
     fn plan_streams(&mut self, now: Now, hub: &dyn HubFacts) {
         let Some(policy) = &self.streams.policy else { return };
         let (routed, decision) = (policy.plan(now.monotonic), policy.decision().clone());
@@ -178,8 +178,8 @@ impl Session {
         }
     }
 
-    /// Each path gets the connections that the site needs on one, as far as the limit goes; a circuit has one
-    /// at least, and the routed path none when all feeds ride circuits.
+    /// Each path gets the connections that the site needs on one, up to the limit; a circuit gets at least one, and
+    /// the routed path none when all feeds use circuits.
     fn spread(&self, routed: Vec<Classes>, hub: &dyn HubFacts) -> StreamPlan {
         let ways = &self.streams.ways;
         let all_ride = self.line(hub).is_some_and(|line| {
@@ -197,7 +197,7 @@ impl Session {
         StreamPlan { routed, rides: ways.iter().map(ride).collect() }
     }
 
-    /// Those on a circuit that the kernel does not shape share its rate evenly.
+    /// Divides the rate of a circuit that the kernel does not shape evenly among its connections.
     fn pace_streams(&mut self) {
         for way in &self.streams.ways {
             if let Some(paced_bps) = way.paced_bps {
@@ -212,12 +212,12 @@ fn names(feeds: &BTreeSet<FeedName>) -> String {
     feeds.iter().map(FeedName::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// The round trip of the path. The clock's exchange also waits behind products, in buffers and for a
-/// processor of either end, which more connections don't shorten; the kernel's measurement does not. Where
-/// the kernel has none, the clock's has to do.
+/// The round trip of the path. The clock exchange also waits behind products, in buffers and for a processor at
+/// either end, which more connections don't shorten; the kernel's measurement does not. Without a measurement of
+/// the kernel, that of the clock exchange is used.
 fn path(clock: Option<Micros>, kernel: Option<Micros>) -> Option<Micros> {
     clock.map(|clock| kernel.map_or(clock, |kernel| kernel.min(clock)))
 }
 
-/// The clock exchange wakes a session as often.
+/// The clock exchange wakes a session at the same interval.
 const BETWEEN_QUESTIONS: Micros = Micros(5_000_000);

@@ -1,41 +1,41 @@
-//! What a person asks: where is this product for this site?
+//! Answers the operator's question about a product's state for a site.
 use downburst_model::{FeedName, ProductKey};
 use downburst_session::Standing;
 use serde::Serialize;
 
 use super::Session;
 
-/// What a session answers.
+/// The answer of a session.
 #[derive(Debug)]
 pub struct SessionView {
-    /// One for each product that was asked for.
+    /// One for each requested product.
     pub products: Vec<ProductView>,
-    /// Bytes that wait in the session's outbox.
+    /// Bytes queued in the session's outbox.
     pub waiting: Vec<WaitingBytes>,
 }
 
-/// Where a product stands in a session.
+/// The state of a product in a session.
 #[derive(Debug)]
 pub struct ProductView {
-    /// As far as the hub knows.
+    /// The state, as far as the hub knows.
     pub standing: Standing,
-    /// When its first byte left by unicast, if it has.
+    /// The time at which its first byte left over unicast, if it has.
     pub first_byte_us: Option<i64>,
 }
 
-/// What waits of one feed.
+/// The queued bytes of one feed.
 #[derive(Clone, Debug, Serialize)]
 pub struct WaitingBytes {
     /// The feed.
     pub feed: FeedName,
-    /// In the live lane.
+    /// True for the live lane.
     pub live: bool,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: usize,
 }
 
 impl Session {
-    /// Where the products stand, and what lies before them in the outbox.
+    /// The states of the products, and the bytes ahead of them in the outbox.
     pub fn view(&self, products: &[ProductKey]) -> SessionView {
         let product = |key: &ProductKey| ProductView {
             standing: self.hub.standing(key),
