@@ -1,4 +1,4 @@
-//! Receipts become sketches; sketches travel to the agent in files that are loaded once each.
+//! Aggregates receipts into sketches, and sketches into files, each of which the agent loads once.
 use std::collections::BTreeMap;
 
 use downburst_model::bounds::INTEGER_MAX;
@@ -8,13 +8,13 @@ use serde::Serialize;
 
 use crate::sketch::Sketch;
 
-/// What gathered since the last batch.
+/// The receipts and positions since the last batch.
 #[derive(Default)]
 pub struct Batches {
     prefix: u64,
     written: u64,
     sketches: BTreeMap<SketchKey, Sketch>,
-    /// How many of them each site brought about.
+    /// The number of sketches that each site caused.
     sketches_of: BTreeMap<SiteName, usize>,
     exceptions: Vec<Exception>,
     settled: BTreeMap<(FeedName, SiteName), Settled>,
@@ -66,7 +66,7 @@ struct SettledLine {
     settled: Settled,
 }
 
-/// What one file holds, as JSON.
+/// The content of one file, as JSON.
 #[derive(Serialize)]
 pub struct BatchFile {
     /// Its id, which names the file.
@@ -76,11 +76,11 @@ pub struct BatchFile {
     settled: Vec<SettledLine>,
 }
 
-/// A receipt, and when the hub sent the product's first byte, if it still knows.
+/// A receipt, with the time at which the hub sent the product's first byte, if still known.
 pub struct Noted<'a> {
-    /// What the site said.
+    /// The site's receipt.
     pub receipt: &'a Receipt,
-    /// On the reference clock.
+    /// The time of the first byte, on the reference clock.
     pub first_byte: Option<WallMicros>,
 }
 
@@ -101,9 +101,9 @@ impl Batches {
         Self { prefix, ..Self::default() }
     }
 
-    /// Adds a site's receipts, which came at `now`. Similar ones in a row cost little more than one. Returns
-    /// the number whose latency does not count: their values for the hub's own clock are impossible, and
-    /// would fill the ledger.
+    /// Adds a site's receipts, which arrived at `now`. A run of similar ones costs little more than one. Returns
+    /// the number of receipts whose latency does not count: their times on the hub's own clock are impossible, or
+    /// too many different ones would fill the ledger.
     pub fn receipts(
         &mut self,
         site: &SiteName,
@@ -141,12 +141,12 @@ impl Batches {
         }
     }
 
-    /// True if so much waits that it should be handed over.
+    /// True if the batch is so large that it should be handed over.
     pub fn is_large(&self) -> bool {
         self.sketches.len() >= LARGE_SKETCHES || self.exceptions.len() >= LARGE_EXCEPTIONS
     }
 
-    /// Remembers where a site stands.
+    /// Records a site's position.
     pub fn frontier(&mut self, site: &SiteName, frontier: &Frontier) {
         let settled = self.settled.entry((frontier.feed.clone(), site.clone())).or_default();
         settled.epoch = epoch_text(frontier.epoch);
@@ -169,8 +169,8 @@ impl Batches {
         add(counted, run.len() as u64);
     }
 
-    /// The hub stored a live product recently, and not in the future: beyond that a site's times must not
-    /// reach the ledger.
+    /// True if the hub stored a live product recently and not in the future, and the site has not caused too many
+    /// sketches: other times of a site must not reach the ledger.
     fn can_count(&self, site: &SiteName, receipt: &Receipt, now: WallMicros) -> bool {
         let ago_us = now.0.saturating_sub(receipt.hub_stored.0);
         let has_room = self.sketches_of.get(site).is_none_or(|count| *count < SKETCHES_OF_A_SITE);
@@ -184,7 +184,7 @@ impl Batches {
             sequence: receipt.key.sequence,
             site: site.clone(),
             outcome,
-            // Nothing has ended in the hub's future, whatever the site's clock shows.
+            // No product is settled in the hub's future, whatever the site's clock shows.
             at_us: receipt.site_stored.min(now),
         }));
     }
@@ -204,7 +204,7 @@ impl Batches {
         self.add(site, run, ("end-to-end", bound_ms), end_to_end);
     }
 
-    /// Adds one kind of latency of alike receipts, where it is known.
+    /// Adds one kind of latency of alike receipts, if known.
     fn add(
         &mut self,
         site: &SiteName,
@@ -228,7 +228,7 @@ impl Batches {
         values.for_each(|value_ms| sketch.add(value_ms, bound_ms));
     }
 
-    /// What gathered since the last call; `None`: nothing.
+    /// The batch since the last call; `None` if it is empty.
     pub fn take(&mut self) -> Option<BatchFile> {
         if self.sketches.is_empty() && self.exceptions.is_empty() && self.settled.is_empty() {
             return None;
@@ -249,12 +249,12 @@ impl Batches {
     }
 }
 
-/// Counts on, as far as the ledger counts.
+/// Increases a counter, up to the ledger's maximum.
 fn add(counter: &mut u64, more: u64) {
     *counter = counter.saturating_add(more).min(INTEGER_MAX);
 }
 
-/// From the site's log to the file, if that stood.
+/// The time from the site's log to the file, if the file was completed.
 fn took_file_us(Noted { receipt, .. }: &Noted<'_>) -> Option<i64> {
     Some(receipt.action_done?.0.saturating_sub(receipt.site_stored.0))
 }
@@ -274,10 +274,10 @@ const LATE_US: i64 = 8 * 86_400_000_000;
 /// The clock of the node that ingested a product may be ahead of this one's, or this one was put back.
 const AHEAD_US: i64 = 86_400_000_000;
 
-/// A site of thirty feeds that catches up half an hour within a second brings about as many.
+/// A site of thirty feeds that catches up half an hour within a second causes about as many.
 const SKETCHES_OF_A_SITE: usize = 4_096;
 
-/// A batch stays below [`BATCH_BYTES_MAX`](downburst_model::bounds::BATCH_BYTES_MAX): the largest sketch has
+/// A batch stays below [`BATCH_BYTES_MAX`](downburst_model::bounds::BATCH_BYTES_MAX): the largest sketch takes
 /// about 12 kB.
 const LARGE_SKETCHES: usize = 10_000;
 const LARGE_EXCEPTIONS: usize = 200_000;

@@ -1,33 +1,34 @@
-//! How this node's clock stands to that of the node which ingests and stamps products.
+//! The offset of this node's clock from that of the node which ingests and stamps products.
 use downburst_model::WallMicros;
 use downburst_session::ClockOffset;
 use serde::Deserialize;
 
-/// Known from the start where this node ingests itself; a node that sends for it is told.
+/// The offset, known from the start if this node itself ingests; a sender receives it later.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference(Option<ClockStanding>);
 
 /// See [`Reference`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ClockStanding {
-    /// This node's clock minus the other's, microseconds.
+    /// This node's clock minus the other node's, in microseconds.
     pub ahead_us: i64,
-    /// The truth is within this of it, microseconds.
+    /// The maximum error of the offset, in microseconds.
     pub bound_us: u64,
 }
 
 impl Reference {
-    /// At the start of a node.
+    /// The reference at the start of a node.
     pub fn new(sends_for_another: bool) -> Self {
         Self((!sends_for_another).then(ClockStanding::default))
     }
 
-    /// The clocks were compared.
+    /// Takes a comparison of the clocks.
     pub fn is(&mut self, standing: ClockStanding) {
         self.0 = Some(standing);
     }
 
-    /// A site's clock, which was compared with this node's, against the reference. `None`: that is not known.
+    /// The offset of a site's clock from the reference, computed from its offset from this node's clock. `None`:
+    /// not known.
     pub fn of_site(&self, site: ClockOffset) -> Option<ClockOffset> {
         let ClockStanding { ahead_us, bound_us } = self.0?;
         Some(ClockOffset {
@@ -37,7 +38,7 @@ impl Reference {
         })
     }
 
-    /// A moment of this node's clock on the reference.
+    /// Converts a time of this node's clock to the reference clock.
     pub fn moment(&self, at: WallMicros) -> Option<WallMicros> {
         self.0.map(|standing| WallMicros(at.0.saturating_sub(standing.ahead_us)))
     }

@@ -1,9 +1,9 @@
-//! When the first byte of each unicast product left, until its receipt comes.
+//! The time at which the first byte of each unicast product left, kept until its receipt arrives.
 use std::collections::{BTreeMap, VecDeque};
 
 use downburst_model::{Epoch, FeedName, ProductKey, WallMicros};
 
-/// Remembered by ranges of numbers that left together; the oldest go first.
+/// Times by ranges of numbers that left together; the oldest are dropped first.
 #[derive(Default)]
 pub struct FirstBytes {
     sent: BTreeMap<(FeedName, Epoch, u64), Sent>,
@@ -17,7 +17,7 @@ struct Sent {
 }
 
 impl FirstBytes {
-    /// Products `first..=last` began to leave at this moment.
+    /// Records that products `first..=last` began to leave at this time.
     pub fn insert(&mut self, feed: FeedName, epoch: Epoch, (first, last): (u64, u64), at: WallMicros) {
         let key = (feed, epoch, first);
         if self.sent.insert(key.clone(), Sent { last, at }).is_none() {
@@ -30,7 +30,7 @@ impl FirstBytes {
         }
     }
 
-    /// When the product's first byte left, if that is still known.
+    /// The time at which the product's first byte left, if still known.
     pub fn find(&self, key: &ProductKey) -> Option<WallMicros> {
         let end = (key.feed.clone(), key.epoch, key.sequence.0);
         let ((feed, epoch, _), sent) = self.sent.range(..=end).next_back()?;
@@ -39,7 +39,7 @@ impl FirstBytes {
     }
 }
 
-/// Some seconds of a fast site's products; a range is sixty bytes.
+/// Some seconds of a fast site's products; a range takes sixty bytes.
 const KEPT: usize = 4_096;
 
 #[cfg(test)]

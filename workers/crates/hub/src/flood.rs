@@ -1,7 +1,7 @@
-//! A link that a multicast group has flooded: when its loss is over, and what TCP learnt of the path is wrong.
+//! Detection of the end of a multicast flood on a link: of its losses, and of TCP's wrong measurements of the path.
 use downburst_model::Micros;
 
-/// Watches a link that the group has flooded until its loss ends: switches and other legs take their time.
+/// Watches a link that the group has flooded until its loss ends: switches and other legs need time to react.
 #[derive(Debug, Default)]
 pub struct Flood {
     watch: Option<Watch>,
@@ -11,28 +11,28 @@ pub struct Flood {
 struct Watch {
     until: Micros,
     look_at: Micros,
-    /// Segments sent again so far.
+    /// Segments retransmitted so far.
     resent: u64,
     calm_since: Micros,
-    /// When the path is measured again, flood or not.
+    /// The time at which the path is measured again, with or without flood.
     measure_at: Micros,
 }
 
 impl Flood {
-    /// The group's packets will stop soon.
+    /// Starts the watch: the group's packets will stop soon.
     pub fn ebbs(&mut self, now: Micros) {
         let (until, measure_at) = (now.plus(PATIENCE), now.plus(CALM));
         let watch = Watch { until, look_at: now, resent: u64::MAX, calm_since: now, measure_at };
         self.watch.get_or_insert(watch);
     }
 
-    /// When to look.
+    /// The time of the next look.
     pub fn due(&self) -> Option<Micros> {
         self.watch.as_ref().map(|watch| watch.look_at)
     }
 
-    /// Checks the retransmissions so far, and whether a connection waits to retransmit: then its timer is
-    /// silent, not the flood.
+    /// Checks the number of retransmissions, and whether a connection waits to retransmit: then the lack of new
+    /// ones is due to its timer, and the flood may last.
     pub fn look(&mut self, now: Micros, resent: u64, waits: bool) -> Sight {
         let Some(watch) = &mut self.watch else { return Sight::Flooded };
         watch.look_at = now.plus(BETWEEN_LOOKS);
@@ -53,33 +53,33 @@ impl Flood {
     }
 }
 
-/// What a look at a link finds.
+/// The result of a look at a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
-    /// It still loses.
+    /// The link still loses packets.
     Flooded,
-    /// For another second.
+    /// The link still loses packets after another second.
     StillFlooded,
     /// Nothing was lost for a second.
     Over,
-    /// The path loses by itself.
+    /// The path loses packets without the group.
     GivenUp,
 }
 
 const BETWEEN_LOOKS: Micros = Micros::from_millis(250);
 
-/// Several of the shortest timers after which TCP sends again.
+/// Several times TCP's shortest retransmission timer.
 const CALM: Micros = Micros::from_secs(1);
 
-/// A path that still loses after this is a bad one by itself.
+/// A path that still loses packets after this time is bad without the flood.
 const PATIENCE: Micros = Micros::from_secs(30);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Checks whenever it is due; asks for the retransmissions by then, and whether anything waits for one.
-    /// Returns when the flood is over.
+    /// Runs due checks; the closures give the retransmissions by then, and whether a connection waits for one.
+    /// Returns the end of the flood.
     fn over_with(resent: impl Fn(Micros) -> u64, waits: impl Fn(Micros) -> bool) -> Option<Micros> {
         let mut flood = Flood::default();
         flood.ebbs(Micros(0));
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_timer_that_runs_is_no_calm() {
-        // Sent again after 0.4, 1.2 and 2.8 s, and taken at 6 s.
+        // Retransmitted after 0.4, 1.2 and 2.8 s, and accepted at 6 s.
         let times = [400_000, 1_200_000, 2_800_000, 6_000_000];
         let resent = |now: Micros| times.iter().filter(|time| **time <= now.0).count() as u64;
         assert_eq!(over(resent), Some(Micros::from_millis(2_250)), "in the middle of the flood");

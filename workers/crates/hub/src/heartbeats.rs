@@ -1,5 +1,5 @@
-//! Heartbeats: every subscribed feed gets one each few seconds, and each session remembers the last one that
-//! came out at its site.
+//! Heartbeats: every subscribed feed gets one every few seconds, and each session remembers the last one that
+//! reached the consumers at its site.
 use std::collections::VecDeque;
 
 use downburst_model::{Epoch, Micros, Sequence, WallMicros};
@@ -7,10 +7,10 @@ use downburst_model::{Epoch, Micros, Sequence, WallMicros};
 /// The heartbeats of one feed that one site has not reported yet.
 #[derive(Debug, Default)]
 pub struct AwaitedHeartbeats {
-    /// The hub's stamp before which none is awaited.
+    /// Heartbeats with an earlier stamp of the hub are not awaited.
     since: WallMicros,
     epoch: Option<Epoch>,
-    /// Those that the site has not reported, oldest first.
+    /// Heartbeats that the site has not reported, oldest first.
     waiting: VecDeque<Waiting>,
     out_to: Sequence,
     out: Option<WallMicros>,
@@ -22,44 +22,44 @@ struct Waiting {
     sequence: Sequence,
     /// The hub's stamp.
     stored: WallMicros,
-    /// When this node had it in its log.
+    /// The time at which it was in this node's log.
     seen: Micros,
 }
 
 impl AwaitedHeartbeats {
-    /// Awaits those that the hub stored at this moment or later.
+    /// Awaits heartbeats that the hub stored at this time or later.
     pub fn since(since: WallMicros) -> Self {
         Self { since, ..Self::default() }
     }
 
-    /// The hub's stamp of the newest one that came out.
+    /// The hub's stamp of the newest reported heartbeat.
     pub fn newest_out(&self) -> Option<WallMicros> {
         self.out
     }
 
-    /// The hub's stamp of the oldest one that did not.
+    /// The hub's stamp of the oldest unreported heartbeat.
     pub fn waits_since(&self) -> Option<WallMicros> {
         self.waiting.front().map(|oldest| oldest.stored)
     }
 
-    /// How long this node has waited for the oldest one that did not, on its own clock: neither another clock nor a
-    /// late report, nor a copy of the log that lags, counts as the site's delay.
+    /// This node's wait for the oldest unreported heartbeat, on its own clock: neither another clock, nor a late
+    /// report, nor a lagging copy of the log counts as the site's delay.
     pub fn waited(&self, now: Micros) -> Option<Micros> {
         self.waiting.front().map(|oldest| now.since(oldest.seen))
     }
 
-    /// True if a second one was put while the first waits.
+    /// True if a second heartbeat was written while the first is unreported.
     pub fn is_overdue(&self) -> bool {
         self.waiting.len() > 1
     }
 
-    /// One was put into the log; true if one before it has not come out yet.
+    /// Records a heartbeat that was written to the log; true if an earlier one is unreported.
     pub fn put(&mut self, epoch: Epoch, sequence: Sequence, stored: WallMicros, seen: Micros) -> bool {
         if stored < self.since {
             return false;
         }
         self.is_in(epoch);
-        // A near site can be faster than the word that it was put.
+        // A near site can be faster than the notice of the write.
         if sequence <= self.out_to {
             self.out = Some(stored);
             return false;
@@ -71,7 +71,7 @@ impl AwaitedHeartbeats {
         waited
     }
 
-    /// One came out, and those before it with it; true if one was overdue.
+    /// Records a heartbeat, and with it all earlier ones, as reported by the site; true if one was overdue.
     pub fn came_out(&mut self, epoch: Epoch, sequence: Sequence) -> bool {
         self.is_in(epoch);
         self.out_to = self.out_to.max(sequence);
@@ -85,7 +85,7 @@ impl AwaitedHeartbeats {
         waited
     }
 
-    /// Another life of the log begins anew.
+    /// Starts again with another life of the log.
     fn is_in(&mut self, epoch: Epoch) {
         if self.epoch.replace(epoch) != Some(epoch) {
             *self = Self { epoch: Some(epoch), ..Self::since(self.since) };
@@ -93,7 +93,7 @@ impl AwaitedHeartbeats {
     }
 }
 
-/// More of them would say nothing more: the oldest tells since when nothing comes out.
+/// More of them would add no information: the oldest gives the time since which none reached the consumers.
 const REMEMBERED: usize = 8;
 
 #[cfg(test)]

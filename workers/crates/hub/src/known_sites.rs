@@ -1,4 +1,4 @@
-//! The sites that the agent told of: who may come in with which credential, and what is due to credentials.
+//! The sites that the agent sent: their credentials and rights, and the due steps of credentials.
 use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_model::{FeedName, Micros, SiteName, WallMicros};
@@ -7,33 +7,33 @@ use downburst_vcmtp::Urgency;
 
 use crate::sites::{CredentialLine, SiteLine};
 
-/// All sites, or nothing yet: nobody is refused for good before the agent told the set.
+/// All sites, or nothing yet: no site is refused permanently before the agent has sent the set.
 #[derive(Debug, Default)]
 pub struct Sites(Option<BTreeMap<SiteName, SiteLine>>);
 
-/// What is due to a credential.
+/// The due step of a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CredentialStep {
-    /// The site is to have another one.
+    /// The site needs another credential.
     Ask,
-    /// It shows one that took the place of another, and that is still good: the agent should know.
+    /// The site uses a replacement, and the replaced credential is still valid: notify the agent.
     Tell,
 }
 
-/// How a change of a session's credential goes on.
+/// The progress of a change of a session's credential.
 #[derive(Clone, Debug, Default)]
 pub struct CredentialChange {
-    /// What was done last, for which credential, and when.
+    /// The last step, with its credential and time.
     done: Option<(String, CredentialStep, Micros)>,
 }
 
 impl Sites {
-    /// The set, reduced to what each site may have.
+    /// Takes the set from the agent, reduced to each site's rights.
     pub fn told(lines: Vec<SiteLine>) -> Self {
         Self(Some(lines.into_iter().map(|line| (line.site.clone(), line.within_rights())).collect()))
     }
 
-    /// What is told of a site.
+    /// The agent's line of a site.
     pub fn find(&self, site: &SiteName) -> Option<&SiteLine> {
         self.0.as_ref()?.get(site)
     }
@@ -48,7 +48,7 @@ impl Sites {
         self.all().flat_map(|line| &line.nodes).flat_map(|node| node.feeds.iter().cloned()).collect()
     }
 
-    /// The site, if this is one of its credentials, whether its time is over or not.
+    /// The site, if this is one of its credentials, expired or not.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl Sites {
         self.find(site).filter(|line| holds(line, sha256)).ok_or_else(|| revoked(site))
     }
 
-    /// Decides on a credential.
+    /// Checks a credential.
     ///
     /// # Errors
     ///
@@ -80,19 +80,20 @@ impl Sites {
         Ok(line)
     }
 
-    /// Whether whoever has this credential may read a leg of the feed, and if not, how soon it has to be shut out.
+    /// The urgency of excluding the holder of this credential from a leg of the feed; `None` if the holder may read
+    /// it.
     pub fn barred(&self, site: &SiteName, sha256: &str, feed: &FeedName, now: WallMicros) -> Option<Urgency> {
         match self.check(site, sha256, now) {
             Ok(line) if !line.may_take(feed) => Some(Urgency::AtOnce),
             Ok(line) => line.subscriptions.iter().all(|item| item.feed != *feed).then_some(Urgency::Soon),
             Err(refused) if refused.code == RefusalCode::Unavailable => None,
-            // The site reads on with the one that took its place. Whoever has the former one alone does not.
+            // The site continues to read with the replacement. A holder of the former credential alone does not.
             Err(_) if self.was_replaced(site, sha256, feed, now) => Some(Urgency::Soon),
             Err(_) => Some(Urgency::AtOnce),
         }
     }
 
-    /// What is due to the credential of a site's session.
+    /// The due step of the credential of a site's session.
     pub fn step(&self, site: &SiteName, sha256: &str, now: WallMicros) -> Option<CredentialStep> {
         let line = self.find(site)?;
         let credential = line.credentials.iter().find(|credential| credential.sha256 == sha256)?;
@@ -102,13 +103,13 @@ impl Sites {
         credential.renew_us.is_some_and(|at| at <= now).then_some(CredentialStep::Ask)
     }
 
-    /// The credential that this one took the place of, if the site has both ways of it.
+    /// The credential that this one replaces, if the agent sent one with it and this one is valid.
     pub fn replaced_by(&self, site: &SiteName, sha256: &str, now: WallMicros) -> Option<String> {
         let line = self.check(site, sha256, now).ok()?;
         line.credentials.iter().find(|credential| credential.sha256 == sha256)?.replaces.clone()
     }
 
-    /// True if a good credential of the site, which may read the feed, took the place of this one.
+    /// True if this credential was replaced by a valid one of the site, which may read the feed.
     fn was_replaced(&self, site: &SiteName, sha256: &str, feed: &FeedName, now: WallMicros) -> bool {
         let follows = |it: &CredentialLine| it.replaces.as_deref() == Some(sha256) && !it.has_ended(now);
         let line = self.find(site).filter(|line| line.active && line.may_take(feed));
@@ -117,12 +118,12 @@ impl Sites {
 }
 
 impl CredentialChange {
-    /// When something was done last.
+    /// The time of the last step.
     pub fn last(&self) -> Option<Micros> {
         self.done.as_ref().map(|(_, _, at)| *at)
     }
 
-    /// Notes that it is done now; false if it was a moment ago.
+    /// Records a step as done now; false if the same one was done a moment ago.
     pub fn begin(&mut self, sha256: &str, step: CredentialStep, now: Micros) -> bool {
         let done = self.done.as_ref().filter(|(of, done, _)| of == sha256 && *done == step);
         if done.is_some_and(|(_, _, at)| now.since(*at) < AGAIN) {
@@ -144,7 +145,7 @@ fn revoked(site: &SiteName) -> Refused {
     Refused { code: RefusalCode::Credential, sentence }
 }
 
-/// What was not answered is said again.
+/// The interval at which an unanswered step is repeated.
 const AGAIN: Micros = Micros::from_secs(60);
 
 #[cfg(test)]

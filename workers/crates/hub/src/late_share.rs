@@ -1,59 +1,59 @@
-//! The rate of late products (catch-up and resends) for all sites together: as fast as live products at the
-//! other sites allow without delay.
+//! The rate of late products (catch-up and resends) for all sites together: the highest that does not delay live
+//! products at the other sites.
 //!
-//! A site that was away for hours takes all that the hub, the network and its neighbours can give. Receipts
-//! show the effect on the others: by how much live products take longer than the quickest recent one to the
-//! same site. While no site has late products the usual wait of the middle site is learnt. While some have,
-//! their rate rises as long as the middle site waits no longer than usual, and is cut when it does: additive
-//! in nothing, multiplicative both ways, so that it follows hubs of any size. Without live products there is
-//! no bound.
+//! A site that was away for hours uses all capacity of the hub, the network and its neighbours. Receipts show the
+//! effect on the others: the excess of live products' latencies over the lowest recent latency to the same site.
+//! While no site has late products, the usual wait of the median site is learnt. While some have, their rate rises
+//! if the median site waits no longer than usual, and falls if it does. Both changes are multiplicative, none
+//! additive, so that the rate suits hubs of any size. Without live products there is no limit.
 use std::collections::BTreeMap;
 
 use downburst_model::Micros;
 
-/// The bound of one hub, shared by its sessions.
+/// The rate limit of one hub, shared by its sessions.
 #[derive(Debug, Default)]
 pub struct LateShare {
     looked: Micros,
     sessions: BTreeMap<u64, Waits>,
-    /// When a live product was last known to have arrived at a site without late ones.
+    /// The last time at which a live product arrived at a site without late ones.
     live_at: Option<Micros>,
-    /// When a session last sent something late.
+    /// The time at which each session last sent a late product.
     late: BTreeMap<u64, Micros>,
     late_bytes: u64,
-    /// What the middle site waits without late products, at four of five looks.
+    /// The median site's wait without late products, not exceeded at four of five looks.
     usual_us: Option<f64>,
     bound_bps: Option<u64>,
 }
 
-/// What live products to one site waited.
+/// The waits of live products to one site.
 #[derive(Debug, Default)]
 struct Waits {
     began: Micros,
-    /// Of this half of the window and of the one before.
+    /// The lowest latencies of this half of the window and of the one before.
     quickest_us: [Option<i64>; 2],
     waited_us: Vec<u64>,
 }
 
 impl LateShare {
-    /// How fast a session may send what is late, in bits per second.
+    /// The rate limit of each session for late products, in bits per second.
     pub fn session_bps(&self) -> Option<u64> {
         Some(self.bound_bps? / (self.late.len() as u64).max(1))
     }
 
-    /// A session has sent bytes of late products. True if its bound may have changed.
+    /// Records bytes of late products that a session sent. True if its limit may have changed.
     pub fn sent(&mut self, now: Micros, session: u64, bytes: u64) -> bool {
         self.note_sent(now, session, bytes);
         self.look_if_due(now)
     }
 
-    /// Live products reached the site of a session after so many microseconds. True if the bound may have changed.
+    /// Records the latencies, in microseconds, of live products to the site of a session. True if the limit may
+    /// have changed.
     pub fn arrived(&mut self, now: Micros, session: u64, took_us: impl Iterator<Item = i64>) -> bool {
         self.note_arrived(now, session, took_us);
         self.look_if_due(now)
     }
 
-    /// A session ended.
+    /// Removes a session that ended.
     pub fn forget(&mut self, session: u64) {
         self.sessions.remove(&session);
         self.late.remove(&session);
@@ -64,7 +64,8 @@ impl LateShare {
         self.late_bytes = self.late_bytes.saturating_add(bytes);
     }
 
-    /// A site that catches up waits for itself, and says nothing about the others.
+    /// Records latencies, except those of a site that catches up: it waits for its own products, and is no evidence
+    /// about the others.
     fn note_arrived(&mut self, now: Micros, session: u64, took_us: impl Iterator<Item = i64>) {
         if self.late.contains_key(&session) {
             return;
@@ -82,10 +83,10 @@ impl LateShare {
         due
     }
 
-    /// Often enough to follow a burst, and seldom enough to have something to judge by.
+    /// True if a look is due: often enough to follow a burst, and seldom enough to have sufficient data.
     fn is_due(&self, now: Micros) -> bool {
         let elapsed = now.since(self.looked);
-        // Counted only then: this is asked with each message of receipts.
+        // Counted only if needed: this function runs with each message of receipts.
         let arrived = || self.sessions.values().map(|waits| waits.waited_us.len()).sum::<usize>();
         elapsed >= LONGEST_LOOK || (elapsed >= SHORTEST_LOOK && arrived() >= TELLING_WAITS)
     }
@@ -110,7 +111,7 @@ impl LateShare {
         let usual_us = *self.usual_us.get_or_insert(waited_us);
         if waited_us > usual_us + SLACK_US {
             if bound == GENTLE_BPS {
-                // So little is not what they wait for: what is usual has changed.
+                // So low a rate does not cause the wait: the usual wait has changed.
                 self.learn(waited_us);
             }
             (bound / 10 * 7).max(GENTLE_BPS)
@@ -121,14 +122,15 @@ impl LateShare {
         }
     }
 
-    /// Moves towards what four of five looks stay below, by a fraction of itself.
+    /// Moves the estimate, by a fraction of itself, towards the value that four of five looks stay below.
     fn learn(&mut self, waited_us: f64) {
         let usual_us = self.usual_us.get_or_insert(waited_us);
         let step = (*usual_us / 20.0).max(20.0);
         *usual_us += if waited_us > *usual_us { step * 0.8 } else { -step * 0.2 };
     }
 
-    /// What the middle site waited: nine of ten of its products no longer than that. `None` if nothing arrived.
+    /// The median of the sites' waits, where a site's wait is the 90th percentile of its products. `None` if
+    /// nothing arrived.
     fn middle_wait(&mut self) -> Option<f64> {
         let mut waits: Vec<u64> = self.sessions.values_mut().filter_map(Waits::take_high).collect();
         waits.sort_unstable();
@@ -157,34 +159,34 @@ impl Waits {
     }
 }
 
-/// What late products begin with, and never get less of: a hundredth of a large hub's link.
+/// The rate at which late products start, and the minimum: a hundredth of a large hub's link.
 const GENTLE_BPS: u64 = 32_000_000;
 const HIGHEST_BPS: u64 = 1_000_000_000_000;
 
 const SHORTEST_LOOK: Micros = Micros::from_millis(100);
 const LONGEST_LOOK: Micros = Micros::from_secs(1);
 
-/// Fewer arrivals in a look say little.
+/// With fewer arrivals, a look has little significance.
 const TELLING_WAITS: usize = 8;
 const WAITS_KEPT: usize = 1_000;
 
-/// A session that sent nothing late for so long has caught up, or its path is the bound.
+/// A session without late products for this time has caught up, or its path is the limit.
 const LATE_LASTS: Micros = Micros::from_secs(1);
 
-/// Without live products for so long nobody can be disturbed.
+/// Without live products for this time, late ones can't disturb any site.
 const QUIET: Micros = Micros::from_secs(2);
 
-/// Paths change, and clocks drift apart: the quickest product of a minute ago is forgotten.
+/// Paths change, and clocks drift apart: older minima are forgotten.
 const HALF_WINDOW: Micros = Micros::from_secs(30);
 
-/// Half of the shortest wait that an operator could see.
+/// Half of the shortest wait that an operator could notice.
 const SLACK_US: f64 = 500.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A hub with live products to seven sites, of which one look is made after the other.
+    /// A hub with live products to seven sites; looks follow one another.
     struct World {
         control: LateShare,
         now: Micros,

@@ -1,9 +1,9 @@
-//! A hub: its sessions with sites, its multicast legs, and which site takes what over which of them.
+//! A hub: its sessions with sites, its multicast legs, and the assignment of sites and feeds to them.
 //!
-//! [`Session`] is one session with a site: it decides on all that the session's protocol leaves open.
+//! [`Session`] is one session with a site: it makes all decisions that the session's protocol leaves open.
 //!
-//! [`Leg`] is one multicast leg: it takes products from the feed's log, paces sealed datagrams, answers requests,
-//! changes keys, and follows the losses of its sites with its rate.
+//! [`Leg`] is one multicast leg: it reads products from the feed's log, paces sealed datagrams, answers requests,
+//! rotates keys, and adapts its rate to the losses of its sites.
 //!
 //! Nothing here has a socket, a file, a thread or a clock: time, bytes, randomness and storage are arguments. The
 //! `node` crate drives these machines with TLS streams, groups and the product log.

@@ -1,16 +1,16 @@
-//! How often a session looks at the logs that it reads.
+//! The rate of a session's looks at its logs.
 use downburst_model::Micros;
 
-/// The interval at which a session looks at the logs: after each append where appends are few, and once for
-/// many of them where they are many. A look costs the same for one product as for twenty.
+/// The interval at which a session looks at the logs: after each append if appends are few, and once for several of
+/// them if they are many. A look costs the same for one product as for twenty.
 #[derive(Debug, Default)]
 pub struct LookPace {
-    /// When the allowance is full again.
+    /// The time at which the allowance is full again.
     full_at: Micros,
 }
 
 impl LookPace {
-    /// Takes a look if one is allowed now; otherwise says when the next one is.
+    /// Takes a look if one is allowed now; otherwise returns the time of the next one.
     pub fn look(&mut self, now: Micros) -> Result<(), Micros> {
         let full_at = self.full_at.max(now).plus(LOOK_INTERVAL);
         let allowed_at = Micros(full_at.0.saturating_sub(LOOKS_AT_ONCE * LOOK_INTERVAL.0));
@@ -22,10 +22,10 @@ impl LookPace {
     }
 }
 
-/// The shortest time between looks that go on and on: what a timer can keep, and small against any path.
+/// The shortest time between looks in a long series: a timer can keep it, and it is small compared with any path.
 const LOOK_INTERVAL: Micros = Micros::from_millis(1);
 
-/// So many looks are free after a silence: products that come in pairs or threes are not held back.
+/// The number of looks that are free after a silence: products that arrive in twos or threes are not held back.
 const LOOKS_AT_ONCE: u64 = 8;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! How fast a site is sent to: by what its operator said of its access, and of the hours of the day.
+//! The rate limit of a site, from its operator's settings: its access and the hours of the day.
 use downburst_model::WallMicros;
 
 use crate::sites::SiteLine;
 
-/// The bound at a moment, in bits per second; `None`: as fast as the path takes it.
+/// The rate limit at a time, in bits per second; `None`: limited by the path alone.
 pub fn pace_bps(line: &SiteLine, at: WallMicros) -> Option<u64> {
     let hour = at.0.div_euclid(HOUR_US).rem_euclid(24);
     let ceilings = &line.ceiling_bps_by_hour;
@@ -12,7 +12,7 @@ pub fn pace_bps(line: &SiteLine, at: WallMicros) -> Option<u64> {
     line.access_rate_bps.into_iter().chain(ceiling).filter(|limit| *limit > 0).min()
 }
 
-/// The hour that a bound holds for.
+/// The hour of a limit's validity.
 pub fn hour(at: WallMicros) -> i64 {
     at.0.div_euclid(HOUR_US)
 }

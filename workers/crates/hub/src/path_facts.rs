@@ -1,27 +1,27 @@
-//! What the kernel knows of the path to a site.
+//! The kernel's facts about the path to a site.
 use serde::Serialize;
 
-/// Of one connection, or of all that a session has.
+/// Facts of one connection, or of all connections of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PathFacts {
-    /// Of the last minutes.
+    /// The minimum of the last minutes.
     pub least_round_trip_us: Option<u64>,
-    /// Segments with data sent so far, what was sent again included.
+    /// Segments with data sent so far, including retransmissions.
     pub sent_segments: u64,
-    /// Those of them that were sent again.
+    /// The number of retransmitted segments.
     pub resent_segments: u64,
-    /// How fast the site took bytes of late.
+    /// The rate at which the site recently accepted bytes.
     pub rate_bps: u64,
-    /// Nothing more was there to be sent, so that the path may carry more.
+    /// The queue was empty: the path may carry more.
     pub is_lower_bound: bool,
     /// The name of the congestion control.
     pub congestion: String,
-    /// Of the session's first connection.
+    /// The path MTU of the session's first connection.
     pub path_mtu_bytes: Option<u64>,
 }
 
 impl PathFacts {
-    /// Together with another connection of the same session.
+    /// Adds another connection of the same session.
     pub fn with(self, other: Self) -> Self {
         let round_trips = [self.least_round_trip_us, other.least_round_trip_us];
         Self {

@@ -1,20 +1,20 @@
-//! Unauthenticated connections: limits of their number, duration, and memory for their input.
+//! Unauthenticated connections: limits on their number, duration, and memory for their input.
 //!
-//! Anybody can reach the port, so these connections may not cost the admitted sites anything. Above the limit, each
-//! new connection evicts the oldest one of the network that has the most. A site needs a few round trips to be
+//! Any host can reach the port, so these connections may not cost the admitted sites anything. Above the limit,
+//! each new connection evicts the oldest one of the network that has the most. A site needs a few round trips to be
 //! admitted; a flood of silent connections from one network evicts its own.
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
 use downburst_model::Micros;
 
-/// All unauthenticated connections of a hub, each with `T`, which is given back when it is evicted.
+/// All unauthenticated connections of a hub, each with a `T` that is returned on eviction.
 #[derive(Debug)]
 pub struct PendingConnections<T> {
     last_number: u64,
     present: BTreeMap<u64, Present<T>>,
     kept_bytes: usize,
-    /// Evicted since the last report.
+    /// The number evicted since the last report.
     evicted: u64,
     reported: Option<Micros>,
     log_quota: LogQuota,
@@ -27,7 +27,7 @@ struct Present<T> {
     evicts: T,
 }
 
-/// How many ends were logged in an interval.
+/// The number of ends of connections that were logged in an interval.
 #[derive(Debug, Default)]
 struct LogQuota {
     since: Micros,
@@ -36,7 +36,7 @@ struct LogQuota {
 }
 
 impl<T> PendingConnections<T> {
-    /// Registers a connection from an address; returns its number, and who has to go for it.
+    /// Registers a connection from an address; returns its number, and the connection that is evicted for it.
     pub fn add(&mut self, address: IpAddr, evicts: T) -> (u64, Option<T>) {
         let is_full = self.present.len() >= PENDING_LIMIT;
         let number = is_full.then(|| self.oldest_of_the_largest_network()).flatten();
@@ -46,7 +46,7 @@ impl<T> PendingConnections<T> {
         (self.last_number, evicted)
     }
 
-    /// Counts bytes that are kept for a connection. When all together hold too many, the largest have to go.
+    /// Counts bytes that are buffered for a connection. If all together hold too many, evicts the largest.
     pub fn took(&mut self, number: u64, bytes: usize) -> Vec<T> {
         if let Some(present) = self.present.get_mut(&number) {
             present.kept_bytes = present.kept_bytes.saturating_add(bytes);
@@ -61,7 +61,7 @@ impl<T> PendingConnections<T> {
         evicted
     }
 
-    /// A connection ended, or its site was admitted.
+    /// Removes a connection that ended or whose site was admitted.
     pub fn remove(&mut self, number: u64) -> Option<T> {
         let present = self.present.remove(&number)?;
         self.kept_bytes = self.kept_bytes.saturating_sub(present.kept_bytes);
@@ -83,8 +83,7 @@ impl<T> PendingConnections<T> {
         Some(largest.1)
     }
 
-    /// A sentence for the operator about the evicted ones, if one is due: the first without delay, others at most each
-    /// minute.
+    /// A sentence for the operator about evictions, if due: the first immediately, others at most once a minute.
     pub fn report(&mut self, now: Micros) -> Option<String> {
         let evicted = self.report_due(now)?;
         Some(format!(
@@ -104,7 +103,8 @@ impl<T> PendingConnections<T> {
         Some(std::mem::take(&mut self.evicted))
     }
 
-    /// Whether one more end may be logged, and how many were left out before: in a flood only some are.
+    /// True if one more end of a connection may be logged, and the number of those left out before: in a flood only
+    /// some are logged.
     pub fn log_quota(&mut self, now: Micros) -> (bool, u64) {
         let mut passed_over = 0;
         if now.since(self.log_quota.since) >= LOG_INTERVAL {
@@ -125,7 +125,7 @@ impl<T> Default for PendingConnections<T> {
     }
 }
 
-/// How long a connection may take until its site is admitted.
+/// The time limits of a connection until its site is admitted.
 ///
 /// | step      | begins                | ends                      | limit |
 /// |-----------|-----------------------|---------------------------|-------|
@@ -133,7 +133,7 @@ impl<T> Default for PendingConnections<T> {
 /// | opening   | the end of the former | [`opened`](Self::opened)  | 15 s  |
 /// | admission | accepted              | the site is admitted      | 15 s  |
 ///
-/// Only the limit of the present step counts.
+/// Only the limit of the present step applies.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionLimits {
     accepted: Micros,
@@ -149,27 +149,27 @@ enum Step {
 }
 
 impl AdmissionLimits {
-    /// Of a connection that was just accepted.
+    /// The limits of a connection that was just accepted.
     pub fn new(accepted: Micros) -> Self {
         Self { accepted, step: Step::Handshake, late_after: accepted.plus(HANDSHAKE_LIMIT) }
     }
 
-    /// The TLS handshake is over; now the first frame is to tell what the connection is.
+    /// The TLS handshake is complete; the first frame has to identify the connection's kind.
     pub fn shaken(&mut self, now: Micros) {
         (self.step, self.late_after) = (Step::Opening, now.plus(OPENING_LIMIT));
     }
 
-    /// It begins a session; now the site is to prove its identity, and the agent to confirm a token.
+    /// The connection begins a session; the site has to prove its identity, and the agent to confirm a token.
     pub fn opened(&mut self) {
         (self.step, self.late_after) = (Step::Admission, self.accepted.plus(ADMISSION_LIMIT));
     }
 
-    /// When [`late`](Self::late) has something to say.
+    /// The time at which [`late`](Self::late) has a result.
     pub fn late_at(&self) -> Micros {
         self.late_after.plus(Micros(1))
     }
 
-    /// Why the connection has to go; `None` as long as there is time.
+    /// The reason to close the connection; `None` while there is time.
     pub fn late(&self, now: Micros) -> Option<&'static str> {
         (now > self.late_after).then_some(match self.step {
             Step::Handshake => "the TLS handshake took too long",
@@ -179,7 +179,7 @@ impl AdmissionLimits {
     }
 }
 
-/// What one party is likely to have to itself: an IPv4 address, or 64 bits of an IPv6 address.
+/// The address range that one party is likely to have to itself: an IPv4 address, or 64 bits of an IPv6 address.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
@@ -187,7 +187,7 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Several times what a thousand sites need that come back together after a restart of the hub.
+/// Several times the need of a thousand sites that return together after a restart of the hub.
 const PENDING_LIMIT: usize = 512;
 
 /// The longest hello is 1 MiB, and hellos of that length are rare.
@@ -195,10 +195,10 @@ const KEPT_LIMIT_BYTES: usize = 64 << 20;
 
 const HANDSHAKE_LIMIT: Micros = Micros::from_secs(10);
 
-/// As long as an unauthenticated connection may take to prove who it is.
+/// The same as the limit for an unauthenticated connection to prove its identity.
 const OPENING_LIMIT: Micros = Micros::from_secs(15);
 
-/// From the accepted connection to the credential that was found good, the agent's answer to a token included.
+/// From the accepted connection to the verified credential, including the agent's answer to a token.
 const ADMISSION_LIMIT: Micros = Micros::from_secs(15);
 
 const REPORT_PAUSE: Micros = Micros::from_secs(60);
@@ -215,7 +215,7 @@ mod tests {
         IpAddr::from([10, 0, 0, last])
     }
 
-    /// Connections from these addresses, numbered from 1; and who was evicted on the way.
+    /// A table of connections from these addresses, numbered from 1; and those that were evicted meanwhile.
     fn table(networks: &[(u8, usize)]) -> (Table, Vec<usize>) {
         let mut table = Table::default();
         let addresses = networks.iter().flat_map(|(last, count)| std::iter::repeat_n(*last, *count));

@@ -23,7 +23,7 @@ impl Rechecks {
         begins
     }
 
-    /// The next product to check; `None` ends the checks.
+    /// The next product to check; `None` ends the check run.
     #[expect(clippy::should_implement_trait, reason = "it goes on after `None`")]
     pub fn next(&mut self) -> Option<ProductKey> {
         let next = self.waiting.pop_front();

@@ -1,4 +1,4 @@
-//! What is left of resends whose session ended, so that the next one goes on from there.
+//! The remaining parts of resends whose session ended, so that the next session continues there.
 use std::collections::BTreeMap;
 
 use downburst_model::SiteName;
@@ -6,12 +6,13 @@ use downburst_session::ResendLeft;
 
 use crate::sites::ResendLine;
 
-/// Kept in memory: a hub that was started again begins what is under way anew, and sites drop what they have of it.
+/// The remaining parts, in memory only: after a restart, a hub begins unfinished resends again, and sites drop the
+/// products that they have already.
 #[derive(Debug, Default)]
 pub struct ResendsLeft(BTreeMap<SiteName, BTreeMap<u64, ResendLeft>>);
 
 impl ResendsLeft {
-    /// A session ended.
+    /// Keeps the remaining parts at the end of a session.
     pub fn keep(&mut self, site: &SiteName, left: BTreeMap<u64, ResendLeft>) {
         if left.is_empty() {
             self.0.remove(site);
@@ -20,7 +21,7 @@ impl ResendsLeft {
         }
     }
 
-    /// Where a resend goes on; what is not asked of the site any more is forgotten.
+    /// The remaining parts of a site's resends; forgets those of resends that are not ordered any more.
     pub fn of(&mut self, site: &SiteName, lines: &[ResendLine]) -> BTreeMap<u64, ResendLeft> {
         let Some(kept) = self.0.get_mut(site) else { return BTreeMap::new() };
         kept.retain(|resend, _| lines.iter().any(|line| line.resend == *resend));

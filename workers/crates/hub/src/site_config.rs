@@ -26,7 +26,7 @@ pub fn subscriptions(line: &SiteLine) -> Vec<Subscription> {
         .collect()
 }
 
-/// The handling of its feeds: the longest hold and the longest age of a feed's subscriptions count, and a
+/// The handling of a site's feeds: the longest hold and the longest age among a feed's subscriptions apply, and a
 /// subscription without an age removes the limit.
 pub fn handling(line: &SiteLine) -> Vec<FeedHandling> {
     let mut feeds: BTreeMap<&FeedName, Vec<&SubscriptionLine>> = BTreeMap::new();

@@ -1,88 +1,88 @@
-//! What the agent tells of sites.
+//! The agent's lines about sites.
 use std::collections::BTreeSet;
 
 use downburst_model::{FeedName, IdFilter, Sequence, SiteName, WallMicros};
 use serde::Deserialize;
 
-/// A site, as its operator set it up.
+/// The configuration of a site.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct SiteLine {
     /// Its name.
     pub site: SiteName,
-    /// What it may prove itself with.
+    /// The credentials that prove its identity.
     pub credentials: Vec<CredentialLine>,
-    /// The feeds it may have; `*`: all.
+    /// The feeds that it may receive; `*`: all.
     #[serde(default = "all_feeds")]
     pub allow: Vec<String>,
-    /// What of them it may have; of a feed that is not named here all.
+    /// The parts of these feeds that it may receive; all of a feed that is not named here.
     #[serde(default)]
     pub limits: Vec<LimitLine>,
-    /// What it gets.
+    /// Its subscriptions.
     pub subscriptions: Vec<SubscriptionLine>,
-    /// What it gets once more.
+    /// Its resends.
     #[serde(default)]
     pub resends: Vec<ResendLine>,
-    /// The interface it listens to multicast on; empty: the one that reaches the hub.
+    /// The interface on which it receives multicast; empty: the one that reaches the hub.
     #[serde(default)]
     pub interface: String,
-    /// False: may not connect.
+    /// False: the site may not connect.
     pub active: bool,
-    /// How many data connections it gets; absent: as many as help.
+    /// The number of its data connections; absent: as many as help.
     #[serde(default)]
     pub data_connections: Option<usize>,
-    /// What its access takes, in bits per second, if that is known.
+    /// The rate of its access in bits per second, if known.
     #[serde(default)]
     pub access_rate_bps: Option<u64>,
-    /// The site's limit in each hour of the day (UTC), in bits per second; 0: as much as its access takes.
-    /// Empty: the same for all.
+    /// The site's rate limit in each hour of the day (UTC), in bits per second; 0: limited by its access alone.
+    /// Empty: 0 for all hours.
     #[serde(default)]
     pub ceiling_bps_by_hour: Vec<u64>,
-    /// A site that keeps its LDM: matches its name, in lower case, or its address. Its subscriptions are the
-    /// feeds that it may request.
+    /// For a site that keeps its LDM: a pattern that matches its name, in lower case, or its address. Its
+    /// subscriptions are the feeds that it may request.
     #[serde(default)]
     pub ldm_host: Option<String>,
-    /// Where several sites know a host, the lower one decides.
+    /// If several sites match a host, the one with the lowest number decides.
     #[serde(default)]
     pub ldm_order: i64,
     /// The nodes of the hub that serve it, each with its feeds; empty: the hub's own node serves all.
     #[serde(default)]
     pub nodes: Vec<NodeLine>,
-    /// Rises whenever feeds or sites are given to other nodes.
+    /// Increases whenever feeds or sites are assigned to other nodes.
     #[serde(default)]
     pub nodes_version: u64,
-    /// Where it stood when the agent was last told.
+    /// Its positions as last reported to the agent.
     #[serde(default)]
     pub positions: Vec<PositionLine>,
 }
 
-/// How far a site was with a feed.
+/// A site's position in a feed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct PositionLine {
     /// The feed.
     pub feed: FeedName,
     /// The life of its log, as decimal text.
     pub epoch: String,
-    /// Everything up to here was settled.
+    /// Everything up to this sequence was settled.
     pub settled_to: Sequence,
 }
 
 /// One of the nodes that serve a site.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct NodeLine {
-    /// Where the site reaches it.
+    /// The address for the site.
     pub address: String,
-    /// What it serves of the site's feeds.
+    /// The feeds of the site that it serves.
     pub feeds: Vec<FeedName>,
 }
 
 impl SiteLine {
-    /// Whether its allow list covers the feed.
+    /// True if its allow list covers the feed.
     pub fn may_take(&self, feed: &FeedName) -> bool {
         covers(&self.allow, feed)
     }
 
-    /// Without the feeds that other nodes of the hub serve. Where no node is named, the hub's own (address "") serves
-    /// everything, and a sender nothing: it has not read an assignment of this site yet.
+    /// Removes the feeds that other nodes of the hub serve. Without any named node, the hub's own (address "")
+    /// serves everything, and a sender nothing: it has not read an assignment of this site yet.
     pub fn served_at(mut self, own_address: &str) -> Self {
         if self.nodes.is_empty() && own_address.is_empty() {
             return self;
@@ -94,7 +94,7 @@ impl SiteLine {
         self
     }
 
-    /// Without what the allow list does not cover, whatever was subscribed or ordered before.
+    /// Removes subscriptions and resends that the allow list does not cover, and limits the others.
     pub fn within_rights(mut self) -> Self {
         let covers = |feed: &FeedName| covers(&self.allow, feed);
         self.subscriptions.retain(|item| covers(&item.feed));
@@ -109,7 +109,7 @@ impl SiteLine {
     }
 }
 
-/// What of the feed the site may have; `None`: all of it.
+/// The parts of the feed that the site may receive; `None`: all of it.
 fn limits_of(limits: &[LimitLine], feed: &FeedName) -> Option<Vec<IdFilter>> {
     let granted = limits.iter().filter(|limit| limit.feed == *feed).map(|limit| limit.granted.clone());
     Some(granted.collect()).filter(|granted: &Vec<IdFilter>| !granted.is_empty())
@@ -123,34 +123,35 @@ fn all_feeds() -> Vec<String> {
     vec!["*".to_owned()]
 }
 
-/// A credential, known by its hash.
+/// A credential, identified by its hash.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct CredentialLine {
     /// SHA-256 of the secret, in hex.
     pub sha256: String,
-    /// When it ends.
+    /// The time of its expiry.
     pub expires_us: Option<WallMicros>,
-    /// From when on the site is asked for another one; absent: never.
+    /// The time after which the site is asked for another one; absent: never.
     #[serde(default)]
     pub renew_us: Option<WallMicros>,
-    /// The one that it took the place of. While that is told too, nobody knows that the site shows this one.
+    /// The credential that it replaces. While both are in the list, the agent does not know that the site uses this
+    /// one.
     #[serde(default)]
     pub replaces: Option<String>,
 }
 
 impl CredentialLine {
-    /// True once its time is over.
+    /// True after its expiry.
     pub fn has_ended(&self, now: WallMicros) -> bool {
         self.expires_us.is_some_and(|expires| expires <= now)
     }
 }
 
-/// What of a feed a site may have.
+/// The part of a feed that a site may receive.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct LimitLine {
     /// The feed.
     pub feed: FeedName,
-    /// Ids that match, unless they match the other.
+    /// The granted ids: those that match the pattern, unless they match the other one.
     #[serde(flatten)]
     pub granted: IdFilter,
 }
@@ -160,48 +161,48 @@ pub struct LimitLine {
 pub struct SubscriptionLine {
     /// The feed.
     pub feed: FeedName,
-    /// Ids that match are wanted.
+    /// The pattern of wanted ids.
     pub pattern: String,
-    /// Unless they match this.
+    /// The pattern of ids that are excluded from these.
     pub not_pattern: Option<String>,
-    /// Local software sees live products in order; a missing one holds back later ones so long.
+    /// Local software receives live products in order; a missing one holds back later ones for this time.
     #[serde(default)]
     pub hold_us: Option<u64>,
-    /// What was stored longer ago is not sent any more.
+    /// The maximum age of products that are sent.
     #[serde(default)]
     pub max_age_us: Option<i64>,
-    /// What of the feed the site may have at all; told apart, in `limits`.
+    /// The parts of the feed that the site may receive; sent separately, in `limits`.
     #[serde(skip)]
     pub within: Option<Vec<IdFilter>>,
 }
 
-/// Stored products that a site gets once more.
+/// A resend of stored products to a site.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ResendLine {
-    /// Its number, never given twice.
+    /// Its number, never assigned twice.
     pub resend: u64,
     /// The feed.
     pub feed: FeedName,
-    /// Whether the site gets what it has already, too.
+    /// Its kind.
     pub kind: ResendKind,
-    /// Stored at this moment or later.
+    /// Products stored at this time or later.
     pub from_us: WallMicros,
-    /// Stored before this moment.
+    /// Products stored before this time.
     pub to_us: WallMicros,
-    /// Ids that go.
+    /// The filter of sent ids.
     pub wanted: IdFilter,
-    /// Unless they match one of these.
+    /// Filters of ids that are excluded from these.
     pub had: Vec<IdFilter>,
-    /// What of the feed the site may have at all; told apart, in `limits`.
+    /// The parts of the feed that the site may receive; sent separately, in `limits`.
     #[serde(skip)]
     pub within: Option<Vec<IdFilter>>,
 }
 
-/// Why stored products travel.
+/// The reason of a resend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResendKind {
-    /// Somebody asked for them.
+    /// Requested by a person.
     Resend,
     /// A subscription begins in the past.
     Backfill,

@@ -1,8 +1,8 @@
-//! How many data connections a session gets, and what each carries: decided from what is measured.
+//! The number of a session's data connections and the classes of each, decided from measurements.
 //!
-//! The first connection is enough for a site that keeps up on it. Where products wait although the site
-//! reads, and the path is long, its rate is bound by window and loss, not by the line: more connections are
-//! opened, and kept if they bring more. `docs/adr` gives the reasons.
+//! The first connection is enough for a site that keeps up on it. If products wait although the site reads, and the
+//! path is long, the rate is limited by window and loss, not by the line: more connections are opened, and kept if
+//! they raise the rate. `docs/adr` gives the reasons.
 use downburst_model::{Class, Micros};
 use downburst_session::{Classes, DATA_STREAMS};
 
@@ -13,64 +13,64 @@ pub struct StreamPolicy {
     decision: Decision,
     trial: Option<Trial>,
     last: Option<Measured>,
-    /// Since when products have waited without a pause.
+    /// The time since which products have waited without a pause.
     waiting_since: Option<Micros>,
-    /// When products last waited.
+    /// The time at which products last waited.
     waited_at: Micros,
-    /// No further attempt before this.
+    /// The earliest time of the next attempt.
     hold_until: Micros,
     seen: Seen,
 }
 
-/// What the operator says about a site.
+/// The operator's setting for a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
-    /// As many as help, up to this.
+    /// As many as help, up to a limit.
     Auto {
         /// The limit.
         most: usize,
     },
-    /// So many.
+    /// A fixed number.
     Pinned(usize),
 }
 
-/// What holds now.
+/// The present decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// How many data connections.
+    /// The number of data connections.
     pub count: usize,
     /// A sentence for people.
     pub reason: String,
 }
 
-/// What was measured of a session at one moment; counts are since its begin.
+/// Measurements of a session at one time; counts start with the session.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
-    /// When.
+    /// The time of the measurement.
     pub at: Micros,
     /// The smallest round trip of the path; `None`: not known yet.
     pub round_trip: Option<Micros>,
-    /// What the sockets took.
+    /// The number of bytes that the sockets accepted.
     pub sent_bytes: u64,
-    /// Products in the queue.
+    /// The size of the products in the queue.
     pub waiting_bytes: usize,
     /// Their classes.
     pub waiting_classes: Classes,
-    /// What the site may be sent at most, on the wire, by its access and the hour; `None`: no bound.
+    /// The rate limit of the site on the wire, by its access and the hour; `None`: no limit.
     pub bound_bps: Option<u64>,
 }
 
-/// More connections that have to prove themselves.
+/// A trial of more connections.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     before: usize,
     rate_before_bps: u64,
     began: Micros,
-    /// What was sent when the connections had had time to grow.
+    /// The time and the bytes sent after the connections had time to grow.
     settled: Option<(Micros, u64)>,
 }
 
-/// When a product of each class last waited.
+/// The times at which a product of each class last waited.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     observation: Option<Micros>,
@@ -78,7 +78,7 @@ struct Seen {
 }
 
 impl StreamPolicy {
-    /// Begins with what an earlier session of the site learnt.
+    /// Starts with the number that an earlier session of the site learnt.
     pub fn new(setting: Setting, learnt: usize) -> Self {
         let decision = match setting {
             Setting::Auto { most } if learnt.min(most) > 0 => Decision {
@@ -100,12 +100,12 @@ impl StreamPolicy {
         }
     }
 
-    /// What holds now, and why.
+    /// The present decision, with its reason.
     pub fn decision(&self) -> &Decision {
         &self.decision
     }
 
-    /// What the site's next session is to begin with: what an attempt was too short to prove is not kept.
+    /// The number for the start of the site's next session: the result of an unfinished attempt is not kept.
     pub fn learnt(&self) -> usize {
         match self.setting {
             Setting::Auto { .. } => self.trial.map_or(self.decision.count, |trial| trial.before),
@@ -113,15 +113,15 @@ impl StreamPolicy {
         }
     }
 
-    /// The operator changed his mind.
+    /// Applies a changed setting of the operator.
     pub fn set(&mut self, setting: Setting) {
         if self.setting != setting {
             *self = Self::new(setting, 0);
         }
     }
 
-    /// The data connections, each with its classes. Where observations and others both wait, observations
-    /// have one for themselves: they take the first free one, and that one is never full of grids.
+    /// The classes of each data connection. If observations and others both wait, observations have one for
+    /// themselves: they take the first free one, and that one is never full of grids.
     pub fn plan(&self, now: Micros) -> Vec<Classes> {
         let shared = Classes::all().without(Classes::of(Class::Warning));
         let mut plan = vec![shared; self.decision.count];
@@ -136,7 +136,7 @@ impl StreamPolicy {
         plan
     }
 
-    /// When the next look is due: none while nothing waits and nothing is open.
+    /// The time of the next look; none while nothing waits and no data connection is open.
     pub fn due(&self, waits: bool) -> Option<Micros> {
         let last = self.last.map_or(Micros(0), |last| last.at);
         match self.setting {
@@ -146,7 +146,7 @@ impl StreamPolicy {
         }
     }
 
-    /// Takes a look; the decision may change.
+    /// Takes measurements; the decision may change.
     pub fn measure(&mut self, measured: Measured) {
         self.see(&measured);
         let last = self.last.replace(measured);
@@ -182,7 +182,7 @@ impl StreamPolicy {
         }
     }
 
-    /// Products wait on a path that may give more: tries more connections.
+    /// Tries more connections if the path may carry more.
     fn grow(&mut self, most: usize, last: &Measured, measured: &Measured) {
         if let Some(bound_bps) = measured.bound_bps.filter(|bound_bps| fills(last, measured, *bound_bps)) {
             self.decision.reason = format!(
@@ -215,7 +215,7 @@ impl StreamPolicy {
         self.decision = Decision { count, reason };
     }
 
-    /// Keeps what was opened if it brings more.
+    /// Keeps the new connections if they raise the rate.
     fn judge(&mut self, mut trial: Trial, measured: &Measured) {
         let Some((since, sent)) = trial.settled else {
             if measured.at.since(trial.began) >= SETTLE {
@@ -249,7 +249,7 @@ impl StreamPolicy {
         self.hold_until = measured.at.plus(HOLD);
     }
 
-    /// Gives connections back that were not needed for long.
+    /// Closes connections that were not needed for long.
     fn rest(&mut self, now: Micros) {
         if self.decision.count > 0 && now.since(self.waited_at) >= UNUSED {
             self.decision.count /= 2;
@@ -263,7 +263,7 @@ impl StreamPolicy {
 }
 
 impl Setting {
-    /// What a site gets: its own number, if the operator gave one, within the hub's limit.
+    /// A site's setting: its own number, if the operator set one, within the hub's limit.
     pub fn of(pinned: Option<usize>, most: usize) -> Self {
         let most = most.min(DATA_STREAMS);
         pinned.map_or(Self::Auto { most }, |count| Self::Pinned(count.min(most)))
@@ -290,8 +290,8 @@ fn kilobytes(bytes: u64) -> String {
     format!("{} kB", bytes / 1_000)
 }
 
-/// True if products wait because of the bound: headers are a sixteenth, and a second that is cut a little
-/// short counts.
+/// True if products wait because of the limit: headers are a sixteenth, and the tolerance covers a second that was
+/// cut a little short.
 fn fills(last: &Measured, measured: &Measured, bound_bps: u64) -> bool {
     let rate_bps = rate_bps(last, measured);
     rate_bps.saturating_add(rate_bps / 16) >= bound_bps / 10 * 9
@@ -302,26 +302,26 @@ fn rate_bps(from: &Measured, to: &Measured) -> u64 {
     bits.saturating_mul(1_000_000).checked_div(to.at.since(from.at).0).unwrap_or(0)
 }
 
-/// A path shorter than this recovers from a loss before it is felt.
+/// A path with a shorter round trip recovers from a loss before it is noticed.
 const FAR: Micros = Micros::from_millis(10);
 
-/// Less than this is what a connection has on its way at any time.
+/// A connection has up to this much in transit at any time.
 const WAITING_BYTES: usize = 128 << 10;
 
-/// How often a session is looked at in which products wait, and one in which none do.
+/// The interval between looks at a session in which products wait, and at one in which none do.
 const INTERVAL: Micros = Micros::from_secs(1);
 const IDLE_INTERVAL: Micros = Micros::from_secs(60);
 
-/// What connections need to grow, and then to be judged: many round trips of the longest path on earth.
+/// The time that connections need to grow, and then to be judged: many round trips of the longest path on earth.
 const SETTLE: Micros = Micros::from_secs(3);
 
-/// How long an attempt that brought nothing is not repeated.
+/// The time after which an attempt without success is repeated.
 const HOLD: Micros = Micros::from_secs(300);
 
-/// Connections that were not needed for so long are given back by halves.
+/// Connections that were not needed for this time are halved in number.
 const UNUSED: Micros = Micros::from_secs(600);
 
-/// Classes that waited within this are busy together.
+/// Classes that waited within this time count as busy together.
 const LATELY: Micros = Micros::from_secs(60);
 
 #[cfg(test)]
@@ -330,7 +330,7 @@ mod tests {
 
     const AUTO: Setting = Setting::Auto { most: 16 };
 
-    /// A path that gives each connection so much, and not more than `line_bps` to all; products come faster than that.
+    /// A path with a rate limit for each connection, and `line_bps` for all; products arrive faster than that.
     #[derive(Debug)]
     struct Bench {
         policy: StreamPolicy,

@@ -1,6 +1,6 @@
-//! Words that sites choose and people read.
+//! Text that sites choose and people read.
 
-/// What a site said, fit for an event and a line of a log: short, without control characters.
+/// Makes a site's text fit for an event and a log line: short, without control characters.
 pub fn shown(text: &str) -> String {
     let mut shown: String = text.chars().filter(|letter| !letter.is_control()).take(LONGEST_CHARS).collect();
     if shown.len() < text.len() && text.chars().nth(LONGEST_CHARS).is_some() {
@@ -9,12 +9,12 @@ pub fn shown(text: &str) -> String {
     shown
 }
 
-/// True for a SHA-256 as it is written everywhere here: 64 hexadecimal digits in lower case.
+/// True for a SHA-256 in the notation of this code base: 64 hexadecimal digits in lower case.
 pub fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Longer than anything a site of ours says.
+/// Longer than any text of our own sites.
 const LONGEST_CHARS: usize = 300;
 
 #[cfg(test)]

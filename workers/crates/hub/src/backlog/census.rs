@@ -1,5 +1,5 @@
-//! The number of wanted products in a log, by blocks of numbers: each product is matched once, however many
-//! callers ask and however often.
+//! The number of wanted products in a log, by blocks of numbers: each product is matched once, regardless of the
+//! number of callers and calls.
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, RangeInclusive};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use downburst_model::{Sequence, WallMicros, is_heartbeat};
 
 use super::CountedLog;
 
-/// True for the ids that are wanted.
+/// True for wanted ids.
 pub(crate) type Wants = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Products and their bytes.
@@ -25,25 +25,25 @@ impl AddAssign for Sum {
     }
 }
 
-/// The wanted products of one log, as far as they were counted: a stretch of numbers that grows at both ends.
+/// The wanted products in the counted part of one log: a range of numbers that grows at both ends.
 pub(crate) struct Census {
     wants: Wants,
-    /// Of the numbers `low + 1..=high`, blocks without wanted products left out.
+    /// The sums of the numbers `low + 1..=high`; blocks without wanted products are left out.
     blocks: BTreeMap<u64, Sum>,
     low: u64,
     high: u64,
-    /// Parts of blocks that were asked for, with the oldest wanted product in them.
+    /// Requested parts of blocks, with the storing time of the oldest wanted product in them.
     parts: BTreeMap<(u64, u64), (Sum, Option<WallMicros>)>,
 }
 
 impl Census {
-    /// Counts nothing yet; begins at the log's head.
+    /// An empty census that begins at the log's head.
     pub(crate) fn new(wants: Wants, head: u64) -> Self {
         Self { wants, blocks: BTreeMap::new(), low: head, high: head, parts: BTreeMap::new() }
     }
 
-    /// Counts the products behind `after` and up to `head`, as far as the budget of products reaches. Returns
-    /// true if those are all.
+    /// Counts the products after `after` and up to `head`, as far as the budget of products allows. Returns true if
+    /// all of them are counted.
     pub(crate) fn extend<L: CountedLog>(
         &mut self,
         log: &L,
@@ -62,7 +62,7 @@ impl Census {
         Ok(self.high >= head && self.low <= after)
     }
 
-    /// What is wanted of these numbers, as far as they were counted.
+    /// The sum of the wanted products of these numbers, as far as they are counted.
     pub(crate) fn sum<L: CountedLog>(
         &mut self,
         log: &L,
@@ -86,7 +86,7 @@ impl Census {
         Ok(sum)
     }
 
-    /// When the oldest wanted product of these numbers was stored.
+    /// The time at which the oldest wanted product of these numbers was stored.
     pub(crate) fn oldest<L: CountedLog>(
         &mut self,
         log: &L,
@@ -112,7 +112,7 @@ impl Census {
         (first <= last).then_some((first, last))
     }
 
-    /// Counts backwards from `to`; returns behind which number all is counted.
+    /// Counts backwards from `to`; returns the number after which all are counted.
     fn add<L: CountedLog>(
         &mut self,
         log: &L,
@@ -128,7 +128,7 @@ impl Census {
                     Sum { products: 1, bytes: info.size };
             }
         })?;
-        // A span without products costs something too.
+        // A span without products has a cost, too.
         *budget = budget.saturating_sub(looked.shown.max(LEAST_COST));
         Ok(if looked.complete { after } else { looked.searched_to.0.saturating_sub(1) })
     }
@@ -158,7 +158,7 @@ impl Census {
     }
 }
 
-/// The first block that lies wholly behind or at `first`; nothing below `low` was counted.
+/// The first block that lies wholly at or above `first`; nothing below `low` was counted.
 fn whole_from(first: u64, low: u64) -> u64 {
     if first.is_multiple_of(BLOCK) || first == low.saturating_add(1) {
         first / BLOCK
@@ -167,15 +167,15 @@ fn whole_from(first: u64, low: u64) -> u64 {
     }
 }
 
-/// The first block that does not lie wholly before or at `last`; nothing above `high` was counted.
+/// The first block that does not lie wholly at or below `last`; nothing above `high` was counted.
 fn whole_to(last: u64, high: u64) -> u64 {
     if last == high || last % BLOCK == BLOCK - 1 { last / BLOCK + 1 } else { last / BLOCK }
 }
 
-/// A site's frontier falls into one block, which is looked through once: a millisecond's work.
+/// A site's frontier falls into one block, which is scanned once: a millisecond's work.
 const BLOCK: u64 = 1_024;
 
-/// How far the count goes up at once.
+/// The number of sequences by which the count advances in one step.
 const SPAN: u64 = 16_384;
 
 const LEAST_COST: u64 = 64;

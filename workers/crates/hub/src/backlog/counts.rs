@@ -1,4 +1,4 @@
-//! Counting what one site lacks of one feed, with what was counted for others.
+//! Counts the products that one site lacks of one feed, with counts shared between sites.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,22 +10,22 @@ use super::positions::Position;
 use super::{CountedLog, FeedBacklog, resend_order};
 use crate::sites::ResendLine;
 
-/// What was counted of the logs, and how much more may be looked at in this telling.
+/// The counts of the logs, and the remaining budget of this report.
 #[derive(Default)]
 pub struct Counts {
     censuses: BTreeMap<Key, Counted>,
     budget: u64,
-    /// By feed, the last number that is no longer on its way to anybody, in this telling.
+    /// By feed, the last number that is no longer in transit to any site, in this report.
     arrived: BTreeMap<FeedName, u64>,
 }
 
 struct Counted {
     census: Census,
-    /// In this telling.
+    /// True if it was used for this report.
     is_used: bool,
 }
 
-/// Sites that want the same of a log share a census.
+/// Sites with the same filter on a log share a census.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     feed: FeedName,
@@ -39,39 +39,39 @@ enum Of {
     Resend(u64),
 }
 
-/// A site and a feed.
+/// The inputs of counting for one site and one feed.
 pub struct Look<'a, L> {
     /// The feed's log.
     pub log: &'a L,
-    /// What its subscriptions want.
+    /// The filter of the site's subscriptions.
     pub filter: Arc<Filter>,
-    /// `None`: it never took the feed.
+    /// The site's position; `None`: it never received the feed.
     pub position: Option<Position>,
-    /// What it gets once more of the feed.
+    /// The site's resends of the feed.
     pub resends: Vec<&'a ResendLine>,
-    /// What is left of these resends.
+    /// The remaining parts of these resends.
     pub left: BTreeMap<u64, ResendLeft>,
-    /// Older products are not sent to it.
+    /// The maximum age of products that are sent to the site.
     pub max_age_us: Option<i64>,
-    /// Products may be on their way to it.
+    /// True if products may be in transit to the site.
     pub is_connected: bool,
     /// The hub's wall clock.
     pub now: WallMicros,
 }
 
 impl Counts {
-    /// Begins another telling.
+    /// Begins another report.
     pub fn begin(&mut self) {
         self.budget = PRODUCTS_LOOKED_AT;
         self.arrived.clear();
     }
 
-    /// Lets go of what nobody asked for in this telling.
+    /// Drops the censuses that this report did not use.
     pub fn forget_unused(&mut self) {
         self.censuses.retain(|_, counted| std::mem::take(&mut counted.is_used));
     }
 
-    /// A census that has counted these numbers; and whether it has counted all of them.
+    /// A census of these numbers, and true if it has counted all of them.
     fn census<L: CountedLog>(
         &mut self,
         log: &L,
@@ -93,7 +93,7 @@ impl Counts {
 }
 
 impl<L: CountedLog> Look<'_, L> {
-    /// What the site lacks.
+    /// The products that the site lacks.
     pub fn lacking(&self, counts: &mut Counts) -> Result<FeedBacklog, L::Error> {
         let name = self.log.feed().clone();
         let Some(owed) = self.owed(counts) else { return Ok(FeedBacklog::not_known(name)) };
@@ -121,7 +121,8 @@ impl<L: CountedLog> Look<'_, L> {
         Ok(found)
     }
 
-    /// The numbers that the site did not settle and that it may be sent; `None` where it stands in another log.
+    /// The numbers that the site did not settle and that the hub may send; `None` if its position is in another
+    /// log.
     fn owed(&self, counts: &mut Counts) -> Option<Vec<(u64, u64)>> {
         let Some(position) = &self.position else { return Some(Vec::new()) };
         if position.epoch != self.log.epoch().0.to_string() {
@@ -141,7 +142,7 @@ impl<L: CountedLog> Look<'_, L> {
         Some(position.settled.gaps(too_old.saturating_add(1), last).collect())
     }
 
-    /// A resend leaves out what the log no longer has.
+    /// The numbers of a resend that the log still has.
     fn kept(&self, left: &RangeSet, first_kept: u64) -> Vec<(u64, u64)> {
         let (least, most) = (first_kept.max(1), self.log.head().0);
         let inside = left.iter().map(|(first, last)| (first.max(least), last.min(most)));
@@ -177,9 +178,9 @@ impl<L: CountedLog> Look<'_, L> {
     }
 }
 
-/// Some tens of milliseconds of one processor in a second, until what is long ago is counted.
+/// Some tens of milliseconds of one processor per second, until old products are counted.
 const PRODUCTS_LOOKED_AT: u64 = 100_000;
 
-/// Products sent to a connected site this recently, or about to be sent, are on their way and no backlog; a
-/// site reports its position each second.
+/// Products sent to a connected site this recently, or about to be sent, are in transit and no backlog; a site
+/// reports its position each second.
 const ON_ITS_WAY_US: i64 = 2_500_000;

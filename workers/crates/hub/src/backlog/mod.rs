@@ -1,10 +1,9 @@
-//! The backlog of sites in the feeds that they take, counted by the hub's own logs, so that it is known of an
-//! absent site, too.
+//! The backlog of sites in their feeds, counted in the hub's own logs, so that it is known for an absent site, too.
 //!
-//! A site lacks the numbers of a log that it did not settle, as far as its subscriptions want the product and
-//! the hub still has it: its next session begins with those. A site that never took a feed begins at the
-//! log's head, and lacks nothing of it except ordered resends. Products whose bytes left the log in between
-//! are lost for the site.
+//! A site lacks the numbers of a log that it did not settle, if its subscriptions match the product and the hub
+//! still has it: its next session begins with those. A site that never received a feed begins at the log's head,
+//! and lacks nothing of it except ordered resends. Products whose bytes left the log in between are lost for the
+//! site.
 mod census;
 mod counts;
 mod positions;
@@ -24,9 +23,9 @@ use crate::sites::{ResendKind, ResendLine, SiteLine};
 pub use counts::{Counts, Look};
 pub use positions::{Position, Positions};
 
-/// A feed's log, as far as backlogs are counted by it.
+/// The part of a feed's log that the counting of backlogs needs.
 pub trait CountedLog {
-    /// Why it can't be read.
+    /// The error of a failed read.
     type Error;
 
     /// The feed.
@@ -38,13 +37,13 @@ pub trait CountedLog {
     /// The last number.
     fn head(&self) -> Sequence;
 
-    /// The first number whose bytes the log still has, or gets back where a site asks for them.
+    /// The first number whose bytes the log still has, or fetches when a site requests them.
     fn first_kept(&self) -> Sequence;
 
     /// The last number stored before a time; 0 if none.
     fn find_time(&self, time: WallMicros) -> Sequence;
 
-    /// Visits products backwards, from below `before` to above `after`, at most so many.
+    /// Visits products backwards, from below `before` to above `after`, up to `most` of them.
     fn look_back(
         &self,
         after: Sequence,
@@ -54,61 +53,61 @@ pub trait CountedLog {
     ) -> Result<LookedBack, Self::Error>;
 }
 
-/// How far a look back came.
+/// The extent of a look back.
 #[derive(Clone, Copy, Debug)]
 pub struct LookedBack {
-    /// Products that were visited.
+    /// The number of visited products.
     pub shown: u64,
-    /// All of them.
+    /// True if all were visited.
     pub complete: bool,
-    /// The lowest number that was looked at.
+    /// The lowest number that was reached.
     pub searched_to: Sequence,
 }
 
-/// What a site lacks of its feeds.
+/// The products that a site lacks of its feeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SiteBacklog {
     /// The site.
     pub site: SiteName,
-    /// Each feed that the site takes and that is open here.
+    /// Each feed of the site that is open on this node.
     pub feeds: Vec<FeedBacklog>,
 }
 
-/// What a site lacks of a feed.
+/// The products that a site lacks of a feed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FeedBacklog {
     /// The feed.
     pub feed: FeedName,
-    /// False: the site stands in another log, and the rest is nothing.
+    /// False: the site's position is in another log, and the other fields are empty.
     pub known: bool,
-    /// What it gets as soon as it connects.
+    /// The number of products that it receives as soon as it connects.
     pub products: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// When the oldest of them was stored.
+    /// The time at which the oldest of them was stored.
     pub oldest_us: Option<WallMicros>,
-    /// What left the hub's log before the site had it.
+    /// The number of products that left the hub's log before the site received them.
     pub lost_products: u64,
-    /// Its bytes.
+    /// Their bytes.
     pub lost_bytes: u64,
-    /// The count goes on: it is at least so much.
+    /// True while counting continues: the numbers are lower bounds.
     pub counting: bool,
 }
 
 impl FeedBacklog {
-    /// Of a site that has everything.
+    /// The backlog of a site that lacks nothing.
     pub fn nothing(feed: FeedName) -> Self {
         let (products, bytes, oldest_us, lost_products, lost_bytes) = (0, 0, None, 0, 0);
         Self { feed, known: true, products, bytes, oldest_us, lost_products, lost_bytes, counting: false }
     }
 
-    /// Of a site that stands in another log.
+    /// The backlog of a site whose position is in another log.
     pub fn not_known(feed: FeedName) -> Self {
         Self { known: false, ..Self::nothing(feed) }
     }
 }
 
-/// What was counted for sites, and what was told of them.
+/// The counts for sites, and the last report about each.
 #[derive(Default)]
 pub struct Backlogs {
     counts: Counts,
@@ -117,8 +116,8 @@ pub struct Backlogs {
 }
 
 impl Backlogs {
-    /// The backlogs of sites that changed since the last telling; each site's from time to time, for tellings that
-    /// were missed. `count` counts one, and leaves out a site that is not this node's.
+    /// The backlogs of sites that changed since the last report; each site's from time to time, in case a report
+    /// was missed. `count` counts for one site, and leaves out a site that is not this node's.
     pub fn tell(
         &mut self,
         lines: impl IntoIterator<Item = SiteLine>,
@@ -140,7 +139,7 @@ impl Backlogs {
     }
 }
 
-/// What a line asks for, in the numbers of its feed's log as they are now.
+/// The resend that a line orders, in the numbers of its feed's log at present.
 pub fn resend_order<L: CountedLog>(log: &L, line: &ResendLine, left: Option<ResendLeft>) -> ResendOrder {
     ResendOrder {
         resend: line.resend,
@@ -159,5 +158,5 @@ pub fn resend_order<L: CountedLog>(log: &L, line: &ResendLine, left: Option<Rese
     }
 }
 
-/// Each site is told at least once in so many tellings.
+/// Each site is reported at least once in this number of reports.
 const TURNS: u64 = 30;

@@ -1,32 +1,32 @@
-//! Where sites stood in the feeds' logs, as they said last or as the agent remembers.
+//! The positions of sites in the feeds' logs, as last reported by the sites or as remembered by the agent.
 use std::collections::BTreeMap;
 
 use downburst_model::{Epoch, FeedName, RangeSet, SiteName};
 
 use crate::sites::SiteLine;
 
-/// Where each site stands.
+/// The position of each site in its feeds.
 #[derive(Default)]
 pub struct Positions(BTreeMap<SiteName, BTreeMap<FeedName, Position>>);
 
-/// What a site has of a feed, as it said last.
+/// A site's last reported position in a feed.
 #[derive(Clone, Debug)]
 pub struct Position {
-    /// As text, as the agent has it.
+    /// The epoch as text, in the agent's form.
     pub(super) epoch: String,
     pub(super) settled: RangeSet,
-    /// The agent remembered it from an earlier run of the node.
+    /// True if the agent remembered it from an earlier run of the node.
     is_old: bool,
 }
 
 impl Positions {
-    /// A site said, or was told, where it stands.
+    /// Records a position that a site reported, or that was sent to it.
     pub fn stands(&mut self, site: &SiteName, feed: &FeedName, (epoch, settled): (Epoch, RangeSet)) {
         let position = Position { epoch: epoch.0.to_string(), settled, is_old: false };
         self.0.entry(site.clone()).or_default().insert(feed.clone(), position);
     }
 
-    /// What the agent knows of where sites stood, for those of which this run of the node was not told yet.
+    /// Takes positions from the agent, for sites and feeds without a report in this run of the node.
     pub fn stood(&mut self, lines: &[SiteLine], epoch_of: impl Fn(&FeedName) -> Option<Epoch>) {
         for line in lines.iter().filter(|line| !line.positions.is_empty()) {
             let known = self.0.entry(line.site.clone()).or_default();
@@ -37,7 +37,7 @@ impl Positions {
                 let position = Position { epoch: told.epoch.clone(), settled, is_old: true };
                 match known.get(&told.feed) {
                     None => drop(known.insert(told.feed.clone(), position)),
-                    // It stood in several logs: that of today counts.
+                    // The site had positions in several logs: that in the present log counts.
                     Some(other) if other.is_old && is_of_log => {
                         drop(known.insert(told.feed.clone(), position))
                     }
@@ -47,7 +47,7 @@ impl Positions {
         }
     }
 
-    /// Where a site stands in a feed; `None`: it never took the feed.
+    /// A site's position in a feed; `None`: it never received the feed.
     pub fn of(&self, site: &SiteName, feed: &FeedName) -> Option<Position> {
         self.0.get(site)?.get(feed).cloned()
     }

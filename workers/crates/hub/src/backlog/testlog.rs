@@ -23,7 +23,7 @@ impl Default for TestLog {
 }
 
 impl TestLog {
-    /// A product stored at second `head`, as large as its id is long.
+    /// Stores a product at the next number; its size is the length of its id.
     pub(crate) fn store(&mut self, id: &str) -> u64 {
         self.head += 1;
         let info = ProductInfo {

@@ -1,4 +1,4 @@
-//! What the agent tells of plans.
+//! The agent's lines about plans.
 use downburst_model::{FeedName, LegId, SiteName, Transport};
 use serde::Deserialize;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 pub struct PlanLine {
     /// The feed.
     pub feed: FeedName,
-    /// Rising per feed; a lower one than the last is refused.
+    /// Increases per feed; a version lower than the last is refused.
     pub version: u64,
     /// Its legs.
     pub legs: Vec<LegLine>,
@@ -18,11 +18,11 @@ pub struct PlanLine {
 pub struct LegLine {
     /// Its number.
     pub leg: LegId,
-    /// How.
+    /// Its transport.
     pub transport: Transport,
-    /// For whom.
+    /// Its sites.
     pub sites: Vec<SiteName>,
-    /// For a static circuit: which one carries it to each site.
+    /// Static circuit only: the circuit that carries it to each site.
     #[serde(default)]
     pub circuits: Vec<CarrierLine>,
     /// Multicast only: the group's address.
@@ -34,29 +34,29 @@ pub struct LegLine {
     /// Multicast only: Ethernet-frame bits per second.
     #[serde(default)]
     pub rate_bps: u64,
-    /// Multicast only: name, number or address of the interface that it leaves by; empty: the hub's.
+    /// Multicast only: name, number or address of the outgoing interface; empty: the hub's.
     #[serde(default)]
     pub interface: String,
-    /// Multicast only: the circuit that it leaves by. Its interface is then the circuit's, and its rate the
-    /// circuit's shaped rate, or `rate_bps` if that is less: frames of the circuit's tunnel count there.
+    /// Multicast only: the circuit that it leaves over. Its interface is then the circuit's, and its rate the
+    /// circuit's shaped rate, or `rate_bps` if that is lower: frames of the circuit's tunnel count for it.
     #[serde(default)]
     pub circuit: Option<u32>,
-    /// Multicast only: how far it may travel (TTL, hop limit).
+    /// Multicast only: the number of hops that its packets may travel (TTL, hop limit).
     #[serde(default = "default_hops")]
     pub hops: u8,
-    /// Multicast only: beyond the rate at most so many bytes of frames leave; absent: 10 ms of the rate.
+    /// Multicast only: the maximum burst above the rate, in bytes of frames; absent: 10 ms of the rate.
     #[serde(default)]
     pub burst_bytes: Option<u64>,
-    /// Multicast only: so many percent of symbols at most are sent before anybody asks.
+    /// Multicast only: the maximum percentage of symbols that are sent before any request.
     #[serde(default)]
     pub parity_percent: f64,
-    /// Multicast only: the rate follows the site that this share of the others lose no more than.
+    /// Multicast only: the quantile of the sites' losses that the rate follows.
     #[serde(default = "default_loss_quantile")]
     pub loss_quantile: f64,
-    /// Multicast only: what is older is not repaired by the group; the session brings it.
+    /// Multicast only: the age up to which the group repairs packets; the session delivers older ones.
     #[serde(default)]
     pub repair_seconds: Option<u32>,
-    /// Multicast only: whether trains may leave in one call.
+    /// Multicast only: true if trains may leave in one call.
     #[serde(default = "default_offload")]
     pub offload: bool,
 }

@@ -1,4 +1,4 @@
-//! The plan of each feed: which legs run, and on which of them each site belongs.
+//! The plan of each feed: the running legs and the leg of each site.
 mod lines;
 
 use std::collections::BTreeMap;
@@ -7,13 +7,13 @@ use downburst_model::{FeedName, LegId, Micros, SiteName, Transport};
 
 pub use lines::{CarrierLine, LegLine, PlanLine};
 
-/// All plans, with the multicast legs that run by them. `L` is a leg as its driver reaches it.
+/// All plans, with their running multicast legs. `L` is the driver's handle of a leg.
 pub struct Plans<L> {
     versions: BTreeMap<FeedName, u64>,
     lines: BTreeMap<FeedName, Vec<LegLine>>,
     running: BTreeMap<LegId, L>,
-    /// Sites that were taken off a leg because they could not keep up, and until when. A site whose session
-    /// breaks under what its link can't carry would join again at once.
+    /// Sites that were taken off a leg because they could not keep up, with the end of their rest. Without it, a
+    /// site whose session breaks under a flood that exceeds its link would join again immediately.
     too_slow: BTreeMap<(SiteName, LegId), Micros>,
 }
 
@@ -25,12 +25,13 @@ impl<L> Default for Plans<L> {
 }
 
 impl<L> Plans<L> {
-    /// The version of the feed's plan that is in force; 0: none is.
+    /// The version of the feed's plan in force; 0: there is none.
     pub fn version(&self, feed: &FeedName) -> u64 {
         self.versions.get(feed).copied().unwrap_or(0)
     }
 
-    /// Puts a plan in force, whose multicast legs run. Returns the legs of the plan before it that run for nothing.
+    /// Puts a plan in force, whose multicast legs run already. Returns the running legs of the former plan that the
+    /// new one does not need.
     pub fn put(&mut self, plan: PlanLine) -> Vec<LegId> {
         let PlanLine { feed, version, legs } = plan;
         self.versions.insert(feed.clone(), version);
@@ -44,22 +45,22 @@ impl<L> Plans<L> {
             .collect()
     }
 
-    /// A leg runs from here on.
+    /// Adds a running leg.
     pub fn runs(&mut self, leg: LegId, running: L) {
         self.running.insert(leg, running);
     }
 
-    /// A leg that runs.
+    /// Finds a running leg.
     pub fn find(&self, leg: LegId) -> Option<&L> {
         self.running.get(&leg)
     }
 
-    /// The same, to be changed.
+    /// Finds a running leg, to change it.
     pub fn find_mut(&mut self, leg: LegId) -> Option<&mut L> {
         self.running.get_mut(&leg)
     }
 
-    /// All legs that run.
+    /// All running legs.
     pub fn all(&self) -> impl Iterator<Item = &L> {
         self.running.values()
     }
@@ -69,18 +70,18 @@ impl<L> Plans<L> {
         self.lines.keys()
     }
 
-    /// What the plan says of a leg of the feed.
+    /// The plan's line of a leg of the feed.
     pub fn line(&self, feed: &FeedName, leg: LegId) -> Option<&LegLine> {
         self.lines.get(feed)?.iter().find(|line| line.leg == leg)
     }
 
-    /// The leg of the feed that the plan has a site on, if it is a multicast leg that runs.
+    /// The leg that the plan assigns to a site for the feed, if it is a running multicast leg.
     pub fn wanted(&self, feed: &FeedName, site: &SiteName) -> Option<&L> {
         let line = self.lines.get(feed)?.iter().find(|line| line.sites.contains(site))?;
         self.running.get(&line.leg).filter(|_| line.transport == Transport::Multicast)
     }
 
-    /// The feeds that a circuit is to bring to a site, and which circuit.
+    /// The feeds that circuits are planned to carry to a site, each with its circuit.
     pub fn circuits_of(&self, site: &SiteName) -> Vec<(FeedName, u32)> {
         let lines = self.lines.iter().flat_map(|(feed, lines)| lines.iter().map(move |line| (feed, line)));
         let legs = lines.filter(|(_, line)| line.transport == Transport::StaticCircuit);
@@ -89,32 +90,32 @@ impl<L> Plans<L> {
         carriers.map(|(feed, carrier)| (feed.clone(), carrier.lease)).collect()
     }
 
-    /// True while a site rests from a leg that was too fast for it.
+    /// True while a site is kept off a leg that was too fast for it.
     pub fn is_too_slow(&self, now: Micros, site: &SiteName, leg: LegId) -> bool {
         self.too_slow.get(&(site.clone(), leg)).is_some_and(|until| *until > now)
     }
 
-    /// Has a site rest from a leg; what is over is forgotten.
+    /// Keeps a site off a leg until a time; forgets rests that are over.
     pub fn rest(&mut self, now: Micros, site: &SiteName, leg: LegId, until: Micros) {
         self.too_slow.retain(|_, until| *until > now);
         self.too_slow.insert((site.clone(), leg), until);
     }
 
-    /// Takes out everything of a feed that is no more; returns its legs.
+    /// Removes everything of a feed that no longer exists; returns its legs.
     pub fn forget(&mut self, feed: &FeedName) -> Vec<L> {
         self.versions.remove(feed);
         let lines = self.lines.remove(feed).unwrap_or_default();
         lines.iter().filter_map(|line| self.running.remove(&line.leg)).collect()
     }
 
-    /// Takes legs out that no plan has taken up again.
+    /// Removes those of the legs that no plan needs again by now.
     pub fn end(&mut self, legs: &[LegId]) -> Vec<L> {
         let needed = |leg: &LegId| self.lines.values().flatten().any(|line| line.leg == *leg);
         let over: Vec<LegId> = legs.iter().filter(|leg| !needed(leg)).copied().collect();
         over.iter().filter_map(|leg| self.running.remove(leg)).collect()
     }
 
-    /// Takes all legs out.
+    /// Removes all legs.
     pub fn end_all(&mut self) -> Vec<L> {
         std::mem::take(&mut self.running).into_values().collect()
     }
@@ -142,7 +143,7 @@ mod tests {
             "rate_bps": 9})
     }
 
-    /// Two legs that run, each for a site.
+    /// Two running legs, each for a site.
     fn two_legs() -> Plans<&'static str> {
         let mut plans = Plans::default();
         plans.runs(LegId(5), "five");
