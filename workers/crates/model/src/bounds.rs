@@ -1,5 +1,6 @@
-//! What a value may be that comes over a border: from a site, from the agent, or to it. The agent holds the same bounds
-//! (`downburst.foundation.bounds`); `tests/golden/bounds.json` keeps the two alike, `docs/node-lines.md` tells them.
+//! Limits of values that cross an external interface: from a site, from the agent, or to it. The agent has the same
+//! limits (`downburst.foundation.bounds`); `tests/golden/bounds.json` keeps the two alike, and `docs/node-lines.md`
+//! describes them.
 use crate::WallMicros;
 
 /// The highest count, size or number: the ledger's databases keep signed integers of 64 bits.
@@ -11,22 +12,22 @@ pub const CLOCK_MIN: WallMicros = WallMicros(0);
 /// The last stamp of a host's clock: the end of the year 2199.
 pub const CLOCK_MAX: WallMicros = WallMicros(7_258_118_399_999_999);
 
-/// The earliest stamp of a product's origin: the first moment that a date can name, in the year 1.
+/// The earliest stamp of a product's origin: the first time that a date can express, in the year 1.
 pub const ORIGIN_MIN: WallMicros = WallMicros(-62_135_596_800_000_000);
 
-/// The last stamp of a product's origin: the last moment that a date can name, in the year 9999.
+/// The last stamp of a product's origin: the last time that a date can express, in the year 9999.
 pub const ORIGIN_MAX: WallMicros = WallMicros(253_402_300_799_999_999);
 
-/// The most that two clocks may differ, in microseconds: what lies between the first and the last stamp.
+/// The largest difference between two clocks, in microseconds: the time between the first and the last stamp.
 pub const OFFSET_MAX_US: u64 = 7_258_118_400_000_000;
 
-/// The highest index of a sketch's bucket, of either sign; that of the longest time between two stamps is 919.
+/// The highest index of a sketch's bucket, of either sign; the longest time between two stamps has 919.
 pub const BUCKET_MAX: u64 = 1_000;
 
-/// The most values of one sketch.
+/// The largest number of values in one sketch.
 pub const SKETCH_COUNT_MAX: u64 = 1 << 40;
 
-/// The longest latency in milliseconds, of either sign: whatever stamps there are, the time between them is shorter.
+/// The longest latency in milliseconds, of either sign: the time between any two stamps is shorter.
 pub const LATENCY_MS_MAX: u64 = 1_000_000_000_000_000;
 
 /// The largest sum of a sketch's latencies in milliseconds, of either sign: in microseconds it is an integer
@@ -42,16 +43,16 @@ pub const LINE_BYTES_MAX: usize = 16 << 20;
 /// The longest batch file, in bytes.
 pub const BATCH_BYTES_MAX: u64 = 256 << 20;
 
-/// The most entries of one list of a batch file.
+/// The largest number of entries in one list of a batch file.
 pub const BATCH_ENTRIES_MAX: usize = 1_000_000;
 
 impl WallMicros {
-    /// True for a moment that a host's clock may show.
+    /// True for a time that a host's clock may show.
     pub fn is_on_a_clock(self) -> bool {
         (CLOCK_MIN..=CLOCK_MAX).contains(&self)
     }
 
-    /// True for a moment that a date can name: what the origin of a product may state.
+    /// True for a time that a date can express: the origin of a product may state it.
     pub fn has_a_date(self) -> bool {
         (ORIGIN_MIN..=ORIGIN_MAX).contains(&self)
     }

@@ -1,5 +1,4 @@
-//! POSIX extended regular expressions, as used in subscriptions of the field, in the syntax of the `regex`
-//! crate.
+//! POSIX extended regular expressions, as used in LDM subscriptions, translated to the syntax of the `regex` crate.
 //!
 //! Everything that `regcomp(3)` accepts is accepted with the same meaning, GNU's `\w \W \s \S \b \B \< \>`
 //! and the two buffer anchors included, with these exceptions, which are refused: back-references (they can't
@@ -10,8 +9,8 @@
 
 use crate::PatternError;
 
-/// The expression in the syntax of the `regex` crate. Its groups are numbered as in the expression where they
-/// are `remembered`.
+/// Translates the expression to the syntax of the `regex` crate. If `remembered`, its groups have the numbers of
+/// the original.
 pub(crate) fn translate(text: &str, remembered: bool) -> Result<String, PatternError> {
     let chars = text.chars().collect();
     let (group, out) = (if remembered { "(" } else { "(?:" }, String::new());
@@ -23,26 +22,26 @@ struct Translation {
     /// The next character to read.
     at: usize,
     out: String,
-    /// What opens a group.
+    /// The text that opens a group.
     group: &'static str,
     groups: Vec<Group>,
     last: Last,
 }
 
-/// A group that is open.
+/// An open group.
 struct Group {
-    /// Where it was opened, counted from 1.
+    /// The position of its opening, counted from 1.
     position: usize,
-    /// Where its translation begins.
+    /// The start of its translation.
     start: usize,
 }
 
-/// What a repetition would repeat.
+/// The operand of a following repetition.
 #[derive(Clone, Copy)]
 enum Last {
-    /// An expression, a group or an alternative begins here, or an anchor stands here.
+    /// No operand: an expression, a group or an alternative begins here, or the last element was an anchor.
     Nothing,
-    /// The translation from here on.
+    /// The translation from this offset on.
     From(usize),
 }
 
@@ -113,7 +112,7 @@ impl Translation {
         self.atom(&escaped(literal));
     }
 
-    /// Repeats what stands before: `+?` repeats twice, and is not the `regex` crate's lazy repetition.
+    /// Repeats the last operand: `+?` repeats twice, and is not the `regex` crate's lazy repetition.
     fn repeat(&mut self, operator: &str, position: usize) -> Result<(), PatternError> {
         let Last::From(start) = self.last else {
             return Err(refused("nothing that could be repeated stands before a repetition", position));
@@ -142,7 +141,7 @@ impl Translation {
         self.repeat(&operator, position)
     }
 
-    /// The number that comes, 0 if none does, and whether one did.
+    /// Reads a number; returns it, or 0 if there is none, and true if there was one.
     fn number(&mut self, position: usize) -> Result<(u32, bool), PatternError> {
         let (mut number, begin) = (0, self.at);
         while let Some(digit) = self.peek().and_then(|next| next.to_digit(10)) {
@@ -261,12 +260,12 @@ fn refused(reason: &str, position: usize) -> PatternError {
     PatternError { reason: reason.to_owned(), position }
 }
 
-/// By number, so that no character and no pair of them (`&&` in a class) has a meaning of its own.
+/// The character as a code point, so that no character and no pair of them (`&&` in a class) has a special meaning.
 fn escaped(literal: char) -> String {
     if literal.is_alphanumeric() { literal.to_string() } else { format!("\\x{{{:x}}}", u32::from(literal)) }
 }
 
-/// Everything but the NUL that ends a text in C.
+/// Any character except the NUL that terminates a C string.
 const ANY: &str = r"[^\x00]";
 const WORD: &str = "[_[:alnum:]]";
 const NO_WORD: &str = "[^_[:alnum:]]";

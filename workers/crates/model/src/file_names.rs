@@ -3,13 +3,13 @@ use std::path::PathBuf;
 
 use crate::ProductKey;
 
-/// Encodes text as a name without separators: letters, digits, `.` and `-` stand for themselves, every other
-/// byte is `%XX`; a `.` at the start is encoded, so that no name is hidden or special.
+/// Encodes text as a name without separators: letters, digits, `.` and `-` remain, every other byte becomes `%XX`;
+/// a `.` at the start is encoded, so that no name is hidden or special.
 pub fn encode(text: &str) -> String {
     pieces(text).concat()
 }
 
-/// The text that [`encode`] made the name of; `None` if it made no such name.
+/// The text that [`encode`] turned into the name; `None` if it did not make the name.
 pub fn decode(name: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::with_capacity(name.len()), name.as_bytes());
     while let Some((first, behind)) = rest.split_first() {
@@ -25,11 +25,10 @@ pub fn decode(name: &str) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|text| encode(text) == name)
 }
 
-/// Where the product `key` with identifier `id` lies below a site's directory of received files.
+/// The path of the product `key` with identifier `id` below a site's directory of received files.
 ///
-/// The form is `FEED/EPOCH-SEQUENCE_ID`. An encoded id of more than 180 characters is cut into pieces; each
-/// but the last ends in `~` and is a directory, so that no component passes the 255 bytes a file system
-/// allows.
+/// The form is `FEED/EPOCH-SEQUENCE_ID`. An encoded id of more than 180 characters is cut into pieces; each but the
+/// last ends in `~` and is a directory, so that no component exceeds the 255 bytes that a file system allows.
 pub fn received_path(key: &ProductKey, id: &str) -> PathBuf {
     let mut path = PathBuf::from(encode(key.feed.as_str()));
     let mut component = format!("{:016x}-{:010}_", key.epoch.0, key.sequence.0);
@@ -40,7 +39,7 @@ pub fn received_path(key: &ProductKey, id: &str) -> PathBuf {
             path.push(std::mem::take(&mut component));
             length = 0;
         }
-        // A dot that opens a piece would hide the file or make the component special.
+        // A dot at the start of a piece would hide the file or make the component special.
         let escape = if length == 0 && escape == "." { "%2E".to_owned() } else { escape };
         length += escape.len();
         component.push_str(&escape);
@@ -75,7 +74,7 @@ mod tests {
         assert!(names.len() > 8);
         for name in names {
             let feed = FeedName::parse(name["feed"].as_str().unwrap());
-            // Names of feeds that earlier releases took: their files are still read.
+            // Names of feeds that earlier releases accepted: their files are still read.
             assert_eq!(feed.is_err(), name["feed_refused"] == true, "{}", name["why"]);
             let Ok(feed) = feed else { continue };
             let key = ProductKey {

@@ -1,12 +1,11 @@
-//! Heartbeats: products that a hub makes by itself, so that whoever looks can tell a quiet feed from a broken way.
+//! Heartbeats: products that a hub itself makes, to distinguish a quiet feed from a broken path.
 //!
-//! They take the same way as any product, to the last stage before consumers, and end there: code that hands
-//! products to a consumer, counts them or carries them on to another hub checks [`ProductId::is_heartbeat`]
-//! first.
+//! They take the same path as any product, to the last stage before consumers, and end there: code that delivers
+//! products to a consumer, counts them or forwards them to another hub checks [`ProductId::is_heartbeat`] first.
 use crate::{NameError, ProductId, WallMicros};
 
 impl ProductId {
-    /// The identifier of a heartbeat made at this moment.
+    /// The identifier of a heartbeat made at this time.
     pub fn heartbeat(at: WallMicros) -> Result<Self, NameError> {
         Self::parse(&format!("{HEARTBEAT_PREFIX}{}", at.0))
     }
@@ -22,7 +21,7 @@ pub fn is_heartbeat(id: &str) -> bool {
     id.starts_with(HEARTBEAT_PREFIX)
 }
 
-/// What the identifiers of heartbeats begin with. It holds nothing that means something in a pattern.
+/// The prefix of heartbeats' identifiers. It contains no character with a meaning in a pattern.
 pub const HEARTBEAT_PREFIX: &str = "downburst:heartbeat:";
 
 #[cfg(test)]

@@ -4,12 +4,12 @@ use minicbor::{Decode, Encode, decode, encode};
 
 use crate::HubName;
 
-/// The hubs a product passed, the first one first: at most 16 names of at most 255 bytes together, at least one.
+/// The hubs that a product passed, in order: 1 to 16 names, of at most 255 bytes together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hops(Arc<[HubName]>);
 
 impl Hops {
-    /// The way of a product that passed `earlier` and then `hub`; `None` if that is longer than any sound one.
+    /// The hops of a product that passed `earlier` and then `hub`; `None` if they exceed the limits.
     pub fn through(earlier: Option<&Self>, hub: HubName) -> Option<Self> {
         let earlier = earlier.map_or([].as_slice(), Self::names);
         Self::of(earlier.iter().cloned().chain([hub]).collect())
@@ -56,10 +56,10 @@ impl<'b, C> Decode<'b, C> for Hops {
     }
 }
 
-/// Trees of hubs are two or three deep; a longer way than this is a loop that was not recognised.
+/// Trees of hubs are two or three levels deep; a longer path is an undetected loop.
 const MOST_HOPS: usize = 16;
 
-/// A multicast manifest with all its fields at their longest stays below the usual datagram of 1,452 bytes.
+/// A multicast manifest with all fields at their maximum length stays below the usual datagram of 1,452 bytes.
 const MOST_BYTES: usize = 255;
 
 #[cfg(test)]

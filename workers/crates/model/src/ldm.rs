@@ -1,43 +1,44 @@
 use minicbor::bytes::ByteSlice;
 use minicbor::{Decode, Encode, decode, encode};
 
-/// What LDM says about a product beyond its identifier, origin and creation time.
+/// LDM's metadata of a product beyond its identifier, origin and creation time.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct LdmStamp {
-    /// LDM's duplicate key: normally the MD5 of the bytes, and what its source made it otherwise.
+    /// LDM's duplicate key: normally the MD5 of the bytes, otherwise the source's choice.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub signature: [u8; 16],
-    /// What the source counted.
+    /// The sequence number of the source.
     #[n(1)]
     pub sequence: u32,
-    /// LDM's feed type; 0: no LDM brought it.
+    /// LDM's feed type; 0: not delivered by an LDM.
     #[n(2)]
     pub feed_type: u32,
-    /// LDM's identifier, where the product's id can't be the same: it has control characters, a path segment
-    /// `..`, or is not UTF-8.
+    /// LDM's identifier, if the product's id can't be the same: it has control characters, a path segment `..`, or
+    /// is not UTF-8.
     #[n(3)]
     pub ident: Option<LdmIdent>,
 }
 
 impl LdmStamp {
-    /// For a product that no LDM brought: the MD5 of its bytes.
+    /// The stamp of a product that no LDM delivered: the MD5 of its bytes.
     pub fn of_content(signature: [u8; 16]) -> Self {
         Self { signature, sequence: 0, feed_type: 0, ident: None }
     }
 
-    /// True if an LDM brought the product. Only such a stamp travels: anybody can make the other one from the bytes.
+    /// True if an LDM delivered the product. Only such a stamp is transmitted: the other kind can be computed from
+    /// the bytes.
     pub fn is_from_ldm(&self) -> bool {
         self.feed_type != 0
     }
 }
 
-/// LDM's identifier as it came: at most 255 bytes of any value.
+/// LDM's original identifier: at most 255 bytes of any value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LdmIdent(Box<[u8]>);
 
 impl LdmIdent {
-    /// `None` if it is longer than LDM's identifiers are.
+    /// Takes the bytes; `None` if they are longer than LDM's limit.
     pub fn new(bytes: Vec<u8>) -> Option<Self> {
         (bytes.len() <= LDM_IDENT_BYTES_MAX).then(|| Self(bytes.into()))
     }
@@ -69,8 +70,8 @@ impl<'b, C> Decode<'b, C> for LdmIdent {
     }
 }
 
-/// The number of a product that no LDM counted, for LDM and a site's rules: that of the hub's log as far as
-/// 31 bits hold it, because some programs read it with a sign.
+/// The sequence number, for LDM and a site's rules, of a product without one from LDM: the low 31 bits of the
+/// number in the hub's log, because some programs read it as a signed integer.
 pub fn counted(sequence: u64) -> u32 {
     u32::try_from(sequence & u64::from(u32::MAX >> 1)).unwrap_or_default()
 }
@@ -119,7 +120,7 @@ mod tests {
         assert!(minicbor::decode::<LdmIdent>(&long).is_err());
     }
 
-    /// A description as releases without stamps read it.
+    /// A product's description in releases without stamps.
     #[derive(Debug, PartialEq, Eq, Decode)]
     struct Former {
         #[n(0)]
@@ -164,6 +165,6 @@ mod tests {
         assert_eq!([7, 1 << 31, (1 << 31) + 5].map(counted), [7, 0, 5]);
     }
 
-    /// A map's head, three keys with their values, and the identifier with key and length.
+    /// A map's header, three keys with their values, and the identifier with key and length.
     const LONGEST_BYTES: usize = 1 + (1 + 1 + 16) + (1 + 5) + (1 + 5) + (1 + 2 + 255);
 }

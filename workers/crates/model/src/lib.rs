@@ -1,4 +1,4 @@
-//! The words every crate of the data plane shares.
+//! The terms that every crate of the data plane shares.
 //!
 //! This crate does no I/O, holds no state machine and knows no wire format beyond the encoding of the values
 //! themselves. [`Machine`] is the contract between a protocol and its driver: the `node` crate with sockets

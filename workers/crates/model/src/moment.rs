@@ -1,10 +1,10 @@
-//! Moments as people write them, in UTC.
+//! Times in the notations that people use, in UTC.
 use regex::Regex;
 use time::{Date, Duration, Month, Time, UtcDateTime};
 
 use crate::WallMicros;
 
-/// As in RFC 3339, with milliseconds: `2026-01-31T12:00:00.250Z`.
+/// RFC 3339 with milliseconds: `2026-01-31T12:00:00.250Z`.
 pub fn rfc3339(moment: WallMicros) -> String {
     let (year, month, day, (hour, minute, second, micro)) = parts(moment);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", micro / 1_000)
@@ -16,16 +16,16 @@ pub fn log_time(moment: WallMicros) -> String {
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}.{micro:06}Z")
 }
 
-/// A creation time as LDM prints it: `20260131120000.250`.
+/// A creation time in LDM's format: `20260131120000.250`.
 pub fn creation_time(moment: WallMicros) -> String {
     let (year, month, day, (hour, minute, second, micro)) = parts(moment);
     format!("{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}.{:03}", micro / 1_000)
 }
 
-/// Reads RFC 3339, a date, or microseconds since 1970.
+/// Parses RFC 3339, a date, or microseconds since 1970.
 ///
 /// # Errors
-/// A sentence: the text is none of these.
+/// A sentence, if the text is none of these.
 pub fn parse(text: &str) -> Result<WallMicros, String> {
     if let Ok(micros) = text.parse() {
         return Ok(WallMicros(micros));
@@ -37,7 +37,7 @@ pub fn parse(text: &str) -> Result<WallMicros, String> {
 
 /// Year, month and day in UTC, and the time of the day: hour, minute, second, microseconds.
 fn parts(moment: WallMicros) -> (i32, u8, u8, (u8, u8, u8, u32)) {
-    // The years of 64 bits of microseconds are within those of `UtcDateTime`.
+    // The years that 64 bits of microseconds can express are within those of `UtcDateTime`.
     let found = UtcDateTime::from_unix_timestamp_nanos(i128::from(moment.0) * 1_000);
     let at = found.unwrap_or(UtcDateTime::UNIX_EPOCH);
     (at.year(), u8::from(at.month()), at.day(), at.as_hms_micro())

@@ -3,7 +3,7 @@ use std::fmt;
 use minicbor::{Decode, Encode, decode, encode};
 use thiserror::Error;
 
-/// Why a name was refused. The text is a whole sentence with what to do.
+/// The reason for refusing a name. The text is a whole sentence with the remedy.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct NameError(String);
@@ -15,7 +15,7 @@ macro_rules! name {
         pub struct $name(std::sync::Arc<str>);
 
         impl $name {
-            /// Checks `text` and keeps it.
+            /// Checks `text` and stores it.
             pub fn parse(text: &str) -> Result<Self, NameError> {
                 $check(text)?;
                 Ok(Self(text.into()))
@@ -69,12 +69,14 @@ macro_rules! name {
 }
 
 name!(
-    /// The name of a feed: 1 to 64 letters, digits and a few marks, a letter or digit first, for example `IDS|DDPLUS`.
+    /// The name of a feed: 1 to 64 letters, digits and a few marks, beginning with a letter or digit, for example
+    /// `IDS|DDPLUS`.
     FeedName,
     check_feed
 );
 name!(
-    /// The identifier of a product: 1 to 255 bytes of UTF-8 without control characters and without a `..` path segment.
+    /// The identifier of a product: 1 to 255 bytes of UTF-8 without control characters and without a `..` path
+    /// segment.
     ProductId,
     check_product_id
 );
@@ -106,7 +108,7 @@ fn check_feed(text: &str) -> Result<(), NameError> {
         let marks = FEED_MARKS.map(String::from).join(" ");
         return refuse(format!("the feed name {text:?} holds {bad:?}; use letters, digits and {marks}"));
     }
-    // What stands for something else in paths, patterns, shells and tables is no name: `.`, `..`, `-r`.
+    // A text with a special meaning in paths, patterns, shells and tables is no name: `.`, `..`, `-r`.
     match text.chars().next().filter(|first| !first.is_ascii_alphanumeric()) {
         Some(first) => {
             refuse(format!("the feed name {text:?} begins with {first:?}; begin it with a letter or digit"))
@@ -122,7 +124,7 @@ fn check_product_id(text: &str) -> Result<(), NameError> {
     if text.len() > 255 {
         return refuse(format!("the product id has {} bytes; the limit is 255, so shorten it", text.len()));
     }
-    // Nearly all ids are plain, and each product's is checked at the hub and at every site.
+    // Nearly all ids are plain, and the hub and every site check each product's id.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) && !text.contains("..") {
         return Ok(());
     }

@@ -9,18 +9,18 @@ use crate::ere;
 #[derive(Clone, Debug)]
 pub struct Pattern(regex::Regex);
 
-/// Why a pattern was refused, and where.
+/// The reason for refusing a pattern, with its position.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("the pattern can't be used: {reason} at character {position}; correct it there")]
 pub struct PatternError {
-    /// What is wrong, in a few words.
+    /// The error, in a few words.
     pub reason: String,
-    /// Where, counted in characters from 1.
+    /// The position of the error, counted in characters from 1.
     pub position: usize,
 }
 
 impl PatternError {
-    /// True if it is the compiled size that is too large.
+    /// True if the compiled size is too large.
     pub fn is_size(&self) -> bool {
         self.reason == TOO_LARGE
     }
@@ -32,7 +32,7 @@ impl Pattern {
         Self::compile(text, false)
     }
 
-    /// Compiles `text` so that [`groups`](Self::groups) tells what its groups matched. Matching costs more.
+    /// Compiles `text` so that [`groups`](Self::groups) returns the matches of its groups. Matching costs more.
     pub fn with_groups(text: &str) -> Result<Self, PatternError> {
         Self::compile(text, true)
     }
@@ -60,14 +60,14 @@ impl Pattern {
     }
 
     /// The matches of the whole pattern and of each of its groups in `id`, if it matches. Of several possible
-    /// matches, the one that takes the first alternatives counts; `regexec` takes the longest, so nothing
-    /// visible to LDM's users is made of these groups.
+    /// matches, the one with the first alternatives counts; `regexec` returns the longest, so these groups are not
+    /// used for results visible to LDM's users.
     pub fn groups<'t>(&self, id: &'t str) -> Option<Vec<Option<&'t str>>> {
         let found = self.0.captures(id)?;
         Some(found.iter().map(|group| group.map(|group| group.as_str())).collect())
     }
 
-    /// How many groups it remembers.
+    /// The number of capturing groups.
     pub fn group_count(&self) -> usize {
         self.0.captures_len().saturating_sub(1)
     }
@@ -76,10 +76,10 @@ impl Pattern {
 /// Ids that match `pattern` and not `not_pattern`, as texts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Encode, Decode)]
 pub struct IdFilter {
-    /// Ids that match.
+    /// The pattern of matching ids.
     #[n(0)]
     pub pattern: String,
-    /// Unless they match this.
+    /// The pattern of ids that are excluded from these.
     #[n(1)]
     pub not_pattern: Option<String>,
 }

@@ -13,7 +13,8 @@ use crate::{FeedName, Hops, LdmStamp, Origin, ProductId, WallMicros};
 #[serde(transparent)]
 pub struct Epoch(#[n(0)] pub u64);
 
-/// A product's place in its feed's log. Rising, not dense, never given twice within an epoch. The first is 1.
+/// A product's number in its feed's log. Increasing, not dense, never assigned twice within an epoch. The first is
+/// 1.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode, Serialize, Deserialize,
 )]
@@ -62,25 +63,25 @@ pub enum Class {
     /// Model grids and radar volumes.
     #[n(2)]
     Grid,
-    /// Everything that can wait.
+    /// Everything without urgency.
     #[n(3)]
     Bulk,
 }
 
-/// Why a product travels. Only live products count in live latency.
+/// The reason for sending a product. Only live products count in live latency.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode, Serialize, Deserialize,
 )]
 #[cbor(index_only)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lane {
-    /// As it came in.
+    /// Sent on arrival.
     #[n(0)]
     Live,
-    /// A site catches up.
+    /// Sent to a site that catches up.
     #[n(1)]
     Backfill,
-    /// Somebody asked for it again.
+    /// Sent again on request.
     #[n(2)]
     Resend,
 }
@@ -98,15 +99,15 @@ pub enum Transport {
     /// VCMTP.
     #[n(1)]
     Multicast,
-    /// Unicast over a standing circuit.
+    /// Unicast over a permanent circuit.
     #[n(2)]
     StaticCircuit,
-    /// Unicast over a circuit reserved for the occasion.
+    /// Unicast over a circuit reserved for a limited time.
     #[n(3)]
     DynamicCircuit,
 }
 
-/// Names a product to the hub that gave the sequence.
+/// Identifies a product at the hub that assigned the sequence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 pub struct ProductKey {
     /// The feed.
@@ -115,15 +116,15 @@ pub struct ProductKey {
     /// The life of the feed's log at the hub.
     #[n(1)]
     pub epoch: Epoch,
-    /// The place in it.
+    /// The number in it.
     #[n(2)]
     pub sequence: Sequence,
 }
 
-/// Everything about a product but its bytes.
+/// Everything about a product except its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct ProductInfo {
-    /// Where the hub keeps it.
+    /// The product's key at the hub.
     #[n(0)]
     pub key: ProductKey,
     /// The identifier that subscriptions match.
@@ -135,22 +136,23 @@ pub struct ProductInfo {
     /// Set once by the first ingester, never rewritten.
     #[n(3)]
     pub created: WallMicros,
-    /// When the hub had it complete and verified in its log.
+    /// The time at which the hub had it complete and verified in its log.
     #[n(4)]
     pub stored: WallMicros,
-    /// Bytes. Zero is legal.
+    /// The size in bytes. Zero is legal.
     #[n(5)]
     pub size: u64,
     /// BLAKE3-256 of the bytes.
     #[n(6)]
     pub digest: Digest,
-    /// The feed's class, or what a rule on the id raised it to.
+    /// The feed's class, or the higher class from a rule on the id.
     #[n(7)]
     pub class: Class,
-    /// The hubs it passed before the one that keeps it. `None`: that one ingested it. Absent from the encoding then.
+    /// The hubs that it passed before the one that keeps it. `None`, and then absent from the encoding: that hub
+    /// ingested it.
     #[n(8)]
     pub hops: Option<Hops>,
-    /// What LDM said of it, where an LDM brought it. Absent from the encoding otherwise.
+    /// LDM's metadata, if an LDM delivered the product. Otherwise absent from the encoding.
     #[n(9)]
     pub ldm: Option<LdmStamp>,
 }

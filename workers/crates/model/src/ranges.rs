@@ -5,7 +5,7 @@ use minicbor::{Decode, Encode, decode, encode};
 /// A set of numbers kept as disjoint closed ranges: frontiers, missing packets, received bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeSet {
-    /// Start of each range to its end, both in the set. Ranges neither touch nor overlap.
+    /// Each range's start mapped to its end, both in the set. Ranges neither touch nor overlap.
     ranges: BTreeMap<u64, u64>,
 }
 
@@ -15,7 +15,7 @@ impl RangeSet {
         Self { ranges: BTreeMap::new() }
     }
 
-    /// Adds `first..=last`; returns how many numbers were new. A range with `first > last` is empty.
+    /// Adds `first..=last`; returns the number of new elements. A range with `first > last` is empty.
     pub fn insert(&mut self, first: u64, last: u64) -> u64 {
         if first > last {
             return 0;
@@ -37,7 +37,7 @@ impl RangeSet {
         (last - first).saturating_add(1).saturating_sub(known)
     }
 
-    /// The usual case: the range before `first` reaches it, and the one behind is not touched.
+    /// The usual case: the range before `first` reaches it, and the next range is not touched.
     fn grow(&mut self, first: u64, last: u64) -> Option<u64> {
         let next = first.checked_add(1)?..=last.saturating_add(1);
         if self.ranges.range(next).next().is_some() {
@@ -52,7 +52,7 @@ impl RangeSet {
         Some(grown)
     }
 
-    /// Takes `first..=last` out.
+    /// Removes `first..=last`.
     pub fn remove(&mut self, first: u64, last: u64) {
         if first > last {
             return;
@@ -87,7 +87,7 @@ impl RangeSet {
         self.ranges.range(..=number).next_back().map(|(_, &end)| end).filter(|end| *end >= number)
     }
 
-    /// What is missing between `first` and `last`, in order.
+    /// The missing ranges between `first` and `last`, in order.
     pub fn gaps(&self, first: u64, last: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut next = first;
         let mut inside = self
@@ -133,17 +133,17 @@ impl RangeSet {
         self.ranges.first_key_value().map(|(&start, _)| start)
     }
 
-    /// How many ranges it takes to write the set down.
+    /// The number of ranges in the set.
     pub fn range_count(&self) -> usize {
         self.ranges.len()
     }
 
-    /// How many numbers are in the set.
+    /// The number of elements in the set.
     pub fn count(&self) -> u64 {
         self.ranges.iter().fold(0, |sum, (from, to)| sum.saturating_add((to - from).saturating_add(1)))
     }
 
-    /// True if nothing is in the set.
+    /// True if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -193,7 +193,7 @@ fn overlap(a: (u64, u64), b: (u64, u64)) -> u64 {
     if start > end { 0 } else { (end - start).saturating_add(1) }
 }
 
-/// Bounds what a peer can make us allocate.
+/// Limits the memory that a peer can make this process allocate.
 const MAX_DECODED_RANGES: u64 = 65_536;
 
 #[cfg(test)]

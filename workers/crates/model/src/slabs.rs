@@ -2,28 +2,27 @@ use std::collections::VecDeque;
 
 use bytes::BytesMut;
 
-/// Memory that is used over and over: buffers are cut side by side from large allocations (slabs), and a slab
-/// is cut again once all of its buffers are dropped, on any thread.
+/// Reusable memory: buffers are cut side by side from large allocations (slabs), and a slab is reused when all of
+/// its buffers are dropped, on any thread.
 ///
-/// A separate allocation for each datagram costs more than the work on the datagram: it is made on one thread
-/// and freed on another, and the pages behind it come and go. At most `most` slabs are kept, which also
-/// bounds the memory that a few long-lived buffers can pin; buffers that find no room in them are allocated
-/// separately.
+/// A separate allocation for each datagram costs more than the work on the datagram: it is made on one thread and
+/// freed on another, and its pages are acquired and released repeatedly. At most `most` slabs are kept, which also
+/// limits the memory that a few long-lived buffers can pin; buffers without room in them are allocated separately.
 #[derive(Debug)]
 pub struct Slabs {
     slab_bytes: usize,
     most: usize,
-    /// Of each slab what is not cut yet. The one in use is in front, behind it the one that was filled first.
+    /// The uncut part of each slab. The slab in use is in front, followed by the one that was filled first.
     slabs: VecDeque<BytesMut>,
 }
 
 impl Slabs {
-    /// No memory is taken before it is needed.
+    /// Allocates no memory until it is needed.
     pub const fn new(slab_bytes: usize, most: usize) -> Self {
         Self { slab_bytes, most, slabs: VecDeque::new() }
     }
 
-    /// An empty buffer with room for so many bytes.
+    /// An empty buffer with room for this number of bytes.
     pub fn take(&mut self, bytes: usize) -> BytesMut {
         let is_full = self.slabs.front().is_none_or(|slab| slab.capacity() < bytes);
         if is_full && bytes <= self.slab_bytes {
@@ -38,7 +37,7 @@ impl Slabs {
         }
     }
 
-    /// Puts a slab in front that nothing uses any more, or one that is new.
+    /// Puts an unused or a new slab in front.
     fn turn(&mut self) {
         if !self.slabs.is_empty() {
             self.slabs.rotate_left(1);

@@ -1,27 +1,27 @@
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
-/// A moment or a length of time on a monotonic clock, in microseconds. Only differences have a meaning.
+/// A time or a duration on a monotonic clock, in microseconds. Only differences have a meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Micros(pub u64);
 
 impl Micros {
-    /// A length of time in milliseconds.
+    /// A duration in milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000))
     }
 
-    /// A length of time in seconds.
+    /// A duration in seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000))
     }
 
-    /// The time that passed since `earlier`; zero when `earlier` is later.
+    /// The time since `earlier`; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
     }
 
-    /// This moment, `length` later.
+    /// The time `length` after this one.
     pub const fn plus(self, length: Self) -> Self {
         Self(self.0.saturating_add(length.0))
     }
@@ -35,7 +35,7 @@ impl Micros {
 #[serde(transparent)]
 pub struct WallMicros(#[n(0)] pub i64);
 
-/// The two clocks of a host, read together: the monotonic one drives timers, the wall clock makes stamps.
+/// The two clocks of a host, read together: timers use the monotonic clock, stamps the wall clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Now {
     /// For timers.

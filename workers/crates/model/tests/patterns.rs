@@ -1,6 +1,6 @@
-//! Patterns as the field writes them, and the C library's result for the same ones:
-//! `tests/golden/patterns.json` lists acceptance, matches, and the place of the error in a refused pattern;
-//! random patterns are compared with `regcomp(3)` of the machine.
+//! Patterns in use with LDM, and the C library's result for the same ones: `tests/golden/patterns.json` lists
+//! acceptance, matches, and the position of the error in a refused pattern; random patterns are compared with
+//! `regcomp(3)` of the machine.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test that fails stops")]
 
 use std::ffi::CString;
@@ -30,7 +30,7 @@ struct Refused {
     pattern: String,
     position: usize,
     reason: String,
-    /// Whether the C library takes it, with another meaning than people expect or one that is not offered.
+    /// True if the C library accepts it, with a meaning that people don't expect or that is not offered here.
     regcomp_accepts: bool,
 }
 
@@ -74,7 +74,8 @@ fn no_pattern_exhausts_anything() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
-    /// Where both accept a pattern, both find the same; what only the C library accepts is refused here on purpose.
+    /// If both accept a pattern, both find the same matches; patterns that only the C library accepts are refused
+    /// here deliberately.
     #[test]
     fn random_patterns_match_what_regexec_matches(
         pattern in pattern(),
@@ -96,7 +97,7 @@ proptest! {
     }
 }
 
-/// Pieces of patterns, put together without care.
+/// Random concatenations of pieces of patterns.
 fn pattern() -> impl Strategy<Value = String> {
     let one_of = |pieces: &'static [&'static str]| prop::sample::select(pieces).prop_map(str::to_owned);
     let piece = prop_oneof![
@@ -115,24 +116,25 @@ fn golden() -> Golden {
     serde_json::from_str(include_str!("../../../../tests/golden/patterns.json")).unwrap()
 }
 
-/// A pattern as the C library compiled it.
+/// A pattern compiled by the C library.
 struct Posix(Box<libc::regex_t>);
 
 impl Posix {
     fn compile(pattern: &str) -> Option<Self> {
         let text = CString::new(pattern).unwrap();
         let mut compiled = Box::new(std::mem::MaybeUninit::<libc::regex_t>::zeroed());
-        // SAFETY: the text ends in a NUL, and the room is that of a `regex_t`, which `regcomp` fills if it answers 0.
+        // SAFETY: the text ends in a NUL, and the buffer is that of a `regex_t`, which `regcomp` fills if it
+        // returns 0.
         let answer = unsafe {
             libc::regcomp(compiled.as_mut_ptr(), text.as_ptr(), libc::REG_EXTENDED | libc::REG_NOSUB)
         };
-        // SAFETY: `regcomp` filled it; it stays in its box, where it was compiled.
+        // SAFETY: `regcomp` filled it; it stays in the box in which it was compiled.
         (answer == 0).then(|| Self(unsafe { compiled.assume_init() }))
     }
 
     fn matches(&self, id: &str) -> bool {
         let text = CString::new(id).unwrap();
-        // SAFETY: the pattern was compiled, the text ends in a NUL, and no places of matches are asked for.
+        // SAFETY: the pattern was compiled, the text ends in a NUL, and no match positions are requested.
         unsafe { libc::regexec(&raw const *self.0, text.as_ptr(), 0, std::ptr::null_mut(), 0) == 0 }
     }
 }
@@ -144,6 +146,6 @@ impl Drop for Posix {
     }
 }
 
-/// What is refused although the C library takes it.
+/// Reasons for deliberate refusals of patterns that the C library accepts.
 const DELIBERATE: [&str; 4] =
     ["back-reference", "locale", "is not part of extended regular expressions", "too large"];

@@ -1,6 +1,6 @@
 //! One session with a site: drives the hub's half of the protocol, and makes all decisions that the protocol leaves
-//! open: the site's identity, its feeds and their order, the check of its claims, its legs, the number of its data
-//! connections, and the share of late products in the hub's uplink.
+//! open. These are the site's identity, its feeds and their order, the check of its claims, its legs, the number of
+//! its data connections, and the share of late products in the hub's uplink.
 //!
 //! The driver has the sockets, the logs and the other sessions. It polls until `None` after every input and
 //! deadline, and answers requests before it polls again. The exceptions are answers that take time: the agent's,

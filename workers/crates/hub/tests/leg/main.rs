@@ -309,7 +309,7 @@ fn bar(world: &mut World, site: usize, urgency: Urgency) {
     world.tell(LegInput::RightsChanged);
 }
 
-/// Most of what the rate carries, for so many seconds.
+/// Publishes most of the rate's capacity for a number of seconds.
 fn load(world: &mut World, seconds: u64) {
     for _ in 0..seconds * 50 {
         world.publish(60_000);

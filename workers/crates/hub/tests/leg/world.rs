@@ -1,4 +1,4 @@
-//! A leg, the log that it reads, and receivers behind links that lose.
+//! A leg, its log, and receivers behind lossy links.
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
@@ -17,20 +17,20 @@ use downburst_vcmtp::{
 pub(crate) const LEG: LegId = LegId(7);
 const LEG_EPOCH: u64 = 0x0123_4567_89ab_cdef;
 
-/// Everything outside the leg. Time moves from deadline to deadline.
+/// Everything outside the leg. Time advances from deadline to deadline.
 pub(crate) struct World {
     pub(crate) now: Micros,
     pub(crate) leg: Leg<u32>,
     pub(crate) log: BTreeMap<Sequence, (ProductInfo, Option<Bytes>)>,
     pub(crate) sites: Vec<Site>,
-    /// Rights that ended: of which site's credential, and how soon.
+    /// Ended rights, by site and credential, with the urgency of the exclusion.
     pub(crate) barred: BTreeMap<(SiteName, String), Urgency>,
-    /// What the leg said beside datagrams, looks and what is about single products.
+    /// Outputs of the leg except datagrams, looks and those about single products.
     pub(crate) said: Vec<(Micros, LegOutput<u32>)>,
     pub(crate) reads: Vec<LogRange>,
     pub(crate) log_fails: bool,
     pub(crate) randomness_fails: bool,
-    /// The keys that a site is given now.
+    /// The present keys for joining sites.
     pub(crate) keys: CurrentKeys,
     pub(crate) polls: u64,
     pub(crate) longest_datagram: usize,
@@ -44,17 +44,17 @@ pub(crate) struct Site {
     pub(crate) name: SiteName,
     pub(crate) view: LegSession,
     pub(crate) receiver: Receiver,
-    /// Of the datagrams of the group.
+    /// The share of lost datagrams of the group.
     pub(crate) loss: f64,
-    /// Its requests come by this repair channel.
+    /// The repair channel of its requests.
     pub(crate) channel: Option<u32>,
-    /// It says so when it has a key.
+    /// True if it confirms a key.
     pub(crate) confirms: bool,
     pub(crate) connected: bool,
-    /// How many bytes of each product came.
+    /// The number of received bytes of each product.
     pub(crate) arrived: BTreeMap<Sequence, u64>,
     pub(crate) announced: BTreeMap<Sequence, (Sequence, u64)>,
-    /// By which way its repairs came.
+    /// The channels of its repairs.
     pub(crate) repairs: Vec<Option<u32>>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn settings(rate_bps: u64) -> LegSettings {
 }
 
 impl World {
-    /// Without sites.
+    /// A world without sites.
     pub(crate) fn new(rate_bps: u64) -> Self {
         let settings = settings(rate_bps);
         let keys = CurrentKeys::first(settings.sender.key.clone());
@@ -90,7 +90,7 @@ impl World {
         }
     }
 
-    /// A site joins; returns its place.
+    /// Adds a site; returns its index.
     pub(crate) fn join(&mut self, loss: f64) -> usize {
         let number = self.sites.len() as u64 + 1;
         let name = SiteName::parse(&format!("site-{number}")).unwrap();
@@ -128,14 +128,14 @@ impl World {
         self.sites.len() - 1
     }
 
-    /// So many sites join.
+    /// Adds several sites.
     pub(crate) fn join_all(&mut self, count: usize, loss: f64) {
         for _ in 0..count {
             self.join(loss);
         }
     }
 
-    /// Stores so many products.
+    /// Stores several products.
     pub(crate) fn publish_all(&mut self, count: usize, size: usize) {
         for _ in 0..count {
             self.publish(size);
@@ -169,7 +169,7 @@ impl World {
         }
     }
 
-    /// The site has every byte of every product whose bytes are in the log.
+    /// The products that the site lacks, of those whose bytes are in the log.
     pub(crate) fn lacks(&self, site: usize) -> Vec<Sequence> {
         let whole = |sequence: &Sequence, size: u64| {
             let site = &self.sites[site];
@@ -187,7 +187,7 @@ impl World {
         self.said.iter().filter_map(rate).collect()
     }
 
-    /// What it said of keys, in short.
+    /// The leg's outputs about keys, abbreviated.
     pub(crate) fn key_story(&self) -> Vec<String> {
         let line = |(_, output): &(Micros, LegOutput<u32>)| match output {
             LegOutput::Keys(CurrentKeys { in_use, next: Some(next) }) => {

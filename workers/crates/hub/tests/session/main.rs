@@ -1,4 +1,4 @@
-//! A session with a real site at its other end, in virtual time: what it asks of its driver, reports and refuses.
+//! A session with a real site at its other end, in virtual time: its requests to the driver, reports and refusals.
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test that fails stops")]
 mod world;
 
@@ -24,7 +24,7 @@ fn answer(ok: bool) -> CredentialAnswer {
     CredentialAnswer { ok, site, sentence: None, ends: Some(WallMicros(9)) }
 }
 
-/// Why the site was sent away.
+/// The refusal that the site received.
 fn refusal(world: &World) -> &Refused {
     let refused = world.seen.iter().find_map(|event| match event {
         SiteEvent::Refused(refused) => Some(refused),

@@ -1,4 +1,4 @@
-//! A session, the site at its other end, and a hub that says what it is asked.
+//! A session, the site at its other end, and a hub that answers the session's requests.
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 
 pub(crate) const EPOCH: Epoch = Epoch(7);
 
-/// What sessions look up.
+/// The facts that sessions look up.
 pub(crate) struct Facts {
     pub(crate) line: Option<SiteLine>,
-    /// The highest number that the log gave.
+    /// The highest number that the log assigned.
     pub(crate) highest: u64,
     pub(crate) late_bps: Option<u64>,
     pub(crate) too_slow: BTreeSet<LegId>,
@@ -31,7 +31,7 @@ pub(crate) struct Facts {
     pub(crate) learnt: usize,
 }
 
-/// The world.
+/// A session, a site, and the state of a hub around them.
 pub(crate) struct World {
     pub(crate) now: Micros,
     pub(crate) facts: Facts,
@@ -39,21 +39,21 @@ pub(crate) struct World {
     pub(crate) site: SiteSession,
     pub(crate) log: Vec<Entry>,
     pub(crate) forgotten: Option<(Sequence, Sequence)>,
-    /// The next reads fail, with a sentence or as the feed is closed.
+    /// Faults of the next reads: a sentence, or `None` for a closed feed.
     pub(crate) bad_reads: Vec<Option<String>>,
-    /// What the roster says of the credential.
+    /// The roster's refusal of the credential.
     pub(crate) refuses: Option<downburst_session::Refused>,
-    /// The answer of the agent comes at once, if there is one.
+    /// The agent's immediate answer, if there is one.
     pub(crate) answer: Option<CredentialAnswer>,
     pub(crate) resends: Vec<downburst_session::ResendOrder>,
-    /// Everything that was asked for but bytes, reads and reports, in order, as text.
+    /// All outputs except bytes, reads and reports, in order, as text.
     pub(crate) asked: Vec<String>,
     pub(crate) reports: Vec<Report>,
     pub(crate) reads: Vec<(Micros, ReadRequest)>,
     pub(crate) stored: Vec<u64>,
     pub(crate) seen: Vec<downburst_session::SiteEvent>,
     pub(crate) closed: bool,
-    /// Groups that the site was to join and to leave.
+    /// Groups that the site was asked to join and to leave.
     pub(crate) joined: Vec<LegJoin>,
     pub(crate) left: Vec<LegId>,
 }
@@ -66,7 +66,7 @@ pub(crate) fn oslo() -> SiteName {
     SiteName::parse("oslo").unwrap()
 }
 
-/// A site's line with some fields of its own.
+/// A site's line with some given fields.
 pub(crate) fn line(with: Value) -> SiteLine {
     let mut line = json!({
         "site": "oslo", "credentials": [], "active": true,
@@ -276,7 +276,7 @@ impl World {
         self.asked.iter().any(|asked| asked.starts_with(word))
     }
 
-    /// The receipts that counted, by sequence, and whether the time of their first byte is known.
+    /// The counted receipts, by sequence, each true if the time of the first byte is known.
     pub(crate) fn receipts(&self) -> BTreeMap<u64, bool> {
         let items = self.reports.iter().filter_map(|report| match report {
             Report::Receipts { items, .. } => Some(items),
@@ -295,7 +295,7 @@ impl World {
         }
     }
 
-    /// Both talk until they have nothing to say.
+    /// Runs the session and the site until neither has any output.
     pub(crate) fn run(&mut self) {
         for _ in 0..10_000 {
             let now = self.clocks();
@@ -441,7 +441,7 @@ pub(crate) fn sentence_of(report: &Report) -> &str {
     }
 }
 
-/// True for a change of the status that is about data connections.
+/// True for a change of status that concerns data connections.
 pub(crate) fn is_plan(report: &Report) -> bool {
     matches!(report, Report::Status(StatusChange::Planned(..)))
 }
