@@ -1,4 +1,4 @@
-//! What this host can do for circuits, found out by trying.
+//! The host's abilities for circuits, determined by trying.
 use nix::sched::{CloneFlags, unshare};
 
 use crate::failure::Failure;
@@ -7,24 +7,24 @@ use crate::link::{self, Vxlan, links};
 use crate::netlink::{Netlink, Refusal};
 use crate::shaping::{self, PORT, Rate};
 
-/// What a host can do.
+/// The abilities of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Abilities {
     /// The node may change interfaces.
     pub net_admin: Ability,
-    /// Tunnels.
+    /// VXLAN tunnels.
     pub vxlan: Ability,
-    /// Tags.
+    /// VLAN tags.
     pub vlan: Ability,
-    /// Classes, and filters that send tunnels to them.
+    /// HTB classes, and filters that direct tunnels to them.
     pub htb: Ability,
 }
 
-/// Whether it works, or why not.
+/// `Ok` if it works, otherwise the reason.
 pub type Ability = Result<(), Failure>;
 
-/// Tries everything once, in a private network namespace that ends with the attempt; where the node may not
-/// make one, on an interface that is never switched on.
+/// Tries everything once, in a private network namespace that ends with the attempt; without the right to create
+/// one, on an interface that is never switched on.
 pub fn probe_host() -> Abilities {
     let attempt = std::thread::Builder::new().name("circuit-probe".to_owned()).spawn(|| {
         let _ = unshare(CloneFlags::CLONE_NEWNET);
@@ -101,5 +101,5 @@ fn all(failure: &Failure) -> Abilities {
 const TRIED: &str = "dbtry";
 const TRIED_TAG: &str = "dbtryv";
 
-/// The last one, which nobody gives a circuit.
+/// The last identifier, which no circuit gets.
 const TRIED_VNI: u32 = 0x00ff_ffff;

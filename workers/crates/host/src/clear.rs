@@ -1,4 +1,4 @@
-//! Taking halves of circuits away, and finding what was left behind.
+//! Removes halves of circuits, and finds leftovers.
 use crate::failure::{Failure, Step};
 use crate::half::{FIRST_DECLARED, Half, Owner, Way, is_of_a_circuit};
 use crate::link::{self, Kind, Link, links};
@@ -6,24 +6,24 @@ use crate::netlink::{Netlink, Refusal};
 use crate::raise::{is_circuit, keep_rest};
 use crate::shaping;
 
-/// What was taken away.
+/// The result of a removal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleared {
-    /// The leases whose interfaces went.
+    /// The leases whose interfaces were removed.
     pub leases: Vec<u32>,
-    /// Everything that went, in words.
+    /// Everything that was removed, in words.
     pub removed: Vec<String>,
-    /// What could not be taken away.
+    /// The failures to remove something.
     pub left: Vec<Failure>,
 }
 
-/// Takes one half away, whatever of it there is.
+/// Removes one half, or the existing parts of it.
 pub fn clear(netlink: &mut Netlink, half: &Half) -> Cleared {
     Clearing::new(netlink, half.owner)
         .take_away(|link| link.name == half.interface(), |port| port == half.port)
 }
 
-/// Takes away everything that this node made and that none of `halves` needs: what a crash left behind, say.
+/// Removes everything that this node made and none of `halves` needs, such as the leftovers of a crash.
 pub fn keep_only(netlink: &mut Netlink, owner: Owner, halves: &[Half]) -> Cleared {
     let kept: Vec<String> = halves.iter().map(Half::interface).collect();
     let whole: Vec<&str> = halves
@@ -45,8 +45,8 @@ impl<'a> Clearing<'a> {
         Self { netlink, owner, cleared: Cleared::default() }
     }
 
-    /// Removes the interfaces of this node that `goes` names, then every class that belongs to none, and the
-    /// bounds of declared interfaces that `unbound` names.
+    /// Removes the interfaces of this node that `goes` selects, then every class that belongs to none, and the
+    /// limits of declared interfaces that `unbound` selects.
     fn take_away(mut self, goes: impl Fn(&Link) -> bool, unbound: impl Fn(&str) -> bool) -> Cleared {
         let found = links(self.netlink);
         for link in self.or_left(found, "reading this host's interfaces").unwrap_or_default() {
@@ -71,7 +71,7 @@ impl<'a> Clearing<'a> {
         self.cleared
     }
 
-    /// Takes the classes without a circuit off a port, and the tree with the last of them.
+    /// Removes the classes without a circuit from a port, and the tree with the last of them.
     fn prune(&mut self, port: &Link, links: &[Link], unbound: bool) -> Result<(), Refusal> {
         let classes = shaping::classes(self.netlink, port.index)?;
         let filters = shaping::filters(self.netlink, port.index)?;

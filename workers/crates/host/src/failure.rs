@@ -1,26 +1,26 @@
-//! Why a step could not be done, for people.
+//! The reason of a failed step, for people.
 use std::fmt;
 
 use nix::errno::Errno;
 
 use crate::netlink::Refusal;
 
-/// What a host does for its half of a circuit, in this order.
+/// The steps of a host for its half of a circuit, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
-    /// The node may do it.
+    /// The node has the privilege.
     Privilege,
-    /// The kernel can do it.
+    /// The kernel supports it.
     Kernel,
-    /// The port is there.
+    /// The port exists.
     Interface,
     /// The circuit has an interface of its own.
     Tunnel,
-    /// Its rate is bounded, and kept free.
+    /// Its rate is limited and reserved.
     Shaping,
     /// It has an address.
     Address,
-    /// It is switched on, which makes its route.
+    /// It is switched on, which creates its route.
     Route,
 }
 
@@ -28,11 +28,11 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{sentence}; {remedy}")]
 pub struct Failure {
-    /// Which.
+    /// The step.
     pub step: Step,
-    /// What happened.
+    /// The failure, as a sentence.
     pub sentence: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -41,7 +41,7 @@ impl Failure {
         Self { step, sentence: sentence.into(), remedy: remedy.into() }
     }
 
-    /// Of a refusal while `doing` something that needs the kernel's `part`.
+    /// The failure for a refusal while `doing` something that needs the kernel's `part`.
     pub(crate) fn of(step: Step, refusal: &Refusal, doing: &str, part: &str) -> Self {
         match refusal.errno {
             Errno::EPERM | Errno::EACCES => Self::new(

@@ -1,4 +1,4 @@
-//! What a host holds of a circuit.
+//! A host's half of a circuit.
 use std::fmt;
 use std::net::IpAddr;
 
@@ -7,21 +7,21 @@ use crate::link::{Kind, Link, Vxlan};
 /// One host's half of a circuit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Half {
-    /// Whose it is: nodes on one host do not take each other's away.
+    /// The node that made it: nodes on one host do not remove each other's halves.
     pub owner: Owner,
     /// The number of the lease.
     pub lease: u32,
-    /// The interface that it leaves by.
+    /// The outgoing interface.
     pub port: String,
-    /// How it is carried there.
+    /// The encapsulation on that interface.
     pub way: Way,
     /// This end's address inside the circuit, and the length of its prefix.
     pub address: (IpAddr, u8),
-    /// What it may send; `None`: nothing holds it back.
+    /// Its rate limit; `None`: unlimited.
     pub shape: Option<Shape>,
 }
 
-/// How a circuit is carried on its port.
+/// The encapsulation of a circuit on its port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
     /// In a VXLAN tunnel.
@@ -32,45 +32,45 @@ pub enum Way {
         local: IpAddr,
         /// The other ends on the underlay.
         others: Vec<IpAddr>,
-        /// A group that the underlay carries to all of them; without one each gets a copy from here.
+        /// A group that the underlay delivers to all of them; without one, this host sends a copy to each.
         group: Option<IpAddr>,
     },
     /// Under a VLAN tag.
     Tag(u16),
-    /// The port is the circuit: somebody else made it.
+    /// The port itself is the circuit, and was made by others.
     Declared,
 }
 
-/// What a half may send, in Ethernet-frame bits per second.
+/// The rate limit of a half, in Ethernet-frame bits per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Its own.
+    /// Its guaranteed rate.
     pub rate_bps: u64,
-    /// It may have what the port leaves over.
+    /// True if it may borrow what the port leaves over.
     pub soft: bool,
-    /// How much may leave at once.
+    /// The maximum burst.
     pub burst: Burst,
-    /// The rate of the port, if somebody knows it.
+    /// The rate of the port, if known.
     pub port_rate_bps: Option<u64>,
 }
 
-/// How much may leave at once.
+/// The maximum burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Burst {
     /// A millisecond of the rate, at least three frames.
     Auto,
-    /// So many bytes: a third of the smallest buffer on the way, say.
+    /// A number of bytes, such as a third of the smallest buffer on the path.
     Bytes(u32),
 }
 
-/// The mark of one node on what it makes, from its role and its hub.
+/// The mark of one node on its interfaces and classes, from its role and its hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner(u16);
 
 impl Owner {
-    /// Of whatever tells this node from all others on its host.
+    /// The mark of a node whose `identity` distinguishes it from all others on its host.
     pub fn of(identity: &str) -> Self {
-        // FNV-1a: the same in every release, which a marked interface may outlive.
+        // FNV-1a: the same in every release, because a marked interface may outlive a release.
         let hash = identity
             .bytes()
             .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
@@ -79,7 +79,7 @@ impl Owner {
         Self(folded)
     }
 
-    /// The class that bounds a declared interface.
+    /// The class that limits a declared interface.
     pub(crate) fn declared_class(self) -> u16 {
         FIRST_DECLARED | self.0
     }
@@ -108,7 +108,7 @@ impl Half {
         }
     }
 
-    /// What its tunnel has to be, over the port with this number.
+    /// The required tunnel over the port with this number.
     pub(crate) fn tunnel(&self, lower: u32) -> Option<Vxlan> {
         let Way::Tunnel { vni, local, others, group } = &self.way else {
             return None;
@@ -117,7 +117,7 @@ impl Half {
         Some(Vxlan { vni: *vni, local: *local, remote: group.or(single), lower })
     }
 
-    /// The ends that its tunnel has to be told one by one.
+    /// The ends that have to be added to its tunnel one by one.
     pub(crate) fn replicas(&self) -> &[IpAddr] {
         match &self.way {
             Way::Tunnel { others, group: None, .. } if others.len() > 1 => others,
@@ -137,14 +137,14 @@ impl Shape {
         }
     }
 
-    /// The number of segments that may leave as one: a bundle larger than the burst would be one burst for a
-    /// small buffer on the way.
+    /// The number of segments that may leave as one bundle: a bundle larger than the burst would reach a small
+    /// buffer on the path in one burst.
     pub(crate) fn bundle_segments(&self) -> u32 {
         (self.burst_bytes() / FRAME_BYTES).clamp(2, 64)
     }
 }
 
-/// True for an interface that some node made for a circuit.
+/// True for an interface that any node made for a circuit.
 pub(crate) fn is_of_a_circuit(link: &Link) -> bool {
     let number = link
         .name
@@ -154,16 +154,16 @@ pub(crate) fn is_of_a_circuit(link: &Link) -> bool {
     matches!(number, Some(Ok(_)))
 }
 
-/// Interfaces of circuits begin with it.
+/// The prefix of circuits' interface names.
 const PREFIX: &str = "db";
 
-/// The classes of declared interfaces; those of circuits on a port lie below.
+/// The first class of declared interfaces; the classes of circuits on a port have lower numbers.
 pub(crate) const FIRST_DECLARED: u16 = 0x8000;
 
 /// A full frame on an Ethernet.
 const FRAME_BYTES: u32 = 1_514;
 
-/// Four bundles of the kernel: enough for any rate, and no more than the buffers of small switches take.
+/// Four bundles of the kernel: enough for any rate, and within the buffers of small switches.
 const LARGEST_BURST_BYTES: u32 = 256 << 10;
 
 #[cfg(test)]
@@ -183,7 +183,7 @@ mod tests {
         let link = Link { index: 9, name: half.interface(), up: true, mtu: 1_450, bytes: (0, 0), kind };
         assert_eq!(half.owner.lease(&link), Some(17));
         assert_eq!(Owner::of("another").lease(&link), None);
-        // Somebody's own interface under such a name is not ours.
+        // A foreign interface with such a name is not ours.
         let somebody = Link { kind: Some(Kind::Other("veth".to_owned())), ..link };
         assert_eq!(half.owner.lease(&somebody), None);
     }

@@ -1,12 +1,11 @@
-//! A node's changes on its host for circuits: interfaces, classes of HTB, addresses; by netlink, in the
-//! network namespace of the calling thread.
+//! A node's changes on its host for circuits: interfaces, HTB classes, addresses; over netlink, in the network
+//! namespace of the calling thread.
 //!
-//! Nothing is remembered here: the kernel's own tables are the memory. Everything that a node makes carries a
-//! mark (an interface its name, a tree of classes its handle), so that leftovers of a crash at any step are
-//! found and completed ([`raise`]) or removed ([`keep_only`]). Configuration of other origin is never
-//! touched.
+//! Nothing is stored here: the kernel's own tables are the memory. Everything that a node makes carries a mark (the
+//! name of an interface, the handle of a tree of classes), so that leftovers of a crash at any step are found and
+//! completed ([`raise`]) or removed ([`keep_only`]). Configuration of other origin is never touched.
 #![forbid(unsafe_code)]
-// A namespace belongs to a thread, so one is tried in a thread of its own.
+// A namespace belongs to a thread, so probing uses a thread of its own.
 #![allow(clippy::disallowed_methods)]
 
 mod ability;

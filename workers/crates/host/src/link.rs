@@ -4,24 +4,24 @@ use std::net::IpAddr;
 use crate::message::{Message, Nested, attribute, attributes, read_u16, read_u32, text};
 use crate::netlink::{APPEND, CREATE, DUMP, EXCLUSIVE, Netlink, REPLACE, Refusal};
 
-/// An interface as it is.
+/// The present state of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// Its number.
     pub index: u32,
     /// Its name.
     pub name: String,
-    /// Whether it is switched on.
+    /// True if it is switched on.
     pub up: bool,
-    /// How large its packets may be.
+    /// The maximum size of its packets.
     pub mtu: u32,
-    /// Bytes of frames that it sent and received since it exists.
+    /// Bytes of frames that it has sent and received since its creation.
     pub bytes: (u64, u64),
-    /// What it is, where it is virtual.
+    /// Its kind, if it is virtual.
     pub kind: Option<Kind>,
 }
 
-/// What a virtual interface is, as far as circuits go.
+/// The kind of a virtual interface, as far as circuits need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A tunnel.
@@ -44,8 +44,8 @@ pub struct Vxlan {
     pub vni: u32,
     /// Its own address on the underlay.
     pub local: IpAddr,
-    /// The destination of frames with an unknown place: the other end, or a group; none: each place of the
-    /// forwarding table.
+    /// The destination of frames with an unknown address: the other end, or a group; none: every all-zeros entry of
+    /// the forwarding table.
     pub remote: Option<IpAddr>,
     /// The interface below.
     pub lower: u32,
@@ -58,7 +58,7 @@ pub fn links(netlink: &mut Netlink) -> Result<Vec<Link>, Refusal> {
     Ok(links)
 }
 
-/// Makes a tunnel; it is down.
+/// Creates a tunnel, switched off.
 pub(crate) fn make_vxlan(netlink: &mut Netlink, name: &str, vxlan: &Vxlan) -> Result<(), Refusal> {
     let data = |data: Nested| {
         let data = data.number(VXLAN_ID, vxlan.vni).number(VXLAN_LINK, vxlan.lower);
@@ -76,7 +76,7 @@ pub(crate) fn make_vxlan(netlink: &mut Netlink, name: &str, vxlan: &Vxlan) -> Re
     )
 }
 
-/// Makes an interface of one tag; it is down.
+/// Creates an interface for one tag, switched off.
 pub(crate) fn make_vlan(netlink: &mut Netlink, name: &str, tag: u16, lower: u32) -> Result<(), Refusal> {
     netlink.change(
         Message::new(NEW_LINK, CREATE | EXCLUSIVE, &[0; LINK_HEADER])
@@ -92,7 +92,7 @@ pub(crate) fn delete_link(netlink: &mut Netlink, index: u32) -> Result<(), Refus
     netlink.change(Message::new(DELETE_LINK, 0, &link_header(index, false)))
 }
 
-/// How many segments may leave in one bundle.
+/// Limits the number of segments that may leave in one bundle.
 pub(crate) fn bundle_at_most(netlink: &mut Netlink, index: u32, segments: u32) -> Result<(), Refusal> {
     netlink.change(Message::new(NEW_LINK, 0, &link_header(index, false)).number(GSO_MAX_SEGMENTS, segments))
 }
@@ -101,7 +101,7 @@ pub(crate) fn switch_on(netlink: &mut Netlink, index: u32) -> Result<(), Refusal
     netlink.change(Message::new(NEW_LINK, 0, &link_header(index, true)))
 }
 
-/// Has a tunnel send what goes to all, or to a place that it has not learnt, to this end too.
+/// Has a tunnel also send frames for all, or for an unknown address, to this end.
 pub(crate) fn replicate_to(netlink: &mut Netlink, index: u32, to: IpAddr) -> Result<(), Refusal> {
     let message =
         Message::new(NEW_NEIGHBOUR, CREATE | APPEND, &bridge_neighbour(index)).put(LINK_ADDRESS, &[0; 6]);
@@ -261,7 +261,7 @@ fn put_at(header: &mut [u8], at: usize, value: &[u8]) {
     }
 }
 
-/// The port that VXLAN has at IANA; the classes of a port look for it.
+/// VXLAN's UDP port at IANA; filters of a port's classes match it.
 pub(crate) const VXLAN_UDP_PORT: u16 = 4789;
 
 const LINK_HEADER: usize = 16;
@@ -307,5 +307,5 @@ const FAMILY_IPV6: u8 = 10;
 const STATE_PERMANENT: u16 = 0x80;
 const FLAG_SELF: u8 = 2;
 
-/// A circuit's address is ours alone, and it is used at once.
+/// A circuit's address is exclusively ours, and it is used immediately.
 const NO_DUPLICATE_DETECTION: u8 = 2;

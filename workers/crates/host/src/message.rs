@@ -1,9 +1,9 @@
-//! Netlink messages: how they are written, and how answers are read.
+//! Writing netlink messages and reading the answers.
 //!
-//! Circuits need only a dozen messages, and half of their attributes (HTB's, u32's) are in no published crate
-//! of typed messages; so all are written the same way, attribute by attribute.
+//! Circuits need only a dozen messages, and no published crate of typed messages has half of their attributes
+//! (HTB's, u32's); so all are written in the same way, attribute by attribute.
 
-/// A message that is being written: the header of netlink, the header of its family, attributes.
+/// A message under construction: the header of netlink, the header of its family, attributes.
 #[derive(Debug)]
 pub(crate) struct Message {
     bytes: Vec<u8>,
@@ -37,13 +37,13 @@ impl Message {
         self.put(attribute, &value.to_ne_bytes())
     }
 
-    /// Puts an attribute that holds attributes.
+    /// Adds an attribute that contains attributes.
     pub(crate) fn nested(self, attribute: u16, fill: impl FnOnce(Nested) -> Nested) -> Self {
         let inner = fill(Message { bytes: Vec::new() });
         self.put(attribute | NESTED, &inner.bytes)
     }
 
-    /// The same message, to be answered with an acknowledgement.
+    /// Requests an acknowledgement of the message.
     pub(crate) fn acknowledged(mut self) -> Self {
         if let Some(flags) = self.bytes.get_mut(6..8) {
             let asked = read_u16(flags, 0).unwrap_or(0);
@@ -52,7 +52,7 @@ impl Message {
         self
     }
 
-    /// The whole message under a sequence number of its sender.
+    /// The complete message with a sequence number of its sender.
     pub(crate) fn finish(mut self, sequence: u32) -> Vec<u8> {
         let length = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
         self.bytes.splice(0..4, length.to_ne_bytes());
@@ -61,10 +61,10 @@ impl Message {
     }
 }
 
-/// Attributes inside an attribute are written like those of a message.
+/// Attributes inside an attribute have the same form as those of a message.
 pub(crate) type Nested = Message;
 
-/// A message that was received.
+/// A received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Received<'a> {
     pub(crate) kind: u16,
@@ -73,7 +73,7 @@ pub(crate) struct Received<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// The messages of a datagram; ends at the first that is torn.
+/// The messages of a datagram, up to the first truncated one.
 pub(crate) fn messages(datagram: &[u8]) -> impl Iterator<Item = Received<'_>> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
@@ -90,7 +90,7 @@ pub(crate) fn messages(datagram: &[u8]) -> impl Iterator<Item = Received<'_>> {
     })
 }
 
-/// The attributes in `bytes`; ends at the first that is torn.
+/// The attributes in `bytes`, up to the first truncated one.
 pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -157,7 +157,7 @@ mod tests {
         for length in 0..8 {
             assert_eq!(attributes(&[8, 0, 1, 0, 1, 2, 3, 4][..length]).count(), 0);
         }
-        // A length below that of its own header would never end.
+        // A length below the length of its own header would cause an endless loop.
         assert_eq!(attributes(&[0, 0, 1, 0, 1, 2, 3, 4]).count(), 0);
         assert_eq!(messages(&[0; 32]).count(), 0);
     }

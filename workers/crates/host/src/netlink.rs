@@ -1,4 +1,4 @@
-//! A conversation with the kernel about its network configuration.
+//! A connection to the kernel for its network configuration.
 use std::io;
 
 use netlink_sys::Socket;
@@ -7,8 +7,7 @@ use nix::errno::Errno;
 
 use crate::message::{Message, Received, attribute, messages, read_u32, text};
 
-/// An open conversation. Questions are answered one by one, for the network namespace of the thread that
-/// opened it.
+/// An open connection. Requests are answered one by one, for the network namespace of the thread that opened it.
 pub struct Netlink {
     socket: Socket,
     sequence: u32,
@@ -18,29 +17,29 @@ pub struct Netlink {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.words())]
 pub struct Refusal {
-    /// Its number.
+    /// Its error number.
     pub errno: Errno,
-    /// What the kernel says beyond it, if it does.
+    /// The kernel's explanation, if there is one.
     pub detail: Option<String>,
 }
 
 impl Netlink {
-    /// Begins a conversation.
+    /// Opens a connection.
     pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
-        // Only the words of a refusal depend on it.
+        // Only the text of a refusal depends on it.
         let _ = socket.set_ext_ack(true);
         Ok(Self { socket, sequence: 0 })
     }
 
-    /// Has the kernel do something.
+    /// Has the kernel apply a change.
     pub(crate) fn change(&mut self, message: Message) -> Result<(), Refusal> {
         let sequence = self.send(message.acknowledged())?;
         self.answers(sequence, |_| {})
     }
 
-    /// Asks the kernel for all things of a kind; `see` gets the body of each.
+    /// Requests all objects of a kind from the kernel; `see` receives the body of each.
     pub(crate) fn dump(&mut self, message: Message, mut see: impl FnMut(&[u8])) -> Result<(), Refusal> {
         let sequence = self.send(message)?;
         self.answers(sequence, |message| see(message.body))
@@ -86,7 +85,7 @@ impl From<io::Error> for Refusal {
     }
 }
 
-/// Reads an acknowledgement: a number, the header of what was asked, and perhaps the kernel's own words.
+/// Reads an acknowledgement: an error number, the header of the request, and optionally the kernel's explanation.
 fn outcome(message: &Received<'_>) -> Result<(), Refusal> {
     let number = read_u32(message.body, 0).map_or(0, |number| number.cast_signed().wrapping_neg());
     if number == 0 {

@@ -1,4 +1,4 @@
-//! Making a half of a circuit, step by step; what stands already is left as it is.
+//! Creates a half of a circuit, step by step; existing parts remain unchanged.
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 
@@ -11,19 +11,19 @@ use crate::link::{self, Kind, Link, links};
 use crate::netlink::{Netlink, Refusal};
 use crate::shaping::{self, Class, PORT, REST, Rate, Root};
 
-/// A half that stands.
+/// A complete half.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Raised {
-    /// The interface that is the circuit here.
+    /// The circuit's interface on this host.
     pub interface: String,
     /// Its number.
     pub index: u32,
-    /// True if the kernel keeps it to its rate. Where the node may not shape a declared circuit, its senders
-    /// have to.
+    /// True if the kernel limits its rate. If the node has no right to shape a declared circuit, its senders have
+    /// to limit it.
     pub shaped: bool,
 }
 
-/// Makes the half, or completes what stands of it. A step that fails has those before it undone.
+/// Creates the half, or completes its existing parts. If a step fails, the steps before it are undone.
 pub fn raise(netlink: &mut Netlink, half: &Half) -> Result<Raised, Failure> {
     match raise_watched(netlink, half, |_| ControlFlow::Continue(())) {
         ControlFlow::Continue(raised) => raised,
@@ -33,8 +33,8 @@ pub fn raise(netlink: &mut Netlink, half: &Half) -> Result<Raised, Failure> {
     }
 }
 
-/// Changes an existing half to the given settings, in place. A step that fails leaves the half as it is by
-/// then: raise the former one again.
+/// Changes an existing half to the given settings, in place. A failed step leaves the half in its state at that
+/// point: raise the former one again.
 pub fn change(netlink: &mut Netlink, half: &Half) -> Result<Raised, Failure> {
     let mut changing = Raising { netlink, half, after: |_| ControlFlow::Continue(()) };
     changing.steps().map_err(|stopped| match stopped {
@@ -43,8 +43,8 @@ pub fn change(netlink: &mut Netlink, half: &Half) -> Result<Raised, Failure> {
     })
 }
 
-/// Like [`raise`]. `after` is called after each step, or after each part of a long one, and may end the work
-/// there as a crash would, without undoing anything.
+/// Like [`raise`]. `after` is called after each step, or after each part of a long one, and may stop the work there
+/// as a crash would, without undoing anything.
 pub fn raise_watched(
     netlink: &mut Netlink,
     half: &Half,
@@ -128,7 +128,7 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
         Ok(port.clone())
     }
 
-    /// The number of the circuit's interface, which is made where it is not there as it has to be.
+    /// The number of the circuit's interface, which is created if it is missing or wrong.
     fn tunnel(&mut self, port: u32) -> Result<u32, Failure> {
         let name = self.half.interface();
         let found = self.links()?.into_iter().find(|link| link.name == name);
@@ -200,7 +200,8 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
         }
     }
 
-    /// False where the node may not: of a declared circuit nothing else has to be made, so it can do without.
+    /// False if the node has no right to shape a declared circuit: such a circuit needs no other change, so it
+    /// works without shaping.
     fn shape_if_permitted(&mut self, port: u32, index: u32, shape: Shape) -> Result<bool, Stopped> {
         match self.shape(port, index, shape) {
             Err(Stopped::Failed(failure))
@@ -212,8 +213,8 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
         }
     }
 
-    /// A tunnel has a class on its port, where it competes with everything else; a tag or a declared circuit
-    /// is bounded as a whole.
+    /// A tunnel has a class on its port, where it competes with all other traffic; a tag or a declared circuit is
+    /// limited as a whole.
     fn shape(&mut self, port: u32, index: u32, shape: Shape) -> Result<(), Stopped> {
         match self.half.way {
             Way::Tunnel { vni, local, .. } => {
@@ -236,7 +237,7 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
         }
     }
 
-    /// Gives the interface a tree of ours, unless somebody else gave it another.
+    /// Gives the interface a tree of ours, unless it has another one.
     fn plant(&mut self, index: u32) -> Result<(), Failure> {
         match shaping::root(self.netlink, index).map_err(|refusal| self.unshaped(&refusal))? {
             Root::Ours => Ok(()),
@@ -291,7 +292,7 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
             let there = found.iter().any(|(known, _)| *known == address);
             return if there { Ok(()) } else { Err(undeclared(self.half, &found)) };
         }
-        // The kernel's own link-local addresses stay.
+        // The kernel's own link-local addresses remain.
         let stale = found.iter().filter(|known| **known != (address, prefix) && !is_link_local(known.0));
         for (old, length) in stale {
             let taken = link::take_address(self.netlink, index, *old, *length);
@@ -334,7 +335,7 @@ impl Shape {
     }
 }
 
-/// Gives everything else what the circuits of a port leave over.
+/// Gives the remaining capacity of a port's circuits to all other traffic.
 pub(crate) fn keep_rest(netlink: &mut Netlink, port: u32) -> Result<(), Refusal> {
     let classes = shaping::classes(netlink, port)?;
     let whole =
@@ -354,7 +355,7 @@ pub(crate) fn is_circuit(minor: u16) -> bool {
     (FIRST_CIRCUIT..FIRST_DECLARED).contains(&minor)
 }
 
-/// A class that takes nothing: there is none yet, or a crash left it so.
+/// A class without a filter: it does not exist yet, or is the leftover of a crash.
 fn free(filters: &[(u16, u32)]) -> Option<u16> {
     (FIRST_CIRCUIT..FIRST_DECLARED).find(|minor| filters.iter().all(|(taken, _)| taken != minor))
 }
@@ -384,10 +385,10 @@ fn undeclared(half: &Half, found: &[(IpAddr, u8)]) -> Failure {
     )
 }
 
-/// As good as no bound: faster than any port.
+/// Practically no limit: faster than any port.
 const UNBOUND_BPS: u64 = 1_000_000_000_000;
 
-/// Everything else keeps at least a twentieth of a port, whatever was promised.
+/// All other traffic keeps at least a twentieth of a port, whatever was promised to circuits.
 const LEAST_SHARE: u64 = 20;
 
 /// A bundle of the kernel.

@@ -1,14 +1,14 @@
-//! Classes of HTB: each circuit of a port has one, and everything else has one below them.
+//! HTB classes: each circuit of a port has one, and all other traffic has one below them.
 //!
 //! ```text
-//! db00:            what the port sends
+//! db00:            all traffic of the port
 //!   db00:1         the rate of the port, if it is known
-//!     db00:2       everything that no circuit owns: what circuits leave over, and never less than a twentieth
-//!     db00:<n>     a circuit: its rate is its own, and goes first
+//!     db00:2       all other traffic: the capacity left by circuits, and at least a twentieth
+//!     db00:<n>     a circuit: its rate is guaranteed, and its traffic goes first
 //! ```
 //!
-//! Without a known rate of the port other traffic is not held back, but waits for circuits where the
-//! interface itself is busy. The handle marks the tree as ours; other trees are never touched.
+//! Without a known rate of the port, other traffic is not limited, but waits for circuits while the interface
+//! itself is busy. The handle marks the tree as ours; other trees are never touched.
 use std::net::IpAddr;
 
 use nix::errno::Errno;
@@ -17,37 +17,37 @@ use crate::link::VXLAN_UDP_PORT;
 use crate::message::{Message, attribute, read_u32, text};
 use crate::netlink::{CREATE, DUMP, EXCLUSIVE, Netlink, REPLACE, Refusal};
 
-/// What a class may send.
+/// The rates of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rate {
-    /// Its own, Ethernet-frame bits per second.
+    /// The guaranteed rate, in Ethernet-frame bits per second.
     pub rate_bps: u64,
-    /// The most, where others leave something over.
+    /// The maximum rate, if others leave capacity over.
     pub ceiling_bps: u64,
-    /// How much may leave at once.
+    /// The maximum burst.
     pub burst_bytes: u32,
-    /// Lower ones go first.
+    /// The priority; lower numbers go first.
     pub priority: u32,
 }
 
-/// A class that is there.
+/// An existing class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Class {
     pub(crate) minor: u16,
     pub(crate) parameters: Vec<u8>,
 }
 
-/// Which tree of classes an interface has.
+/// The tree of classes of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
-    /// The system's own choice.
+    /// The system's default.
     Default,
     Ours,
-    /// Somebody configured this.
+    /// Configured by others; the kind.
     Foreign(String),
 }
 
-/// The numbers of the interfaces that have a tree of ours.
+/// The numbers of the interfaces with a tree of ours.
 pub(crate) fn shaped(netlink: &mut Netlink) -> Result<Vec<u32>, Refusal> {
     let mut found = Vec::new();
     roots(netlink, |index, root| {
@@ -99,7 +99,7 @@ pub(crate) fn plant(netlink: &mut Netlink, index: u32) -> Result<(), Refusal> {
     )
 }
 
-/// Takes the whole tree away; the system's own choice comes back.
+/// Removes the whole tree, which restores the system's default.
 pub(crate) fn uproot(netlink: &mut Netlink, index: u32) -> Result<(), Refusal> {
     netlink.change(Message::new(DELETE_QDISC, 0, &tc_header(index, OUR_HANDLE, ROOT, 0)))
 }
@@ -117,7 +117,7 @@ pub(crate) fn classes(netlink: &mut Netlink, index: u32) -> Result<Vec<Class>, R
     Ok(found)
 }
 
-/// Makes a class below another, or changes it in place.
+/// Creates a class below another, or changes it in place.
 pub(crate) fn set_class(
     netlink: &mut Netlink,
     index: u32,
@@ -144,7 +144,7 @@ pub(crate) fn delete_class(netlink: &mut Netlink, index: u32, minor: u16) -> Res
 }
 
 impl Class {
-    /// Its rate; `None`: more than can be told, as good as none.
+    /// Its rate; `None`: higher than the field can express, practically unlimited.
     pub(crate) fn rate_bps(&self) -> Option<u64> {
         read_u32(&self.parameters, RATE_AT.start)
             .filter(|bytes| *bytes < u32::MAX)
@@ -152,14 +152,14 @@ impl Class {
     }
 }
 
-/// True if the class carries this rate already.
+/// True if the class has this rate already.
 pub(crate) fn carries(class: &Class, rate: Rate) -> bool {
     let told = parameters(rate);
     let parts = [RATE_AT, CEILING_AT, BUFFERS_AT];
     parts.into_iter().all(|part| class.parameters.get(part.clone()) == told.get(part))
 }
 
-/// Has a class take a tunnel's packets.
+/// Directs a tunnel's packets to a class.
 pub(crate) fn set_filter(
     netlink: &mut Netlink,
     index: u32,
@@ -178,7 +178,7 @@ pub(crate) fn set_filter(
     )
 }
 
-/// The class that takes a tunnel's packets, if one does.
+/// The filters of an interface: each class with the identifier of its tunnel.
 pub(crate) fn filters(netlink: &mut Netlink, index: u32) -> Result<Vec<(u16, u32)>, Refusal> {
     let mut found = Vec::new();
     netlink.dump(Message::new(GET_FILTER, DUMP, &tc_header(index, 0, OUR_HANDLE, 0)), |body| {
@@ -194,7 +194,7 @@ pub(crate) fn filters(netlink: &mut Netlink, index: u32) -> Result<Vec<(u16, u32
     Ok(found)
 }
 
-/// Takes a class's filter away, for packets of either kind.
+/// Removes a class's filter, for packets of either IP version.
 pub(crate) fn delete_filter(netlink: &mut Netlink, index: u32, minor: u16) -> Result<(), Refusal> {
     for six in [false, true] {
         match netlink.change(Message::new(DELETE_FILTER, 0, &filter_header(index, minor, six))) {
@@ -208,10 +208,11 @@ pub(crate) fn delete_filter(netlink: &mut Netlink, index: u32, minor: u16) -> Re
 /// The class of the port itself.
 pub(crate) const PORT: u16 = 1;
 
-/// The class of everything that no circuit owns.
+/// The class of all traffic outside circuits.
 pub(crate) const REST: u16 = 2;
 
-/// `struct tc_htb_opt`: two of `struct tc_ratespec`, and how long the class may send at its rates without waiting.
+/// `struct tc_htb_opt`: two of `struct tc_ratespec`, and the times that the class may send at its rates without
+/// waiting.
 fn parameters(rate: Rate) -> Vec<u8> {
     let ceiling_bps = rate.ceiling_bps.max(rate.rate_bps);
     let mut bytes = Vec::with_capacity(44);
@@ -258,7 +259,7 @@ fn tc_header(index: u32, handle: u32, parent: u32, info: u32) -> [u8; TC_HEADER]
     header
 }
 
-/// The place of a filter: below our tree, in the row that has its class's number.
+/// The position of a filter: below our tree, in the row with its class's number.
 fn filter_header(index: u32, minor: u16, six: bool) -> [u8; TC_HEADER] {
     let protocol: u16 = if six { 0x86dd } else { 0x0800 };
     tc_header(index, 0, OUR_HANDLE, u32::from(minor) << 16 | u32::from(protocol.to_be()))
@@ -297,20 +298,20 @@ const U32_CLASS: u16 = 1;
 const U32_SELECTOR: u16 = 5;
 const U32_TERMINAL: u8 = 1;
 
-/// Without it the kernel wants tables that it does not need.
+/// Without it the kernel requires tables that it does not need.
 const LINK_LAYER_ETHERNET: u8 = 1;
 
 /// The kernel counts a class's burst in units of 64 ns.
 const TICK_SHIFT: u32 = 6;
 
-/// What a class that borrows sends in one turn: two frames, so that none waits long.
+/// The bytes that a borrowing class sends in one turn: two frames, so that none waits long.
 const TURN_BYTES: u32 = 3_028;
 
 const RATE_AT: std::ops::Range<usize> = 8..12;
 const CEILING_AT: std::ops::Range<usize> = 20..24;
 const BUFFERS_AT: std::ops::Range<usize> = 24..32;
 
-/// Where the identifier stands in a selector: it is the first key.
+/// The offset of the identifier in a selector: it is the first key.
 const VNI_KEY_AT: usize = 20;
 
 #[cfg(test)]

@@ -79,13 +79,13 @@ fn circuits_of_a_port_do_not_touch_each_other() {
         let (first, second) = (tunnel(1, 701), tunnel(2, 702));
         raise(netlink, &first).unwrap();
         raise(netlink, &second).unwrap();
-        // More was promised than the port has; everything else keeps its twentieth.
+        // The circuits' rates exceed that of the port; all other traffic keeps its twentieth.
         assert!(run("tc", &["class", "show", "dev", "lo"]).contains("rate 5Mbit ceil 100Mbit"));
         clear(netlink, &first);
         let classes = run("tc", &["class", "show", "dev", "lo"]);
         assert!(classes.contains("db00:11") && !classes.contains("db00:10"), "{classes}");
         assert!(classes.contains("rate 46Mbit ceil 100Mbit"), "{classes}");
-        // Another node of the host clears up after a crash of its own.
+        // Another node of the host cleans up after a crash of its own.
         keep_only(netlink, Owner::of("another hub"), &[]);
         assert!(run("tc", &["class", "show", "dev", "lo"]).contains("db00:11"));
         clear(netlink, &second);
@@ -162,7 +162,7 @@ fn many_ends_each_get_a_copy() {
         let table = run("bridge", &["fdb", "show", "dev", &raised.interface]);
         assert_eq!(table.matches("00:00:00:00:00:00 dst 127.0.0.").count(), 3, "{table}");
         assert_eq!(raise(netlink, &half).unwrap().index, raised.index);
-        // One end less: the tunnel is another one.
+        // With one end less, it is a different tunnel.
         let way = Way::Tunnel {
             vni: 700,
             local: [127, 0, 0, 1].into(),
@@ -226,7 +226,7 @@ fn in_a_namespace(test: fn(&mut Netlink)) {
     outcome.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
 
-/// Begins to raise the half and ends after so many steps, as a crash would; false if there are fewer.
+/// Starts to raise the half and stops after `crash` steps, as a crash would; false if there are fewer.
 fn break_off(netlink: &mut Netlink, half: &Half, crash: usize) -> bool {
     let mut steps = 0;
     let broken = raise_watched(netlink, half, |_| {
@@ -236,7 +236,7 @@ fn break_off(netlink: &mut Netlink, half: &Half, crash: usize) -> bool {
     broken.is_break()
 }
 
-/// All that circuits may change, in the words of the host's own tools.
+/// Everything that circuits may change, as shown by the host's own tools.
 fn everything() -> String {
     let shown = [
         run("ip", &["-d", "address", "show"]),
