@@ -116,8 +116,7 @@ impl Feed {
 }
 
 /// The content of the next stretch. Where the log assigned no sequence up to the stretch's usual end, the stretch
-/// ends
-/// before the next product: a restored log skips a thousand million sequences, which are not walked through.
+/// ends before the next product: a restored log skips a thousand million sequences, which are not walked through.
 fn read(log: &impl ProductLog, after: Sequence, head: Sequence) -> Result<ReadBatch, LogError> {
     let batch = log.read(after, stretch_end(after, head), READ_BYTES, READ_ENTRIES)?;
     if !batch.entries.is_empty() || batch.read_to >= head {

@@ -100,8 +100,7 @@ mod tests {
     }
 
     /// One thread appends; another sleeps until it is woken, is muted and unmuted, and registers again as a listener.
-    /// It
-    /// must see every append in the end.
+    /// It must see every append in the end.
     #[test]
     fn no_ring_is_lost_to_one_who_sleeps_hushes_and_listens_anew() {
         for round in 0..20_u64 {

@@ -33,8 +33,7 @@ impl Backlogs {
 
 impl Hub {
     /// Reports the backlogs that changed since the last report to the agent; each site is repeated from time to time,
-    /// in
-    /// case the agent missed a report.
+    /// in case the agent missed a report.
     pub(in crate::hub) fn tell_backlogs(&self) {
         let news = lock(&self.figures.backlogs.telling).tell(self.roster.all(), |line, counts| {
             let line = self.counted_here(line)?;

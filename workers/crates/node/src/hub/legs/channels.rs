@@ -77,8 +77,7 @@ impl Channels {
     }
 
     /// Draws a channel for a site that is offered a leg. Each offer gets a channel of its own, because its counters
-    /// start
-    /// from zero; the session fills in the port.
+    /// start from zero; the session fills in the port.
     pub(in crate::hub) fn draw(
         &self,
         session: u64,

@@ -80,8 +80,7 @@ impl Hub {
     }
 
     /// Handles a change of sites or their rights: legs drop the sites that may no longer read, and sites join and
-    /// leave
-    /// accordingly.
+    /// leave accordingly.
     pub(in crate::hub) fn look_at_rights(&self) {
         let plans = lock(&self.legs.plans);
         plans.all().for_each(Leg::look_at_rights);
@@ -105,9 +104,8 @@ impl Hub {
 }
 
 impl Hub {
-    /// Serves a site that loses too much of a leg by unicast, for a while or until the plan changes; the leg
-    /// continues
-    /// without it. The site is notified now and not after it has left: on a link that the group fills, the
+    /// Moves a site that loses too much of a leg to unicast, for a while or until the plan changes; the leg
+    /// continues without it. The site is notified now and not after it has left: on a link that the group fills, the
     /// request to leave takes its time.
     pub(in crate::hub) fn take_off(&self, leg: LegId, straggler: &Straggler) {
         let sentence = format!("{straggler} for two seconds; it is served alone");

@@ -42,8 +42,7 @@ impl Roster {
     }
 
     /// Continues changes of credentials, some at a time: requests another credential from sites whose current one is
-    /// due,
-    /// and notifies the agent where the new one is in use and the former one is still valid.
+    /// due, and notifies the agent where the new one is in use and the former one is still valid.
     pub(in crate::hub) fn tend_credentials(&self, now: Now) {
         let mut due = self.due_credentials(now);
         // The session that has waited longest goes first: some never answer.
