@@ -1,4 +1,4 @@
-//! The signals to the process.
+//! Signals that end the process or have it read its rules again.
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Waits for SIGTERM or SIGINT.

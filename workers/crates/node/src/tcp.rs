@@ -18,8 +18,7 @@ pub fn prepare(stream: &TcpStream) {
     let socket = SockRef::from(stream);
     // Frames are sent as they are written; the machines combine those that belong together.
     let _ = socket.set_tcp_nodelay(true);
-    // A peer that acknowledges nothing for so long is dead to the session as well: its buffers are freed with the
-    // connection.
+    // A peer that acknowledges nothing for so long is dead to the session as well: the close frees its buffers.
     let _ = socket.set_tcp_user_timeout(Some(Duration::from_micros(LIVENESS_LIMIT.0)));
     let _ = socket.set_tcp_notsent_lowat(NOT_SENT_LIMIT_BYTES);
 }
@@ -134,8 +133,7 @@ fn read_setting(name: &str) -> Option<String> {
 }
 
 sockopt_impl!(
-    /// The kernel's record of a connection, up to the delivery rate. Later kernels have further fields, which are not
-    /// read.
+    /// The kernel's record of a connection, up to the delivery rate. Further fields of later kernels are not read.
     Info,
     GetOnly,
     libc::IPPROTO_TCP,

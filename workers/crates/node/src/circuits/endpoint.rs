@@ -57,7 +57,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// When each other end last answered.
+    /// The time of the last answer from each of the other ends.
     heard: BTreeMap<IpAddr, Instant>,
     gathering: BTreeMap<IpAddr, Gathering>,
     /// The ends to which this one is sending a train.

@@ -83,8 +83,7 @@ impl Keeper {
         .await
     }
 
-    /// Bytes of frames out and in over each circuit since its creation; a circuit whose interface has vanished is
-    /// left out.
+    /// Bytes of frames out and in over each circuit since its creation; without circuits whose interface vanished.
     pub(crate) async fn carried(&self) -> BTreeMap<u32, (u64, u64)> {
         let carried = self.work(|netlink, held| {
             let links = links(netlink).unwrap_or_default();

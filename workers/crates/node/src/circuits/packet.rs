@@ -3,8 +3,7 @@ use minicbor::{Decode, Encode};
 
 use super::gathering::Arrivals;
 
-/// A datagram. The secret came over the session: without it, a host on the circuit can't make this node send
-/// anything.
+/// A datagram. The secret came over the session: without it, no host on the circuit can make this node send.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub(super) struct Envelope {
     #[n(0)]

@@ -174,8 +174,7 @@ fn send(socket: &UdpSocket, to: SocketAddr, datagram: &[u8]) -> std::io::Result<
     }
 }
 
-/// With the headers of UDP, IP and Ethernet 1,414 bytes; a tunnel over IPv6 adds 70, which still fits an Ethernet
-/// frame.
+/// With the headers of UDP, IP and Ethernet 1,414 bytes; a tunnel over IPv6 adds 70, which still fits an Ethernet.
 pub(super) const PAYLOAD_BYTES: usize = 1_372;
 
 /// Bytes that an interface counts for a probe packet: a tunnel the IP packet in it, a port the whole frame.

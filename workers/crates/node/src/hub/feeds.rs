@@ -41,7 +41,7 @@ pub(super) struct Feed {
     pub(super) is_own: bool,
     /// The readers of the log.
     pub(super) wake_ups: Arc<WakeUps>,
-    /// The leg that unicast deliveries are counted under.
+    /// The leg under which unicast deliveries are counted.
     unicast_leg: AtomicU32,
     writer: Mutex<Option<Sender<Write>>>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
@@ -220,8 +220,7 @@ impl Feed {
         self.unicast_leg.store(leg.0, Ordering::Relaxed);
     }
 
-    /// Hands a spooled product to the feed's writer, which replies directly, without waking another thread in
-    /// between.
+    /// Hands a spooled product to the feed's writer, which replies directly: no other thread is woken in between.
     pub(super) fn ingest(&self, line: IngestLine, default_origin: &str, reply: Reply) {
         let (id, origin, digest) = match described(&line, default_origin) {
             Ok(described) => described,

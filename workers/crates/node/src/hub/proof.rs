@@ -28,8 +28,7 @@ impl Proof {
 }
 
 impl Hub {
-    /// Stores a product and reads it back, with those of the last minutes; a failure starts with the name of its
-    /// step.
+    /// Stores a product and reads it back, with those of the last minutes; a failure starts with its step's name.
     ///
     /// After a failure the log is reopened, as after a crash.
     pub(super) async fn prove(self: Arc<Self>, line: ProveLine) -> Result<Value, Failure> {

@@ -237,8 +237,7 @@ impl Roster {
         lock(&self.sessions).clone()
     }
 
-    /// The results of `look` on the sessions, one after the other. It runs under the lock: `look` must not call the
-    /// roster.
+    /// The results of `look` on each session in turn, under the lock: `look` must not call the roster.
     pub(super) fn look_at_sessions<T>(&self, look: impl FnMut((&SiteName, &Handle)) -> Option<T>) -> Vec<T> {
         lock(&self.sessions).iter().filter_map(look).collect()
     }
@@ -278,8 +277,7 @@ impl Roster {
         lock(&self.asks).remove(&answer.ask).is_some_and(|sender| sender.send(answer).is_ok())
     }
 
-    /// Waits, for a limited time, until the agent has sent the set of sites: before that, every site would be
-    /// refused.
+    /// Waits, for a limited time, until the agent has sent the set of sites: before that, all would be refused.
     pub(super) async fn wait_until_told(&self) {
         let mut told = self.told.subscribe();
         let _ = tokio::time::timeout(TELLING_PATIENCE, told.wait_for(|told| *told)).await;

@@ -1,5 +1,4 @@
-//! One task per connected site: moves bytes between its sockets and the session's machine, and carries out its
-//! outputs.
+//! One task per connected site: moves bytes between its sockets and its machine, and carries out the outputs.
 mod facts;
 mod identity;
 mod late_share;
@@ -345,7 +344,6 @@ async fn or_never<F: Future>(future: Option<F>) -> F::Output {
 
 const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 
-/// A peer that does not read its last messages loses them: a revoked site is disconnected within a second in any
-/// case.
+/// A peer that does not read its last messages loses them: a revoked site is always gone within a second.
 const CLOSE_PATIENCE: Micros = Micros::from_millis(400);
 const CLOSE_LIMIT: Duration = Duration::from_millis(400);

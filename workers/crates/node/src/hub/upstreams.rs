@@ -117,8 +117,7 @@ impl Upstream {
             hub: place,
             identity,
             clock: hub.clock,
-            // The products go into this hub's own logs over one connection: the upstream's own node serves all of
-            // them.
+            // All products go into this hub's own logs over one connection: the upstream's own node serves them.
             versions: hub.start.session_versions.clone(),
             one_node: true,
             only: None,

@@ -10,7 +10,7 @@ pub(crate) trait Destination: Send + Sync {
     /// The log of a feed; `None` if there is no such feed here.
     fn log(&self, feed: &FeedName) -> Result<Option<Arc<FeedLog>>, String>;
 
-    /// Feeds with products in this place, even if no checkpoint names them.
+    /// Feeds with products here, regardless of their checkpoints.
     fn held(&self) -> Vec<FeedName> {
         Vec::new()
     }
@@ -23,8 +23,7 @@ pub(crate) trait Destination: Send + Sync {
     /// Called after a product was appended.
     fn appended(&self, _product: &ProductInfo) {}
 
-    /// Called when the hub's log of the feed began a new epoch: from now on, products sent again are recognised by id
-    /// and content.
+    /// The hub's log of the feed began a new epoch: products sent again are recognised by id and content from now on.
     fn guard(&self, _feed: &FeedName) {}
 
     /// Sets the hub's rule by which two products of the feed are duplicates.

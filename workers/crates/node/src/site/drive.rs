@@ -186,8 +186,7 @@ impl Site {
         self.tell(Input::HungUp { random: random() });
     }
 
-    /// Carries out the machine's outputs until there are none; returns the unsent receipts once the connection is
-    /// over.
+    /// Carries out the machine's outputs until there are none; returns the unsent receipts at the connection's end.
     async fn perform(&mut self) -> Option<Vec<Receipt>> {
         while let Some(output) = self.machine.poll(self.clock.now()) {
             match output {

@@ -159,8 +159,7 @@ pub(super) fn start(place: Place) -> Result<StoreThread, String> {
 pub(super) struct Place {
     pub(super) destination: Arc<dyn Destination>,
     pub(super) clock: Clock,
-    /// The host name under which the hub was called; stored with each product, because a site of several hubs has one
-    /// log.
+    /// The host name under which the hub was called; stored with each product: a site of several hubs has one log.
     pub(super) via: Option<Origin>,
 }
 

@@ -19,8 +19,7 @@ use crate::hub::{Hub, lock};
 use crate::lines::{Direction, EndStanding, Failure, LeaseLine, ProbeKind, ProbeLine, Standing};
 
 impl Hub {
-    /// Applies the whole set: creates missing circuits and removes the surplus, even if another run of the node left
-    /// it.
+    /// Applies the whole set: creates missing circuits and removes the surplus, whichever run of the node left it.
     pub(in crate::hub) async fn circuits(self: &Arc<Self>, lines: Vec<LeaseLine>) -> Result<Value, Failure> {
         let leases = lines.into_iter().map(Lease::read).collect::<Result<Vec<_>, _>>()?;
         let _turn = self.circuits.turn.lock().await;

@@ -40,7 +40,7 @@ fn look(hub: &Hub, circuit: &Arc<Circuit>) {
             let trouble = (!alive).then(|| silent(circuit, heard));
             hub.tell_circuit(circuit, Some(site), if alive { "up" } else { "down" }, trouble);
         }
-        // A ping sent too early would leave the neighbours resolving its address for a second before they try again.
+        // A ping before the end is up would start an address resolution that is repeated only after a second.
         if stands {
             circuit.endpoint.ping(address);
         }

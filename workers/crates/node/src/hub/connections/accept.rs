@@ -74,7 +74,7 @@ async fn within<F: Future>(hub: &Hub, limits: AdmissionLimits, step: F) -> Resul
     ended.map_err(|_| limits.late(limits.late_at()).unwrap_or_default())
 }
 
-/// Reads from a connection what kind it is, and hands it to its session.
+/// Determines the kind of a connection from its first frame, and hands it to its session.
 async fn listen(hub: Arc<Hub>, mut stream: TlsStream<Counted>, mut pending: PendingConnection) {
     let mut heard = BytesMut::new();
     let opening = tokio::select! {

@@ -34,7 +34,7 @@ struct DataLink {
     closing: Option<Micros>,
 }
 
-/// What woke the session's task.
+/// The event that woke the session's task.
 pub(in crate::hub) enum Woken {
     Taken(StreamId, Taken),
     /// The site sent something, which the protocol does not allow on this connection.

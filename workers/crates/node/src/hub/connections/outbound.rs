@@ -55,7 +55,7 @@ impl Outbound {
         self.waiting < OUT_LIMIT_BYTES
     }
 
-    /// True if the peer has taken nothing for so long that it counts as dead, however much it sends itself.
+    /// True if the peer has taken nothing for so long that it counts as dead, however much it sends.
     pub(in crate::hub) fn is_stuck(&self, now: Micros, limit: Micros) -> bool {
         !self.is_empty() && now.since(self.moved) > limit
     }

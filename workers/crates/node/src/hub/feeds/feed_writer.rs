@@ -31,7 +31,7 @@ pub(in crate::hub) struct Write {
 
 /// A product's bytes.
 pub(in crate::hub) enum Spooled {
-    /// In a file, which is unlinked after the append if `remove` is set.
+    /// In a file, which is unlinked after a successful append if `remove` is set.
     File { path: PathBuf, remove: bool },
     /// A small product, in memory.
     AtHand(Bytes),
@@ -43,7 +43,7 @@ pub(in crate::hub) enum Done {
     Line(Reply),
     /// A task of the node. A sender dropped without a result means that the log is being closed.
     Told(oneshot::Sender<Result<Written, Failure>>),
-    /// None: a heartbeat that can't be stored is missed by those that wait for it.
+    /// No recipient: a heartbeat that can't be stored is missed by its waiters.
     Nobody,
 }
 

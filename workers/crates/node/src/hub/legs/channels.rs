@@ -76,8 +76,8 @@ impl Channels {
         }
     }
 
-    /// Draws a channel for a site that is offered a leg. Each offer gets a channel of its own, because its counters
-    /// start from zero; the session fills in the port.
+    /// Draws a channel for a site that is offered a leg. Each offer gets a channel of its own, because packet
+    /// counters start with the channel; the session fills in the port.
     pub(in crate::hub) fn draw(
         &self,
         session: u64,
@@ -193,8 +193,7 @@ fn send(repairs: &Receiver<Repair>) {
 /// The queue of repairs to the socket: 6 MB.
 const REPAIR_QUEUE: usize = 4_096;
 
-/// The limit for one session and leg: the channel in use, and those drawn for offers that the site has or may never
-/// see.
+/// The limit for a session and leg: the channel in use, and those of offers that the site has or may never see.
 const CHANNELS: usize = 8;
 
 const PATIENCE_MS: u16 = 200;

@@ -123,8 +123,7 @@ impl Hub {
         }
     }
 
-    /// Notes that a site left a leg that is too fast for it: the site is not placed on this leg until it may try
-    /// again.
+    /// Notes that a site left a leg that is too fast for it: it is not placed there until it may try again.
     pub(in crate::hub) fn let_rest(&self, site: &SiteName, leg: LegId) {
         let now = self.clock.monotonic();
         lock(&self.legs.plans).rest(now, site, leg, now.plus(TOO_SLOW_REST));
@@ -161,8 +160,7 @@ impl Hub {
         inside.unwrap_or_else(|| self.roster.site(site).map(|line| line.interface).unwrap_or_default())
     }
 
-    /// The leg to which a site belongs. A leg carries a whole feed, so only sites that may read the whole feed get
-    /// its key.
+    /// The leg to which a site belongs. A leg carries a whole feed: only sites that may read all of it get its key.
     fn wanted<'a>(
         &self,
         plans: &'a Plans,

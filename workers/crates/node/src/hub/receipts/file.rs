@@ -84,8 +84,7 @@ impl Receiving {
     }
 }
 
-/// Creates a file under the first free name from the current time on: a clock that was set back may have used that
-/// name.
+/// Creates a file under the first free name from now on: a clock that was set back may have used the name.
 fn create(directory: &Path, wall: WallMicros) -> io::Result<(PathBuf, File)> {
     for micros in 0..NAMES_TRIED {
         let stem = log_time(WallMicros(wall.0.saturating_add(micros)));

@@ -42,7 +42,7 @@ pub(crate) struct FoundReceipts {
     pub(crate) receipts: Vec<KeptReceipt>,
     /// False if the budget ended the search: there may be more receipts.
     pub(crate) complete: bool,
-    /// The approximate age of the oldest file; `None` if there are none.
+    /// The approximate start of the oldest file; `None` if there are none.
     pub(crate) since: Option<WallMicros>,
 }
 

@@ -45,7 +45,7 @@ pub(super) struct Receipts {
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
 
-/// How long raw receipts are kept.
+/// The retention of raw receipts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// None are kept for zero hours.

@@ -29,8 +29,7 @@ impl Roster {
         self.sites().check(site, sha256, now).cloned()
     }
 
-    /// Returns how soon the holder of this credential has to be barred from a leg of the feed; `None` if it need not
-    /// be.
+    /// Returns how soon the holder of this credential has to be barred from the feed's legs; `None` if not at all.
     pub(in crate::hub) fn barred(
         &self,
         site: &SiteName,

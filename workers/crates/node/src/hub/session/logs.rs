@@ -1,5 +1,4 @@
-//! Reads logs for the machine of a session: directly if the bytes are local, in a task of its own if they have to be
-//! fetched.
+//! Reads logs for a session's machine: directly if the bytes are local, otherwise in a task that fetches them.
 use std::sync::Arc;
 
 use downburst_hub::{ReadFault, ReadRequest, ResendLine, ResendRead, SessionInput, resend_order};

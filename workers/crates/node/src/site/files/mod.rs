@@ -337,8 +337,7 @@ impl Outlet {
         is_as_long && fs::read(&target).is_ok_and(|it| *blake3::hash(&it).as_bytes() == entry.info.digest.0)
     }
 
-    /// Checks that a file could be placed for local software: a heartbeat takes the path of a file up to here, and
-    /// leaves none.
+    /// Checks that a file could be placed for local software: a heartbeat goes this far, and leaves none.
     fn discard(&self, aside: &Path) -> io::Result<ReleaseInput> {
         disk::remove_file(aside)?;
         let received = self.directory.join("received");

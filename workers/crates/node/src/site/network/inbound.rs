@@ -59,8 +59,7 @@ mod tests {
         bytes.freeze()
     }
 
-    /// The bytes received when they arrive in pieces of one length; `keep` is the number of returned parts still
-    /// held.
+    /// The bytes received in pieces of one length; `keep` is the number of returned parts that are still held.
     async fn received(sent: &Bytes, piece_bytes: usize, keep: usize) -> (Vec<u8>, Inbound) {
         let (mut near, mut far) = tokio::io::duplex(piece_bytes);
         let sent = sent.clone();

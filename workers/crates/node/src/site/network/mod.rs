@@ -99,8 +99,7 @@ impl Network {
         }
     }
 
-    /// Sends the last messages and waits until the node has received them, which it confirms by ending the connection
-    /// too.
+    /// Sends the last messages and waits until the node has received them: it then ends the connection, too.
     pub(super) fn say_farewell(&mut self) {
         self.data.clear();
         let words = self.out.take();
@@ -113,7 +112,7 @@ impl Network {
         }));
     }
 
-    /// Waits for an event; pends forever if there is no connection. Cancelling the wait loses nothing.
+    /// Waits for an event; pends forever if there is nothing to do. Cancelling the wait loses nothing.
     pub(super) async fn moved(&mut self, reads: bool) -> Woken {
         poll_fn(|cx| self.poll_moved(cx, reads)).await
     }

@@ -65,8 +65,7 @@ impl Identity {
                     (None, None) => return Err(NOT_ENROLLED.to_owned()),
                 };
                 let identity = Self { credentials: Credentials::enrolling(&token, &entropy()?), path };
-                // Written before it is presented: after a lost answer, enrolment is repeated with the same
-                // credential.
+                // Written before it is presented: after a lost answer, the request repeats the same credential.
                 identity.save()?;
                 Ok(identity)
             }
@@ -84,7 +83,7 @@ impl Identity {
         write_private(&self.path, &text).map_err(|error| sentence(&error))
     }
 
-    /// Enrols anew if the token is another than the one in use.
+    /// Enrols again if the token differs from the one in use.
     fn with_token(mut self, token: Option<Token>) -> Result<Self, String> {
         let Some(token) = token else { return Ok(self) };
         // Releases without a checksum had the hash in a file of its own.

@@ -126,7 +126,7 @@ impl Keeper {
         Ok(Self { state: state.to_owned(), begun, waiting, thread: Some(thread) })
     }
 
-    /// Queues a checkpoint of a feed; only the last queued one of each feed is written.
+    /// Writes a feed's first checkpoint directly and queues later ones; of those queued, only the last is written.
     pub(super) fn keep(&mut self, stored: StoredPosition, log: Option<Arc<FeedLog>>) {
         if self.begun.is_first(&stored) {
             complain(keep_one(&self.state, &stored, log.as_deref()));
@@ -151,7 +151,7 @@ impl Waiting {
         self.changed.notify_all();
     }
 
-    /// Ends the thread, after the queued checkpoints are written.
+    /// Has the thread end once the queued checkpoints are written.
     fn end(&self) {
         self.checkpoints().end();
         self.changed.notify_all();

@@ -68,8 +68,7 @@ mod tests {
         FeedName::parse("IDS|DDPLUS").unwrap()
     }
 
-    /// The position recovered at the next start of a site that stored these products of the hub, and a checkpoint of
-    /// them.
+    /// The position that a site recovers at its next start, from these stored products and their checkpoint.
     fn recovered(dir: &std::path::Path, stored: &[u64], log_head: u64) -> Option<Vec<(u64, u64)>> {
         let retention = Retention { hours: 24.0, bytes: 1 << 20 };
         let logs = Logs::new(&dir.join("log"), retention, false);

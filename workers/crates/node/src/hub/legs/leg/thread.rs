@@ -210,8 +210,7 @@ impl Thread {
         }
     }
 
-    /// A failed send is a loss like any other: sites request the packet. It is reported once until sending works
-    /// again.
+    /// A failed send is a loss like any other: sites request the packet. Reported once until sending works again.
     fn note(&mut self, hub: &Hub, result: std::io::Result<()>) {
         match result {
             Ok(()) => self.outlet.failed = false,
