@@ -23,7 +23,7 @@ pub fn prepare(stream: &TcpStream) {
     let _ = socket.set_tcp_notsent_lowat(NOT_SENT_LIMIT_BYTES);
 }
 
-/// Limits the kernel's sending rate on a connection, in bits per second including TCP's overhead; needs no privilege.
+/// Limits the kernel's sending rate on a connection, in bits per second of what TCP sends; needs no privilege.
 pub(crate) fn pace(stream: &TcpStream, rate_bps: u64) {
     let bytes = usize::try_from(rate_bps / 8).unwrap_or(usize::MAX).max(1);
     if let Err(error) = nix::sys::socket::setsockopt(stream, PacedRate, &bytes) {

@@ -74,7 +74,7 @@ pub(crate) enum Event {
     /// An LDM sent an impossible value: its connection ended.
     LdmViolation {
         peer: String,
-        /// The source that connects to it.
+        /// The source that requests from it.
         source: Option<String>,
         /// The site to which it belongs.
         site: Option<SiteName>,

@@ -74,7 +74,7 @@ pub(crate) struct ReceiptsLine {
 /// The search for damage in the logs.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct ScrubLine {
-    /// The rate of reading.
+    /// The reading rate, in bytes per second.
     #[serde(rename = "scrub_bytes_per_second", default = "default_scrub_bytes_per_second")]
     pub(crate) bytes_per_second: u64,
     /// The interval at which each log is read through; 0: never.
