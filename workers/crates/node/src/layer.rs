@@ -1,4 +1,5 @@
-//! No file of a log or of a site's state is changed beside the recording layer: power cuts are tried on what passes it.
+//! Checks that files of logs and of a site's state are changed through the recording layer only: power cuts are
+//! tested on its recordings.
 use std::path::Path;
 
 #[test]
@@ -44,8 +45,8 @@ const CHANGES: [&str; 12] = [
     "set_permissions",
 ];
 
-/// The layer itself; a socket; pieces of products on their way and their directory, which is emptied at the
-/// start; bytes without a name; tests.
+/// The layer itself; a socket; pieces of incoming products and their directory, which is emptied at the start; bytes
+/// of a nameless file; tests.
 const ALLOWED: [&str; 7] = [
     "log/src/disk/mod.rs",
     "log/src/disk/file.rs",

@@ -4,7 +4,7 @@
 //! receiving site. Both drive the machines of the `session` and `vcmtp` crates and keep products in the `log`
 //! crate.
 #![forbid(unsafe_code)]
-// Clocks, threads and unordered maps are what this crate is for.
+// This crate is the place for clocks, threads and unordered maps.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod circuits;

@@ -1,4 +1,4 @@
-//! The lines spoken with the agent: jobs and questions in, answers and events out, one JSON object a line.
+//! The line protocol with the agent: jobs and queries in, answers and events out, one JSON object per line.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -28,16 +28,16 @@ pub(crate) use jobs::*;
 pub(crate) struct Job {
     /// Chosen by the agent; the answer carries it.
     pub(crate) id: u64,
-    /// What to do.
+    /// The action of the job.
     #[serde(flatten)]
     pub(crate) action: Action,
 }
 
-/// What a job asks for.
+/// The action of a job.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub(crate) enum Action {
-    /// The first job: where to work and listen.
+    /// The first job: directories and addresses.
     Start(Start),
     /// The whole set of feeds.
     Feeds {
@@ -49,89 +49,89 @@ pub(crate) enum Action {
         /// All of them.
         sites: Vec<SiteLine>,
     },
-    /// The whole set of hubs that this one is a site of.
+    /// The whole set of hubs of which this hub is a site.
     Upstreams {
         /// All of them.
         upstreams: Vec<UpstreamLine>,
     },
-    /// LDMs that are asked for products, and the port for those that ask or push.
+    /// The LDMs to request products from, and the port for LDMs that request or push.
     Ldm(LdmLine),
     /// A feed's plan.
     Plan(PlanLine),
-    /// A complete product lies in a spool file.
+    /// Ingests a complete product from a spool file.
     Ingest(IngestLine),
-    /// Take in, store and read back a product of the hub's own.
+    /// Ingests, stores and reads back a product of the hub's own.
     Prove(ProveLine),
-    /// Is this a usable subscription pattern?
+    /// Checks a subscription pattern.
     CheckPattern {
         /// The pattern.
         pattern: String,
     },
-    /// What the node holds and who is connected.
+    /// Reports the contents of the node and the connected sites.
     Status,
     Logs,
-    /// Where are these products, and who has them?
+    /// Reports the whereabouts of products, site by site.
     Deliveries(DeliveriesLine),
-    /// What do these numbers stand for?
+    /// Describes the products with these sequences.
     Products(ProductsLine),
-    /// Which products of this time match?
+    /// Lists the products of a time range that match.
     Browse(BrowseLine),
     /// The whole set of circuits.
     Circuits {
         /// All of them.
         circuits: Vec<LeaseLine>,
     },
-    /// Make a circuit, or change it to be so.
+    /// Creates a circuit, or changes an existing one.
     CircuitUp {
-        /// What it has to be.
+        /// The desired circuit.
         circuit: LeaseLine,
     },
-    /// Take a circuit away.
+    /// Removes a circuit.
     CircuitDown {
-        /// Which.
+        /// Its lease.
         lease: u32,
     },
-    /// Find out what a circuit carries.
+    /// Measures a circuit.
     CircuitProbe(ProbeLine),
-    /// What can this host do for circuits?
+    /// Reports the circuit features of this host.
     CircuitHost,
-    /// Answer when every connected site has everything.
+    /// Answers once every connected site has all its products.
     Drain {
-        /// Give up after this long.
+        /// The timeout.
         #[serde(default = "default_drain_seconds")]
         seconds: f64,
     },
-    /// The public key of a node that is to send for a hub: asked before it is started.
+    /// Returns the public key of a future sender: sent before its start job.
     SenderKey {
         /// As in the start job.
         data_dir: PathBuf,
     },
-    /// Sign the key of a node that sends for this hub.
+    /// Signs the key of a node that sends for this hub.
     Certify {
-        /// What the node answered to `sender-key`.
+        /// The node's answer to `sender-key`.
         public_key: String,
     },
-    /// How this node's clock stands to that of the node which ingests.
+    /// The offset of this node's clock from that of the ingesting node.
     Clock(ClockStanding),
-    /// A batch file was loaded and can go.
+    /// Reports that a batch file was loaded and can be removed.
     BatchLoaded {
         /// Its id.
         batch: String,
     },
-    /// The decision on an enrolment, or on another credential.
+    /// The decision on an enrolment, or on a replacement credential.
     EnrolAnswer(EnrolAnswer),
-    /// End cleanly.
+    /// Ends the node cleanly.
     Stop,
 }
 
-/// Why a job failed, for programs and for people.
+/// The reason why a job failed, for programs and for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     /// One of a closed list of words.
     pub(crate) code: &'static str,
-    /// One sentence: what, where, what to do.
+    /// One sentence: the problem, its place, the remedy.
     pub(crate) error: String,
-    /// More fields of the answer.
+    /// Additional fields of the answer.
     pub(crate) fields: BTreeMap<&'static str, u64>,
 }
 
@@ -142,13 +142,12 @@ impl Failure {
     }
 }
 
-/// Writes answers and events, each as one line, from any task or thread.
+/// Sends answers and events, each as one line, from any task or thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Lines(mpsc::UnboundedSender<String>);
 
 impl Lines {
-    /// The writer and the stream of lines it makes. The agent reads without pause or the pipe ends the node,
-    /// so the queue is short.
+    /// A sender and its stream of lines. The queue is short: the agent reads steadily, or the pipe ends the node.
     pub(crate) fn channel() -> (Self, mpsc::UnboundedReceiver<String>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Self(sender), receiver)
@@ -172,7 +171,7 @@ impl Lines {
         self.send(line.to_string());
     }
 
-    /// Answers a job with what it found, without a detour.
+    /// Answers a job with its result, serialised directly.
     fn found(&self, id: u64, fields: &impl Serialize) {
         match serde_json::to_string(&Found { answer: id, ok: true, fields }) {
             Ok(line) => self.send(line),
@@ -180,7 +179,7 @@ impl Lines {
         }
     }
 
-    /// Tells something nobody asked for.
+    /// Sends an event.
     pub(crate) fn event(&self, event: &Event, at: WallMicros) {
         match serde_json::to_string(&Stamped { event, at_us: at.0 }) {
             Ok(line) => self.send(line),
@@ -189,15 +188,15 @@ impl Lines {
     }
 
     fn send(&self, line: String) {
-        // The receiver goes away only at the end of the process.
+        // The receiver is dropped only at the end of the process.
         let _ = self.0.send(line);
     }
 }
 
-/// The answer to a job that another thread does: said once, also by one that is dropped.
+/// The answer to a job that another thread executes: sent once, even if this is dropped.
 #[derive(Debug)]
 pub(crate) struct Reply {
-    /// Until it is said.
+    /// `None` once the answer is sent.
     lines: Option<Lines>,
     id: u64,
 }
@@ -229,7 +228,7 @@ impl Drop for Reply {
     }
 }
 
-/// An answer as it goes out. That of a product is written ten thousand times a second.
+/// An answer as serialised. Those of products are written ten thousand times a second.
 #[derive(Serialize)]
 struct Found<'a, T: Serialize> {
     answer: u64,
@@ -238,7 +237,7 @@ struct Found<'a, T: Serialize> {
     fields: &'a T,
 }
 
-/// An event as it goes out. That of the traffic of a thousand sites is written each second, without a detour.
+/// An event as serialised, directly: that of the traffic of a thousand sites is written each second.
 #[derive(Serialize)]
 struct Stamped<'a> {
     #[serde(flatten)]

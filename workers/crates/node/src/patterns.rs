@@ -25,7 +25,7 @@ pub fn run() -> ExitCode {
     if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// `refused`: why a hub does not take it. `differs`: where it matches other ids than LDM's.
+/// `refused`: the reason why a hub refuses it. `differs`: the ids on which it differs from LDM's matching.
 fn judged(pattern: &str) -> Value {
     let refused = Pattern::parse(pattern).err().map(|error| error.to_string());
     let differs = Pattern::difference(pattern).filter(|_| refused.is_none());

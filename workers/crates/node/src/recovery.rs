@@ -1,7 +1,7 @@
-//! What opening a log found, as a sentence.
+//! The findings at the opening of a log, as a sentence.
 use downburst_log::Recovery;
 
-/// Whether nothing was cut, stepped over or set aside, so that there is nothing to do about an end that was not clean.
+/// True if nothing was cut, skipped or set aside, so that an unclean end needs no action.
 pub(crate) fn is_whole(recovery: &Recovery) -> bool {
     let Recovery { cut_bytes, damaged, lost, quarantined, sequence_lost, .. } = recovery;
     *cut_bytes == 0 && damaged.is_empty() && lost.is_empty() && quarantined.is_empty() && !sequence_lost

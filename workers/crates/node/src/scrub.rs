@@ -1,4 +1,4 @@
-//! Reads the logs in the background, slowly, so that damage is found before the damaged bytes are needed; and
+//! Reads the logs in the background, slowly, so that damage is found before the damaged bytes are needed; also reads
 //! the small files beside them, which a process otherwise reads only at its start.
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -10,25 +10,25 @@ use std::time::{Duration, Instant};
 use downburst_log::{FeedLog, Flaw};
 use downburst_model::FeedName;
 
-/// How much the scrub reads, and how often.
+/// The rate and the interval of the scrub.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scrub {
-    /// So many bytes a second at most.
+    /// The most bytes read per second.
     pub bytes_per_second: u64,
-    /// Each log once in so many hours; 0: never.
+    /// The interval, in hours, at which each log is read; 0: never.
     pub hours: f64,
 }
 
-/// The logs that are open now; nothing once their owner is gone.
+/// The logs that are open now; `None` once their owner is gone.
 type OpenLogs = Box<dyn Fn() -> Option<Vec<(FeedName, Arc<FeedLog>)>> + Send>;
 
-/// The small files that are there now.
+/// The small files that exist now.
 type SmallFiles = Box<dyn Fn() -> Vec<SmallFile> + Send>;
 
-/// Hears of each damaged place once, in a sentence.
+/// Receives a sentence on each damaged place, once.
 type Report = Box<dyn Fn(&FeedName, String) + Send>;
 
-/// A file with a checksum that is about a feed, and is replaced or written in place while the process runs.
+/// A checksummed file that belongs to a feed, and is replaced or written in place while the process runs.
 pub(crate) struct SmallFile {
     pub(crate) feed: FeedName,
     pub(crate) path: PathBuf,
@@ -70,18 +70,18 @@ struct Scrubber {
     rate: u64,
     period: Duration,
     report: Report,
-    /// When each feed's log was read last.
+    /// The time at which each feed's log was last read.
     read: BTreeMap<FeedName, Instant>,
-    /// What was reported in this reading.
+    /// The damage reported in this pass.
     known: BTreeSet<(PathBuf, u64)>,
-    /// When the small files were read last.
+    /// The time at which the small files were last read.
     small_read: Option<Instant>,
-    /// Those that were reported and were not seen whole since.
+    /// The files that were reported and have not been seen intact since.
     small_known: BTreeSet<PathBuf>,
 }
 
 impl Scrubber {
-    /// Reads the small files if their time has come.
+    /// Reads the small files if they are due.
     fn read_small(&mut self, files: &SmallFiles) {
         if self.small_read.is_some_and(|at| at.elapsed() < self.period) {
             return;
@@ -89,7 +89,7 @@ impl Scrubber {
         let mut doubtful: Vec<_> =
             files().into_iter().filter_map(|file| Some((flaw(&file)?, file))).collect();
         if !doubtful.is_empty() {
-            // What was being written is whole by now.
+            // A file that was being written is complete by now.
             thread::sleep(WRITTEN_BY);
             doubtful = doubtful.into_iter().filter_map(|(_, file)| Some((flaw(&file)?, file))).collect();
         }
@@ -102,11 +102,11 @@ impl Scrubber {
         self.small_read = Some(Instant::now());
     }
 
-    /// Reads the logs whose time has come; those that may be damaged first.
+    /// Reads the logs that are due, those that may be damaged first.
     fn read_due(&mut self, mut open: Vec<(FeedName, Arc<FeedLog>)>) {
         open.retain(|(feed, _)| self.read.get(feed).is_none_or(|at| at.elapsed() >= self.period));
         open.sort_by_key(|(_, log)| !log.is_suspect());
-        // Held weakly, so that a feed that is removed can come back meanwhile.
+        // Held weakly, so that a removed feed can be opened again in the meantime.
         let open: Vec<_> = open.into_iter().map(|(feed, log)| (feed, Arc::downgrade(&log))).collect();
         for (feed, log) in open {
             self.read_one(&feed, &log);
@@ -136,7 +136,7 @@ impl Scrubber {
     }
 }
 
-/// Why a small file is not as it was written.
+/// The reason why a small file is not intact.
 fn flaw(file: &SmallFile) -> Option<String> {
     let path = file.path.display();
     match (file.is_whole)(&file.path) {
@@ -154,10 +154,10 @@ fn sentence(feed: &FeedName, flaw: &Flaw) -> String {
     format!("feed {feed}: {} is damaged at {offset}{product}: {sentence}", path.display())
 }
 
-/// A small file is written within this.
+/// The longest time that writing a small file takes.
 const WRITTEN_BY: Duration = Duration::from_millis(200);
 
-/// A log that is opened later is found after this.
+/// The longest time until a newly opened log is found.
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
@@ -244,7 +244,7 @@ mod tests {
         Ok(std::fs::read_to_string(path)? == "whole")
     }
 
-    /// As if its writer had come to its end after the first look.
+    /// Acts as if the file's writer had finished after the first check.
     fn is_whole_the_second_time(path: &Path) -> io::Result<bool> {
         let found = is_whole(path);
         std::fs::write(path, "whole")?;

@@ -1,4 +1,4 @@
-//! The ways a process is asked to end.
+//! Signals that end the process or have it read its rules again.
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Waits for SIGTERM or SIGINT.
@@ -14,7 +14,7 @@ pub(crate) async fn ended() {
     }
 }
 
-/// SIGHUP: files of rules are read again.
+/// SIGHUP: the files of rules are read again.
 pub(crate) struct Reread(Option<tokio::signal::unix::Signal>);
 
 impl Reread {
@@ -22,7 +22,7 @@ impl Reread {
         Self(signal(SignalKind::hangup()).ok())
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub(crate) async fn asked(&mut self) {
         let came = match &mut self.0 {
             Some(signal) => signal.recv().await.is_some(),

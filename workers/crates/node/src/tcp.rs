@@ -1,6 +1,6 @@
-//! Options of the TCP connections between hub and sites, for both sides in one place.
+//! Options of the TCP connections between hub and sites, shared by both sides.
 //!
-//! The sizes of the buffers are left to the kernel, which fits them to the path: a fixed size is too small
+//! Buffer sizes are left to the kernel, which adapts them to the path: a fixed size is too small
 //! for one site and too large for another.
 use std::fs;
 use std::ops::Range;
@@ -13,17 +13,17 @@ use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 
-/// Prepares a connection that was just made, by whichever side. What the kernel does not know is left out.
+/// Prepares a new connection, on either side. Options that the kernel does not support are skipped.
 pub fn prepare(stream: &TcpStream) {
     let socket = SockRef::from(stream);
-    // Frames leave as they come; the machines gather what belongs together.
+    // Frames are sent as they are written; the machines combine those that belong together.
     let _ = socket.set_tcp_nodelay(true);
-    // A peer that acknowledges nothing for so long is dead to the session as well: its buffers go with the connection.
+    // A peer that acknowledges nothing for so long is dead to the session as well: the close frees its buffers.
     let _ = socket.set_tcp_user_timeout(Some(Duration::from_micros(LIVENESS_LIMIT.0)));
     let _ = socket.set_tcp_notsent_lowat(NOT_SENT_LIMIT_BYTES);
 }
 
-/// Has the kernel send on a connection no faster than this, in bits per second of what TCP sends; needs no privilege.
+/// Limits the kernel's sending rate on a connection, in bits per second of what TCP sends; needs no privilege.
 pub(crate) fn pace(stream: &TcpStream, rate_bps: u64) {
     let bytes = usize::try_from(rate_bps / 8).unwrap_or(usize::MAX).max(1);
     if let Err(error) = nix::sys::socket::setsockopt(stream, PacedRate, &bytes) {
@@ -31,11 +31,11 @@ pub(crate) fn pace(stream: &TcpStream, rate_bps: u64) {
     }
 }
 
-/// Has the kernel measure a connection's path anew, as if it were just made; what is on its way stays on its way.
+/// Has the kernel measure a connection's path again, as for a new connection; bytes in flight stay in flight.
 ///
 /// A congestion control with a model of the path mistakes the throughput beside a flood for a policer's rate,
-/// and BBR keeps to that for 48 round trips (`bbr_lt_bw_max_rtts`), which are long ones by then: ten seconds
-/// at a hundredth of the path's rate were seen.
+/// and BBR keeps to that for 48 round trips (`bbr_lt_bw_max_rtts`), which are long by then: ten seconds
+/// at a hundredth of the path's rate were observed.
 pub(crate) fn measure_anew(stream: &TcpStream) {
     let socket = SockRef::from(stream);
     let name = congestion_control(SockRef::from(stream));
@@ -49,14 +49,14 @@ pub(crate) fn measure_anew(stream: &TcpStream) {
     }
 }
 
-/// True while a connection waits longer and longer before it sends again what was not acknowledged.
+/// True while a connection is in exponential backoff of its retransmissions.
 pub(crate) fn waits_to_resend(stream: &TcpStream) -> bool {
     let info = nix::sys::socket::getsockopt(stream, Info);
     info.is_ok_and(|info| info.get(UNANSWERED_TIMERS_AT).is_some_and(|timers| *timers > 0))
 }
 
-/// Makes a connection wait a second at most before it retransmits, or the system's limit. Kernels before 6.15
-/// can't, and wait twice as long each time: as long again as a flood lasted, at worst.
+/// Limits the wait before a retransmission to a second, or to the system's limit. Kernels before 6.15
+/// can't, and double the wait each time: at worst, it adds the length of the flood once more.
 pub(crate) fn try_again_each_second(stream: &TcpStream, each_second: bool) {
     let longest_ms = if each_second {
         1_000
@@ -68,14 +68,14 @@ pub(crate) fn try_again_each_second(stream: &TcpStream, each_second: bool) {
 }
 
 /// The shortest round trip of the last minutes, as the kernel measured it from the first packet on. It
-/// excludes the wait in buffers and for a processor at either end. `None`: the kernel can't tell.
+/// excludes the wait in buffers and for a processor at either end. `None`: the kernel does not report it.
 pub(crate) fn least_round_trip(stream: &TcpStream) -> Option<Micros> {
     let info = nix::sys::socket::getsockopt(stream, Info).ok()?;
     let field = info.get(LEAST_ROUND_TRIP)?.first_chunk()?;
     Some(u32::from_ne_bytes(*field)).filter(|us| *us != u32::MAX).map(|us| Micros(us.into()))
 }
 
-/// What the kernel knows of a connection's path from this side; `None`: it can't tell.
+/// The kernel's measurements of a connection's path from this side; `None` if it does not report them.
 pub(crate) fn path_facts(stream: &TcpStream) -> Option<PathFacts> {
     let info = nix::sys::socket::getsockopt(stream, Info).ok()?;
     let count = |at: Range<usize>| Some(u64::from(u32::from_ne_bytes(*info.get(at)?.first_chunk()?)));
@@ -90,15 +90,15 @@ pub(crate) fn path_facts(stream: &TcpStream) -> Option<PathFacts> {
     })
 }
 
-/// The longest IP packet that the path carries: by the kernel's discovery, and by the segments that the peer
-/// takes, which know its link.
+/// The longest IP packet that the path carries: the lesser of the path MTU that the kernel discovered and of the
+/// segments that the peer accepts, which reflect its link.
 fn path_mtu_bytes(stream: &TcpStream, count: &impl Fn(Range<usize>) -> Option<u64>) -> Option<u64> {
     let is_v4 = stream.peer_addr().ok()?.ip().to_canonical().is_ipv4();
     let headers = if is_v4 { 20 } else { 40 } + 20;
     Some(count(PATH_MTU)?.min(count(SEGMENT)? + headers + TIME_STAMP_BYTES))
 }
 
-/// Has a listener's connections use this congestion control; the error says what to do.
+/// Sets the congestion control of a listener's connections; the error includes the remedy.
 pub(crate) fn use_congestion_control(listener: &TcpListener, name: &str) -> Result<(), String> {
     SockRef::from(listener).set_tcp_congestion(name.as_bytes()).map_err(|error| {
         let known = read_setting("tcp_available_congestion_control").unwrap_or_else(|| "unknown".to_owned());
@@ -109,7 +109,7 @@ pub(crate) fn use_congestion_control(listener: &TcpListener, name: &str) -> Resu
     })
 }
 
-/// This host's kernel setting that slows silent connections down, in a sentence with the remedy; `None` if
+/// This host's kernel setting that slows idle connections down, in a sentence with the remedy; `None` if
 /// there is none.
 pub(crate) fn slow_start_after_idle(listener: &TcpListener) -> Option<String> {
     let name = congestion_control(SockRef::from(listener));
@@ -133,8 +133,7 @@ fn read_setting(name: &str) -> Option<String> {
 }
 
 sockopt_impl!(
-    /// The kernel's record of a connection, up to the rate at which bytes were taken. Later kernels have
-    /// further fields, which are not read.
+    /// The kernel's record of a connection, up to the delivery rate. Further fields of later kernels are not read.
     Info,
     GetOnly,
     libc::IPPROTO_TCP,
@@ -153,7 +152,7 @@ sockopt_impl!(
 );
 
 sockopt_impl!(
-    /// The longest wait before a connection sends again, in milliseconds, 1,000 to 120,000 (Linux 6.15 and later).
+    /// The longest wait before a retransmission, in milliseconds, 1,000 to 120,000 (Linux 6.15 and later).
     LongestResend,
     Both,
     libc::IPPROTO_TCP,
@@ -164,14 +163,14 @@ sockopt_impl!(
 /// In `linux/tcp.h`; libc does not have it yet.
 const TCP_RTO_MAX_MS: libc::c_int = 44;
 
-/// What the kernel takes by itself (RFC 6298 asks for 60 s at least).
+/// The kernel's default (RFC 6298 requires 60 s at least).
 const LONGEST_RESEND_MS: u32 = 120_000;
 
-/// Where `tcpi_retransmits` stands: timers that ran out since something was acknowledged last.
+/// Offset of `tcpi_retransmits`: timeouts since the last acknowledgement.
 const UNANSWERED_TIMERS_AT: usize = 2;
 
-/// Where `tcpi_min_rtt`, in microseconds, stands in the kernel's `struct tcp_info` (Linux 4.6 and later).
-/// Fields are only ever added behind the last.
+/// Offset of `tcpi_min_rtt`, in microseconds, in the kernel's `struct tcp_info` (Linux 4.6 and later).
+/// New fields are only ever appended.
 const LEAST_ROUND_TRIP: Range<usize> = 148..152;
 
 /// `tcpi_total_retrans`, and `tcpi_data_segs_out` (Linux 4.6 and later).
@@ -182,7 +181,7 @@ const SENT: Range<usize> = 156..160;
 const SEGMENT: Range<usize> = 16..20;
 const PATH_MTU: Range<usize> = 60..64;
 
-/// With its padding; the kernel counts it off a segment.
+/// With its padding; the kernel subtracts it from a segment.
 const TIME_STAMP_BYTES: u64 = 12;
 
 /// `tcpi_delivery_rate`, in bytes per second (Linux 4.9 and later), and the byte whose lowest bit is
@@ -190,14 +189,14 @@ const TIME_STAMP_BYTES: u64 = 12;
 const DELIVERY_RATE: Range<usize> = 160..168;
 const APP_LIMITED_AT: usize = 7;
 
-/// The amount that the kernel takes beyond the bytes on the path. A warning can still pass products in our
+/// The amount that the kernel accepts beyond the bytes in flight. A warning can still overtake products in our
 /// queue, but not those in the kernel. Half of it is drained before the session is woken again.
 const NOT_SENT_LIMIT_BYTES: u32 = 128 << 10;
 
-/// Congestion controls with a model of the path, to which the kernel does not apply the restart after a silence.
+/// Congestion controls with a model of the path, to which the kernel does not apply the slow start after idle.
 const KEEPS_ITS_RATE: [&str; 2] = ["bbr", "bbr3"];
 
-/// Every kernel has it and lets everybody use it.
+/// Present in every kernel, and allowed for every user.
 const ALWAYS_THERE: &[u8] = b"reno";
 
 #[cfg(test)]

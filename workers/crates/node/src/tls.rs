@@ -21,21 +21,21 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme,
 };
 
-/// The name in every hub's certificate: sites check the authority, not the address they reached it by.
+/// The name in every hub's certificate: sites check the authority, not the address under which they reached it.
 pub const HUB_NAME: &str = "hub.downburst.internal";
 
-/// The hub's side, and what sites must know of it.
+/// The hub's side, and the fingerprint for sites.
 pub(crate) struct HubIdentity {
     pub(crate) config: Arc<ServerConfig>,
     /// SHA-256 of the authority's certificate, in hex.
     pub(crate) ca_sha256: String,
 }
 
-/// The cause of a failed connection, for people. TLS tells an intended end from an unintended one, and words
-/// the second for programmers.
+/// The cause of a failed connection, for operators. TLS distinguishes a regular end from a cut, and describes
+/// the latter in terms for programmers.
 pub(crate) fn broken(error: &std::io::Error) -> String {
     match error.kind() {
-        // A killed process leaves its end without TLS's goodbye; with bytes that it did not read its kernel
+        // The connection of a killed process ends without TLS's close message; if bytes were unread, its kernel
         // resets the connection.
         ErrorKind::UnexpectedEof
         | ErrorKind::ConnectionReset
@@ -49,7 +49,7 @@ pub(crate) fn broken(error: &std::io::Error) -> String {
     }
 }
 
-/// Reads the hub's authority from `dir`, or makes one there, and issues a certificate for this start.
+/// Reads the hub's authority from `dir`, or creates one there, and issues a certificate for this start.
 pub(crate) fn hub_identity(dir: &Path) -> Result<HubIdentity, String> {
     let sentence = |what: &str, error: &dyn std::fmt::Display| {
         format!("the hub's keys in {}: {what}: {error}", dir.display())
@@ -66,7 +66,7 @@ pub(crate) fn hub_identity(dir: &Path) -> Result<HubIdentity, String> {
 }
 
 /// The public key of a node that sends for a hub, as hex of the point; the private one stays in `dir`, where
-/// it is made on first use.
+/// it is created on first use.
 pub(crate) fn sender_key(dir: &Path) -> Result<String, String> {
     let path = dir.join(SENDER_KEY);
     let sentence =
@@ -80,7 +80,7 @@ pub(crate) fn sender_key(dir: &Path) -> Result<String, String> {
     Ok(hex(key.der_bytes()))
 }
 
-/// Signs the key of a node that sends for the hub whose authority lies in `dir`; the certificate and the
+/// Signs the key of a node that sends for the hub with its authority in `dir`; returns the certificate and the
 /// authority's own, DER in hex. The authority's private key never leaves the hub.
 pub(crate) fn certify(dir: &Path, public_key: &str) -> Result<(String, String), String> {
     let key = SenderPublicKey::parse(public_key).ok_or(
@@ -94,7 +94,7 @@ pub(crate) fn certify(dir: &Path, public_key: &str) -> Result<(String, String), 
     Ok((hex(certificate.der()), hex(&ca_der)))
 }
 
-/// The identity of a node that sends for a hub: its own key, and what the hub's authority signed for it.
+/// The identity of a node that sends for a hub: its own key, and the certificate that the hub's authority signed.
 pub(crate) fn sender_identity(dir: &Path, certificate: &str, authority: &str) -> Result<HubIdentity, String> {
     let sentence = |what: &dyn std::fmt::Display| {
         format!(
@@ -129,7 +129,7 @@ fn read_key(path: &Path) -> Result<KeyPair, String> {
     KeyPair::from_pem(&text).map_err(|error| error.to_string())
 }
 
-/// A public key that came from elsewhere: a point of P-256, not compressed.
+/// A public key from another node: a point of P-256, not compressed.
 struct SenderPublicKey(Vec<u8>);
 
 impl SenderPublicKey {
@@ -174,14 +174,14 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
     pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect()
 }
 
-/// Writes a file that only its owner may read, whole or not at all.
+/// Atomically writes a file that only its owner may read.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let aside = path.with_extension("tmp");
     let file = File::create_private(&aside)?;
     file.write_all_at(bytes, 0)?;
     file.sync_all()?;
     disk::rename(&aside, path)?;
-    // The name as well has to survive a power cut: others act on what lies here.
+    // The name has to survive a power cut as well: others rely on this file.
     path.parent().map_or(Ok(()), disk::sync_directory)
 }
 
@@ -205,7 +205,7 @@ fn authority(dir: &Path) -> Result<(CertificateDer<'static>, KeyPair), String> {
     Ok((certificate, key))
 }
 
-/// False right after a first start that ended between its key and its certificate: nobody knows of that key.
+/// False if the first start ended between its key and its certificate: no site knows that key.
 fn has_been_used(dir: &Path) -> bool {
     let logs = dir.parent().and_then(|node| fs::read_dir(node.join("log")).ok());
     logs.is_some_and(|mut feeds| feeds.next().is_some())
@@ -216,7 +216,7 @@ fn damaged(path: &Path, reason: &dyn std::fmt::Display) -> String {
     format!("{path} is damaged ({reason}); restore it from the last backup: sites trust no other authority")
 }
 
-/// True if the certificate is whole and signed by its own key: sites know it by the hash of all its bytes.
+/// True if the certificate is intact and signed by its own key: sites identify it by the hash of all its bytes.
 fn is_signed_by(certificate: &[u8], key: &KeyPair) -> bool {
     let parts = || {
         let (parts, nothing) = element(certificate, SEQUENCE)?;
@@ -231,7 +231,7 @@ fn is_signed_by(certificate: &[u8], key: &KeyPair) -> bool {
     })
 }
 
-/// The contents of the first DER element, which has this tag, and what comes behind it.
+/// The contents of the first DER element, which must have this tag, and the bytes after it.
 fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (first, rest) = der.split_first()?;
     let (short, rest) = rest.split_first()?;
@@ -264,7 +264,7 @@ const BIT_STRING: u8 = 0x03;
 /// RFC 5758, section 3.2, as DER.
 const ECDSA_WITH_SHA256: &[u8] = &[0x30, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02];
 const SENDER_KEY: &str = "sender.key";
-/// One byte that says how it is written, and two coordinates.
+/// One byte for the encoding, and two coordinates.
 const POINT_BYTES: usize = 65;
 
 /// Accepts a chain that ends in the authority with the known fingerprint.

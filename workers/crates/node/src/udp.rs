@@ -1,5 +1,5 @@
-//! UDP for multicast legs: trains of datagrams out (GSO), batches in (recvmmsg, GRO), with fallbacks where
-//! the kernel lacks them.
+//! UDP for multicast legs: sends trains of datagrams (GSO) and receives batches (recvmmsg, GRO), with fallbacks for
+//! kernels that lack these.
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::os::fd::AsFd as _;
@@ -22,14 +22,14 @@ pub(crate) use diagnosis::Watch;
 pub(crate) use interface::Interface;
 pub(crate) use membership::{check as check_membership, is_source_specific};
 
-/// How a leg's datagrams leave the hub.
+/// The route of a leg's datagrams out of the hub.
 #[derive(Clone, Debug)]
 pub(crate) struct Outlet {
     /// Name, number or address of the interface; empty: the system's choice.
     pub(crate) interface: String,
-    /// How many routers a datagram may pass, and one more (TTL, hop limit).
+    /// The number of routers that a datagram may pass, plus one (TTL, hop limit).
     pub(crate) hops: u8,
-    /// Whether trains may leave in one call where the kernel can do it.
+    /// Whether a train may be sent in one call if the kernel supports it.
     pub(crate) offload: bool,
 }
 
@@ -46,11 +46,11 @@ pub(crate) struct GroupSender {
 }
 
 impl GroupSender {
-    /// Opens a socket whose datagrams leave by the outlet, all from one address.
+    /// Opens a socket that sends through the outlet, always from one address.
     pub(crate) fn open(group: SocketAddr, outlet: &Outlet) -> io::Result<Self> {
         let interface = Interface::find(&outlet.interface)?;
         let socket = Self::bare(group, interface.as_ref(), outlet.hops)?;
-        // The kernel's choice of a source is held, because the members of a group of one source ask for it.
+        // The kernel's choice of a source is fixed, because members of a source-specific group select it.
         let probe = Self::bare(group, interface.as_ref(), outlet.hops)?;
         probe.connect(&scoped(group, interface.as_ref()).into())?;
         let mtu_bytes = mtu_bytes(&probe, group);
@@ -89,17 +89,17 @@ impl GroupSender {
         Ok(socket)
     }
 
-    /// The address that all datagrams come from.
+    /// The source address of all datagrams.
     pub(crate) fn source(&self) -> IpAddr {
         self.source
     }
 
-    /// The longest IP packet that leaves whole, as far as this host knows.
+    /// The longest IP packet that is not fragmented, as far as this host knows.
     pub(crate) fn mtu_bytes(&self) -> Option<u64> {
         self.mtu_bytes
     }
 
-    /// Which of the kernel's ways is in use, for people.
+    /// The kernel feature in use, for operators.
     pub(crate) fn path(&self) -> String {
         match self.train_limit() {
             1 => "one datagram a call (no segmentation offload)".to_owned(),
@@ -107,7 +107,7 @@ impl GroupSender {
         }
     }
 
-    /// Falls to one by itself where a network card turns out not to do it.
+    /// Drops to one by itself if a network card turns out not to support it.
     fn train_limit(&self) -> usize {
         self.state.max_gso_segments().clamp(1, self.train_datagrams)
     }
@@ -127,7 +127,7 @@ impl GroupSender {
         Ok(())
     }
 
-    /// Sends what waits.
+    /// Sends the waiting train.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         if self.train.is_empty() {
             return Ok(());
@@ -158,15 +158,15 @@ pub(crate) struct GroupReceiver {
     watch: Watch,
 }
 
-/// What a site joins.
+/// The membership of a site in a group.
 #[derive(Clone, Debug)]
 pub(crate) struct Membership {
     pub(crate) group: SocketAddr,
-    /// Of a group of one source: the sender.
+    /// The sender, for a source-specific group.
     pub(crate) source: Option<IpAddr>,
     /// Name, number or address of the interface; empty: the system's choice.
     pub(crate) interface: String,
-    /// Whether several datagrams may come as one where the kernel can do it.
+    /// Whether the kernel, if it can, may pass several datagrams as one.
     pub(crate) offload: bool,
 }
 
@@ -177,11 +177,11 @@ impl GroupReceiver {
         check_membership(group, source).map_err(io::Error::other)?;
         let interface = Interface::find(&membership.interface)?;
         let socket = Socket::new(Domain::for_address(group), Type::DGRAM, Some(Protocol::UDP))?;
-        // Several sites on one host (tests, demonstrations) listen to the same group.
+        // Several sites on one host (tests, demonstrations) receive the same group.
         socket.set_reuse_address(true)?;
-        // Before the first datagram can come.
+        // Before the first datagram can arrive.
         let receive_buffer_bytes = grow_buffer(&socket, RECEIVE_BUFFER_BYTES, Direction::Receive);
-        // Bound to the group and not to any address: datagrams of other groups on the same port stay out.
+        // Bound to the group and not to any address, which excludes datagrams of other groups on the same port.
         socket.bind(&scoped(group, interface.as_ref()).into())?;
         let source = source.filter(|_| is_source_specific(group.ip()));
         membership::join(&socket, group.ip(), source, interface.as_ref().map_or(0, |found| found.index))?;
@@ -189,7 +189,7 @@ impl GroupReceiver {
         let state = UdpSocketState::new((&socket).into())?;
         let gathers = membership.offload && state.gro_segments() > 1;
         if !gathers {
-            // A kernel that does not know the option does not gather either.
+            // A kernel without this option does not combine datagrams either.
             let _ = setsockopt(&socket, sockopt::UdpGroSegment, &false);
         }
         let watch = Watch::begin(group, source, interface);
@@ -198,12 +198,12 @@ impl GroupReceiver {
         Ok(Self { socket, state, buffers, memory, receive_buffer_bytes, gathers, watch })
     }
 
-    /// What the kernel granted, so that it can be reported: the default loses bursts.
+    /// The size that the kernel granted, so that it can be reported: the default loses bursts.
     pub(crate) fn receive_buffer_bytes(&self) -> usize {
         self.receive_buffer_bytes
     }
 
-    /// Which of the kernel's ways is in use, for people.
+    /// The kernel feature in use, for operators.
     pub(crate) fn path(&self) -> &'static str {
         if self.gathers {
             "batches (recvmmsg) of trains (UDP GRO)"
@@ -212,7 +212,7 @@ impl GroupReceiver {
         }
     }
 
-    /// For a group that is not heard.
+    /// The diagnosis of a group that is not received.
     pub(crate) fn watch(&self) -> &Watch {
         &self.watch
     }
@@ -244,7 +244,7 @@ impl GroupReceiver {
     }
 }
 
-/// Of the way that a connected socket's datagrams take.
+/// The MTU of the path of a connected socket.
 fn mtu_bytes(socket: &Socket, peer: SocketAddr) -> Option<u64> {
     let found = match peer {
         SocketAddr::V4(_) => getsockopt(socket, sockopt::IpMtu).ok()?,
@@ -254,7 +254,7 @@ fn mtu_bytes(socket: &Socket, peer: SocketAddr) -> Option<u64> {
 }
 
 sockopt_impl!(
-    /// The MTU of the way to a connected socket's peer.
+    /// The MTU of the path to a connected socket's peer.
     Ipv6Mtu,
     GetOnly,
     libc::IPPROTO_IPV6,
@@ -267,7 +267,7 @@ enum Direction {
     Send,
 }
 
-/// Asks for a buffer beyond the system's limit (needs CAP_NET_ADMIN), else for the limit itself; returns the
+/// Requests a buffer beyond the system's limit (needs CAP_NET_ADMIN), or else of the limit itself; returns the
 /// resulting size.
 fn grow_buffer(socket: &Socket, bytes: usize, direction: Direction) -> usize {
     let granted = match direction {
@@ -293,7 +293,7 @@ fn wait(socket: &std::net::UdpSocket, flags: PollFlags) -> io::Result<()> {
     Ok(())
 }
 
-/// Groups of a link's scope exist once on each interface.
+/// Groups of link scope exist separately on each interface.
 fn scoped(group: SocketAddr, interface: Option<&Interface>) -> SocketAddr {
     match (group, interface) {
         (SocketAddr::V6(v6), Some(interface)) if v6.ip().segments()[0] & 0xff0f <= 0xff02 => {
@@ -303,34 +303,34 @@ fn scoped(group: SocketAddr, interface: Option<&Interface>) -> SocketAddr {
     }
 }
 
-/// The share of a leg at this rate that a socket's receive buffer should hold, by the kernel's count: the
+/// The size of a socket's receive buffer for a leg at this rate, by the kernel's accounting: the
 /// pages of its datagrams, about twice their bytes.
 pub(crate) fn needed_buffer_bytes(rate_bps: u64) -> u64 {
     (rate_bps / 8).saturating_mul(STALL_MS) / 1_000 * 2
 }
 
-/// How long a reading thread may be held up by others on a busy host.
+/// The longest time for which a busy host may keep a reading thread from running.
 const STALL_MS: u64 = 200;
 
-/// The datagrams for Ethernet that one call carries. Shorter trains spare no buffer on the way: the pacer
-/// lets bursts of 64 KiB out, unless the leg is set to a smaller one, and those leave as one.
+/// The number of Ethernet-sized datagrams in one call. Shorter trains spare no buffer on the path: the pacer
+/// lets out bursts of 64 KiB, unless the leg is set to a smaller one, and those are sent as one.
 const TRAIN_DATAGRAMS: usize = 44;
 
-/// What one UDP send can carry.
+/// The most bytes that one UDP send can carry.
 const TRAIN_BYTES: usize = 65_000;
 
-/// What one receive can carry.
+/// The most bytes that one receive can return.
 const GRO_LIMIT_BYTES: usize = 65_536;
 
-/// Room for received data, until neither a product nor the repair of its neighbours needs it: 16 MiB at most,
-/// beyond that each train takes memory of its own.
+/// Memory for received data, until neither a product nor the repair of its neighbours needs it: 16 MiB at most;
+/// beyond that each train gets memory of its own.
 const SLAB_BYTES: usize = 128 << 10;
 const SLABS: usize = 128;
 
 const SEND_BUFFER_BYTES: usize = 4 << 20;
 const SEND_PATIENCE_MS: u16 = 100;
 
-/// 16 MiB is a third of a second at 400 Mb/s: what a busy receiver needs to ride out a stall; the
+/// 16 MiB is a third of a second at 400 Mb/s, which a busy receiver needs to survive a stall; the
 /// default buffer loses bursts that no priority can save.
 const RECEIVE_BUFFER_BYTES: usize = 16 << 20;
 
@@ -348,7 +348,7 @@ mod tests {
         std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
     }
 
-    /// What comes within a second, or until `count` came.
+    /// The datagrams that arrive within a second, or the first `count` of them.
     fn hear(receiver: &mut GroupReceiver, count: usize) -> Vec<Bytes> {
         let (mut heard, began) = (Vec::new(), std::time::Instant::now());
         while heard.len() < count && began.elapsed().as_secs() < 1 {

@@ -1,4 +1,4 @@
-//! This node's end of one circuit: answers the other ends, and asks them.
+//! This node's end of one circuit: answers the other ends and sends them its own requests.
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -16,14 +16,14 @@ use super::gathering::{Arrivals, Gathering};
 use super::packet::{Envelope, Packet};
 use super::rate::{FULL_PATIENCE, RateOrder, RateProbe, Sent, send_train};
 
-/// An end that answers as long as it is kept.
+/// An end that answers until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     shared: Arc<Shared>,
     answering: AbortHandle,
 }
 
-/// Packets there and back.
+/// Probe packets sent, and their replies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Reach {
     pub(crate) sent: u32,
@@ -31,7 +31,7 @@ pub(crate) struct Reach {
     pub(crate) round_trip_us: Option<RoundTrip>,
 }
 
-/// Of those that came back.
+/// Round-trip times of the packets that were answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct RoundTrip {
     pub(crate) min: u64,
@@ -44,9 +44,9 @@ struct Shared {
     lease: u32,
     secret: [u8; 16],
     socket: UdpSocket,
-    /// The same socket, for who does not wait.
+    /// The same socket, for callers that do not wait.
     sender: std::net::UdpSocket,
-    /// For trains, which fill it: an answer must not wait behind them.
+    /// For trains, which fill its buffer: an answer must not queue behind them.
     trains: std::net::UdpSocket,
     state: Mutex<State>,
     /// One measurement at a time: two would share the circuit.
@@ -57,10 +57,10 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// When each other end last answered.
+    /// The time of the last answer from each of the other ends.
     heard: BTreeMap<IpAddr, Instant>,
     gathering: BTreeMap<IpAddr, Gathering>,
-    /// The ends that this one sends a train to at the moment.
+    /// The ends to which this one is sending a train.
     sending: Vec<IpAddr>,
     waiting: Option<mpsc::UnboundedSender<Heard>>,
 }
@@ -74,12 +74,12 @@ struct Heard {
 }
 
 impl Endpoint {
-    /// Listens at `address`, on packets that come by `interface`.
+    /// Listens at `address` for packets that arrive through `interface`.
     pub(crate) fn open(lease: u32, secret: [u8; 16], address: IpAddr, interface: &str) -> io::Result<Self> {
         let at = SocketAddr::new(address, PROBE_PORT);
         let sender = bound(at, interface)?;
         let trains = bound(SocketAddr::new(address, 0), interface)?;
-        // A thread of its own waits for its room, which the kernel tells sooner than any pause would.
+        // A thread of its own blocks until the buffer has room; the kernel reports that sooner than any sleep would.
         trains.set_nonblocking(false)?;
         trains.set_write_timeout(Some(FULL_PATIENCE))?;
         let shared = Arc::new(Shared {
@@ -97,7 +97,7 @@ impl Endpoint {
         Ok(Self { shared, answering })
     }
 
-    /// Asks an end whether it is there; the answer shows in [`Endpoint::heard`].
+    /// Sends an echo request to an end; the time of its answer is in [`Endpoint::heard`].
     pub(crate) fn ping(&self, end: IpAddr) {
         self.shared.say(end, Packet::Echo(self.shared.next_echo.fetch_add(1, Ordering::Relaxed)));
     }
@@ -106,7 +106,7 @@ impl Endpoint {
         self.shared.state().heard.get(&end).copied()
     }
 
-    /// Sends five packets there and back.
+    /// Sends five echo requests.
     pub(crate) async fn reach(&self, end: IpAddr) -> Reach {
         let _alone = self.shared.measuring.lock().await;
         let mut answers = self.shared.listen();
@@ -132,7 +132,7 @@ impl Endpoint {
         Reach { sent: ECHOES, received: round_trips.len() as u32, round_trip_us: RoundTrip::of(round_trips) }
     }
 
-    /// Sends a train to an end, or has it send one; `None`: the end said nothing of it.
+    /// Sends a train to an end, or has it send one; `None` if the end did not report on it.
     pub(crate) async fn rate(&self, end: IpAddr, order: RateOrder) -> Option<RateProbe> {
         let _alone = self.shared.measuring.lock().await;
         let mut answers = self.shared.listen();
@@ -162,7 +162,7 @@ impl Shared {
         Envelope { lease: self.lease, secret: self.secret, packet }
     }
 
-    /// What can't be sent now is lost, as on any path.
+    /// A packet that can't be sent now is lost, as on any path.
     fn say(&self, end: IpAddr, packet: Packet) {
         let datagram = self.envelope(packet).padded(0);
         let _ = self.sender.send_to(&datagram, SocketAddr::new(end, PROBE_PORT));
@@ -183,7 +183,7 @@ impl Shared {
         sending.await.ok()?.ok()
     }
 
-    /// Asks the other end what arrived until it says so; the packets may still be on their way when it is asked first.
+    /// Requests the other end's report until it arrives; packets may still be in flight at the first request.
     async fn report(
         &self,
         end: IpAddr,
@@ -216,7 +216,7 @@ impl Shared {
         let duration_ms = order.duration.as_millis() as u32;
         let ask = Packet::Ask { run, rate_bps: order.rate_bps, duration_ms, frame_bytes: order.frame_bytes };
         let patience = order.duration * 2 + ASK_PATIENCE;
-        // An end that has been asked sends once, however often it hears it.
+        // An end sends once for a run, however many copies of the request it receives.
         for _ in 0..ASK_REPEATS {
             self.say(end, ask.clone());
             tokio::time::sleep(ECHO_PAUSE).await;
@@ -293,8 +293,8 @@ impl Shared {
 fn bound(at: SocketAddr, interface: &str) -> io::Result<std::net::UdpSocket> {
     let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_reuse_address(at.port() != 0)?;
-    // A packet for this address that came another way would measure another path. Where this needs a
-    // privilege, the secret has to do.
+    // A packet for this address that arrived another way would measure another path. Where binding requires a
+    // privilege, the secret has to suffice.
     let _ = socket.bind_device(Some(interface.as_bytes()));
     let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES);
     socket.set_nonblocking(true)?;
@@ -314,7 +314,7 @@ async fn answer(shared: Arc<Shared>) {
     let mut datagram = vec![0; LARGEST_DATAGRAM];
     loop {
         let Ok((length, from)) = shared.socket.recv_from(&mut datagram).await else {
-            // The refusal of an end that is not there yet.
+            // An end that does not listen yet refused the packet.
             tokio::time::sleep(ECHO_PAUSE).await;
             continue;
         };
@@ -326,7 +326,7 @@ async fn answer(shared: Arc<Shared>) {
     }
 }
 
-/// The first answer of an end that `told` takes.
+/// The first answer of an end for which `told` returns a value.
 async fn answered<T>(
     answers: &mut mpsc::UnboundedReceiver<Heard>,
     end: IpAddr,
@@ -344,10 +344,10 @@ async fn answered<T>(
     }
 }
 
-/// Where the ends of circuits speak with each other, on the circuits' own addresses.
+/// The port of circuit ends for each other, on the circuits' own addresses.
 pub(crate) const PROBE_PORT: u16 = 7_372;
 
-/// A train that is asked for from outside is no longer than this.
+/// The longest train that another end may request.
 pub(crate) const LONGEST_TRAIN: Duration = Duration::from_secs(2);
 
 const ECHOES: u32 = 5;

@@ -1,14 +1,14 @@
-//! What arrives of a train, summed up while it comes.
+//! Statistics of an arriving train.
 use std::time::Instant;
 
 use minicbor::{Decode, Encode};
 
 use super::packet::Car;
 
-/// The sum at the receiving end.
+/// The statistics at the receiving end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct Arrivals {
-    /// Of those that came back to back before the train.
+    /// Packets of the burst before the train.
     #[n(0)]
     pub(crate) burst: u32,
     #[n(1)]
@@ -19,18 +19,18 @@ pub(crate) struct Arrivals {
     /// By the time of arrival since the first.
     #[n(3)]
     pub(crate) by_bin: Vec<u32>,
-    /// By the bin they were sent in.
+    /// By the bin in which they were sent.
     #[n(4)]
     pub(crate) by_sent_bin: Vec<u32>,
-    /// How much longer than the fastest they were on their way: median, 95 of 100, most.
+    /// Delay above that of the fastest packet: median, 95th percentile, maximum.
     #[n(5)]
     pub(crate) delay_rise_us: (u64, u64, u64),
-    /// Packets in a row that did not come.
+    /// The longest run of lost packets.
     #[n(6)]
     pub(crate) longest_loss: u32,
 }
 
-/// Arrivals while they come.
+/// Statistics while the train arrives.
 #[derive(Debug, Default)]
 pub(super) struct Gathering {
     pub(super) run: u32,
@@ -39,7 +39,7 @@ pub(super) struct Gathering {
     last: Option<Instant>,
     by_bin: Vec<u32>,
     by_sent_bin: Vec<u32>,
-    /// Of each packet, arrival less departure; the clocks' difference is in all of them alike.
+    /// Of each packet, arrival less departure; the offset between the clocks is the same in all of them.
     delays_us: Vec<i64>,
     next_index: u32,
     longest_loss: u32,
@@ -68,7 +68,7 @@ impl Gathering {
         self.next_index = self.next_index.max(car.index.saturating_add(1));
     }
 
-    /// Sums up; of a train of `sent` packets the end may be missing.
+    /// Computes the statistics; the last packets of a train of `sent` packets may be missing.
     pub(super) fn sum(&self, sent: Option<u32>) -> Arrivals {
         let mut delays = self.delays_us.clone();
         delays.sort_unstable();
@@ -108,7 +108,7 @@ pub(super) const BIN_US: u64 = 50_000;
 /// Twice the longest train: a report stays below one datagram.
 const MOST_BINS: usize = 80;
 
-/// Two seconds at 10 Gb/s; who sends more is not heard further.
+/// Two seconds at 10 Gb/s; packets beyond that are ignored.
 const MOST_PACKETS: usize = 2_000_000;
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    /// A train of 100 packets, one per 2 ms, of which some arrive, each so much later than it was sent.
+    /// A train of 100 packets, one per 2 ms. `arrives` selects those that arrive; `delay_us` is the delay of each.
     fn gathered(arrives: impl Fn(u32) -> bool, delay_us: impl Fn(u32) -> u64) -> Arrivals {
         let (mut gathering, begin) = (Gathering::of(1), Instant::now());
         for index in (0..100).filter(|index| arrives(*index)) {

@@ -1,4 +1,4 @@
-//! The halves of circuits that this node holds in the kernel.
+//! The circuit halves that this node holds in the kernel.
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,14 +10,14 @@ use downburst_host::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Makes and takes away halves, one at a time; may be shared.
+/// Creates and removes halves, one at a time; may be shared.
 #[derive(Clone)]
 pub(crate) struct Keeper {
     owner: Owner,
     held: Arc<Mutex<BTreeMap<u32, Half>>>,
 }
 
-/// Why something can't be, for people.
+/// Why an operation failed, for operators.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Trouble {
     pub(crate) step: String,
@@ -26,7 +26,7 @@ pub(crate) struct Trouble {
 }
 
 impl Keeper {
-    /// `identity` tells this node from every other on its host.
+    /// `identity` distinguishes this node from every other one on its host.
     pub(crate) fn new(identity: &str) -> Self {
         Self { owner: Owner::of(identity), held: Arc::default() }
     }
@@ -35,7 +35,7 @@ impl Keeper {
         self.owner
     }
 
-    /// Makes a half, or changes the one of its lease; where that fails, the former one is put back.
+    /// Creates a half, or changes the existing one of its lease; if that fails, the former one is restored.
     pub(crate) async fn raise(&self, half: Half) -> Result<Raised, Trouble> {
         let owner = self.owner;
         self.work(move |netlink, held| {
@@ -73,7 +73,7 @@ impl Keeper {
         .await
     }
 
-    /// Takes away what lies on the host under this node's mark and belongs to none of these leases.
+    /// Removes everything on the host that bears this node's mark and belongs to none of these leases.
     pub(crate) async fn keep_only(&self, leases: Vec<u32>) -> Result<Cleared, Trouble> {
         let owner = self.owner;
         self.work(move |netlink, held| {
@@ -83,8 +83,7 @@ impl Keeper {
         .await
     }
 
-    /// Traffic out and in by each circuit since its creation, in bytes of frames; a circuit whose interface
-    /// vanished is left out.
+    /// Bytes of frames out and in over each circuit since its creation; without circuits whose interface vanished.
     pub(crate) async fn carried(&self) -> BTreeMap<u32, (u64, u64)> {
         let carried = self.work(|netlink, held| {
             let links = links(netlink).unwrap_or_default();
@@ -97,7 +96,7 @@ impl Keeper {
         carried.await.unwrap_or_default()
     }
 
-    /// Speaks with the kernel on a thread that may wait.
+    /// Accesses the kernel on a thread that may block.
     async fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Netlink, &mut BTreeMap<u32, Half>) -> T + Send + 'static,
@@ -115,13 +114,13 @@ impl Keeper {
     }
 }
 
-/// Takes away what no half needs: the class on a port that a circuit left, say.
+/// Removes what no half needs any more, such as the class on a port that a circuit left.
 fn tidy(netlink: &mut Netlink, owner: Owner, held: &BTreeMap<u32, Half>) -> Cleared {
     let kept: Vec<Half> = held.values().cloned().collect();
     keep_only(netlink, owner, &kept)
 }
 
-/// What this host can do for circuits, found out by trying.
+/// The circuit features of this host, determined by trying them.
 pub fn describe_host() -> Value {
     let abilities = probe_host();
     json!({

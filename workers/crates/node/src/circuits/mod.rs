@@ -1,7 +1,7 @@
-//! Circuits on this host: what a hub's node and a site's node do alike.
+//! Circuits on this host: the code that a hub's node and a site's node share.
 //!
-//! [`Keeper`] holds the halves of circuits in the kernel. An [`Endpoint`] on one of them talks to its other
-//! ends, to find out whether the circuit carries anything, and how much. The list of circuits is decided
+//! [`Keeper`] holds the halves of circuits in the kernel. An [`Endpoint`] on one of them exchanges packets with the
+//! other ends, to find out whether the circuit carries traffic, and how much. The list of circuits is decided
 //! elsewhere.
 mod endpoint;
 mod gathering;

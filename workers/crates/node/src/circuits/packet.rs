@@ -1,9 +1,9 @@
-//! What the ends of a circuit say to each other on it. Each datagram is one CBOR array; what follows it is padding.
+//! The packets that the ends of a circuit exchange over it. Each datagram is one CBOR array, followed by padding.
 use minicbor::{Decode, Encode};
 
 use super::gathering::Arrivals;
 
-/// A datagram. The secret came by the session: without it, nobody on the circuit has this node send anything.
+/// A datagram. The secret came over the session: without it, no host on the circuit can make this node send.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub(super) struct Envelope {
     #[n(0)]
@@ -14,20 +14,20 @@ pub(super) struct Envelope {
     pub(super) packet: Packet,
 }
 
-/// What it says. A run is one measurement.
+/// The content of a datagram. A run is one measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub(super) enum Packet {
-    /// Say this back.
+    /// A request to echo the number.
     #[n(0)]
     Echo(#[n(0)] u64),
     #[n(1)]
     Reply(#[n(0)] u64),
-    /// One of those that come back to back before a train.
+    /// A packet of the burst before a train.
     #[n(2)]
     Burst(#[n(0)] u32),
     #[n(3)]
     Car(#[n(0)] Car),
-    /// Send a train here.
+    /// A request to send a train here.
     #[n(4)]
     Ask {
         #[n(0)]
@@ -39,7 +39,7 @@ pub(super) enum Packet {
         #[n(3)]
         frame_bytes: u32,
     },
-    /// The train is over: how many packets were sent in each bin.
+    /// The end of the train, with the number of packets sent in each bin.
     #[n(5)]
     Over {
         #[n(0)]
@@ -49,7 +49,7 @@ pub(super) enum Packet {
         #[n(2)]
         sent_for_us: u64,
     },
-    /// Say what arrived.
+    /// A request for the arrivals.
     #[n(6)]
     ReportWanted(#[n(0)] u32),
     #[n(7)]
@@ -63,7 +63,7 @@ pub(super) struct Car {
     pub(super) run: u32,
     #[n(1)]
     pub(super) index: u32,
-    /// The bin it was sent in, and when, since the train began.
+    /// The bin in which it was sent, and the time since the train began.
     #[n(2)]
     pub(super) bin: u16,
     #[n(3)]
@@ -71,7 +71,7 @@ pub(super) struct Car {
 }
 
 impl Envelope {
-    /// The datagram, filled up to a size.
+    /// The encoded datagram, padded to a size.
     pub(super) fn padded(&self, bytes: usize) -> Vec<u8> {
         let mut datagram = minicbor::to_vec(self).unwrap_or_default();
         if datagram.len() < bytes {

@@ -1,4 +1,4 @@
-//! A short train at a rate, and what it tells of the circuit.
+//! A short train at a given rate, and the measurement of the circuit that results.
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::gathering::{Arrivals, BIN_US};
 use super::packet::{Car, Envelope, Packet};
 
-/// A measurement that is asked for.
+/// A requested measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RateOrder {
     /// Ethernet-frame bits per second, on the circuit's port.
@@ -15,28 +15,28 @@ pub(crate) struct RateOrder {
     pub(crate) duration: Duration,
     /// From this end to the other.
     pub(crate) out: bool,
-    /// What one packet takes on the port.
+    /// The size of one packet on the port.
     pub(crate) frame_bytes: u32,
 }
 
 impl RateOrder {
     /// The queue allowed in the kernel below the sender, in bytes of its buffer: a millisecond of the rate,
-    /// at least two packets. The shaper holds the sender back then, and its own queue is not mistaken for a
-    /// queue on the way.
+    /// at least two packets. The shaper then holds the sender back, so that its own queue is not mistaken for a
+    /// queue on the path.
     pub(super) fn buffer_bytes(&self) -> usize {
         let packets = self.rate_bps / 8_000 / u64::from(self.frame_bytes.max(1));
         usize::try_from(packets).unwrap_or(usize::MAX).clamp(2, MOST_IN_KERNEL) * PACKET_IN_KERNEL_BYTES
     }
 }
 
-/// What was sent of a train.
+/// The packets sent of a train.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sent {
     pub(super) by_bin: Vec<u32>,
     pub(super) lasted_us: u64,
 }
 
-/// What a train told.
+/// The result of a train.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct RateProbe {
     pub(crate) sent: u32,
@@ -52,7 +52,7 @@ pub(crate) struct RateProbe {
     pub(crate) burst: Burst,
 }
 
-/// How much longer than the fastest the packets were on their way.
+/// Delay of the packets above that of the fastest one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct DelayRise {
     median: u64,
@@ -68,7 +68,7 @@ pub(crate) struct Burst {
 }
 
 impl RateProbe {
-    /// Of a train of which the other end said nothing.
+    /// The result of a train on which the other end did not report.
     pub(crate) fn unanswered(order: RateOrder) -> Self {
         Self::of(order, &Sent::default(), &Arrivals::default())
     }
@@ -91,7 +91,7 @@ impl RateProbe {
                 .collect()
         };
         let over = |packets: u32, lasted_us: u64| {
-            // The first packet begins the time, so it is not in it.
+            // The first packet starts the interval, so it does not count.
             (u64::from(packets.saturating_sub(1)) * frame_bits * 1_000_000)
                 .checked_div(lasted_us)
                 .unwrap_or(0)
@@ -118,7 +118,7 @@ impl RateProbe {
     }
 }
 
-/// Sends a burst, waits until it is through, then sends a train; on a thread that may wait. A full shaper
+/// Sends a burst, waits until it is through, then sends a train; runs on a thread that may block. A full shaper
 /// holds the sender's socket back, so the load never exceeds the shaper's rate for long.
 pub(super) fn send_train(
     socket: &UdpSocket,
@@ -158,7 +158,7 @@ pub(super) fn send_train(
     }
 }
 
-/// A socket that is full for long has a shaper below it that gives nothing.
+/// A socket that stays full for long has a shaper below it that passes nothing on.
 fn send(socket: &UdpSocket, to: SocketAddr, datagram: &[u8]) -> std::io::Result<()> {
     let give_up = Instant::now() + FULL_PATIENCE;
     loop {
@@ -167,24 +167,23 @@ fn send(socket: &UdpSocket, to: SocketAddr, datagram: &[u8]) -> std::io::Result<
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock && Instant::now() < give_up => {
                 std::thread::sleep(SLEEP_AT_LEAST);
             }
-            // The neighbour's answer, or its absence, is what is measured.
+            // The neighbour's answer, or its absence, is what this measures.
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => return Ok(()),
             Err(error) => return Err(error),
         }
     }
 }
 
-/// With the headers of UDP, IP and Ethernet 1,414 bytes; a tunnel over IPv6 adds 70, which an Ethernet still
-/// takes whole.
+/// With the headers of UDP, IP and Ethernet 1,414 bytes; a tunnel over IPv6 adds 70, which still fits an Ethernet.
 pub(super) const PAYLOAD_BYTES: usize = 1_372;
 
-/// What an interface counts of a packet of a probe: a tunnel the IP packet in it, a port the whole frame.
+/// Bytes that an interface counts for a probe packet: a tunnel the IP packet in it, a port the whole frame.
 const INSIDE_BYTES: u64 = PAYLOAD_BYTES as u64 + 28;
 
-/// What a packet of a probe takes on an Ethernet, without a tunnel around it.
+/// The size of a probe packet on an Ethernet, without a tunnel around it.
 pub(crate) const PROBE_FRAME_BYTES: u32 = PAYLOAD_BYTES as u32 + 42;
 
-/// What the kernel counts for a packet in a socket's buffer, of which it allows twice what it is told.
+/// The kernel's charge for a packet in a socket's buffer; it allows twice the configured buffer size.
 const PACKET_IN_KERNEL_BYTES: usize = 1_152;
 const MOST_IN_KERNEL: usize = 1_024;
 
@@ -193,7 +192,7 @@ const BURST_PACKETS: u32 = 64;
 const BURST_REST: Duration = Duration::from_millis(20);
 pub(super) const FULL_PATIENCE: Duration = Duration::from_millis(500);
 
-/// The kernel's timers are no finer: what is due sooner goes with the packet before it.
+/// The kernel's timers are no finer: a packet that is due sooner is sent with the one before it.
 const SLEEP_AT_LEAST: Duration = Duration::from_micros(500);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The circuits of a hub: its own ends, those of its sites, and what is known of each.
+//! The circuits of a hub: its own ends, those of its sites, and the state of each.
 mod door;
 mod jobs;
 mod lease;
@@ -20,17 +20,17 @@ use crate::lines::{CircuitTraffic, Event, Failure, LegLine};
 use door::Door;
 use lease::Lease;
 
-/// All of them.
+/// All circuits of the hub.
 pub(super) struct Circuits {
     pub(super) keeper: Keeper,
     held: std::sync::Mutex<BTreeMap<u32, Arc<Circuit>>>,
-    /// What each had carried when it was last told.
+    /// The counters of each circuit at the last report.
     told: std::sync::Mutex<BTreeMap<u32, (u64, u64)>>,
     /// One job at a time.
     turn: tokio::sync::Mutex<()>,
 }
 
-/// One that this hub's end stands of.
+/// A circuit of which this hub's end is up.
 struct Circuit {
     lease: Lease,
     secret: Ticket,
@@ -41,16 +41,16 @@ struct Circuit {
     /// True if the kernel keeps this hub's end to its rate.
     shaped: bool,
     ends: std::sync::Mutex<BTreeMap<SiteName, End>>,
-    /// Changes whenever a site says how its end stands.
+    /// Changes whenever a site reports the state of its end.
     said: channel::Sender<u64>,
 }
 
 /// The end of a site.
 #[derive(Clone, Debug, Default)]
 struct End {
-    /// What the site said of it; absent: nothing yet.
+    /// The site's report on its end; `None` before the first one.
     said: Option<Result<(), CircuitFault>>,
-    /// It answers.
+    /// True if it answers.
     alive: bool,
 }
 
@@ -64,7 +64,7 @@ impl Circuits {
         }
     }
 
-    /// What a circuit has carried since it was made, out and in, in bytes of frames.
+    /// Bytes of frames over a circuit since its creation, out and in.
     async fn carried(&self, lease: u32) -> (u64, u64) {
         self.keeper.carried().await.get(&lease).copied().unwrap_or_default()
     }
@@ -79,14 +79,14 @@ impl Circuits {
 }
 
 impl Hub {
-    /// Tells a site that came in of its ends.
+    /// Offers a site that has connected its ends of circuits.
     pub(super) fn offer_circuits(&self, site: &SiteName, handle: &Handle) {
         for circuit in self.circuits.all() {
             circuit.offer(site, handle);
         }
     }
 
-    /// A site said how its end stands.
+    /// Handles a site's report on its end.
     pub(super) fn circuit_said(&self, site: &SiteName, lease: u32, said: Result<(), CircuitFault>) {
         let Some(circuit) = self.circuits.find(lease) else { return };
         let fault = said.as_ref().err().cloned();
@@ -103,7 +103,7 @@ impl Hub {
         }
     }
 
-    /// The circuits to a site that plans name for some of its feeds, and that answer. The feed of a silent
+    /// The circuits to a site that plans assign to some of its feeds, and that answer. The feed of a silent
     /// circuit takes the routed path.
     pub(super) fn circuit_ways_to(&self, site: &SiteName) -> Vec<Way> {
         let mut feeds: BTreeMap<u32, BTreeSet<FeedName>> = BTreeMap::new();
@@ -144,17 +144,17 @@ impl Hub {
         Ok(())
     }
 
-    /// The address of a site's end of a circuit that stands.
+    /// The address of a site's end of an established circuit.
     pub(super) fn circuit_address(&self, lease: u32, site: &SiteName) -> Option<String> {
         self.circuits.find(lease)?.lease.address_of(site).map(|address| address.to_string())
     }
 
-    /// Has sessions look at their path again.
+    /// Has all sessions check their paths again.
     pub(super) fn look_at_paths(&self) {
         self.roster.tell_all(|| Command::Tell(SessionInput::LookAtPath));
     }
 
-    /// What each circuit carried since the last call.
+    /// The traffic of each circuit since the last call.
     pub(super) async fn circuit_traffic(&self) -> Vec<CircuitTraffic> {
         if lock(&self.circuits.held).is_empty() {
             return Vec::new();
@@ -163,7 +163,7 @@ impl Hub {
         let mut told = lock(&self.circuits.told);
         let news = carried.iter().map(|(lease, (out, into))| {
             let (told_out, told_in) = told.get(lease).copied().unwrap_or((0, 0));
-            // A circuit that was made anew counts from its beginning.
+            // A recreated circuit counts from its creation.
             let since = |now: u64, told: u64| now.checked_sub(told).unwrap_or(now);
             CircuitTraffic {
                 lease: *lease,
@@ -203,7 +203,7 @@ impl Circuit {
         }
     }
 
-    /// True if products may go to the site by it.
+    /// True if products may be sent to the site over it.
     fn carries(&self, site: &SiteName) -> bool {
         lock(&self.ends).get(site).is_some_and(|end| end.alive && end.said == Some(Ok(())))
     }

@@ -1,4 +1,4 @@
-//! Sockets with sites: the port that they come to, and the bytes of their connections.
+//! Sockets with sites: the listening port, and the bytes of their connections.
 pub(super) mod accept;
 pub(super) mod counted;
 pub(super) mod data;
@@ -11,9 +11,9 @@ use std::net::SocketAddr;
 
 use tokio_rustls::TlsAcceptor;
 
-/// Where sites come in.
+/// The hub's entrance for sites.
 pub(super) struct Entrance {
-    /// Where it listens for sites; circuits lead to the port of the first, too.
+    /// The listening addresses for sites; circuits lead to the port of the first one, too.
     pub(super) places: Vec<SocketAddr>,
     pub(super) acceptor: TlsAcceptor,
     /// Fingerprint of this hub's own authority.

@@ -33,20 +33,20 @@ use wake_ups::WakeUps;
 /// A feed that is open.
 pub(super) struct Feed {
     pub(super) line: RwLock<FeedLine>,
-    /// What is read: its log, or the copy of one that is shared.
+    /// The log that is read: the feed's own, or the local copy of a shared one.
     pub(super) log: Arc<FeedLog>,
-    /// The shared one.
+    /// The shared log.
     pub(super) shared: Option<Arc<dyn SharedLog>>,
-    /// Its products are the hub's own, and count nowhere.
+    /// True for a feed of the hub's own products, which no counter includes.
     pub(super) is_own: bool,
-    /// Who looks at the log.
+    /// The readers of the log.
     pub(super) wake_ups: Arc<WakeUps>,
-    /// The leg that unicast deliveries are counted under.
+    /// The leg under which unicast deliveries are counted.
     unicast_leg: AtomicU32,
     writer: Mutex<Option<Sender<Write>>>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
     pub(super) read_cache: ReadCache,
-    /// Whose turn it is to fetch what the copy no longer holds.
+    /// Held while fetching what the copy no longer holds, one session at a time.
     pub(super) fetching: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -54,9 +54,9 @@ pub(super) struct Feed {
 #[derive(Default)]
 pub(super) struct Feeds {
     open: RwLock<ByFeed<Arc<Feed>>>,
-    /// The memory of what sessions read of them lately.
+    /// The memory of the read caches of all feeds.
     stretch_bytes: Arc<AtomicUsize>,
-    /// Where their products get their numbers, if not here.
+    /// The store that assigns the sequences, if this node does not.
     pub(super) shared: Option<Arc<dyn SharedLogs>>,
     rechecks: Mutex<Rechecks>,
 }
@@ -74,7 +74,7 @@ impl Feeds {
         self.read().clone()
     }
 
-    /// Opens, changes and closes feeds until they are as `lines` say; returns a description of each.
+    /// Opens, changes and closes feeds until they match `lines`; returns a description of each.
     pub(super) fn reconcile(&self, hub: &Arc<Hub>, lines: Vec<FeedLine>) -> Result<Value, Failure> {
         let wanted: BTreeMap<FeedName, FeedLine> =
             lines.into_iter().map(|line| (line.feed.clone(), line)).collect();
@@ -108,7 +108,7 @@ impl Feeds {
         Ok(json!({"feeds": described}))
     }
 
-    /// Ends all writers after what they have begun, and marks the logs as closed.
+    /// Ends all writers after their current appends, and marks the logs as closed.
     pub(super) fn close(&self) {
         for feed in self.all().values() {
             feed.close();
@@ -154,7 +154,7 @@ impl Feeds {
 }
 
 impl Feed {
-    /// A feed of the hub's own, which nobody else sees.
+    /// A feed for the hub's own products, visible to no site.
     pub(super) fn own(line: FeedLine, log: FeedLog) -> Self {
         Self {
             unicast_leg: AtomicU32::new(line.unicast_leg.0),
@@ -170,7 +170,7 @@ impl Feed {
         }
     }
 
-    /// Starts its writer.
+    /// Starts the writer thread.
     pub(super) fn begin(self, hub: &Arc<Hub>) -> Result<Arc<Self>, Failure> {
         let (sender, receiver) = unbounded::<Write>();
         let feed = Arc::new(self);
@@ -198,12 +198,12 @@ impl Feed {
         self.line.read().unwrap_or_else(std::sync::PoisonError::into_inner).class
     }
 
-    /// What makes two of its products the same.
+    /// The rule by which two products of the feed are duplicates.
     pub(super) fn duplicate_rule(&self) -> Duplicates {
         self.line.read().unwrap_or_else(std::sync::PoisonError::into_inner).duplicate_rule.into()
     }
 
-    /// The largest product that it takes.
+    /// The size limit of its products.
     pub(super) fn largest_bytes(&self) -> u64 {
         self.line.read().unwrap_or_else(std::sync::PoisonError::into_inner).max_product_bytes
     }
@@ -220,7 +220,7 @@ impl Feed {
         self.unicast_leg.store(leg.0, Ordering::Relaxed);
     }
 
-    /// Hands a spooled product to the feed's writer, which replies; nothing in between wakes another thread.
+    /// Hands a spooled product to the feed's writer, which replies directly: no other thread is woken in between.
     pub(super) fn ingest(&self, line: IngestLine, default_origin: &str, reply: Reply) {
         let (id, origin, digest) = match described(&line, default_origin) {
             Ok(described) => described,
@@ -231,7 +231,7 @@ impl Feed {
         self.write(Write { bytes, id, origin, created, digest, ldm: None, done });
     }
 
-    /// Hands a product to the feed's writer. A log that is being closed has none: the reply channel is
+    /// Hands a product to the feed's writer. A log that is being closed has no writer: the reply channel is
     /// dropped, which reports that.
     pub(super) fn write(&self, write: Write) {
         if let Some(writer) = lock(&self.writer).as_ref() {
@@ -239,7 +239,7 @@ impl Feed {
         }
     }
 
-    /// Where products are appended.
+    /// The log to which products are appended.
     pub(super) fn store(&self) -> &dyn ProductLog {
         match &self.shared {
             Some(shared) => shared.as_ref(),
@@ -249,7 +249,7 @@ impl Feed {
 
     pub(super) fn close(&self) {
         drop(lock(&self.writer).take());
-        // A writer that waits for the store would wait for as long as that is away.
+        // A writer that waits for the store would wait until the store is back.
         if let Some(shared) = &self.shared {
             shared.stop();
         }
@@ -262,7 +262,7 @@ impl Feed {
     }
 }
 
-/// What the line of a product says, checked.
+/// The checked description of a product from its line.
 fn described(
     line: &IngestLine,
     default_origin: &str,
@@ -280,7 +280,7 @@ fn described(
     Ok((id, origin, line.digest.as_deref().map(parse_digest).transpose()?))
 }
 
-/// Opens a feed's log before anything is appended to it, with a word for people if it had to be repaired.
+/// Opens a feed's log before anything is appended to it; returns a message for the operator if the log was repaired.
 fn open_log(hub: &Arc<Hub>, line: &FeedLine) -> Result<OpenLog, Failure> {
     let directory = hub.start.data_dir.join("log").join(crate::file_names::encode(line.feed.as_str()));
     let random = random_u64().map_err(|error| Failure::new("io", error))?;
@@ -293,7 +293,7 @@ fn open_log(hub: &Arc<Hub>, line: &FeedLine) -> Result<OpenLog, Failure> {
     Ok((Arc::new(log), None, tell_recovery(hub, line, &recovery)))
 }
 
-/// A log, the shared one that it is the copy of, and a word for people.
+/// A log, the shared log of which it is a copy, and a message for the operator.
 type OpenLog = (Arc<FeedLog>, Option<Arc<dyn SharedLog>>, Option<String>);
 
 fn open_shared(
@@ -323,7 +323,7 @@ fn tell_recovery(hub: &Hub, line: &FeedLine, recovery: &Recovery) -> Option<Stri
     sentence
 }
 
-/// The last sequence of each feed that a session or leg looks at.
+/// The last sequence of a feed's log, for a session or leg that reads it.
 pub(super) fn head(feed: &Feed) -> Sequence {
     feed.log.head()
 }
@@ -342,12 +342,12 @@ pub(super) fn options(line: &FeedLine) -> LogOptions {
     }
 }
 
-/// The answer to a job that names a feed the node does not have.
+/// The answer to a job that names an unknown feed.
 pub(super) fn unknown_feed(feed: &str) -> Failure {
     Failure::new("unknown-feed", format!("there is no feed {feed:?}; create it first or correct the name"))
 }
 
-/// The word for programs that goes with a log's sentence.
+/// The error code that goes with a log's message.
 pub(super) fn failure(error: &LogError) -> Failure {
     let code = match error {
         LogError::DigestMismatch { .. } => "digest-mismatch",

@@ -1,4 +1,4 @@
-//! What the agent is told in figures: traffic, latencies, and what sites lack.
+//! Figures for the agent: traffic, latencies, and backlogs of sites.
 pub(super) mod backlog;
 pub(super) mod batches;
 pub(super) mod traffic;
@@ -10,7 +10,7 @@ use downburst_hub::{Batches, Reference};
 use super::receipts::Receipts;
 use backlog::Backlogs;
 
-/// What is known of sites' deliveries.
+/// Statistics of the deliveries to sites.
 pub(super) struct Figures {
     pub(super) reference: Mutex<Reference>,
     pub(super) backlogs: Backlogs,
@@ -19,7 +19,7 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// Of a node that sends for another one or not; `prefix` names its batches.
+    /// Creates the figures of a hub's own node or of a sender; `prefix` starts the names of its batches.
     pub(super) fn new(sends_for_another: bool, prefix: u64, receipts: Receipts) -> Self {
         Self {
             reference: Mutex::new(Reference::new(sends_for_another)),

@@ -1,4 +1,4 @@
-//! Jobs of the agent, one by one.
+//! Executes the jobs of the agent.
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ use crate::scrub::{self, Scrub};
 use crate::site::checkpoints;
 use crate::{tcp, tls};
 
-/// Does one job and answers it. Long ones are answered by a task of their own; `Break` ends the process.
+/// Executes one job and answers it. Long ones are answered by a task of their own; `Break` ends the process.
 pub(super) async fn take(
     hub: &mut Option<Arc<Hub>>,
     job: Job,
@@ -139,7 +139,7 @@ async fn open(
     Ok((hub, answer))
 }
 
-/// What all sessions of this node have in common.
+/// The settings that all sessions of this node share.
 fn session_settings(start: &Start) -> SessionSettings {
     SessionSettings {
         hub: start.name.clone(),
@@ -151,7 +151,7 @@ fn session_settings(start: &Start) -> SessionSettings {
     }
 }
 
-/// Reads the logs through in the background; without the thread the hub works on.
+/// Verifies the logs in the background; the hub works without this thread, too.
 fn start_scrub(hub: &Arc<Hub>) {
     let (open, told) = (Arc::downgrade(hub), Arc::downgrade(hub));
     let plan = Scrub { bytes_per_second: hub.start.scrub.bytes_per_second, hours: hub.start.scrub.hours };
@@ -276,7 +276,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
     }
 }
 
-/// Answers a job once its work is done, while others are taken.
+/// Answers a job in a task of its own, so that the next jobs need not wait.
 fn later(lines: Lines, id: u64, work: impl Future<Output = Result<Value, Failure>> + Send + 'static) {
     tokio::spawn(async move {
         let result = work.await;
@@ -317,7 +317,7 @@ async fn status(hub: &Hub) -> Value {
     json!({"feeds": feeds, "sessions": hub.session_traffic(), "upstreams": upstreams, "ldm": ldm})
 }
 
-/// What each feed's log holds: a small answer whatever the number of sites, as it is asked for again and again.
+/// The contents of each feed's log: a small answer whatever the number of sites, as it is requested often.
 fn logs(hub: &Hub) -> Value {
     let open = hub.feeds.all();
     let feeds = open.values().map(|feed| {
@@ -330,8 +330,8 @@ fn logs(hub: &Hub) -> Value {
     json!({"feeds": feeds.collect::<Vec<Value>>()})
 }
 
-/// Waits until every connected site has everything it subscribes; returns the number of pairs of site and
-/// feed that still lack something.
+/// Waits until every connected site has all products of its subscriptions; returns the number of pairs of site and
+/// feed that are still behind.
 async fn drain(hub: &Hub, patience: Duration) -> usize {
     let give_up = tokio::time::Instant::now() + patience;
     loop {
@@ -364,7 +364,7 @@ fn behind(hub: &Hub) -> usize {
     served.map(|(site, handle)| lacks(site, handle)).sum()
 }
 
-/// What is due each second, and the batches at their own pace.
+/// Work that is due each second, and the batches at their own interval.
 async fn tick(hub: Arc<Hub>) {
     let mut stopping = hub.stopping.subscribe();
     let mut second = tokio::time::interval(Duration::from_secs(1));
@@ -372,7 +372,7 @@ async fn tick(hub: Arc<Hub>) {
         tokio::time::interval(Duration::from_secs_f64(hub.start.batch_seconds.clamp(0.1, 3_600.0)));
     let mut retain = tokio::time::interval(RETAIN_INTERVAL);
     let mut minute = tokio::time::interval(Duration::from_secs(60));
-    // Who gives numbers to products puts heartbeats among them: a sender hears of them as its copies grow.
+    // The node that assigns the sequences puts heartbeats among them: a sender gets them as its copies grow.
     let beats = hub.start.heartbeat_seconds > 0.0 && hub.start.sender.is_none();
     let mut beat =
         tokio::time::interval(Duration::from_secs_f64(hub.start.heartbeat_seconds.clamp(0.1, 3_600.0)));
@@ -387,7 +387,7 @@ async fn tick(hub: Arc<Hub>) {
                 hub.roster.tend_credentials(hub.clock.now());
                 let telling = Arc::clone(&hub);
                 tokio::spawn(async move { telling.tell_traffic().await });
-                // Disks are read; a telling that is slow holds up the next, and nothing else.
+                // This reads disks; a slow report holds up the next one, and nothing else.
                 if counting.as_ref().is_none_or(JoinHandle::is_finished) {
                     let hub = Arc::clone(&hub);
                     counting = Some(tokio::task::spawn_blocking(move || hub.tell_backlogs()));

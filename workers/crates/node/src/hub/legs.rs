@@ -1,4 +1,4 @@
-//! Multicast legs: which run by which plan, their threads, and the repair channels of their sites.
+//! Multicast legs: their plans, their threads, and the repair channels of their sites.
 pub(super) mod channels;
 pub(super) mod leg;
 pub(super) mod plans;

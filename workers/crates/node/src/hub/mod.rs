@@ -1,4 +1,4 @@
-//! The hub's node: ingest and send in one process, so that a wake-up is a signal after the commit.
+//! The hub's node: ingests and sends in one process, so that a wake-up is a signal after the commit.
 //!
 //! [`run`] reads jobs; [`Hub`] is the state shared by all tasks. One task drives each session, one thread
 //! sends each multicast leg, one thread writes each feed's log.
@@ -41,7 +41,7 @@ use roster::Roster;
 use session::Sessions;
 use upstreams::Upstreams;
 
-/// What every task of a hub's node shares.
+/// The state that all tasks of a hub's node share.
 struct Hub {
     clock: Clock,
     lines: Lines,
@@ -60,7 +60,7 @@ struct Hub {
     stopping: watch::Sender<bool>,
 }
 
-/// Runs the hub's node until `input` ends, a stop job comes or the process is asked to end.
+/// Runs the hub's node until `input` ends, a stop job arrives or the process gets a signal to end.
 ///
 /// Any reader and writer of lines will do; the process uses its stdin and stdout.
 pub async fn run(
@@ -70,10 +70,10 @@ pub async fn run(
     run_with(input, output, not_shared).await
 }
 
-/// Makes the way to a shared store of what the start job says of it; or says in a sentence why it can't.
+/// Connects to a shared store as the start job describes; the error is a message for the operator.
 pub type Connect = fn(&serde_json::Value) -> Result<Arc<dyn SharedLogs>, String>;
 
-/// As [`run`], in a program that knows a shared store.
+/// Like [`run`], in a program that supports a shared store.
 pub async fn run_with(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
@@ -120,7 +120,7 @@ fn not_shared(_: &serde_json::Value) -> Result<Arc<dyn SharedLogs>, String> {
         .to_owned())
 }
 
-/// A line as a job that can be done; or says in a sentence why it is none.
+/// Parses and checks a job; the error is a sentence with the reason.
 fn read(line: &str) -> Result<Job, String> {
     check_length(line)?;
     let job = serde_json::from_str::<Job>(line).map_err(|error| {
@@ -176,12 +176,12 @@ impl Hub {
         self.figures.receipts.stop();
         self.feeds.close();
         self.proof.close().await;
-        // The agent is to remember every number that was given.
+        // The agent has to remember every sequence that was assigned.
         self.tell_traffic().await;
     }
 }
 
-/// Locks a mutex; a thread that panicked while it held it leaves whole values behind here, so its poison is ignored.
+/// Locks a mutex. A thread that panicked while it held the lock leaves consistent values here, so poison is ignored.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

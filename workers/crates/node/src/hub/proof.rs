@@ -1,4 +1,4 @@
-//! Proof that this node stores products and returns them: one of the hub's own products takes the way of all
+//! Proof that this node stores products and returns them: one of the hub's own products takes the same path as all
 //! others, again and again.
 //!
 //! It has a private log beside those of the feeds: no site takes it, no figure counts it. Each product gets a
@@ -15,23 +15,22 @@ use crate::hub::feeds::feed_writer::{Done, Spooled, Write, Written};
 use crate::hub::feeds::{Feed, failure, options, parse_digest, random_u64};
 use crate::lines::{DuplicateWord, DurabilityWord, Failure, FeedLine, ProveLine};
 
-/// The log of the hub's own products, once there was one.
+/// The log of the hub's own products, once opened.
 #[derive(Default)]
 pub(super) struct Proof(Mutex<Option<Arc<Feed>>>);
 
 impl Proof {
     pub(super) async fn close(&self) {
-        // One at work waits for a disk that does not answer.
+        // A proof in progress waits for a disk that does not answer.
         let Ok(mut open) = self.0.try_lock() else { return };
         close(open.take()).await;
     }
 }
 
 impl Hub {
-    /// Stores a product and reads it back, with those of the last minutes; a failure begins with the name of
-    /// its step.
+    /// Stores a product and reads it back, with those of the last minutes; a failure starts with its step's name.
     ///
-    /// After a failure the log is opened anew, as after a crash.
+    /// After a failure the log is reopened, as after a crash.
     pub(super) async fn prove(self: Arc<Self>, line: ProveLine) -> Result<Value, Failure> {
         let Ok(mut open) = self.proof.0.try_lock() else {
             return Err(Failure::new(
@@ -62,7 +61,7 @@ impl Hub {
         let (hub, feed) = (Arc::clone(self), Arc::clone(feed));
         blocking(move || {
             let back = read_back(&feed.log, &info);
-            // Also after a failure: what is damaged leaves the log in the end.
+            // Also after a failure, so that damaged products leave the log in the end.
             let retained = feed.log.retain(hub.clock.wall());
             let (digest, kept) = back.map_err(|error| at("read-back", error))?;
             retained.map_err(|error| at("append", failure(&error)))?;
@@ -93,7 +92,7 @@ impl Hub {
     }
 }
 
-/// Opens the log; with a sentence if it is not as it was written, which is told once, because opening set that aside.
+/// Opens the log; returns a message if it was damaged. That is reported once, because opening moves the damage aside.
 async fn begun(hub: Arc<Hub>) -> Result<(Arc<Feed>, Option<String>), Failure> {
     let directory = hub.start.data_dir.join("log").join(DIRECTORY);
     blocking(move || {
@@ -114,7 +113,7 @@ async fn begun(hub: Arc<Hub>) -> Result<(Arc<Feed>, Option<String>), Failure> {
                 directory.display()
             )
         });
-        // What the hub made up is worth nothing to a person, and a disk that fails would make more and more of them.
+        // These products are of no value to the operator, and a failing disk would produce more and more of them.
         for aside in &recovery.quarantined {
             let _ = std::fs::remove_file(aside);
         }
@@ -151,7 +150,7 @@ fn read_back(log: &FeedLog, new: &ProductInfo) -> Result<(String, usize), Failur
     Ok((blake3::hash(bytes).to_string(), batch.entries.len()))
 }
 
-/// The log is worth nothing to anybody, so that a person may remove it.
+/// The log has no value to anybody, so the message advises its removal.
 fn beyond_repair(directory: &std::path::Path, mut failure: Failure) -> Failure {
     if failure.code == "io" {
         failure.error = format!(
@@ -197,9 +196,9 @@ fn line() -> Result<FeedLine, Failure> {
     })
 }
 
-/// No feed's name begins with a dot, and the tools for logs leave hidden ones out.
+/// No feed's name begins with a dot, and the log tools skip hidden directories.
 const DIRECTORY: &str = ".probe";
-/// Some twenty products at a proof each five seconds.
+/// Some twenty products, at one proof every five seconds.
 const KEPT_SECONDS: f64 = 120.0;
 const MOST_BYTES: u64 = 1 << 20;
 const SEQUENCE_BLOCK: u64 = 1_000;

@@ -1,4 +1,4 @@
-//! What people ask of products: lists of them, and their whereabouts.
+//! Queries about products: lists of them, and their whereabouts.
 pub(super) mod browsing;
 pub(super) mod deliveries;
 
@@ -6,7 +6,7 @@ use downburst_model::Pattern;
 
 use crate::lines::Failure;
 
-/// A pattern that somebody typed.
+/// Parses a pattern that a user typed.
 pub(super) fn parsed(pattern: &str) -> Result<Pattern, Failure> {
     Pattern::parse(pattern).map_err(|error| {
         let mut failure = Failure::new("bad-pattern", error.to_string());

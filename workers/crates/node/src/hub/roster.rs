@@ -1,4 +1,4 @@
-//! Who may connect, who is connected, and how to reach them.
+//! The sites that may connect, their sessions, and the channels to the sessions.
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
@@ -19,54 +19,54 @@ use crate::lines::EnrolAnswer;
 
 mod credentials;
 
-/// Sites, sessions and open questions.
+/// Sites, sessions and open requests to the agent.
 pub(super) struct Roster {
     sites: RwLock<Sites>,
     sessions: Mutex<BTreeMap<SiteName, Handle>>,
-    /// Sites whose session ended since the agent was last told.
+    /// Sites whose session ended since the last report to the agent.
     gone: Mutex<BTreeSet<SiteName>>,
     asks: Mutex<BTreeMap<u64, oneshot::Sender<EnrolAnswer>>>,
     pub(super) pending_connections: Mutex<PendingConnections>,
-    /// Each leads to the session that offered it.
+    /// Each ticket leads to the session that offered it.
     tickets: Mutex<Tickets<(mpsc::UnboundedSender<Command>, StreamId)>>,
-    /// How many data connections helped the sites when they were last here.
+    /// The number of data connections that paid off in a site's last session.
     learnt: Mutex<BTreeMap<SiteName, usize>>,
     next_serial: AtomicU64,
-    /// Of the last look at the bounds by hour.
+    /// The hour at the last check of the bounds by hour.
     hour: AtomicI64,
     open: watch::Sender<usize>,
     told: watch::Sender<bool>,
 }
 
-/// Reaches one session from outside its task.
+/// The channels to one session from outside its task.
 #[derive(Clone)]
 pub(super) struct Handle {
     pub(super) serial: u64,
     pub(super) commands: mpsc::UnboundedSender<Command>,
-    /// Bounded: a site that can't take its repairs asks again.
+    /// Bounded: a site that can't take its repairs requests them again.
     pub(super) repairs: mpsc::Sender<Repair>,
     pub(super) status: Arc<Mutex<SessionStatus>>,
     pub(super) credential_sha256: String,
-    /// The site takes its feeds from another hub for now.
+    /// True if the site currently takes its feeds from another hub.
     pub(super) stand_by: bool,
 }
 
-/// What the rest of the hub tells a session.
+/// A command from the rest of the hub to a session.
 #[derive(Debug)]
 pub(super) enum Command {
-    /// For its machine.
+    /// An input for its machine.
     Tell(SessionInput),
-    /// What the site gets, how it is handled or which nodes of the hub serve it changed.
+    /// The site's subscriptions, its handling or the nodes of the hub that serve it changed.
     Subscriptions,
     /// Feeds were opened or closed, or their unicast leg changed.
     LookAtFeeds,
-    /// Where are these products?
+    /// Reports the state of these products.
     Where { products: Vec<ProductKey>, answer: oneshot::Sender<SessionView> },
-    /// A data connection showed the session's ticket.
+    /// A data connection presented the session's ticket.
     Attach(Attached),
 }
 
-/// What a leg has for one site.
+/// A leg's answer to one site's request.
 #[derive(Debug)]
 pub(super) enum Repair {
     Packet { leg: LegId, leg_epoch: u64, packet: u64, payload: Bytes },
@@ -90,7 +90,7 @@ impl Roster {
         }
     }
 
-    /// Replaces the set of sites: sessions of those that may not connect any more end, the others learn their
+    /// Replaces the set of sites: sessions of sites that may no longer connect end, the others get their new
     /// subscriptions.
     pub(super) fn replace(&self, lines: Vec<SiteLine>) {
         let sites = Sites::told(lines);
@@ -104,13 +104,13 @@ impl Roster {
         }
         *self.sites.write().unwrap_or_else(std::sync::PoisonError::into_inner) = sites;
         self.told.send_replace(true);
-        // Only now: a session looks up what it gets once more.
+        // Only after the replacement: each session looks up its subscriptions again.
         for (commands, command) in told {
             let _ = commands.send(command);
         }
     }
 
-    /// Tells the sessions that another hour of the day began, which may have a bound of its own.
+    /// Notifies the sessions that another hour of the day began, which may have a bound of its own.
     pub(super) fn turn_hour(&self, now: WallMicros) {
         let hour = downburst_hub::hour(now);
         if self.hour.swap(hour, Ordering::Relaxed) != hour {
@@ -143,7 +143,7 @@ impl Roster {
         self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Makes a session the one of its site, unless another lives. One that stands by gives way.
+    /// Registers a session as its site's, unless another one is active. A session on stand-by gives way.
     pub(super) fn register(
         &self,
         site: &SiteName,
@@ -188,7 +188,7 @@ impl Roster {
         Some(Ticket(bits))
     }
 
-    /// Gives a connection to the session whose ticket it shows.
+    /// Hands a connection to the session whose ticket it presents.
     pub(super) fn attach(
         &self,
         now: Micros,
@@ -202,12 +202,12 @@ impl Roster {
         commands.send(Command::Attach(attached)).map_err(|_| "the session of its data connection has ended")
     }
 
-    /// How many data connections helped the site when it was last here.
+    /// The number of data connections that paid off in the site's last session.
     pub(super) fn learnt(&self, site: &SiteName) -> usize {
         lock(&self.learnt).get(site).copied().unwrap_or(0)
     }
 
-    /// Keeps how many data connections help a site, for its next session.
+    /// Stores the number of data connections that pay off for a site, for its next session.
     pub(super) fn learn(&self, site: &SiteName, count: usize) {
         let mut learnt = lock(&self.learnt);
         if count == 0 {
@@ -217,7 +217,7 @@ impl Roster {
         }
     }
 
-    /// Takes a session off; tells whether it was still its site's: a newer connection may have its place.
+    /// Removes a session; returns false if a newer connection had already taken its place.
     pub(super) fn unregister(&self, site: &SiteName, serial: u64) -> bool {
         let mut sessions = lock(&self.sessions);
         let current = sessions.get(site).is_some_and(|handle| handle.serial == serial);
@@ -237,7 +237,7 @@ impl Roster {
         lock(&self.sessions).clone()
     }
 
-    /// What `look` finds in the sessions, one after the other; it must not come back here.
+    /// The results of `look` on each session in turn, under the lock: `look` must not call the roster.
     pub(super) fn look_at_sessions<T>(&self, look: impl FnMut((&SiteName, &Handle)) -> Option<T>) -> Vec<T> {
         lock(&self.sessions).iter().filter_map(look).collect()
     }
@@ -247,7 +247,7 @@ impl Roster {
         std::mem::take(&mut lock(&self.gone))
     }
 
-    /// Carries a leg's repair to the session with this number; a full queue drops it, the site asks again.
+    /// Queues a leg's repair for the session with this number; a full queue drops it, and the site requests it again.
     pub(super) fn repair(&self, serial: u64, repair: Repair) {
         if let Some(handle) = lock(&self.sessions).values().find(|handle| handle.serial == serial) {
             let _ = handle.repairs.try_send(repair);
@@ -260,7 +260,7 @@ impl Roster {
         }
     }
 
-    /// Opens a question to the agent, unless too many are open.
+    /// Opens a request to the agent, unless too many are open.
     pub(super) fn ask(&self, ask: u64) -> Result<oneshot::Receiver<EnrolAnswer>, Refused> {
         let mut asks = lock(&self.asks);
         asks.retain(|_, sender| !sender.is_closed());
@@ -277,7 +277,7 @@ impl Roster {
         lock(&self.asks).remove(&answer.ask).is_some_and(|sender| sender.send(answer).is_ok())
     }
 
-    /// Waits until the agent has told the set of sites, for a while: until then everybody would have to be sent away.
+    /// Waits, for a limited time, until the agent has sent the set of sites: before that, all would be refused.
     pub(super) async fn wait_until_told(&self) {
         let mut told = self.told.subscribe();
         let _ = tokio::time::timeout(TELLING_PATIENCE, told.wait_for(|told| *told)).await;
@@ -289,7 +289,7 @@ impl Roster {
     }
 }
 
-/// What a connected site has to be told of a new line.
+/// The commands for a connected site whose line changed.
 fn changes(known: Option<&SiteLine>, line: &SiteLine) -> Vec<Command> {
     let mut commands = Vec::new();
     if known.is_none_or(|known| known.data_connections != line.data_connections) {
@@ -313,11 +313,11 @@ fn changes(known: Option<&SiteLine>, line: &SiteLine) -> Vec<Command> {
 #[cfg(test)]
 mod tests;
 
-/// The keep-alive comes each 5 s; a session that missed one is taken for dead when its site knocks again.
+/// A keep-alive arrives every 5 s; a session that missed one counts as dead when its site connects again.
 const ALIVE_WITHIN: Micros = Micros::from_secs(7);
 
-/// Sites that come meanwhile wait in the listener's queue, and longer than they have patience for.
+/// Sites that connect during the wait stay in the listener's queue, for longer than their own timeout.
 const TELLING_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Anybody can show a token; the agent has other work.
+/// Anybody can present a token; the agent has other work.
 const ASKS_LIMIT: usize = 256;

@@ -1,4 +1,4 @@
-//! One task per connected site: moves bytes between its sockets and the session's machine, and does what that asks.
+//! One task per connected site: moves bytes between its sockets and its machine, and carries out the outputs.
 mod facts;
 mod identity;
 mod late_share;
@@ -32,9 +32,9 @@ use crate::tls;
 use late_share::LateShare;
 use watched::Watched;
 
-/// What sessions share.
+/// The state that sessions share.
 pub(super) struct Sessions {
-    /// The same for all.
+    /// The same for all sessions.
     settings: Arc<SessionSettings>,
     pub(super) late_share: LateShare,
     pub(super) resends_left: Mutex<ResendsLeft>,
@@ -51,14 +51,14 @@ impl Sessions {
         }
     }
 
-    /// A number for a question to the agent.
+    /// A number for a request to the agent.
     pub(super) fn next_ask(&self) -> u64 {
         self.next_ask.fetch_add(1, Ordering::Relaxed)
     }
 }
 
-/// Serves the first connection of a session, and those that it has opened, until either side ends the first.
-/// `heard` is what was read of it already.
+/// Serves the first connection of a session, and the data connections that it has opened, until either side ends the
+/// first. `heard` holds the bytes already read from it.
 pub(super) async fn serve(
     hub: Arc<Hub>,
     stream: TlsStream<Counted>,
@@ -90,21 +90,21 @@ struct Task {
     hub: Arc<Hub>,
     session: Session,
     peer: SocketAddr,
-    /// Until the site is let in.
+    /// Present until the site is admitted.
     pending: Option<PendingConnection>,
     socket: SessionSocket,
     out: Outbound,
     links: DataLinks,
-    /// Since when only what waits is sent.
+    /// The time from which only queued bytes are sent.
     closing: Option<Micros>,
-    /// What the agent says of a token, or of another credential.
+    /// The agent's answer about a token or a replacement credential.
     answer: Option<oneshot::Receiver<EnrolAnswer>>,
     member: Option<Member>,
     stopping: watch::Receiver<bool>,
     watched: Watched,
 }
 
-/// The place of a site that was let in among the sessions.
+/// The registration of an admitted site among the sessions.
 struct Member {
     handle: Handle,
     commands: mpsc::UnboundedReceiver<Command>,
@@ -145,7 +145,7 @@ impl Task {
         self.leave();
     }
 
-    /// Does what the machine asks for until it asks for nothing.
+    /// Carries out the machine's outputs until there are none.
     fn perform(&mut self) {
         while let Some(output) = self.session.poll(self.hub.clock.now(), &*self.hub) {
             self.carry_out(output);
@@ -156,7 +156,7 @@ impl Task {
         self.session.handle(self.hub.clock.now(), input, &*self.hub);
     }
 
-    /// True when nothing is left to say, or the peer had all the time it may have.
+    /// True if everything is sent, or the peer's time is over.
     fn is_over(&mut self) -> bool {
         let now = self.hub.clock.monotonic();
         if self.closing.is_some_and(|since| self.out.is_empty() || now.since(since) >= CLOSE_PATIENCE) {
@@ -171,7 +171,7 @@ impl Task {
         sentence.is_some()
     }
 
-    /// Drops a data connection that took nothing for too long; true if there was one.
+    /// Drops a data connection that took nothing for too long; returns true if there was one.
     fn drop_stuck_link(&mut self) -> bool {
         let Some(stream) = self.links.stuck(self.hub.clock.monotonic(), LIVENESS_LIMIT) else { return false };
         self.links.drop_link(stream);
@@ -186,7 +186,7 @@ impl Task {
             Some(member) => (Some(&mut member.commands), Some(&mut member.repairs)),
             None => (None, None),
         };
-        // A site that is slow to take its bytes gets no further repairs queued; it asks again.
+        // A site that is slow to take its bytes gets no further repairs queued; it requests them again.
         let takes_repairs = self.out.has_room();
         tokio::select! {
             moved = self.socket.moved(&self.out, self.closing.is_none()) => Woken::Moved(moved),
@@ -201,7 +201,7 @@ impl Task {
         }
     }
 
-    /// When there is something to do even if nothing happens.
+    /// The time at which the task has work even if nothing happens.
     fn deadline(&self) -> Instant {
         let now = self.hub.clock.monotonic();
         let due = [
@@ -215,7 +215,7 @@ impl Task {
         Instant::now() + due.map_or(LONGEST_SLEEP, |due| Duration::from_micros(due.since(now).0))
     }
 
-    /// Takes what woke the task; false ends the session.
+    /// Handles the event that woke the task; false ends the session.
     fn take(&mut self, woken: Woken) -> bool {
         match woken {
             Woken::Moved(moved) => return self.moved(moved),
@@ -240,11 +240,11 @@ impl Task {
         true
     }
 
-    /// The first connection moved; false: it ended.
+    /// Handles progress of the first connection; false if it ended.
     fn moved(&mut self, moved: Moved) -> bool {
         match moved {
             Moved::Read(Ok(bytes)) if bytes.is_empty() => {
-                // It was meant: the site's receiver was asked to end, or goes elsewhere.
+                // A regular end: the site's receiver was stopped, or moves to another hub.
                 if self.member.is_some() {
                     self.session.ends("ended by the site");
                 }
@@ -254,7 +254,7 @@ impl Task {
                 if let Some(member) = &self.member {
                     lock(&member.handle.status).heard_at = self.hub.clock.monotonic();
                 }
-                // What the site says may end a leg: the machine must know what the leg brought meanwhile.
+                // The message may end a leg: the machine must first know what the leg has carried.
                 self.tell_grown();
                 self.hear(bytes);
             }
@@ -324,7 +324,7 @@ impl Task {
         }
     }
 
-    /// Says again what was lost on a leg's group.
+    /// Repeats packets that were lost on a leg's group.
     fn repair(&mut self, repair: Repair) {
         self.tell(SessionInput::Pass(match repair {
             Repair::Packet { leg, leg_epoch, packet, payload } => {
@@ -344,6 +344,6 @@ async fn or_never<F: Future>(future: Option<F>) -> F::Output {
 
 const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 
-/// A peer that does not take its last words loses them: a revoked site is gone within a second, whatever it does.
+/// A peer that does not read its last messages loses them: a revoked site is always gone within a second.
 const CLOSE_PATIENCE: Micros = Micros::from_millis(400);
 const CLOSE_LIMIT: Duration = Duration::from_millis(400);

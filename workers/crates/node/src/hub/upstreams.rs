@@ -1,4 +1,4 @@
-//! A hub as a site of other hubs: what they send goes into this hub's own feeds.
+//! A hub as a site of other hubs: their products go into this hub's own feeds.
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -20,7 +20,7 @@ use crate::site::{
 #[derive(Default)]
 pub(super) struct Upstreams(tokio::sync::Mutex<BTreeMap<String, Upstream>>);
 
-/// A connection to one of them.
+/// A connection to one upstream.
 struct Upstream {
     line: UpstreamLine,
     intake: Arc<Intake>,
@@ -31,9 +31,9 @@ struct Upstream {
 /// Puts an upstream's products into this hub's feeds.
 struct Intake {
     hub: Weak<Hub>,
-    /// The upstream, as the operator calls it.
+    /// The operator's name for the upstream.
     upstream: String,
-    /// The feeds that are taken; empty: all there are.
+    /// The feeds to take; empty: all that exist here.
     wanted: BTreeSet<FeedName>,
     own_name: Option<HubName>,
     state: Mutex<State>,
@@ -48,12 +48,12 @@ struct State {
     /// The upstream's name for itself: the hop of its products.
     name: Option<HubName>,
     reason: Option<String>,
-    /// Feeds of which a sentence has been said.
+    /// Feeds for which a complaint was logged.
     complained: BTreeSet<FeedName>,
 }
 
 impl Upstreams {
-    /// Connects, changes and leaves upstreams until they are as `lines` say.
+    /// Connects, changes and removes upstreams until they match `lines`.
     pub(super) async fn reconcile(&self, hub: &Arc<Hub>, lines: Vec<UpstreamLine>) -> Result<(), Failure> {
         let wanted: BTreeMap<String, UpstreamLine> =
             lines.into_iter().map(|line| (line.upstream.clone(), line)).collect();
@@ -117,7 +117,7 @@ impl Upstream {
             hub: place,
             identity,
             clock: hub.clock,
-            // What it takes goes into this hub's own logs by one connection: the upstream's own node serves it all.
+            // All products go into this hub's own logs over one connection: the upstream's own node serves them.
             versions: hub.start.session_versions.clone(),
             one_node: true,
             only: None,
@@ -199,7 +199,7 @@ impl Intake {
         }
     }
 
-    /// Only a change is told: a hub that is away for a day is called thousands of times.
+    /// Reports changes only: a hub that is away for a day is called thousands of times.
     fn is_away(&self, sentence: &str, word: &'static str) {
         let was_connected = {
             let mut state = lock(&self.state);
@@ -237,7 +237,7 @@ impl Intake {
         }
     }
 
-    /// Says once per connection and feed why its products are passed over.
+    /// Reports, once per connection and feed, why its products are skipped.
     fn complain(&self, feed: &FeedName, sentence: impl FnOnce() -> String) {
         if lock(&self.state).complained.insert(feed.clone()) {
             self.fault(sentence(), Some(feed));
@@ -248,7 +248,7 @@ impl Intake {
         self.hub.upgrade()?.feeds.find(feed).filter(|_| self.wanted.is_empty() || self.wanted.contains(feed))
     }
 
-    /// The way of a product that came by this upstream; `None` if it has been here before.
+    /// The hops of a product that arrived from this upstream; `None` if it has been here before.
     fn way(&self, product: &ProductInfo) -> Option<Hops> {
         let came_by = lock(&self.state).name.clone()?;
         let own = self.own_name.as_ref()?;
@@ -263,7 +263,7 @@ impl Destination for Intake {
     }
 
     fn admit(&self, product: &ProductInfo) -> Option<(Class, Option<Hops>)> {
-        // This hub makes its own: they go no further than to the site that this hub is there.
+        // This hub puts in its own heartbeats: an upstream's heartbeats end at this hub, its site.
         if product.id.is_heartbeat() {
             return None;
         }
@@ -302,7 +302,7 @@ impl Destination for Intake {
         }
     }
 
-    /// What can't be a hop is named by the operator's word for it.
+    /// Notes the upstream's name; a name that can't be a hop is replaced by the operator's name for it.
     fn hub_is(&self, name: &str) {
         let name = HubName::parse(name).or_else(|_| HubName::parse(&self.upstream));
         lock(&self.state).name = name.ok();

@@ -1,5 +1,5 @@
 //! The bounds of a job: values that no agent sends on purpose are refused with one sentence before anything
-//! is done. The bounds are those of `downburst_model::bounds`; where a narrower one holds, the part that does
+//! is done. The bounds are those of `downburst_model::bounds`; if a narrower one applies, the code that executes
 //! the job reports it.
 use downburst_model::WallMicros;
 use downburst_model::bounds::{INTEGER_MAX, LINE_BYTES_MAX, OFFSET_MAX_US};
@@ -7,7 +7,7 @@ use downburst_model::bounds::{INTEGER_MAX, LINE_BYTES_MAX, OFFSET_MAX_US};
 use super::{Action, FeedLine, Job, LeaseLine, LegLine, SiteLine, Start};
 
 impl Job {
-    /// Looks at every number, moment and length; the error is a sentence that names the one that can't be.
+    /// Checks every number, time and length; the error is a sentence that names the value out of bounds.
     pub(crate) fn check(&self) -> Result<(), String> {
         most("id", self.id, INTEGER_MAX)?;
         match &self.action {
@@ -56,7 +56,7 @@ impl Job {
                 most("bound_us", standing.bound_us, OFFSET_MAX_US)
             }
             Action::EnrolAnswer(answer) => answer.ends_us.map_or(Ok(()), |at| moment("ends_us", at)),
-            // Questions are looked up, not kept; the others carry names alone.
+            // Queries are not stored; the other jobs carry names only.
             Action::Deliveries(_)
             | Action::Products(_)
             | Action::Browse(_)
@@ -72,7 +72,7 @@ impl Job {
     }
 }
 
-/// Refuses a line that no job needs; it is not even read.
+/// Refuses a line longer than any job needs, before it is parsed.
 pub(crate) fn check_length(line: &str) -> Result<(), String> {
     if line.len() <= LINE_BYTES_MAX {
         return Ok(());
@@ -188,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    /// One job of each kind that carries numbers, as an agent says it.
+    /// One job of each kind that carries numbers, as an agent sends it.
     fn jobs() -> Vec<Value> {
         let filter = json!({"pattern": "x", "not_pattern": null});
         let resend = json!({
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// The places of all numbers in a value.
+    /// The JSON pointers of all numbers in a value.
     fn numbers(value: &Value, at: &str, found: &mut Vec<String>) {
         match value {
             Value::Number(_) => found.push(at.to_owned()),
@@ -255,7 +255,7 @@ mod tests {
             assert_eq!(refusal(&job), None, "{job}");
             let mut places = Vec::new();
             numbers(&job, "", &mut places);
-            // Chosen by this node and looked up.
+            // An ask number is chosen by this node and looked up.
             for place in places.iter().filter(|place| !place.ends_with("/ask")) {
                 for absurd in [json!(u64::MAX), json!(-1e300), json!(1e300)] {
                     let mut spoilt = job.clone();

@@ -1,41 +1,41 @@
-//! What jobs of circuits carry, and what is told of them.
+//! The fields of circuit jobs, and the reports on circuits.
 use std::net::IpAddr;
 
 use downburst_model::{SiteName, WallMicros};
 use serde::{Deserialize, Serialize};
 
-/// One circuit as this node is to hold it.
+/// One circuit that this node is to hold.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct LeaseLine {
-    /// Its number.
+    /// The number of the lease.
     pub(crate) lease: u32,
-    /// Whether it is made here.
+    /// Whether the nodes create the circuit.
     pub(crate) driver: CircuitDriver,
-    /// How frames reach several ends.
+    /// The replication of frames for several ends.
     #[serde(default)]
     pub(crate) replication: Option<Replication>,
-    /// For replication by the underlay: the group.
+    /// For replication by the underlay: the multicast group.
     #[serde(default)]
     pub(crate) group: Option<IpAddr>,
-    /// The tunnel's network identifier; absent: the ends' tags carry it.
+    /// The tunnel's network identifier; absent: VLAN tags of the ends identify the circuit.
     #[serde(default)]
     pub(crate) vni: Option<u32>,
-    /// Whether it may have what its ports leave over.
+    /// Whether it may use idle bandwidth of its ports beyond its rate.
     pub(crate) cap: Cap,
-    /// From the hub to each of the others, Ethernet-frame bits per second.
+    /// From the hub to each of the other ends, Ethernet-frame bits per second.
     pub(crate) rate_out_bps: u64,
-    /// From each of the others to the hub.
+    /// From each of the other ends to the hub.
     pub(crate) rate_in_bps: u64,
-    /// The classes are this share of the rates.
+    /// The rates of the shaper's classes as a share of the circuit's rates.
     #[serde(default = "default_shaped_share")]
     pub(crate) shaped_share: f64,
-    /// How much may leave at once; absent: the node decides.
+    /// The largest burst; absent: the node decides.
     #[serde(default)]
     pub(crate) burst_bytes: Option<u32>,
-    /// It goes by itself then.
+    /// The end of the lease: the node then removes the circuit by itself.
     #[serde(default)]
     pub(crate) until_us: Option<WallMicros>,
-    /// The hub's first.
+    /// The hub's end comes first.
     pub(crate) ends: Vec<EndLine>,
 }
 
@@ -44,12 +44,12 @@ pub(crate) struct LeaseLine {
 pub(crate) struct EndLine {
     /// The name of its port.
     pub(crate) end: String,
-    /// Whose it is; absent: this hub's.
+    /// The site of the end; absent: it is this hub's own.
     #[serde(default)]
     pub(crate) site: Option<SiteName>,
     /// The port's interface.
     pub(crate) interface: String,
-    /// The port's address, between which tunnels are laid.
+    /// The port's address as an end of tunnels.
     #[serde(default)]
     pub(crate) underlay: Option<IpAddr>,
     /// The tag on the port.
@@ -57,82 +57,82 @@ pub(crate) struct EndLine {
     pub(crate) vlan: Option<u16>,
     /// The end's address inside the circuit, with the length of its prefix.
     pub(crate) address: String,
-    /// The rate of the port, if somebody knows it.
+    /// The rate of the port, if known.
     #[serde(default)]
     pub(crate) port_rate_bps: Option<u64>,
 }
 
-/// Who makes a circuit.
+/// The creator of a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum CircuitDriver {
     /// The nodes of its ends.
     Linux,
-    /// Somebody else did.
+    /// An outside provider.
     Declared,
 }
 
-/// Who copies frames for several ends.
+/// The replication of frames for several ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Replication {
-    /// The sending node.
+    /// The sending node replicates.
     HeadEnd,
-    /// The network below.
+    /// The underlay network replicates.
     Underlay,
 }
 
-/// What happens beyond the rate.
+/// The treatment of traffic beyond the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Cap {
-    /// It waits.
+    /// It is delayed.
     Hard,
-    /// It goes where the port is idle.
+    /// It passes while the port is idle.
     Soft,
 }
 
 /// See [`Action::CircuitProbe`](super::Action::CircuitProbe).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct ProbeLine {
-    /// Which circuit.
+    /// The circuit.
     pub(crate) lease: u32,
-    /// Which of its ends.
+    /// The site at the other end.
     pub(crate) site: SiteName,
-    /// What to find out.
+    /// The kind of measurement.
     pub(crate) kind: ProbeKind,
-    /// Of the train, Ethernet-frame bits per second.
+    /// The rate of the train, Ethernet-frame bits per second.
     #[serde(default)]
     pub(crate) rate_bps: u64,
-    /// Of the train.
+    /// The length of the train.
     #[serde(default)]
     pub(crate) duration_ms: u64,
-    /// Which way it goes.
+    /// The direction of the train.
     #[serde(default)]
     pub(crate) direction: Option<Direction>,
 }
 
-/// What a probe finds out.
+/// The kind of measurement of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ProbeKind {
-    /// Whether packets go there and back.
+    /// Whether the other end answers packets.
     Reach,
-    /// How much arrives of a train.
+    /// The rate at which a train arrives.
     Rate,
 }
 
-/// Seen from the hub.
+/// A direction, from the view of the hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Direction {
     /// To the other end.
     Out,
-    /// From it.
+    /// From the other end.
     In,
 }
 
-/// How a circuit stands.
+/// The state of a circuit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Standing {
     pub(crate) lease: u32,
@@ -141,7 +141,7 @@ pub(crate) struct Standing {
     pub(crate) ends: Vec<EndStanding>,
 }
 
-/// How an end of it stands.
+/// The state of one end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct EndStanding {
     pub(crate) end: String,
@@ -153,7 +153,7 @@ pub(crate) struct EndStanding {
     pub(crate) remedy: Option<String>,
 }
 
-/// What a circuit carried since the last line.
+/// The traffic of a circuit since the last line.
 #[derive(Debug, Serialize)]
 pub(crate) struct CircuitTraffic {
     pub(crate) lease: u32,
@@ -162,7 +162,7 @@ pub(crate) struct CircuitTraffic {
     pub(crate) in_bytes: u64,
 }
 
-/// DYNES: shaped to nine tenths a circuit carried 36 times what it did without.
+/// DYNES: shaped to nine tenths of its rate, a circuit carried 36 times as much as without shaping.
 const fn default_shaped_share() -> f64 {
     0.9
 }

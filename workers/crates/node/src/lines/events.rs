@@ -1,4 +1,4 @@
-//! What nobody asked for: events.
+//! Events: lines to the agent that answer no job.
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -9,13 +9,13 @@ use serde::Serialize;
 use super::CircuitTraffic;
 use downburst_hub::{PathFacts, SiteBacklog};
 
-/// Something nobody asked for.
+/// A report to the agent that answers no job.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub(crate) enum Event {
-    /// A site shows a token.
+    /// A site presents a token.
     Enrol { ask: u64, secret_sha256: String, credential_sha256: String, peer: String },
-    /// A site offers a credential in the place of the one that it shows.
+    /// A site offers a replacement for the credential that it presents.
     CredentialOffered {
         ask: u64,
         site: SiteName,
@@ -23,23 +23,23 @@ pub(crate) enum Event {
         offered_sha256: String,
         peer: String,
     },
-    /// A site shows a credential that took the place of another.
+    /// A site presents a credential that replaced another.
     CredentialTaken { site: SiteName, credential_sha256: String },
-    /// A session changed.
+    /// The state of a session changed.
     Session {
         site: Option<SiteName>,
         state: &'static str,
         peer: String,
         reason: Option<String>,
         software: Option<String>,
-        /// Another hub serves the site.
+        /// True if another hub serves the site.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         stand_by: bool,
-        /// Its node can change its credential within the session.
+        /// True if its node can change its credential within the session.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         renews: bool,
     },
-    /// A site said what can't be: its session ends, or that one value does not count.
+    /// A site sent an impossible value: its session ends, or only the value is ignored.
     Violation { site: SiteName, sentence: String },
     /// A site joined or left a leg.
     Leg {
@@ -49,13 +49,13 @@ pub(crate) enum Event {
         state: &'static str,
         after: Option<Sequence>,
         reason: Option<String>,
-        /// How the site's host receives the group.
+        /// The reception of the group by the site's host.
         #[serde(skip_serializing_if = "Option::is_none")]
         reception: Option<ReceptionLine>,
     },
-    /// The connection to an upstream changed.
+    /// The state of the connection to an upstream changed.
     Upstream { upstream: String, state: &'static str, hub: Option<String>, reason: Option<String> },
-    /// The connection to an upstream LDM changed.
+    /// The state of the connection to an upstream LDM changed.
     LdmSource {
         source: String,
         upstream: String,
@@ -71,31 +71,31 @@ pub(crate) enum Event {
         what: &'static str,
         reason: Option<String>,
     },
-    /// An LDM said what can't be: its connection ended.
+    /// An LDM sent an impossible value: its connection ended.
     LdmViolation {
         peer: String,
-        /// The source that asks it.
+        /// The source that requests from it.
         source: Option<String>,
-        /// The site that it belongs to.
+        /// The site to which it belongs.
         site: Option<SiteName>,
         sentence: String,
     },
-    /// An rtstats line came: how late products are at a host that is none of ours.
+    /// An rtstats line arrived: the latency of products at a host outside Downburst.
     Rtstats { line: String },
-    /// A site has everything of a resend.
+    /// A site has received all products of a resend.
     Resend { site: SiteName, resend: u64, products: u64, bytes: u64, expired: u64 },
-    /// A log was repaired at its start.
+    /// A log was repaired at its opening.
     Recovered {
         feed: FeedName,
         sentence: String,
-        /// Nothing was cut or lost.
+        /// True if nothing was cut or lost.
         whole: bool,
     },
-    /// Something of a feed's log is not as it was written.
+    /// Damage was found in a feed's log.
     Damaged { feed: FeedName, sentence: String },
-    /// Something an operator should see.
+    /// A problem for the operator.
     Fault { sentence: String, feed: Option<FeedName>, site: Option<SiteName> },
-    /// An end of a circuit changed.
+    /// The state of an end of a circuit changed.
     Circuit {
         lease: u32,
         site: Option<SiteName>,
@@ -105,15 +105,15 @@ pub(crate) enum Event {
         sentence: Option<String>,
         remedy: Option<String>,
     },
-    /// What moved in the last second.
+    /// The traffic of the last second.
     Traffic(Traffic),
-    /// What sites lack, connected or not: those of which it changed, and a few others.
+    /// The backlogs of sites, connected or not: those that changed, and a few others.
     Backlog { sites: Vec<SiteBacklog> },
     /// A batch of sketches is ready.
     Batch { batch: String, path: PathBuf },
 }
 
-/// How a site's host receives a group.
+/// The reception of a group by a site's host.
 #[derive(Debug, Serialize)]
 pub(crate) struct ReceptionLine {
     pub(crate) buffer_bytes: u64,
@@ -131,7 +131,7 @@ pub(crate) struct Traffic {
     pub(crate) control_bytes: u64,
     /// Sites whose session ended.
     pub(crate) gone: BTreeSet<SiteName>,
-    /// Sessions of which something changed, and a few others.
+    /// Sessions that changed, and a few others.
     pub(crate) sessions: Vec<SessionTraffic>,
     pub(crate) circuits: Vec<CircuitTraffic>,
 }
@@ -144,18 +144,18 @@ pub(crate) struct FeedTraffic {
     pub(crate) bytes: u64,
     pub(crate) sizes: Vec<u64>,
     pub(crate) head: Sequence,
-    /// Of the head, as decimal text.
+    /// The epoch of the head, as decimal text.
     pub(crate) epoch: String,
 }
 
-/// What a leg carried.
+/// The traffic of a leg.
 #[derive(Debug, Serialize)]
 pub(crate) struct LegTraffic {
     pub(crate) leg: LegId,
     pub(crate) feed: FeedName,
     pub(crate) egress_bytes: u64,
-    /// All repairs; of these to the group, and of these coded; to single sites as datagrams. The rest went to
-    /// single sites by their sessions.
+    /// Bytes of all repairs; of those to the group, and of the coded ones among these; of those to single sites as
+    /// datagrams. The rest went to single sites over their sessions.
     pub(crate) repair_bytes: u64,
     pub(crate) group_repair_bytes: u64,
     pub(crate) coded_repair_bytes: u64,
@@ -166,23 +166,23 @@ pub(crate) struct LegTraffic {
     pub(crate) backlog_bytes: u64,
 }
 
-/// Where a connected site stands.
+/// The state of a connected site.
 #[derive(Debug, Serialize)]
 pub(crate) struct SessionTraffic {
     pub(crate) site: SiteName,
     pub(crate) clock_offset_us: Option<i64>,
     pub(crate) clock_bound_us: Option<u64>,
     pub(crate) round_trip_us: Option<u64>,
-    /// What the kernel knows of the session's connections together.
+    /// The kernel's measurements of all connections of the session together.
     pub(crate) path: Option<PathFacts>,
-    /// Those that stand, how many there are to be, and why.
+    /// The number of open data connections, the planned number, and the reason for it.
     pub(crate) data_connections: usize,
     pub(crate) data_connections_planned: usize,
     pub(crate) data_connections_reason: String,
     pub(crate) feeds: Vec<SessionFeed>,
 }
 
-/// Where a site stands in a feed.
+/// The position of a site in a feed.
 #[derive(Debug, Serialize)]
 pub(crate) struct SessionFeed {
     pub(crate) feed: FeedName,
@@ -191,24 +191,24 @@ pub(crate) struct SessionFeed {
     pub(crate) late: u64,
     pub(crate) transport: Transport,
     pub(crate) leg: LegId,
-    /// Why the site stores nothing of the feed, in its words.
+    /// The reason why the site stores nothing of the feed, in its words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trouble: Option<String>,
-    /// What the site's own actions could not do with a product of the feed, the newest one.
+    /// The newest failure of the site's own actions on a product of the feed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) action_failed: Option<FailedAction>,
-    /// When the newest heartbeat was put in that came out at the site; absent: none did yet.
+    /// The time of the newest heartbeat that came out at the site; absent: none has yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) heartbeat_us: Option<WallMicros>,
-    /// When the oldest heartbeat was put in that did not; absent: all did.
+    /// The time of the oldest heartbeat that did not come out; absent: all did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) heartbeat_waits_us: Option<WallMicros>,
-    /// How long this node has waited for that one, on its own clock.
+    /// The time for which this node has waited for that heartbeat, on its own clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) heartbeat_waited_us: Option<u64>,
 }
 
-/// What a site's action could not do.
+/// A failure of a site's action.
 #[derive(Debug, Serialize)]
 pub(crate) struct FailedAction {
     pub(crate) rule: String,
@@ -216,7 +216,7 @@ pub(crate) struct FailedAction {
     pub(crate) last_error: String,
     pub(crate) product: String,
     pub(crate) sequence: Sequence,
-    /// As decimal text; absent: the site does not tell.
+    /// As decimal text; absent: the site does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) epoch: Option<String>,
     pub(crate) count: u64,

@@ -1,5 +1,5 @@
-//! Both sides of the lines are held to `tests/golden/node-lines.json`: this node reads every field of its jobs, and its
-//! events are exactly those. The agent's half is `tests/unit/worker/test_lines_of_both_sides.py`.
+//! Checks both sides of the protocol against `tests/golden/node-lines.json`: this node reads every field of its jobs,
+//! and its events are exactly those of the file. The agent's half is `tests/unit/worker/test_lines_of_both_sides.py`.
 use std::collections::BTreeSet;
 
 use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros};
@@ -52,7 +52,7 @@ fn events_are_as_the_agent_reads_them() {
     assert_eq!(told, golden["events"].as_object().unwrap().keys().cloned().collect());
 }
 
-/// The pointer to every member that holds no others.
+/// The JSON pointers of all members that contain no others.
 fn places(value: &Value) -> Vec<String> {
     let inner: Vec<(String, &Value)> = match value {
         Value::Object(members) => members.iter().map(|(name, one)| (name.clone(), one)).collect(),

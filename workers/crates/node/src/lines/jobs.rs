@@ -1,4 +1,4 @@
-//! What jobs carry.
+//! The fields of jobs.
 use std::path::PathBuf;
 
 use downburst_log::{DuplicateRule, Durability};
@@ -11,44 +11,44 @@ use serde::Deserialize;
 pub(crate) struct Start {
     /// The hub's name, shown to sites.
     pub(crate) name: String,
-    /// Holds the logs and the keys.
+    /// The directory of the logs and the keys.
     pub(crate) data_dir: PathBuf,
     /// Addresses for sites.
     pub(crate) listen: Vec<String>,
-    /// The host named as origin of products that name none.
+    /// The host that counts as the origin of products without one.
     pub(crate) origin: String,
-    /// Address of the interface that multicast legs leave by.
+    /// The address of the interface for multicast legs.
     #[serde(default)]
     pub(crate) multicast_interface: String,
-    /// Batch files are written here.
+    /// The directory of batch files.
     pub(crate) batch_dir: PathBuf,
-    /// How often.
+    /// The interval between batch files.
     #[serde(default = "default_batch_seconds")]
     pub(crate) batch_seconds: f64,
     /// Congestion control of the connections with sites; the system's if none is named.
     #[serde(default)]
     pub(crate) tcp_congestion: Option<String>,
-    /// What is kept of raw receipts.
+    /// The retention of raw receipts.
     #[serde(flatten)]
     pub(crate) receipts: ReceiptsLine,
-    /// The most data connections that a site gets beside its first.
+    /// The most data connections of a site beside its first connection.
     #[serde(default = "default_data_connections")]
     pub(crate) data_connections: usize,
-    /// The supported versions of the session, best first: fewer than all to stand for a hub of an earlier
+    /// The supported versions of the session, best first: fewer than all to act as a hub of an earlier
     /// release.
     #[serde(default = "default_session_versions")]
     pub(crate) session_versions: Vec<u16>,
-    /// The store that gives the feeds' products their numbers; absent: this node does, and each feed's log is
-    /// on this machine alone.
+    /// The store that assigns the sequences of the feeds' products; absent: this node assigns them, and each feed's
+    /// log is on this machine only.
     #[serde(default)]
     pub(crate) shared_log: Option<serde_json::Value>,
-    /// How often a heartbeat goes into each feed that a site takes; 0: never.
+    /// The interval of heartbeats in each feed that a site takes; 0: never.
     #[serde(default)]
     pub(crate) heartbeat_seconds: f64,
-    /// How damage in the logs is looked for.
+    /// The search for damage in the logs.
     #[serde(flatten)]
     pub(crate) scrub: ScrubLine,
-    /// Says that this node is one of several that send for a hub; absent: it is the hub's own.
+    /// Present if this node is one of several that send for a hub; absent: it is the hub's own node.
     #[serde(default)]
     pub(crate) sender: Option<SenderLine>,
 }
@@ -60,24 +60,24 @@ impl Start {
     }
 }
 
-/// What is kept of raw receipts.
+/// The retention of raw receipts.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct ReceiptsLine {
-    /// How long they are kept; 0: none are.
+    /// The age at which they are removed; 0: none are kept.
     #[serde(rename = "receipt_hours", default = "default_receipt_hours")]
     pub(crate) hours: f64,
-    /// How much disk they may take.
+    /// The disk space that they may use.
     #[serde(rename = "receipt_bytes", default = "default_receipt_bytes")]
     pub(crate) bytes: u64,
 }
 
-/// How damage in the logs is looked for.
+/// The search for damage in the logs.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct ScrubLine {
-    /// How many bytes a second are read for it.
+    /// The reading rate, in bytes per second.
     #[serde(rename = "scrub_bytes_per_second", default = "default_scrub_bytes_per_second")]
     pub(crate) bytes_per_second: u64,
-    /// How often each log is read through; 0: never.
+    /// The interval at which each log is read through; 0: never.
     #[serde(rename = "scrub_hours", default = "default_scrub_hours")]
     pub(crate) hours: f64,
 }
@@ -85,9 +85,9 @@ pub(crate) struct ScrubLine {
 /// A node that sends for a hub.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct SenderLine {
-    /// Where sites reach it: `HOST:PORT`, as the other nodes tell them.
+    /// Its address for sites, `HOST:PORT`, as the other nodes send it to them.
     pub(crate) address: String,
-    /// What the hub's authority signed for the key of this node, DER in hex.
+    /// The certificate of this node's key, signed by the hub's authority, DER in hex.
     pub(crate) certificate: String,
     /// The authority's own certificate, DER in hex.
     pub(crate) authority: String,
@@ -100,31 +100,31 @@ pub(crate) struct FeedLine {
     pub(crate) feed: FeedName,
     /// Its priority.
     pub(crate) class: Class,
-    /// How long bytes are kept.
+    /// The age up to which bytes are kept.
     pub(crate) retention_hours: f64,
-    /// How many bytes are kept.
+    /// The number of bytes that are kept.
     pub(crate) retention_bytes: u64,
-    /// What an acknowledgement survives.
+    /// The failure that acknowledged products survive.
     pub(crate) durability: DurabilityWord,
-    /// What makes two products the same.
+    /// The rule by which two products are duplicates.
     pub(crate) duplicate_rule: DuplicateWord,
     /// The largest product.
     pub(crate) max_product_bytes: u64,
-    /// The leg that unicast deliveries are counted under while no plan names one.
+    /// The leg under which unicast deliveries are counted while no plan names one.
     pub(crate) unicast_leg: LegId,
-    /// Numbers that its log is known to have given, one for each of its lives that the agent remembers.
+    /// Sequences that its log is known to have assigned, one for each of its epochs that the agent remembers.
     #[serde(default)]
     pub(crate) at_least: Vec<Given>,
-    /// LDM's feed types of its products, as an expression; absent: LDMs neither bring nor get them.
+    /// LDM feed types of its products, as an expression; absent: LDMs neither send nor get them.
     #[serde(default)]
     pub(crate) ldm_feed_type: Option<String>,
-    /// Of these types, the products whose identifier matches.
+    /// A pattern for the identifiers of these products.
     #[serde(default)]
     pub(crate) ldm_pattern: Option<String>,
 }
 
 impl FeedLine {
-    /// The highest number that the log of `epoch` is known to have given.
+    /// The highest sequence that the log of `epoch` is known to have assigned.
     pub(crate) fn given(&self, epoch: Epoch) -> Option<Sequence> {
         let epoch = epoch.0.to_string();
         self.at_least.iter().filter(|given| given.epoch == epoch).map(|given| given.sequence).max()
@@ -134,13 +134,13 @@ impl FeedLine {
 /// See [`FeedLine::at_least`].
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct Given {
-    /// The life of the log, as decimal text.
+    /// The epoch, as decimal text.
     pub(crate) epoch: String,
-    /// The number.
+    /// The sequence.
     pub(crate) sequence: Sequence,
 }
 
-/// What an acknowledgement survives, as a word.
+/// The failure that acknowledged products survive, as a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum DurabilityWord {
@@ -159,7 +159,7 @@ impl From<DurabilityWord> for Durability {
     }
 }
 
-/// What makes two products the same, as a word.
+/// The rule by which two products are duplicates, as a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum DuplicateWord {
@@ -190,7 +190,7 @@ impl From<DuplicateWord> for DuplicateRule {
     }
 }
 
-/// Signatures stay at the hub. Sites that take from several hubs compare what they have.
+/// Signatures stay at the hub. Sites of several hubs compare the attributes that they have.
 impl From<DuplicateWord> for Duplicates {
     fn from(word: DuplicateWord) -> Self {
         match word {
@@ -206,7 +206,7 @@ impl From<DuplicateWord> for Duplicates {
 /// See [`Action::Upstreams`].
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct UpstreamLine {
-    /// What the operator calls it.
+    /// The operator's name for it.
     pub(crate) upstream: String,
     /// Its address for sites.
     pub(crate) address: String,
@@ -240,7 +240,7 @@ pub(crate) struct IngestLine {
 /// See [`Action::Prove`].
 #[derive(Debug, Deserialize)]
 pub(crate) struct ProveLine {
-    /// The spool file; it goes once the product is stored.
+    /// The spool file; it is unlinked once the product is stored.
     pub(crate) path: PathBuf,
     /// BLAKE3-256 in hex.
     pub(crate) digest: String,
@@ -249,15 +249,15 @@ pub(crate) struct ProveLine {
 /// See [`Action::EnrolAnswer`].
 #[derive(Debug, Deserialize)]
 pub(crate) struct EnrolAnswer {
-    /// From the question.
+    /// The number of the request.
     pub(crate) ask: u64,
     /// The decision.
     pub(crate) ok: bool,
-    /// If ok: who it is.
+    /// If ok: the name of the site.
     pub(crate) site: Option<SiteName>,
     /// If not: one sentence.
     pub(crate) sentence: Option<String>,
-    /// Of a credential that was kept: when it ends.
+    /// For an accepted credential: the end of its time.
     #[serde(default)]
     pub(crate) ends_us: Option<WallMicros>,
 }
@@ -270,7 +270,7 @@ const fn default_data_connections() -> usize {
     downburst_session::DATA_STREAMS
 }
 
-/// Enough for a national network, and no routed multicast beyond it by accident.
+/// Ten megabytes a second.
 const fn default_scrub_bytes_per_second() -> u64 {
     10_000_000
 }

@@ -1,4 +1,4 @@
-//! `log export`: products become files, named as at a receiving site.
+//! `log export`: writes products to files, named as at a receiving site.
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -92,7 +92,7 @@ impl Counts {
     }
 }
 
-/// Writes aside and renames, so that a file that stands is whole.
+/// Writes to a temporary file and renames it, so that an existing file is always complete.
 fn export(entry: &StoredEntry, to: &Path) -> Result<Exported, Stop> {
     let key = entry.source.as_ref().map_or(&entry.info.key, |source| &source.key);
     let target = to.join(received_path(key, entry.info.id.as_str()));

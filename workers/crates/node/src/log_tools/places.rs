@@ -1,4 +1,4 @@
-//! Finding the logs below a directory that somebody named.
+//! Finds the logs below a directory.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -53,7 +53,7 @@ fn logs_in(parent: &Path) -> Result<Vec<PathBuf>, Stop> {
     for entry in fs::read_dir(parent).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let path = entry.path();
-        // A hidden one is the hub's own, for its probe.
+        // A hidden log is the hub's own, for its proofs.
         let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
         if !is_hidden && path.is_dir() && LogReader::is_log(&path) {
             found.push(path);

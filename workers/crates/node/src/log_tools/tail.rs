@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &TailArguments) -> Outcome {
     if arguments.follow { follow(&arguments.dir, followed, &mut out) } else { Ok(()) }
 }
 
-/// Goes round all feeds, and takes in those that are made meanwhile.
+/// Reads all feeds in turn, and picks up feeds that are created later.
 fn follow(dir: &Path, mut followed: BTreeMap<PathBuf, Entries>, out: &mut impl Write) -> Outcome {
     let mut looked = Instant::now();
     loop {
@@ -61,7 +61,7 @@ fn take_in(dir: &Path, followed: &mut BTreeMap<PathBuf, Entries>) -> Result<(), 
     Ok(())
 }
 
-/// The last lines of a feed with their stamps, and the cursor behind them.
+/// The last lines of a feed with their stamps, and the cursor after them.
 fn last_lines(reader: &LogReader, count: usize) -> Result<(VecDeque<(WallMicros, String)>, Sequence), Stop> {
     let mut cursor = reader.start_of_last(count)?;
     let mut lines = VecDeque::new();
@@ -85,5 +85,5 @@ fn line(entry: &StoredEntry) -> String {
 
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// A busy feed lets the others have their turn.
+/// The most products of one feed per turn, so that a busy feed does not block the others.
 const TURN_ENTRIES: usize = 1_000;

@@ -1,4 +1,4 @@
-//! `log verify`: reads everything and says what is damaged.
+//! `log verify`: reads everything and reports the damage.
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ pub(super) fn run(arguments: &VerifyArguments) -> Outcome {
     for dir in places::logs(&arguments.dir)? {
         match LogReader::open(&dir) {
             Ok(reader) => flaws += verify(&reader)?,
-            // A log that has lost its identity is damaged; the others are still worth a look.
+            // A log that has lost its identity is damaged; the others are still checked.
             Err(error) => {
                 writeln!(io::stdout(), "{error}")?;
                 flaws += 1;
@@ -53,7 +53,7 @@ fn line(flaw: &Flaw) -> String {
     format!("{}: offset {}:{product} {}", path.display(), flaw.offset, flaw.sentence)
 }
 
-/// Tells on standard error how far the reading is, for logs that take long.
+/// Reports the progress on standard error, for logs that take long.
 struct Progress {
     total: u64,
     read: u64,
@@ -66,7 +66,7 @@ impl Progress {
         if self.told.elapsed() >= TELL_INTERVAL {
             self.told = Instant::now();
             let (read, total) = (self.read as f64 / 1e6, self.total.max(self.read) as f64 / 1e6);
-            // Progress is a courtesy; nobody need see it.
+            // Progress is a courtesy; a failed write does not matter.
             let _ = writeln!(io::stderr(), "{feed}: {read:.0} of {total:.0} MB read");
         }
     }

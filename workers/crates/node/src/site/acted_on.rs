@@ -1,4 +1,4 @@
-//! The site as its actions know it.
+//! The site's interface for its actions.
 use std::sync::Arc;
 
 use downburst_log::FeedLog;
@@ -8,7 +8,7 @@ use downburst_session::ActionFailed;
 use super::files::DoneTo;
 use super::store::Logs;
 
-/// A site whose products are acted on.
+/// A site with actions on its products.
 pub(super) struct ActedOn {
     pub(super) logs: Arc<Logs>,
     pub(super) done_to: DoneTo,

@@ -1,4 +1,4 @@
-//! The ends of circuits at a site, as its hub tells it. What is made here goes when the site ends.
+//! The ends of circuits at a site, as ordered by its hub. They are removed when the site ends.
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use tokio::task::JoinHandle;
 use crate::circuits::{Endpoint, Keeper, Trouble, parsed};
 use crate::clock::Clock;
 
-/// The ends that one hub has at this site.
+/// The ends of one hub at this site.
 pub(super) struct Circuits {
     orders: mpsc::UnboundedSender<EndsOrder>,
     states: mpsc::UnboundedReceiver<CircuitState>,
     work: JoinHandle<()>,
 }
 
-/// What does the work, beside the session: the kernel may take its time.
+/// The task that executes the orders, apart from the session: the kernel may be slow.
 struct Work {
     ends: CircuitEnds,
     keeper: Keeper,
@@ -30,8 +30,8 @@ struct Work {
 }
 
 impl Circuits {
-    /// `ports` are the interfaces that the hub may use. `identity` tells this site from others on its host; what an
-    /// earlier process of it left is taken away.
+    /// `ports` are the interfaces that the hub may use. `identity` distinguishes this site from others on its host;
+    /// ends left by an earlier process of the site are removed.
     pub(super) fn start(ports: Vec<String>, identity: &str, clock: Clock) -> Self {
         let (orders, taken) = mpsc::unbounded_channel();
         let (sender, states) = mpsc::unbounded_channel();
@@ -45,7 +45,7 @@ impl Circuits {
         let _ = self.orders.send(order);
     }
 
-    /// How an end stands, when that was asked; nothing is lost when the wait is given up.
+    /// The state of an end, after an order; cancelling the wait loses nothing.
     pub(super) async fn state(&mut self) -> CircuitState {
         match self.states.recv().await {
             Some(state) => state,
@@ -53,7 +53,7 @@ impl Circuits {
         }
     }
 
-    /// Takes all ends away.
+    /// Removes all ends.
     pub(super) async fn close(self) {
         drop(self.orders);
         let _ = tokio::time::timeout(CLOSE_PATIENCE, self.work).await;
@@ -97,7 +97,7 @@ impl Work {
     async fn raise(&mut self, offer: &CircuitOffer) -> Raising {
         let Some(half) = self.half(offer) else { return Raising::Unreadable };
         let (address, lease) = (half.address.0, offer.lease);
-        // The former socket holds the address.
+        // The former socket occupies the address.
         self.endpoints.remove(&lease);
         let raised = match self.keeper.raise(half).await {
             Ok(raised) => raised,

@@ -1,4 +1,4 @@
-//! The small local interface of a running site: a socket in its state directory, one line of JSON each way.
+//! The local control interface of a running site: a socket in its state directory, one line of JSON each way.
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 
-/// A question that waits for its answer.
+/// A request that waits for its answer.
 pub(super) struct Asked {
     pub(super) request: Request,
     answer: oneshot::Sender<Answer>,
@@ -17,12 +17,12 @@ pub(super) struct Asked {
 
 impl Asked {
     pub(super) fn answer(self, answer: Answer) {
-        // A person who went away needs no answer.
+        // A client that has gone needs no answer.
         let _ = self.answer.send(answer);
     }
 }
 
-/// Listens in the state directory. A site without this socket receives all the same.
+/// Listens in the state directory. Without this socket the site still receives.
 pub(super) fn listen(directory: &Path) -> mpsc::Receiver<Asked> {
     let (sender, receiver) = mpsc::channel(1);
     let path = socket(directory);
@@ -39,7 +39,7 @@ pub(super) fn listen(directory: &Path) -> mpsc::Receiver<Asked> {
     receiver
 }
 
-/// Asks the site that runs in `directory`.
+/// Sends a request to the site that runs in `directory`.
 pub fn ask(directory: &Path, request: &Request) -> Result<Answer, String> {
     let path = socket(directory);
     let failed = |error: &dyn std::fmt::Display| {
@@ -60,7 +60,7 @@ pub fn ask(directory: &Path, request: &Request) -> Result<Answer, String> {
 
 async fn accept(listener: UnixListener, sender: mpsc::Sender<Asked>) {
     while let Ok((stream, _)) = listener.accept().await {
-        // One after the other: a person is slow, and a stuck one is put out.
+        // One after the other: users are slow, and a stuck client is timed out.
         let _ = tokio::time::timeout(PATIENCE, serve(stream, &sender)).await;
     }
 }

@@ -25,7 +25,7 @@ mod credentials;
 pub(crate) use credentials::Turn;
 use credentials::{Kept, KeptCredentials};
 
-/// The connection to one hub, as a task drives it.
+/// The connection to one hub, driven by a task.
 pub(crate) struct Site {
     machine: Connection,
     clock: Clock,
@@ -37,11 +37,11 @@ pub(crate) struct Site {
     circuits: Circuits,
     local: Local,
     supervisor: Supervisor,
-    /// Nobody keeps the connection any more.
+    /// True once the supervisor of the connection is gone.
     is_alone: bool,
 }
 
-/// Where products and positions go.
+/// The stores of products and positions.
 struct Storage {
     destination: Arc<dyn Destination>,
     completeness: SharedCompleteness,
@@ -50,7 +50,7 @@ struct Storage {
     keeper: Keeper,
 }
 
-/// What a driver waits for.
+/// The events that wake a driver.
 enum Woken {
     Network(network::Woken),
     Found(Found),
@@ -63,7 +63,7 @@ enum Woken {
 }
 
 impl Site {
-    /// Takes up where the site was with this hub.
+    /// Resumes from the site's last position with this hub.
     pub(crate) fn open(parts: Parts) -> Result<Self, String> {
         let Parts { hub, identity, turn, clock, only, destination, completeness, local, supervisor, .. } =
             parts;
@@ -102,7 +102,7 @@ impl Site {
         })
     }
 
-    /// Works until its role ends; the receipts that are left to say.
+    /// Works until its role ends; returns the receipts that were not sent.
     pub(crate) async fn run(mut self) -> Vec<Receipt> {
         loop {
             if let Some(unsaid) = self.perform().await {
@@ -158,7 +158,7 @@ impl Site {
         }
     }
 
-    /// A supervisor that is gone ends it too.
+    /// The loss of the supervisor ends the connection, too.
     fn take_role(&mut self) {
         self.is_alone = self.supervisor.roles.has_changed().is_err();
         let role = if self.is_alone { Role::End } else { *self.supervisor.roles.borrow_and_update() };
@@ -170,7 +170,7 @@ impl Site {
         self.tell(Input::Leg(join.leg, news));
     }
 
-    /// The hub's answers go first: they came while the batch waited.
+    /// The hub's answers go first: they arrived while the batch waited.
     fn found(&mut self, found: Found) {
         while let Ok(Found { leg, news: LegNews::Datagrams(batch) }) = self.legs.answers.try_recv() {
             self.tell(Input::Leg(leg, LegNews::Datagrams(batch)));
@@ -186,7 +186,7 @@ impl Site {
         self.tell(Input::HungUp { random: random() });
     }
 
-    /// Does what the machine asks for until it asks for nothing; answers what is left to say once it is over.
+    /// Carries out the machine's outputs until there are none; returns the unsent receipts at the connection's end.
     async fn perform(&mut self) -> Option<Vec<Receipt>> {
         while let Some(output) = self.machine.poll(self.clock.now()) {
             match output {
@@ -218,7 +218,7 @@ impl Site {
                     }
                 }
                 Output::Credentials(order) => self.carry_out(order),
-                // Nobody listens any more at the very end.
+                // At the very end there is no receiver any more.
                 Output::News(news) => drop(self.supervisor.news.send(news)),
                 Output::Event(event) => self.event(event),
             }
@@ -226,7 +226,7 @@ impl Site {
         None
     }
 
-    /// What is on its way to the log gets there; its position follows with the next hello.
+    /// Waits until the queued products are in the log; their positions follow with the next hello.
     async fn close(mut self) {
         self.credentials.finish().await;
         self.circuits.close().await;
@@ -266,7 +266,7 @@ impl Storage {
     }
 }
 
-/// In 0..1.
+/// A random number in 0..1.
 fn random() -> f64 {
     getrandom::u32().map_or(0.5, |random| f64::from(random) / f64::from(u32::MAX))
 }

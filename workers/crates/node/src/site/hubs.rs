@@ -1,4 +1,4 @@
-//! A site at work: drives the machine above its connections, and what they share.
+//! A running site: drives the machine above its connections, and the resources that they share.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use super::{Ending, HubChoice, Receive, control, prepare_place};
 use crate::clock::Clock;
 use crate::scrub;
 
-/// A site at work.
+/// A running site.
 pub(super) struct Hubs {
     clock: Clock,
     machine: Machine,
@@ -34,7 +34,7 @@ pub(super) struct Hubs {
     asked: mpsc::Receiver<Asked>,
 }
 
-/// The connections, and what they are made of.
+/// The connections, and the resources to create them.
 struct Connections {
     clock: Clock,
     receive: Receive,
@@ -47,21 +47,21 @@ struct Connections {
     to_machine: mpsc::UnboundedSender<HubsInput>,
 }
 
-/// A hub, as the site was given it.
+/// A configured hub of the site.
 struct KnownHub {
     place: HubPlace,
     choice: HubChoice,
     turn: Turn,
 }
 
-/// One connection, made and kept by a task.
+/// One connection, driven by a task.
 struct Running {
     roles: watch::Sender<Role>,
     done: mpsc::UnboundedSender<LocalNews>,
     _task: JoinHandle<()>,
 }
 
-/// What is done with products beside their way into the logs.
+/// The processing of products beyond the logs.
 struct Software {
     logs: Arc<Logs>,
     files: Option<std::thread::JoinHandle<()>>,
@@ -71,7 +71,7 @@ struct Software {
 }
 
 impl Hubs {
-    /// Opens the site's logs, and reads where it stands with its hubs; none of them is called yet.
+    /// Opens the site's logs, and reads its positions with its hubs; it connects to none of them yet.
     pub(super) fn open(receive: &Receive, clock: Clock) -> Result<Self, String> {
         let (software, waker) = Software::start(receive, clock)?;
         let connections = Connections::open(receive, clock, Arc::clone(&software.logs), waker)?;
@@ -81,7 +81,7 @@ impl Hubs {
         Ok(Self { clock, machine, connections, software, asked })
     }
 
-    /// Works until asked to end or refused for good by all hubs.
+    /// Works until it is stopped, or refused permanently by all hubs.
     pub(super) async fn run(mut self) -> Ending {
         let mut ended = std::pin::pin!(crate::signals::ended());
         let mut is_ending = false;
@@ -115,7 +115,7 @@ impl Hubs {
         self.machine.handle(self.clock.now(), input);
     }
 
-    /// Does what the machine asks for until it asks for nothing; answers why the site ends.
+    /// Carries out the machine's outputs until there are none; returns the reason for the end of the site.
     fn perform(&mut self) -> Option<Ending> {
         while let Some(output) = self.machine.poll(self.clock.now()) {
             let done = match output {
@@ -146,7 +146,7 @@ impl Hubs {
     }
 
     fn close(self) {
-        // The thread of the files ends with the last one who could wake it.
+        // The thread of the files ends when its last waker is dropped.
         drop(self.connections);
         self.software.close();
     }
@@ -168,7 +168,7 @@ impl Connections {
         Ok(Self { clock, receive, logs, completeness, waker, hubs, running, heard, to_machine })
     }
 
-    /// The hubs as the machine knows them. A new token is taken up whatever connection is made first.
+    /// The hubs for the machine. A new token is used no matter which connection is made first.
     fn given(&self) -> Result<Vec<GivenHub>, String> {
         let given = |hub: &KnownHub| {
             let identity = Identity::load(&hub.place, hub.choice.token_file.as_deref())?;
@@ -178,7 +178,7 @@ impl Connections {
         self.hubs.iter().map(given).collect()
     }
 
-    /// Reads the positions, and has a task make and keep the connection.
+    /// Reads the positions, and starts a task that makes and keeps the connection.
     fn begin(
         &mut self,
         id: ConnectionId,
@@ -201,7 +201,7 @@ impl Connections {
             only: wanted.only.clone(),
             decides,
             reading: self.receive.reading,
-            // Ends of circuits are known by the hub: its own node alone makes them.
+            // Only the hub's own node orders ends of circuits.
             ports: if wanted.only.is_none() { self.receive.circuits.clone() } else { Vec::new() },
             destination: Arc::clone(&self.logs) as Arc<dyn Destination>,
             completeness: self.completeness.clone(),
@@ -231,7 +231,7 @@ impl Connections {
         self.hubs.get(hub).map_or(Ok(()), |hub| nodes::keep(&hub.place.state, nodes))
     }
 
-    /// The stamps of files go into the receipts of the hub that serves.
+    /// The stamps of files go into the receipts for the hub that serves the feed.
     fn listen(&self, listeners: Listeners, done_to: &DoneTo) {
         let sender = |id: &ConnectionId| self.running.get(id).map(|running| running.done.clone());
         let Listeners { all, by_feed } = listeners;
@@ -241,7 +241,7 @@ impl Connections {
 }
 
 impl KnownHub {
-    /// All nodes of a hub know the site by the same credential and share its positions; what is on its way lies apart.
+    /// All nodes of a hub know the site by the same credential and share its positions; each has its own spool.
     fn place_of(&self, hub: usize, wanted: &Wanted) -> Result<(HubPlace, Identity), String> {
         if wanted.only.is_none() {
             let identity = Identity::load(&self.place, self.choice.token_file.as_deref())?;
@@ -277,7 +277,7 @@ impl Software {
         Ok((Self { logs, files, done_to, actions, scouring }, waker))
     }
 
-    /// The rules of actions and of old files, as their files are now; a faulty file leaves the former rules
+    /// Reads the rules of actions and of scouring again from their files; a faulty file leaves the former rules
     /// in force.
     fn reread(&mut self) {
         if let Some(actions) = &mut self.actions {
@@ -317,7 +317,7 @@ impl Software {
     }
 }
 
-/// Reads the site's logs through in the background, and the files of its state.
+/// Verifies the site's logs and the files of its state in the background.
 fn start_scrub(receive: &Receive, logs: &Arc<Logs>, done_to: &DoneTo) -> Result<(), String> {
     let (open, told) = (Arc::downgrade(logs), done_to.clone());
     let report = move |feed: &FeedName, sentence: String| {

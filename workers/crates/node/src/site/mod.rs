@@ -1,6 +1,6 @@
 //! A receiving site: one process, no Python, no incoming port but the group's.
 //!
-//! The decisions are those of the `site` crate's machines. A task per connection drives one of them with sockets and
+//! The `site` crate's machines make the decisions. A task per connection drives one of them with sockets and
 //! files ([`drive`]), another task the machine above them ([`hubs`]). A thread per multicast leg reads its group; a
 //! thread per connection verifies and stores products in the site's log (the commit point); a thread copies from the
 //! log to files. A hub that is a site of another hub uses [`drive`] with logs of its own.
@@ -34,48 +34,48 @@ pub use downburst_site::Ending;
 pub use legs::Reading;
 pub use network::connect;
 
-/// What a receiving site is started with.
+/// The settings of a receiving site.
 #[derive(Clone, Debug)]
 pub struct Receive {
     /// The hubs, the preferred one first.
     pub hubs: Vec<HubChoice>,
-    /// How long the preferred hub must be well before it serves again.
+    /// The time for which the preferred hub must be healthy before it serves again.
     pub return_after: Duration,
-    /// Everything of the site lies here: `state/`, `log/`, `received/`.
+    /// The directory of all the site's data: `state/`, `log/`, `received/`.
     pub directory: PathBuf,
-    /// How long bytes stay in the site's log.
+    /// The age up to which bytes stay in the site's log.
     pub retention_hours: f64,
-    /// How many bytes per feed stay in the site's log.
+    /// The number of bytes per feed that stay in the site's log.
     pub retention_bytes: u64,
-    /// Whether each product becomes a file below `received/`; without, the site's log is all there is.
+    /// Whether each product becomes a file below `received/`; otherwise products are in the site's log only.
     pub files: bool,
-    /// What is done with products beside their files.
+    /// The actions on products, beside their files.
     pub actions: downburst_pqact::Wanted,
-    /// Which old files go.
+    /// The rules for removing old files.
     pub scour: downburst_pqact::ScourWanted,
-    /// How groups are read.
+    /// The way in which groups are read.
     pub reading: Reading,
-    /// How its logs are read through to find damage.
+    /// The verification of its logs.
     pub scrub: Scrub,
-    /// The interfaces that its hubs may use for circuits; none: it takes part in no circuits.
+    /// The interfaces that its hubs may use for circuits; none: the site has no circuits.
     pub circuits: Vec<String>,
     /// Added to the wall clock, microseconds: for tests of the clock comparison.
     pub wall_shift_us: i64,
-    /// The supported versions of the session, best first: fewer than all to stand for a node of an earlier
+    /// The supported versions of the session, best first: fewer than all to act as a node of an earlier
     /// release.
     pub session_versions: Vec<u16>,
 }
 
-/// A hub that a site is given.
+/// A configured hub of a site.
 #[derive(Clone, Debug)]
 pub struct HubChoice {
     /// The hub's address for sites, `HOST:PORT`.
     pub address: String,
-    /// Holds the enrolment token; needed once.
+    /// The file with the enrolment token; needed once.
     pub token_file: Option<PathBuf>,
 }
 
-/// Runs the site until it is asked to end or all its hubs refuse it for good.
+/// Runs the site until it is stopped or all its hubs refuse it permanently.
 pub async fn run(receive: Receive) -> Ending {
     let clock = Clock::start(receive.wall_shift_us);
     if let Err(sentence) = prepare(&receive.directory) {
@@ -87,7 +87,7 @@ pub async fn run(receive: Receive) -> Ending {
     }
 }
 
-/// Makes the stores that a connection to a hub writes to. Half-received products of a former run are useless:
+/// Creates the directories for a connection to a hub. Half-received products of a former run are useless:
 /// their products are requested again.
 pub(crate) fn prepare_place(place: &HubPlace) -> Result<(), String> {
     make(&place.state)?;

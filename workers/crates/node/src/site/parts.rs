@@ -1,4 +1,4 @@
-//! What a connection to a hub is made of.
+//! The parts of a connection to a hub.
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,46 +14,46 @@ use super::legs::Reading;
 use super::state::{HubPlace, Identity};
 use crate::clock::Clock;
 
-/// What the connection to a hub is made of.
+/// The parts of a connection to a hub.
 pub(crate) struct Parts {
     pub(crate) hub: HubPlace,
     pub(crate) identity: Identity,
     pub(crate) turn: Turn,
     pub(crate) clock: Clock,
-    /// The versions of the session that it speaks, best first.
+    /// The versions of the session that it supports, best first.
     pub(crate) versions: Vec<u16>,
-    /// All feeds come from the node that is called, even if the hub has several.
+    /// True if all feeds come from the called node, even if the hub has several nodes.
     pub(crate) one_node: bool,
-    /// The feeds that come by it, where the hub is several nodes and this connection leads to one of them; `None`: all.
+    /// The feeds of this connection, if the hub has several nodes and it leads to one of them; `None`: all.
     pub(crate) only: Option<BTreeSet<FeedName>>,
-    /// A refusal by it is the hub's: another node may only not have heard yet of a site that is new.
+    /// True if its refusal counts as the hub's: another node may merely not know a new site yet.
     pub(crate) decides: bool,
-    /// How groups are read.
+    /// The way in which groups are read.
     pub(crate) reading: Reading,
     /// The interfaces that the hub may use for circuits.
     pub(crate) ports: Vec<String>,
     pub(crate) destination: Arc<dyn Destination>,
     pub(crate) completeness: SharedCompleteness,
-    /// Receipts that connections before this one had left to say.
+    /// Receipts that earlier connections left unsent.
     pub(crate) owed: Vec<Receipt>,
     pub(crate) local: Local,
     pub(crate) supervisor: Supervisor,
 }
 
-/// Local software, as a connection knows it.
+/// The connection's links to local software.
 pub(crate) struct Local {
-    /// Wakes what reads the log; `None`: no files are written.
+    /// Wakes the reader of the log; `None`: no files are written.
     pub(crate) files: Option<Waker>,
     pub(crate) done: mpsc::UnboundedReceiver<LocalNews>,
 }
 
-/// Whoever keeps the connection.
+/// The supervisor of the connection.
 pub(crate) struct Supervisor {
     pub(crate) roles: watch::Receiver<Role>,
     pub(crate) news: mpsc::UnboundedSender<News>,
 }
 
-/// Shared by the connections to all hubs.
+/// The completeness of feeds, shared by the connections to all hubs.
 #[derive(Clone, Default)]
 pub(crate) struct SharedCompleteness(Arc<Mutex<Completeness>>);
 

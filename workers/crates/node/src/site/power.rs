@@ -1,8 +1,8 @@
-//! Losing power at a site: what a cut leaves of its directory is opened by the ordinary code.
+//! Power cuts at a site: the ordinary code opens the directory as a cut left it.
 //!
 //! A site's life is recorded step by step: an enrolment, products that are stored, shown and settled,
 //! checkpoints, restarts. The power is cut before a step. `DOWNBURST_CUT_STATES` sets the number of different
-//! states opened; `DOWNBURST_SEED` replays.
+//! states opened; `DOWNBURST_SEED` replays a run.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,13 +21,13 @@ use super::store::Logs;
 use super::{HubPlace, Identity, prepare};
 use crate::clock::Clock;
 
-/// What happened by a mark of the trace.
+/// The events before a mark of the trace.
 enum Event {
-    /// The hub knows the site by the credential that it showed.
+    /// The hub knows the site by the credential that it presented.
     Enrolled(String),
-    /// The site's log gave this number.
+    /// The site's log assigned this sequence.
     Given(u64),
-    /// The hub's numbers up to this one are in a checkpoint.
+    /// The hub's sequences up to this one are in a checkpoint.
     Settled(u64),
 }
 
@@ -41,7 +41,7 @@ struct Teller {
     recording: Recording,
     events: Vec<Event>,
     chances: Chances,
-    /// The hub's newest number.
+    /// The hub's newest sequence.
     head: u64,
 }
 
@@ -90,7 +90,7 @@ impl Story {
     }
 }
 
-/// A checkpoint says no more than the log holds, and no less than what was kept for good.
+/// A checkpoint claims no more than the log holds, and no less than was made durable.
 fn check_checkpoint(state: &Path, log: &FeedLog, settled: u64) -> Result<(), String> {
     let stored = load_positions(state).whole.remove(&feed());
     let says: BTreeSet<u64> = stored
@@ -104,7 +104,7 @@ fn check_checkpoint(state: &Path, log: &FeedLog, settled: u64) -> Result<(), Str
     missing.map_or(Ok(()), |number| Err(format!("{number} is settled, and the log lacks it")))
 }
 
-/// Everything that the log holds stands, and nothing stands that is not whole.
+/// Every product in the log has its file, and every file is complete.
 fn check_files(root: &Path, log: &FeedLog) -> Result<(), String> {
     let standing = standing(&root.join("received"));
     for (number, contents) in &standing {
@@ -271,5 +271,5 @@ fn number(name: &str) -> Option<u64> {
 const HUB: Epoch = Epoch(77);
 const CUTS_PER_STORY: u64 = 15;
 const PLANTED_SEED: u64 = 3;
-/// States that are tried before a planted fault counts as not found.
+/// The number of states tried before a planted fault counts as not found.
 const MOST_TRIES: u64 = 100;

@@ -1,4 +1,4 @@
-//! Places of large products that are coming in: files in a directory of the connection's own.
+//! Places of large incoming products: files in a directory of the connection's own.
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -9,19 +9,19 @@ use downburst_site::{PlaceId, PlaceOrder};
 
 use crate::disk;
 
-/// All of them.
+/// All places.
 pub(super) struct Spool {
     directory: PathBuf,
     open: BTreeMap<PlaceId, Spooled>,
 }
 
-/// One of them.
+/// One place.
 pub(super) enum Spooled {
     File {
         file: File,
         path: PathBuf,
     },
-    /// The bytes could not be kept; the sentence says why.
+    /// The bytes could not be written; the sentence is the reason.
     Failed(String),
 }
 
@@ -49,7 +49,7 @@ impl Spool {
         }
     }
 
-    /// Takes a place out, to be stored from.
+    /// Removes a place from the spool, to store its product.
     pub(super) fn take(&mut self, place: PlaceId) -> Spooled {
         let spooled = self.open.remove(&place);
         spooled.unwrap_or_else(|| Spooled::Failed("its bytes are not there any more".to_owned()))
@@ -77,7 +77,7 @@ impl Spooled {
         }
     }
 
-    /// The bytes, to be read once from the start.
+    /// The bytes, for one read from the start.
     pub(super) fn contents(&mut self) -> Result<&mut File, String> {
         match self {
             Self::File { file, path } => {
@@ -89,7 +89,7 @@ impl Spooled {
         }
     }
 
-    /// Removes what lies on disk.
+    /// Removes the file.
     pub(super) fn discard(&mut self) {
         if let Self::File { path, .. } = self {
             let _ = std::fs::remove_file(path);

@@ -18,17 +18,17 @@ use super::destination::Destination;
 use super::spool::Spooled;
 use crate::clock::Clock;
 
-/// The site's logs, one per feed, opened when first needed.
+/// The site's logs, one per feed, opened at first use.
 pub(crate) struct Logs {
     directory: PathBuf,
     retention: Retention,
     duplicates: OwnDuplicates,
-    /// Rings when something was appended.
+    /// Notified after each append.
     notifier: Arc<Notifier>,
     open: Mutex<BTreeMap<FeedName, Arc<FeedLog>>>,
 }
 
-/// The thread, with the request that it works on and those that wait.
+/// The thread, with the channels of its requests and results.
 pub(super) struct StoreThread {
     batches: crossbeam_channel::Sender<StoreBatch<Spooled>>,
     pub(super) results: mpsc::UnboundedReceiver<Stored>,
@@ -37,11 +37,11 @@ pub(super) struct StoreThread {
 
 impl StoreThread {
     pub(super) fn store(&self, batch: StoreBatch<Spooled>) {
-        // The thread lives as long as the site.
+        // The thread runs as long as the site.
         let _ = self.batches.send(batch);
     }
 
-    /// Waits until the log has what is on its way there.
+    /// Waits until the queued products are in the log.
     pub(super) fn close(self) {
         drop(self.batches);
         let _ = self.thread.join();
@@ -61,7 +61,7 @@ impl Logs {
         }
     }
 
-    /// Each append rings this notifier.
+    /// Has each append notify this notifier.
     pub(super) fn notifying(self, notifier: Arc<Notifier>) -> Self {
         Self { notifier, ..self }
     }
@@ -118,7 +118,7 @@ impl Destination for Logs {
         self.of(feed).map(Some).map_err(|error| error.to_string())
     }
 
-    /// A site of several hubs can't know which of them brought a feed: there the stamps of the others
+    /// A site of several hubs can't know which of them sent a feed: there the stamps of the others
     /// determine the position.
     fn held(&self) -> Vec<FeedName> {
         if self.duplicates == OwnDuplicates::OfSeveralHubs {
@@ -138,7 +138,7 @@ impl Destination for Logs {
     }
 }
 
-/// Starts the thread; requests in, results out, in order. Products travel in their original batches: a wake-up
+/// Starts the thread; requests in, results out, in order. Products stay in their original batches: a wake-up
 /// per product would cost more than its storage.
 pub(super) fn start(place: Place) -> Result<StoreThread, String> {
     let (batches, receiver) = crossbeam_channel::unbounded::<StoreBatch<Spooled>>();
@@ -147,7 +147,7 @@ pub(super) fn start(place: Place) -> Result<StoreThread, String> {
         .name("store".to_owned())
         .spawn(move || {
             for batch in receiver {
-                // Without a listener the log has it all the same.
+                // Without a receiver of the results, the products are in the log nevertheless.
                 let _ = sender.send(batch.store(&place));
             }
         })
@@ -155,11 +155,11 @@ pub(super) fn start(place: Place) -> Result<StoreThread, String> {
     Ok(StoreThread { batches, results, thread })
 }
 
-/// Where a connection's products are kept.
+/// The store of a connection's products.
 pub(super) struct Place {
     pub(super) destination: Arc<dyn Destination>,
     pub(super) clock: Clock,
-    /// The host that the hub was called by; kept with each product, because a site of several hubs has one log.
+    /// The host name under which the hub was called; stored with each product: a site of several hubs has one log.
     pub(super) via: Option<Origin>,
 }
 
@@ -188,7 +188,7 @@ impl ProductStore for Place {
     fn admit(&self, info: ProductInfo, brought: Brought) -> Option<NewProduct> {
         let (class, hops) = self.destination.admit(&info)?;
         let Brought { last_byte, lane, resend } = brought;
-        // Absent stands for the lane of nearly all.
+        // Absent means the lane of nearly all products.
         let lane = Some(lane).filter(|lane| *lane != Lane::Live);
         let live = SourceStamp::live(info.key, info.stored, Some(last_byte));
         Some(NewProduct {

@@ -16,14 +16,14 @@ pub(crate) struct ChannelSocket {
     state: UdpSocketState,
 }
 
-/// Where a site is, and which of the hub's addresses it speaks to.
+/// The address of a site, and the hub's address to which it sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
     address: SocketAddr,
     local: Option<IpAddr>,
 }
 
-/// What one call receives into.
+/// The receive buffers of one call.
 pub(crate) struct Buffers(Vec<Vec<u8>>);
 
 impl ChannelSocket {
@@ -67,12 +67,12 @@ impl ChannelSocket {
         Ok(())
     }
 
-    /// Sends from the address that the peer speaks to. What the kernel has no room for is lost.
+    /// Sends from the address to which the peer sends. A datagram for which the kernel has no room is lost.
     pub(crate) fn send(&self, peer: Peer, datagram: &[u8]) -> io::Result<()> {
         self.state.try_send((&self.socket).into(), &Self::transmit(peer, datagram))
     }
 
-    /// The same, but waits a moment for room.
+    /// Like [`send`](Self::send), but waits a moment for room.
     pub(crate) fn send_patiently(&self, peer: Peer, datagram: &[u8]) -> io::Result<()> {
         match self.send(peer, datagram) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -112,7 +112,7 @@ pub(crate) fn connected(hub: SocketAddr) -> io::Result<std::net::UdpSocket> {
     Ok(socket.into())
 }
 
-/// Requests of a thousand sites within a few milliseconds; repairs of a tenth of a second at 100 Mb/s.
+/// Room for requests of a thousand sites within a few milliseconds, and repairs of a tenth of a second at 100 Mb/s.
 const RECEIVE_BYTES: usize = 4 << 20;
 
 #[cfg(test)]
@@ -131,7 +131,7 @@ mod tests {
                 .unwrap();
             assert_eq!(heard[0].0, b"request"[..]);
             hub.send(heard[0].1, b"answer").unwrap();
-            // A connected socket hears nobody but the address it speaks to.
+            // A connected socket receives only from the address to which it is connected.
             site.set_nonblocking(false).unwrap();
             site.set_read_timeout(Some(std::time::Duration::from_secs(1))).unwrap();
             let mut bytes = [0; 16];

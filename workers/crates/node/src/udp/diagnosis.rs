@@ -1,4 +1,4 @@
-//! Why a group is not heard, as far as this host can know.
+//! The reason why a group is not received, as far as this host can tell.
 //!
 //! The kernel counts incoming packets before a firewall of this host sees them, lists the joined groups, and
 //! reports the version of IGMP or MLD on an interface. Events in the network beyond it can only be guessed
@@ -11,7 +11,7 @@ use nix::net::if_::InterfaceFlags;
 
 use super::interface::Interface;
 
-/// What was joined, for whom a reason is sought, with the counters of that moment.
+/// A membership to be diagnosed, with the counters at its start.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
     group: SocketAddr,
@@ -20,40 +20,40 @@ pub(crate) struct Watch {
     began: Counters,
 }
 
-/// What the kernel counted since it started, in this network namespace.
+/// The kernel's counters since its start, in this network namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     /// Multicast packets that reached the host, before its firewall's input rules.
     multicast: u64,
-    /// Packets thrown away because their source is routed by another interface.
+    /// Packets dropped because their source is routed by another interface.
     reverse_path: u64,
 }
 
-/// What a reason is drawn from.
+/// The facts from which the reason is derived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Facts {
     group: SocketAddr,
     source: Option<IpAddr>,
     interface: Option<Interface>,
     arrived: Counters,
-    /// The version of IGMP or MLD that the interface speaks, if the kernel says.
+    /// The version of IGMP or MLD on the interface, if the kernel reports it.
     version: Option<u8>,
-    /// A bridge of this host that the interface belongs to forwards groups only to ports that asked, and
-    /// there is no querier.
+    /// True if the interface belongs to a bridge of this host that forwards groups only to ports that requested them,
+    /// and there is no querier.
     snooping_without_querier: bool,
 }
 
 impl Watch {
-    /// Notes where the counters stand.
+    /// Records the counters.
     pub(crate) fn begin(group: SocketAddr, source: Option<IpAddr>, interface: Option<Interface>) -> Self {
         Self { began: Counters::read(group.ip()), group, source, interface }
     }
 
-    /// One sentence on why nothing was heard since the beginning, and what to do.
+    /// One sentence on why nothing was received since the start, and the remedy.
     pub(crate) fn reason(&self) -> String {
         let now = Counters::read(self.group.ip());
         let name = self.interface.as_ref().map(|interface| interface.name.clone()).unwrap_or_default();
-        // Looked up again: what was up may be down by now.
+        // Looked up again: the interface may be down by now.
         let interface = Interface::find(&name).ok().flatten().or_else(|| self.interface.clone());
         Facts {
             group: self.group,
@@ -71,7 +71,7 @@ impl Watch {
 }
 
 impl Facts {
-    /// The first cause that the facts prove, else the likeliest.
+    /// The first cause that the facts prove, otherwise the likeliest.
     fn reason(&self) -> String {
         let name = self.interface.as_ref().map_or("the interface", |interface| interface.name.as_str());
         if let Some(lack) = self.lack_of_interface() {
@@ -137,7 +137,7 @@ impl Facts {
         if self.group.is_ipv4() { "IGMP" } else { "MLD" }
     }
 
-    /// The first version that can ask for a source.
+    /// The first version that supports joining a single source.
     fn needed(&self) -> u8 {
         if self.group.is_ipv4() { 3 } else { 2 }
     }
@@ -158,7 +158,7 @@ impl Counters {
     }
 }
 
-/// A value of a table whose header and values are two lines with the same first word.
+/// A value of a table with a line of names and a line of values, both with the same first word.
 fn column(table: &str, first: &str, name: &str) -> u64 {
     let mut lines = table.lines().filter(|line| line.split_whitespace().next() == Some(first));
     let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return 0 };
@@ -173,13 +173,13 @@ fn row(table: &str, name: &str) -> u64 {
     value.and_then(|value| value.parse().ok()).unwrap_or(0)
 }
 
-/// For IPv4 the kernel lists it beside each interface; for IPv6 it does not.
+/// The kernel lists it for each interface under IPv4, but not under IPv6.
 fn spoken_version(group: IpAddr, interface: &str) -> Option<u8> {
     let table = fs::read_to_string("/proc/net/igmp").ok().filter(|_| group.is_ipv4())?;
     version_in(&table, interface)
 }
 
-/// Lines as `2 eth0 : 3 V3`, each followed by those of its groups.
+/// Lines like `2 eth0 : 3 V3`, each followed by the lines of its groups.
 fn version_in(table: &str, interface: &str) -> Option<u8> {
     let line = table.lines().find(|line| {
         line.split_whitespace().nth(1).is_some_and(|word| word.trim_end_matches(':') == interface)
@@ -187,7 +187,7 @@ fn version_in(table: &str, interface: &str) -> Option<u8> {
     line.split_whitespace().last()?.strip_prefix('V')?.parse().ok()
 }
 
-/// Known where the bridge is this host's own: the interface is the bridge, or one of its ports.
+/// Known if the bridge is this host's own: the interface is the bridge, or one of its ports.
 fn snoops_without_querier(interface: &str) -> bool {
     let place = Path::new("/sys/class/net").join(interface);
     let bridge =
@@ -196,8 +196,8 @@ fn snoops_without_querier(interface: &str) -> bool {
     value("multicast_snooping") == Some(true) && value("multicast_querier") == Some(false)
 }
 
-/// A querier's question or a neighbour's announcement is multicast too; the sender of a leg says several
-/// things a second.
+/// Fewer packets prove nothing: queries and announcements of neighbours are multicast too, and the sender of a leg
+/// sends several packets a second.
 const TELLING_PACKETS: u64 = 5;
 
 #[cfg(test)]

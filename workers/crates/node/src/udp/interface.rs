@@ -1,4 +1,4 @@
-//! Interfaces of this host, by what an operator calls them.
+//! Interfaces of this host, by the operator's name for them.
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -15,7 +15,7 @@ pub(crate) struct Interface {
 }
 
 impl Interface {
-    /// The interface with this name, number or address; `None` if `text` is empty, then the system chooses.
+    /// The interface with this name, number or address; `None` if `text` is empty, so that the system chooses.
     pub(crate) fn find(text: &str) -> io::Result<Option<Self>> {
         if text.is_empty() {
             return Ok(None);
@@ -58,7 +58,7 @@ impl Interface {
         })
     }
 
-    /// Its first IPv6 address, one that is valid beyond the link if there is one.
+    /// Its first IPv6 address, preferably one that is valid beyond the link.
     pub(crate) fn v6(&self) -> io::Result<Ipv6Addr> {
         let mut v6: Vec<Ipv6Addr> = self.addresses.iter().filter_map(as_v6).collect();
         v6.sort_by_key(|address| is_link_local(*address));
@@ -71,7 +71,7 @@ impl Interface {
 fn choose<'a>(all: &'a [Interface], text: &str) -> Option<&'a Interface> {
     if let Ok(address) = text.parse::<IpAddr>() {
         let owner = all.iter().find(|interface| interface.addresses.contains(&address));
-        // The whole of 127/8 is this host, whatever is written at the loopback interface.
+        // The whole of 127/8 is this host, whatever address the loopback interface has.
         return owner
             .or_else(|| all.iter().find(|interface| address.is_loopback() && interface.is_loopback()));
     }

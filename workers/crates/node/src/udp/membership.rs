@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use nix::sys::socket::setsockopt;
 use socket2::Socket;
 
-/// True for groups whose members name the sender they want: 232/8 and ff3x::/32 (RFC 4607).
+/// True for groups whose members select the sender: 232/8 and ff3x::/32 (RFC 4607).
 pub(crate) fn is_source_specific(group: IpAddr) -> bool {
     match group {
         IpAddr::V4(v4) => v4.octets()[0] == 232,
@@ -47,7 +47,7 @@ struct SourceRequest {
     source: Address,
 }
 
-/// A `sockaddr_storage`: its size, its alignment, and an address written as the kernel reads it.
+/// A `sockaddr_storage`: its size, its alignment, and an address in the kernel's layout.
 #[repr(C)]
 struct Address {
     align: [usize; 0],
@@ -98,7 +98,7 @@ nix::setsockopt_impl!(
 
 use nix::sys::socket::sockopt::SetStruct;
 
-/// Checks what a leg says of its group, in a sentence.
+/// Checks the group and the source of a leg; the error is a sentence.
 pub(crate) fn check(group: SocketAddr, source: Option<IpAddr>) -> Result<(), String> {
     let address = group.ip();
     if !address.is_multicast() {

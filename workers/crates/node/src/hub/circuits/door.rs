@@ -1,4 +1,4 @@
-//! Where sites reach a hub through a circuit: its port for sites, at its address inside the circuit.
+//! The entrance for sites through a circuit: the hub's port for sites, at its address inside the circuit.
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) struct Door {
 }
 
 impl Door {
-    /// Opens it, unless the one that is there is at the same address.
+    /// Opens a door, or keeps the existing one at the same address.
     pub(super) async fn open(
         hub: &Arc<Hub>,
         address: IpAddr,
@@ -46,7 +46,7 @@ impl Drop for Door {
     }
 }
 
-/// A circuit that was made anew may come before the door of the former one is shut.
+/// A recreated circuit may open its door before that of the former one is closed.
 fn listen(at: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
@@ -55,7 +55,7 @@ fn listen(at: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// True if who listens at `place` is reached at `at`: an unspecified IPv6 address takes IPv4 as well.
+/// True if a listener at `place` is reached at `at`: an unspecified IPv6 address accepts IPv4 as well.
 fn covers(place: &SocketAddr, at: SocketAddr) -> bool {
     let anywhere = place.ip().is_unspecified() && (place.is_ipv6() || at.is_ipv4());
     place.port() == at.port() && (anywhere || place.ip() == at.ip())
@@ -73,7 +73,7 @@ fn shut(at: SocketAddr, error: &str) -> Trouble {
     }
 }
 
-/// Connections of sites that wait to be taken: more than a circuit has sites.
+/// Connections of sites that wait to be accepted: more than a circuit has sites.
 const BACKLOG: u32 = 1_024;
 
 #[cfg(test)]

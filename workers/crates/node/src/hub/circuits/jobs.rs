@@ -19,7 +19,7 @@ use crate::hub::{Hub, lock};
 use crate::lines::{Direction, EndStanding, Failure, LeaseLine, ProbeKind, ProbeLine, Standing};
 
 impl Hub {
-    /// The whole set: makes what is missing, takes away what is too much, whoever left it.
+    /// Applies the whole set: creates missing circuits and removes the surplus, whichever run of the node left it.
     pub(in crate::hub) async fn circuits(self: &Arc<Self>, lines: Vec<LeaseLine>) -> Result<Value, Failure> {
         let leases = lines.into_iter().map(Lease::read).collect::<Result<Vec<_>, _>>()?;
         let _turn = self.circuits.turn.lock().await;
@@ -107,13 +107,13 @@ impl Hub {
         Ok(json!({"probe": probe}))
     }
 
-    /// Takes a circuit away whose time is over.
+    /// Removes a circuit after the end of its time.
     pub(super) async fn drop_circuit(self: &Arc<Self>, lease: u32) {
         let _turn = self.circuits.turn.lock().await;
         self.end_circuit(lease).await;
     }
 
-    /// Takes all circuits away: a node that does not run can't end them.
+    /// Removes all circuits: a node that does not run can't end them.
     pub(in crate::hub) async fn end_circuits(self: &Arc<Self>) {
         let held: Vec<u32> = lock(&self.circuits.held).keys().copied().collect();
         for lease in held {
@@ -121,7 +121,7 @@ impl Hub {
         }
     }
 
-    /// Makes a circuit, or changes it to be as told.
+    /// Creates a circuit, or changes it to match the lease.
     async fn stand(self: &Arc<Self>, lease: Lease) -> Standing {
         let began = Instant::now();
         let took_ms = |began: Instant| u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -153,7 +153,7 @@ impl Hub {
         };
         if state == "failed" {
             match known.filter(|former| former.lease != lease) {
-                // What stood before is put back in place; the caller hears of the attempt.
+                // The former circuit is restored; the caller gets the result of the attempt.
                 Some(former) => match self.begin_circuit(former.lease.clone(), Some(&circuit)).await {
                     Ok(former) => former.wait_for_ends(self).await,
                     Err(_) => drop(self.end_circuit(number).await),
@@ -165,7 +165,7 @@ impl Hub {
         Standing { lease: number, state, took_ms: took_ms(began), ends }
     }
 
-    /// Makes this hub's end and tells the sites of theirs.
+    /// Creates this hub's end and offers the sites theirs.
     async fn begin_circuit(
         self: &Arc<Self>,
         lease: Lease,
@@ -235,7 +235,7 @@ impl Hub {
 }
 
 impl Circuit {
-    /// Waits until each site that is here has said how its end stands, for a while.
+    /// Waits, for a limited time, until each connected site has reported the state of its end.
     async fn wait_for_ends(&self, hub: &Hub) {
         let mut said = self.said.subscribe();
         let open = || {
@@ -273,5 +273,5 @@ fn put(value: &mut Value, fields: &[(&str, Value)]) {
     }
 }
 
-/// A site answers within a round trip and the kernel's work; one that does not know circuits never does.
+/// A site answers within a round trip plus the kernel's work; one that does not support circuits never does.
 const SITE_PATIENCE: Duration = Duration::from_secs(3);

@@ -1,4 +1,4 @@
-//! A lease in the words of the host and of the session.
+//! A lease in terms of the host and of the session.
 use std::net::IpAddr;
 
 use downburst_host::{Burst, Half, Owner, Shape, Way};
@@ -8,14 +8,14 @@ use downburst_session::{CircuitOffer, CircuitWay, Ticket};
 use crate::circuits::{PROBE_FRAME_BYTES, parsed};
 use crate::lines::{Cap, CircuitDriver, EndLine, Failure, LeaseLine, Replication};
 
-/// A lease whose words were checked.
+/// A lease whose fields were checked.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Lease {
     pub(super) line: LeaseLine,
     /// The hub's end, and its address inside the circuit.
     pub(super) own: EndLine,
     pub(super) address: (IpAddr, u8),
-    /// The others, with theirs.
+    /// The other ends, with their addresses.
     pub(super) others: Vec<(SiteName, EndLine, (IpAddr, u8))>,
 }
 
@@ -60,7 +60,7 @@ impl Lease {
         Ok(Self { line, own, address, others })
     }
 
-    /// The hub's half. Where it copies frames for each end, it sends as many times the rate.
+    /// The hub's half. If it replicates frames for each end, its rate is multiplied accordingly.
     pub(super) fn half(&self, owner: Owner) -> Half {
         let copies =
             if self.line.replication == Some(Replication::Underlay) { 1 } else { self.others.len() as u64 };
@@ -84,7 +84,7 @@ impl Lease {
         }
     }
 
-    /// What a site is told of its end.
+    /// The offer to a site for its end.
     pub(super) fn offer(&self, site: &SiteName, secret: Ticket) -> Option<CircuitOffer> {
         let (_, end, _) = self.others.iter().find(|(name, ..)| name == site)?;
         let far = self.others.iter().filter(|(name, ..)| name != site).filter_map(|(_, end, _)| end.underlay);
@@ -118,7 +118,7 @@ impl Lease {
         self.others.iter().find(|(name, ..)| name == site).map(|(_, _, (address, _))| *address)
     }
 
-    /// The other end, where there is one only: what goes through the circuit goes to it.
+    /// The other end, if there is only one: all traffic of the circuit goes to it.
     pub(super) fn only_site(&self) -> Option<SiteName> {
         match self.others.as_slice() {
             [(site, ..)] => Some(site.clone()),
@@ -126,7 +126,7 @@ impl Lease {
         }
     }
 
-    /// What a packet of a probe takes on the port.
+    /// The size of a probe packet on the port.
     pub(super) fn probe_frame_bytes(&self) -> u32 {
         let around = match (self.line.driver, self.line.vni, self.own.underlay) {
             (CircuitDriver::Linux, Some(_), Some(IpAddr::V4(_))) => VXLAN_BYTES,
@@ -145,7 +145,7 @@ impl Lease {
         carried.saturating_mul(PROBE_FRAME_BYTES.into()) / u64::from(self.probe_frame_bytes())
     }
 
-    /// What TCP may send into it of its shaped rate out, without the headers of full frames.
+    /// The rate of TCP payload that its shaped outgoing rate allows, without the headers of full frames.
     pub(super) fn paced_bps(&self) -> u64 {
         self.rate_inside_bps(0).saturating_mul(FULL_PAYLOAD_BYTES) / FULL_FRAME_BYTES
     }
@@ -154,7 +154,7 @@ impl Lease {
         self.line.group.filter(|_| self.line.replication == Some(Replication::Underlay))
     }
 
-    /// A declared circuit with a soft cap is bounded by whoever made it.
+    /// A declared circuit with a soft cap is limited by its provider.
     pub(super) fn is_shaped(&self) -> bool {
         self.line.driver == CircuitDriver::Linux || self.line.cap == Cap::Hard
     }
@@ -164,7 +164,7 @@ impl Lease {
     }
 }
 
-/// A full frame of TCP with time stamps, and what it carries.
+/// A full frame of TCP with timestamps, and its payload.
 const FULL_FRAME_BYTES: u64 = 1_514;
 const FULL_PAYLOAD_BYTES: u64 = 1_448;
 

@@ -1,4 +1,4 @@
-//! Watching a circuit that stands: whether its ends answer, and when its time is over.
+//! Watches an established circuit: whether its ends answer, and when its time is over.
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use super::Circuit;
 use crate::circuits::Trouble;
 use crate::hub::{Hub, lock};
 
-/// Asks the ends of a circuit whether they are there, as long as the hub holds it.
+/// Pings the ends of a circuit until the hub drops it.
 pub(super) async fn watch(hub: Weak<Hub>, circuit: Weak<Circuit>) {
     let mut tick = tokio::time::interval(PING_INTERVAL);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -40,7 +40,7 @@ fn look(hub: &Hub, circuit: &Arc<Circuit>) {
             let trouble = (!alive).then(|| silent(circuit, heard));
             hub.tell_circuit(circuit, Some(site), if alive { "up" } else { "down" }, trouble);
         }
-        // An end that was asked too early would be looked for by its neighbours for a second before they ask again.
+        // A ping before the end is up would start an address resolution that is repeated only after a second.
         if stands {
             circuit.endpoint.ping(address);
         }

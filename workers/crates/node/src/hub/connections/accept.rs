@@ -16,7 +16,7 @@ use crate::hub::{Hub, session};
 use crate::lines::Start;
 use crate::tcp;
 
-/// Takes connections of sites until the hub stops.
+/// Accepts connections of sites until the hub stops.
 pub(in crate::hub) async fn accept(hub: Arc<Hub>, listener: TcpListener) {
     let mut stopping = hub.stopping.subscribe();
     hub.roster.wait_until_told().await;
@@ -41,7 +41,7 @@ pub(in crate::hub) async fn accept(hub: Arc<Hub>, listener: TcpListener) {
     }
 }
 
-/// Has connections that come in use the congestion control that was asked for.
+/// Has incoming connections use the configured congestion control.
 pub(in crate::hub) fn prepare(listener: &TcpListener, start: &Start) -> Result<(), String> {
     start.tcp_congestion.as_ref().map_or(Ok(()), |name| tcp::use_congestion_control(listener, name))
 }
@@ -57,7 +57,7 @@ async fn greet(hub: Arc<Hub>, stream: TcpStream, mut pending: PendingConnection)
         }
     };
     match shaken {
-        // A task of its own: what the handshake needed is given back.
+        // In a task of its own, so that the memory of the handshake is freed.
         Ok(Ok(stream)) => {
             pending.limits.shaken(hub.clock.monotonic());
             drop(tokio::spawn(listen(hub, stream, pending)));
@@ -67,14 +67,14 @@ async fn greet(hub: Arc<Hub>, stream: TcpStream, mut pending: PendingConnection)
     }
 }
 
-/// What comes of a step of an admission, or why it took too long.
+/// The result of an admission step, or the reason why it timed out.
 async fn within<F: Future>(hub: &Hub, limits: AdmissionLimits, step: F) -> Result<F::Output, &'static str> {
     let left = Duration::from_micros(limits.late_at().since(hub.clock.monotonic()).0);
     let ended = tokio::time::timeout(left, step).await;
     ended.map_err(|_| limits.late(limits.late_at()).unwrap_or_default())
 }
 
-/// Hears from a connection what it is, and gives it to those who serve it.
+/// Determines the kind of a connection from its first frame, and hands it to its session.
 async fn listen(hub: Arc<Hub>, mut stream: TlsStream<Counted>, mut pending: PendingConnection) {
     let mut heard = BytesMut::new();
     let opening = tokio::select! {
@@ -100,7 +100,7 @@ async fn listen(hub: Arc<Hub>, mut stream: TlsStream<Counted>, mut pending: Pend
     }
 }
 
-/// Reads until the first frame tells what the connection is; the end of the stream tells that it is nothing.
+/// Reads until the first frame identifies the connection; at the end of the stream, it identifies none.
 async fn hear(stream: &mut TlsStream<Counted>, heard: &mut BytesMut) -> io::Result<Opening> {
     loop {
         match Opening::of(heard) {
@@ -114,6 +114,6 @@ async fn hear(stream: &mut TlsStream<Counted>, heard: &mut BytesMut) -> io::Resu
     }
 }
 
-/// A ticket and most hellos are shorter; who sends more is read on by its session.
+/// A ticket and most hellos are shorter; the session reads the rest of a longer message.
 const OPENING_READ_BYTES: usize = 2 << 10;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);

@@ -1,4 +1,4 @@
-//! A connection with a site, and what the kernel knows of it.
+//! A connection with a site, and the kernel's measurements of it.
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ impl Counted {
         Self { stream, hub: Arc::clone(hub) }
     }
 
-    /// The port that was come to.
+    /// The local port of the connection.
     pub(in crate::hub) fn local_port(&self) -> Option<u16> {
         self.stream.local_addr().ok().map(|address| address.port())
     }
 
-    /// Has it send no faster than this.
+    /// Limits its sending rate.
     pub(in crate::hub) fn pace(&self, rate_bps: u64) {
         tcp::pace(&self.stream, rate_bps);
     }

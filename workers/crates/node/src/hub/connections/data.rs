@@ -1,4 +1,4 @@
-//! The data connections of one session: sockets that its task serves beside the first.
+//! The data connections of one session: sockets that its task serves beside the first one.
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -12,17 +12,17 @@ use crate::hub::connections::counted::Counted;
 use crate::hub::connections::outbound::{Outbound, Taken};
 use downburst_hub::PathFacts;
 
-/// A connection that showed a good ticket, on its way to its session.
+/// A connection with a valid ticket, on its way to its session.
 pub(in crate::hub) struct Attached {
     pub(in crate::hub) stream: StreamId,
     pub(in crate::hub) socket: Box<TlsStream<Counted>>,
 }
 
-/// All data connections of a session; without any, nothing is kept.
+/// All data connections of a session; an empty set uses no memory.
 #[derive(Default)]
 pub(in crate::hub) struct DataLinks {
     links: Vec<DataLink>,
-    /// Where the next look begins, so that none waits for the others.
+    /// The index at which the next poll begins, so that no connection starves.
     turn: usize,
 }
 
@@ -30,17 +30,17 @@ struct DataLink {
     stream: StreamId,
     socket: Box<TlsStream<Counted>>,
     out: Outbound,
-    /// Since when only what waits is sent.
+    /// The time from which only queued bytes are sent.
     closing: Option<Micros>,
 }
 
-/// What woke the session's task.
+/// The event that woke the session's task.
 pub(in crate::hub) enum Woken {
     Taken(StreamId, Taken),
-    /// The site said something: it has nothing to say there.
+    /// The site sent something, which the protocol does not allow on this connection.
     Spoke(StreamId),
     Ended(StreamId, String),
-    /// What waited is out, and the connection was to be closed.
+    /// The queue is empty, and the connection was to be closed.
     Closed,
 }
 
@@ -56,7 +56,7 @@ impl DataLinks {
         }
     }
 
-    /// Has each of some connections send no faster than its part of a rate.
+    /// Limits the sending rate of each selected connection to its part of a rate.
     pub(in crate::hub) fn pace(&self, rate_bps: u64, which: impl Fn(StreamId) -> bool) {
         let links: Vec<&DataLink> = self.links.iter().filter(|link| which(link.stream)).collect();
         for link in &links {
@@ -64,26 +64,26 @@ impl DataLinks {
         }
     }
 
-    /// Notes what the socket took.
+    /// Notes the bytes that the socket took.
     pub(in crate::hub) fn taken(&mut self, now: Micros, stream: StreamId, taken: &Taken) {
         if let Some(link) = self.link(stream) {
             link.out.taken(now, taken);
         }
     }
 
-    /// Closes a connection once what waits is out.
+    /// Closes a connection once its queue is empty.
     pub(in crate::hub) fn close(&mut self, now: Micros, stream: StreamId) {
         if let Some(link) = self.link(stream) {
             link.closing.get_or_insert(now);
         }
     }
 
-    /// Drops a connection as it is.
+    /// Drops a connection without sending the rest of its queue.
     pub(in crate::hub) fn drop_link(&mut self, stream: StreamId) {
         self.links.retain(|link| link.stream != stream);
     }
 
-    /// A connection that took nothing for `limit`, or was to be closed for as long.
+    /// A connection that took nothing for `limit`, or has been closing for as long.
     pub(in crate::hub) fn stuck(&self, now: Micros, limit: Micros) -> Option<StreamId> {
         let stuck = |link: &&DataLink| {
             link.out.is_stuck(now, limit) || link.closing.is_some_and(|since| now.since(since) > limit)
@@ -91,14 +91,14 @@ impl DataLinks {
         self.links.iter().find(stuck).map(|link| link.stream)
     }
 
-    /// When [`stuck`](Self::stuck) has something to say, if nothing moves.
+    /// The time at which [`stuck`](Self::stuck) returns a connection, if nothing moves.
     pub(in crate::hub) fn stuck_at(&self, limit: Micros) -> Option<Micros> {
         let closing =
             self.links.iter().filter_map(|link| link.closing.map(|since| since.plus(limit).plus(Micros(1))));
         self.links.iter().filter_map(|link| link.out.stuck_at(limit)).chain(closing).min()
     }
 
-    /// What the kernel knows of each.
+    /// The kernel's measurements of each.
     pub(in crate::hub) fn path_facts(&self) -> impl Iterator<Item = PathFacts> {
         self.links.iter().filter_map(|link| link.socket.get_ref().0.path_facts())
     }
@@ -107,7 +107,7 @@ impl DataLinks {
         self.links.iter().map(|link| link.socket.get_ref().0)
     }
 
-    /// Moves bytes on all connections; waits for ever where there is none. Nothing is lost when the wait is given up.
+    /// Moves bytes on all connections; pends forever if there is none. Cancelling the wait loses nothing.
     pub(in crate::hub) async fn moved(&mut self) -> Woken {
         std::future::poll_fn(|cx| self.poll_moved(cx)).await
     }
@@ -136,7 +136,7 @@ impl DataLinks {
 impl DataLink {
     fn poll_moved(&mut self, cx: &mut Context<'_>) -> Poll<Woken> {
         if self.closing.is_some() && self.out.is_empty() {
-            // The end of the TLS stream is a courtesy: a socket that can't take it now is dropped without.
+            // The end of the TLS stream is a courtesy: a socket that can't take it now is dropped without it.
             let _ = Pin::new(&mut *self.socket).poll_shutdown(cx);
             return Poll::Ready(Woken::Closed);
         }

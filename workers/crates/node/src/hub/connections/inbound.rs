@@ -1,4 +1,4 @@
-//! What a site sends.
+//! Reading from a site.
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// Reads the available bytes; empty at the end of the stream. Waits without a buffer of its own: a thousand
-/// silent sites hold none.
+/// idle sites hold none.
 pub(in crate::hub) fn poll_read(
     cx: &mut Context<'_>,
     reader: &mut (impl AsyncRead + Unpin),
@@ -23,7 +23,7 @@ thread_local! {
     static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice());
 }
 
-/// Several full TLS records: a site's receipts of a busy second are read in few turns.
+/// Several full TLS records: a site's receipts of a busy second are read in a few calls.
 const SCRATCH_BYTES: usize = 64 << 10;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What waits for a site's socket.
+//! The outgoing queue of a site's socket.
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::pin::Pin;
@@ -8,22 +8,22 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use downburst_model::Micros;
 use tokio::io::AsyncWrite;
 
-/// Bytes on their way into the TLS stream, and the time of their last progress. Large pieces stay where they
-/// are, shared with other sites and with the log; the first copy of them is the encrypted one.
+/// Bytes on their way into the TLS stream, and the time of their last progress. Large pieces are not copied but
+/// shared with other sites and with the log; the first copy of them is the encrypted one.
 pub(in crate::hub) struct Outbound {
     pieces: VecDeque<Bytes>,
-    /// Small ones in a row, behind the pieces.
+    /// Consecutive small pieces, behind the large ones.
     tail: BytesMut,
     waiting: usize,
     flushed: bool,
     moved: Micros,
 }
 
-/// What the socket took.
+/// The bytes that the socket took.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::hub) struct Taken {
     pub(in crate::hub) bytes: usize,
-    /// Nothing of it is kept back by TLS.
+    /// True if TLS holds none of them back.
     pub(in crate::hub) flushed: bool,
 }
 
@@ -50,22 +50,22 @@ impl Outbound {
         self.waiting == 0 && self.flushed
     }
 
-    /// True while the machine may be asked for more.
+    /// True while the session machine may be asked for more.
     pub(in crate::hub) fn has_room(&self) -> bool {
         self.waiting < OUT_LIMIT_BYTES
     }
 
-    /// True when the peer took nothing for so long that it is as good as dead, however much it says itself.
+    /// True if the peer has taken nothing for so long that it counts as dead, however much it sends.
     pub(in crate::hub) fn is_stuck(&self, now: Micros, limit: Micros) -> bool {
         !self.is_empty() && now.since(self.moved) > limit
     }
 
-    /// When [`is_stuck`](Self::is_stuck) becomes true unless bytes move.
+    /// The time at which [`is_stuck`](Self::is_stuck) becomes true unless bytes move.
     pub(in crate::hub) fn stuck_at(&self, limit: Micros) -> Option<Micros> {
         (!self.is_empty()).then(|| self.moved.plus(limit).plus(Micros(1)))
     }
 
-    /// Writes what there is, and flushes behind the last of it; pending when there is nothing.
+    /// Writes the queued bytes and flushes after the last of them; pending if there are none.
     pub(in crate::hub) fn poll_send(
         &self,
         cx: &mut Context<'_>,
@@ -85,7 +85,7 @@ impl Outbound {
         }
     }
 
-    /// Forgets what was taken.
+    /// Removes the bytes that were taken.
     pub(in crate::hub) fn taken(&mut self, now: Micros, taken: &Taken) {
         self.moved = now;
         self.advance(taken.bytes);
@@ -97,7 +97,7 @@ impl Outbound {
 
     fn slices(&self) -> Vec<IoSlice<'_>> {
         let pieces = self.pieces.iter().take(PIECES_AT_ONCE - 1).map(|piece| IoSlice::new(piece));
-        // Behind pieces that are left out the tail would be out of order.
+        // If some pieces are left out, the tail would be out of order behind the others.
         let tail = (self.pieces.len() < PIECES_AT_ONCE).then(|| IoSlice::new(&self.tail));
         pieces.chain(tail).collect()
     }
@@ -123,17 +123,17 @@ impl Outbound {
     }
 }
 
-/// Copying less is cheaper than a piece of its own.
+/// Copying fewer bytes is cheaper than a piece of their own.
 const WORTH_SHARING_BYTES: usize = 4 << 10;
 
-/// More than TLS takes at once, whatever their size.
+/// More than TLS takes in one call, whatever their size.
 const PIECES_AT_ONCE: usize = 32;
 
 /// The amount that TLS takes in one call: the session is asked for more as soon as that is gone, so a larger
 /// one would bring nothing, and a warning would be stuck behind it.
 pub(in crate::hub) const OUT_LIMIT_BYTES: usize = 64 << 10;
 
-/// What an idle connection may hold on to.
+/// The buffer that an idle connection may keep.
 const KEPT_BYTES: usize = 4 << 10;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Unauthenticated connections: each knows when it has to make room.
+//! Unauthenticated connections, each with the notice of its eviction.
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::hub::{Hub, lock};
 
-/// Told to a connection that has to go.
+/// The notice to an evicted connection.
 type Evicts = oneshot::Sender<()>;
 
 /// All unauthenticated connections of a hub.
@@ -33,7 +33,7 @@ impl PendingConnection {
         pending
     }
 
-    /// Counts bytes that are kept for this connection. When all together hold too many, the largest is evicted.
+    /// Counts buffered bytes of this connection. When all connections together hold too many, the largest is evicted.
     pub(in crate::hub) fn took(&self, bytes: usize) {
         let others = lock(&self.hub.roster.pending_connections).took(self.number, bytes);
         self.evict(others);
@@ -41,7 +41,7 @@ impl PendingConnection {
 
     /// Waits until this connection is evicted.
     pub(in crate::hub) async fn evicted(&mut self) {
-        // An error means the same: nobody holds the other end any more.
+        // An error means the same: the sender was dropped.
         let _ = (&mut self.evicted).await;
     }
 
@@ -61,7 +61,7 @@ impl PendingConnection {
 
     fn evict(&self, others: impl IntoIterator<Item = Evicts>) {
         for other in others {
-            // Without a receiver it is ending already.
+            // Without a receiver, the connection is ending already.
             let _ = other.send(());
         }
         let report = lock(&self.hub.roster.pending_connections).report(self.hub.clock.monotonic());
@@ -77,5 +77,5 @@ impl Drop for PendingConnection {
     }
 }
 
-/// Why an unauthenticated connection had to go.
+/// The reason logged for an evicted connection.
 pub(in crate::hub) const EVICTED: &str = "it made room for others";

@@ -16,11 +16,11 @@ use downburst_hub::PathFacts;
 /// The socket, after its TLS handshake.
 pub(in crate::hub) struct SessionSocket {
     stream: TlsStream<Counted>,
-    /// The directions take turns: a socket that takes everything must not keep the session from hearing the site.
+    /// The directions take turns: a socket that accepts every write must not keep the session from reading.
     reads_first: bool,
 }
 
-/// What moved.
+/// The result of a read or a write.
 pub(in crate::hub) enum Moved {
     /// Empty at the end of the stream.
     Read(std::io::Result<Bytes>),
@@ -32,13 +32,13 @@ impl SessionSocket {
         Self { stream, reads_first: false }
     }
 
-    /// Sends waiting bytes and, if `reads`, reads available ones; waits for ever where there is neither.
+    /// Sends queued bytes and, if `reads`, reads available ones; pends forever if there is nothing to do.
     /// Cancelling the wait loses nothing.
     pub(in crate::hub) async fn moved(&mut self, out: &Outbound, reads: bool) -> Moved {
         poll_fn(|cx| self.poll_moved(cx, out, reads)).await
     }
 
-    /// The port that the site came to.
+    /// The local port of the connection.
     pub(in crate::hub) fn local_port(&self) -> Option<u16> {
         self.stream.get_ref().0.local_port()
     }

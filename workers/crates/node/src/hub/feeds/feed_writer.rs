@@ -1,4 +1,4 @@
-//! The one writer of a feed: takes what waits for it as a group, so that many small products share one write, one
+//! The one writer of a feed: appends the queued products as a group, so that many small products share one write, one
 //! synchronisation and one wake-up.
 use std::fs::{self, File};
 use std::io::Read;
@@ -24,37 +24,37 @@ pub(in crate::hub) struct Write {
     pub(in crate::hub) origin: Origin,
     pub(in crate::hub) created: Option<WallMicros>,
     pub(in crate::hub) digest: Option<Digest>,
-    /// What an LDM said about it.
+    /// The description from the LDM that sent it.
     pub(in crate::hub) ldm: Option<LdmStamp>,
     pub(in crate::hub) done: Done,
 }
 
 /// A product's bytes.
 pub(in crate::hub) enum Spooled {
-    /// In a file, which goes if it is stored and `remove` is asked for.
+    /// In a file, which is unlinked after a successful append if `remove` is set.
     File { path: PathBuf, remove: bool },
-    /// In memory: a small one.
+    /// A small product, in memory.
     AtHand(Bytes),
 }
 
-/// Whom to tell what became of it.
+/// The recipient of the result.
 pub(in crate::hub) enum Done {
     /// The agent.
     Line(Reply),
-    /// A task of the node. One that is dropped unsaid means that the log is being closed.
+    /// A task of the node. A sender dropped without a result means that the log is being closed.
     Told(oneshot::Sender<Result<Written, Failure>>),
-    /// A heartbeat that can't be stored is missed by whoever waits for it.
+    /// No recipient: a heartbeat that can't be stored is missed by its waiters.
     Nobody,
 }
 
-/// What became of a product.
+/// The result of an append.
 #[derive(Debug)]
 pub(in crate::hub) enum Written {
     Stored(Box<ProductInfo>),
     Duplicate { of: Sequence, size: Option<u64>, digest: Option<String> },
 }
 
-/// Appends in the order of arrival until nobody can send any more.
+/// Appends in the order of arrival until every sender is dropped.
 pub(in crate::hub) fn run(feed: &Feed, hub: &Weak<Hub>, receiver: &Receiver<Write>) {
     while let Some(first) = next(feed, receiver) {
         let Some(hub) = hub.upgrade() else { return };
@@ -65,7 +65,7 @@ pub(in crate::hub) fn run(feed: &Feed, hub: &Weak<Hub>, receiver: &Receiver<Writ
     }
 }
 
-/// What waits, or comes; a store that was lost meanwhile is looked after until then.
+/// Returns the next queued product, or waits for one. Tends a lost connection to the store during the wait.
 fn next(feed: &Feed, receiver: &Receiver<Write>) -> Option<Write> {
     let Some(shared) = &feed.shared else { return receiver.recv().ok() };
     loop {
@@ -77,7 +77,7 @@ fn next(feed: &Feed, receiver: &Receiver<Write>) -> Option<Write> {
     }
 }
 
-/// Products whose bytes are at hand, not yet appended.
+/// Products whose bytes are in memory, not yet appended.
 struct Group<'a> {
     feed: &'a Feed,
     hub: &'a Hub,
@@ -132,7 +132,7 @@ impl Group<'_> {
             return Ok((product, Source::Large(file)));
         }
         let mut bytes = Vec::with_capacity(size as usize + 1);
-        // One byte more than announced is enough to see that the file still grows.
+        // One byte more than announced is enough to detect that the file still grows.
         let read = file.by_ref().take(size + 1).read_to_end(&mut bytes);
         read.map_err(|error| unreadable(path, &error))?;
         Ok((product, Source::AtHand(Bytes::from(bytes))))
@@ -185,7 +185,7 @@ impl Group<'_> {
 impl Done {
     fn tell(self, outcome: Result<Written, Failure>) {
         match (self, outcome) {
-            // Who gave up waiting needs no answer.
+            // A task that no longer waits needs no answer.
             (Self::Told(done), outcome) => drop(done.send(outcome)),
             (Self::Nobody, Ok(_)) => {}
             (Self::Nobody, Err(failure)) => tracing::warn!("a heartbeat was not stored: {}", failure.error),
@@ -198,7 +198,7 @@ impl Done {
     }
 }
 
-/// The acknowledgement.
+/// The acknowledgement of a stored product.
 #[derive(Serialize)]
 struct Stored {
     sequence: Sequence,
@@ -209,7 +209,7 @@ struct Stored {
     created_us: WallMicros,
 }
 
-/// The acknowledgement of what the log has already.
+/// The acknowledgement of a product that the log already has.
 #[derive(Serialize)]
 struct Duplicate {
     duplicate_of: Sequence,
@@ -243,8 +243,8 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
 }
 
 const TEND_AFTER: Duration = Duration::from_secs(1);
-/// More would make the first of a burst wait for the last.
+/// A larger group would make the first product of a burst wait for the last.
 const GROUP_PRODUCTS: usize = 256;
 const GROUP_BYTES: usize = 4 << 20;
-/// Larger products are copied from their files without standing in memory.
+/// Larger products are copied from their files without being read into memory.
 const AT_HAND_BYTES: u64 = 256 << 10;

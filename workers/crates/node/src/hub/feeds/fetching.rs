@@ -1,4 +1,4 @@
-//! Products that a copy no longer holds, fetched from the shared store for the sites that ask for them.
+//! Fetches products that a copy no longer holds from the shared store, for the sites that request them.
 use std::sync::Arc;
 
 use downburst_hub::ReadRequest;
@@ -10,7 +10,7 @@ use crate::hub::Hub;
 use crate::hub::feeds::Feed;
 
 impl Feed {
-    /// The products of a read whose bytes are to be fetched: those that the feed still keeps, and that `is_wanted`.
+    /// The products of a read whose bytes have to be fetched: those that the feed still keeps, and that `is_wanted`.
     pub(in crate::hub) fn lacking(
         &self,
         batch: &ReadBatch,
@@ -33,7 +33,8 @@ impl Feed {
         entries.map(|entry| Lacking { sequence: entry.info.key.sequence, size: entry.info.size }).collect()
     }
 
-    /// Puts bytes from the store where the copy has none. Waits for the store; where that gave enough, the read ends.
+    /// Fills in bytes from the store where the copy has none, and waits for them; the read ends before the first
+    /// product that the store did not return.
     pub(in crate::hub) fn complete(
         &self,
         batch: &mut ReadBatch,
@@ -56,7 +57,7 @@ impl Feed {
     }
 }
 
-/// Reads a session's next products, fetching where necessary. Sessions that want the same of a feed wait for
+/// Reads a session's next products, fetching where necessary. Sessions that read the same part of a feed wait for
 /// the first of them, and share its result. `None`: the feed is closed.
 pub(in crate::hub) async fn stretch(
     hub: &Arc<Hub>,
@@ -72,7 +73,7 @@ pub(in crate::hub) async fn stretch(
     fetched.await.ok()
 }
 
-/// Reads for a resend, with what has to be fetched. `None`: the feed is closed.
+/// Reads for a resend, fetching where necessary. `None`: the feed is closed.
 pub(in crate::hub) async fn read(
     hub: &Arc<Hub>,
     feed: Arc<Feed>,
@@ -91,5 +92,5 @@ pub(in crate::hub) async fn read(
     fetched.await.ok()
 }
 
-/// As much as a read of the copy brings.
+/// As much as a read of the copy returns.
 const FETCH_BYTES: u64 = 1 << 20;

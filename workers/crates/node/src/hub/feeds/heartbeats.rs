@@ -1,5 +1,5 @@
-//! Heartbeats: every subscribed feed gets one each few seconds, and each session remembers the last one that
-//! came out at its site.
+//! Heartbeats: the hub puts one into every subscribed feed each few seconds, and each session remembers the last one
+//! that came out at its site.
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
@@ -10,8 +10,8 @@ use crate::hub::feeds::feed_writer::{Done, Spooled, Write};
 use crate::hub::{Hub, lock};
 
 impl Hub {
-    /// Puts a heartbeat into each feed whose subscribed sites would answer for it, including feeds of
-    /// senders, whose sites answer there.
+    /// Puts a heartbeat into each feed with subscribed sites that acknowledge heartbeats, including feeds of
+    /// senders, whose sites acknowledge them there.
     pub(in crate::hub) fn put_heartbeats(&self) {
         let takes = |handle: &crate::hub::roster::Handle| {
             lock(&handle.status).heartbeats.keys().cloned().collect::<Vec<FeedName>>()
@@ -24,7 +24,7 @@ impl Hub {
         }
     }
 
-    /// A heartbeat is in the log: those who take the feed are to answer for it.
+    /// Notes a heartbeat that is in the log: the sessions that take the feed await its acknowledgement.
     pub(in crate::hub) fn put_heartbeat(&self, info: &ProductInfo) {
         let (key, seen) = (&info.key, self.clock.monotonic());
         self.roster.look_at_sessions(|(_, handle)| {
@@ -41,7 +41,7 @@ impl Hub {
         let (Ok(id), Ok(origin)) = (ProductId::heartbeat(now), Origin::parse(&self.start.origin)) else {
             return;
         };
-        // No two have the same bytes, whatever makes two products of the feed the same.
+        // No two heartbeats have the same bytes, so that no duplicate rule of a feed matches.
         let bytes = Bytes::from(format!("heartbeat of {} at {}\n", self.start.name, now.0));
         let bytes = Spooled::AtHand(bytes);
         feed.write(Write {

@@ -1,4 +1,4 @@
-//! The cache of what sessions read from the logs, for the next session that reads the same.
+//! The cache of log reads, for sessions that read the same.
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use downburst_session::{Entry, Filter, Stretch, Stretches, stretch_end};
 use crate::hub::feeds::Feed;
 use crate::hub::lock;
 
-/// The cache of one feed. All feeds share its memory: sites that return together are behind in few of them.
+/// The cache of one feed. All feeds share its memory: sites that reconnect together are behind in few of them.
 pub(in crate::hub) struct ReadCache {
     stretches: Mutex<Stretches>,
     /// The memory of all feeds' caches.
@@ -50,8 +50,8 @@ impl Drop for ReadCache {
 }
 
 impl Feed {
-    /// The log's content behind `after` for the sites with this filter; `None` if some of it has to be
-    /// fetched first. Sessions that ask at the same moment wait for the first of them, and share its result.
+    /// The log's content behind `after` for the sites with this filter; `None` if some of it has to be fetched first.
+    /// Sessions that read at the same time wait for the first of them, and share its result.
     pub(in crate::hub) fn stretch(
         &self,
         now: Now,
@@ -70,7 +70,7 @@ impl Feed {
         Ok(Some(self.share(&mut stretches, now.monotonic, after, batch, filter)))
     }
 
-    /// The same, and fetches what has to be. Those who ask for what is here do not wait meanwhile.
+    /// Like [`stretch`](Self::stretch), but fetches missing bytes. Reads of local content do not wait for the fetch.
     pub(in crate::hub) fn fetch_stretch(
         &self,
         now: Now,
@@ -104,7 +104,7 @@ impl Feed {
         stretch
     }
 
-    /// What was read may not be handed out any more.
+    /// Clears the cache: the stretches may not be handed out any more.
     pub(in crate::hub) fn forget_stretches(&self) {
         self.read_cache.change(&mut lock(&self.read_cache.stretches), Stretches::clear);
     }
@@ -115,8 +115,8 @@ impl Feed {
     }
 }
 
-/// The content of the next stretch. Where the log gave no number up to the stretch's usual end, it ends
-/// before the next product: a restored log skips a thousand million numbers, which are not walked through.
+/// The content of the next stretch. Where the log assigned no sequence up to the stretch's usual end, the stretch
+/// ends before the next product: a restored log skips a thousand million sequences, which are not walked through.
 fn read(log: &impl ProductLog, after: Sequence, head: Sequence) -> Result<ReadBatch, LogError> {
     let batch = log.read(after, stretch_end(after, head), READ_BYTES, READ_ENTRIES)?;
     if !batch.entries.is_empty() || batch.read_to >= head {
@@ -129,7 +129,7 @@ fn read(log: &impl ProductLog, after: Sequence, head: Sequence) -> Result<ReadBa
     Ok(ReadBatch { read_to, forgotten, ..batch })
 }
 
-/// What two reads in a row found forgotten, up to the end of the second that is used.
+/// The forgotten ranges of two consecutive reads as one, up to the end of the second read that is used.
 fn both(one: Option<Forgotten>, next: Option<Forgotten>, to: Sequence) -> Option<Forgotten> {
     let next = next.filter(|it| it.from <= to).map(|it| Forgotten { to: it.to.min(to), ..it });
     match (one, next) {
@@ -138,12 +138,12 @@ fn both(one: Option<Forgotten>, next: Option<Forgotten>, to: Sequence) -> Option
     }
 }
 
-/// How much one read brings, about: some milliseconds of a fast site's line.
+/// The approximate size of one read: some milliseconds of a fast site's link.
 const READ_BYTES: usize = 1 << 20;
 const READ_ENTRIES: usize = 256;
 
-/// The memory of all feeds for encoded stretches; each may have one above it. Some seconds of small products
-/// at full speed: sites that come back within them share the result of a read, and idle feeds keep none.
+/// The memory of all feeds for encoded stretches; each feed may have one stretch beyond it. Some seconds of small
+/// products at full speed: sites that reconnect within them share the result of a read, and idle feeds keep none.
 const ALL_BYTES: usize = 64 << 20;
 
 #[cfg(test)]

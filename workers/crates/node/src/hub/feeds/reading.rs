@@ -1,4 +1,4 @@
-//! A log that can't be read, in words for the operator.
+//! Messages to the operator about an unreadable log.
 use downburst_log::LogError;
 use downburst_model::FeedName;
 
@@ -8,7 +8,7 @@ pub(in crate::hub) fn say_unreadable(hub: &Hub, feed: &FeedName, error: &LogErro
     hub.fault(unreadable(feed, error), Some(feed));
 }
 
-/// Says that sites wait for a feed, and what to do.
+/// The message that sites wait for a feed, with advice.
 pub(in crate::hub) fn unreadable(feed: &FeedName, error: &LogError) -> String {
     let advice = match error {
         LogError::Remote { .. } | LogError::Store { .. } => {

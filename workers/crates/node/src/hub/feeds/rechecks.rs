@@ -7,7 +7,7 @@ use downburst_model::ProductKey;
 use crate::hub::{Hub, lock};
 
 impl Hub {
-    /// Has rejected products read and checked one by one, in a thread of their own.
+    /// Reads and checks rejected products one by one, in a thread of their own.
     pub(in crate::hub) fn recheck<'a>(self: &Arc<Self>, rejected: impl IntoIterator<Item = &'a ProductKey>) {
         let mut rejected = rejected.into_iter().peekable();
         if rejected.peek().is_some() && lock(&self.feeds.rechecks).take(rejected) {

@@ -1,6 +1,6 @@
-//! Compares the sequences of a log with those that the agent and the sites remember: a log restored from a backup
-//! has lost some. The agent reports its memory before the log takes a product. Sites report theirs in their hello,
-//! in case the agent was restored as well.
+//! Compares the sequences of a log with those that the agent and the sites remember: a log restored from a backup has
+//! lost some. The agent reports its memory before the log takes a product. Sites report theirs in their hello, in
+//! case the agent was restored as well.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -35,10 +35,9 @@ pub(in crate::hub) fn go_on_above_what_is_remembered(
     Ok(())
 }
 
-/// Checks the positions in a hello. Sequences that this log never assigned are not assigned from here on. The copy
-/// of a shared log assigns none, and may lag behind the products that another node sent.
-/// Returns the accepted positions beyond the log's knowledge; the error names a position that can't be
-/// accepted.
+/// Checks the positions in a hello. Sequences that this log never assigned are not assigned from here on. The copy of
+/// a shared log assigns none, and may lag behind the products that another node sent. Returns the accepted positions
+/// beyond the log's head; the error names a position that can't be accepted.
 pub(in crate::hub) fn check(hub: &Hub, hello: &Hello) -> Result<BTreeMap<FeedName, Sequence>, String> {
     let site = match &hello.proof {
         Proof::Credential { site, .. } => Some(site),
@@ -53,8 +52,8 @@ pub(in crate::hub) fn check(hub: &Hub, hello: &Hello) -> Result<BTreeMap<FeedNam
     Ok(believed)
 }
 
-/// The highest number of the log of `epoch` that a site may have; `None` where there is no such log here. The
-/// copy of a shared log may lag behind the numbers of another node.
+/// The highest sequence in the log of `epoch` that a site may have; `None` if there is no such log here. The
+/// copy of a shared log may lag behind the sequences of another node.
 pub(in crate::hub) fn highest(hub: &Hub, feed: &FeedName, epoch: Epoch) -> Option<Sequence> {
     let open = hub.feeds.find(feed).filter(|open| open.log.epoch() == epoch)?;
     Some(match open.shared {

@@ -1,4 +1,4 @@
-//! Wake-ups after an append, for the sessions and legs that read the feed, and no others.
+//! Wake-ups after an append, for the sessions and legs that read the feed only.
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -99,8 +99,8 @@ mod tests {
         assert!(lock(&wake_ups.waiters).is_empty());
     }
 
-    /// One thread appends; another sleeps until it is woken and must see everything in the end, while it goes
-    /// in and out of hush and comes and goes as a listener.
+    /// One thread appends; another sleeps until it is woken, is muted and unmuted, and registers again as a listener.
+    /// It must see every append in the end.
     #[test]
     fn no_ring_is_lost_to_one_who_sleeps_hushes_and_listens_anew() {
         for round in 0..20_u64 {

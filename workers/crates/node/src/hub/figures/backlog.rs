@@ -1,4 +1,4 @@
-//! Counts the backlogs of sites by the logs of this node, and tells the agent of them.
+//! Counts the backlogs of sites in the logs of this node, and reports them to the agent.
 use std::sync::Mutex;
 
 use downburst_hub::{
@@ -12,7 +12,7 @@ use crate::hub::feeds::{Feed, Feeds};
 use crate::hub::{Hub, lock};
 use crate::lines::{Event, SiteLine};
 
-/// What the hub knows of where its sites stand, and what was counted for them.
+/// The known positions of sites, and the backlogs counted from them.
 #[derive(Default)]
 pub(in crate::hub) struct Backlogs {
     positions: Mutex<Positions>,
@@ -20,20 +20,20 @@ pub(in crate::hub) struct Backlogs {
 }
 
 impl Backlogs {
-    /// A site said, or was told, where it stands.
+    /// Notes the position that a site reported or received.
     pub(in crate::hub) fn stands(&self, site: &SiteName, feed: &FeedName, position: (Epoch, RangeSet)) {
         lock(&self.positions).stands(site, feed, position);
     }
 
-    /// What the agent knows of where sites stood, for those of which this run of the node was not told yet.
+    /// Notes positions that the agent remembers, for sites that have no position in this run of the node yet.
     pub(in crate::hub) fn stood(&self, feeds: &Feeds, lines: &[SiteLine]) {
         lock(&self.positions).stood(lines, |feed| feeds.find(feed).map(|open| open.epoch()));
     }
 }
 
 impl Hub {
-    /// Reports the backlog of sites to the agent, where it changed since the last report; each site from time
-    /// to time, for reports that the agent missed.
+    /// Reports the backlogs that changed since the last report to the agent; each site is repeated from time to time,
+    /// in case the agent missed a report.
     pub(in crate::hub) fn tell_backlogs(&self) {
         let news = lock(&self.figures.backlogs.telling).tell(self.roster.all(), |line, counts| {
             let line = self.counted_here(line)?;
@@ -92,7 +92,7 @@ impl CountedLog for Feed {
         self.log.head()
     }
 
-    /// The copy of a shared log has lost nothing: its node fetches what it no longer holds.
+    /// The copy of a shared log has lost nothing: its node fetches the products that it no longer holds.
     fn first_kept(&self) -> Sequence {
         if self.shared.is_some() { Sequence(0) } else { self.log.first() }
     }

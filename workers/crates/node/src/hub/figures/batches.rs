@@ -1,4 +1,4 @@
-//! Files of latency figures, which travel to the agent and are loaded once each.
+//! Files of latency figures for the agent, which loads each of them once.
 use std::fs;
 
 use crate::disk;
@@ -6,7 +6,7 @@ use crate::hub::{Hub, lock};
 use crate::lines::Event;
 
 impl Hub {
-    /// Writes what gathered as a batch file and names it to the agent.
+    /// Writes the gathered figures as a batch file and reports its name to the agent.
     pub(in crate::hub) fn write_batch(&self) {
         let Some(batch) = lock(&self.figures.batches).take() else { return };
         let path = self.start.batch_dir.join(format!("{}.json", batch.batch));
@@ -28,7 +28,7 @@ impl Hub {
         }
     }
 
-    /// Forgets a batch that the agent has loaded.
+    /// Removes a batch file that the agent has loaded.
     pub(in crate::hub) fn batch_loaded(&self, batch: &str) {
         let plain =
             !batch.is_empty() && batch.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');

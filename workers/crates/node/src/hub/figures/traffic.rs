@@ -1,4 +1,4 @@
-//! What moved: counters that all tasks add to and that are told to the agent each second.
+//! Traffic: counters that all tasks add to, and that are reported to the agent each second.
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,14 +13,14 @@ use crate::hub::roster::Handle;
 use crate::hub::{ByFeed, Hub, lock};
 use crate::lines::{Event, FailedAction, FeedTraffic, LegTraffic, SessionFeed, SessionTraffic, Traffic};
 
-/// Totals since the last telling.
+/// Totals since the last report.
 #[derive(Default)]
 pub(in crate::hub) struct Counters {
     feeds: Mutex<ByFeed<Arrivals>>,
     legs: Mutex<BTreeMap<LegId, LegCount>>,
     /// Bytes written to TCP, TLS included, since the start.
     wire_bytes: AtomicU64,
-    /// Those of them that a leg answers for, since the start.
+    /// The part of these bytes that is attributed to a leg, since the start.
     attributed_bytes: AtomicU64,
     told_control_bytes: AtomicU64,
     last_told: Mutex<Option<WallMicros>>,
@@ -60,7 +60,7 @@ impl Counters {
         self.wire_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Bytes of a session that belong to a leg.
+    /// Counts bytes of a session that belong to a leg.
     pub(in crate::hub) fn session_bytes(&self, feed: &FeedName, leg: LegId, bytes: usize, repair: bool) {
         self.attributed_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         self.leg(feed, leg, |count| {
@@ -69,7 +69,7 @@ impl Counters {
         });
     }
 
-    /// A repair that goes to a single site as a datagram.
+    /// Counts a repair to a single site as a datagram.
     pub(in crate::hub) fn channel_bytes(&self, feed: &FeedName, leg: LegId, bytes: usize) {
         self.leg(feed, leg, |count| {
             count.egress_bytes += bytes as u64;
@@ -78,7 +78,7 @@ impl Counters {
         });
     }
 
-    /// Datagrams of a multicast leg: what its sender counted since `told`.
+    /// Counts datagrams of a multicast leg: the difference of its sender's counters since `told`.
     pub(in crate::hub) fn datagrams(
         &self,
         feed: &FeedName,
@@ -120,7 +120,7 @@ impl Counters {
         let wire = self.wire_bytes.load(Ordering::Relaxed);
         let known =
             self.attributed_bytes.load(Ordering::Relaxed) + self.told_control_bytes.load(Ordering::Relaxed);
-        // What a leg answers for is counted when it is queued, a moment before it is written.
+        // Bytes are attributed to a leg when they are queued, a moment before they are written.
         let control = wire.saturating_sub(known);
         self.told_control_bytes.fetch_add(control, Ordering::Relaxed);
         control
@@ -128,7 +128,7 @@ impl Counters {
 }
 
 impl Hub {
-    /// Tells the agent what moved since the last time.
+    /// Reports the traffic since the last report to the agent.
     pub(in crate::hub) async fn tell_traffic(&self) {
         let circuits = self.circuit_traffic().await;
         let now = self.clock.wall();
@@ -139,7 +139,7 @@ impl Hub {
             feeds: self.feed_traffic(),
             legs: self.leg_traffic(),
             control_bytes: self.counters.control_bytes(),
-            // Before the sessions: a site that is back already is told in them.
+            // Before the sessions: a site that is back already is reported with them.
             gone: self.roster.take_gone(),
             sessions: self.session_news(),
             circuits,
@@ -192,7 +192,7 @@ impl Hub {
             .collect()
     }
 
-    /// Where every session stands.
+    /// The positions and traffic of all sessions.
     pub(in crate::hub) fn session_traffic(&self) -> Vec<SessionTraffic> {
         let feeds = self.feeds.all();
         let now = self.clock.monotonic();
@@ -201,7 +201,7 @@ impl Hub {
         self.roster.look_at_sessions(look)
     }
 
-    /// The positions of the sessions that changed since the last report or have an overdue heartbeat, and of a few
+    /// The state of the sessions that changed since the last report or have an overdue heartbeat, and of a few
     /// others in turn.
     fn session_news(&self) -> Vec<SessionTraffic> {
         let feeds = self.feeds.all();
@@ -269,9 +269,9 @@ fn leg(feed: &FeedName, status: &SessionStatus, feeds: &ByFeed<Arc<Feed>>) -> Op
     status.joined.get(feed).copied().or_else(|| feeds.get(feed).map(|feed| feed.unicast_leg()))
 }
 
-/// Enough for size quantiles of a busy second; more would only fatten the line.
+/// Enough for the size quantiles of a busy second; more would only lengthen the line.
 const SIZE_SAMPLES: usize = 64;
 
-/// Each session is reported at least once in this many reports: reports that the agent missed are made up
-/// for, and the work is spread.
+/// Each session is reported at least once in this many reports: this makes up for reports that the agent missed,
+/// and spreads the work.
 const TURNS: u64 = 30;

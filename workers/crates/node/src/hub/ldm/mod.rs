@@ -1,4 +1,4 @@
-//! The hub as the gateway to LDM knows it.
+//! The hub's interface for the LDM gateway.
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::lines::{Event, Failure};
 
 impl Hub {
-    /// Asks, serves and takes as the line says; fails with the first thing that can't be done, and does the rest.
+    /// Requests, serves and accepts as the line specifies; does all that it can, and returns the first failure.
     pub(super) async fn reconcile_ldm(self: &Arc<Self>, line: LdmLine) -> Result<Value, Failure> {
         let done = self.ldm.reconcile(Arc::<Self>::clone(self), line).await;
         done.map_err(|failure| Failure::new(failure.code, failure.sentence))

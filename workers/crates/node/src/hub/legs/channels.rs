@@ -1,4 +1,4 @@
-//! Repair channels: which site stands behind which, and the threads that carry their datagrams.
+//! Repair channels: the site of each channel, and the threads that carry their datagrams.
 //!
 //! One thread for each address reads requests, acknowledges them, and passes them to the legs; one thread
 //! seals and sends the repairs of all legs, so that no leg waits for a socket. Nothing is sent to a peer that
@@ -20,7 +20,7 @@ use crate::udp::{Buffers, ChannelSocket, Peer};
 #[derive(Default)]
 pub(in crate::hub) struct Channels {
     open: Mutex<BTreeMap<u32, Arc<Channel>>>,
-    /// Ports at which requests are heard, and the way of repairs out; empty until they are.
+    /// The ports that receive requests, and the queue of repairs; empty until [`serve`](Self::serve).
     served: OnceLock<Served>,
 }
 
@@ -42,7 +42,7 @@ type Take = Box<dyn Fn(&Arc<Channel>, Request) + Send + Sync>;
 
 struct End {
     machine: HubChannel,
-    /// Where the site is, once it has shown that it has the key.
+    /// The address of the site, once it has proved that it has the key.
     site: Option<(Arc<ChannelSocket>, Peer)>,
 }
 
@@ -53,7 +53,7 @@ struct Repair {
 }
 
 impl Channels {
-    /// Begins to serve at the addresses of the sites' ports; if a port is unavailable, its sites use their
+    /// Opens the ports at the addresses for sites; if a port is unavailable, its sites are repaired over their
     /// sessions.
     pub(in crate::hub) fn serve(hub: &Arc<Hub>, addresses: &[SocketAddr]) {
         let (repairs, repair_stream) = bounded(REPAIR_QUEUE);
@@ -76,8 +76,8 @@ impl Channels {
         }
     }
 
-    /// Draws a channel for a site that is offered a leg. Each offer gets one of its own, because counters
-    /// begin with it; the session fills the port in.
+    /// Draws a channel for a site that is offered a leg. Each offer gets a channel of its own, because packet
+    /// counters start with the channel; the session fills in the port.
     pub(in crate::hub) fn draw(
         &self,
         session: u64,
@@ -100,17 +100,17 @@ impl Channels {
         Some(key)
     }
 
-    /// True if requests are heard at this port.
+    /// True if this port receives requests.
     pub(in crate::hub) fn hears(&self, port: u16) -> bool {
         self.served.get().is_some_and(|served| served.ports.contains(&port))
     }
 
-    /// A session ended, and its channels with it.
+    /// Removes the channels of a session that ended.
     pub(in crate::hub) fn forget(&self, session: u64) {
         lock(&self.open).retain(|_, channel| channel.session != session);
     }
 
-    /// Carries a packet to a site; a full queue drops it, the site asks again.
+    /// Sends a packet to a site; a full queue drops it, and the site requests it again.
     pub(in crate::hub) fn repair(&self, channel: Arc<Channel>, packet: u64, payload: Bytes) {
         if let Some(served) = self.served.get() {
             let _ = served.repairs.try_send(Repair { channel, packet, payload });
@@ -122,7 +122,7 @@ impl Channels {
     }
 }
 
-/// A site that is told to join again and again keeps the channel that it uses.
+/// Keeps the channel that is in use when a site is offered the same leg again and again.
 fn make_room(open: &mut BTreeMap<u32, Arc<Channel>>, session: u64, leg: LegId) {
     let same = |channel: &Channel| channel.session == session && channel.leg == leg;
     let unused = |channel: &Channel| lock(&channel.end).site.is_none();
@@ -169,7 +169,7 @@ impl Channel {
             }
             heard
         };
-        // A request that was overtaken is answered where it came from, and moves nobody.
+        // A request that was overtaken is answered at its source, but does not change the site's address.
         let sent = socket.send(peer, &answer);
         tracing::trace!(newest, failed = sent.is_err(), "a request was heard");
         if let Some(request) = request {
@@ -190,10 +190,10 @@ fn send(repairs: &Receiver<Repair>) {
     }
 }
 
-/// Repairs that wait for the socket: 6 MB.
+/// The queue of repairs to the socket: 6 MB.
 const REPAIR_QUEUE: usize = 4_096;
 
-/// Of one session and leg: the one in use, and those that were drawn for offers that the site has, or may never see.
+/// The limit for a session and leg: the channel in use, and those of offers that the site has or may never see.
 const CHANNELS: usize = 8;
 
 const PATIENCE_MS: u16 = 200;

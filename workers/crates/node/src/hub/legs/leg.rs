@@ -1,4 +1,4 @@
-//! Multicast legs, seen from outside their threads: what sites need to join, and what the rest of the hub tells them.
+//! Multicast legs, seen from outside their threads: the join parameters for sites, and the hub's inputs to the leg.
 mod keys;
 mod thread;
 
@@ -25,22 +25,22 @@ use thread::{Command, GroupOutlet, Thread};
 
 /// A running multicast leg, seen from outside its thread.
 pub(in crate::hub) struct Leg {
-    /// What a site needs to join; the interface is filled in per site.
+    /// The join parameters for a site; the interface is filled in per site.
     pub(in crate::hub) join: LegJoin,
     commands: Sender<Command>,
     shared: Arc<Shared>,
     proof_secrets: ProofSecrets,
 }
 
-/// What the thread of a leg lets the rest of the hub see.
+/// The state of a leg's thread that the rest of the hub can read.
 struct Shared {
     keys: Mutex<CurrentKeys>,
     backlog_bytes: AtomicU64,
-    /// When the first byte of a product left, for the latest products.
+    /// The time at which the first byte of a product was sent, for the latest products.
     first_bytes: Mutex<BTreeMap<Sequence, WallMicros>>,
 }
 
-/// The secrets and names that a life of a leg begins with.
+/// The secrets and identifiers that are drawn at the start of a leg.
 struct Drawn {
     key: LegKey,
     leg_epoch: u64,
@@ -48,7 +48,7 @@ struct Drawn {
 }
 
 impl Leg {
-    /// Starts a leg that carries everything of `feed` from its present head on.
+    /// Starts a leg that carries every product of `feed` after its current head.
     pub(in crate::hub) fn start(hub: &Arc<Hub>, feed: &Arc<Feed>, line: &LegLine) -> Result<Self, Failure> {
         let group = parse_group(line)?;
         let socket = GroupSender::open(group, &outlet(hub, line)).map_err(|error| {
@@ -79,7 +79,7 @@ impl Leg {
         Ok(Self { join, commands, shared, proof_secrets: drawn.proof_secrets })
     }
 
-    /// What this site needs to join; the leg notes that it has the keys.
+    /// The join parameters for this site; the leg notes that it has the keys.
     pub(in crate::hub) fn join_of(
         &self,
         hub: &Hub,
@@ -128,14 +128,14 @@ impl Leg {
         }
     }
 
-    /// A site sees packets that are not ours.
+    /// Passes on a site's report of packets that are not ours.
     pub(in crate::hub) fn forged(&self, leg_epoch: u64) {
         if leg_epoch == self.join.leg_epoch {
             self.tell(LegInput::Forged);
         }
     }
 
-    /// A site is told to join: it shall hear the leg at once, although nothing is to be sent.
+    /// Has the leg send promptly although it has no products to send: a site is about to join and has to hear it.
     pub(in crate::hub) fn expect_listener(&self) {
         self.tell(LegInput::Listener);
     }
@@ -205,7 +205,7 @@ fn outlet(hub: &Hub, line: &LegLine) -> Outlet {
     Outlet { interface: own.clone(), hops: line.hops, offload: line.offload }
 }
 
-/// Of a leg that begins at the log's head.
+/// The settings of a leg that begins at the log's head.
 fn settings(
     feed: &Feed,
     line: &LegLine,
@@ -228,7 +228,7 @@ fn settings(
     Ok(LegSettings { sender, loss_quantile: line.loss_quantile, interface })
 }
 
-/// What is the same for every site.
+/// The join parameters that are the same for every site.
 fn join(feed: &Feed, line: &LegLine, drawn: &Drawn, group: SocketAddr) -> LegJoin {
     LegJoin {
         leg: line.leg,

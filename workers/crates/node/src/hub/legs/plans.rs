@@ -1,4 +1,4 @@
-//! The plan of each feed as carried out: which legs run, and on which of them each site belongs.
+//! The plan of each feed as carried out: the running legs, and the leg to which each site belongs.
 use std::sync::Arc;
 
 use downburst_hub::{SessionInput, TOO_SLOW_REST};
@@ -56,7 +56,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Ends legs once their sites have left; what a site lacks then comes from the log.
+    /// Ends legs once their sites have left; products that a site still lacks then come from the log.
     fn end_later(self: &Arc<Self>, legs: Vec<LegId>) {
         if legs.is_empty() {
             return;
@@ -79,8 +79,8 @@ impl Hub {
         });
     }
 
-    /// Sites or their rights have changed: legs drop the sites that may not read on, and sites join and leave
-    /// accordingly.
+    /// Handles a change of sites or their rights: legs drop the sites that may no longer read, and sites join and
+    /// leave accordingly.
     pub(in crate::hub) fn look_at_rights(&self) {
         let plans = lock(&self.legs.plans);
         plans.all().for_each(Leg::look_at_rights);
@@ -94,7 +94,7 @@ impl Hub {
         }
     }
 
-    /// Puts a site that just came in on the legs where it belongs.
+    /// Offers a site that has just connected the legs to which it belongs.
     pub(in crate::hub) fn place_site(&self, site: &SiteName, handle: &Handle) {
         let plans = lock(&self.legs.plans);
         for feed in plans.feeds() {
@@ -104,8 +104,8 @@ impl Hub {
 }
 
 impl Hub {
-    /// Serves a site alone that loses too much of a leg, for a while or until the plan changes; the leg goes
-    /// on without it. The site is notified now and not after it has left: on a link that the group fills, the
+    /// Moves a site that loses too much of a leg to unicast, for a while or until the plan changes; the leg
+    /// continues without it. The site is notified now and not after it has left: on a link that the group fills, the
     /// request to leave takes its time.
     pub(in crate::hub) fn take_off(&self, leg: LegId, straggler: &Straggler) {
         let sentence = format!("{straggler} for two seconds; it is served alone");
@@ -123,7 +123,7 @@ impl Hub {
         }
     }
 
-    /// Notes that a site left a leg that is too fast for it: until it may try again, its place is not there.
+    /// Notes that a site left a leg that is too fast for it: it is not placed there until it may try again.
     pub(in crate::hub) fn let_rest(&self, site: &SiteName, leg: LegId) {
         let now = self.clock.monotonic();
         lock(&self.legs.plans).rest(now, site, leg, now.plus(TOO_SLOW_REST));
@@ -131,7 +131,7 @@ impl Hub {
 }
 
 impl Hub {
-    /// Tells a session which leg of a feed its site belongs on.
+    /// Notifies a session of the leg of a feed to which its site belongs.
     fn place(&self, plans: &Plans, feed: &FeedName, site: &SiteName, handle: &Handle) {
         let now = self.clock.monotonic();
         let wanted = self.wanted(plans, feed, site, handle);
@@ -147,20 +147,20 @@ impl Hub {
             status.offered.insert(feed.clone(), leg.join.leg);
             let interface = self.listens_on(plans, feed, site, leg.join.leg);
             leg.expect_listener();
-            // Within the lock: a key that is made from here on is told to whoever is offered the leg.
+            // Under the lock: every later key is sent to all sites that were offered the leg.
             let join = leg.join_of(self, site, handle, interface);
             let _ = handle.commands.send(Command::Tell(SessionInput::JoinLeg(Box::new(join))));
         }
     }
 
-    /// Where a site listens to a leg: on the circuit that the leg leaves by, or where the operator said.
+    /// The interface on which a site receives a leg: the leg's circuit, or the one that the operator configured.
     fn listens_on(&self, plans: &Plans, feed: &FeedName, site: &SiteName, leg: LegId) -> String {
         let line = plans.line(feed, leg);
         let inside = line.and_then(|line| self.circuit_address(line.circuit?, site));
         inside.unwrap_or_else(|| self.roster.site(site).map(|line| line.interface).unwrap_or_default())
     }
 
-    /// The leg a site belongs on. A leg carries a whole feed, so only who may have all of the feed is given its key.
+    /// The leg to which a site belongs. A leg carries a whole feed: only sites that may read all of it get its key.
     fn wanted<'a>(
         &self,
         plans: &'a Plans,
@@ -175,7 +175,7 @@ impl Hub {
 }
 
 impl Hub {
-    /// Ends everything of a feed that is no more.
+    /// Ends the plan and the legs of a feed that was removed.
     pub(in crate::hub) fn forget_plan(&self, feed: &FeedName) {
         lock(&self.legs.plans).forget(feed).iter().for_each(Leg::stop);
     }
@@ -186,11 +186,11 @@ impl Hub {
     }
 }
 
-/// The feed of a leg that runs.
+/// The feed of a running leg.
 pub(in crate::hub) fn feed_of(plans: &Plans, leg: LegId) -> Option<FeedName> {
     plans.find(leg).map(|leg| leg.join.feed.clone())
 }
 
-/// A site that does not answer holds a leg no longer than its session's liveness limit.
+/// A site that does not answer delays the end of a leg no longer than its session's liveness limit.
 const LINGER: std::time::Duration = std::time::Duration::from_secs(20);
 const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(100);

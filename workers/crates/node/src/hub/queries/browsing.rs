@@ -1,4 +1,4 @@
-//! Looking through a feed's log by what people know of products: when they came, and what their ids look like.
+//! Searches a feed's log by time and product id.
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,36 +13,36 @@ use crate::hub::feeds::{failure, unknown_feed};
 use crate::hub::queries::deliveries::{described_by, in_a_thread};
 use crate::lines::Failure;
 
-/// See [`Action::Browse`](crate::lines::Action::Browse): which products are meant.
+/// See [`Action::Browse`](crate::lines::Action::Browse): selects the products.
 #[derive(Debug, Deserialize)]
 pub(crate) struct BrowseLine {
     feed: FeedName,
     pattern: Option<String>,
     not_pattern: Option<String>,
-    /// The id has this in it, as it is.
+    /// A literal part of the id.
     contains: Option<String>,
-    /// Stored at the hub at this moment or later, and before the other.
+    /// Stored at the hub at this time or later, and before `until_us`.
     since_us: i64,
     until_us: Option<i64>,
     /// Only products before this sequence: the next page.
     before: Option<Sequence>,
     limit: usize,
-    /// Goes on behind the last that is listed, and counts all.
+    /// Continues after the last listed product, to count all.
     #[serde(default)]
     count: bool,
-    /// Of whoever asks: what none of these grants is neither listed nor counted. None: there are no limits.
+    /// The grants of the caller: products that none of them covers are neither listed nor counted. Empty: no limits.
     #[serde(default)]
     limits: Vec<GrantLine>,
 }
 
-/// Ids that match one pattern and not the other.
+/// Ids that match `pattern` and not `not_pattern`.
 #[derive(Debug, Deserialize)]
 struct GrantLine {
     pattern: String,
     not_pattern: Option<String>,
 }
 
-/// Lists the products that match, newest first, with some that do not; counts them if that is wanted.
+/// Lists the matching products, newest first, and some that do not match; counts them on request.
 pub(in crate::hub) async fn browse(hub: &Arc<Hub>, line: BrowseLine) -> Result<Value, Failure> {
     let feed = hub.feeds.find(&line.feed).ok_or_else(|| unknown_feed(line.feed.as_str()))?;
     let wanted = Wanted::of(&line)?;
@@ -55,7 +55,7 @@ pub(in crate::hub) async fn browse(hub: &Arc<Hub>, line: BrowseLine) -> Result<V
     }))
 }
 
-/// What an id has to be like.
+/// The conditions on an id.
 struct Wanted {
     pattern: Option<Pattern>,
     not_pattern: Option<Pattern>,
@@ -96,11 +96,11 @@ struct Found {
     bytes: u64,
     products: Vec<Value>,
     others: Vec<String>,
-    /// Products that match by the power of two that their bytes do not exceed.
+    /// The number of matching products by the smallest power of two that is at least their size in bytes.
     sizes: BTreeMap<u32, u64>,
-    /// Pauses between those, by the power of two that their milliseconds do not exceed.
+    /// The number of pauses between them by the smallest power of two that is at least their length in milliseconds.
     silences: BTreeMap<u32, u64>,
-    /// When the one before, which is younger, was stored.
+    /// The time at which the previous match, which is younger, was stored.
     younger: Option<WallMicros>,
     searched_to: Sequence,
     complete: bool,
@@ -145,13 +145,13 @@ fn look(log: &FeedLog, line: &BrowseLine, wanted: &Wanted) -> Result<Found, Fail
     Ok(Found { searched_to: looked.searched_to, complete: looked.complete, ..found })
 }
 
-/// The smallest power of two that a value does not exceed.
+/// The exponent of the smallest power of two that is at least the value.
 fn power_of_two(value: u64) -> u32 {
     u64::BITS - value.saturating_sub(1).leading_zeros()
 }
 
 const LIMIT_MOST: usize = 200;
-/// Some seconds of a disk; the busiest feeds bring a tenth of that in an hour.
+/// Some seconds of disk time; the busiest feeds have a tenth of that in an hour.
 const PRODUCTS_LOOKED_AT: u64 = 2_000_000;
 
 #[cfg(test)]

@@ -22,15 +22,15 @@ use crate::hub::roster::{Command, Handle};
 use crate::hub::{Hub, lock};
 use crate::lines::{Failure, SiteLine, SubscriptionLine};
 
-/// See [`Action::Deliveries`](crate::lines::Action::Deliveries): which products are meant.
+/// See [`Action::Deliveries`](crate::lines::Action::Deliveries): selects the products.
 #[derive(Debug, Deserialize)]
 pub(crate) struct DeliveriesLine {
     feed: FeedName,
-    /// As decimal text; another one than the log's finds nothing.
+    /// As decimal text; an epoch other than the log's finds nothing.
     epoch: Option<String>,
     sequence: Option<Sequence>,
     product_id: Option<ProductId>,
-    /// The first hexadecimal digits.
+    /// The first hexadecimal digits of the digest.
     digest: Option<String>,
     /// Only products before this sequence: the next page.
     before: Option<Sequence>,
@@ -48,7 +48,7 @@ pub(crate) struct ProductsLine {
     sequences: Vec<Sequence>,
 }
 
-/// Describes the products that are meant, newest first, with what is known of their way to each site.
+/// Describes the selected products, newest first, with the known facts of their way to each site.
 pub(in crate::hub) async fn deliveries(hub: &Arc<Hub>, line: DeliveriesLine) -> Result<Value, Failure> {
     let feed = hub.feeds.find(&line.feed).ok_or_else(|| unknown_feed(line.feed.as_str()))?;
     let (log, site, name) = (Arc::clone(&feed.log), line.site.clone(), line.feed.clone());
@@ -75,7 +75,7 @@ pub(in crate::hub) async fn deliveries(hub: &Arc<Hub>, line: DeliveriesLine) -> 
     }))
 }
 
-/// Describes products by their numbers.
+/// Describes products by their sequences.
 pub(in crate::hub) async fn products(hub: &Arc<Hub>, line: ProductsLine) -> Result<Value, Failure> {
     let feed = hub.feeds.find(&line.feed).ok_or_else(|| unknown_feed(line.feed.as_str()))?;
     let log = Arc::clone(&feed.log);
@@ -122,7 +122,7 @@ fn wanted(entries: &[LogEntry], sites: usize) -> Vec<Wanted> {
     entries.iter().map(one).collect()
 }
 
-/// Asks all sessions at once; one that is too busy to answer within a second is left out.
+/// Queries all sessions in parallel; one that is too busy to answer within a second is left out.
 async fn ask_sessions(
     hub: &Hub,
     lines: &[SiteLine],
@@ -145,13 +145,13 @@ async fn ask_sessions(
     views
 }
 
-/// What is known of the ways of all products.
+/// Everything known about the deliveries of the products.
 struct Ways<'a> {
     hub: &'a Hub,
     lines: &'a [SiteLine],
     views: &'a BTreeMap<SiteName, (Handle, Option<SessionView>)>,
     receipts: &'a FoundReceipts,
-    /// The leg that unicast is counted under.
+    /// The leg under which unicast is counted.
     leg: LegId,
 }
 
@@ -166,7 +166,7 @@ impl Ways<'_> {
         described
     }
 
-    /// `None` for a site that has nothing to do with the feed.
+    /// `None` for a site that has no part in the feed.
     fn site(&self, at: usize, line: &SiteLine, entry: &LogEntry, patterns: &mut Compiled) -> Option<Value> {
         let key = &entry.info.key;
         let subscriptions: Vec<&SubscriptionLine> =
@@ -219,7 +219,7 @@ impl Ways<'_> {
     }
 }
 
-/// The standing for programs: a word, the lane, whether the site asked, and how much lies before it.
+/// The state in the form for programs: a word, the lane, whether the site requested it, and the count before it.
 fn words(standing: Option<Standing>) -> (&'static str, Option<downburst_model::Lane>, bool, Option<u64>) {
     match standing {
         None => ("no-answer", None, false, None),
@@ -238,7 +238,7 @@ fn described(entry: &LogEntry) -> Value {
     described_by(&entry.info, entry.bytes.is_some())
 }
 
-/// A product for programs.
+/// The description of a product for programs.
 pub(in crate::hub) fn described_by(info: &ProductInfo, kept: bool) -> Value {
     json!({
         "feed": info.key.feed, "epoch": epoch_text(info.key.epoch), "sequence": info.key.sequence,
@@ -248,7 +248,7 @@ pub(in crate::hub) fn described_by(info: &ProductInfo, kept: bool) -> Value {
     })
 }
 
-/// Patterns by their text: most sites have the same few.
+/// Compiled patterns by their text: most sites share a few.
 #[derive(Default)]
 struct Compiled(BTreeMap<String, Option<Pattern>>);
 
@@ -285,11 +285,11 @@ const fn default_limit() -> usize {
     5
 }
 
-/// A product sent a hundred times is no product to be traced but a feed to be looked at.
+/// A product sent a hundred times is not to be traced: its feed should be examined instead.
 const LIMIT_MOST: usize = 100;
 const PRODUCTS_AT_ONCE: usize = 1_000;
 
-/// About two seconds of a cold disk; the answer says where the search ended, and the next page goes on there.
+/// About two seconds of a cold disk; the answer says where the search ended, and the next page continues there.
 const ROWS_SEARCHED: u64 = 20_000_000;
 
 /// A person waits for the answer.

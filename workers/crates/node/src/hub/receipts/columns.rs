@@ -1,4 +1,4 @@
-//! The columns of a file of receipts, and gathering them row by row.
+//! The columns of a file of receipts, filled row by row.
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Empty columns of a file that begins.
+    /// Empty columns for a new file.
     pub(super) fn new() -> Self {
         Self {
             schema: schema(),
@@ -135,7 +135,7 @@ impl Columns {
     }
 }
 
-/// The columns of a file, in order. Whose clock made a stamp stands in the field's metadata.
+/// The columns of a file, in order. The metadata of a field names the clock of its stamp.
 pub(super) fn schema() -> SchemaRef {
     let name = |name: &str| Field::new_dictionary(name, DataType::Int16, DataType::Utf8, false);
     let number = |name: &str| Field::new(name, DataType::UInt64, false);
@@ -171,7 +171,7 @@ fn known(stamp: WallMicros) -> Option<WallMicros> {
     (stamp.0 != 0).then_some(stamp)
 }
 
-/// The place of the word in [`OUTCOMES`].
+/// The index of the word in [`OUTCOMES`].
 fn outcome_number(outcome: Outcome) -> i16 {
     match outcome {
         Outcome::Stored => 0,
@@ -181,7 +181,7 @@ fn outcome_number(outcome: Outcome) -> i16 {
     }
 }
 
-/// The place of the word in [`LANES`].
+/// The index of the word in [`LANES`].
 fn lane_number(lane: Lane) -> i16 {
     match lane {
         Lane::Live => 0,
@@ -190,7 +190,7 @@ fn lane_number(lane: Lane) -> i16 {
     }
 }
 
-/// The place of the word in [`TRANSPORTS`].
+/// The index of the word in [`TRANSPORTS`].
 fn transport_number(transport: Transport) -> i16 {
     match transport {
         Transport::Unicast => 0,
@@ -200,7 +200,7 @@ fn transport_number(transport: Transport) -> i16 {
     }
 }
 
-/// Places of the columns that a search looks at.
+/// Indices of the columns that a search reads.
 pub(super) const FEED: usize = 0;
 pub(super) const SITE: usize = 1;
 pub(super) const EPOCH: usize = 2;
@@ -209,7 +209,7 @@ pub(super) const SIZE: usize = 8;
 pub(super) const FIRST_BYTE_SENT: usize = 12;
 
 pub(super) const STORED: &str = "stored";
-/// What a row says that tells only of a file, after the row of the receipt.
+/// The outcome of a row that only reports a file, after the row of the receipt.
 pub(super) const FILED: &str = "filed";
 const FILED_NUMBER: i16 = 4;
 const OUTCOMES: [&str; 5] = [STORED, "held", "rejected", "expired", FILED];

@@ -1,4 +1,4 @@
-//! The directory of raw receipts: names, what lies in each file, and what has to go.
+//! The directory of raw receipts: file names, the contents of each file, and retention.
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use super::Limits;
 pub(super) struct Kept {
     pub(super) path: PathBuf,
     pub(super) bytes: u64,
-    /// When it was written to for the last time.
+    /// The time of the last write.
     pub(super) ended: SystemTime,
 }
 
-/// What lies in a file, kept beside it.
+/// The contents of a file, stored beside it.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Contents {
     pub(super) rows: u64,
@@ -29,14 +29,14 @@ pub(super) struct Contents {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stretch {
     pub(super) feed: FeedName,
-    /// As decimal text, as everywhere in JSON: more digits than a float holds.
+    /// As decimal text, as everywhere in JSON: it has more digits than a float can hold.
     epoch: String,
     first: Sequence,
     last: Sequence,
 }
 
 impl Contents {
-    /// Reads what lies beside a file; `None` if nobody can tell, as after a crash.
+    /// Reads the contents stored beside a file; `None` if they are unknown, as after a crash.
     pub(super) fn of(file: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(beside(file)).ok()?).ok()
     }
@@ -81,13 +81,13 @@ impl Stretch {
     }
 }
 
-/// The files, oldest first; the one that is being written is the last.
+/// The files, oldest first; the one being written is the last.
 pub(super) fn list(directory: &Path) -> io::Result<Vec<Kept>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         let is_ours = path.extension().is_some_and(|suffix| suffix == COMPLETE || suffix == UNFINISHED);
-        // A file that goes meanwhile is no error.
+        // A file that is removed during the listing is no error.
         if let (true, Ok(metadata)) = (is_ours, fs::metadata(&path)) {
             let ended = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             files.push(Kept { path, bytes: metadata.len(), ended });
@@ -97,7 +97,7 @@ pub(super) fn list(directory: &Path) -> io::Result<Vec<Kept>> {
     Ok(files)
 }
 
-/// Completes what a crash left behind: it is as good as it is, up to where it is torn.
+/// Completes files that a crash left unfinished: each stays readable up to the tear.
 pub(super) fn adopt(directory: &Path) -> io::Result<()> {
     for file in list(directory)? {
         if file.path.extension().is_some_and(|suffix| suffix == UNFINISHED) {

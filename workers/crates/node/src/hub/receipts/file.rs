@@ -1,4 +1,4 @@
-//! One file of receipts while it is written.
+//! One file of receipts during writing.
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -13,19 +13,19 @@ use super::Batch;
 use super::columns::Columns;
 use super::directory::{COMPLETE, Contents, UNFINISHED};
 
-/// The file that receipts go to at present.
+/// The file to which receipts are written at present.
 pub(super) struct Receiving {
     path: PathBuf,
     stream: StreamWriter<BufWriter<File>>,
     columns: Columns,
     contents: Contents,
     pub(super) begun: Micros,
-    /// Since when rows wait for the next flush.
+    /// The time since which rows wait for the next flush.
     pub(super) unflushed: Option<Micros>,
 }
 
 impl Receiving {
-    /// Begins a file named after the moment.
+    /// Creates a file named after the current time.
     pub(super) fn begin(directory: &Path, wall: WallMicros, now: Micros) -> Result<Self, ArrowError> {
         let (path, file) = create(directory, wall)?;
         let columns = Columns::new();
@@ -34,7 +34,7 @@ impl Receiving {
         Ok(Self { path, stream, columns, contents: Contents::default(), begun: now, unflushed: None })
     }
 
-    /// Adds what a site said, and writes once enough has gathered. False: another name does not fit into this file.
+    /// Adds a site's receipts, and writes once enough are buffered. False: another name does not fit into this file.
     pub(super) fn add(&mut self, batch: &Batch, now: Micros) -> Result<bool, ArrowError> {
         let Some(site) = self.columns.site(&batch.site) else { return Ok(false) };
         for row in &batch.rows {
@@ -50,24 +50,24 @@ impl Receiving {
         Ok(true)
     }
 
-    /// Rows that are not in the file yet.
+    /// The number of rows that are not in the file yet.
     pub(super) fn rows_waiting(&self) -> u64 {
         self.columns.len() as u64
     }
 
-    /// Rows so far.
+    /// The number of rows so far.
     pub(super) fn rows(&self) -> u64 {
         self.contents.rows
     }
 
-    /// Brings every row so far into the file, where other processes see it.
+    /// Writes all rows so far to the file, where other processes see them.
     pub(super) fn flush(&mut self) -> Result<(), ArrowError> {
         self.write()?;
         self.unflushed = None;
         self.stream.flush()
     }
 
-    /// Ends the stream and gives the file its name.
+    /// Ends the stream and gives the file its final name.
     pub(super) fn complete(mut self) -> Result<(), ArrowError> {
         self.flush()?;
         self.stream.finish()?;
@@ -84,7 +84,7 @@ impl Receiving {
     }
 }
 
-/// Makes a file under the first free name from the moment on: a clock that was set back may have used it.
+/// Creates a file under the first free name from now on: a clock that was set back may have used the name.
 fn create(directory: &Path, wall: WallMicros) -> io::Result<(PathBuf, File)> {
     for micros in 0..NAMES_TRIED {
         let stem = log_time(WallMicros(wall.0.saturating_add(micros)));
@@ -101,6 +101,6 @@ fn create(directory: &Path, wall: WallMicros) -> io::Result<(PathBuf, File)> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Large enough that columns compress and heads cost nothing, small enough to hold in memory: about 2 MB.
+/// Large enough that columns compress and headers cost nothing, small enough to hold in memory: about 2 MB.
 const ROWS_AT_ONCE: usize = 16_384;
 const NAMES_TRIED: i64 = 1_000;

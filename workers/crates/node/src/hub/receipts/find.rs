@@ -1,4 +1,4 @@
-//! Finding the receipts of a product in the files again.
+//! Searches the files for the receipts of products.
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
@@ -18,35 +18,35 @@ use serde::Serialize;
 use super::columns::{EPOCH, FEED, FILED, FIRST_BYTE_SENT, SEQUENCE, SITE, SIZE, STORED};
 use super::directory::{self, Contents, Kept};
 
-/// A product whose receipts are asked for.
+/// A product whose receipts are sought.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) key: ProductKey,
     /// No receipt is older.
     pub(crate) hub_stored: WallMicros,
-    /// How many sites may have said something: the search ends when all of them have.
+    /// The number of sites that may have sent a receipt: the search ends when all of them have.
     pub(crate) sites: usize,
 }
 
-/// How far a search goes.
+/// The limits of a search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) time: Duration,
     pub(crate) rows: usize,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub(crate) struct FoundReceipts {
-    /// In the order in which they came.
+    /// In the order of arrival.
     pub(crate) receipts: Vec<KeptReceipt>,
-    /// False if the budget ended the search: there may be more.
+    /// False if the budget ended the search: there may be more receipts.
     pub(crate) complete: bool,
-    /// The files go back to about here; `None` if there are none.
+    /// The approximate start of the oldest file; `None` if there are none.
     pub(crate) since: Option<WallMicros>,
 }
 
-/// A receipt as it was kept.
+/// A stored receipt.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct KeptReceipt {
     #[serde(skip)]
@@ -66,18 +66,18 @@ pub(crate) struct KeptReceipt {
     pub(crate) action_done_us: Option<i64>,
     pub(crate) clock_offset_us: Option<i64>,
     pub(crate) clock_bound_us: Option<u64>,
-    /// What the hub sent to the site while the product waited; for those that waited long.
+    /// The bytes sent to the site while the product waited; for products that waited long.
     pub(crate) sent_before: Vec<SentBytes>,
 }
 
 impl KeptReceipt {
-    /// Its product was stored, and nothing was said yet of its file.
+    /// True if the product was stored, and nothing was reported of its file yet.
     fn is_unfiled(&self) -> bool {
         self.outcome == STORED && self.action_done_us.is_none()
     }
 }
 
-/// What was sent of one feed.
+/// The bytes sent of one feed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct SentBytes {
     pub(crate) feed: String,
@@ -85,7 +85,7 @@ pub(crate) struct SentBytes {
     pub(crate) bytes: u64,
 }
 
-/// Looks through the files that were written to after the products were stored, oldest first.
+/// Searches the files that were written to after the products were stored, oldest first.
 pub(super) fn find(directory: &Path, wanted: &[Wanted], budget: Budget) -> FoundReceipts {
     let give_up = Instant::now() + budget.time;
     let files = directory::list(directory).unwrap_or_default();
@@ -101,7 +101,7 @@ pub(super) fn find(directory: &Path, wanted: &[Wanted], budget: Budget) -> Found
             found.complete = false;
             break;
         }
-        // What can't be read is as good as torn: the files after it may answer.
+        // An unreadable file counts as torn: the files after it may have the answer.
         if let Err(error) = search(&file.path, &missing, &mut found.receipts) {
             tracing::debug!(path = %file.path.display(), %error, "a file of receipts ends early");
         }
@@ -112,7 +112,7 @@ pub(super) fn find(directory: &Path, wanted: &[Wanted], budget: Budget) -> Found
     found
 }
 
-/// Puts the stamps of files that stood after their receipts had left into these receipts.
+/// Copies the stamps of late files, those completed after their receipts were sent, into these receipts.
 fn add_late_files(receipts: &mut Vec<KeptReceipt>) {
     let (late, mut told): (Vec<_>, Vec<_>) =
         std::mem::take(receipts).into_iter().partition(|receipt| receipt.outcome == FILED);
@@ -125,7 +125,7 @@ fn add_late_files(receipts: &mut Vec<KeptReceipt>) {
     *receipts = told;
 }
 
-/// Says of the longest waits in the hub's queue what went to the site meanwhile.
+/// Adds to the longest waits in the hub's queue the bytes that were sent to the site during the wait.
 fn explain_waits(files: &[Kept], receipts: &mut [KeptReceipt], give_up: Instant) {
     let mut waits: Vec<(&mut KeptReceipt, i64, i64)> = receipts
         .iter_mut()
@@ -141,14 +141,14 @@ fn explain_waits(files: &[Kept], receipts: &mut [KeptReceipt], give_up: Instant)
             if Instant::now() >= give_up {
                 return;
             }
-            // What can't be read is as good as torn.
+            // An unreadable file counts as torn.
             let _ = add_sent(&file.path, &receipt.site, (from, to), &mut sent);
         }
         receipt.sent_before = sent.into_values().collect();
     }
 }
 
-/// True if receipts of what was sent in a time may lie in the file: they come within minutes.
+/// True if the file may hold receipts of bytes sent in this interval: they arrive within minutes.
 fn is_about(file: &Kept, from_us: i64, to_us: i64) -> bool {
     let begun = file.path.file_stem().and_then(|stem| moment_of(stem.to_str()?));
     let begins_in_time = begun.is_none_or(|begun| begun.0 <= to_us.saturating_add(RECEIPTS_WITHIN_US));
@@ -189,7 +189,7 @@ fn may_be_in(wanted: &Wanted, file: &Kept, found: &[KeptReceipt]) -> bool {
     // The clock of the file system may be a tick behind.
     let is_older = file.ended + Duration::from_secs(1) < stored;
     let of_product = || found.iter().filter(|receipt| receipt.key == wanted.key);
-    // A file that stood late has a row of its own, behind that of the receipt.
+    // A late file has a row of its own, after that of the receipt.
     let late = of_product().filter(|receipt| receipt.outcome == FILED).count();
     let unfiled = of_product().filter(|receipt| receipt.is_unfiled()).count();
     let answered = of_product().count() - late - unfiled.saturating_sub(late);
@@ -198,7 +198,7 @@ fn may_be_in(wanted: &Wanted, file: &Kept, found: &[KeptReceipt]) -> bool {
         && Contents::of(&file.path).is_none_or(|contents| contents.may_hold(&wanted.key))
 }
 
-/// Looks at three columns first; only a file that holds something is read whole.
+/// Reads three columns first; only a file with a match is read whole.
 fn search(path: &Path, wanted: &[&Wanted], found: &mut Vec<KeptReceipt>) -> Result<(), ArrowError> {
     let mut hits: Vec<Vec<(usize, ProductKey)>> = Vec::new();
     let keys = StreamReader::try_new(BufReader::new(File::open(path)?), Some(vec![FEED, EPOCH, SEQUENCE]))?;
@@ -271,7 +271,7 @@ fn word(batch: &RecordBatch, name: &str, row: usize) -> Option<String> {
     Some(words.value(column.key(row)?).to_owned())
 }
 
-/// The moment in a file's name.
+/// The time in a file's name.
 fn moment_of(stem: &str) -> Option<WallMicros> {
     let (day, time) = (stem.get(..8)?, stem.get(9..)?);
     let rfc3339 = format!(
@@ -286,7 +286,7 @@ fn moment_of(stem: &str) -> Option<WallMicros> {
     moment::parse(&rfc3339).ok()
 }
 
-/// What a person calls a wait, and of how many of them an answer says more.
+/// The least wait that a user would notice, and the number of waits that an answer explains.
 const LONG_WAIT_US: i64 = 200_000;
 const WAITS_EXPLAINED: usize = 8;
 const RECEIPTS_WITHIN_US: i64 = 120_000_000;

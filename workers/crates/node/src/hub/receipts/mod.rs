@@ -1,9 +1,9 @@
-//! Raw receipts: every statement of a site about a product, kept for hours in files that any Arrow reader takes.
+//! Raw receipts: every statement of a site about a product, kept for hours in files that any Arrow reader can read.
 //!
-//! Sessions hand whole batches to one writer thread by a bounded queue and never wait for it: batches that
+//! Sessions hand whole batches to one writer thread over a bounded queue and never wait for it: batches that
 //! find the queue full are dropped, counted and reported. The thread keeps one file at a time, in the Arrow
-//! IPC *stream* format under LZ4, so that a file that was torn by a crash is read up to the tear. It flushes
-//! each second, and changes the file each minute or million rows.
+//! IPC *stream* format under LZ4, so that a file torn by a crash is readable up to the tear. The thread flushes
+//! each second, and starts a new file each minute or million rows.
 //!
 //! | in `receipts/` | what it is |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! | `20260131T120000.250000Z.json` | its feeds and sequences, so that a search can skip it; may be missing |
 //!
 //! A killed process loses the rows of its last second, a power cut those that the system had not written yet.
-//! Files go oldest first, once they are older than `receipt_hours` or all together larger than
+//! The oldest files are removed first, once they are older than `receipt_hours` or all files together are larger than
 //! `receipt_bytes`.
 mod columns;
 mod directory;
@@ -36,7 +36,7 @@ pub(super) use find::{Budget, FoundReceipts, KeptReceipt, Wanted};
 use super::lock;
 use crate::clock::Clock;
 
-/// Where raw receipts go, and where they are found again.
+/// The store of raw receipts.
 pub(super) struct Receipts {
     queue: Option<Sender<Order>>,
     waiting: Arc<AtomicUsize>,
@@ -45,7 +45,7 @@ pub(super) struct Receipts {
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
 
-/// How long raw receipts are kept.
+/// The retention of raw receipts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// None are kept for zero hours.
@@ -53,13 +53,13 @@ pub(super) struct Limits {
     pub(super) bytes: u64,
 }
 
-/// One receipt with what only the hub knows of the product's way.
+/// One receipt with the part of the product's way that only the hub knows.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) receipt: Receipt,
-    /// When the hub sent the product's first byte, if it still knows.
+    /// The time at which the hub sent the product's first byte, if still known.
     pub(super) first_byte: Option<WallMicros>,
-    /// The site said before how the product ended; this tells when its file stood.
+    /// True if the site reported the outcome earlier: this row only adds the time at which the file was complete.
     pub(super) is_late_file: bool,
 }
 
@@ -73,7 +73,7 @@ impl Row {
     }
 }
 
-/// What one site said at once.
+/// The receipts that a site sent in one message.
 #[derive(Debug)]
 struct Batch {
     site: SiteName,
@@ -81,10 +81,10 @@ struct Batch {
     rows: Vec<Row>,
 }
 
-/// What the writer thread is asked.
+/// An order to the writer thread.
 enum Order {
     Keep(Batch),
-    /// Answered once everything before it lies in a file.
+    /// Answered once everything before it is in a file.
     Flush(Sender<()>),
     End,
 }
@@ -92,7 +92,7 @@ enum Order {
 impl Receipts {
     /// Starts the writer; without it (no thread, zero hours) receipts are not kept.
     ///
-    /// `fault` tells what an operator should see.
+    /// `fault` reports a problem to the operator.
     pub(super) fn start(
         directory: PathBuf,
         limits: Limits,
@@ -114,7 +114,7 @@ impl Receipts {
         receipts
     }
 
-    /// Hands over what a site said. Never waits.
+    /// Queues a site's receipts. Never waits.
     pub(super) fn record(&self, site: &SiteName, clock: Option<ClockOffset>, rows: Vec<Row>) {
         let Some(queue) = self.queue.as_ref().filter(|_| !rows.is_empty()) else { return };
         let count = rows.len();
@@ -126,18 +126,18 @@ impl Receipts {
         }
     }
 
-    /// How many receipts were dropped since the last question, because the disk did not follow.
+    /// The number of receipts dropped since the last call, because the disk was too slow.
     pub(super) fn take_dropped(&self) -> u64 {
         self.dropped.swap(0, Ordering::Relaxed)
     }
 
-    /// What sites said about these products; waits for the writer and reads files, so it is nothing for a session.
+    /// The receipts of these products; waits for the writer and reads files, so a session must not call it.
     pub(super) fn find(&self, wanted: &[Wanted], budget: Budget) -> FoundReceipts {
         self.flush();
         find::find(&self.directory, wanted, budget)
     }
 
-    /// Writes what waits and ends the writer.
+    /// Writes the queued receipts and ends the writer.
     pub(super) fn stop(&self) {
         if let Some(queue) = &self.queue
             && queue.send_timeout(Order::End, FLUSH_PATIENCE).is_ok()
@@ -173,11 +173,11 @@ impl Receipts {
     }
 }
 
-/// About 40 MB of receipts, or 1.5 s of them at 160,000/s: longer than a disk hesitates.
+/// About 40 MB of receipts, or 1.5 s of them at 160,000/s: longer than a disk stalls.
 const QUEUE_ROWS: usize = 262_144;
 const QUEUE_BATCHES: usize = 16_384;
 
-/// A question is asked by a person, who rather misses the last second than waits for a stuck disk.
+/// A person waits for the answer and would rather miss the last second than wait for a stuck disk.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(2);
 
 #[cfg(test)]

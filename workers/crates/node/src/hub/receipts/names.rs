@@ -7,19 +7,19 @@ use arrow_array::types::Int16Type;
 use arrow_array::{ArrayRef, DictionaryArray, Int16Array};
 use arrow_schema::ArrowError;
 
-/// The names of one column of one file, numbered as they came.
+/// The names of one column of one file, numbered in the order of arrival.
 #[derive(Default)]
 pub(super) struct Names {
     numbers: HashMap<Arc<str>, i16>,
     listed: Vec<Arc<str>>,
-    /// Rows come in runs of one name.
+    /// Consecutive rows often have the same name.
     last: Option<(Arc<str>, i16)>,
-    /// As many of `listed` as there were when it was made.
+    /// The array of the names in `listed` at the time it was made.
     array: Option<Arc<StringArray>>,
 }
 
 impl Names {
-    /// Names that are known beforehand, numbered in this order.
+    /// Names that are known in advance, numbered in this order.
     pub(super) fn of(names: &[&str]) -> Self {
         let mut numbered = Self::default();
         for name in names {

@@ -290,7 +290,7 @@ fn a_stream_says_whose_clock_made_each_stamp() {
 fn a_long_wait_is_explained_by_what_went_to_the_site_meanwhile() {
     let dir = tempfile::tempdir().unwrap();
     let (receipts, _faults) = start(dir.path());
-    // The files are named after the real time, so the stamps are of just now.
+    // The files are named after the real time, so the stamps have to be recent.
     let begun = Clock::start(0).wall().0 - 20_000_000;
     let second = 1_000_000;
     let sent = |feed: &str, sequence: u64, size: u64, first_byte: i64| {
@@ -317,7 +317,7 @@ fn a_long_wait_is_explained_by_what_went_to_the_site_meanwhile() {
     assert_eq!((found[1].site.as_str(), found[1].sent_before.len()), ("psu", 0), "it did not wait");
 }
 
-/// What keeping a receipt costs: run with `--release -- --ignored --nocapture`.
+/// Measures the cost of storing a receipt: run with `--release -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn receipts_cost_little() {

@@ -12,14 +12,14 @@ use super::file::Receiving;
 use super::{Batch, Limits, Order, directory};
 use crate::clock::Clock;
 
-/// Writes receipts until nobody can hand it any more.
+/// Writes receipts until an end order, or until every sender is dropped.
 pub(super) struct Writer {
     directory: PathBuf,
     limits: Limits,
     clock: Clock,
     waiting: Arc<AtomicUsize>,
     file: Option<Receiving>,
-    /// After a failure the disk gets a rest: until then receipts are counted, not written.
+    /// The end of the pause after a failure of the disk: until then receipts are counted, not written.
     resting_until: Option<Micros>,
     lost: u64,
 }
@@ -74,7 +74,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Flushes and changes the file when that is due.
+    /// Flushes the file or starts a new one when that is due.
     fn keep_up(&mut self) -> Result<(), ArrowError> {
         let now = self.clock.monotonic();
         let Some(file) = self.file.as_mut() else { return Ok(()) };
@@ -97,7 +97,7 @@ impl Writer {
         directory::retain(&self.directory, self.limits, SystemTime::now())
     }
 
-    /// After a failure: leaves the file as it is, and tries again later with another one.
+    /// After a failure: leaves the file as it is, and tries another one later.
     fn note(&mut self, result: Result<(), ArrowError>, fault: &dyn Fn(String)) {
         let Err(error) = result else {
             if self.lost > 0 && self.resting_until.is_none() {
@@ -129,15 +129,15 @@ fn reason(error: &ArrowError) -> String {
     }
 }
 
-/// How soon the thread looks at the time when no receipts come.
+/// The interval at which the thread checks the time when no receipts arrive.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What a killed process loses at most.
+/// The most that a killed process loses.
 const UNFLUSHED_LIMIT: Micros = Micros::from_secs(1);
 
-/// A minute is about what a person asks for, and a million rows about 40 MB.
+/// A minute is about the range of a typical query, and a million rows are about 40 MB.
 const FILE_TIME: Micros = Micros::from_secs(60);
 const FILE_ROWS: u64 = 1_000_000;
 
-/// One sentence per rest is what a full disk says.
+/// Limits the messages about a full disk to one per pause.
 const REST: Micros = Micros::from_secs(60);

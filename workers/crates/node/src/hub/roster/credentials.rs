@@ -1,4 +1,4 @@
-//! What credentials allow, how long, and how one takes the place of another while its session goes on.
+//! The rights and lifetime of credentials, and their replacement during a session.
 use downburst_hub::{CredentialStep, SessionInput, SiteLine};
 use downburst_model::{FeedName, Micros, Now, SiteName, WallMicros};
 use downburst_session::Refused;
@@ -8,7 +8,7 @@ use super::{Command, Handle, Roster};
 use crate::hub::lock;
 
 impl Roster {
-    /// Ends the sessions whose credential's time is over.
+    /// Ends the sessions whose credential has expired.
     pub(in crate::hub) fn expire(&self, now: WallMicros) {
         let sessions = lock(&self.sessions);
         let sites = self.sites();
@@ -19,7 +19,7 @@ impl Roster {
         }
     }
 
-    /// Decides on a credential.
+    /// Checks a credential.
     pub(in crate::hub) fn check(
         &self,
         site: &SiteName,
@@ -29,7 +29,7 @@ impl Roster {
         self.sites().check(site, sha256, now).cloned()
     }
 
-    /// Whether whoever has this credential may read a leg of the feed, and if not, how soon it has to be shut out.
+    /// Returns how soon the holder of this credential has to be barred from the feed's legs; `None` if not at all.
     pub(in crate::hub) fn barred(
         &self,
         site: &SiteName,
@@ -40,11 +40,11 @@ impl Roster {
         self.sites().barred(site, sha256, feed, now)
     }
 
-    /// Continues changes of credentials, some at a time: asks sites whose credential is due for another one,
-    /// and notifies the agent where the new one is in use and the former one is still valid.
+    /// Continues changes of credentials, some at a time: requests another credential from sites whose current one is
+    /// due, and notifies the agent where the new one is in use and the former one is still valid.
     pub(in crate::hub) fn tend_credentials(&self, now: Now) {
         let mut due = self.due_credentials(now);
-        // Whoever waits longest goes first: some never answer.
+        // The session that has waited longest goes first: some never answer.
         due.sort_by_key(Due::last);
         for (handle, step) in due.into_iter().filter_map(|it| it.begin(now)).take(CHANGES_A_SECOND) {
             let _ = handle.commands.send(Command::Tell(match step {
@@ -54,7 +54,7 @@ impl Roster {
         }
     }
 
-    /// The site of this session uses another credential from here on, if that was kept in the place of the
+    /// Has this session use another credential from now on, if the agent accepted that as the replacement of the
     /// session's. Returns the former one.
     pub(in crate::hub) fn take_credential(
         &self,
@@ -70,7 +70,7 @@ impl Roster {
             .then(|| std::mem::replace(&mut handle.credential_sha256, sha256.to_owned()))
     }
 
-    /// Sessions' own locks are taken later: whoever holds one of them may wait for the sites.
+    /// The sessions' own locks are taken later: a thread that holds one of them may be waiting for the sites.
     fn due_credentials(&self, now: Now) -> Vec<Due> {
         let sessions = lock(&self.sessions);
         let sites = self.sites();
@@ -82,7 +82,7 @@ impl Roster {
     }
 }
 
-/// A session whose credential something is to be done for.
+/// A session with a pending step of its credential.
 struct Due {
     handle: Handle,
     step: CredentialStep,
@@ -93,7 +93,7 @@ impl Due {
         lock(&self.handle.status).credential.last()
     }
 
-    /// Notes that it is done now, unless it was a moment ago.
+    /// Notes that the step is done now; `None` if it was done a moment ago.
     fn begin(self, now: Now) -> Option<(Handle, CredentialStep)> {
         let begins = lock(&self.handle.status).credential.begin(
             &self.handle.credential_sha256,

@@ -37,7 +37,7 @@ fn a_second_receiver_is_refused_while_the_first_is_heard_and_takes_its_place_whe
     let (second, mut to_second) = register(&roster, false, Micros::from_secs(27)).unwrap();
     assert!(is_put_out(&mut to_first) && to_second.try_recv().is_err());
     assert_eq!(roster.session(&site()).map(|handle| handle.serial), Some(second.serial));
-    // `closed` after `connected` would say that the site has left.
+    // `closed` after `connected` would mean that the site has left.
     assert!(!roster.unregister(&site(), first.serial), "the end of the first is not told");
     assert!(roster.take_gone().is_empty());
     assert!(roster.unregister(&site(), second.serial));
@@ -90,7 +90,7 @@ fn second(number: u64) -> downburst_model::Now {
     downburst_model::Now { monotonic: Micros::from_secs(number), wall: WallMicros(number as i64 * 1_000_000) }
 }
 
-/// What the session is told each second, until the end of the seconds.
+/// The commands that the session gets each second, until the end of the range.
 fn tended(
     roster: &Roster,
     commands: &mut mpsc::UnboundedReceiver<Command>,

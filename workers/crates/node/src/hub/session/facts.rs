@@ -1,4 +1,4 @@
-//! What sessions look up at the hub.
+//! The facts that sessions look up at the hub.
 use downburst_hub::{HubFacts, Reference, SiteLine, Way};
 use downburst_log::ProductLog as _;
 use downburst_model::{Epoch, FeedName, LegId, Micros, Sequence, SiteName, WallMicros};

@@ -1,4 +1,4 @@
-//! Who the site is: what the agent and the roster say of its proof, and of another credential.
+//! The site's identity: the verdict of the agent and the roster on its proof and on a replacement credential.
 use downburst_hub::{CredentialAnswer, IdentityOutput, SessionInput};
 use downburst_model::SiteName;
 
@@ -7,7 +7,7 @@ use crate::hub::lock;
 use crate::lines::{EnrolAnswer, Event};
 use crate::tls::sha256_hex;
 
-/// The agent's answer, as the machine takes it.
+/// The agent's answer, converted for the machine.
 pub(super) fn said(answer: EnrolAnswer) -> CredentialAnswer {
     let EnrolAnswer { ok, site, sentence, ends_us: ends, .. } = answer;
     CredentialAnswer { ok, site, sentence, ends }

@@ -1,4 +1,4 @@
-//! The rate of late products, as all sessions see it without waiting for each other.
+//! The rate limit of late products, which all sessions read without waiting for each other.
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,19 +18,19 @@ impl LateShare {
         Self { share: Mutex::default(), session_bps: AtomicU64::new(UNBOUNDED) }
     }
 
-    /// How fast a session may send what is late, in bits per second.
+    /// The rate at which a session may send late products, in bits per second; `None` if it is unbounded.
     pub(in crate::hub) fn session_bps(&self) -> Option<u64> {
         Some(self.session_bps.load(Ordering::Relaxed)).filter(|bound| *bound != UNBOUNDED)
     }
 
-    /// A session has sent bytes of late products.
+    /// Counts bytes of late products that a session has sent.
     pub(in crate::hub) fn sent(&self, now: Micros, session: u64, bytes: u64) {
         let mut share = lock(&self.share);
         let changed = share.sent(now, session, bytes);
         self.publish(changed, &share);
     }
 
-    /// Live products reached the site of a session after so many microseconds.
+    /// Notes the latencies, in microseconds, of live products at the site of a session.
     pub(in crate::hub) fn arrived(&self, now: Micros, session: u64, took_us: impl Iterator<Item = i64>) {
         let mut took_us = took_us.peekable();
         if took_us.peek().is_some() {

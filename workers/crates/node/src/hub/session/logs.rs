@@ -1,5 +1,4 @@
-//! Reads logs for the machine of a session: at once where the bytes are here, and in a task of its own where they
-//! have to be fetched.
+//! Reads logs for a session's machine: directly if the bytes are local, otherwise in a task that fetches them.
 use std::sync::Arc;
 
 use downburst_hub::{ReadFault, ReadRequest, ResendLine, ResendRead, SessionInput, resend_order};
@@ -17,8 +16,8 @@ use crate::hub::lock;
 use crate::hub::roster::Command;
 
 impl Task {
-    /// A closed feed is no news, and not an empty log. A node that gives the feed up closes it while sites
-    /// still ask.
+    /// A closed feed is neither a fault nor an empty log. A node that gives up the feed closes it while sites
+    /// still request products.
     pub(super) fn read(&mut self, request: ReadRequest) {
         let Some(open) = self.hub.feeds.find(&request.feed) else {
             return self.tell(SessionInput::ReadFailed(request, None));
@@ -69,7 +68,7 @@ impl Task {
         }
     }
 
-    /// Has what the copy no longer holds fetched; the session is told then, or asks once more.
+    /// Fetches products that the copy no longer holds; the session gets the result, or has to read again.
     fn fetch(&self, request: ReadRequest) {
         let Some(commands) = self.commands() else { return };
         let hub = Arc::clone(&self.hub);
@@ -91,7 +90,7 @@ impl Task {
     }
 }
 
-/// A stretch of a log that was asked for by a resend.
+/// A stretch of a log that a resend reads.
 struct Asked {
     resend: u64,
     feed: FeedName,
@@ -127,7 +126,7 @@ async fn fetch_resend(
 }
 
 fn tell(commands: &mpsc::UnboundedSender<Command>, input: SessionInput) {
-    // A session that ended meanwhile needs nothing.
+    // A session that has ended needs no result.
     let _ = commands.send(Command::Tell(input));
 }
 
@@ -135,5 +134,5 @@ fn fault(feed: &FeedName, error: &LogError) -> ReadFault {
     Some(unreadable(feed, error))
 }
 
-/// How many products one read brings at most.
+/// The most products that one read returns.
 const READ_ENTRIES: usize = 256;

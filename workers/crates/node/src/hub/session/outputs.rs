@@ -1,4 +1,4 @@
-//! Does what the machine of a session asks for.
+//! Carries out the outputs of a session's machine.
 use bytes::Bytes;
 use downburst_hub::{KernelOutput, PathFacts, SessionInput, SessionOutput};
 use downburst_model::LegId;
@@ -144,7 +144,7 @@ impl Task {
         std::iter::once(self.socket.connection()).chain(self.links.connections())
     }
 
-    /// What a session leaves behind.
+    /// Cleans up after a session.
     pub(super) fn leave(self) {
         if let (Some(site), Some(member)) = (self.session.site(), &self.member) {
             let serial = member.handle.serial;
@@ -157,7 +157,7 @@ impl Task {
             self.hub.sessions.late_share.forget(serial);
             self.hub.legs.channels.forget(serial);
             lock(&self.hub.sessions.resends_left).keep(site, self.session.resends_left());
-            // After a newer connection's `connected`, the end of this one would say that the site has left.
+            // After a newer connection's `connected`, the end of this session would mean that the site has left.
             if self.hub.roster.unregister(site, serial) {
                 self.tell_session("closed", self.session.reason());
             }

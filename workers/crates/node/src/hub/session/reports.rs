@@ -1,4 +1,4 @@
-//! News of a session for the rest of the hub.
+//! Reports of a session to the rest of the hub.
 use downburst_hub::{LegReport, Noted, NotedReceipt, Report, StatusChange, live_waits};
 use downburst_model::FeedName;
 use downburst_session::{ClockOffset, Receipt, ResendEnd};

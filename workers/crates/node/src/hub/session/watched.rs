@@ -1,4 +1,4 @@
-//! The feeds a session looks at, and when they have grown.
+//! The feeds that a session reads, and their growth.
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::hub::feeds::{Feed, Feeds, head};
 
 /// The subscribed feeds that are open.
 pub(in crate::hub) struct Watched {
-    /// Rings when one of them has grown.
+    /// Notified when one of them has grown.
     bell: Arc<Notify>,
     feeds: ByFeed<Watch>,
 }
@@ -27,12 +27,12 @@ impl Watched {
         Self { bell: Arc::default(), feeds: ByFeed::new() }
     }
 
-    /// Waits until a feed has grown that is not left to a leg.
+    /// Waits until a feed grows that is not left to a leg.
     pub(in crate::hub) async fn notified(&self) {
         self.bell.notified().await;
     }
 
-    /// Looks at these feeds from now on, as far as they are open.
+    /// Watches these feeds from now on, as far as they are open.
     pub(in crate::hub) fn subscribe(
         &mut self,
         subscribed: &BTreeSet<FeedName>,
@@ -42,7 +42,7 @@ impl Watched {
         self.look_for(subscribed, open)
     }
 
-    /// Finds feeds that were opened, closed or opened anew.
+    /// Picks up feeds that were opened, closed or reopened.
     pub(in crate::hub) fn look_for(
         &mut self,
         subscribed: &BTreeSet<FeedName>,
@@ -64,13 +64,13 @@ impl Watched {
         self.feeds.values().map(Watch::standing).collect()
     }
 
-    /// What has grown since the last time.
+    /// The feeds that have grown since the last call.
     pub(in crate::hub) fn grown(&self) -> Vec<FeedStanding> {
         self.feeds.values().filter(|watch| watch.listener.take()).map(Watch::standing).collect()
     }
 
-    /// Sleeps through the appends of a feed that a leg brings, or no longer. The machine's next input must follow
-    /// [`grown`](Self::grown), which has what was slept through.
+    /// Mutes or unmutes the appends of a feed that a leg carries. The machine's next input must follow
+    /// [`grown`](Self::grown), which returns the muted appends.
     pub(in crate::hub) fn leave_to_leg(&self, feed: &FeedName, left: bool) {
         if let Some(watch) = self.feeds.get(feed) {
             watch.listener.mute(left);

@@ -1,4 +1,4 @@
-//! What a site proves itself with, kept in its file beside the session: the disk may be slow.
+//! The site's credentials, written to their file beside the session: the disk may be slow.
 use std::sync::Arc;
 
 use downburst_site::{Credentials, CredentialsAnswer, CredentialsOrder, Input};
@@ -7,10 +7,10 @@ use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 use super::Site;
 use crate::site::state::{Identity, entropy};
 
-/// Connections to nodes of one hub share a credential, and one of them changes it at a time.
+/// Connections to nodes of one hub share a credential, and only one of them changes it at a time.
 pub(crate) type Turn = Arc<Mutex<()>>;
 
-/// The file, and what is being written to it.
+/// The file, and the pending write to it.
 pub(super) struct KeptCredentials {
     identity: Identity,
     work: Option<oneshot::Receiver<Kept>>,
@@ -18,7 +18,7 @@ pub(super) struct KeptCredentials {
     held: Option<OwnedMutexGuard<()>>,
 }
 
-/// Whether it is kept now, or why it can't be.
+/// The result of a write.
 pub(super) type Kept = Result<(), String>;
 
 impl KeptCredentials {
@@ -26,7 +26,7 @@ impl KeptCredentials {
         Self { identity, work: None, turn, held: None }
     }
 
-    /// What is being written is kept, or can't be; waits for ever if there is nothing.
+    /// Waits for the result of the pending write; pends forever if there is none.
     pub(super) async fn kept(&mut self) -> Kept {
         let Some(work) = &mut self.work else { return std::future::pending().await };
         let kept = work.await;
@@ -34,7 +34,7 @@ impl KeptCredentials {
         kept.unwrap_or_else(|_| Err("the identity was not written".to_owned()))
     }
 
-    /// Waits for what is being written.
+    /// Waits for the pending write.
     pub(super) async fn finish(&mut self) {
         if self.work.is_some()
             && let Err(sentence) = self.kept().await
@@ -48,7 +48,7 @@ impl KeptCredentials {
         let identity = self.identity.clone();
         let (done, work) = oneshot::channel();
         self.work = Some(work);
-        // A thread of its own, which ends: one of the runtime's pool would stay, and be woken.
+        // A thread of its own, which ends: a thread of the runtime's pool would stay, and be woken.
         let thread = std::thread::Builder::new().name("identity".to_owned());
         let started = thread.spawn(move || done.send(identity.save()));
         if let Err(error) = started {

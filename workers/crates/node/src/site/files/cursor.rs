@@ -1,5 +1,5 @@
-//! Where a feed's cursor is kept: `state/files/FEED` holds its numbers, in two copies with checksums, and
-//! `state/order/FEED` what was shown out of the log's order.
+//! The files of a feed's cursor: `state/files/FEED` holds its numbers, in two copies with checksums, and
+//! `state/order/FEED` the products shown out of the log's order.
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(super) struct CursorFile {
 }
 
 impl CursorFile {
-    /// Opens them, and reads what they hold.
+    /// Opens and reads the files.
     pub(super) fn open(directory: &Path, feed: &FeedName) -> io::Result<(Self, KeptCursor)> {
         let name = file_names::encode(feed.as_str());
         let [path, ahead_path] =
@@ -43,31 +43,31 @@ impl CursorFile {
         Ok((Self { slots, ahead_path }, kept))
     }
 
-    /// Keeps the numbers; the disk may take its time.
+    /// Writes the numbers, without waiting for the disk.
     pub(super) fn put(&mut self, numbers: CursorNumbers) -> io::Result<()> {
         self.slots.put(numbers)
     }
 
-    /// Has the disk keep the numbers for good.
+    /// Waits until the numbers are durable.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.slots.sync()
     }
 
-    /// Keeps what was shown out of the log's order, or removes what was kept of that.
+    /// Writes the products shown out of the log's order, or removes that file.
     pub(super) fn keep_ahead(&self, ahead: Option<&ShownAhead>) -> io::Result<()> {
         let Some(ahead) = ahead else { return disk::remove_file(&self.ahead_path) };
-        // No feed is named like this: encoded names hold no blank.
+        // No feed has this name: encoded names contain no blank.
         let aside = self.ahead_path.with_file_name(" aside");
         disk::replace_unsynced(&self.ahead_path, &aside, &disk::checked(ORDER_MAGIC, ahead)?)
     }
 }
 
-/// What the cursor of a log is about, on this machine.
+/// The epoch and state of a log, and the boot of this machine, to which a cursor refers.
 pub(super) fn life(log: &FeedLog, now: WallMicros) -> Life {
     Life { epoch: log.epoch(), given_to: log.given_to(), head: log.head(), boot: boot(), now }
 }
 
-/// Tells one start of the machine from another; 0 where the kernel does not say.
+/// Identifies the current boot of the machine; 0 if the kernel does not report it.
 fn boot() -> u64 {
     #[cfg(test)]
     if let Some(boot) = tests::BOOT.get() {
@@ -77,12 +77,12 @@ fn boot() -> u64 {
     blake3::hash(&text).as_bytes().first_chunk().copied().map_or(0, u64::from_le_bytes)
 }
 
-/// Whether the file of a cursor is as it was written.
+/// True if a cursor's file is intact.
 pub(in crate::site) fn is_whole(path: &Path) -> io::Result<bool> {
     Ok(matches!(Slots::<6>::look(path, MAGIC)?, Found::Whole(_) | Found::Nothing))
 }
 
-/// Whether the file about what was shown out of order is as it was written.
+/// True if the file of the products shown out of order is intact.
 pub(in crate::site) fn order_is_whole(path: &Path) -> io::Result<bool> {
     Ok(disk::look_at_checked(path, ORDER_MAGIC)? != Checked::Damaged)
 }
@@ -98,11 +98,11 @@ pub(super) mod tests {
     use super::*;
 
     thread_local! {
-        /// Stands for a start of the machine, in tests of power cuts.
+        /// Simulates a reboot of the machine, in tests of power cuts.
         pub(in crate::site) static BOOT: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
     }
 
-    /// A cursor whose files follow each change, as the thread has them follow.
+    /// A cursor whose files follow each change, as in the thread.
     struct Cursor {
         cursor: downburst_site::Cursor,
         file: CursorFile,

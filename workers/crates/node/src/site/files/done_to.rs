@@ -1,4 +1,4 @@
-//! Telling the connections to the hub what local software has.
+//! Reports on local software for the connections to the hub.
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,12 +9,12 @@ use tokio::sync::mpsc;
 
 type Listener = mpsc::UnboundedSender<LocalNews>;
 
-/// Whoever wants to know of local software, shared by all who have news of it.
+/// The listeners for reports on local software, shared by all parts that report.
 #[derive(Clone, Default)]
 pub(crate) struct DoneTo(Arc<Mutex<LocalListeners<Listener>>>);
 
 impl DoneTo {
-    /// Tells of these feeds there, and of others to `all`.
+    /// Sets the listeners: those in `by_feed` for their feeds, and `all` for the other feeds.
     pub(crate) fn set(&self, all: Option<Listener>, by_feed: BTreeMap<FeedName, Listener>) {
         self.listeners().set(all, by_feed, send);
     }
@@ -23,7 +23,7 @@ impl DoneTo {
         self.listeners().shown(shown, send);
     }
 
-    /// What local software can't do with a feed, or that it can again.
+    /// Reports a failure of local software with a feed; `None`: it works again.
     pub(crate) fn acts(&self, feed: &FeedName, failed: Option<ActionFailed>) {
         self.listeners().acts(feed, failed, send);
     }
@@ -34,7 +34,7 @@ impl DoneTo {
 }
 
 fn send(listener: &Listener, news: LocalNews) {
-    // Nobody misses a word after the end of the connection's task.
+    // Reports after the end of the connection's task are not needed.
     let _ = listener.send(news);
 }
 

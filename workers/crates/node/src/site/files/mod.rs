@@ -1,7 +1,7 @@
 //! Files for local software: a thread that copies from the site's log, exactly once per product.
 //!
-//! Which product becomes a file next, and what is kept of that, is decided by the `site` crate's machine of each feed
-//! ([`FeedRelease`]). The thread does for it what needs the log and the disk.
+//! The `site` crate's machine of each feed ([`FeedRelease`]) decides which product becomes a file next, and what is
+//! recorded of that. The thread does the work on the log and the disk for it.
 pub(super) mod cursor;
 mod done_to;
 mod proving;
@@ -34,7 +34,7 @@ use super::store::Logs;
 use crate::clock::Clock;
 use crate::file_names;
 
-/// Tells the thread what happens.
+/// Sends events to the thread.
 #[derive(Clone)]
 pub(crate) struct Waker {
     wake: Sender<()>,
@@ -42,12 +42,12 @@ pub(crate) struct Waker {
 }
 
 impl Waker {
-    /// Something was appended to a log.
+    /// Wakes the thread after an append to a log.
     pub(super) fn wake(&self) {
         let _ = self.wake.try_send(());
     }
 
-    /// A connection orders how feeds are to be shown.
+    /// Passes on a connection's order of how to show feeds.
     pub(super) fn order(&self, order: ShowOrder) {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).take(order);
         self.wake();
@@ -71,18 +71,18 @@ pub(super) fn start(
     Ok((Waker { wake, requests }, thread))
 }
 
-/// What the thread works with.
+/// The state of the thread.
 pub(super) struct Files {
     logs: Arc<Logs>,
     requests: Arc<Mutex<OrderRequests>>,
     outlet: Outlet,
     release: Release,
     kept: BTreeMap<FeedName, FeedFiles>,
-    /// The disk is asked to keep what was shown; another thread waits for it.
+    /// The pending confirmation by the disk of the files shown so far; another thread waits for it.
     proof: Option<Proof>,
 }
 
-/// A feed, its log, and where its files are put.
+/// A feed, its log, and the outlet of its files.
 #[derive(Clone, Copy)]
 struct FeedAt<'a> {
     outlet: &'a Outlet,
@@ -90,14 +90,14 @@ struct FeedAt<'a> {
     log: &'a FeedLog,
 }
 
-/// Where files are put.
+/// The place of the files.
 struct Outlet {
     directory: PathBuf,
     clock: Clock,
     done: DoneTo,
 }
 
-/// What the machine of a feed works on.
+/// The resources for the machine of a feed.
 struct FeedFiles {
     cursor: CursorFile,
     at_hand: AtHand,
@@ -106,9 +106,9 @@ struct FeedFiles {
 /// Products of a feed that were read from its log.
 #[derive(Default)]
 struct AtHand {
-    /// Those of the last read, in the log's order.
+    /// The products of the last read, in the log's order.
     batch: Vec<LogEntry>,
-    /// One that was read alone.
+    /// A product that was read alone.
     single: Option<LogEntry>,
 }
 
@@ -140,7 +140,7 @@ impl Files {
         }
     }
 
-    /// Shows what the logs hold.
+    /// Shows the products in the logs.
     pub(super) fn show_all(&mut self) {
         for (feed, log) in self.logs.all() {
             if let Err(error) = self.catch_up(&feed, &log) {
@@ -178,7 +178,7 @@ impl Files {
         }
     }
 
-    /// Waits until what was shown is on the disk for good.
+    /// Waits until the files shown so far are durable.
     #[cfg(test)]
     pub(super) fn prove_now(&mut self) {
         self.take_proof(true);
@@ -265,7 +265,7 @@ impl AtHand {
         Ok(ReleaseInput::Read { products, read_to: batch.read_to, head: log.head() })
     }
 
-    /// A product; `None` if the log does not list it any more.
+    /// A product; `None` if the log no longer lists it.
     fn entry(&mut self, feed: FeedAt<'_>, at: Sequence) -> io::Result<Option<&LogEntry>> {
         let place = |entry: &LogEntry| entry.info.key.sequence;
         if let Ok(index) = self.batch.binary_search_by_key(&at, place) {
@@ -330,14 +330,14 @@ impl Outlet {
         }
     }
 
-    /// True if the product's file stands, whole.
+    /// True if the product's file exists and is complete.
     fn stands(&self, entry: &LogEntry) -> bool {
         let target = self.target(entry);
         let is_as_long = fs::metadata(&target).is_ok_and(|it| it.is_file() && it.len() == entry.info.size);
         is_as_long && fs::read(&target).is_ok_and(|it| *blake3::hash(&it).as_bytes() == entry.info.digest.0)
     }
 
-    /// Whether a file could be put where local software looks: a heartbeat goes as far as that, and leaves nothing.
+    /// Checks that a file could be placed for local software: a heartbeat goes this far, and leaves none.
     fn discard(&self, aside: &Path) -> io::Result<ReleaseInput> {
         disk::remove_file(aside)?;
         let received = self.directory.join("received");

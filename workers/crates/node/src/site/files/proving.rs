@@ -1,4 +1,4 @@
-//! Files that are on the disk for good, and those that a power cut may have torn.
+//! Durable files, and those that a power cut may have torn.
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use downburst_site::{product_of_file, set_aside_name, unproven_since};
 
 use crate::file_names;
 
-/// The disk is keeping what was shown so far.
+/// The pending confirmation by the disk of the files shown so far.
 pub(super) struct Proof(JoinHandle<bool>);
 
-/// Has another thread wait for the disk to keep everything that was written so far: files and the log that
-/// they come from.
+/// Has another thread wait until the disk holds everything written so far: the files, and the log from which
+/// they were copied.
 pub(super) fn prove(directory: &Path) -> Option<Proof> {
     let received = directory.join("received");
     let work = move || match disk::sync_file_system(&received) {
@@ -35,14 +35,14 @@ impl Proof {
         self.0.is_finished()
     }
 
-    /// Waits for the disk; true if it keeps all that.
+    /// Waits for the disk; true if everything is durable.
     pub(super) fn wait(self) -> bool {
         self.0.join().is_ok_and(|kept| kept)
     }
 }
 
-/// Removes files that were shown shortly before a power cut and that the site's log does not know: nothing
-/// proves that they are whole. The hub brings them again. They go to `spool/unproven`.
+/// Removes files that were shown shortly before a power cut and that the site's log does not contain: nothing
+/// proves that they are complete. The hub sends them again. They are moved to `spool/unproven`.
 pub(super) fn set_unproven_aside(
     directory: &Path,
     feed: &FeedName,

@@ -1,4 +1,4 @@
-//! One thread per multicast leg that reads its group.
+//! One thread per multicast leg, which reads its group.
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,28 +12,28 @@ use tokio::sync::mpsc;
 use super::priority::Urgent;
 use crate::udp::{GroupReceiver, Membership, needed_buffer_bytes};
 
-/// How this site's host reads groups.
+/// The way in which this site's host reads groups.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
-    /// Whether several datagrams may come as one where the kernel can do it (UDP GRO).
+    /// Whether the kernel, if it can, may pass several datagrams as one (UDP GRO).
     pub offload: bool,
-    /// The real-time priority (`SCHED_RR`, 1 to 99) of the threads that read groups; `None`: like all others.
+    /// The real-time priority (`SCHED_RR`, 1 to 99) of the threads that read groups; `None`: the default priority.
     pub priority: Option<u8>,
 }
 
-/// Listens to a group until it is dropped.
+/// Receives a group until it is dropped.
 pub(super) struct Group {
     stop: Arc<AtomicBool>,
 }
 
-/// What the thread of a leg found.
+/// The findings of a leg's thread.
 pub(in crate::site) struct Found {
     pub(in crate::site) leg: LegId,
     pub(in crate::site) news: LegNews,
 }
 
 impl Group {
-    /// Joins the leg's group on its interface, or on the one with address `fallback`; what is found goes to `sender`.
+    /// Joins the leg's group on its interface, or on the one with address `fallback`; findings go to `sender`.
     pub(super) fn join(
         join: &LegJoin,
         fallback: &str,
@@ -123,7 +123,7 @@ fn listen(
             GroupRead::Deaf => LegNews::Deaf(receiver.watch().reason()),
             GroupRead::Nothing => continue,
         };
-        // Waiting here lets the socket's buffer take the burst; what overflows it is repaired.
+        // During this wait the socket's buffer takes the burst; datagrams that overflow it are repaired.
         if sender.blocking_send(Found { leg, news }).is_err() {
             return;
         }

@@ -1,4 +1,4 @@
-//! Groups and repair channels of legs: joined as the machine asks, and what they bring told to it.
+//! Groups and repair channels of legs: joined as the machine orders; their datagrams go to the machine.
 mod group;
 mod priority;
 mod repair_channel;
@@ -15,14 +15,14 @@ use group::Group;
 pub use group::Reading;
 use repair_channel::RepairChannel;
 
-/// All of them.
+/// All legs of a connection.
 pub(super) struct Legs {
     reading: Reading,
     groups: BTreeMap<LegId, Group>,
     channels: BTreeMap<LegId, RepairChannel>,
     found_sender: mpsc::Sender<Found>,
     pub(super) found: mpsc::Receiver<Found>,
-    /// What the hub says by UDP: who waits for a repair shall not wait for what the group brings meanwhile.
+    /// The hub's answers over UDP: repairs must not queue behind datagrams of the group.
     answer_sender: mpsc::Sender<Found>,
     pub(super) answers: mpsc::Receiver<Found>,
 }
@@ -67,5 +67,5 @@ impl Legs {
     }
 }
 
-/// Batches of datagrams between the groups' threads and the session's task; behind them stands the socket's buffer.
+/// Batches of datagrams between the groups' threads and the session's task; behind them is the socket's buffer.
 const DATAGRAM_BATCHES: usize = 64;

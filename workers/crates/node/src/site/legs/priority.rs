@@ -1,4 +1,4 @@
-//! A thread that is served before others, and gives that up when it does not pause.
+//! A thread that is scheduled before others, and gives up its priority if it does not pause.
 use std::time::{Duration, Instant};
 
 use downburst_model::Micros;
@@ -9,8 +9,8 @@ use thread_priority::unix::{
 };
 use thread_priority::{ThreadPriority, ThreadPriorityValue};
 
-/// The present thread's real-time priority (`SCHED_RR`), under a [`PriorityWatch`]. The kernel's own limit
-/// (`sched_rt_runtime_us`, 95 %) stands behind it.
+/// The real-time priority (`SCHED_RR`) of the current thread, under a [`PriorityWatch`]. The kernel's own limit
+/// (`sched_rt_runtime_us`, 95 %) is the last safeguard.
 pub(super) struct Urgent {
     priority: Option<u8>,
     started: Instant,
@@ -27,7 +27,7 @@ impl Urgent {
         urgent
     }
 
-    /// The thread waited so long for work; zero if it had work at once.
+    /// Notes how long the thread waited for work; zero if it had work already.
     pub(super) fn waited(&mut self, length: Duration) {
         if self.priority.is_none() {
             return;
@@ -77,7 +77,7 @@ fn set(priority: u8, policy: ThreadSchedulePolicy) -> Result<(), String> {
         .map_err(|error| error.to_string())
 }
 
-/// On the scale of 0 to 99 on which the library places niceness 19 to -20.
+/// Niceness 0 on the library's scale of 0 to 99, which represents niceness 19 to -20.
 const NICE_ZERO: u8 = 47;
 
 #[cfg(test)]

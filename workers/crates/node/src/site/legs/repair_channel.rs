@@ -13,14 +13,14 @@ use tokio::task::AbortHandle;
 use super::group::Found;
 use crate::udp::connected;
 
-/// Sends requests and hears repairs until it is dropped.
+/// Sends requests and receives repairs until it is dropped.
 pub(super) struct RepairChannel {
     socket: Arc<UdpSocket>,
     reader: AbortHandle,
 }
 
 impl RepairChannel {
-    /// Opens the way to the hub at `peer`, if the hub offers one. Without it requests go unanswered, and the
+    /// Opens a socket to the hub at `peer`, if the hub offers a channel. Without it requests go unanswered, and the
     /// session carries them.
     pub(super) fn open(join: &LegJoin, peer: &str, sender: mpsc::Sender<Found>) -> Option<Self> {
         let port = join.channel.as_ref()?.port;
@@ -38,7 +38,7 @@ impl RepairChannel {
         }
     }
 
-    /// What can't be sent is lost, as any datagram may be.
+    /// A datagram that can't be sent is lost, like any other.
     pub(super) fn send(&self, datagram: &[u8]) {
         let _ = self.socket.try_send(datagram);
     }
@@ -57,7 +57,7 @@ fn connect(hub: SocketAddr) -> io::Result<Arc<UdpSocket>> {
 async fn read(leg: LegId, socket: Arc<UdpSocket>, sender: mpsc::Sender<Found>) {
     let mut buffer = vec![0; LONGEST_BYTES];
     loop {
-        // A host that refuses says so with each datagram: the channel finds it unanswered.
+        // A host that refuses datagrams answers each with an error: to the channel they are simply unanswered.
         if socket.readable().await.is_err() {
             return;
         }

@@ -1,4 +1,4 @@
-//! The data connections of the site's session: opened when the hub asks, read beside the first.
+//! The data connections of the site's session: opened at the hub's request, read beside the first connection.
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -9,26 +9,26 @@ use tokio::io::AsyncWrite as _;
 
 use super::hub_stream::{HubStream, dial, dial_from};
 
-/// All of them; without any, nothing is kept.
+/// All data connections; an empty set uses no memory.
 #[derive(Default)]
 pub(super) struct DataStreams {
     dials: Vec<(StreamId, Dial)>,
     streams: Vec<DataStream>,
-    /// Where the next look begins, so that none waits for the others.
+    /// The index at which the next poll begins, so that no connection starves.
     turn: usize,
 }
 
 struct DataStream {
     id: StreamId,
     stream: HubStream,
-    /// A ticket: all that a site says here.
+    /// The ticket: a site sends nothing else here.
     out: WriteBuffer,
 }
 
 type Dial = Pin<Box<dyn Future<Output = Result<HubStream, NoLink>> + Send>>;
 
 impl DataStreams {
-    /// Opens a connection to the hub's node by a path of its own, or to `address`, where the first one leads.
+    /// Opens a connection to the hub's node on a path of its own, or to `address`, the peer of the first connection.
     pub(super) fn open(
         &mut self,
         stream: StreamId,
@@ -54,12 +54,12 @@ impl DataStreams {
         self.streams.retain(|data| data.id != stream);
     }
 
-    /// The first connection ended, and all others end with it.
+    /// Closes all data connections when the first connection ends.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Moves bytes on all connections; what the machine is told of it. Never ready where there is none.
+    /// Moves bytes on all connections; returns the input for the machine. Never ready if there are none.
     pub(super) fn poll_moved(&mut self, cx: &mut Context<'_>) -> Poll<Input> {
         if let Poll::Ready(woken) = self.poll_dials(cx) {
             return Poll::Ready(woken);
@@ -103,7 +103,7 @@ impl DataStreams {
 }
 
 impl DataStream {
-    /// Ready when bytes were read, or when it is over and why.
+    /// Ready when bytes were read, or when the connection has ended, with the reason.
     fn poll_moved(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, String>> {
         if let Err(error) = self.write(cx) {
             return Poll::Ready(Err(crate::tls::broken(&error)));

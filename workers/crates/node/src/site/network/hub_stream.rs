@@ -15,34 +15,33 @@ use tokio_rustls::client::TlsStream;
 use super::inbound::Inbound;
 use crate::{tcp, tls};
 
-/// TLS over a socket that is read in large pieces: TLS itself asks for 4 KiB at a time, which would be as
-/// many system calls.
+/// TLS over a socket that is read in large pieces: TLS itself reads 4 KiB at a time, each with a system call.
 type Tls = TlsStream<BufReader<TcpStream>>;
 
-/// A stream that stands.
+/// An established stream.
 pub(super) struct HubStream {
     pub(super) tls: Box<Tls>,
     inbound: Inbound,
     /// The site's address towards the hub; names the interface for multicast if nothing else does.
     pub(super) local_address: String,
-    /// The hub's node: a name may lead to several, and data connections have to reach the same one.
+    /// The hub's node: a name may resolve to several, and data connections have to reach the same one.
     pub(super) peer_address: String,
 }
 
 impl HubStream {
-    /// Reads what there is, in whole frames; `None` at the end of the stream.
+    /// Reads the available bytes, in whole frames; `None` at the end of the stream.
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
         self.inbound.poll_read(cx, &mut self.tls)
     }
 }
 
-/// Connects to `hub` and checks that it belongs to the authority with this fingerprint.
+/// Connects to `hub` and checks that its certificate belongs to the authority with this fingerprint.
 pub(super) async fn dial(hub: String, ca_sha256: String) -> Result<HubStream, NoLink> {
     let stream = connect(&hub).await.map_err(|(error, ended)| NoLink::unreached(&hub, &error, ended))?;
     shake(stream, hub, ca_sha256).await
 }
 
-/// Connects from an address of this host, which names the way, to the hub's at the other end of it.
+/// Connects from an address of this host, which selects the path, to the hub's address at the other end of it.
 pub(super) async fn dial_from(from: String, to: String, ca_sha256: String) -> Result<HubStream, NoLink> {
     let stream =
         connect_from(&from, &to).await.map_err(|error| NoLink::unreached(&to, &error, Ended::Answered))?;
@@ -60,7 +59,7 @@ async fn shake(stream: TcpStream, hub: String, ca_sha256: String) -> Result<HubS
     Ok(HubStream { tls: Box::new(stream), inbound: Inbound::default(), local_address, peer_address })
 }
 
-/// Connects to a hub, with the options that its connections have; the error says whether anything answered.
+/// Connects to a hub, with the socket options of its connections; the error tells whether anything answered.
 pub async fn connect(hub: &str) -> Result<TcpStream, (io::Error, Ended)> {
     let stream = within(CONNECT_PATIENCE, TcpStream::connect(hub)).await.map_err(|error| {
         let ended = Ended::of_attempt(&error);
@@ -92,7 +91,7 @@ async fn within<T>(patience: Duration, attempt: impl Future<Output = io::Result<
 }
 
 /// The kernel repeats its first packet after 1 s, then after 3, 7 and more: an attempt that is given up
-/// before the second gap and begun anew finds a healed path a second after it healed. Paths over two
+/// before the second gap and restarted finds a healed path a second after it healed. Paths over two
 /// satellites answer in time.
 const CONNECT_PATIENCE: Duration = Duration::from_millis(2_500);
 
@@ -110,7 +109,7 @@ mod tests {
         assert!(connect(&address).await.is_ok());
         drop(listener);
         assert_eq!(connect(&address).await.unwrap_err().1, Ended::Answered);
-        // An address for documentation: nobody answers, or the host knows no way there.
+        // An address for documentation: either no host answers, or the host has no route to it.
         assert_eq!(connect("[2001:db8::1]:9").await.unwrap_err().1, Ended::Unanswered);
     }
 

@@ -1,4 +1,4 @@
-//! What comes in on a connection, in whole frames.
+//! Reading from a connection, in whole frames.
 use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll};
@@ -12,8 +12,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 pub(super) struct Inbound(FrameBuffer);
 
 impl Inbound {
-    /// Reads the available bytes, up to [`AT_ONCE_BYTES`], and returns the whole frames. A read without any
-    /// returns no bytes, but is a sign of life. `None` at the end of the stream.
+    /// Reads the available bytes, up to [`AT_ONCE_BYTES`], and returns the whole frames. A read that completes no
+    /// frame returns no bytes, but is a sign of life. `None` at the end of the stream.
     pub(super) fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
@@ -23,7 +23,7 @@ impl Inbound {
         while count < AT_ONCE_BYTES {
             match pin!(stream.read_buf(self.0.room())).poll(cx) {
                 Poll::Ready(Ok(0)) if count == 0 => return Poll::Ready(Ok(None)),
-                // What came before the end or the error is taken first; both come again.
+                // Bytes before the end or the error are taken first; the next read returns the end or error again.
                 Poll::Ready(Ok(0) | Err(_)) if count > 0 => break,
                 Poll::Ready(read) => count += read?,
                 Poll::Pending if count == 0 => return Poll::Pending,
@@ -34,7 +34,7 @@ impl Inbound {
     }
 }
 
-/// Two slices or trains: what arrived while the site was busy is taken in one turn.
+/// Two slices or trains: bytes that arrived while the site was busy are read in one turn.
 const AT_ONCE_BYTES: usize = 128 << 10;
 
 #[cfg(test)]
@@ -48,7 +48,7 @@ mod tests {
 
     use super::*;
 
-    /// Frames of a kind that nobody knows, with bodies of these lengths.
+    /// Frames of an unknown kind, with bodies of these lengths.
     fn frames(lengths: impl IntoIterator<Item = usize>) -> Bytes {
         let mut bytes = BytesMut::new();
         for (number, length) in lengths.into_iter().enumerate() {
@@ -59,7 +59,7 @@ mod tests {
         bytes.freeze()
     }
 
-    /// What comes of bytes that arrive in pieces of one length; `keep` says how many of the parts somebody still has.
+    /// The bytes received in pieces of one length; `keep` is the number of returned parts that are still held.
     async fn received(sent: &Bytes, piece_bytes: usize, keep: usize) -> (Vec<u8>, Inbound) {
         let (mut near, mut far) = tokio::io::duplex(piece_bytes);
         let sent = sent.clone();

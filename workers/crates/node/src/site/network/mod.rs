@@ -1,4 +1,4 @@
-//! The streams to the hub: the first connection, how it begins and ends, and the data connections beside it.
+//! The streams to the hub: the first connection, its start and end, and the data connections beside it.
 mod data;
 mod hub_stream;
 mod inbound;
@@ -16,31 +16,31 @@ use data::DataStreams;
 pub use hub_stream::connect;
 use hub_stream::{HubStream, dial};
 
-/// All of them.
+/// All streams of a connection to a hub.
 pub(super) struct Network {
     address: String,
     ca_sha256: String,
     dialling: Option<Dial>,
     first: Option<HubStream>,
-    /// The first connection failed or was closed, and is not listened to any more.
+    /// True once the first connection has failed or was closed; it is then no longer read.
     is_broken: bool,
     out: WriteBuffer,
     farewell: Option<Farewell>,
     /// The site's address towards the hub; names the interface for multicast if nothing else does.
     pub(super) local_address: String,
-    /// The hub's node that the first connection leads to.
+    /// The hub's node at the other end of the first connection.
     pub(super) peer_address: String,
     data: DataStreams,
-    /// Which is looked at first, so that neither waits for the other.
+    /// Alternates between the data connections and the first one, so that neither starves.
     data_first: bool,
 }
 
-/// What happened on the streams.
+/// An event on the streams.
 pub(super) enum Woken {
     Dialled(Result<(), NoLink>),
     Written,
     SaidFarewell,
-    /// What the machine is told of it.
+    /// An input for the machine.
     Moved(Input),
 }
 
@@ -64,7 +64,7 @@ impl Network {
         }
     }
 
-    /// Another credential may be of another authority.
+    /// Changes the fingerprint: another credential may be of another authority.
     pub(super) fn trust(&mut self, ca_sha256: &str) {
         ca_sha256.clone_into(&mut self.ca_sha256);
     }
@@ -88,31 +88,31 @@ impl Network {
         self.data.open(stream, path, self.peer_address.clone(), self.ca_sha256.clone());
     }
 
-    /// Ends all connections, so that the hub knows that the site ended them: without this end they would look cut.
+    /// Ends all connections properly, so that the hub sees a regular end: otherwise they would look cut.
     pub(super) async fn hang_up(&mut self) {
         (self.dialling, self.farewell) = (None, None);
         self.data.clear();
         self.out.clear();
         if let Some(mut first) = self.first.take() {
-            // A connection that is broken already has nobody to tell.
+            // A connection that is broken already can't carry the end.
             let _ = tokio::time::timeout(HANG_UP_PATIENCE, first.tls.shutdown()).await;
         }
     }
 
-    /// Says the last words and waits until the node has heard them, which it shows by ending the connection too.
+    /// Sends the last messages and waits until the node has received them: it then ends the connection, too.
     pub(super) fn say_farewell(&mut self) {
         self.data.clear();
         let words = self.out.take();
         let first = self.first.take();
         self.farewell = Some(Box::pin(async move {
             if let Some(first) = first {
-                // What is not heard is said by another connection.
+                // Messages that were not received are sent on another connection.
                 let _ = farewell(first, &words).await;
             }
         }));
     }
 
-    /// Waits for ever where there is nothing; nothing is lost when the wait is given up.
+    /// Waits for an event; pends forever if there is nothing to do. Cancelling the wait loses nothing.
     pub(super) async fn moved(&mut self, reads: bool) -> Woken {
         poll_fn(|cx| self.poll_moved(cx, reads)).await
     }
@@ -149,7 +149,7 @@ impl Network {
         (self.first, self.is_broken) = (Some(first), false);
     }
 
-    /// A site says little: the hub's products don't wait for it.
+    /// Sends go first: a site sends little, so the hub's products are not delayed.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Woken> {
         let Some(first) = self.first.as_mut().filter(|_| !self.is_broken) else { return Poll::Pending };
         let stream = Pin::new(&mut first.tls);
@@ -192,5 +192,5 @@ async fn farewell(mut first: HubStream, words: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// It is one record, which the socket's buffer takes unless the hub has long taken nothing.
+/// The end is one record, which the socket's buffer accepts unless the hub has read nothing for long.
 const HANG_UP_PATIENCE: Duration = Duration::from_millis(200);

@@ -1,4 +1,4 @@
-//! The files of a site's state that have checksums and are about a feed, for the scrub to look at.
+//! The checksummed files of a site's state that belong to a feed, for the scrub.
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::MAGIC;
 use crate::scrub::SmallFile;
 use crate::site::files::cursor;
 
-/// Those of a site that lies in a directory: checkpoints of each hub, how far files are shown, and how far actions are.
+/// The files of the site in a directory: checkpoints of each hub, and the positions of files and of actions.
 pub(in crate::site) fn of_site(directory: &Path) -> Vec<SmallFile> {
     let home = directory.join("state");
     let mut found = in_folder(&home.join("files"), cursor::is_whole);
@@ -36,7 +36,7 @@ fn in_folder(folder: &Path, is_whole: fn(&Path) -> io::Result<bool>) -> Vec<Smal
     entries(folder).filter_map(|path| small_file(path.clone(), path, is_whole)).collect()
 }
 
-/// A file of the feed that its name encodes; others, such as halves of a replacement, are left out.
+/// The file of the feed encoded in its name; others, such as temporary files of a replacement, are left out.
 fn small_file(named: PathBuf, path: PathBuf, is_whole: fn(&Path) -> io::Result<bool>) -> Option<SmallFile> {
     let name = crate::file_names::decode(named.file_name()?.to_str()?)?;
     Some(SmallFile { feed: FeedName::parse(&name).ok()?, path, is_whole })
@@ -83,7 +83,7 @@ mod tests {
             assert_eq!(of, feed, "{}", path.display());
             assert!(is_whole(&path).unwrap(), "{}", path.display());
             let good = fs::read(&path).unwrap();
-            // Between the copies of numbers nothing is kept.
+            // The bytes between the copies of the numbers are unused.
             for at in (0..good.len()).filter(|at| good[*at] != 0) {
                 let mut bad = good.clone();
                 bad[at] ^= 1;

@@ -1,4 +1,4 @@
-//! Who a site is to its hub, kept in one file of the state directory: `identity.json`.
+//! The identity of a site to its hub, in one file of the state directory: `identity.json`.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::HubPlace;
 use crate::disk;
 use crate::tls::write_private;
 
-/// What a site proves itself with, and where that is kept.
+/// The site's credentials, and their file.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
     pub(crate) credentials: Credentials,
@@ -16,7 +16,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Reads the identity from the state directory, or begins one with the enrolment token.
+    /// Reads the identity from the state directory, or creates one with the enrolment token.
     pub(crate) fn load(place: &HubPlace, token_file: Option<&Path>) -> Result<Self, String> {
         let token = || token_file.filter(|file| file.exists()).map(read_token).transpose();
         let mut identity = Self::load_or_begin(&place.state, token, token_file)?;
@@ -26,17 +26,17 @@ impl Identity {
         Ok(identity)
     }
 
-    /// The identity of a hub at another hub, with the token's text itself.
+    /// The identity of a hub at another hub, from the text of the token.
     pub(crate) fn load_with_token(place: &HubPlace, token: &str) -> Result<Self, String> {
         Self::load_or_begin(&place.state, || Token::parse(token).map(Some), None)
     }
 
-    /// The identity that the site has at a hub, for another node of that hub than the one it was given.
+    /// The existing identity of the site at a hub, for another node of that hub than the configured one.
     pub(crate) fn known(place: &HubPlace) -> Result<Self, String> {
         Self::load_or_begin(&place.state, || Ok(None), None)
     }
 
-    /// What is kept now; `None` if it can't be read.
+    /// Reads the stored credentials; `None` if they can't be read.
     pub(crate) fn read(&self) -> Option<Credentials> {
         let state = self.path.parent().unwrap_or_else(|| Path::new("."));
         Self::load_or_begin(state, || Ok(None), None).ok().map(|kept| kept.credentials)
@@ -65,7 +65,7 @@ impl Identity {
                     (None, None) => return Err(NOT_ENROLLED.to_owned()),
                 };
                 let identity = Self { credentials: Credentials::enrolling(&token, &entropy()?), path };
-                // Kept before it is shown: an answer that gets lost is asked for again with the same credential.
+                // Written before it is presented: after a lost answer, the request repeats the same credential.
                 identity.save()?;
                 Ok(identity)
             }
@@ -73,7 +73,7 @@ impl Identity {
         }
     }
 
-    /// Keeps it, whole or not at all. Takes as long as the disk does.
+    /// Writes it atomically. Takes as long as the disk does.
     pub(crate) fn save(&self) -> Result<(), String> {
         let sentence = |error: &dyn std::fmt::Display| {
             format!("{} can't be written: {error}; free space or correct permissions", self.path.display())
@@ -83,10 +83,10 @@ impl Identity {
         write_private(&self.path, &text).map_err(|error| sentence(&error))
     }
 
-    /// Takes up another token than the one in use.
+    /// Enrols again if the token differs from the one in use.
     fn with_token(mut self, token: Option<Token>) -> Result<Self, String> {
         let Some(token) = token else { return Ok(self) };
-        // Releases that kept no checksum had the hash in a file of its own.
+        // Releases without a checksum had the hash in a file of its own.
         let former = || fs::read_to_string(self.path.with_file_name("token.sha256")).ok();
         if self.credentials.are_of(&token, former) {
             return Ok(self);
@@ -97,7 +97,7 @@ impl Identity {
     }
 }
 
-/// Bytes that nobody can guess, for a credential.
+/// Random bytes for a credential.
 pub(in crate::site) fn entropy() -> Result<Entropy, String> {
     let mut entropy = Entropy::default();
     getrandom::fill(&mut entropy).map_err(|error| format!("the system gives no random numbers: {error}"))?;
@@ -156,7 +156,7 @@ mod tests {
         identity.save().unwrap();
     }
 
-    /// As it is kept before another credential is offered, and the other one's SHA-256.
+    /// The identity as stored before a replacement credential is offered, and the SHA-256 of the replacement.
     fn offering(identity: &Identity) -> (Identity, String) {
         let of = sha256_hex(identity.credentials.current().as_bytes());
         let (credentials, sha256) = identity.credentials.offering(&of, &entropy().unwrap());

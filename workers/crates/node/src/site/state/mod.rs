@@ -1,4 +1,4 @@
-//! What a site keeps between starts: where the state of each hub lies, and where the site stands in each feed.
+//! The persistent state of a site: the directory of each hub's state, and the site's position in each feed.
 mod checks;
 mod identity;
 pub(super) mod nodes;
@@ -27,33 +27,33 @@ pub(super) use positions::recover;
 use super::HubChoice;
 use crate::disk;
 
-/// A hub of the site, and where what concerns it lies.
+/// A hub of the site, and the directories of its state.
 #[derive(Clone, Debug)]
 pub(crate) struct HubPlace {
     /// `HOST:PORT`.
     pub(crate) address: String,
     /// The identity at this hub and the positions in its logs.
     pub(crate) state: PathBuf,
-    /// Large products on their way.
+    /// Large incoming products.
     pub(crate) spool: PathBuf,
 }
 
 impl HubPlace {
-    /// The host name by which the hub is called, as an LDM appends it to the origins of products; `None` if
-    /// it is not a host's name.
+    /// The host name under which the hub is called, which an LDM appends to the origins of products; `None` if
+    /// it is not a host name.
     pub(super) fn host(&self) -> Option<Origin> {
         host_of(&self.address)
     }
 }
 
-/// What an identity says of where its hub was reached last.
+/// The address at which an identity's hub was last reached.
 #[derive(Deserialize)]
 struct KnownHub {
     #[serde(default)]
     hub: Option<String>,
 }
 
-/// The directory of each hub's state: the first hub a site ever had has `state/` itself, the others a
+/// The directory of each hub's state: the first hub that a site ever had has `state/` itself, the others a
 /// directory below it ([`hub_at_home`]).
 pub(super) fn places(directory: &Path, hubs: &[HubChoice]) -> Vec<HubPlace> {
     let home = directory.join("state");
@@ -70,7 +70,7 @@ pub(super) fn places(directory: &Path, hubs: &[HubChoice]) -> Vec<HubPlace> {
     hubs.iter().enumerate().map(place).collect()
 }
 
-/// Reads all checkpoints; a damaged one is said, and its feed goes by the site's log.
+/// Reads all checkpoints; a damaged one is logged, and its feed is recovered from the site's log.
 pub(super) fn load_positions(state: &Path) -> Positions {
     let mut positions = Positions::default();
     for entry in fs::read_dir(state.join("positions")).into_iter().flatten().flatten() {
@@ -98,7 +98,7 @@ pub(super) fn load_positions(state: &Path) -> Positions {
     positions
 }
 
-/// A thread that keeps checkpoints. Each one is on the disk after all that it says is stored: nothing waits for that.
+/// A thread that writes checkpoints. Each reaches the disk after all products that it lists; nothing waits for that.
 pub(super) struct Keeper {
     state: PathBuf,
     begun: BegunFeeds,
@@ -114,7 +114,7 @@ struct Waiting {
 }
 
 impl Keeper {
-    /// Keeps checkpoints in this state directory.
+    /// Starts the thread, which writes checkpoints to this state directory.
     pub(super) fn start(state: &Path) -> Result<Self, String> {
         let begun = BegunFeeds::new(load_positions(state).whole.into_keys());
         let waiting = Arc::new(Waiting::default());
@@ -126,7 +126,7 @@ impl Keeper {
         Ok(Self { state: state.to_owned(), begun, waiting, thread: Some(thread) })
     }
 
-    /// Keeps a checkpoint of what the log holds; of several of a feed that wait, the last.
+    /// Writes a feed's first checkpoint directly and queues later ones; of those queued, only the last is written.
     pub(super) fn keep(&mut self, stored: StoredPosition, log: Option<Arc<FeedLog>>) {
         if self.begun.is_first(&stored) {
             complain(keep_one(&self.state, &stored, log.as_deref()));
@@ -151,13 +151,13 @@ impl Waiting {
         self.changed.notify_all();
     }
 
-    /// What waits is still kept.
+    /// Has the thread end once the queued checkpoints are written.
     fn end(&self) {
         self.checkpoints().end();
         self.changed.notify_all();
     }
 
-    /// Keeps what waits, an interval after the first of it came.
+    /// Writes the queued checkpoints, an interval after the first of them was queued.
     fn keep_all(&self, state: &Path) {
         loop {
             let held = self.changed.wait_while(self.checkpoints(), |held| held.is_idle());
@@ -183,13 +183,13 @@ fn complain(kept: Result<(), String>) {
     }
 }
 
-/// Keeps a checkpoint once the log that it speaks of is on the disk.
+/// Writes a checkpoint once the log to which it refers is on the disk.
 pub(super) fn keep_one(state: &Path, stored: &StoredPosition, log: Option<&FeedLog>) -> Result<(), String> {
     log.map_or(Ok(()), |log| log.sync().map_err(|error| error.to_string()))?;
     save_position(state, stored)
 }
 
-/// Keeps a checkpoint, whole or not at all.
+/// Writes a checkpoint atomically.
 fn save_position(state: &Path, stored: &StoredPosition) -> Result<(), String> {
     let positions = state.join("positions");
     let path = positions.join(format!("{}.cbor", crate::file_names::encode(stored.position.feed.as_str())));
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(load_positions(dir.path()).whole.into_values().next().unwrap().complete, None);
         let path = dir.path().join("positions/IDS%7CDDPLUS.cbor");
         let good = fs::read(&path).unwrap();
-        // What tells the release apart is no content.
+        // The bytes that identify the release are not part of the content.
         for at in (0..good.len()).filter(|at| !(8..12).contains(at)) {
             let mut bad = good.clone();
             bad[at] ^= 1;

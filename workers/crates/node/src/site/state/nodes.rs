@@ -1,10 +1,10 @@
-//! Which nodes a hub has, kept so that a site which starts while the hub's own node is away finds the others.
+//! The list of a hub's nodes, stored so that a site that starts while the hub's own node is away finds the others.
 use std::path::{Path, PathBuf};
 
 use downburst_log::disk::{self, Checked};
 use downburst_session::Nodes;
 
-/// The list as it was kept; a site that is new at the hub knows nothing.
+/// The stored list; empty for a site that is new at the hub.
 pub(in crate::site) fn load(state: &Path, is_new: bool) -> Nodes {
     let path = path(state);
     match disk::read_checked(&path, MAGIC) {
@@ -18,7 +18,7 @@ pub(in crate::site) fn load(state: &Path, is_new: bool) -> Nodes {
     }
 }
 
-/// Keeps the list, whole or not at all.
+/// Writes the list atomically.
 pub(in crate::site) fn keep(state: &Path, nodes: &Nodes) -> Result<(), String> {
     let path = path(state);
     disk::write_checked(&path, MAGIC, nodes).map_err(|error| {

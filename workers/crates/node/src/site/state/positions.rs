@@ -1,4 +1,4 @@
-//! Where a site stood with a hub when it stopped: the checkpoints, and what the logs stored after them.
+//! The last position of a site with a hub: the checkpoints, and the products that the logs stored after them.
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use super::{HubPlace, load_positions};
 use crate::site::destination::Destination;
 use crate::site::parts::SharedCompleteness;
 
-/// What a log of the site holds, for the machine.
+/// The contents of a log of the site, for the machine.
 struct Held(Arc<FeedLog>);
 
-/// Reads the checkpoints, of `only` these feeds, and adds what the logs stored after them.
+/// Reads the checkpoints, of the feeds in `only`, and adds the products that the logs stored after them.
 pub(in crate::site) fn recover(
     hub: &HubPlace,
     only: Option<&BTreeSet<FeedName>>,
@@ -68,7 +68,7 @@ mod tests {
         FeedName::parse("IDS|DDPLUS").unwrap()
     }
 
-    /// A site that stored these products of the hub, and its checkpoint of them; what it knows at the next start.
+    /// The position that a site recovers at its next start, from these stored products and their checkpoint.
     fn recovered(dir: &std::path::Path, stored: &[u64], log_head: u64) -> Option<Vec<(u64, u64)>> {
         let retention = Retention { hours: 24.0, bytes: 1 << 20 };
         let logs = Logs::new(&dir.join("log"), retention, false);

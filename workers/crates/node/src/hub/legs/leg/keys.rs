@@ -1,13 +1,13 @@
-//! The secrets of a leg, from the system's source of randomness.
+//! The secrets of a leg, from the system's random number generator.
 use downburst_vcmtp::{Cipher, LegKey, SigningSeed};
 
-/// The key a leg begins with. Every start of a sender draws one.
+/// The first key of a leg. Every start of a sender draws one.
 pub(in crate::hub) fn first_key() -> Result<LegKey, String> {
     let secret = draw().map_err(|error| format!("no random key: {error}"))?;
     Ok(LegKey { id: 1, secret, cipher: cipher() })
 }
 
-/// What the sender signs with. It stays in the process; sites get the public half in their sessions.
+/// The sender's signing key. It stays in the process; sites get the public half in their sessions.
 pub(in crate::hub) fn signing_seed() -> Result<SigningSeed, String> {
     draw().map(SigningSeed).map_err(|error| format!("no random signing key: {error}"))
 }
@@ -18,7 +18,7 @@ pub(in crate::hub) fn draw() -> Result<[u8; 32], getrandom::Error> {
     Ok(secret)
 }
 
-/// AES where the processor helps with it; elsewhere ChaCha20, which is faster than AES without help.
+/// AES on processors with AES instructions; elsewhere ChaCha20, which is faster than AES in software.
 fn cipher() -> Cipher {
     if has_aes() { Cipher::Aes256Gcm } else { Cipher::ChaCha20Poly1305 }
 }

@@ -1,4 +1,4 @@
-//! One thread per multicast leg: reads the feed's log for the machine, and sends to the group what it says.
+//! One thread per multicast leg: reads the feed's log for the machine, and sends the machine's packets to the group.
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -22,7 +22,7 @@ use crate::udp::GroupSender;
 
 type Machine = downburst_hub::Leg<Arc<Channel>>;
 
-/// What the machine is told; `None`: the leg ends.
+/// An input for the machine; `None` ends the leg.
 pub(in crate::hub) type Command = Option<LegInput<Arc<Channel>>>;
 
 pub(in crate::hub) struct Thread {
@@ -43,7 +43,7 @@ pub(in crate::hub) struct GroupOutlet {
     failed: bool,
 }
 
-/// The hub's sessions, as one leg sees them.
+/// The hub's sessions, from the view of one leg.
 pub(in crate::hub) fn sessions_on(
     leg: LegId,
     open: &BTreeMap<SiteName, Handle>,
@@ -76,7 +76,7 @@ impl Thread {
 
     pub(in crate::hub) fn run(mut self, commands: &Receiver<Command>, wakes: &Receiver<()>) {
         while let Some(hub) = self.hub.upgrade() {
-            // Before the head is looked at: what comes afterwards rings again.
+            // Before the head is read: a later append wakes the thread again.
             self.listener.take();
             self.machine.handle(hub.clock.now(), LegInput::Head(self.feed.log.head()));
             self.carry_out(&hub);
@@ -210,7 +210,7 @@ impl Thread {
         }
     }
 
-    /// A send that fails is a loss like any other: sites ask for it. It is said once until sending works again.
+    /// A failed send is a loss like any other: sites request the packet. Reported once until sending works again.
     fn note(&mut self, hub: &Hub, result: std::io::Result<()>) {
         match result {
             Ok(()) => self.outlet.failed = false,
@@ -241,7 +241,7 @@ impl Thread {
         hub.counters.sent(&self.feed.name(), self.leg, 1, size);
     }
 
-    /// Shows the rest of the hub how far the leg is.
+    /// Publishes the leg's progress for the rest of the hub.
     fn publish(&mut self, hub: &Hub) {
         let stats = self.machine.stats();
         self.shared.backlog_bytes.store(stats.backlog_bytes, Ordering::Relaxed);
