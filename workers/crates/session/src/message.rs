@@ -146,7 +146,7 @@ pub struct Subscription {
     /// The feed.
     #[n(0)]
     pub feed: FeedName,
-    /// Products whose id matches this are wanted.
+    /// The subscribed products: those whose id matches this.
     #[n(1)]
     pub pattern: String,
     /// Except those whose id matches this.

@@ -104,7 +104,7 @@ impl Bench {
         trains.collect()
     }
 
-    /// Answers the pending read with everything in `after+1..=to`: products for the site at these numbers,
+    /// Answers the pending read with all entries in `after+1..=to`: products for the site at these numbers,
     /// others elsewhere.
     fn answer(&mut self, after: u64, to: u64, wanted: &[u64]) {
         let (_, _, filter) = self.reads.pop().expect("a read is out");

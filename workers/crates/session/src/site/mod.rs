@@ -392,8 +392,8 @@ impl SiteSession {
         }
     }
 
-    /// Reports a completed file. The file can be earlier than the report that its product is stored; a settled
-    /// product has, or had, its receipt.
+    /// Records a completed file for its report. The file can be earlier than the report that its product is
+    /// stored; a settled product has, or had, its receipt.
     fn action_done(&mut self, now: Now, key: ProductKey, at: WallMicros) {
         let is_settled = self.tracks.get(&key.feed).is_some_and(|track| track.has_settled(&key));
         self.receipts.action_done(now, key, at, is_settled);

@@ -12,7 +12,7 @@ use crate::{
     Attach, DATA_STREAMS, OpenStream, SiteEvent, SiteOutput, StreamEnded, StreamPath, Taken, Ticket,
 };
 
-/// The data connections that the hub asked for.
+/// The data connections that the hub requested.
 ///
 /// | stream   | input           | next     | output                                                          |
 /// |----------|-----------------|----------|-----------------------------------------------------------------|
