@@ -1,4 +1,4 @@
-//! What drivers tell the two halves of a session, and what these ask for.
+//! The inputs and outputs of the two halves of a session, as their drivers see them.
 mod hub;
 mod site;
 

@@ -1,5 +1,6 @@
-//! The bounds of a site's messages (a hub's: `from_hub`): values that no sound site sends end its session as
-//! a violation that names them, before they are used. The bounds are those of [`downburst_model::bounds`].
+//! The bounds of a site's messages (for a hub's, see `from_hub`): values that no correct site sends end its
+//! session with a violation that names them, before they are used. The bounds are those of
+//! [`downburst_model::bounds`].
 use downburst_model::bounds::{CLOCK_MAX, CLOCK_MIN, INTEGER_MAX, OFFSET_MAX_US, ORIGIN_MAX, ORIGIN_MIN};
 use downburst_model::{RangeSet, WallMicros};
 
@@ -10,10 +11,10 @@ use crate::{ActionFailed, ClockOffset, Frontier, Hello, LegJoined, LegLeft, Nak,
 
 mod from_hub;
 
-/// Looks at a message of an admitted site; the error is a sentence that names the value.
+/// Checks a message of an admitted site; the error is a sentence that names the value.
 ///
-/// Every kind is named here: a new one needs its bounds. Texts are cut where they are kept, and kinds that
-/// only a hub sends are not valid from a site.
+/// Every kind is listed here, so that a new one gets its bounds. Texts are truncated where they are stored, and
+/// kinds that only a hub sends are not valid from a site.
 pub(crate) fn check(message: &Message) -> Result<(), String> {
     match message {
         Message::Hello(hello) => check_hello(hello),
@@ -34,9 +35,9 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
         }
         Message::ResentFailed(failed) => ranges("sequences", "resent products", &failed.sequences),
         Message::Taken(taken) => number("transfers", "taken transfers", taken.transfers),
-        // Echoed as it is, for the site's own arithmetic.
+        // Echoed unchanged, for the site's own arithmetic.
         Message::ClockRequest(_) => Ok(()),
-        // Numbers of what the hub offered, or texts: both are looked up or cut.
+        // Numbers of the hub's own offers, which are looked up, or texts, which are truncated.
         Message::KeyTaken(_)
         | Message::Forged(_)
         | Message::Marked(_)
@@ -70,7 +71,7 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
     }
 }
 
-/// Looks at what a site says it has, once the site is known: its name belongs to the violation.
+/// Checks the positions in a hello. Called once the site is known, since the violation carries its name.
 pub(crate) fn check_hello(hello: &Hello) -> Result<(), String> {
     if hello.feeds.len() > HELLO_FEEDS {
         let many = hello.feeds.len();
@@ -171,7 +172,7 @@ fn origin(field: &str, what: &str, at: WallMicros) -> Result<(), String> {
     ))
 }
 
-/// A hub has some hundreds of feeds; a site keeps positions of those that were removed.
+/// The maximum number of feeds in a hello: a hub has some hundreds, and a site keeps the positions of removed ones.
 const HELLO_FEEDS: usize = 4_096;
 
 #[cfg(test)]

@@ -1,28 +1,28 @@
-/// The secrets by which a site proves itself to one hub: which of them it shows, and how one takes the place
-/// of another, without files, hashes and randomness. The driver keeps it on disk *before* it sends the
+/// The secrets by which a site authenticates to one hub: the choice of the one to show and the replacement of
+/// one by another, without files, hashes and randomness. The driver writes them to disk *before* it sends the
 /// message that follows from [`Secrets::offer`] or [`Secrets::kept`], so that a crash at any point leaves a
 /// secret there that the hub accepts.
 ///
-/// | event | becomes | says |
+/// | event | change | sent |
 /// |---|---|---|
-/// | the hub wants another for `current` | `next` is drawn, unless there is one | the hash of `next` |
+/// | the hub requests a replacement of `current` | `next` is generated, unless there is one | the hash of `next` |
 /// | ... for `former` | unchanged | the hash of `current` |
-/// | the hub keeps `next` | `next` becomes `current`, `current` becomes `former` | the new `current` |
-/// | the hub refuses the one shown | the next attempts show `next`, `former`, `current` again | |
-/// | the hub admits the site with `next` | as if it had confirmed that it keeps it | |
-/// | ... with `former` | `current` and `former` change places | |
+/// | the hub stores `next` | `next` becomes `current`, `current` becomes `former` | the new `current` |
+/// | the hub refuses the one shown | the next attempts show `next`, `former`, then `current` again | |
+/// | the hub admits the site with `next` | as if it had confirmed that it stored it | |
+/// | ... with `former` | `current` and `former` are swapped | |
 ///
-/// The hub admits the site with `next` where its answer was lost, and with `former` where the hub itself was
-/// restored from a backup. It forgets a former credential once the site shows the one that took its place, so
-/// that keeping it here opens nothing.
+/// The hub admits the site with `next` if its answer was lost, and with `former` if the hub itself was restored
+/// from a backup. It forgets a former credential once the site shows its replacement, so a copy kept here gives
+/// no access.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secrets {
     current: String,
     next: Option<String>,
     former: Option<String>,
-    /// What this attempt shows.
+    /// The secret that this attempt shows.
     shown: Shown,
-    /// The session that stands was made with the former one.
+    /// The present session was authenticated with the former one.
     behind: bool,
 }
 
@@ -37,27 +37,27 @@ enum Shown {
 }
 
 impl Secrets {
-    /// A site that has one, or knows of others since an earlier change.
+    /// Makes the secrets of a site: the current one, and those of an earlier change, if any.
     pub fn new(current: String, next: Option<String>, former: Option<String>) -> Self {
         Self { current, next, former, shown: Shown::Current, behind: false }
     }
 
-    /// What the site shows unless it is refused.
+    /// The secret that the site shows first.
     pub fn current(&self) -> &str {
         &self.current
     }
 
-    /// What was made to take its place.
+    /// The replacement of the current secret, if one was generated.
     pub fn next(&self) -> Option<&str> {
         self.next.as_deref()
     }
 
-    /// What it took the place of.
+    /// The secret that the current one replaced.
     pub fn former(&self) -> Option<&str> {
         self.former.as_deref()
     }
 
-    /// What this attempt shows.
+    /// The secret that this attempt shows.
     pub fn shown(&self) -> &str {
         let other = match self.shown {
             Shown::Current | Shown::Again => None,
@@ -67,10 +67,10 @@ impl Secrets {
         other.unwrap_or(&self.current)
     }
 
-    /// The hub refuses the credential shown. True if the next attempt has another one to show; else all were
-    /// tried, and the next attempt begins with the first again.
+    /// The hub refuses the credential shown. True if the next attempt has another one to show; otherwise all
+    /// were tried, and the next attempt starts again with the first.
     pub fn refused(&mut self) -> bool {
-        // The session that ended was the former one's. Of the current one the hub has said nothing yet.
+        // The ended session was authenticated with the former one. The hub has not judged the current one yet.
         if std::mem::take(&mut self.behind) {
             return true;
         }
@@ -83,7 +83,7 @@ impl Secrets {
         self.shown != Shown::Current
     }
 
-    /// The hub let the site in. True if that changed what has to be on the disk.
+    /// The hub admitted the site. True if the secrets on disk have to be rewritten.
     pub fn let_in(&mut self) -> bool {
         self.behind = false;
         match std::mem::replace(&mut self.shown, Shown::Current) {
@@ -98,18 +98,19 @@ impl Secrets {
         true
     }
 
-    /// The hub wants another credential in the place of the one that `is_it` identifies: the secret whose
-    /// hash matches. `draw` makes a fresh one.
+    /// The hub requests a replacement for the credential that `is_it` identifies by its hash. `draw` generates
+    /// a new secret.
     ///
     /// # Errors
     ///
-    /// What `draw` says.
+    /// The error of `draw`.
     pub fn offer<E>(
         &mut self,
         is_it: impl Fn(&str) -> bool,
         draw: impl FnOnce() -> Result<String, E>,
     ) -> Result<&str, E> {
-        // The hub may not have noticed that there is a new one already. Once it has, the session is the new one's.
+        // The hub may not have noticed yet that there is a new one. Once it has, the session belongs to the new
+        // one.
         self.behind = self.behind && !is_it(&self.current);
         if self.behind {
             return Ok(&self.current);
@@ -121,8 +122,8 @@ impl Secrets {
         Ok(self.next.insert(next))
     }
 
-    /// The hub keeps an offered credential, the one that `is_it` identifies: the site shows its secret from
-    /// here on. `None`: no offered credential matches.
+    /// The hub stored an offered credential, which `is_it` identifies: the site shows its secret from here on.
+    /// `None`: no offered credential matches.
     pub fn kept(&mut self, is_it: impl Fn(&str) -> bool) -> Option<&str> {
         if self.next.as_deref().is_some_and(&is_it) {
             self.take_next();

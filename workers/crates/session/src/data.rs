@@ -8,7 +8,7 @@ use minicbor::{Decode, Encode};
 
 use crate::frame::{Decoder, Frame, Message};
 
-/// What lets one data connection into one session, once: 128 random bits from the hub.
+/// The single-use token that admits one data connection to one session: 128 random bits from the hub.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Ticket(#[cbor(with = "minicbor::bytes")] pub [u8; 16]);
@@ -16,24 +16,24 @@ pub struct Ticket(#[cbor(with = "minicbor::bytes")] pub [u8; 16]);
 /// Hub to site: open a data connection, and begin it with [`Attach`].
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct OpenStream {
-    /// The number of the stream: rising within a session, never given twice.
+    /// The number of the stream: rising within a session, never assigned twice.
     #[n(0)]
     pub stream: u32,
-    /// Good for one connection, for [`TICKET_LIFE`].
+    /// Valid for one connection, for [`TICKET_LIFE`].
     #[n(1)]
     pub ticket: Ticket,
-    /// The path that it takes; absent: that of the first connection.
+    /// The path of the connection; absent: that of the first connection.
     #[n(2)]
     pub path: Option<StreamPath>,
 }
 
-/// A path of its own for data connections: through a circuit, say.
+/// A separate path for data connections: through a circuit, for example.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct StreamPath {
-    /// The hub's address and port there.
+    /// The hub's address and port on this path.
     #[n(0)]
     pub to: String,
-    /// The site's address there, which it connects from.
+    /// The site's address on this path, used as the source of the connection.
     #[n(1)]
     pub from: String,
 }
@@ -54,32 +54,32 @@ pub struct Attached {
     pub stream: u32,
 }
 
-/// Both ways, on the first stream: a data connection ended, or the site could not open it. The other side may
-/// not have noticed.
+/// In both directions, on the first stream: a data connection ended, or the site could not open it. The peer
+/// may not have noticed.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct StreamEnded {
-    /// Which.
+    /// The stream.
     #[n(0)]
     pub stream: u32,
-    /// Why, for people.
+    /// The reason, in readable form.
     #[n(1)]
     pub reason: String,
 }
 
-/// Site to hub, on the first stream: this many transfers of a data connection arrived whole. Until then they
-/// count as being on their way, and are sent again if the connection ends.
+/// Site to hub, on the first stream: the number of transfers of a data connection that arrived whole. Until
+/// then they count as in flight, and are sent again if the connection ends.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Taken {
-    /// Which.
+    /// The stream.
     #[n(0)]
     pub stream: u32,
-    /// Since the stream began.
+    /// The count since the stream began.
     #[n(1)]
     pub transfers: u64,
 }
 
-/// Hub to site, on the first stream: send [`Marked`] when you get here. Confirms to the hub that everything
-/// before was received, so that nothing that depends on it can come too early by another stream.
+/// Hub to site, on the first stream: a request for [`Marked`] at this point. The answer confirms that the site
+/// received everything before it, so that nothing that depends on it can arrive too early on another stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Mark {
     /// Rising.
@@ -95,12 +95,12 @@ pub struct Marked {
     pub number: u32,
 }
 
-/// What a connection that was just accepted begins with.
+/// The kind of a newly accepted connection, by its first bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// Too little to tell.
+    /// Not yet known: too few bytes.
     Unknown,
-    /// A session: everything that was read belongs to it.
+    /// A session: all bytes read so far belong to it.
     Session,
     /// A data connection, with this ticket.
     Data(Ticket),
@@ -109,7 +109,7 @@ pub enum Opening {
 }
 
 impl Opening {
-    /// Looks at the first bytes of a connection.
+    /// Classifies a connection by its first bytes.
     pub fn of(bytes: &[u8]) -> Self {
         match bytes.first() {
             None => Self::Unknown,
@@ -133,16 +133,16 @@ impl Opening {
     }
 }
 
-/// The open tickets of a hub, each with what it leads to. Bounded: beyond [`OPEN_TICKETS`] the oldest goes.
+/// The open tickets of a hub, each with its target. Bounded: beyond [`OPEN_TICKETS`] the oldest is dropped.
 #[derive(Debug)]
 pub struct Tickets<T> {
     open: BTreeMap<Ticket, (Micros, T)>,
-    /// In the order in which they end.
+    /// By rising time of expiry.
     order: VecDeque<(Micros, Ticket)>,
 }
 
 impl<T> Tickets<T> {
-    /// Makes a ticket good from now on.
+    /// Makes a ticket valid from now on.
     pub fn issue(&mut self, now: Micros, ticket: Ticket, leads_to: T) {
         self.forget_old(now);
         if self.order.len() >= OPEN_TICKETS
@@ -155,7 +155,7 @@ impl<T> Tickets<T> {
         self.open.insert(ticket, (ends, leads_to));
     }
 
-    /// Takes a ticket: what it leads to, if it is good. It is good no more.
+    /// Redeems a ticket: returns its target if the ticket is valid, and makes it invalid.
     pub fn redeem(&mut self, now: Micros, ticket: &Ticket) -> Option<T> {
         self.forget_old(now);
         let (_, leads_to) = self.open.remove(ticket)?;
@@ -183,19 +183,19 @@ impl fmt::Debug for Ticket {
     }
 }
 
-/// How long a ticket is good: several round trips and a handshake on the worst path.
+/// The validity of a ticket: several round trips and a handshake on the worst path.
 pub const TICKET_LIFE: Micros = Micros::from_secs(30);
 
-/// How many data connections a session may have beside its first.
+/// The maximum number of data connections of a session besides its first.
 pub const DATA_STREAMS: usize = 16;
 
-/// How many tickets are open at once: all streams of two thousand sites that come back together.
+/// The maximum number of open tickets: all streams of two thousand sites that reconnect together.
 pub const OPEN_TICKETS: usize = 32_768;
 
-/// The kind of the frame that begins a data connection.
+/// The kind of the first frame of a data connection.
 pub(crate) const ATTACH: u8 = 43;
 
-/// An attach has 5 bytes of header and 18 of body; a later version may say a little more.
+/// The maximum size of an attach: it has 5 bytes of header and 18 of body, and a later version may add a little.
 const OPENING_BYTES: usize = 64;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
-/// Reads the fields of a binary frame one after the other; `None` where it ends too early.
+/// Reads the fields of a binary frame one after the other; `None` if the frame ends too early.
 #[derive(Debug)]
 pub(crate) struct Fields<'a> {
     body: &'a Bytes,
@@ -30,7 +30,7 @@ impl<'a> Fields<'a> {
         self.array().map(u64::from_be_bytes)
     }
 
-    /// A number in groups of seven bits, the lowest first.
+    /// A number in groups of seven bits, lowest group first.
     pub(crate) fn varint(&mut self) -> Option<u64> {
         let mut number = 0_u64;
         for shift in (0..64).step_by(7) {
@@ -47,7 +47,7 @@ impl<'a> Fields<'a> {
         None
     }
 
-    /// A number of either sign: small ones are short.
+    /// A signed number in zigzag code: small magnitudes are short.
     pub(crate) fn signed(&mut self) -> Option<i64> {
         let coded = self.varint()?;
         Some((coded >> 1) as i64 ^ -((coded & 1) as i64))
@@ -78,7 +78,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Writes what [`Fields`] reads.
+/// Writes fields in the encoding that [`Fields`] reads.
 pub(crate) trait PutFields {
     fn put_varint(&mut self, number: u64);
     fn put_signed(&mut self, number: i64);
@@ -99,7 +99,7 @@ impl PutFields for BytesMut {
     }
 
     fn put_short_text(&mut self, text: &str) {
-        // Names are shorter by construction; what is not would be cut here and refused by the other side.
+        // Names are shorter by construction; a longer one would be cut here and refused by the peer.
         let text = text.as_bytes().get(..usize::from(u8::MAX)).unwrap_or(text.as_bytes());
         self.put_u8(text.len() as u8);
         self.put_slice(text);

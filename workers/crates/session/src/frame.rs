@@ -12,7 +12,7 @@ use crate::{
     ResentEnded, ResentFailed, StreamEnded, Subscriptions, Taken, Train, Want, Welcome, packed, train,
 };
 
-/// What a frame holds.
+/// The content of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
     Message(Message),
@@ -30,7 +30,8 @@ macro_rules! messages {
             $($name($name),)*
         }
 
-        /// Every kind of frame and its name: what makes frames for tests is held against it, so that none is forgotten.
+        /// Every kind of frame and its name: the tests check their frame generators against this list, so that
+        /// none is missing.
         pub const KINDS: &[(u8, &str)] = &[
             $(($kind, stringify!($name)),)*
             (SLICE, "slice"), (REPAIR, "repair"), (TRAIN, "train"), (RECEIPTS, "receipts"),
@@ -108,7 +109,7 @@ messages! {
     53 => Filed,
 }
 
-/// Why a stream of frames can't be read on. The peer is at fault.
+/// The reason for which a stream of frames can't be read any further. The peer is at fault.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(crate) enum FrameError {
     #[error("the body of a frame of kind {kind} can't be read: {reason}")]
@@ -119,17 +120,17 @@ pub(crate) enum FrameError {
     TooShort { kind: u8 },
 }
 
-/// Cuts a stream into frames, however it is split. Frames of an unknown kind are skipped.
+/// Splits a byte stream into frames, whatever its chunks. Frames of an unknown kind are skipped.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
-    /// What came last, shared with the driver's buffer.
+    /// The latest bytes, shared with the driver's buffer.
     whole: Bytes,
-    /// The beginning of a frame whose end had not come; while there is any, everything passes through here.
+    /// The beginning of an incomplete frame; while there is one, all bytes pass through this buffer.
     begun: BytesMut,
 }
 
 impl Decoder {
-    /// Takes the next bytes of the stream. Frames that lie whole in them are not copied.
+    /// Takes the next bytes of the stream. Whole frames within them are not copied.
     pub(crate) fn push(&mut self, bytes: Bytes) {
         if self.begun.is_empty() && self.whole.is_empty() {
             self.whole = bytes;
@@ -149,7 +150,7 @@ impl Decoder {
         Ok(None)
     }
 
-    /// Forgets what was begun.
+    /// Drops all buffered bytes.
     pub(crate) fn reset(&mut self) {
         *self = Self::default();
     }
@@ -171,15 +172,15 @@ impl Decoder {
     }
 }
 
-/// The number of these bytes, from the beginning of a frame on, that form whole frames. A driver that hands
-/// over whole frames spares the session a copy of them.
+/// The number of leading bytes that form whole frames; `bytes` starts at the beginning of a frame. A driver
+/// that passes whole frames saves the session a copy of them.
 pub fn whole_frames(bytes: &[u8]) -> usize {
     let mut whole = 0_usize;
     while let Some(Ok(Some((_, body)))) = bytes.get(whole..).map(frame_at) {
         whole = whole.saturating_add(HEADER_BYTES).saturating_add(body);
     }
     match bytes.get(whole..).map(frame_at) {
-        // The session says what is wrong with it.
+        // The session reports the error.
         Some(Err(_)) => bytes.len(),
         _ => whole,
     }
@@ -197,7 +198,7 @@ fn frame_at(mut bytes: &[u8]) -> Result<Option<(u8, usize)>, FrameError> {
     Ok((bytes.len() >= body).then_some((kind, body)))
 }
 
-/// The head of a slice frame; its bytes follow as they are.
+/// The head of a slice frame; its bytes follow unchanged.
 pub(crate) fn slice_header(transfer: u32, offset: u64, bytes: usize) -> Bytes {
     let mut frame = BytesMut::with_capacity(HEADER_BYTES + SLICE_FIELDS_BYTES);
     put_header(&mut frame, SLICE, SLICE_FIELDS_BYTES.saturating_add(bytes));
@@ -218,7 +219,7 @@ pub(crate) fn repair_frame(leg: LegId, leg_epoch: u64, packet: u64, payload: &[u
     frame.freeze()
 }
 
-/// The frame of a train up to its cars, of which there are so many bytes.
+/// The frame of a train up to its cars, which take `cars_bytes`.
 pub(crate) fn train_header(head: &Head, cars_bytes: usize) -> Bytes {
     let mut frame = BytesMut::with_capacity(TRAIN_HEAD_BYTES);
     put_header(&mut frame, TRAIN, 0);
@@ -250,7 +251,7 @@ fn put_header(frame: &mut BytesMut, kind: u8, body_bytes: usize) {
     frame.put_u32(u32::try_from(body_bytes).unwrap_or(u32::MAX));
 }
 
-/// Says the length of a body that was written behind its header.
+/// Writes the length of a body that was appended to its header.
 fn put_length(frame: &mut BytesMut, body_bytes: usize) {
     if let Some(length) = frame.get_mut(1..HEADER_BYTES) {
         length.copy_from_slice(&u32::try_from(body_bytes).unwrap_or(u32::MAX).to_be_bytes());
@@ -299,10 +300,10 @@ fn body_limit(kind: u8) -> usize {
 /// Kind of a slice frame: transfer (4 bytes), offset (8 bytes), bytes of the product.
 const SLICE: u8 = 32;
 
-/// Kind of a repair frame: leg (4 bytes), life of the leg (8 bytes), packet number (8 bytes), the packet in clear.
+/// Kind of a repair frame: leg (4 bytes), leg epoch (8 bytes), packet number (8 bytes), the packet in clear.
 const REPAIR: u8 = 33;
 
-/// Kind of a train frame: what its products have in common, then one after the other with its bytes.
+/// Kind of a train frame: the common fields of its products, then each product with its bytes.
 const TRAIN: u8 = 34;
 
 /// Kind of a frame of receipts in groups.
@@ -315,7 +316,8 @@ const TRAIN_HEAD_BYTES: usize = 192;
 const RECEIPT_BYTES: usize = 24;
 const DATAGRAM_LIMIT_BYTES: usize = 64 << 10;
 
-/// Longest body of a message: the longest legal one, a hello with many ranges, stays below it by construction.
+/// Maximum length of a message body: the longest legal one, a hello with many ranges, stays below it by
+/// construction.
 pub(crate) const MESSAGE_LIMIT_BYTES: usize = 1 << 20;
 
 #[cfg(test)]

@@ -1,30 +1,30 @@
 use downburst_model::{Epoch, FeedName, Sequence};
 use minicbor::{Decode, Encode};
 
-/// Site to hub: where it stands in a feed, said after receipts and at least each second while something changes.
+/// Site to hub: its position in a feed, sent after receipts and at least once a second while it changes.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Frontier {
     /// The feed.
     #[n(0)]
     pub feed: FeedName,
-    /// The life of the hub's log.
+    /// The epoch of the hub's log.
     #[n(1)]
     pub epoch: Epoch,
     /// Everything up to here is settled.
     #[n(2)]
     pub settled_to: Sequence,
-    /// How many products are known and not settled.
+    /// The number of products that are known and not settled.
     #[n(3)]
     pub pending: u64,
     /// Why the site stores nothing of this feed at the moment (its disk is full, say), in one sentence.
     #[n(4)]
     pub trouble: Option<String>,
-    /// What the site's own actions could not do with a product of this feed, the newest one.
+    /// The newest failure of the site's own actions with a product of this feed.
     #[n(5)]
     pub action_failed: Option<ActionFailed>,
 }
 
-/// Something that a site's rules wanted done with a product, and that failed.
+/// A failed action of a site's rules on a product.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct ActionFailed {
     /// The rule's file and line.
@@ -33,7 +33,7 @@ pub struct ActionFailed {
     /// The exit status of its program, or minus the signal that ended it.
     #[n(1)]
     pub exit: Option<i32>,
-    /// What went wrong, in one sentence.
+    /// The error, in one sentence.
     #[n(2)]
     pub last_error: String,
     /// The product's identifier.
@@ -42,21 +42,21 @@ pub struct ActionFailed {
     /// Its number at the hub.
     #[n(4)]
     pub sequence: Sequence,
-    /// The life of the hub's log that these numbers are of. Absent: the site's log does
-    /// not name one.
+    /// The epoch of these numbers. Absent: the site's log does not name one.
     #[n(5)]
     pub epoch: Option<Epoch>,
-    /// For how many products of the feed rules failed, and nobody there has looked after it yet; this one counts.
+    /// The number of products of the feed for which rules failed and which no operator there has dealt with
+    /// yet, including this one.
     #[n(6)]
     #[cbor(default)]
     pub count: u64,
-    /// The numbers of the newest of the others, rising.
+    /// The sequences of the newest of the others, in rising order.
     #[n(7)]
     #[cbor(default, skip_if = "Vec::is_empty")]
     pub others: Vec<Sequence>,
 }
 
 impl ActionFailed {
-    /// The most numbers that are told beside the newest one.
+    /// The maximum number of sequences reported besides the newest one.
     pub const MOST_OTHERS: usize = 64;
 }

@@ -1,10 +1,10 @@
-//! How a site wants a feed's products handled, beyond which of them it wants.
+//! A site's settings for the handling of a feed's products, besides its subscriptions.
 use std::collections::BTreeMap;
 
 use downburst_model::{Class, Epoch, FeedName, RangeSet, Sequence};
 use minicbor::{Decode, Encode};
 
-/// How one feed is handled for one site.
+/// The handling of one feed for one site.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct FeedHandling {
     /// The feed.
@@ -14,12 +14,13 @@ pub struct FeedHandling {
     /// for this long, in microseconds.
     #[n(1)]
     pub hold_us: Option<u64>,
-    /// What the hub stored longer ago than this is not sent any more and expires for the site, microseconds.
+    /// Products that the hub stored longer ago than this are no longer sent and expire for the site, microseconds.
     #[n(2)]
     pub max_age_us: Option<i64>,
 }
 
-/// Hub to site: how its feeds are handled, all of those of which there is something to say; replaces the former set.
+/// Hub to site: the handling of its feeds, as a whole set without the feeds that have no settings; replaces the
+/// former set.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Handling {
     /// Each feed at most once.
@@ -34,17 +35,17 @@ pub struct Late {
     /// The feed.
     #[n(0)]
     pub feed: FeedName,
-    /// How many.
+    /// The number of these products.
     #[n(1)]
     pub products: u64,
 }
 
-/// What a site lacks of a feed.
+/// The numbers of a feed that a site lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// The life of the hub's log.
+    /// The epoch of the hub's log.
     pub epoch: Option<Epoch>,
-    /// Numbers that did not end and may belong to the class, up to `to`.
+    /// Unfinished numbers up to `to` that may belong to the class.
     pub by_class: BTreeMap<Class, RangeSet>,
     /// Nothing is known of numbers behind this.
     pub to: Sequence,

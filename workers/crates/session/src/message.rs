@@ -1,6 +1,6 @@
-//! The messages of a session. Each is one frame: kind (1 byte), length of the body (4 bytes, big-endian),
-//! body (CBOR, fields by number; a number that the receiver does not know is skipped). Slices of products and
-//! repaired packets are binary frames.
+//! The messages of a session. Each is one frame: kind (1 byte), length of the body (4 bytes, big-endian), body
+//! (CBOR with numbered fields; the receiver skips unknown numbers). Slices of products and repaired packets are
+//! binary frames.
 use downburst_model::{
     Epoch, FeedName, IdFilter, Lane, LegId, Micros, ProductInfo, RangeSet, Sequence, SiteName, WallMicros,
 };
@@ -21,45 +21,44 @@ pub use receipts::*;
 /// Site to hub, first frame of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Hello {
-    /// Versions the site speaks, best first.
+    /// The versions that the site supports, best first.
     #[n(0)]
     pub versions: Vec<u16>,
-    /// Program and version, for people.
+    /// Program and version, in readable form.
     #[n(1)]
     pub software: String,
-    /// Who it is and how it proves it.
+    /// The site's identity and its proof.
     #[n(2)]
     pub proof: Proof,
-    /// Where it stands, for each feed it has ever had.
+    /// The position in each feed that the site has ever had.
     #[n(3)]
     pub feeds: Vec<FeedPosition>,
-    /// `Some(true)`: the site stands by, another hub serves it; it wants to be let in and gets no feeds.
+    /// `Some(true)`: the site stands by, since another hub serves it; it asks for admission and gets no feeds.
     #[n(4)]
     pub stand_by: Option<bool>,
-    /// `Some(true)`: the site takes all its feeds from the node that it calls, even if the hub has several.
+    /// `Some(true)`: the site takes all its feeds from the node that it connects to, even if the hub has several.
     #[n(5)]
     pub one_node: Option<bool>,
 }
 
-/// How a site proves who it is.
+/// A site's proof of its identity.
 #[derive(Clone, PartialEq, Eq, Encode, Decode)]
 pub enum Proof {
     /// First contact: the one-time secret of the enrolment token, and SHA-256 of the credential that the site
-    /// made for itself. A repetition with the same credential gets the same answer, so a lost answer does no
-    /// harm.
+    /// generated. A repetition with the same credential gets the same answer, so a lost answer does no harm.
     #[n(0)]
     Token {
-        /// From the token.
+        /// The secret from the token.
         #[n(0)]
         secret: String,
         /// SHA-256 of the credential's secret, in hex.
         #[n(1)]
         credential_sha256: String,
     },
-    /// Afterwards.
+    /// Every later contact.
     #[n(1)]
     Credential {
-        /// The site's name as the hub told it.
+        /// The site's name, as received from the hub.
         #[n(0)]
         site: SiteName,
         /// The credential's secret.
@@ -68,17 +67,17 @@ pub enum Proof {
     },
 }
 
-/// What a site has of a feed.
+/// A site's position in a feed.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct FeedPosition {
     /// The feed.
     #[n(0)]
     pub feed: FeedName,
-    /// The life of the hub's log that the numbers belong to.
+    /// The epoch of the numbers.
     #[n(1)]
     pub epoch: Epoch,
-    /// Everything settled there: stored, rejected, expired, or not for this site. The end of its first range,
-    /// if that begins at 0, is the frontier.
+    /// All settled numbers of that epoch: stored, rejected, expired, or not for this site. The end of the first
+    /// range, if that begins at 0, is the frontier.
     #[n(2)]
     pub settled: RangeSet,
     /// The hub's stored stamp of the newest product the site holds, for a resume in another epoch.
@@ -98,7 +97,7 @@ pub struct Welcome {
     /// The hub's name.
     #[n(2)]
     pub hub: String,
-    /// `Some(true)`: the hub knows that the site stands by. A hub that does not say so serves it.
+    /// `Some(true)`: the hub knows that the site stands by. Absent: the hub serves it.
     #[n(3)]
     pub stand_by: Option<bool>,
 }
@@ -106,28 +105,28 @@ pub struct Welcome {
 /// Hub to site, before it closes the connection.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Refused {
-    /// Why.
+    /// The reason.
     #[n(0)]
     pub code: RefusalCode,
-    /// One sentence: what, and what to do.
+    /// One sentence with the fault and its remedy.
     #[n(1)]
     pub sentence: String,
 }
 
-/// Why a hub refuses a session.
+/// The reason for which a hub refuses a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum RefusalCode {
     /// No version in common.
     #[n(0)]
     Version,
-    /// Unknown token, or one that another site used.
+    /// Unknown token, or a token used by another site.
     #[n(1)]
     Token,
     /// Unknown or revoked credential.
     #[n(2)]
     Credential,
-    /// The credential's time is over.
+    /// The credential has expired.
     #[n(3)]
     Expired,
     /// Another receiver is active under this credential.
@@ -136,7 +135,7 @@ pub enum RefusalCode {
     /// The peer broke the protocol.
     #[n(5)]
     Protocol,
-    /// The hub stops or can't serve; come back later.
+    /// The hub is stopping or can't serve now; try again later.
     #[n(6)]
     Unavailable,
 }
@@ -147,25 +146,25 @@ pub struct Subscription {
     /// The feed.
     #[n(0)]
     pub feed: FeedName,
-    /// Products whose id matches this are wanted.
+    /// The subscribed products: those whose id matches this.
     #[n(1)]
     pub pattern: String,
-    /// Unless their id matches this.
+    /// Except those whose id matches this.
     #[n(2)]
     pub not_pattern: Option<String>,
-    /// And only if one of these wants them: what the site may take of the feed. Absent: all of it.
+    /// The site's rights: only products that match one of these. Absent: the whole feed.
     #[n(3)]
     pub within: Option<Vec<IdFilter>>,
 }
 
-/// Hub to site: the whole set; replaces the former one.
+/// Hub to site: the whole set of subscriptions; replaces the former one.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Subscriptions {
-    /// All of the site's subscriptions that its allow list covers.
+    /// All of the site's subscriptions within its allow list.
     #[n(0)]
     pub items: Vec<Subscription>,
-    /// The last sequence of each feed served when the set changed: the set holds for everything behind it, also where a
-    /// multicast leg announced it before the site had this message.
+    /// The last sequence of each served feed when the set changed. The set applies to every later product, even
+    /// if a multicast leg announced it before the site received this message.
     #[n(1)]
     pub heads: Vec<FeedHead>,
 }
@@ -176,7 +175,7 @@ pub struct FeedHead {
     /// The feed.
     #[n(0)]
     pub feed: FeedName,
-    /// The life of the hub's log.
+    /// The epoch of the hub's log.
     #[n(1)]
     pub epoch: Epoch,
     /// The last sequence.
@@ -185,16 +184,16 @@ pub struct FeedHead {
 }
 
 /// Hub to site: from here on the numbers of this feed belong to `epoch`, and everything up to `after` is
-/// settled (before the subscription's start, or in the position the site reported).
+/// settled (before the subscription's start, or in the site's reported position).
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct FeedStart {
     /// The feed.
     #[n(0)]
     pub feed: FeedName,
-    /// The life of the hub's log.
+    /// The epoch of the hub's log.
     #[n(1)]
     pub epoch: Epoch,
-    /// Nothing up to here is owed to the site beyond what it reported as not settled.
+    /// Up to this number, the hub owes the site only the numbers that it reported as not settled.
     #[n(2)]
     pub after: Sequence,
     /// The feed's rule for duplicates, for sites that take the feed from several hubs. Absent: id and content.
@@ -202,7 +201,7 @@ pub struct FeedStart {
     pub duplicates: Option<Duplicates>,
 }
 
-/// What makes two products of a feed the same.
+/// The rule by which two products of a feed are duplicates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Duplicates {
@@ -219,7 +218,7 @@ pub enum Duplicates {
     /// Equal identifier.
     #[n(3)]
     Id,
-    /// Nothing: every product counts.
+    /// No rule: every product counts.
     #[n(4)]
     None,
 }
@@ -230,27 +229,27 @@ pub struct ProductBegin {
     /// The product.
     #[n(0)]
     pub info: ProductInfo,
-    /// Between this and the product nothing matches. `None` where the product answers a [`Want`].
+    /// No product between this number and this product matches. `None` in an answer to a [`Want`].
     #[n(1)]
     pub previous: Option<Sequence>,
-    /// Why it travels.
+    /// The lane: the reason for the transmission.
     #[n(2)]
     pub lane: Lane,
-    /// The leg it travels by.
+    /// The leg that carries it.
     #[n(3)]
     pub leg: LegId,
-    /// What its slices are marked with. Rising within a session.
+    /// The transfer number of its slices. Rising within a session.
     #[n(4)]
     pub transfer: u32,
 }
 
-/// Hub to site: nothing that matches lies in `from..=to`, beyond what was sent on this session before this frame.
+/// Hub to site: no product in `from..=to` matches, apart from those sent in this session before this frame.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Covered {
     /// The feed.
     #[n(0)]
     pub feed: FeedName,
-    /// The life of the hub's log.
+    /// The epoch of the hub's log.
     #[n(1)]
     pub epoch: Epoch,
     /// First number.
@@ -261,13 +260,13 @@ pub struct Covered {
     pub to: Sequence,
 }
 
-/// Hub to site: these matched and are no longer in the log. They become `expired`.
+/// Hub to site: products that matched and are no longer in the log. They become `expired`.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Expired {
     /// The feed.
     #[n(0)]
     pub feed: FeedName,
-    /// The life of the hub's log.
+    /// The epoch of the hub's log.
     #[n(1)]
     pub epoch: Epoch,
     /// Their numbers.
@@ -275,14 +274,14 @@ pub struct Expired {
     pub sequences: RangeSet,
 }
 
-/// Site to hub: sequences of a feed that the site lacks; the repair of last resort. The hub answers with products,
-/// [`Covered`] and [`Expired`] until every number is accounted for.
+/// Site to hub: a request for sequences of a feed that the site lacks; the repair of last resort. The hub
+/// answers with products, [`Covered`] and [`Expired`] until every number is accounted for.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Want {
     /// The feed.
     #[n(0)]
     pub feed: FeedName,
-    /// The life of the hub's log.
+    /// The epoch of the hub's log.
     #[n(1)]
     pub epoch: Epoch,
     /// The numbers.
@@ -299,7 +298,7 @@ impl std::fmt::Debug for Proof {
     }
 }
 
-/// The time that a side waits for any frame before it takes the other for dead; a keep-alive (the clock
-/// exchange) comes each 5 s, and may be 4 s late on a path that stalls. With less patience a path's hiccup
-/// would cost a session, with more a dead peer stays for over 10 s.
+/// The time without any frame after which a side takes its peer for dead. A keep-alive (the clock exchange) is
+/// due every 5 s, and may be 4 s late on a stalled path. A shorter limit would let a brief stall end a session;
+/// a longer one would keep a dead peer for over 10 s.
 pub const LIVENESS_LIMIT: Micros = Micros::from_secs(9);

@@ -1,4 +1,4 @@
-//! Receipts on the wire: groups of similar ones, their stamps as differences.
+//! Receipts on the wire: groups of similar receipts with delta-coded stamps.
 use bytes::{BufMut, Bytes, BytesMut};
 use downburst_model::{Class, Epoch, FeedName, Lane, LegId, ProductKey, Sequence, Transport, WallMicros};
 
@@ -13,7 +13,8 @@ pub(crate) fn encode(receipts: &Receipts, body: &mut BytesMut) {
     }
 }
 
-/// Reads it; `None` if it is not whole and sound, or holds more than [`RECEIPTS`].
+/// Reads the body of a packed receipts frame; `None` if it is cut short or malformed, or holds more than
+/// [`RECEIPTS`].
 pub(crate) fn decode(body: &Bytes) -> Option<Receipts> {
     let mut fields = Fields::new(body);
     let clock = clock(&mut fields)?;
@@ -44,7 +45,7 @@ fn clock(fields: &mut Fields<'_>) -> Option<Option<ClockOffset>> {
     }
 }
 
-/// True for receipts that one group describes.
+/// True if one group can hold both receipts.
 fn is_alike(one: &Receipt, other: &Receipt) -> bool {
     (one.key.feed == other.key.feed && one.key.epoch == other.key.epoch)
         && (one.outcome, one.lane, one.leg, one.transport, one.class)
@@ -96,7 +97,7 @@ fn group(fields: &mut Fields<'_>, items: &mut Vec<Receipt>) -> Option<()> {
     Some(())
 }
 
-/// What the next receipt of a group is described against.
+/// The values of the previous receipt, from which the next one of the group is delta-coded.
 #[derive(Default)]
 struct Before {
     sequence: u64,
@@ -152,8 +153,8 @@ impl Before {
     }
 }
 
-/// The most receipts of one frame: at a tenth of a second's worth of the fastest feeds, a frame stays far
-/// below its limit.
+/// The maximum number of receipts in one frame: a tenth of a second of the fastest feeds, and far below the
+/// limit of a frame.
 pub(crate) const RECEIPTS: usize = 4_096;
 
 const REPAIRED: u8 = 1;

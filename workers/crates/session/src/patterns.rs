@@ -11,8 +11,8 @@ pub(crate) struct Patterns {
     feeds: BTreeMap<FeedName, Arc<Filter>>,
 }
 
-/// What a site wants of one feed, and whether it takes trains and heartbeats. Filters are equal when they want
-/// the same for the same reasons: a match and encoding for one site serves every other with an equal filter.
+/// A site's selection from one feed, and its use of trains and heartbeats. Filters are equal if their patterns
+/// and options are equal: a match and encoding for one site serves every other with an equal filter.
 #[derive(Debug)]
 pub struct Filter {
     key: FilterKey,
@@ -21,17 +21,17 @@ pub struct Filter {
 
 #[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct FilterKey {
-    /// Small products travel together.
+    /// Small products are sent together.
     trains: bool,
-    /// Heartbeats are wanted whatever the patterns say, or not at all.
+    /// True if heartbeats are wanted, independently of the patterns; otherwise none are.
     heartbeats: bool,
-    /// Patterns, what they leave out, and what the site may take at all; sorted.
+    /// Patterns, their exclusions and the site's rights; sorted.
     texts: Vec<Text>,
 }
 
 type Text = (String, Option<String>, Option<Vec<IdFilter>>);
 
-/// A pattern, what it leaves out, and what the site may take at all.
+/// A pattern, its exclusions and the site's rights.
 #[derive(Debug)]
 pub(crate) struct Selection {
     pattern: Pattern,
@@ -40,7 +40,8 @@ pub(crate) struct Selection {
 }
 
 impl Patterns {
-    /// Compiles the set. A pattern that does not compile matches nothing: the hub refuses those before they are stored.
+    /// Compiles the set. A pattern that does not compile matches nothing: the hub refuses such patterns before
+    /// they are stored.
     pub(crate) fn compile(
         subscriptions: &[Subscription],
         heartbeats: bool,
@@ -62,7 +63,7 @@ impl Patterns {
         self.feeds.contains_key(feed)
     }
 
-    /// What the site wants of the feed.
+    /// The site's filter for the feed.
     pub(crate) fn filter(&self, feed: &FeedName) -> Option<&Arc<Filter>> {
         self.feeds.get(feed)
     }
@@ -74,7 +75,8 @@ impl Patterns {
 }
 
 impl Filter {
-    /// What a site's subscriptions want of each feed, heartbeats left out: for who counts products and sends none.
+    /// The filter of a site's subscriptions for each feed, without heartbeats: for callers that count products
+    /// and send none.
     pub fn of_subscriptions(subscriptions: &[Subscription]) -> BTreeMap<FeedName, Arc<Self>> {
         Patterns::compile(subscriptions, false, |_| false).feeds
     }
@@ -87,7 +89,7 @@ impl Filter {
         self.selections.iter().any(|wish| wish.matches(id))
     }
 
-    /// True if small products travel together.
+    /// True if small products are sent together.
     pub(crate) fn trains(&self) -> bool {
         self.key.trains
     }
@@ -131,7 +133,8 @@ impl Selection {
         Some(Self { pattern, not_pattern, within: None })
     }
 
-    /// The same of what one of the limits grants; one that does not compile grants nothing.
+    /// The same selection, restricted to the products that one of the limits grants; a limit that does not
+    /// compile grants nothing.
     pub(crate) fn within(self, limits: Option<&[IdFilter]>) -> Self {
         let granted = |limit: &IdFilter| Self::compile(&limit.pattern, limit.not_pattern.as_deref());
         Self { within: limits.map(|limits| limits.iter().filter_map(granted).collect()), ..self }

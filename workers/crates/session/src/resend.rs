@@ -1,61 +1,60 @@
-//! Stored products that go to a site once more: the request to the hub's half, and the messages between the
-//! two halves.
+//! Resends of stored products to a site: the request to the hub's half, and the messages between the two halves.
 use downburst_model::{Epoch, FeedName, IdFilter, Lane, ProductKey, RangeSet, Sequence};
 use minicbor::{Decode, Encode};
 
 use crate::{Outcome, ProductBegin};
 
-/// Products of a feed's log that a site gets once more.
+/// An order to send products of a feed's log to a site again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResendOrder {
-    /// Names the resend for good: a site delivers each product once under each number.
+    /// The permanent number of the resend: a site delivers each product once under each number.
     pub resend: u64,
     /// The feed.
     pub feed: FeedName,
-    /// The life of its log.
+    /// The epoch of its log.
     pub epoch: Epoch,
-    /// Numbers behind this.
+    /// The range begins behind this number.
     pub after: Sequence,
-    /// Not beyond this.
+    /// The last number of the range.
     pub to: Sequence,
-    /// [`Lane::Resend`]: delivered whether the site has it or not. [`Lane::Backfill`]: the site drops products
-    /// that it has.
+    /// [`Lane::Resend`]: delivered even if the site has the product. [`Lane::Backfill`]: the site drops
+    /// products that it has.
     pub lane: Lane,
-    /// Ids that go.
+    /// The ids to send.
     pub wanted: IdFilter,
-    /// Unless one of these had them go already.
+    /// Except those that match one of these: they were sent already.
     pub had: Vec<IdFilter>,
-    /// And only if one of these wants them; `None`: the site may take all of the feed.
+    /// The site's rights: only products that match one of these. `None`: the whole feed.
     pub within: Option<Vec<IdFilter>>,
-    /// Where an earlier session with the site left it; `None`: it begins.
+    /// The rest that an earlier session with the site left; `None`: a new resend.
     pub left: Option<ResendLeft>,
 }
 
-/// What is left of a resend when its session ends.
+/// The rest of a resend when its session ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResendLeft {
-    /// The life of the log that the numbers belong to.
+    /// The epoch of the numbers.
     pub epoch: Epoch,
-    /// What the site did not answer.
+    /// The numbers that the site did not answer.
     pub numbers: RangeSet,
-    /// What it came to until then.
+    /// The result until then.
     pub end: ResendEnd,
 }
 
-/// What a resend came to.
+/// The result of a resend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResendEnd {
     /// Its number.
     pub resend: u64,
-    /// Delivered.
+    /// The number of delivered products.
     pub products: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Matched, but the log had only the memory of them, or the site rejected them.
+    /// The number of products that matched, but had no bytes left in the log or were rejected by the site.
     pub expired: u64,
 }
 
-/// Hub to site: a product begins to come once more. It says nothing about other numbers.
+/// Hub to site: a product of a resend follows. The message makes no statement about other numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct ResentBegin {
     /// The number of the resend.
@@ -66,7 +65,7 @@ pub struct ResentBegin {
     pub begin: ProductBegin,
 }
 
-/// Site to hub: how a product of a resend ended. Its receipt goes beside this, as any other.
+/// Site to hub: the outcome of a product of a resend. Its receipt is sent as well, as for any other product.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct ResentEnded {
     /// The number of the resend.
@@ -75,15 +74,15 @@ pub struct ResentEnded {
     /// The product.
     #[n(1)]
     pub key: ProductKey,
-    /// How.
+    /// The outcome.
     #[n(2)]
     pub outcome: Outcome,
-    /// Bytes.
+    /// Its size in bytes.
     #[n(3)]
     pub size: u64,
 }
 
-/// Site to hub: products of a resend that could not be kept; they are asked once more.
+/// Site to hub: products of a resend that could not be stored; they are requested again.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct ResentFailed {
     /// The number of the resend.

@@ -1,12 +1,12 @@
 use downburst_model::RangeSet;
 
-/// Set arithmetic that the session needs beside what [`RangeSet`] offers.
+/// Set arithmetic that the session needs in addition to that of [`RangeSet`].
 pub(crate) trait Spans {
-    /// What lies in `first..=last`, in order.
+    /// The ranges within `first..=last`, in order.
     fn within(&self, first: u64, last: u64) -> Vec<(u64, u64)>;
     /// Adds all of `other`.
     fn add(&mut self, other: &RangeSet);
-    /// Takes all of `other` out.
+    /// Removes all of `other`.
     fn subtract(&mut self, other: &RangeSet);
     /// The end of the range that begins at 0; 0 if there is none.
     fn frontier(&self) -> u64;

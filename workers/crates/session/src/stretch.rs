@@ -1,4 +1,4 @@
-//! A stretch of a log, matched and encoded once for all sites that want the same of it.
+//! A stretch of a log, matched and encoded once for all sites with equal filters.
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -9,34 +9,34 @@ use crate::patterns::Filter;
 use crate::train::{Base, CAR_BYTES, TRAIN_BYTES, put_car};
 
 /// The content of a stretch of a log for the sites with one [`Filter`]: matched once, and its small products
-/// encoded once. A driver of sessions may keep it and hand it to each of them that asks for a part of the
-/// stretch with an equal filter.
+/// encoded once. A driver may cache it and pass it to every session that requests a part of the stretch with an
+/// equal filter.
 #[derive(Debug)]
 pub struct Stretch {
     /// The feed.
     pub feed: FeedName,
-    /// The life of its log.
+    /// The epoch of its log.
     pub epoch: Epoch,
     /// Begins behind this.
     pub after: Sequence,
     /// Ends here.
     pub read_to: Sequence,
-    /// The numbers in between of whose products the log knows nothing any more, both ends included: a part of them may
-    /// have matched.
+    /// The numbers in between that the log has no record of any more, both ends included: some of them may have
+    /// matched.
     pub forgotten: Option<(Sequence, Sequence)>,
-    /// What the site wants.
+    /// The filter of the site.
     pub filter: Arc<Filter>,
     pub(crate) pieces: Vec<Piece>,
     memory_bytes: usize,
 }
 
-/// Something that matches, in the order of the log.
+/// Matching products, in the order of the log.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "few pieces are of the small kind: runs of cars are long")]
 pub(crate) enum Piece {
-    /// A product that travels by itself.
+    /// A product sent by itself.
     Product(Entry),
-    /// Small products that travel together, whole or in part.
+    /// Small products sent together, all of them or a part.
     Cars(Arc<Cars>),
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Cars {
     places: Vec<Place>,
 }
 
-/// Where a car lies in the run.
+/// The place of a car in the run.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     sequence: u64,
@@ -69,8 +69,8 @@ pub(crate) struct Part {
 }
 
 impl Stretch {
-    /// Matches and encodes `entries`, which are everything that the log holds in `after+1..=read_to`, in
-    /// order. An entry of another epoch is left out.
+    /// Matches and encodes `entries`: the whole content of the log in `after+1..=read_to`, in order. Entries of
+    /// another epoch are skipped.
     pub fn new(
         (feed, epoch): (FeedName, Epoch),
         (after, read_to): (Sequence, Sequence),
@@ -90,12 +90,12 @@ impl Stretch {
         Self { feed, epoch, after, read_to, forgotten: None, filter, pieces, memory_bytes }
     }
 
-    /// The same, of a log that has forgotten these numbers, both ends included.
+    /// The same stretch, of a log that has no record of these numbers any more, both ends included.
     pub fn forgetting(self, forgotten: Option<(Sequence, Sequence)>) -> Self {
         Self { forgotten, ..self }
     }
 
-    /// The same with only the memory of products that travel by themselves and were stored before `oldest`.
+    /// The same stretch without the bytes of products that are sent by themselves and were stored before `oldest`.
     pub(crate) fn without_older_than(&self, oldest: WallMicros) -> Self {
         let aged = |piece: &Piece| match piece {
             Piece::Product(entry) => {
@@ -116,7 +116,7 @@ impl Stretch {
         }
     }
 
-    /// How much memory it takes, about. Products that travel by themselves are shared with the log.
+    /// Its approximate memory use. Products sent by themselves are shared with the log.
     pub fn memory_bytes(&self) -> usize {
         self.memory_bytes
     }
@@ -156,19 +156,19 @@ impl Cars {
     }
 }
 
-/// True if the site is owed the entry. A heartbeat that is gone from the log is nobody's loss.
+/// True if the site is owed the entry. A heartbeat evicted from the log is not a loss.
 fn wanted(filter: &Filter, entry: &Entry) -> bool {
     filter.wants(entry.info.id.as_str()) && (entry.bytes.is_some() || !entry.info.id.is_heartbeat())
 }
 
-/// Gathers pieces; small products in a row become runs of cars.
+/// Collects pieces; consecutive small products become runs of cars.
 #[derive(Default)]
 struct Pieces {
     trains: bool,
     done: Vec<Piece>,
     memory_bytes: usize,
     run: Option<Run>,
-    /// The run before this one ended nearly full, and nothing came between.
+    /// The previous run ended nearly full, with no product between it and the next.
     full: bool,
 }
 
@@ -182,7 +182,7 @@ struct Run {
 
 impl Pieces {
     fn push(&mut self, entry: Entry) {
-        // A heartbeat is counted nowhere, so it goes by itself.
+        // A heartbeat is not counted, so it is sent by itself.
         let trains = self.trains && !entry.info.id.is_heartbeat();
         match entry.bytes.clone().filter(|bytes| trains && bytes.len() <= CAR_BYTES) {
             Some(bytes) => self.push_car(&entry, &bytes),
@@ -226,8 +226,8 @@ impl Pieces {
     }
 }
 
-/// The bytes of a run in a buffer at least half full, and the buffer's size: buffers are kept for seconds,
-/// and a run of a feed whose products are large and small in turn has few bytes.
+/// The bytes of a run in a buffer at least half full, and the buffer's size. Buffers are kept for seconds, and
+/// runs are short in a feed with alternating large and small products.
 fn fitting(bytes: BytesMut) -> (Bytes, usize) {
     let held = bytes.capacity();
     if bytes.len() < held / 2 {
@@ -260,10 +260,11 @@ impl Run {
 /// The longest description of a car: three numbers, the longest origin, stamp of an LDM and id, digest and size.
 const CAR_FIELDS_BYTES: usize = 3 * 10 + 1 + 256 + 2 + 289 + 256 + 32 + 10;
 
-/// What a run of a few products takes; it grows by doubling. A run that follows another is mostly a full one.
+/// The initial capacity of a run of a few products; it grows by doubling. A run that follows another is mostly
+/// full.
 const RUN_BYTES: usize = 4 << 10;
 
-/// What a piece takes besides bytes.
+/// The memory of a piece besides its bytes.
 const PIECE_BYTES: usize = 512;
 
 #[cfg(test)]

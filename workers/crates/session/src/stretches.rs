@@ -5,17 +5,17 @@ use downburst_model::{Epoch, Micros, Sequence};
 
 use crate::{Filter, Stretch};
 
-/// The stretches of one feed's log that were read lately, for all sessions of a hub.
+/// The recently read stretches of one feed's log, for all sessions of a hub.
 ///
-/// Sites that read the same stretch with an equal filter share the match and the encoding made for the first
-/// of them. Stretches end at multiples of [`STRETCH_NUMBERS`], so that sites that begin at different places
-/// read the same ones from the second on.
+/// Sites that read the same stretch with an equal filter share the match and the encoding made for the first of
+/// them. Stretches end at multiples of [`STRETCH_NUMBERS`], so that sites that begin at different places read
+/// the same ones after their first.
 #[derive(Debug)]
 pub struct Stretches {
     limit_bytes: usize,
     bytes: usize,
     kept: BTreeMap<Arc<Filter>, BTreeMap<u64, Kept>>,
-    /// What was kept, oldest first.
+    /// The cached stretches, oldest first.
     order: VecDeque<(Arc<Filter>, u64)>,
 }
 
@@ -26,13 +26,13 @@ struct Kept {
 }
 
 impl Stretches {
-    /// Keeps stretches of up to so many bytes.
+    /// Makes a cache of at most `limit_bytes`.
     pub fn new(limit_bytes: usize) -> Self {
         Self { limit_bytes, bytes: 0, kept: BTreeMap::new(), order: VecDeque::new() }
     }
 
-    /// A kept stretch that a read behind `after` may be answered with, in a log that ends at `head`. `None`:
-    /// read the log up to [`stretch_end`], and [`keep`](Self::keep) it.
+    /// A cached stretch that answers a read behind `after`, in a log that ends at `head`. `None`: read the log
+    /// up to [`stretch_end`], and [`keep`](Self::keep) the result.
     pub fn find(
         &self,
         epoch: Epoch,
@@ -50,7 +50,7 @@ impl Stretches {
             .map(Arc::clone)
     }
 
-    /// Keeps a stretch; the oldest ones go where there are too many.
+    /// Caches a stretch; drops the oldest ones above the limits.
     pub fn keep(&mut self, now: Micros, stretch: Arc<Stretch>) {
         let (filter, after) = (Arc::clone(&stretch.filter), stretch.after.0);
         self.bytes = self.bytes.saturating_add(stretch.memory_bytes());
@@ -65,7 +65,7 @@ impl Stretches {
         }
     }
 
-    /// Forgets what was kept too long ago to be of use.
+    /// Drops the stretches that are too old to be of use.
     pub fn purge(&mut self, now: Micros) {
         let old = |kept: &Kept| now.since(kept.since) >= KEPT_FOR;
         while let Some((filter, after)) = self.order.front()
@@ -75,19 +75,19 @@ impl Stretches {
         }
     }
 
-    /// Forgets the oldest until the rest takes no more than this; the last one stays.
+    /// Drops the oldest until the rest takes at most this many bytes; the last one stays.
     pub fn shrink_to(&mut self, bytes: usize) {
         while self.bytes > bytes && self.order.len() > 1 {
             self.drop_oldest();
         }
     }
 
-    /// How much memory all of them take, about.
+    /// The approximate memory use of all stretches.
     pub fn memory_bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Forgets everything.
+    /// Drops all stretches.
     pub fn clear(&mut self) {
         *self = Self::new(self.limit_bytes);
     }
@@ -109,26 +109,26 @@ impl Stretches {
     }
 }
 
-/// Where a stretch ends that begins behind `after`.
+/// The end of a stretch that begins behind `after`.
 pub fn stretch_end(after: Sequence, head: Sequence) -> Sequence {
     let whole = (after.0 / STRETCH_NUMBERS).saturating_add(1).saturating_mul(STRETCH_NUMBERS);
     Sequence(whole.min(head.0))
 }
 
-/// How many numbers a stretch spans at most: half a megabyte of products of 2 kB, a millisecond's work.
+/// The maximum length of a stretch in numbers: half a megabyte of products of 2 kB, a millisecond of work.
 const STRETCH_NUMBERS: u64 = 256;
 
-/// Stretches made at the head of the log are short. A stretch with less than a quarter of the log's contents
-/// by now is not used again: a site that is behind must not read in crumbs.
+/// Stretches made at the head of the log are short. One that brings less than a quarter of the numbers up to
+/// the current [`stretch_end`] is not reused: a site that is behind must not read in small pieces.
 const WORTH_READING: u64 = 4;
 
-/// How many stretches that begin before a place are tried for one that holds it.
+/// The number of stretches that are tried for a read: those that begin last at or before its place.
 const LOOKED_AT: usize = 4;
 
 const STRETCHES: usize = 4_096;
 
-/// Sites that do not get the same within this time are too far apart to share; and kept stretches must not
-/// outlive the log's retention by much, since they keep segments in use.
+/// The time for which a stretch is cached: sites that read the same numbers further apart than this do not
+/// share, and cached stretches must not outlive the log's retention by much, since they keep segments in use.
 const KEPT_FOR: Micros = Micros::from_secs(10);
 
 #[cfg(test)]

@@ -7,20 +7,20 @@ use downburst_model::{
 
 use crate::fields::{Fields, PutFields};
 
-/// Small products of one feed, class, lane and leg that travel in one frame.
+/// Small products of one feed, class, lane and leg in one frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Train {
     /// The feed.
     pub feed: FeedName,
-    /// The life of the hub's log.
+    /// The epoch of the hub's log.
     pub epoch: Epoch,
     /// Their class.
     pub class: Class,
-    /// Why they travel.
+    /// Their lane: the reason for the transmission.
     pub lane: Lane,
-    /// The leg they travel by.
+    /// The leg that carries them.
     pub leg: LegId,
-    /// The hubs they passed before.
+    /// The hubs that they passed before.
     pub hops: Option<Hops>,
     /// At least one, by rising sequence.
     pub cars: Vec<Car>,
@@ -29,7 +29,7 @@ pub struct Train {
 /// A product of a [`Train`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Car {
-    /// Its place in the hub's log.
+    /// Its sequence in the hub's log.
     pub sequence: Sequence,
     /// The identifier.
     pub id: ProductId,
@@ -41,9 +41,9 @@ pub struct Car {
     pub stored: WallMicros,
     /// BLAKE3-256 of the bytes.
     pub digest: Digest,
-    /// What LDM said of it, where an LDM brought it.
+    /// LDM's metadata, if an LDM delivered it.
     pub ldm: Option<LdmStamp>,
-    /// All of them, shared with the frame they came in.
+    /// The whole content, shared with the buffer of its frame.
     pub bytes: Bytes,
 }
 
@@ -64,7 +64,7 @@ impl Train {
         }
     }
 
-    /// Names one of its products.
+    /// The key of one of its products.
     pub fn key(&self, car: &Car) -> ProductKey {
         ProductKey { feed: self.feed.clone(), epoch: self.epoch, sequence: car.sequence }
     }
@@ -80,7 +80,7 @@ impl Train {
     }
 }
 
-/// What a train frame says besides its cars.
+/// The fields of a train frame before its cars.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) feed: FeedName,
@@ -88,16 +88,16 @@ pub(crate) struct Head {
     pub(crate) class: Class,
     pub(crate) lane: Lane,
     pub(crate) leg: LegId,
-    /// Between this and the first car nothing is for the site; neither is anything between the cars.
+    /// No product between this number and the first car is for the site, nor is any between the cars.
     pub(crate) previous: u64,
-    /// Nothing is for the site behind the last car up to here.
+    /// No product behind the last car and up to this number is for the site.
     pub(crate) to: u64,
-    /// What the cars count from.
+    /// The base values of the cars.
     pub(crate) base: Base,
 }
 
-/// The common fields of the cars of a run, and the values that a car is described against. They stay the same
-/// for all sites and all parts of a run of cars, so that any part of the run can be sent unchanged.
+/// The common fields of the cars of a run, and the base values for their delta coding. They are the same for
+/// all sites and all parts of a run, so that any part of the run can be sent unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Base {
     pub(crate) sequence: u64,
@@ -125,7 +125,7 @@ impl Head {
         let hops = hops.unwrap_or_default();
         body.put_varint(hops.len() as u64);
         body.put_slice(&hops);
-        // What a later release adds to the head; this one skips it.
+        // The length of additions by a later release, which this one skips.
         body.put_varint(0);
     }
 
@@ -170,7 +170,7 @@ pub(crate) fn put_car(run: &mut BytesMut, base: &Base, info: &ProductInfo, bytes
 }
 
 /// Reads the body of a train frame; the second value covers the numbers before and behind its cars. The
-/// products' bytes are shared with the frame. `None` if the frame is not whole and sound.
+/// products' bytes are shared with the frame. `None` if the frame is cut short or malformed.
 pub(crate) fn decode(body: &Bytes) -> Option<(Train, Around)> {
     let mut fields = Fields::new(body);
     let Head { feed, epoch, class, lane, leg, previous, to, base } = Head::decode(&mut fields)?;
@@ -187,12 +187,12 @@ pub(crate) fn decode(body: &Bytes) -> Option<(Train, Around)> {
     sound.then_some((train, Around { previous, to }))
 }
 
-/// What a train says of the numbers around its cars.
+/// The numbers around the cars of a train that are not for the site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Around {
-    /// Between this and the first car nothing is for the site.
+    /// No product between this number and the first car is for the site.
     pub(crate) previous: u64,
-    /// Nothing is for the site behind the last car up to here.
+    /// No product behind the last car and up to this number is for the site.
     pub(crate) to: u64,
 }
 
@@ -226,14 +226,16 @@ fn stamp(fields: &mut Fields<'_>) -> Option<LdmStamp> {
     minicbor::decode(&fields.bytes(length)?).ok()
 }
 
-/// A product up to this size rides with others; a larger one is sliced. At this size the frame and the work
-/// of describing a product are a hundredth of moving it.
+/// The maximum size of a product in a train; a larger one is sliced. At this size the frame and the description
+/// of a product cost a hundredth of its transfer.
 pub(crate) const CAR_BYTES: usize = 16 << 10;
 
-/// The cars of one train take as much as one slice, so that a warning waits no longer for a train than for a slice.
+/// The maximum size of the cars of one train: that of a slice, so that a warning waits no longer for a train
+/// than for a slice.
 pub(crate) const TRAIN_BYTES: usize = SLICE_BYTES;
 
-/// The longest body of a train: the cars, and a head with the longest names and what a later release may add.
+/// The maximum length of a train's body: the cars, and a head with the longest names and the additions of a
+/// later release.
 pub(crate) const TRAIN_LIMIT_BYTES: usize = TRAIN_BYTES + (4 << 10);
 
 const CARS_EXPECTED: usize = 32;

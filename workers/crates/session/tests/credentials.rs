@@ -1,5 +1,5 @@
 //! A site changes its credential while connections break, both sides are killed between any two steps, disks
-//! refuse, and the hub is restored from a backup: it is never locked out, and in the end only its newest
+//! fail, and the hub is restored from a backup: the site is never locked out, and in the end only its newest
 //! credential is valid.
 #![allow(clippy::unwrap_used, clippy::panic)] // A test may fail.
 use std::collections::{BTreeMap, VecDeque};
@@ -9,22 +9,22 @@ use bytes::Bytes;
 use downburst_model::*;
 use downburst_session::*;
 
-/// What a hub remembers of credentials, by hash.
+/// A hub's record of credentials, by hash.
 #[derive(Clone, Default)]
 struct Ledger {
-    /// Those that are good, with the one that each takes the place of.
+    /// The valid credentials, each with the one that it replaces.
     good: BTreeMap<String, Option<String>>,
 }
 
 impl Ledger {
-    /// Keeps another credential beside the one of the session; one that was never shown makes room.
+    /// Stores another credential beside the one of the session; it replaces one that was never shown.
     fn keep(&mut self, current: &str, offered: &str) {
         self.show(current);
         self.good.retain(|hash, replaces| hash == offered || replaces.as_deref() != Some(current));
         self.good.entry(offered.to_owned()).or_insert_with(|| Some(current.to_owned()));
     }
 
-    /// The site shows this one: the one before it is over.
+    /// The site shows this one: the previous one becomes invalid.
     fn show(&mut self, hash: &str) {
         if let Some(former) = self.good.get_mut(hash).and_then(Option::take) {
             self.good.remove(&former);
@@ -37,7 +37,7 @@ struct World {
     now_us: u64,
     ledger: Ledger,
     hub: Option<HubSession>,
-    /// The hash that the session was let in with, or took later.
+    /// The hash with which the session was admitted, or a later one.
     session: Option<String>,
     site: SiteSession,
     disk: Secrets,
@@ -46,9 +46,9 @@ struct World {
     to_site: VecDeque<Bytes>,
     to_hub: VecDeque<Bytes>,
     backup: Ledger,
-    /// How often the site took another one since the backup.
+    /// The number of times that the site changed its credential since the backup.
     changed: u32,
-    /// Nothing breaks any more.
+    /// True once nothing breaks any more.
     calm: bool,
 }
 
@@ -74,7 +74,7 @@ impl World {
         }
     }
 
-    /// A number below `bound`, the next of this seed (xorshift64).
+    /// The next random number below `bound` (xorshift64).
     fn below(&mut self, bound: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -82,7 +82,7 @@ impl World {
         self.random % bound
     }
 
-    /// One in eight times, while things break.
+    /// True one time in eight, unless the world is calm.
     fn breaks(&mut self) -> bool {
         !self.calm && self.below(8) == 0
     }
@@ -119,7 +119,7 @@ impl World {
         );
     }
 
-    /// The backup is brought back, unless the site has gone too far since.
+    /// Restores the backup, unless the site has changed its credential too often since.
     fn restore_hub(&mut self) {
         if self.changed <= 1 {
             self.cut();
@@ -129,11 +129,12 @@ impl World {
 
     fn back_up(&mut self) {
         self.backup = self.ledger.clone();
-        // What is good there may be what the site shows already, or what it will leave behind.
+        // The valid credential in the backup may be the one that the site already shows, or the one that it is
+        // about to replace.
         self.changed = u32::from(!self.backup.good.contains_key(&hash(self.disk.current())));
     }
 
-    /// One frame to either side, and what follows from it.
+    /// Passes one frame to either side, and handles the results.
     fn step(&mut self) {
         let now = self.now();
         self.pump_hub();
@@ -180,7 +181,7 @@ impl World {
         }
     }
 
-    /// The hub may die before it kept the credential, and between that and its answer.
+    /// The hub may die before it stores the credential, or between that and its answer.
     fn offered(&mut self, sha256: String) {
         let Some(current) = self.session.clone() else { return };
         if self.breaks() {
@@ -204,7 +205,7 @@ impl World {
         self.ledger.show(hash);
     }
 
-    /// The time of the session's credential is over, once another one is kept in its place.
+    /// The session's credential expires, once the hub has stored a replacement.
     fn expire(&mut self) {
         let Some(current) = self.session.clone() else { return };
         let is_followed = self.ledger.good.values().any(|replaces| replaces.as_ref() == Some(&current));
@@ -265,7 +266,7 @@ impl World {
         }
     }
 
-    /// The disk may refuse; then nothing has changed.
+    /// Saves the secrets; if the disk fails, nothing changes.
     fn keeps(&mut self, before: Secrets) -> bool {
         let keeps = !self.breaks();
         if keeps {

@@ -1,5 +1,5 @@
-//! Whatever a peer sends in whatever order, both halves of a session go on or end it; neither panics, loops
-//! for ever, or keeps or sends more than a bound that does not depend on the peer.
+//! Whatever a peer sends, in any order, both halves of a session continue or end it. Neither panics or loops
+//! forever, and neither stores or sends more than a bound that does not depend on the peer.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use bytes::Bytes;
@@ -117,7 +117,8 @@ fn at(millis: u64) -> Now {
     Now { monotonic: Micros::from_millis(millis), wall: WallMicros(millis as i64 * 1_000) }
 }
 
-/// A hub that lets everybody in and has a log without products. Returns bytes written; panics when it talks for ever.
+/// A hub that admits every site and has a log without products. Returns the bytes written; panics if its output
+/// does not end.
 fn answer(hub: &mut HubSession, now: Now) -> usize {
     let mut written = 0;
     for _ in 0..OUTPUTS_LIMIT {
@@ -208,7 +209,7 @@ proptest! {
     }
 }
 
-/// A peer that asks and never reads is cut off long before it costs the hub much.
+/// A peer that sends requests and never reads is disconnected long before it costs the hub much.
 #[test]
 fn questions_without_reading_are_cut_off() {
     let mut hub = HubSession::new("hub".to_owned());

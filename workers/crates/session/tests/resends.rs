@@ -1,4 +1,4 @@
-//! Products that go once more, by both halves of a session: each once under each number, whatever breaks meanwhile.
+//! Resends through both halves of a session: each product once under each number, whatever breaks.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // A test may fail.
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,21 +18,21 @@ struct World {
     wish: Subscription,
     handling: Vec<FeedHandling>,
     orders: Vec<ResendOrder>,
-    /// What the site stored, in order: sequence, lane, resend.
+    /// The products stored by the site, in order: sequence, lane, resend.
     stored: Vec<(u64, Lane, Option<u64>)>,
-    /// The next reads of the log that fail.
+    /// The number of next reads of the log that fail.
     bad_reads: u32,
-    /// The next attempts to store that fail.
+    /// The number of next attempts to store that fail.
     failures: u32,
     ends: Vec<ResendEnd>,
     expired: BTreeSet<u64>,
     late: BTreeMap<FeedName, u64>,
     told: Vec<FeedHandling>,
-    /// Cut the connection after so many completed products.
+    /// Cuts the connection after this many completed products.
     cut_after: Option<u32>,
-    /// What the hub speaks.
-    /// What is left of a resend is kept over the end of its session.
+    /// The session versions that the hub supports.
     hub_versions: Vec<u16>,
+    /// True if the rest of a resend is kept after the end of its session.
     hub_remembers: bool,
     trains: u32,
     held: u32,
@@ -77,7 +77,7 @@ fn order(resend: u64, after: u64, to: u64) -> ResendOrder {
 }
 
 impl World {
-    /// A site that is connected and has everything of a log of `products`.
+    /// A connected site that has all of a log with this many products.
     fn settled(products: u64) -> Self {
         let mut world = Self::new((1..=products).map(|sequence| entry(sequence, 100)).collect());
         let position = FeedPosition {
@@ -154,7 +154,7 @@ impl World {
         }
     }
 
-    /// Lets both talk until they have nothing to say.
+    /// Runs both until neither has more to send.
     fn run(&mut self) {
         loop {
             let (hub, site) = (self.hub.poll(self.now()), self.site.poll(self.now()));
@@ -294,7 +294,7 @@ fn releases_that_differ_speak_the_version_that_both_know() {
         world.hub_versions = hub.to_vec();
         world.site = SiteSession::new("test".to_owned(), SiteState::default()).speaking(site);
         world.connect();
-        // A site that never had anything begins at the head.
+        // A new site begins at the head.
         world.append(entry(21, 100));
         world.site.handle(world.now(), SiteInput::Disconnected);
         world.log.push(entry(22, 100));

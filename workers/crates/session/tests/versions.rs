@@ -1,5 +1,5 @@
-//! The version of a session, between this release and a made-up next one: the first of the site's versions that the
-//! hub speaks.
+//! The version of a session, between this release and an invented next one: the first of the site's versions
+//! that the hub supports.
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test that fails stops")]
 
 use downburst_model::{Machine, Micros, Now, SiteName, WallMicros};
@@ -10,7 +10,8 @@ use downburst_session::{
 
 const NEXT: u16 = VERSION + 1;
 
-/// Greets until neither side has more to say. Returns the site's events and the version in the hub's welcome.
+/// Runs the greeting until neither side has more to send. Returns the site's events and the version in the
+/// hub's welcome.
 fn greet(hub: &[u16], site: &[u16]) -> (Vec<SiteEvent>, Option<u8>) {
     let now = Now { monotonic: Micros(0), wall: WallMicros(0) };
     let name = SiteName::parse("oslo").unwrap();
@@ -74,5 +75,5 @@ fn a_site_without_a_version_of_the_hub_is_refused_with_the_remedy() {
 /// The kind of a welcome.
 const WELCOME: u8 = 2;
 
-/// Where the version lies in a welcome: behind the frame's header (5 bytes) and the head of its CBOR array.
+/// The position of the version in a welcome: behind the frame's header (5 bytes) and the head of its CBOR array.
 const VERSION_AT: usize = 6;

@@ -15,76 +15,78 @@ use crate::{
     ResendOrder, StreamId, StreamPath, Stretch, Subscription, Ticket,
 };
 
-/// What a [`HubSession`](crate::HubSession) is told.
+/// An input of a [`HubSession`](crate::HubSession).
 #[derive(Debug)]
 pub enum HubInput {
     /// Bytes from the site.
     Bytes {
-        /// The stream they came on.
+        /// The stream that delivered them.
         stream: StreamId,
         /// The bytes.
         bytes: Bytes,
     },
-    /// A stream takes this many more bytes. `Write` outputs never exceed what was granted in total by more
-    /// than one frame.
+    /// A stream can take this many more bytes. `Write` outputs never exceed the total granted by more than one
+    /// frame.
     Room {
         /// The stream.
         stream: StreamId,
-        /// How many.
+        /// The number of bytes.
         bytes: usize,
     },
-    /// The maximum rate to the site from now on, in bits per second of the wire; `None`: as fast as its path
-    /// takes it. Control and warnings do not wait for that, but count.
+    /// The maximum rate to the site from now on, in bits per second of the wire; `None`: as fast as the path
+    /// allows. Control messages and warnings are not delayed, but count.
     Pace(Option<u64>),
-    /// The part of that rate for products that are not live, in bits per second of the wire; `None`: as fast
-    /// as the rest. Live products go before them anyway on this session; this is for their cost to others.
+    /// The share of that rate for products that are not live, in bits per second of the wire; `None`: as fast
+    /// as the rest. Live products go before them on this session in any case; this limit bounds their cost to
+    /// others.
     PaceLate(Option<u64>),
-    /// The data connections that this session is to have from now on. Ignored where the site does not know them.
+    /// The data connections that this session is to have from now on. Ignored if the site does not support them.
     PlanStreams(StreamPlan),
     /// Answer to [`HubOutput::DrawTicket`].
     Ticket {
         /// As in the request.
         stream: StreamId,
-        /// Fresh random bits, known to nobody but the driver, which lets in whoever shows them once within
-        /// [`TICKET_LIFE`](crate::TICKET_LIFE).
+        /// Fresh random bits, known only to the driver, which admits the first connection that shows them
+        /// within [`TICKET_LIFE`](crate::TICKET_LIFE).
         ticket: Ticket,
     },
-    /// Somebody showed the ticket of this stream.
+    /// A connection showed the ticket of this stream.
     StreamOpened(StreamId),
     /// A data connection ended.
     StreamClosed {
-        /// Which.
+        /// The stream.
         stream: StreamId,
-        /// Why, for people.
+        /// The reason, in readable form.
         reason: String,
     },
-    /// Answer to [`HubOutput::Authenticate`]: the site may come in.
+    /// Answer to [`HubOutput::Authenticate`]: the site is admitted.
     Admit {
         /// Its name.
         site: SiteName,
-        /// Its subscriptions, already reduced to what its allow list covers.
+        /// Its subscriptions, already reduced to its allow list.
         subscriptions: Vec<Subscription>,
     },
-    /// Answer to [`HubOutput::Authenticate`]: it may not. Also ends an admitted session (revoked, replaced, hub stops).
+    /// Answer to [`HubOutput::Authenticate`]: the site is refused. Also ends an admitted session (revoked,
+    /// replaced, hub stops).
     Refuse(Refused),
-    /// The site's message contradicts the driver's knowledge: numbers that its log never gave. Ends the
-    /// session like any violation.
+    /// The site's message contradicts the driver's records: it has numbers that its log never assigned. Ends
+    /// the session like any violation.
     Violation(String),
     /// The site's subscriptions changed; the whole set.
     Subscriptions(Vec<Subscription>),
-    /// What makes two products of a feed the same. Given before [`HubInput::Feed`]; without it id and content do.
+    /// The feed's rule for duplicates. Given before [`HubInput::Feed`]; the default is id and content.
     Duplicates {
         /// The feed.
         feed: FeedName,
         /// Its rule.
         rule: Duplicates,
     },
-    /// A feed's log as it is. Given for every subscribed feed after `Admit` or `Subscriptions`, and again
+    /// The state of a feed's log. Given for every subscribed feed after `Admit` or `Subscriptions`, and again
     /// when a head moves.
     Feed {
         /// The feed.
         feed: FeedName,
-        /// The life of its log.
+        /// The epoch of its log.
         epoch: Epoch,
         /// The last sequence in the log; 0 if there is none.
         head: Sequence,
@@ -97,58 +99,59 @@ pub enum HubInput {
         feed: FeedName,
         /// As in the request.
         after: Sequence,
-        /// Everything the log holds in `after+1..=read_to`, in order: at least one entry, unless there is none.
+        /// The whole content of the log in `after+1..=read_to`, in order: at least one entry, unless there is none.
         entries: Vec<Entry>,
-        /// How far the log was read.
+        /// The last sequence of the read.
         read_to: Sequence,
     },
-    /// Answer to [`HubOutput::Read`], matched and encoded with the filter of the request, or an equal one: a
-    /// driver keeps it and hands it to several sessions. Begins at or before `after`, and ends behind it.
+    /// Answer to [`HubOutput::Read`], matched and encoded with the filter of the request or an equal one: a
+    /// driver caches it and passes it to several sessions. Begins at or before `after`, and ends behind it.
     Stretch(Arc<Stretch>),
     /// Answer to [`HubOutput::FindTime`].
     FoundTime {
         /// The feed.
         feed: FeedName,
-        /// The last sequence stored before the asked time; 0 if none.
+        /// The last sequence stored before the requested time; 0 if none.
         after: Sequence,
     },
-    /// How feeds are handled for the site: the whole set, given before the subscriptions that it goes with.
+    /// The handling of feeds for the site: the whole set, given before the subscriptions that it belongs to.
     Handling(Vec<FeedHandling>),
-    /// The assignment of the site's feeds to the hub's nodes; feeds of others are not in the subscriptions.
-    /// Sent to a site that knows of nodes where it changed, before the subscriptions that go with it.
+    /// The assignment of the site's feeds to the hub's nodes; the subscriptions exclude the feeds of other
+    /// nodes. Sent to a site that supports several nodes if it changed, before the subscriptions that belong to
+    /// it.
     Nodes(Nodes),
-    /// Stored products that the site gets once more: the whole set.
+    /// The resends to the site: the whole set.
     Resends(Vec<ResendOrder>),
     /// Answer to [`HubOutput::ReadResend`].
     ResendEntries {
         /// As in the request.
         resend: u64,
-        /// Everything the log holds in `after+1..=read_to`, in order.
+        /// The whole content of the log in `after+1..=read_to`, in order.
         entries: Vec<Entry>,
         /// As in the request.
         after: Sequence,
-        /// How far the log was read; `after` if it could not be read, which is tried again.
+        /// The last sequence of the read; `after` if the log could not be read, which is retried.
         read_to: Sequence,
     },
-    /// Have the site make its end of a circuit.
+    /// Have the site set up its end of a circuit.
     OfferCircuit(Box<CircuitOffer>),
-    /// Have the site take its end of a circuit away.
+    /// Have the site remove its end of a circuit.
     EndCircuit(CircuitEnd),
-    /// Ask the site for another credential.
+    /// Request another credential from the site.
     WantCredential(CredentialWanted),
-    /// Answer to [`HubEvent::CredentialOffered`]: it is kept where it survives whatever happens to the hub, and good.
+    /// Answer to [`HubEvent::CredentialOffered`]: the credential is stored durably and valid.
     KeepCredential(CredentialKept),
     /// Offer a multicast leg to the site. A repeated offer of the same leg and leg epoch changes nothing.
     JoinLeg(Box<LegJoin>),
-    /// Take the site off the leg; unicast takes over.
+    /// Remove the site from the leg; unicast takes over.
     LeaveLeg(LegId),
-    /// A leg is about to be sealed with this key: tell it to a site that takes part in the leg.
+    /// A leg is about to be sealed with this key: send it to the site if it is in the leg.
     NextKey(NextKey),
-    /// A packet of the leg that the site asked for.
+    /// A packet of the leg that the site requested.
     Repair {
         /// The leg.
         leg: LegId,
-        /// The life of the leg.
+        /// The leg's epoch.
         leg_epoch: u64,
         /// Packet number.
         packet: u64,
@@ -159,7 +162,7 @@ pub enum HubInput {
     PacketsGone {
         /// The leg.
         leg: LegId,
-        /// The life of the leg.
+        /// The leg's epoch.
         leg_epoch: u64,
         /// Packet numbers.
         packets: RangeSet,
@@ -171,80 +174,82 @@ pub enum HubInput {
 pub struct Entry {
     /// The product.
     pub info: ProductInfo,
-    /// Its bytes, shared with the log. `None`: evicted, only the memory of it is left.
+    /// Its bytes, shared with the log. `None`: evicted, only its description is left.
     pub bytes: Option<Bytes>,
 }
 
 /// The data connections that a session should have: [`DATA_STREAMS`](crate::DATA_STREAMS) at most, those on
-/// paths of their own first.
+/// separate paths first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamPlan {
-    /// By the path of the first connection, each with the classes it carries; warnings stay on the first.
+    /// Connections by the path of the first connection, each with its classes; warnings stay on the first.
     pub routed: Vec<Classes>,
-    /// By other paths. A path that has gone is dead: its connections end, and products on their way there are
-    /// owed again. Connections that the routed path no longer needs finish the products that they began.
+    /// Connections by other paths. A path removed from the plan is dead: its connections end, and products in
+    /// flight there are owed again. Connections that the routed path no longer needs finish the products that
+    /// they began.
     pub rides: Vec<Ride>,
 }
 
 impl StreamPlan {
-    /// Connections by the path of the first alone.
+    /// A plan with connections by the path of the first only.
     pub fn routed(streams: Vec<Classes>) -> Self {
         Self { routed: streams, rides: Vec::new() }
     }
 }
 
-/// A path that some feeds take.
+/// A separate path of some feeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ride {
     /// The path.
     pub path: StreamPath,
-    /// Whose products go there, warnings as well, as soon as a connection stands; until then by the first.
+    /// The feeds whose products, including warnings, take this path once a connection is established; until
+    /// then they take the first.
     pub feeds: BTreeSet<FeedName>,
-    /// The connections, each with the classes it carries.
+    /// The connections, each with its classes.
     pub streams: Vec<Classes>,
 }
 
-/// What a [`HubSession`](crate::HubSession) asks for.
+/// An output of a [`HubSession`](crate::HubSession): a request to its driver.
 #[derive(Debug)]
 pub enum HubOutput {
     /// Send these bytes.
     Write {
-        /// On this stream.
+        /// The stream.
         stream: StreamId,
         /// Whole frames or parts of frames, in order.
         bytes: Bytes,
-        /// What they are, for the egress account.
+        /// Their purpose, for the egress account.
         purpose: Purpose,
     },
     /// Decide on this site; answer with `Admit` or `Refuse`.
     Authenticate(Proof),
-    /// Read the log; answer with `Stretch` or `Entries`. At most one read per feed is out.
+    /// Read the log; answer with `Stretch` or `Entries`. At most one read per feed is outstanding.
     Read {
         /// The feed.
         feed: FeedName,
-        /// Entries behind this.
+        /// The range begins behind this number.
         after: Sequence,
-        /// Not beyond this.
+        /// The last number of the range.
         to: Sequence,
         /// Stop after about this many product bytes.
         limit_bytes: usize,
-        /// What the site wants of the feed.
+        /// The site's filter for the feed.
         filter: Arc<Filter>,
     },
-    /// Read the log for a resend; answer with `ResendEntries`. At most one such read is out.
+    /// Read the log for a resend; answer with `ResendEntries`. At most one such read is outstanding.
     ReadResend {
         /// Its number.
         resend: u64,
         /// The feed.
         feed: FeedName,
-        /// Entries behind this.
+        /// The range begins behind this number.
         after: Sequence,
-        /// Not beyond this.
+        /// The last number of the range.
         to: Sequence,
         /// Stop after about this many product bytes.
         limit_bytes: usize,
     },
-    /// Find the place of a time in the log; answer with `FoundTime`.
+    /// Find the position of a time in the log; answer with `FoundTime`.
     FindTime {
         /// The feed.
         feed: FeedName,
@@ -253,15 +258,15 @@ pub enum HubOutput {
     },
     /// Draw a ticket for a data connection; answer with `Ticket`.
     DrawTicket(StreamId),
-    /// Close this data connection once what was written is out.
+    /// Close this data connection once the written bytes are sent.
     CloseStream(StreamId),
-    /// Something the rest of the hub wants to know.
+    /// An event for the rest of the hub.
     Event(HubEvent),
-    /// Close all connections once what was written is out.
+    /// Close all connections once the written bytes are sent.
     Close,
 }
 
-/// What bytes on the wire were for.
+/// The purpose of bytes on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Hello, legs, clock, heads.
@@ -273,17 +278,17 @@ pub enum Purpose {
         /// The leg it is counted under.
         leg: LegId,
     },
-    /// Repair of a multicast leg, or a product the leg failed to bring.
+    /// Repair of a multicast leg, or a product that the leg failed to deliver.
     Repair {
         /// The leg.
         leg: LegId,
     },
 }
 
-/// News of a session for the rest of the hub.
+/// An event of a session for the rest of the hub.
 #[derive(Debug)]
 pub enum HubEvent {
-    /// The site said hello.
+    /// The site sent its hello and was admitted.
     Hello(Hello),
     /// First byte of a unicast product was written.
     FirstByte {
@@ -296,103 +301,104 @@ pub enum HubEvent {
         key: ProductKey,
         /// The leg it is counted under.
         leg: LegId,
-        /// Why it travelled.
+        /// Its lane: the reason for the transmission.
         lane: Lane,
-        /// Bytes.
+        /// Its size in bytes.
         size: u64,
     },
     /// A train was written whole.
     TrainSent(TrainSent),
-    /// Local software at the site saw products after later ones.
+    /// Local software at the site received products after later ones.
     Late(Late),
-    /// Files stood at the site after their receipts had left: the receipts once more, with `action_done`.
+    /// Files became complete at the site after their receipts were sent: the receipts again, with `action_done`.
     Filed(Vec<Receipt>),
-    /// A heartbeat came out at the site.
+    /// A heartbeat reached the consumers' end at the site.
     HeartbeatOut(HeartbeatOut),
-    /// The site made another credential: keep it beside the one in use, and give
-    /// [`HubInput::KeepCredential`]. If that is impossible, give nothing: the site goes on unchanged, and
+    /// The site generated another credential: store it beside the one in use, and answer with
+    /// [`HubInput::KeepCredential`]. If that is impossible, do not answer: the site continues unchanged, and
     /// offers the same one at the next request.
     CredentialOffered(CredentialOffered),
-    /// The site will show this one from here on: if it is one that was kept, the one before it is needed no more.
+    /// The site will show this credential from here on: if it is a stored one, the previous one is no longer
+    /// needed.
     CredentialShown(CredentialShown),
-    /// A resend is over: everything of it was answered.
+    /// A resend is complete: the site has answered all of it.
     Resent(ResendEnd),
-    /// What came once more is not what was announced: the log may be damaged there.
+    /// The bytes of a resent product do not match its description: the log may be damaged there.
     ResentRejected(ProductKey),
-    /// The site hears the leg; its unicast ends behind `after`.
+    /// The site receives the leg; its unicast ends at `after`.
     LegJoined {
         /// The leg.
         leg: LegId,
         /// Its coverage begins behind this.
         after: Sequence,
-        /// How its host receives the group, if it says.
+        /// The reception of the group at its host, if reported.
         reception: Option<Reception>,
     },
     /// The site left the leg; unicast serves it.
     LegLeft(LegLeft),
-    /// The site has a key that was told ahead.
+    /// The site has a key that was announced ahead of its use.
     KeyTaken(KeyTaken),
     /// The site lacks packets of a leg: pass it to the leg's sender.
     Nak {
         /// The leg.
         leg: LegId,
-        /// The life of the leg.
+        /// The leg's epoch.
         leg_epoch: u64,
-        /// What it asks for.
+        /// The request.
         request: Request,
     },
-    /// The site sees packets that the leg's sender did not make: tell the sender.
+    /// The site received packets that the leg's sender did not make: notify the sender.
     Forged(Forged),
-    /// Products ended at the site.
+    /// Outcomes of products at the site.
     Receipts {
         /// The site's clock.
         clock: Option<ClockOffset>,
-        /// What ended.
+        /// The receipts.
         items: Vec<Receipt>,
     },
-    /// Where the site stands.
+    /// The site's position in a feed.
     Frontier(Frontier),
-    /// How the site's end of a circuit stands.
+    /// The state of the site's end of a circuit.
     Circuit(CircuitState),
-    /// A data connection stands.
+    /// A data connection is established.
     StreamOpened(StreamId),
     /// A data connection ended.
     StreamClosed {
-        /// Which.
+        /// The stream.
         stream: StreamId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The site broke the protocol; the sentence says how. `Close` follows.
+    /// The site violated the protocol, as the sentence describes. `Close` follows.
     Violation(String),
-    /// Nothing came from the site for the liveness limit. `Close` follows.
+    /// Nothing was received from the site for the liveness limit. `Close` follows.
     Dead,
 }
 
-/// Where a product stands in a session, as far as the hub's half knows.
+/// The state of a product in a session, as far as the hub's half knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// The feed is not served to this site, or not in this epoch, or not yet.
     NotServed,
-    /// The site said that it is done with it: stored, held, rejected, expired or not wanted.
+    /// The site reported it as settled: stored, held, rejected, expired or not wanted.
     Settled,
-    /// It waits in the outbox, or is being written.
+    /// Waiting in the outbox, or being written.
     Queued {
-        /// The site asked for it: what should have brought it did not.
+        /// The site requested it, since the first delivery failed.
         asked: bool,
     },
-    /// It will be read from the log once the outbox has room.
+    /// To be read from the log once the outbox has room.
     Owed {
-        /// The lane it will go in.
+        /// Its future lane.
         lane: Lane,
         /// As above.
         asked: bool,
-        /// How many numbers of the log are read before it.
+        /// The number of sequences that are read from the log before it.
         numbers_before: u64,
     },
-    /// A multicast leg brings it.
+    /// Left to a multicast leg.
     LeftToLeg,
-    /// Everything about it was written to the site, which has not answered yet.
+    /// Written completely to the site, which has not answered yet.
     Said,
 }
 
@@ -401,17 +407,17 @@ pub enum Standing {
 pub struct TrainSent {
     /// The feed.
     pub feed: FeedName,
-    /// The life of its log.
+    /// The epoch of its log.
     pub epoch: Epoch,
     /// The first of its products.
     pub first: Sequence,
-    /// The last of its products; not every number between them is one.
+    /// The last of its products; not every number in between belongs to one.
     pub last: Sequence,
     /// The leg they are counted under.
     pub leg: LegId,
-    /// Why they travelled.
+    /// Their lane: the reason for the transmission.
     pub lane: Lane,
-    /// How many they are.
+    /// The number of products.
     pub products: u64,
     /// Their bytes.
     pub product_bytes: u64,

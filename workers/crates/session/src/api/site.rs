@@ -11,106 +11,107 @@ use crate::{
     Reception, Refused, StreamId, Subscription, Train,
 };
 
-/// What a [`SiteSession`](crate::SiteSession) is told.
+/// An input of a [`SiteSession`](crate::SiteSession).
 #[derive(Debug)]
 pub enum SiteInput {
-    /// A connection to the hub stands; say hello with this proof.
+    /// A connection to the hub is established; send a hello with this proof.
     Connected(Proof),
-    /// From the next connection on: stand by, so that the hub serves no feeds, or take them.
+    /// From the next connection on: true to stand by, so that the hub serves no feeds; false to take them.
     StandBy(bool),
-    /// The next hello gives this position for these feeds in place of the site's own from this hub: another
-    /// hub served them since.
+    /// The positions of these feeds in the next hello, in place of the site's own from this hub: another hub
+    /// has served them since.
     ResumeAt(Vec<FeedPosition>),
     /// Bytes from the hub.
     Bytes {
-        /// The stream they came on.
+        /// The stream that delivered them.
         stream: StreamId,
         /// The bytes.
         bytes: Bytes,
     },
-    /// The first connection is gone, and all others with it. Legs end, half-received products are abandoned,
+    /// The first connection is lost, and all others with it. Legs end, half-received products are abandoned,
     /// frontiers stay.
     Disconnected,
-    /// The connection is about to end, as this side wants it: the receipts that were not said yet are said now.
+    /// This side is about to end the connection: unsent receipts are sent now.
     Leave,
-    /// A data connection stands.
+    /// A data connection is established.
     StreamOpened(StreamId),
     /// A data connection ended, or could not be opened.
     StreamClosed {
-        /// Which.
+        /// The stream.
         stream: StreamId,
-        /// Why, for people.
+        /// The reason, in readable form.
         reason: String,
     },
-    /// How an end of a circuit stands, after the hub asked for it or since it changed.
+    /// The state of an end of a circuit, after the hub's request or after a change.
     Circuit(CircuitState),
-    /// Answer to [`SiteEvent::CredentialWanted`]: a credential that survives a restart of the site.
+    /// Answer to [`SiteEvent::CredentialWanted`]: a credential that the site has stored and that survives its
+    /// restart.
     OfferCredential(CredentialOffered),
-    /// Answer to [`SiteEvent::CredentialKept`]: after a restart the site would show this one.
+    /// Answer to [`SiteEvent::CredentialKept`]: the credential that the site would show after a restart.
     ShowCredential(CredentialShown),
-    /// Datagrams from the group or the repair channel of a leg, as many as came together.
+    /// Datagrams from the group or the repair channel of a leg, received together.
     Datagrams {
         /// The leg.
         leg: LegId,
-        /// The datagrams, in the order they came.
+        /// The datagrams, in order of arrival.
         batch: Vec<BytesMut>,
     },
-    /// The group was joined; whether it is heard shows later.
+    /// The group was joined. Nothing has been received from it yet.
     GroupJoined {
         /// The leg.
         leg: LegId,
-        /// How.
+        /// The reception at the host.
         reception: Reception,
     },
-    /// Nothing comes from the group.
+    /// Nothing is received from the group.
     Deaf {
         /// The leg.
         leg: LegId,
-        /// Why, as far as the host can know.
+        /// The reason, as far as the host can know it.
         reason: String,
     },
     /// The group can't be joined.
     JoinFailed {
         /// The leg.
         leg: LegId,
-        /// One sentence.
+        /// The reason, in one sentence.
         reason: String,
     },
-    /// Answer to [`SiteOutput::Complete`]: how it ended.
+    /// Answer to [`SiteOutput::Complete`]: the outcome.
     Settled {
         /// The product.
         key: ProductKey,
-        /// What became of it.
+        /// The result of storing it.
         result: StoreResult,
-        /// Site's wall clock when that was certain.
+        /// Site's wall clock when the outcome was certain.
         at: WallMicros,
     },
-    /// Answer to [`SiteOutput::Train`]: how each of its products ended, in their order.
+    /// Answer to [`SiteOutput::Train`]: the outcomes of its products, in their order.
     TrainSettled {
         /// The train.
         train: Arc<Train>,
         /// One for each product.
         results: Vec<StoreResult>,
-        /// Site's wall clock when that was certain.
+        /// Site's wall clock when the outcome was certain.
         at: WallMicros,
     },
-    /// Local software saw a product after a later one of its class, against the order it asked for.
+    /// Local software received a product after a later one of its class, against the requested order.
     Late(FeedName),
-    /// A heartbeat that was stored came out where products reach consumers.
+    /// A stored heartbeat reached the point where products reach consumers.
     HeartbeatOut {
         /// The heartbeat.
         key: ProductKey,
         /// Site's wall clock.
         at: WallMicros,
     },
-    /// Local software has a stored product. Goes into its receipt, or follows it.
+    /// Local software has a stored product. The time is added to its receipt, or sent after it.
     ActionDone {
         /// The product.
         key: ProductKey,
-        /// Site's wall clock when it was over.
+        /// Site's wall clock at completion.
         at: WallMicros,
     },
-    /// What local software could not do with a product of a feed; `None`: nothing is left of that kind.
+    /// The state of failed actions of local software on products of a feed; `None`: no failure is left.
     Acts {
         /// The feed.
         feed: FeedName,
@@ -119,37 +120,38 @@ pub enum SiteInput {
     },
 }
 
-/// What became of a complete product.
+/// The result of storing a complete product.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreResult {
-    /// Digest good, in the site's log.
+    /// The digest matches, and the product is in the site's log.
     Stored,
-    /// The site held it already, by duplicate key.
+    /// The site already held it, by duplicate key.
     Held,
-    /// The bytes did not match the digest, and were dropped: the product begins again from the first byte,
+    /// The bytes did not match the digest and were dropped: the product is received again from the first byte,
     /// and is rejected after three failures.
     DigestMismatch,
-    /// The site could not store it (disk full, say), and dropped the bytes: it begins again after a pause.
+    /// The site could not store it (disk full, for example) and dropped the bytes: it is received again after a
+    /// pause.
     Failed(String),
 }
 
-/// What a [`SiteSession`](crate::SiteSession) asks for.
+/// An output of a [`SiteSession`](crate::SiteSession): a request to its driver.
 #[derive(Debug)]
 pub enum SiteOutput {
     /// Send these bytes to the hub.
     Write {
-        /// On this stream.
+        /// The stream.
         stream: StreamId,
         /// Whole frames.
         bytes: Bytes,
     },
-    /// Open a data connection to the hub; say `StreamOpened` or `StreamClosed`.
+    /// Open a data connection to the hub; answer with `StreamOpened` or `StreamClosed`.
     OpenStream(StreamId),
     /// Close a data connection.
     CloseStream(StreamId),
-    /// Listen to a group; datagrams come as [`SiteInput::Datagrams`].
+    /// Join a group; its datagrams are passed as [`SiteInput::Datagrams`].
     JoinGroup(LegJoin),
-    /// Send this datagram to the hub's address, at the port of the leg's repair channel; answers come as
+    /// Send this datagram to the hub's address, at the port of the leg's repair channel; answers are passed as
     /// [`SiteInput::Datagrams`].
     Ask {
         /// The leg.
@@ -157,51 +159,52 @@ pub enum SiteOutput {
         /// The datagram.
         bytes: Bytes,
     },
-    /// Stop listening.
+    /// Leave a group.
     LeaveGroup(LegId),
-    /// A product begins to come in. Blocks follow, in any order, possibly repeated, from several legs at once.
+    /// The reception of a product begins. Blocks follow in any order, possibly repeated, and from several legs
+    /// concurrently.
     Begin(ProductInfo),
-    /// Bytes of a product that was begun.
+    /// Bytes of a product whose reception has begun.
     Block {
         /// The product.
         key: ProductKey,
-        /// Where in it.
+        /// Their offset in the product.
         offset: u64,
         /// The bytes.
         bytes: Bytes,
     },
-    /// All bytes are there: verify and store, then say [`SiteInput::Settled`].
+    /// All bytes are present: verify and store, then report [`SiteInput::Settled`].
     Complete {
         /// The product.
         info: ProductInfo,
-        /// Site's wall clock when the last byte came.
+        /// Site's wall clock at the arrival of the last byte.
         last_byte: WallMicros,
-        /// Why it travelled.
+        /// Its lane: the reason for the transmission.
         lane: Lane,
-        /// The number of the resend that brought it: it is stored once more, and once only.
+        /// The number of the resend that delivered it: the product is stored again, but only once for each number.
         resend: Option<u64>,
     },
-    /// Products came whole and together: verify and store each, then say [`SiteInput::TrainSettled`].
+    /// Products arrived whole and together: verify and store each, then report [`SiteInput::TrainSettled`].
     Train {
         /// The products.
         train: Arc<Train>,
-        /// Site's wall clock when they came.
+        /// Site's wall clock at their arrival.
         last_byte: WallMicros,
     },
-    /// The product will not be completed from these bytes: drop them.
+    /// Drop the bytes of this product: they will not be completed.
     Abandon(ProductKey),
-    /// Keep this where it survives a restart, soon; what is lost of it is asked again.
+    /// Store this position soon, so that it survives a restart; numbers whose record is lost are requested again.
     Checkpoint(FeedPosition),
-    /// News for the log file and for people.
+    /// An event for the log file and for operators.
     Event(SiteEvent),
     /// Close all connections.
     Close,
 }
 
-/// News of a site.
+/// An event of a site.
 #[derive(Debug)]
 pub enum SiteEvent {
-    /// The hub let the site in under this name.
+    /// The hub admitted the site under this name.
     Welcome {
         /// The site's name at the hub.
         site: SiteName,
@@ -210,41 +213,41 @@ pub enum SiteEvent {
         /// The hub serves no feeds on this connection.
         stand_by: bool,
     },
-    /// What makes two products of a feed the same at the hub.
+    /// The hub's rule for duplicates of a feed.
     Duplicates {
         /// The feed.
         feed: FeedName,
         /// Its rule.
         rule: Duplicates,
     },
-    /// The hub refused.
+    /// The hub refused the session.
     Refused(Refused),
     /// The whole set of subscriptions.
     Subscriptions(Vec<Subscription>),
-    /// How feeds are to be handled: the whole set.
+    /// The handling of feeds: the whole set.
     Handling(Vec<FeedHandling>),
-    /// Which nodes of the hub serve which feeds.
+    /// The assignment of feeds to the hub's nodes.
     Nodes(Nodes),
-    /// The clock was compared.
+    /// The result of a clock comparison.
     Clock(ClockOffset),
-    /// The hub wants an end of a circuit here; say how it stands.
+    /// The hub requests an end of a circuit here; report its state.
     CircuitOffered(Box<CircuitOffer>),
-    /// The hub wants an end of a circuit gone.
+    /// The hub requests the removal of an end of a circuit.
     CircuitEnded(CircuitEnd),
-    /// The hub wants the site to have another credential; see [`Secrets`](crate::Secrets).
+    /// The hub requests another credential; see [`Secrets`](crate::Secrets).
     CredentialWanted(CredentialWanted),
-    /// An offered credential is good.
+    /// An offered credential is valid.
     CredentialKept(CredentialKept),
-    /// A data connection carries products.
+    /// A data connection is ready for products.
     StreamAttached(StreamId),
     /// A data connection ended.
     StreamEnded {
-        /// Which.
+        /// The stream.
         stream: StreamId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A leg is heard.
+    /// The first packet of a leg was received.
     LegJoined {
         /// The leg.
         leg: LegId,
@@ -255,33 +258,32 @@ pub enum SiteEvent {
     LegLeft {
         /// The leg.
         leg: LegId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Requests for a leg's packets go by datagrams from here on, or datagrams do not get through and they go
-    /// by the session.
+    /// The path of requests for a leg's packets changed: datagrams, or the session if datagrams do not get through.
     RepairChannel {
         /// The leg.
         leg: LegId,
-        /// Whether datagrams get through.
+        /// True if datagrams get through.
         open: bool,
     },
     /// A product was rejected or expired.
     Lost {
-        /// Which.
+        /// The product.
         key: ProductKey,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The hub broke the protocol; the sentence says how. `Close` follows.
+    /// The hub violated the protocol, as the sentence describes. `Close` follows.
     Violation(String),
-    /// Nothing came from the hub for the liveness limit. `Close` follows.
+    /// Nothing was received from the hub for the liveness limit. `Close` follows.
     Dead,
 }
 
-/// What a site knows when it starts: read by the driver from the state directory and the site's log.
+/// The state of a site at its start: read by the driver from the state directory and the site's log.
 #[derive(Clone, Debug, Default)]
 pub struct SiteState {
-    /// The last checkpoints, with what the log stored since added to them.
+    /// The last checkpoints, including the products that the log has stored since.
     pub feeds: BTreeMap<FeedName, FeedPosition>,
 }

@@ -1,5 +1,5 @@
-//! The bounds of a hub's messages: a site believes its hub's products, not its arithmetic. Values that no
-//! sound hub sends end the session as a violation that names them, before they reach a log, a receipt or a
+//! The bounds of a hub's messages: a site trusts its hub's products, but not its arithmetic. Values that no
+//! correct hub sends end the session with a violation that names them, before they reach a log, a receipt or a
 //! file.
 use downburst_model::bounds::{CLOCK_MAX, CLOCK_MIN, OFFSET_MAX_US};
 use downburst_model::{LDM_ORIGIN_BYTES_MAX, ProductInfo, WallMicros};
@@ -9,18 +9,18 @@ use crate::frame::{Frame, Message};
 use crate::train::Around;
 use crate::{CircuitOffer, ClockReply, FeedHandling, ProductBegin, Train};
 
-/// Looks at a frame of a hub; the error is a sentence that names the value.
+/// Checks a frame of a hub; the error is a sentence that names the value.
 pub(crate) fn check_frame(frame: &Frame) -> Result<(), String> {
     let checked = match frame {
         Frame::Message(message) => check_message(message),
         Frame::Train(train, around) => check_train(train, *around),
-        // Bytes of what was begun, and of packets that are checked when they are opened.
+        // Bytes of products already begun, and of packets that are checked when they are opened.
         Frame::Slice { .. } | Frame::Repair { .. } | Frame::Receipts(_) => Ok(()),
     };
     checked.map_err(|sentence| format!("the hub sent an impossible value: {sentence}"))
 }
 
-/// Every kind is named here: a new one needs its bounds. Kinds that only a site sends end the session
+/// Every kind is listed here, so that a new one gets its bounds. Kinds that only a site sends end the session
 /// elsewhere.
 fn check_message(message: &Message) -> Result<(), String> {
     match message {
@@ -45,7 +45,7 @@ fn check_message(message: &Message) -> Result<(), String> {
         Message::CircuitOffer(offer) => check_circuit(offer),
         Message::CredentialKept(kept) => kept.ends.map_or(Ok(()), |at| clock("ends", "a credential", at)),
         Message::Nodes(nodes) => number("version", "the nodes of a hub", nodes.version),
-        // Names, texts and tickets, which are looked up, matched or shown; numbers of what the hub itself offered.
+        // Names, texts and tickets, which are looked up, matched or shown; numbers of the hub's own offers.
         Message::Welcome(_)
         | Message::Refused(_)
         | Message::LegLeave(_)
@@ -79,13 +79,13 @@ fn check_message(message: &Message) -> Result<(), String> {
     }
 }
 
-/// Looks at all products of a train.
+/// Checks all products of a train.
 fn check_train(train: &Train, around: Around) -> Result<(), String> {
     number("to", "a train", around.to)?;
     train.cars.iter().try_for_each(|car| check_product(&train.info(car)))
 }
 
-/// Looks at a product's description, which is part of a message, a train or a leg's manifest.
+/// Checks a product's description, which is part of a message, a train or a leg's manifest.
 pub(crate) fn check_product(info: &ProductInfo) -> Result<(), String> {
     let what = "a product";
     number("sequence", what, info.key.sequence.0)?;

@@ -1,4 +1,4 @@
-//! Absurd values in each field of each frame, of both sides: the session goes on or ends as a named
+//! Absurd values in each field of each frame, from both sides: the session continues or ends with a named
 //! violation, and nothing panics.
 use bytes::Bytes;
 use downburst_fanout::StreamId;
@@ -220,7 +220,7 @@ fn absurd_receipts() -> Vec<(&'static str, Receipts)> {
     ]
 }
 
-/// What ends a session that has begun, whatever it holds.
+/// True for messages that end an established session, whatever their content.
 fn ends_a_site(message: &Message) -> bool {
     matches!(message, Message::Welcome(_) | Message::Refused(_) | Message::Attached(_))
 }
@@ -229,7 +229,7 @@ fn ends_at_a_hub(message: &Message) -> bool {
     matches!(message, Message::Hello(_) | Message::Attach(_) | Message::Marked(_))
 }
 
-/// What a site makes of a frame: whether it closes, and the violation.
+/// A site's reaction to a frame: true if it closes, and the violation.
 fn site_hears(frame: &[u8]) -> (bool, String) {
     let mut site = SiteSession::new("test".to_owned(), SiteState::default());
     site.handle(at(0), SiteInput::Connected(hello().proof));
@@ -257,7 +257,7 @@ fn site_hears(frame: &[u8]) -> (bool, String) {
     ended
 }
 
-/// What a hub makes of a frame: whether it closes, and the violation.
+/// A hub's reaction to a frame: true if it closes, and the violation.
 fn hub_hears(frame: &[u8]) -> (bool, String) {
     let mut hub = HubSession::new("hub".to_owned());
     let mut ended = (false, String::new());
@@ -289,7 +289,7 @@ fn hub_hears(frame: &[u8]) -> (bool, String) {
     ended
 }
 
-/// Where each value of a CBOR body lies, whole arrays too.
+/// The byte range of each value in a CBOR body, including whole arrays.
 fn places(body: &[u8]) -> Vec<std::ops::Range<usize>> {
     let mut decoder = minicbor::Decoder::new(body);
     let mut found = Vec::new();
@@ -307,7 +307,8 @@ fn places(body: &[u8]) -> Vec<std::ops::Range<usize>> {
     found
 }
 
-/// Numbers at the ends of types, texts and bytes of odd lengths, nothing, and arrays that hold too much or say so.
+/// Extreme values of number types, texts and bytes of unusual lengths, null, and arrays with too many items or
+/// too high a count.
 fn absurd_items() -> Vec<Vec<u8>> {
     let numbers = [u64::MAX, i64::MAX as u64 + 1, i64::MAX as u64, u64::from(u32::MAX) + 1, 70_000, 256];
     let mut items: Vec<Vec<u8>> = numbers.iter().map(|number| minicbor::to_vec(number).unwrap()).collect();
@@ -316,7 +317,7 @@ fn absurd_items() -> Vec<Vec<u8>> {
     items.push(minicbor::to_vec("../\u{1}".repeat(100)).unwrap());
     items.push(minicbor::to_vec(minicbor::bytes::ByteVec::from(vec![0xff; 300])).unwrap());
     items.push(minicbor::to_vec([u64::MAX; 40]).unwrap());
-    // Nothing, no array, an array that says it has 2^64 - 1 items, a number that is none.
+    // Null, an empty array, an array with a count of 2^64 - 1 items, a floating-point number.
     items.extend([vec![0xf6], vec![0x80], [vec![0x9b], vec![0xff; 8]].concat(), vec![0xfb; 9]]);
     items
 }

@@ -10,17 +10,17 @@ use crate::{Duplicates, Entry, FeedHead, FeedPosition, FeedStart, HubOutput, Leg
 /// A subscribed feed.
 #[derive(Debug)]
 pub(crate) enum Feed {
-    /// The log is searched for the place to begin.
+    /// The log is being searched for the beginning.
     Searching { epoch: Epoch, head: Sequence, unicast_leg: LegId, position: FeedPosition },
-    /// The site was told where the feed begins.
+    /// The feed was started at the site.
     Serving(Serve),
 }
 
-/// A read that was not answered yet.
+/// A read without an answer so far.
 #[derive(Debug)]
 pub(crate) struct ReadOut {
     reading: Reading,
-    /// The feed was dropped or began again meanwhile: the answer is worth nothing.
+    /// The feed was dropped or restarted since: the answer is ignored.
     stale: bool,
 }
 
@@ -32,12 +32,12 @@ impl Feed {
         }
     }
 
-    /// True if the site was told where the feed begins in this epoch.
+    /// True if the feed was started at the site in this epoch.
     pub(super) fn is_serving(&self, epoch: Epoch) -> bool {
         matches!(self, Self::Serving(serve) if serve.epoch == epoch)
     }
 
-    /// Where the site stands in the feed, as far as it reported.
+    /// The site's position in the feed, as far as reported.
     fn position(&self) -> FeedPosition {
         match self {
             Self::Searching { position, .. } => position.clone(),
@@ -89,7 +89,7 @@ impl HubSession {
         }
     }
 
-    /// Takes entries that were read for this session alone.
+    /// Takes entries that were read for this session only.
     pub(super) fn take_entries(
         &mut self,
         now: Now,
@@ -136,13 +136,13 @@ impl HubSession {
         }
     }
 
-    /// Offers the legs that waited for the feed.
+    /// Offers the legs that waited for the start of the feed.
     pub(super) fn release_offers(&mut self, feed: &FeedName, epoch: Epoch) {
         let messages = self.offers.release(feed, epoch);
         self.send_all(messages);
     }
 
-    /// Where the logs of the feeds that are served end.
+    /// The heads of the served feeds' logs.
     pub(super) fn heads(&self) -> Vec<FeedHead> {
         self.serving
             .feeds
@@ -154,8 +154,8 @@ impl HubSession {
             .collect()
     }
 
-    /// Ends a feed that is no longer subscribed. The site's position is kept: a subscription that comes back in this
-    /// session goes on from it, as it does after a reconnection, instead of beginning at the head.
+    /// Ends a feed that is no longer subscribed. The site's position is kept: a renewed subscription in this
+    /// session continues from it, as after a reconnection, instead of starting at the head.
     pub(super) fn unsubscribe(&mut self, feed: &FeedName) {
         let position = self.serving.feeds.get(feed).map(Feed::position);
         self.drop_feed(feed);
@@ -172,7 +172,7 @@ impl HubSession {
         }
     }
 
-    /// Ends unicast of a feed where its legs begin, or lets it go on where none does.
+    /// Ends unicast of a feed where its legs begin, or continues it if there is none.
     pub(super) fn follow_coverage(&mut self, feed: &FeedName, epoch: Epoch) {
         let after = self.offers.coverage(feed, epoch);
         if let Some(serve) = self.serving(feed, epoch) {
@@ -180,7 +180,7 @@ impl HubSession {
         }
     }
 
-    /// Takes back what a leg brings that the site began to hear.
+    /// Takes back queued products that a leg delivers, once the site receives it.
     pub(super) fn leave_to_leg(&mut self, feed: &FeedName, epoch: Epoch, after: u64) {
         if self.serving(feed, epoch).is_none() {
             return;
@@ -216,7 +216,7 @@ impl HubSession {
         }
     }
 
-    /// Flushes what was held back and asks for what there is room for.
+    /// Sends the held ranges that are due and requests reads for the available room.
     pub(super) fn advance_feeds(&mut self, now: Now) {
         let mut covered = Vec::new();
         for (feed, state) in &mut self.serving.feeds {
@@ -224,7 +224,7 @@ impl HubSession {
                 continue;
             };
             covered.extend(serve.due_cover(now.monotonic));
-            // By another stream a product could come before the word that its feed begins.
+            // On another stream a product could overtake the start of its feed.
             if self.serving.reads.contains_key(feed) || !self.streams.has_heard(serve.mark) {
                 continue;
             }
@@ -249,8 +249,8 @@ impl HubSession {
         }
     }
 
-    /// Decides where a feed begins: at the site's frontier; in a foreign epoch some minutes before the newest
-    /// product it holds; for a fresh subscription at the head.
+    /// Chooses the start of a feed: at the site's frontier; in a foreign epoch some minutes before the site's
+    /// newest product; for a new subscription at the head.
     fn begin_feed(&mut self, feed: FeedName, epoch: Epoch, head: Sequence, unicast_leg: LegId) {
         let position = self.known_position(&feed);
         self.drop_feed(&feed);
@@ -269,8 +269,8 @@ impl HubSession {
         }
     }
 
-    /// Where the site stands: from its hello, or from where an earlier subscription of this session ended; if the log
-    /// began anew, from what the site reported in this session.
+    /// The site's position: from its hello, or from the end of an earlier subscription in this session; if the
+    /// log has a new epoch, from the site's reports in this session.
     fn known_position(&mut self, feed: &FeedName) -> Option<FeedPosition> {
         let kept = self.serving.positions.remove(feed);
         self.serving.feeds.get(feed).map(Feed::position).or(kept)
@@ -317,7 +317,7 @@ impl HubSession {
         }
     }
 
-    /// What a delivery is counted under.
+    /// The epoch, leg and purpose under which a delivery is counted.
     fn account(&self, feed: &FeedName, reason: Reason) -> Option<(Epoch, LegId, Purpose)> {
         let Some(Feed::Serving(serve)) = self.serving.feeds.get(feed) else {
             return None;
@@ -331,9 +331,9 @@ impl HubSession {
     }
 }
 
-/// How far before the newest product a site holds a log of another epoch is sent again (the overlap is dropped there by
+/// The overlap before the site's newest product with which a log of another epoch is sent (the site drops it by
 /// duplicate key): hubs' clocks and orders of arrival differ by less.
 const FOREIGN_OVERLAP_US: i64 = 600_000_000;
 
-/// How much one read brings, about.
+/// The approximate size of one read.
 const READ_BYTES: usize = 1 << 20;

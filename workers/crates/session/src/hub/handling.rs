@@ -5,14 +5,14 @@ use downburst_model::{FeedName, Now, WallMicros};
 use super::HubSession;
 use crate::{FeedHandling, Handling as HandlingMessage, Stretch};
 
-/// How the feeds of a site are handled.
+/// The handling of a site's feeds.
 #[derive(Debug, Default)]
 pub(crate) struct Handling {
     by_feed: BTreeMap<FeedName, FeedHandling>,
 }
 
 impl Handling {
-    /// True if products of the feed may be too old when their turn comes: each is looked at by itself.
+    /// True if products of the feed have a maximum age, so that each is checked by itself before it is sent.
     pub(crate) fn ages(&self, feed: &FeedName) -> bool {
         self.max_age_us(feed).is_some()
     }
@@ -23,7 +23,7 @@ impl Handling {
 }
 
 impl HubSession {
-    /// Takes the whole set; the site is told what concerns it.
+    /// Takes the whole set and sends it to the site.
     pub(super) fn set_handling(&mut self, items: Vec<FeedHandling>) {
         self.serving.handling.by_feed = items.into_iter().map(|item| (item.feed.clone(), item)).collect();
         self.tell_handling();
@@ -39,7 +39,7 @@ impl HubSession {
         }
     }
 
-    /// The stretch without the bytes of what is too old, if the feed is handled so.
+    /// The stretch without the bytes of products that are too old, if the feed has a maximum age.
     pub(super) fn without_aged(&self, now: Now, stretch: &Stretch) -> Option<Stretch> {
         let max_age_us = self.serving.handling.max_age_us(&stretch.feed)?;
         Some(stretch.without_older_than(WallMicros(now.wall.0.saturating_sub(max_age_us))))

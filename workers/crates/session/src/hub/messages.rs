@@ -100,7 +100,7 @@ impl HubSession {
         self.event(HubEvent::Receipts { clock: receipts.clock, items: receipts.items });
     }
 
-    /// Notes receipts whose numbers follow each other.
+    /// Records receipts with consecutive numbers.
     fn note_receipts(&mut self, run: &[Receipt]) {
         let [first, ..] = run else {
             return;

@@ -38,7 +38,7 @@ mod trains_tests;
 
 /// The hub's half of a session: one per connection of a site.
 ///
-/// | state          | input              | next           | says                                            |
+/// | state          | input              | next           | output                                          |
 /// |----------------|--------------------|----------------|-------------------------------------------------|
 /// | greeting       | hello              | authenticating | `Authenticate`                                  |
 /// | authenticating | `Admit`            | active         | welcome, subscriptions, `Event(Hello)`          |
@@ -62,54 +62,54 @@ pub struct HubSession {
     outputs: VecDeque<HubOutput>,
 }
 
-/// The two sides' terms: this one's from the start, the site's from its hello on.
+/// The terms of both sides: the hub's from the start, the site's from its hello on.
 #[derive(Debug)]
 struct Terms {
     hub_name: String,
-    /// The versions that this side speaks, best first.
+    /// The versions that this side supports, best first.
     versions: Vec<u16>,
-    /// The version that both sides speak.
+    /// The version in use.
     version: u16,
-    /// The hub makes heartbeats.
+    /// The hub sends heartbeats.
     heartbeats: bool,
     /// The site takes all its feeds from this node, even if the hub has several.
     one_node: bool,
-    /// The site wants no feeds.
+    /// The site stands by and gets no feeds.
     stand_by: bool,
 }
 
-/// Bytes on their way to the site's first connection, and what holds them back.
+/// Bytes for the site's first connection, and their rate limits.
 #[derive(Debug)]
 struct Line {
     outbox: Outbox<Purpose>,
     parcels: Parcels,
-    /// The driver takes so much more.
+    /// The remaining room in the driver.
     room_bytes: i64,
     pacer: Pacer,
     /// Holds back products that are not live.
     late_pacer: Pacer,
-    /// Of such products, since the start.
+    /// The bytes of such products since the start.
     late_bytes: u64,
 }
 
-/// The feeds that this half serves, and the site's place in the others.
+/// The feeds that this half serves, and the site's positions in the others.
 #[derive(Debug, Default)]
 struct Serving {
     feeds: BTreeMap<FeedName, Feed>,
     patterns: Patterns,
-    /// Where the site stands in feeds that are not served: by its hello, or at the end of a subscription.
+    /// The site's positions in feeds that are not served: from its hello, or from the end of a subscription.
     positions: BTreeMap<FeedName, FeedPosition>,
-    /// Logs that were reported before the site was let in.
+    /// Logs that were reported before the site was admitted.
     early: BTreeMap<FeedName, (Epoch, Sequence, LegId)>,
     reads: BTreeMap<FeedName, feeds::ReadOut>,
-    /// Times that are looked for; only the last answer for a feed counts.
+    /// The number of outstanding time searches; only the last answer for a feed counts.
     searches: BTreeMap<FeedName, u32>,
-    /// The feeds' rules that are not the usual one.
+    /// The rules of the feeds for duplicates.
     duplicates: BTreeMap<FeedName, Duplicates>,
     handling: Handling,
 }
 
-/// The last messages of their kinds to the site: equal ones are not sent again.
+/// The last messages of these kinds to the site: equal ones are not sent again.
 #[derive(Debug, Default)]
 struct LastSent {
     handling: Vec<FeedHandling>,
@@ -125,7 +125,7 @@ enum State {
 }
 
 impl HubSession {
-    /// Makes the hub's half of a connection that was just accepted.
+    /// Makes the hub's half of a newly accepted connection.
     pub fn new(hub_name: String) -> Self {
         Self {
             terms: Terms {
@@ -156,36 +156,36 @@ impl HubSession {
         }
     }
 
-    /// The same, speaking only these versions, best first.
+    /// The same session, with support for only these versions, best first.
     #[must_use]
     pub fn speaking(mut self, versions: &[u16]) -> Self {
         self.terms.versions = versions.to_vec();
         self
     }
 
-    /// The same, of a hub that puts heartbeats into its feeds.
+    /// The same session, of a hub that puts heartbeats into its feeds.
     #[must_use]
     pub fn with_heartbeats(mut self) -> Self {
         self.terms.heartbeats = true;
         self
     }
 
-    /// True if the site reports when a heartbeat comes out at its end.
+    /// True if the site reports the arrival of heartbeats at its consumers' end.
     pub fn reports_heartbeats(&self) -> bool {
         self.terms.heartbeats && self.is_active()
     }
 
-    /// True if the site takes its feeds from each of the hub's nodes that serves one; known from its hello on.
+    /// True if the site takes its feeds from each node of the hub that serves one; known from its hello on.
     pub fn takes_several_nodes(&self) -> bool {
         !self.terms.one_node
     }
 
-    /// How many bytes were written since the start of products that are not live.
+    /// The number of bytes of products that are not live written since the start.
     pub fn late_bytes(&self) -> u64 {
         self.line.late_bytes
     }
 
-    /// True if the site said in its hello that another hub serves it.
+    /// True if the site's hello says that another hub serves it.
     pub fn stands_by(&self) -> bool {
         match &self.state {
             State::Authenticating(hello) => hello.stand_by == Some(true),
@@ -193,13 +193,13 @@ impl HubSession {
         }
     }
 
-    /// True while a leg brings everything of the feed to the site: a head that moves gives this half nothing
-    /// to do. It must know the head before it takes the site's next bytes, which may end the leg.
+    /// True while a leg carries the whole feed to the site: a moved head needs no action by this half. It must
+    /// get the head before the site's next bytes, which may end the leg.
     pub fn is_left_to_leg(&self, feed: &FeedName) -> bool {
         self.served_epoch(feed).is_some_and(|epoch| self.offers.coverage(feed, epoch).is_some())
     }
 
-    /// Bytes of the products that wait for a connection, and the classes of those of which nothing was sent.
+    /// Bytes of the products that wait for a connection, and the classes of those that are entirely unsent.
     pub fn waiting(&self) -> (usize, Classes) {
         (self.line.outbox.waiting_bytes(), self.line.outbox.waiting_classes())
     }
@@ -247,7 +247,8 @@ impl HubSession {
 
     fn tell_nodes(&mut self, nodes: Nodes) {
         let before = self.last_sent.nodes.as_ref();
-        // A hub that always was one node says so only to a site that stands by, and may be there to ask.
+        // A hub that was always one node reports that only to a standby site, which may be connected for this
+        // information.
         let is_news = before.map_or(self.terms.stand_by || nodes != Nodes::default(), |told| *told != nodes);
         if self.takes_several_nodes() && is_news {
             self.send(nodes.clone());
@@ -256,7 +257,7 @@ impl HubSession {
     }
 
     fn repair(&mut self, leg: LegId, leg_epoch: u64, packet: u64, payload: &[u8]) {
-        // A repair that finds the line full is dropped: the site asks again when it still lacks the packet.
+        // A repair is dropped if the queue is full: the site repeats the request if it still lacks the packet.
         if self.is_active() && self.line.outbox.control_bytes() < REPAIR_QUEUE_BYTES {
             self.line
                 .outbox
@@ -316,7 +317,7 @@ impl HubSession {
         self.state = State::Authenticating(Box::new(hello));
     }
 
-    /// Fills the outputs with what is due.
+    /// Adds the due outputs.
     fn advance(&mut self, now: Now) {
         if self.is_closed() {
             return;
@@ -339,14 +340,14 @@ impl HubSession {
         }
     }
 
-    /// Writes what goes next, on the first of the streams that have room and something to carry.
+    /// Writes the next parcel, on the first stream that has room and data to carry.
     fn write_next(&mut self) {
         let classes = if self.line.pacer.is_open() { Classes::all() } else { Classes::of(Class::Warning) };
         let may_go = May { classes, late: self.line.late_pacer.is_open() };
         if self.line.room_bytes > 0 && self.write_next_on(StreamId::FIRST, may_go) {
             return;
         }
-        // Warnings of feeds that take a path of their own go there whatever the rate.
+        // Warnings of feeds with a separate path are sent there regardless of the rate.
         if !self.line.pacer.is_open() && !self.streams.has_rides() {
             return;
         }
@@ -386,7 +387,7 @@ impl HubSession {
     }
 
     fn refuse(&mut self, refused: Refused) {
-        // The last frame goes whatever the room: it may exceed what was granted by one frame.
+        // The last frame is sent regardless of the room: output may exceed the grant by one frame.
         self.write_on(StreamId::FIRST, Message::from(refused).encode(), Purpose::Control);
         self.close();
     }
@@ -396,7 +397,7 @@ impl HubSession {
         self.state = State::Closed;
     }
 
-    /// What the driver found in the logs.
+    /// Takes the driver's answers about the logs.
     fn take_of_logs(&mut self, now: Now, input: HubInput) {
         match input {
             HubInput::Duplicates { feed, rule } => {
@@ -421,7 +422,7 @@ impl HubSession {
         }
     }
 
-    /// What concerns a site that was let in, and nobody else.
+    /// Takes the inputs that only apply to an admitted site.
     fn take_of_active(&mut self, now: Now, input: HubInput) {
         match input {
             HubInput::PlanStreams(plan) => self.plan_streams(now, plan),
@@ -510,8 +511,8 @@ impl Machine for HubSession {
     }
 }
 
-/// Repairs wait in the outbox up to this.
+/// The maximum of control bytes in the outbox with which a repair is still queued.
 const REPAIR_QUEUE_BYTES: usize = 4 << 20;
 
-/// A site whose answers pile up beyond this is cut off.
+/// The maximum of queued control bytes; a site with more unread answers is disconnected.
 const CONTROL_QUEUE_BYTES: usize = 16 << 20;

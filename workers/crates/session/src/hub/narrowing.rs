@@ -6,10 +6,10 @@ use super::feeds::Feed;
 use super::{HubSession, Line};
 use crate::patterns::Patterns;
 
-/// What a site is sent follows what it may take and wants at this moment: what was queued before is looked at again.
+/// Deliveries follow the site's present rights and subscriptions: products queued earlier are checked again.
 impl HubSession {
     /// Takes back queued products that have not begun, of feeds whose patterns changed and no longer match
-    /// them. A train is taken back whole. Their numbers are read again: wanted products go out, and the site
+    /// them. A train is taken back whole. Their numbers are read again: wanted products are sent, and the site
     /// learns that the rest is not for it.
     pub(super) fn take_back_unwanted(&mut self, before: &Patterns) {
         let changed = |feed: &&FeedName| before.filter(feed) != self.serving.patterns.filter(feed);
@@ -30,8 +30,8 @@ impl HubSession {
         }
     }
 
-    /// Takes back queued products of resends that have not begun and are no longer wanted: the order is gone,
-    /// or was narrowed.
+    /// Takes back queued products of resends that have not begun and are no longer wanted: the order was
+    /// removed or narrowed.
     pub(super) fn take_back_resent(&mut self) {
         let (resends, Line { parcels, outbox, .. }) = (&mut self.resends, &mut self.line);
         let gone = parcels.take_back_resent(outbox, |resend, _, id| !resends.want(resend, id));

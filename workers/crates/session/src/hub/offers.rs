@@ -15,8 +15,8 @@ use crate::{LegJoin, LegLeave, NextKey};
 /// | leaving | kept, offered when left         | kept offer dropped | counts as joined | forgotten, then offers |
 ///
 /// The site answers every LegJoin with exactly one LegLeft, unless the connection ends. The legs of a feed
-/// change make-before-break: the older one is left when the newer one is joined; an older one that was not
-/// joined yet is left without delay.
+/// change make-before-break: the site leaves the older one when it has joined the newer one; it leaves an older
+/// one that is not joined yet without delay.
 #[derive(Debug, Default)]
 pub(crate) struct Offers {
     legs: BTreeMap<LegId, Offer>,
@@ -26,14 +26,14 @@ pub(crate) struct Offers {
 struct Offer {
     join: LegJoin,
     state: State,
-    /// Where the leg's coverage begins, once the site hears it.
+    /// The beginning of the leg's coverage, once the site receives it.
     after: Option<u64>,
     then: Option<LegJoin>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The feed is not started in the leg's epoch yet.
+    /// Held back: the feed has not started in the leg's epoch yet.
     Held,
     Offered,
     Joined,
@@ -41,7 +41,7 @@ enum State {
 }
 
 impl Offers {
-    /// Takes an offer; it goes out by [`release`](Self::release).
+    /// Takes an offer; [`release`](Self::release) sends it.
     pub(crate) fn offer(&mut self, join: LegJoin) -> Vec<Message> {
         let mut messages = self.leave_others(&join, |state| state != State::Joined);
         match self.legs.get_mut(&join.leg) {
@@ -56,7 +56,7 @@ impl Offers {
         messages
     }
 
-    /// Offers what waited for its feed to start in this epoch.
+    /// Offers the legs that waited for their feed to start in this epoch.
     pub(crate) fn release(&mut self, feed: &FeedName, epoch: Epoch) -> Vec<Message> {
         let waiting = self.legs.values_mut().filter(|offer| {
             offer.state == State::Held && offer.join.feed == *feed && offer.join.epoch == epoch
@@ -69,7 +69,7 @@ impl Offers {
             .collect()
     }
 
-    /// Tells the leg's next key to the site, now if it has the leg, else with the offer.
+    /// Sends the leg's next key to the site: now if it has the leg, otherwise with the offer.
     pub(crate) fn next_key(&mut self, next: NextKey) -> Option<Message> {
         let offer = self.legs.get_mut(&next.leg)?;
         let of_this_life = |join: &&mut LegJoin| join.leg == next.leg && join.leg_epoch == next.leg_epoch;
@@ -79,7 +79,7 @@ impl Offers {
         (offer.state != State::Held).then(|| next.into())
     }
 
-    /// Takes the site off a leg.
+    /// Removes the site from a leg.
     pub(crate) fn leave(&mut self, leg: LegId) -> Vec<Message> {
         match self.legs.get_mut(&leg) {
             Some(offer) if offer.state == State::Held => {
@@ -94,7 +94,8 @@ impl Offers {
         }
     }
 
-    /// The site hears the leg. Answers whether that is a leg of ours, and what to say.
+    /// The site receives the leg. Returns the leg's join and the messages to send; `None` if it is not a leg of
+    /// this session.
     pub(crate) fn joined(
         &mut self,
         leg: LegId,
@@ -114,7 +115,7 @@ impl Offers {
         Some((join, messages))
     }
 
-    /// The site left the leg. Answers what it was, and where its coverage began.
+    /// The site left the leg. Returns its join and the beginning of its coverage.
     pub(crate) fn left(&mut self, leg: LegId) -> Option<(LegJoin, Option<u64>)> {
         let offer = self.legs.remove(&leg).filter(|offer| offer.state != State::Held)?;
         if let Some(next) = offer.then {
@@ -123,14 +124,14 @@ impl Offers {
         Some((offer.join, offer.after))
     }
 
-    /// True if the leg, in this life, is offered to the site.
+    /// True if the leg, in this leg epoch, is offered to the site.
     pub(crate) fn has(&self, leg: LegId, leg_epoch: u64) -> bool {
         self.legs
             .get(&leg)
             .is_some_and(|offer| offer.join.leg_epoch == leg_epoch && offer.state != State::Held)
     }
 
-    /// Behind which sequence the legs the site hears bring everything.
+    /// The sequence behind which the legs that the site receives deliver everything.
     pub(crate) fn coverage(&self, feed: &FeedName, epoch: Epoch) -> Option<u64> {
         self.legs
             .values()
@@ -139,7 +140,7 @@ impl Offers {
             .min()
     }
 
-    /// A leg that carries the feed for the site: what repairs are counted under.
+    /// A leg that carries the feed for the site: repairs are counted under it.
     pub(crate) fn of_feed(&self, feed: &FeedName) -> Option<LegId> {
         self.legs
             .iter()

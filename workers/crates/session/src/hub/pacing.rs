@@ -1,9 +1,9 @@
 use downburst_model::{Micros, Now};
 
-/// Bounds the rate of a session to a site with known access: products beyond its rate wait here, in order of
+/// Bounds the rate of a session to a site with known access: products above the rate wait here, in order of
 /// urgency, and not in a router before the site.
 ///
-/// A bucket of bytes that fills at the rate. What may not wait overdraws it, and the rest waits the longer.
+/// A token bucket of bytes that fills at the rate. Urgent bytes overdraw it, and the rest waits longer.
 #[derive(Debug, Default)]
 pub(super) struct Pacer {
     rate: Option<Rate>,
@@ -12,7 +12,7 @@ pub(super) struct Pacer {
 #[derive(Debug)]
 struct Rate {
     bytes_per_second: i64,
-    /// In millionths of a byte; below zero what was sent ahead of its time.
+    /// In millionths of a byte; negative after bytes were sent ahead of their time.
     credit: i64,
     at: Micros,
 }
@@ -28,7 +28,7 @@ impl Pacer {
         });
     }
 
-    /// Time went on.
+    /// Adds the credit of the elapsed time.
     pub(super) fn refill(&mut self, now: Now) {
         if let Some(rate) = &mut self.rate {
             let elapsed = i64::try_from(now.monotonic.since(rate.at).0).unwrap_or(i64::MAX);
@@ -39,7 +39,7 @@ impl Pacer {
         }
     }
 
-    /// True if what can wait may go.
+    /// True if bytes that can wait may be sent.
     pub(super) fn is_open(&self) -> bool {
         self.rate.as_ref().is_none_or(|rate| rate.credit >= 0)
     }
@@ -53,7 +53,7 @@ impl Pacer {
         }
     }
 
-    /// When it opens, if it is not open.
+    /// The time at which it opens, if it is not open.
     pub(super) fn opens_at(&self) -> Option<Micros> {
         let rate = self.rate.as_ref().filter(|rate| rate.credit < 0)?;
         let wait = rate.credit.unsigned_abs().div_ceil(rate.bytes_per_second.unsigned_abs());
@@ -61,13 +61,13 @@ impl Pacer {
     }
 }
 
-/// What may go at once after a rest: as little as a warning on the same path can bear to wait for.
+/// The maximum burst after a rest: small enough as a delay for a warning on the same path.
 const BURST_MICROS: i64 = 20_000;
 
 /// TLS, TCP, IP and Ethernet add about a sixteenth to full segments.
 const OVERHEAD_PART: i64 = 16;
 
-/// 8 Tb/s: nothing that is counted overflows.
+/// 8 Tb/s: no counter overflows.
 const FASTEST: i64 = 1_000_000_000_000;
 
 #[cfg(test)]
@@ -81,7 +81,7 @@ mod tests {
         Now { monotonic: Micros(micros), wall: WallMicros(0) }
     }
 
-    /// Sends slices whenever the pacer lets it, for some time; answers the bytes on the wire.
+    /// Sends slices whenever the pacer is open, for some time; returns the bytes on the wire.
     fn send_for(pacer: &mut Pacer, from: u64, micros: u64, slice: usize) -> u64 {
         let (mut now, mut sent) = (from, 0);
         while now < from + micros {

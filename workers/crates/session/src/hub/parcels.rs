@@ -10,7 +10,7 @@ use crate::frame::{Message, slice_header, train_header};
 use crate::train::Head;
 use crate::{HubEvent, ProductBegin, Purpose, ResentBegin, TrainSent};
 
-/// What lies in the outbox, by ticket. The ticket is the transfer number on the wire.
+/// The content of the outbox, by ticket. The ticket is the transfer number on the wire.
 #[derive(Debug, Default)]
 pub(crate) struct Parcels {
     by_ticket: BTreeMap<u32, Queued>,
@@ -40,7 +40,7 @@ struct QueuedTrain {
     sent: TrainSent,
 }
 
-/// Numbers that a parcel speaks for: those it brings or covers, and the one before them.
+/// The numbers that a parcel accounts for: those it delivers or covers, and the one before them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TakenBack {
     pub(crate) epoch: Epoch,
@@ -65,7 +65,7 @@ impl Parcels {
         self.by_ticket.insert(transfer, Queued { purpose, load: Load::Product(begin) });
     }
 
-    /// Queues a product that goes once more: it says nothing about other numbers.
+    /// Queues a product of a resend: it makes no statement about other numbers.
     pub(crate) fn push_resent(
         &mut self,
         outbox: &mut Outbox<Purpose>,
@@ -111,12 +111,12 @@ impl Parcels {
         self.by_ticket.insert(ticket, Queued { purpose, load });
     }
 
-    /// Takes out what was begun on a stream that ended.
+    /// Removes a parcel that was begun on a stream that ended.
     pub(crate) fn lose(&mut self, ticket: u32) -> Option<Flight> {
         self.by_ticket.remove(&ticket).map(|queued| queued.flight())
     }
 
-    /// Takes back what was not begun of a feed, behind `after`.
+    /// Takes back the parcels of a feed behind `after` that have not begun.
     pub(crate) fn take_back(
         &mut self,
         outbox: &mut Outbox<Purpose>,
@@ -133,7 +133,7 @@ impl Parcels {
         gone.map(|queued| queued.numbers()).collect()
     }
 
-    /// Takes back what was not begun of a feed and is not wanted, and all of its trains.
+    /// Takes back the unwanted products of a feed that have not begun, and all of its trains that have not begun.
     pub(crate) fn take_back_unwanted(
         &mut self,
         outbox: &mut Outbox<Purpose>,
@@ -153,8 +153,8 @@ impl Parcels {
         gone.map(|queued| queued.numbers()).collect()
     }
 
-    /// Takes back unwanted products of resends that have not begun: their number, the product's feed and its
-    /// identifier decide. Returns the resends and the numbers of their products.
+    /// Takes back unwanted products of resends that have not begun, by the resend's number and the product's
+    /// feed and identifier. Returns the resends and the numbers of their products.
     pub(crate) fn take_back_resent(
         &mut self,
         outbox: &mut Outbox<Purpose>,
@@ -267,7 +267,7 @@ impl HubSession {
             return;
         };
         let flight = queued.flight();
-        // On the first stream whatever is said later comes later; on another it may come first.
+        // On the first stream later messages arrive later; they may overtake a product on another stream.
         if stream == StreamId::FIRST {
             self.landed(&flight);
         } else {

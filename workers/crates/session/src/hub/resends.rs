@@ -14,13 +14,13 @@ use crate::{
 
 /// The resends to one site.
 ///
-/// A number of a resend is *unread*, *on its way* (queued or sent, not answered) or over. Numbers that the
-/// site could not keep become unread again after a pause. A resend ends when none of its numbers is unread or
-/// on its way.
+/// A number of a resend is *unread*, *on its way* (queued or sent, not answered), *failed* or over. Numbers
+/// that the site could not store, or that could not be read, become unread again after a pause. A resend ends
+/// when all of its numbers are over.
 #[derive(Debug, Default)]
 pub(crate) struct Resends {
     under_way: BTreeMap<u64, Resend>,
-    /// Those that ended in this session: they are not begun again because the word of their end is slow.
+    /// The resends that ended in this session: they do not start again if the report of their end is slow.
     ended: BTreeSet<u64>,
     read: Option<u64>,
 }
@@ -38,7 +38,7 @@ struct Resend {
 }
 
 impl Resends {
-    /// Takes the whole set of what is wanted now.
+    /// Takes the whole set of present orders.
     fn set(&mut self, orders: Vec<ResendOrder>) {
         let wanted: BTreeSet<u64> = orders.iter().map(|order| order.resend).collect();
         self.under_way.retain(|resend, _| wanted.contains(resend));
@@ -55,19 +55,19 @@ impl Resends {
         }
     }
 
-    /// True if the resend is to bring the product with this id.
+    /// True if the resend includes the product with this id.
     pub(crate) fn want(&self, resend: u64, id: &str) -> bool {
         self.under_way.get(&resend).is_some_and(|found| found.wants(id))
     }
 
-    /// A product that was queued is not for the site any more.
+    /// A queued product is no longer for the site.
     pub(crate) fn leave_out(&mut self, resend: u64, number: u64) {
         if let Some(found) = self.under_way.get_mut(&resend) {
             found.on_its_way.remove(number, number);
         }
     }
 
-    /// The site drops the feed, and with it what was on its way: nothing of that will be answered.
+    /// The site drops the feed and the products on their way, and will not answer them: they become unread again.
     pub(crate) fn forget_answers(&mut self, feed: &FeedName) {
         for resend in self.under_way.values_mut().filter(|resend| resend.order.feed == *feed) {
             for (first, last) in std::mem::take(&mut resend.on_its_way).iter() {
@@ -99,7 +99,7 @@ impl Resend {
         }
     }
 
-    /// What the site may take changed since.
+    /// Applies a change of the site's rights.
     fn limit(&mut self, within: Option<Vec<IdFilter>>) {
         if self.order.within != within {
             self.order.within = within;
@@ -132,7 +132,7 @@ impl Resend {
         }
     }
 
-    /// The log could not be read: what is unread is read after a pause.
+    /// The log could not be read: the unread numbers are read after a pause.
     fn could_not_read(&mut self, now: Micros) {
         for (first, last) in std::mem::take(&mut self.unread).iter() {
             self.failed.insert(first, last);
@@ -146,7 +146,7 @@ impl Resend {
     }
 }
 
-/// What an order brings of what the site may take; `None` if its pattern can't be read.
+/// The ids that an order selects within the site's rights; `None` if its pattern can't be compiled.
 fn wanted(order: &ResendOrder) -> Option<Selection> {
     wish(&order.wanted).map(|wanted| wanted.within(order.within.as_deref()))
 }
@@ -164,7 +164,8 @@ fn whole(order: &ResendOrder) -> RangeSet {
 }
 
 impl ResendOrder {
-    /// What of the log the order brings, for who counts products and sends none: the numbers left, and the ids that go.
+    /// The selection of the order, for callers that count products and send none: the remaining numbers and a
+    /// predicate of the ids.
     pub fn content(&self) -> (RangeSet, impl Fn(&str) -> bool + Send + Sync + use<>) {
         let resend = Resend::new(self.clone());
         (resend.unread.clone(), move |id: &str| resend.wants(id))
@@ -172,7 +173,7 @@ impl ResendOrder {
 }
 
 impl HubSession {
-    /// What is left of each resend that is under way, by number: where the next session with the site goes on.
+    /// The rest of each active resend, by number: the next session with the site continues from it.
     pub fn resends_left(&self) -> BTreeMap<u64, ResendLeft> {
         self.resends.under_way.iter().map(|(resend, found)| (*resend, found.left())).collect()
     }
@@ -254,7 +255,7 @@ impl HubSession {
         }
     }
 
-    /// Tells of resends that are over, and asks for what there is room for.
+    /// Reports resends that are over, and requests a read for the available room.
     pub(super) fn advance_resends(&mut self, now: Now) {
         let over: Vec<u64> =
             self.resends.under_way.iter().filter(|(_, it)| it.is_over()).map(|(resend, _)| *resend).collect();
@@ -290,7 +291,7 @@ impl HubSession {
         self.resends.deadline()
     }
 
-    /// What was queued or sent of a resend and got lost with the stream that carried it is read again.
+    /// A product of a resend was lost with its stream: it is read again.
     pub(super) fn lost_resent(&mut self, resend: u64, number: u64) {
         if let Some(found) = self.resends.under_way.get_mut(&resend)
             && found.on_its_way.contains(number)
@@ -309,11 +310,11 @@ impl HubSession {
     }
 }
 
-/// How many products of one resend may be without an answer: what a site has to look through when it connects again.
+/// The maximum number of unanswered products of one resend: a reconnecting site has to check that many.
 const ON_ITS_WAY: u64 = 4_096;
 
-/// How much one read brings, about.
+/// The approximate size of one read.
 const READ_BYTES: usize = 1 << 20;
 
-/// A site whose disk is full is not helped by haste.
+/// The pause after a failure: quick retries do not help a site with a full disk.
 const FAILED_PAUSE: Micros = Micros::from_secs(5);

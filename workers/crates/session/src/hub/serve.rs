@@ -4,41 +4,41 @@ use crate::spans::Spans;
 use crate::stretch::{Part, Piece};
 use crate::{Covered, Entry, Expired, FeedHead, FeedPosition, FeedStart, Standing, Stretch};
 
-/// What one site is owed of one feed by unicast.
+/// The products of one feed that are owed to one site by unicast.
 ///
 /// Every number of the log is in one of these states: *owed* (to be read from the log), *queued* (in the
 /// outbox), *left to a leg* (above `leg_after`), or *said* (sent, covered, expired, or settled at the site
-/// before). Numbers become owed when the head moves, when a leg ends and when the site wants them; ranges
-/// read from the log leave the set. A product on a data connection stays *queued* until the site took it:
-/// queued numbers are never owed, and only owed ones are ever called covered or expired, so no message on one
-/// stream settles a product on its way by another.
+/// before). Numbers become owed when the head moves, when a leg ends and when the site requests them; ranges
+/// read from the log leave the set. A product on a data connection stays *queued* until the site confirms it:
+/// queued numbers are never owed, and only owed numbers are ever reported as covered or expired, so no message
+/// on one stream settles a product in flight on another.
 #[derive(Debug)]
 pub(crate) struct Serve {
     pub(crate) epoch: Epoch,
     pub(crate) unicast_leg: LegId,
     /// The hub's stored stamp of the newest product the site is known to hold.
     pub(crate) newest_stored: WallMicros,
-    /// Nothing is read before the site answered this mark: until then it may not know that the feed begins.
+    /// Nothing is read before the site has answered this mark: until then it may not know that the feed begins.
     pub(crate) mark: u32,
     feed: FeedName,
     head: u64,
-    /// The head when the session began to serve the feed: what lies up to here is backfill.
+    /// The head when the session began to serve the feed: products up to here are backfill.
     began_at: u64,
-    /// The site was told that the feed begins behind this.
+    /// The beginning of the feed as sent to the site: it begins behind this.
     began_after: u64,
     live: RangeSet,
     late: RangeSet,
     queued: RangeSet,
-    /// Owed because the site asked.
+    /// Owed because of a request of the site.
     wanted: RangeSet,
-    /// Settled at the site, as far as it said so.
+    /// Settled at the site, as far as it reported.
     settled: RangeSet,
-    /// A multicast leg brings everything behind this.
+    /// A multicast leg delivers everything behind this.
     leg_after: Option<u64>,
     cover: Option<Cover>,
 }
 
-/// What follows from reading the log.
+/// A result of reading the log.
 #[derive(Debug)]
 pub(crate) enum Step {
     Covered(Covered),
@@ -47,7 +47,7 @@ pub(crate) enum Step {
     Train(Departure),
 }
 
-/// A product to be queued.
+/// A product to queue.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     pub(crate) info: ProductInfo,
@@ -56,25 +56,25 @@ pub(crate) struct Delivery {
     pub(crate) reason: Reason,
 }
 
-/// Small products to be queued together.
+/// Small products to queue together.
 #[derive(Debug)]
 pub(crate) struct Departure {
     pub(crate) part: Part,
     pub(crate) previous: u64,
-    /// Nothing is for the site behind the last car up to here.
+    /// No product behind the last car and up to this number is for the site.
     pub(crate) to: u64,
     pub(crate) reason: Reason,
 }
 
-/// Why something is sent.
+/// The reason for a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reason {
     pub(crate) lane: Lane,
-    /// The site asked for it.
+    /// The site requested it.
     pub(crate) wanted: bool,
 }
 
-/// A range to be read from the log.
+/// A range to read from the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reading {
     pub(crate) lane: Lane,
@@ -82,7 +82,7 @@ pub(crate) struct Reading {
     pub(crate) to: u64,
 }
 
-/// Numbers without anything for the site, held back a moment so that many become one message.
+/// Numbers without a product for the site, held back briefly so that many ranges become one message.
 #[derive(Clone, Copy, Debug)]
 struct Cover {
     from: u64,
@@ -91,7 +91,7 @@ struct Cover {
 }
 
 impl Serve {
-    /// Begins behind `after`: what the site reported settled beyond it is not owed.
+    /// Begins behind `after`: later numbers that the site reported as settled are not owed.
     pub(crate) fn new(
         feed: FeedName,
         epoch: Epoch,
@@ -123,12 +123,12 @@ impl Serve {
         serve
     }
 
-    /// The message that begins the feed at the site.
+    /// The message that starts the feed at the site.
     pub(crate) fn start_message(&self, after: u64) -> FeedStart {
         FeedStart { feed: self.feed.clone(), epoch: self.epoch, after: Sequence(after), duplicates: None }
     }
 
-    /// Where the site stands, as far as it reported.
+    /// The site's position, as far as reported.
     pub(crate) fn position(&self) -> FeedPosition {
         FeedPosition {
             feed: self.feed.clone(),
@@ -138,7 +138,7 @@ impl Serve {
         }
     }
 
-    /// The end of the log, as far as this session was told.
+    /// The end of the log, as far as this session knows it.
     pub(crate) fn head(&self) -> FeedHead {
         FeedHead { feed: self.feed.clone(), epoch: self.epoch, head: Sequence(self.head) }
     }
@@ -151,33 +151,33 @@ impl Serve {
         }
     }
 
-    /// Legs bring everything behind `after` (`None`: no leg does).
+    /// Legs deliver everything behind `after` (`None`: no leg does).
     pub(crate) fn leave_to_legs(&mut self, after: Option<u64>) {
         self.leg_after = after;
     }
 
-    /// A leg that the site began to hear brings everything behind `after`: it is owed no more.
+    /// A leg that the site now receives delivers everything behind `after`, which is no longer owed.
     pub(crate) fn leg_began(&mut self, after: u64) {
         for set in [&mut self.live, &mut self.late, &mut self.wanted] {
             set.remove(after.saturating_add(1), u64::MAX);
         }
     }
 
-    /// A leg ended; what it announced without a hole ends at `known_to`.
+    /// A leg ended; its announcements without a hole end at `known_to`.
     pub(crate) fn leg_ended(&mut self, known_to: u64) {
-        // The leg may be ahead of what this session was told of the log.
+        // The leg may be ahead of the head known to this session.
         self.settled.insert(self.head.saturating_add(1), known_to);
         self.owe_unsettled(known_to.saturating_add(1), self.unicast_to());
     }
 
-    /// What was queued for nothing was taken back; what it said about the numbers before and behind it was not sent.
+    /// A queued parcel was taken back or lost; its statement about the numbers before and behind it was not sent.
     pub(crate) fn taken_back(&mut self, previous: u64, first: u64, last: u64) {
         self.queued.remove(first, last);
         self.owe_unsettled(previous.saturating_add(1), last.min(self.unicast_to()));
     }
 
-    /// Queued products were taken back because the site wants less: the numbers are read again, including
-    /// those that a leg was to bring and the site asked for.
+    /// Queued products were taken back since the site wants less: the numbers are read again, including those
+    /// that the site requested although they were left to a leg.
     pub(crate) fn read_again(&mut self, previous: u64, first: u64, last: u64) {
         self.taken_back(previous, first, last);
         let behind = first.max(self.unicast_to().saturating_add(1));
@@ -193,7 +193,7 @@ impl Serve {
         self.queued.remove(first, last);
     }
 
-    /// The site asks for these numbers. Those on their way are not read again.
+    /// The site requests these numbers. Those in flight are not read again.
     pub(crate) fn want(&mut self, numbers: &RangeSet) {
         let mut asked: RangeSet = numbers.within(1, self.head).into_iter().collect();
         asked.subtract(&self.queued);
@@ -201,7 +201,7 @@ impl Serve {
         self.owe(&asked);
     }
 
-    /// The site said that all of these are settled.
+    /// The site reported all of these as settled.
     pub(crate) fn acknowledge(&mut self, first: u64, last: u64) {
         if self.settled.range_count() < SETTLED_RANGES {
             self.settled.insert(first, last);
@@ -211,14 +211,14 @@ impl Serve {
         }
     }
 
-    /// What the site has no need of any more: what it settled, and what lies before the beginning that it was told.
+    /// The numbers that the site no longer needs: the settled ones, and those before the start of the feed.
     pub(crate) fn settled(&self) -> RangeSet {
         let mut settled = self.settled.clone();
         settled.insert(0, self.began_after);
         settled
     }
 
-    /// Where one number stands.
+    /// The state of one number.
     pub(crate) fn standing(&self, sequence: u64) -> Standing {
         let asked = self.wanted.contains(sequence);
         let before = sequence.saturating_sub(1);
@@ -242,7 +242,7 @@ impl Serve {
         }
     }
 
-    /// What to read next, if the lane has room.
+    /// The next range to read, if its lane has room.
     pub(crate) fn next_read(&self, room: impl Fn(Lane) -> bool) -> Option<Reading> {
         [(Lane::Live, &self.live), (Lane::Backfill, &self.late)]
             .into_iter()
@@ -254,7 +254,8 @@ impl Serve {
             })
     }
 
-    /// Takes what a stretch of the log holds of what is owed in a lane. What is no longer owed is passed over.
+    /// Takes the products of a stretch of the log that are owed in a lane. Numbers that are no longer owed are
+    /// skipped.
     pub(crate) fn take_stretch(&mut self, now: Micros, lane: Lane, stretch: &Stretch) -> Vec<Step> {
         let owed = if lane == Lane::Live { &mut self.live } else { &mut self.late };
         let parts = owed.within(stretch.after.0.saturating_add(1), stretch.read_to.0);
@@ -271,18 +272,18 @@ impl Serve {
         steps
     }
 
-    /// The held range, once it was held long enough.
+    /// The held range, once its time is over.
     pub(crate) fn due_cover(&mut self, now: Micros) -> Option<Covered> {
         let cover = self.cover.take_if(|cover| now >= cover.since.plus(COVER_HOLD))?;
         Some(self.covered(cover))
     }
 
-    /// When [`due_cover`](Self::due_cover) has something to say.
+    /// The time at which [`due_cover`](Self::due_cover) returns a range.
     pub(crate) fn deadline(&self) -> Option<Micros> {
         self.cover.map(|cover| cover.since.plus(COVER_HOLD))
     }
 
-    /// Cuts a range where numbers that the site asked for begin and end.
+    /// Splits a range into numbers that the site requested and others.
     fn by_want(&self, (first, last): (u64, u64)) -> Vec<(u64, u64, bool)> {
         if self.wanted.is_empty() {
             return vec![(first, last, false)];
@@ -294,7 +295,7 @@ impl Serve {
         parts
     }
 
-    /// Takes the pieces in `first..=last`, of which everything is owed.
+    /// Takes the pieces in `first..=last`, a range that is owed entirely.
     fn take_part(
         &mut self,
         now: Micros,
@@ -329,7 +330,7 @@ impl Serve {
         }
     }
 
-    /// Takes a product of `next..=last`; answers its number, or `None` if it lies behind.
+    /// Takes a product of `next..=last`; returns its number, or `None` if it lies behind the range.
     fn take_product(
         &mut self,
         now: Micros,
@@ -351,7 +352,7 @@ impl Serve {
                 let (info, bytes) = (entry.info.clone(), bytes.clone());
                 steps.push(Step::Product(Delivery { info, bytes, previous, reason }));
             }
-            // One that is too old for the site is covered like what it does not want.
+            // A heartbeat that is too old for the site is covered like unwanted products.
             None if entry.info.id.is_heartbeat() => self.hold_cover(now, sequence, sequence, steps),
             None => {
                 expired.insert(sequence, sequence);
@@ -360,7 +361,7 @@ impl Serve {
         Some(sequence)
     }
 
-    /// Takes cars of `next..=end`, in which nothing else matches; answers how far that brings.
+    /// Takes cars of `next..=end`, in which nothing else matches; returns the last number taken.
     fn take_cars(
         &mut self,
         now: Micros,
@@ -376,7 +377,8 @@ impl Serve {
         end
     }
 
-    /// The `previous` of the product at `sequence`: it says what a held range that ends before it would say.
+    /// The `previous` of the product at `sequence`: it replaces the message for a held range that ends right
+    /// before it.
     fn previous_of(&mut self, sequence: u64) -> u64 {
         let before = sequence.saturating_sub(1);
         self.cover.take_if(|cover| cover.to == before).map_or(before, |cover| cover.from.saturating_sub(1))
@@ -420,12 +422,13 @@ impl Serve {
     }
 }
 
-/// How long a range without anything for the site waits for the next one. It delays a frontier, never a product.
+/// The time that a range without a product for the site waits for the next one. It delays a frontier, never a
+/// product.
 const COVER_HOLD: Micros = Micros::from_millis(100);
 
-/// How many numbers one read spans at most, so that no answer is long, however small the products are.
+/// The maximum length of one read in numbers, so that no answer is long, however small the products are.
 const READ_NUMBERS: u64 = 4_096;
 
-/// The number of ranges that the hub remembers of a site's products. Beyond it, the site may be sent products
-/// that it holds, and ignores them.
+/// The maximum number of settled ranges that the hub stores for a site's feed. Above it, the hub may send
+/// products that the site holds, and the site ignores them.
 const SETTLED_RANGES: usize = 65_536;

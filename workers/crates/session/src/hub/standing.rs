@@ -1,4 +1,4 @@
-//! What a person asks a session: where is this product, and what lies before it?
+//! The state of products in a session, for questions by operators: the state of a product and the queue before it.
 use downburst_model::{Epoch, FeedName, ProductKey, RangeSet};
 
 use super::HubSession;
@@ -6,7 +6,7 @@ use super::feeds::Feed;
 use crate::Standing;
 
 impl HubSession {
-    /// Where a product stands.
+    /// The state of a product.
     pub fn standing(&self, key: &ProductKey) -> Standing {
         match self.serving.feeds.get(&key.feed) {
             Some(Feed::Serving(serve)) if serve.epoch == key.epoch => serve.standing(key.sequence.0),
@@ -14,8 +14,8 @@ impl HubSession {
         }
     }
 
-    /// The numbers that the site has settled of each served feed, as far as the hub knows: those before the
-    /// feed's beginning count.
+    /// The numbers that the site has settled of each served feed, as far as the hub knows, including those
+    /// before the feed's start.
     pub fn settled(&self) -> impl Iterator<Item = (&FeedName, Epoch, RangeSet)> {
         self.serving.feeds.iter().filter_map(|(name, feed)| match feed {
             Feed::Serving(serve) => Some((name, serve.epoch, serve.settled())),
@@ -23,7 +23,7 @@ impl HubSession {
         })
     }
 
-    /// The same of one feed.
+    /// The same for one feed.
     pub fn settled_of(&self, feed: &FeedName) -> Option<(Epoch, RangeSet)> {
         match self.serving.feeds.get(feed)? {
             Feed::Serving(serve) => Some((serve.epoch, serve.settled())),
@@ -31,7 +31,7 @@ impl HubSession {
         }
     }
 
-    /// Bytes of each feed that wait in the outbox; true stands for the live lane.
+    /// The waiting bytes of each feed in the outbox; true stands for the live lane.
     pub fn waiting_bytes(&self) -> impl Iterator<Item = (&FeedName, bool, usize)> {
         self.line.outbox.taken_bytes()
     }

@@ -12,25 +12,25 @@ use crate::{
     StreamPath, StreamPlan, TICKET_LIFE, Taken, Ticket,
 };
 
-/// What is planned, and what stands.
+/// The planned and the existing data connections.
 ///
 /// A slot is a data connection that the plan wants; a flow is an existing one. A flow without a slot finishes
 /// the products that it began.
 ///
-/// | slot    | input                   | next    | says                                              |
+/// | slot    | input                   | next    | output                                            |
 /// |---------|-------------------------|---------|---------------------------------------------------|
-/// | resting | its time has come       | drawing | `DrawTicket`                                      |
+/// | resting | the pause is over       | drawing | `DrawTicket`                                      |
 /// | drawing | `Ticket`                | offered | OpenStream                                        |
 /// | offered | `StreamOpened`          | open    | Attached on the stream, Mark on the first         |
 /// | offered | 30 s, or StreamEnded    | resting |                                                   |
 /// | open    | Marked                  | open    | products of its classes                           |
-/// | open    | it ended                | resting | what was queued or on its way there is owed again |
+/// | open    | it ended                | resting | products queued or in flight are owed again       |
 ///
-/// The number of a stream is given once in a session, so nothing that is said of one can be taken for another.
+/// The number of a stream is assigned once in a session, so no message about one can be taken for another.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     slots: Vec<Slot>,
-    /// The paths of which feeds take their own, by their number in the outbox.
+    /// The separate paths of feeds, by their number in the outbox.
     paths: BTreeMap<PathId, StreamPath>,
     flows: BTreeMap<StreamId, Flow>,
     last: u32,
@@ -58,28 +58,28 @@ enum State {
 #[derive(Debug)]
 struct Flow {
     room_bytes: i64,
-    /// Nothing is sent before the site answered this one.
+    /// Nothing is sent before the site has answered this mark.
     mark: u32,
     taken: u64,
-    /// Sent whole, not taken yet, in the order in which they ended.
+    /// Sent whole and not confirmed yet, in the order of completion.
     flights: VecDeque<Flight>,
-    /// Bytes that were sent and not taken.
+    /// Bytes that were sent and not confirmed.
     load_bytes: u64,
 }
 
-/// A product or train that was sent on a data connection, and of which the site said nothing yet.
+/// A product or train that was sent on a data connection and that the site has not confirmed yet.
 #[derive(Debug)]
 pub(crate) struct Flight {
     pub(crate) feed: FeedName,
     pub(crate) numbers: TakenBack,
     pub(crate) bytes: u64,
-    /// The resend that it is a part of: it speaks for no numbers.
+    /// The resend that it belongs to: it accounts for no numbers.
     pub(crate) resend: Option<u64>,
 }
 
 impl Streams {
-    /// A mark to be answered before anything that depends on the messages so far may go by another stream;
-    /// `None` where there is no other.
+    /// A mark that the site has to answer before anything that depends on the messages so far is sent on
+    /// another stream; `None` if there is no other.
     fn next_mark(&mut self) -> Option<Mark> {
         if self.flows.is_empty() {
             return None;
@@ -88,7 +88,7 @@ impl Streams {
         Some(Mark { number: self.mark })
     }
 
-    /// True if the site heard everything up to this mark.
+    /// True if the site has received everything up to this mark.
     pub(super) fn has_heard(&self, mark: u32) -> bool {
         self.marked >= mark
     }
@@ -109,7 +109,7 @@ impl Streams {
         times.min()
     }
 
-    /// The streams that may take something, the one with the least on its way first.
+    /// The streams that can take data, the one with the fewest bytes in flight first.
     pub(super) fn ready(&self) -> Vec<StreamId> {
         let mut ready: Vec<(u64, StreamId)> = self
             .flows
@@ -128,7 +128,7 @@ impl Streams {
         }
     }
 
-    /// Counts a slice: its bytes are on their way until the site took the product.
+    /// Counts a slice: its bytes are in flight until the site confirms the product.
     pub(super) fn loads(&mut self, stream: StreamId, bytes: usize) {
         if let Some(flow) = self.flows.get_mut(&stream) {
             flow.load_bytes = flow.load_bytes.saturating_add(bytes as u64);
@@ -156,7 +156,7 @@ impl Streams {
         self.slots.iter_mut().find(|slot| slot.stream() == Some(stream))
     }
 
-    /// What each stream carries of a path: a flow what its slot says, the first one what is left over.
+    /// The classes of each stream on a path: a flow carries those of its slot, the first stream carries the rest.
     fn carried(&self, path: PathId) -> Vec<(StreamId, Classes)> {
         let mut carried = Vec::new();
         let mut left = Classes::all();
@@ -171,7 +171,7 @@ impl Streams {
         carried
     }
 
-    /// Forgets the paths that are not among these; answers the streams that take them.
+    /// Drops the paths that are not among these; returns their streams.
     fn leave_paths(&mut self, rides: &[Ride]) -> Vec<StreamId> {
         let Self { slots, paths, .. } = self;
         paths.retain(|_, path| rides.iter().any(|ride| ride.path == *path));
@@ -181,7 +181,7 @@ impl Streams {
         left
     }
 
-    /// The number of a path: the one it has, or the least that is free.
+    /// The number of a path: the present one, or the lowest free one.
     fn number(&mut self, path: StreamPath) -> PathId {
         if let Some((number, _)) = self.paths.iter().find(|(_, known)| **known == path) {
             return *number;
@@ -192,7 +192,7 @@ impl Streams {
         free
     }
 
-    /// Plans the connections; those that are there keep their place.
+    /// Plans the connections; existing ones keep their slots.
     fn plan(&mut self, now: Micros, planned: Vec<(PathId, Classes)>) {
         let mut slots: BTreeMap<PathId, VecDeque<Slot>> = BTreeMap::new();
         for slot in std::mem::take(&mut self.slots) {
@@ -218,7 +218,7 @@ impl Slot {
         }
     }
 
-    /// Waits before the next attempt: longer each time, unless the last connection lived.
+    /// Waits before the next attempt: longer each time, unless the last connection was long-lived.
     fn rest(&mut self, now: Micros) {
         let lived = matches!(self.state, State::Open { since, .. } if now.since(since) >= LIVED);
         self.failures = if lived { 0 } else { self.failures.saturating_add(1) };
@@ -228,13 +228,13 @@ impl Slot {
 }
 
 impl HubSession {
-    /// The path of a data connection that is planned; `None`: that of the first.
+    /// The path of a planned data connection; `None`: that of the first connection.
     pub fn stream_path(&self, stream: StreamId) -> Option<&StreamPath> {
         let slot = self.streams.slots.iter().find(|slot| slot.stream() == Some(stream))?;
         self.streams.paths.get(&slot.path)
     }
 
-    /// What is to be open from now on, and which feeds go by a path of their own.
+    /// Applies a plan of connections and of the feeds with separate paths.
     pub(super) fn plan_streams(&mut self, now: Now, plan: StreamPlan) {
         for stream in self.streams.leave_paths(&plan.rides) {
             if self.streams.has_flow(stream) {
@@ -305,7 +305,7 @@ impl HubSession {
         );
     }
 
-    /// The site has so many transfers of a stream: they are on their way no more.
+    /// The site confirmed this many transfers of a stream: they are no longer in flight.
     pub(super) fn take_taken(&mut self, taken: &Taken) {
         let stream = StreamId(taken.stream);
         let Some(flow) = self.streams.flows.get_mut(&stream) else {
@@ -334,7 +334,7 @@ impl HubSession {
         self.carry();
     }
 
-    /// Sets a mark behind everything that was said so far; answers its number, 0 where none is needed.
+    /// Sets a mark behind all messages so far; returns its number, or 0 if none is needed.
     pub(super) fn mark(&mut self) -> u32 {
         let mark = self.streams.next_mark();
         if let Some(mark) = mark {
@@ -343,7 +343,7 @@ impl HubSession {
         mark.map_or(0, |mark| mark.number)
     }
 
-    /// Does what is due.
+    /// Draws tickets for slots whose pause is over, and gives up offers that timed out.
     pub(super) fn advance_streams(&mut self, now: Now) {
         if self.streams.deadline().is_none_or(|due| due > now.monotonic) {
             return;
@@ -362,7 +362,7 @@ impl HubSession {
         }
     }
 
-    /// Has each stream carry what it should, and ends those that have nothing left to do.
+    /// Assigns the planned classes to each stream, and ends idle streams.
     fn carry(&mut self) {
         for path in self.streams.paths.keys().copied().chain([PathId::FIRST]) {
             for (stream, classes) in self.streams.carried(path) {
@@ -385,7 +385,7 @@ impl HubSession {
         }
     }
 
-    /// Forgets a flow; what was on its way by it is owed again.
+    /// Drops a flow; its products in flight are owed again.
     fn drop_flow(&mut self, stream: StreamId, reason: String) {
         let Some(flow) = self.streams.flows.remove(&stream) else {
             return;
@@ -406,7 +406,7 @@ impl HubSession {
         self.event(HubEvent::StreamClosed { stream, reason });
     }
 
-    /// Nothing that is said from here on can overtake it.
+    /// A product or train has landed: later messages can't overtake it.
     pub(super) fn landed(&mut self, flight: &Flight) {
         let TakenBack { epoch, first, last, .. } = flight.numbers;
         if let Some(serve) = self.serving(&flight.feed, epoch).filter(|_| flight.resend.is_none()) {
@@ -432,17 +432,17 @@ impl Flow {
     }
 }
 
-/// Never on a data connection by the path of the first stream, which is kept free for them.
+/// Warnings never take a data connection on the path of the first stream, since that stream is kept free for them.
 const WARNINGS: Classes = Classes::of(Class::Warning);
 
-/// The number of products that may be on their way by one data connection; beyond it nothing is sent there
-/// until the site took some.
+/// The maximum number of products in flight on one data connection; above it nothing is sent there until the
+/// site confirms some.
 const FLIGHTS: usize = 16_384;
 
-/// How much is kept of what a site says for people.
+/// The maximum length kept of a site's text for operators.
 const REASON_CHARS: usize = 200;
 
-/// A connection that lived this long was no failure.
+/// A connection with this lifetime does not count as a failure.
 const LIVED: Micros = Micros::from_secs(60);
 
 const FIRST_PAUSE: Micros = Micros::from_millis(250);

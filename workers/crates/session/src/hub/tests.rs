@@ -18,7 +18,7 @@ mod streams;
 
 const EPOCH: Epoch = Epoch(7);
 
-/// Large enough to travel alone.
+/// Large enough to be sent by itself.
 const SIZE: usize = 20_000;
 
 fn at(millis: u64) -> Now {
@@ -117,7 +117,7 @@ impl Bench {
             .handle(at(millis), HubInput::Bytes { stream: StreamId::FIRST, bytes: message.into().encode() });
     }
 
-    /// The frames written until there is nothing to do; other outputs are kept.
+    /// Runs the hub until it is idle and returns the frames written; other outputs are kept.
     fn frames(&mut self, millis: u64) -> Vec<Frame> {
         while let Some(output) = self.hub.poll(at(millis)) {
             match output {
@@ -135,7 +135,7 @@ impl Bench {
             .collect()
     }
 
-    /// The ranges of the log that were asked for.
+    /// The requested ranges of the log.
     fn reads(&mut self) -> Vec<(u64, u64)> {
         let reads = self.others.iter().filter_map(|output| match output {
             HubOutput::Read { after, to, .. } => Some((after.0, to.0)),
@@ -402,7 +402,7 @@ fn a_silent_site_is_dead() {
 }
 
 proptest! {
-    /// Whatever a site sends, before and after it is admitted, the hub neither panics nor talks for ever.
+    /// Whatever a site sends, before and after its admission, the hub neither panics nor sends without end.
     #[test]
     fn no_bytes_from_a_site_panic(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..12)) {
         for mut bench in [Bench::new(), Bench::serving(vec![position(&[(0, 3)])], 20)] {
@@ -413,7 +413,7 @@ proptest! {
         }
     }
 
-    /// Extreme numbers in every message of a site are survived, and what is owed stays within the log.
+    /// The hub survives extreme numbers in every message of a site, and owed numbers stay within the log.
     #[test]
     fn extreme_numbers_are_survived(
         numbers in prop::collection::vec(

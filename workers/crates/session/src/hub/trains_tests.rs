@@ -41,7 +41,7 @@ fn wish(pattern: &str) -> Subscription {
     Subscription { feed: feed(), pattern: pattern.to_owned(), not_pattern: None, within: None }
 }
 
-/// A hub session that serves the products behind what the site has.
+/// A hub session that serves the products behind the site's position.
 struct Bench {
     hub: HubSession,
     decoder: Decoder,
@@ -79,7 +79,7 @@ impl Bench {
         self.hub.handle(now(), HubInput::Feed { feed, epoch: EPOCH, head, unicast_leg: LegId(1) });
     }
 
-    /// Lets the session write so many bytes, and go on until it has nothing to do.
+    /// Grants the session `room` bytes and runs it until it is idle.
     fn run(&mut self, room: usize) -> Vec<Frame> {
         self.hub.handle(now(), HubInput::Room { stream: StreamId::FIRST, bytes: room });
         while let Some(output) = self.hub.poll(now()) {
@@ -93,7 +93,7 @@ impl Bench {
         std::iter::from_fn(|| self.decoder.next().unwrap()).collect()
     }
 
-    /// The trains that are sent: what comes before, the numbers, and what is covered behind.
+    /// The sent trains: the `previous`, the numbers, and the end of the numbers covered behind.
     fn trains(&mut self) -> Vec<(u64, Vec<u64>, u64)> {
         let trains = self.run(1 << 20).into_iter().filter_map(|frame| match frame {
             Frame::Train(Train { cars, .. }, Around { previous, to }) => {
@@ -104,7 +104,7 @@ impl Bench {
         trains.collect()
     }
 
-    /// Answers the pending read with everything in `after+1..=to`: products of the site at these numbers,
+    /// Answers the pending read with all entries in `after+1..=to`: products for the site at these numbers,
     /// others elsewhere.
     fn answer(&mut self, after: u64, to: u64, wanted: &[u64]) {
         let (_, _, filter) = self.reads.pop().expect("a read is out");

@@ -1,48 +1,49 @@
-//! What is said about circuits: the site's node makes and ends its end of each as the hub tells it.
+//! Messages about circuits: the site's node sets up and removes its end of each circuit at the hub's request.
 use downburst_model::WallMicros;
 use minicbor::{Decode, Encode};
 
 use crate::Ticket;
 
-/// Hub to site: make this end of a circuit, or change it to be so. Answered by [`CircuitState`].
+/// Hub to site: set up this end of a circuit, or change it to this state. Answered by [`CircuitState`].
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct CircuitOffer {
     /// The number of its lease.
     #[n(0)]
     pub lease: u32,
-    /// The interface that it leaves by.
+    /// The outgoing interface.
     #[n(1)]
     pub port: String,
-    /// How it is carried there.
+    /// The encapsulation on that interface.
     #[n(2)]
     pub way: CircuitWay,
     /// The site's address inside the circuit, with the length of its prefix.
     #[n(3)]
     pub address: String,
-    /// What the site may send, in Ethernet-frame bits per second; 0: nothing holds it back.
+    /// The site's maximum rate, in Ethernet-frame bits per second; 0: no limit.
     #[n(4)]
     pub rate_bps: u64,
-    /// It may have what the port leaves over.
+    /// The circuit may also use the port's spare capacity.
     #[n(5)]
     pub soft: bool,
-    /// How much may leave at once; absent: the site's node decides.
+    /// The maximum burst; absent: the site's node decides.
     #[n(6)]
     pub burst_bytes: Option<u32>,
-    /// The rate of the port, if the hub's operator said.
+    /// The rate of the port, if the hub's operator configured it.
     #[n(7)]
     pub port_rate_bps: Option<u64>,
-    /// What probes of this circuit carry: known to its ends alone.
+    /// The secret that probes of this circuit carry, known only to its ends.
     #[n(8)]
     pub secret: Ticket,
     /// The hub's address inside the circuit.
     #[n(9)]
     pub hub_address: String,
-    /// The site takes it away then by itself, whether or not it hears of the hub; by the hub's clock.
+    /// The time, by the hub's clock, at which the site removes its end by itself, whether or not it is
+    /// connected to the hub.
     #[n(10)]
     pub until: Option<WallMicros>,
 }
 
-/// How a circuit is carried on a port. Addresses are text.
+/// The encapsulation of a circuit on a port. Addresses are text.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum CircuitWay {
     /// In a VXLAN tunnel.
@@ -57,19 +58,19 @@ pub enum CircuitWay {
         /// The other ends on the underlay.
         #[n(2)]
         others: Vec<String>,
-        /// A group that the underlay carries to all of them.
+        /// A multicast group that reaches all of them on the underlay.
         #[n(3)]
         group: Option<String>,
     },
     /// Under a VLAN tag.
     #[n(1)]
     Tag(#[n(0)] u16),
-    /// The port is the circuit: somebody else made it.
+    /// The port is the circuit, which another system set up.
     #[n(2)]
     Declared,
 }
 
-/// Hub to site: take this end away.
+/// Hub to site: remove this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct CircuitEnd {
     /// The number of its lease.
@@ -77,27 +78,27 @@ pub struct CircuitEnd {
     pub lease: u32,
 }
 
-/// Site to hub: how an end stands.
+/// Site to hub: the state of an end.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct CircuitState {
     /// The number of its lease.
     #[n(0)]
     pub lease: u32,
-    /// Why it does not stand; absent: it does.
+    /// The fault; absent: the end is up.
     #[n(1)]
     pub fault: Option<CircuitFault>,
 }
 
-/// Why an end does not stand.
+/// The reason for which an end is down.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct CircuitFault {
-    /// The step that failed, as a word.
+    /// The failed step, as a word.
     #[n(0)]
     pub step: String,
-    /// What happened.
+    /// The fault, in one sentence.
     #[n(1)]
     pub sentence: String,
-    /// What to do.
+    /// The remedy.
     #[n(2)]
     pub remedy: String,
 }

@@ -1,19 +1,20 @@
-//! Messages by which a site changes its credential while its session goes on.
+//! Messages by which a site changes its credential during a session.
 use std::fmt;
 
 use downburst_model::WallMicros;
 use minicbor::{Decode, Encode};
 
-/// Hub to site: make yourself another credential. The one in use ends, or somebody asked for it.
+/// Hub to site: generate another credential. The one in use is about to expire, or an operator requested the
+/// change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct CredentialWanted {
-    /// SHA-256 of the secret of the one that it shall take the place of, in hex: the session's as the hub knows it.
+    /// SHA-256 of the secret of the credential to replace, in hex: that of the session, as the hub knows it.
     #[n(0)]
     pub of: String,
 }
 
-/// Site to hub: a credential that the site made, and keeps. A repetition gets the same answer, so a lost
-/// answer does no harm.
+/// Site to hub: a credential that the site has generated and stored. A repetition gets the same answer, so a
+/// lost answer does no harm.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct CredentialOffered {
     /// SHA-256 of its secret, in hex.
@@ -21,19 +22,19 @@ pub struct CredentialOffered {
     pub sha256: String,
 }
 
-/// Hub to site: this credential is good from here on, and so is the one before it.
+/// Hub to site: this credential is valid from here on, and the previous one stays valid.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct CredentialKept {
     /// As offered.
     #[n(0)]
     pub sha256: String,
-    /// Hub's wall clock when its time is over; absent: it lasts until it is revoked.
+    /// Hub's wall clock at its expiry; absent: it is valid until it is revoked.
     #[n(1)]
     pub ends: Option<WallMicros>,
 }
 
-/// Site to hub: the secret of a credential that was kept. The site shows it from here on, so the one before
-/// it is needed no more.
+/// Site to hub: the secret of a credential that the hub stored. The site shows it from here on, so the previous
+/// one is no longer needed.
 #[derive(Clone, PartialEq, Eq, Encode, Decode)]
 pub struct CredentialShown {
     /// The secret.

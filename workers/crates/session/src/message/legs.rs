@@ -1,9 +1,9 @@
-//! What is said about multicast legs.
+//! Messages about multicast legs.
 use downburst_model::{Epoch, FeedName, LegId, RangeSet, Sequence};
 use downburst_vcmtp::{LegKey, Losses, RepairChannel, SenderKey, SiteSecret, SymbolsHeard};
 use minicbor::{Decode, Encode};
 
-/// Hub to site: take part in a multicast leg.
+/// Hub to site: join a multicast leg.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct LegJoin {
     /// The leg.
@@ -12,10 +12,10 @@ pub struct LegJoin {
     /// The feed it carries.
     #[n(1)]
     pub feed: FeedName,
-    /// The life of the hub's log that its sequences belong to.
+    /// The epoch of its sequences.
     #[n(2)]
     pub epoch: Epoch,
-    /// The life of the leg.
+    /// The leg's epoch.
     #[n(3)]
     pub leg_epoch: u64,
     /// The group's address, IPv4 or IPv6, as text.
@@ -24,66 +24,67 @@ pub struct LegJoin {
     /// The group's UDP port.
     #[n(5)]
     pub port: u16,
-    /// The leg's key: the latest that was made.
+    /// The leg's newest key.
     #[n(6)]
     pub key: LegKey,
-    /// Address or name of the interface to join on; empty: the one that reaches the hub.
+    /// Address or name of the interface for the join; empty: the one that reaches the hub.
     #[n(7)]
     pub interface: String,
-    /// What the leg may send, in Ethernet-frame bits per second.
+    /// The leg's maximum rate, in Ethernet-frame bits per second.
     #[n(8)]
     pub rate_bps: u64,
-    /// The key in use, while `key` is told ahead of its use.
+    /// The key in use, if `key` is announced ahead of its use.
     #[n(9)]
     pub key_in_use: Option<LegKey>,
-    /// The source address of the leg's datagrams; a site that joins a source-specific group names it. Absent:
-    /// a hub that has none.
+    /// The source address of the leg's datagrams, which a site names to join a source-specific group. Absent:
+    /// the hub has none.
     #[n(10)]
     pub source: Option<String>,
-    /// What the sender proves its manifests with; absent from a hub that does not.
+    /// The key that proves the sender's manifests; absent: the hub does not prove them.
     #[n(11)]
     pub sender_key: Option<SenderKey>,
-    /// How to ask for packets by datagrams, at the address of the session. Absent: only by the session.
+    /// The channel for repair requests by datagrams, at the address of the session. Absent: requests only go
+    /// over the session.
     #[n(12)]
     pub channel: Option<RepairChannel>,
-    /// With it the site checks proofs that have MACs in the place of a signature. Absent: the sender signs as
-    /// long as this site is there.
+    /// The site's secret for proofs with MACs in place of a signature. Absent: the sender signs while this site
+    /// is in the group.
     #[n(13)]
     pub proof_secret: Option<Box<SiteSecret>>,
 }
 
-/// Site to hub: the leg was heard; everything after `after` comes by it.
+/// Site to hub: the site receives the leg, which delivers everything after `after`.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct LegJoined {
     /// The leg.
     #[n(0)]
     pub leg: LegId,
-    /// The life of the leg.
+    /// The leg's epoch.
     #[n(1)]
     pub leg_epoch: u64,
     /// The leg's coverage begins behind this.
     #[n(2)]
     pub after: Sequence,
-    /// How the site's host receives the group.
+    /// The reception of the group at the site's host.
     #[n(3)]
     pub reception: Option<Reception>,
 }
 
-/// How a site's host receives a group.
+/// The reception of a group at a site's host.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Reception {
-    /// The receive buffer that the kernel granted, as it counts.
+    /// The receive buffer that the kernel granted, in the kernel's own accounting.
     #[n(0)]
     pub buffer_bytes: u64,
-    /// Which of the kernel's ways is in use, for people.
+    /// The kernel's receive path in use, in readable form.
     #[n(1)]
     pub path: String,
-    /// One sentence on what the site's administrator should change, if anything.
+    /// One sentence of advice to the site's administrator, if there is any.
     #[n(2)]
     pub advice: Option<String>,
 }
 
-/// Hub to site: the leg ends for this site; it answers [`LegLeft`].
+/// Hub to site: the leg ends for this site, which answers [`LegLeft`].
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct LegLeave {
     /// The leg.
@@ -91,31 +92,31 @@ pub struct LegLeave {
     pub leg: LegId,
 }
 
-/// Site to hub: the site does not listen to the leg (any more).
+/// Site to hub: the site does not receive the leg (any more).
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct LegLeft {
     /// The leg.
     #[n(0)]
     pub leg: LegId,
-    /// The leg's announcements without a hole end here; the hub serves by unicast from behind it. `None`: the
-    /// leg was never heard.
+    /// The end of the leg's announcements without a hole; the hub serves later numbers by unicast. `None`:
+    /// nothing was ever received from the leg.
     #[n(1)]
     pub known_to: Option<Sequence>,
-    /// Why, for people: asked by the hub, silence, could not join.
+    /// The reason, in readable form: request of the hub, silence, failed join.
     #[n(2)]
     pub reason: String,
-    /// The group brings more than the site can take: it is to be served alone for a while.
+    /// The group's rate exceeds the site's capacity: the site asks for unicast for a while.
     #[n(3)]
     pub too_slow: Option<bool>,
 }
 
-/// Site to hub: packets of a leg that the site lacks.
+/// Site to hub: a request for lost packets of a leg.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Nak {
     /// The leg.
     #[n(0)]
     pub leg: LegId,
-    /// The life of the leg.
+    /// The leg's epoch.
     #[n(1)]
     pub leg_epoch: u64,
     /// Packet numbers.
@@ -136,24 +137,24 @@ pub struct Nak {
     pub losses: Option<Losses>,
 }
 
-/// Site to hub: somebody who has the leg's key makes packets of it. Said at most each ten seconds.
+/// Site to hub: a holder of the leg's key forges its packets. Sent at most every ten seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Forged {
     /// The leg.
     #[n(0)]
     pub leg: LegId,
-    /// The life of the leg.
+    /// The leg's epoch.
     #[n(1)]
     pub leg_epoch: u64,
 }
 
-/// Hub to site: packets the leg can't repair any more.
+/// Hub to site: packets that the leg can no longer repair.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct PacketsGone {
     /// The leg.
     #[n(0)]
     pub leg: LegId,
-    /// The life of the leg.
+    /// The leg's epoch.
     #[n(1)]
     pub leg_epoch: u64,
     /// Packet numbers.
@@ -161,13 +162,13 @@ pub struct PacketsGone {
     pub packets: RangeSet,
 }
 
-/// Hub to site: the leg is about to be sealed with this key; the others stay good for a while.
+/// Hub to site: the leg is about to be sealed with this key; the previous keys stay valid for a while.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct NextKey {
     /// The leg.
     #[n(0)]
     pub leg: LegId,
-    /// The life of the leg.
+    /// The leg's epoch.
     #[n(1)]
     pub leg_epoch: u64,
     /// The key.
@@ -175,13 +176,14 @@ pub struct NextKey {
     pub key: LegKey,
 }
 
-/// Site to hub: the site has the key. The hub begins to use it when all sites of the leg say so, or after a while.
+/// Site to hub: the site has the key. The hub begins to use it once all sites of the leg have confirmed it, or
+/// after a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct KeyTaken {
     /// The leg.
     #[n(0)]
     pub leg: LegId,
-    /// The life of the leg.
+    /// The leg's epoch.
     #[n(1)]
     pub leg_epoch: u64,
     /// The key's id.
@@ -190,7 +192,7 @@ pub struct KeyTaken {
 }
 
 impl LegJoin {
-    /// Takes a key that was told later.
+    /// Takes a key that was announced after the join.
     pub(crate) fn take_key(&mut self, key: &LegKey) {
         if self.key != *key {
             self.key_in_use = Some(std::mem::replace(&mut self.key, key.clone()));

@@ -1,38 +1,38 @@
-//! What a site says about products that ended there, and about its clock.
+//! A site's reports of product outcomes and of its clock.
 use downburst_model::{Class, Lane, LegId, ProductKey, Transport, WallMicros};
 use minicbor::{Decode, Encode};
 
-/// How a product ended at a site.
+/// The outcome of a product at a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Outcome {
-    /// In the site's log.
+    /// Stored in the site's log.
     #[n(0)]
     Stored,
     /// Its digest failed three times, or the site can't hold it.
     #[n(1)]
     Rejected,
-    /// The hub had it no longer.
+    /// The hub no longer had it.
     #[n(2)]
     Expired,
-    /// The site had it already, by duplicate key, from another epoch.
+    /// The site already had it, by duplicate key, from another epoch.
     #[n(3)]
     Held,
 }
 
-/// Site to hub: a product ended here. Stamps are the site's wall clock.
+/// Site to hub: the outcome of a product here. Stamps are the site's wall clock.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Receipt {
     /// The product.
     #[n(0)]
     pub key: ProductKey,
-    /// How.
+    /// The outcome.
     #[n(1)]
     pub outcome: Outcome,
-    /// Why it travelled.
+    /// Its lane: the reason for the transmission.
     #[n(2)]
     pub lane: Lane,
-    /// The leg that carried most of it.
+    /// The leg that delivered most of it.
     #[n(3)]
     pub leg: LegId,
     /// That leg's transport.
@@ -41,7 +41,7 @@ pub struct Receipt {
     /// Its class, so that the hub need not look it up.
     #[n(5)]
     pub class: Class,
-    /// Bytes.
+    /// Its size in bytes.
     #[n(6)]
     pub size: u64,
     /// Origin's clock.
@@ -56,11 +56,11 @@ pub struct Receipt {
     /// Site's clock: verified and stored.
     #[n(10)]
     pub site_stored: WallMicros,
-    /// True if the bytes came by repair in part.
+    /// True if some of the bytes arrived by repair.
     #[n(11)]
     pub repaired: bool,
-    /// Site's clock: local software has it (its file is complete). `None` if that was not over when the
-    /// receipt left: [`Filed`] follows.
+    /// Site's clock: local software has it (its file is complete). `None` if the file was not complete when the
+    /// receipt was sent: [`Filed`] follows.
     #[n(12)]
     pub action_done: Option<WallMicros>,
 }
@@ -73,7 +73,7 @@ impl Receipt {
 }
 
 impl Receipt {
-    /// The receipt of a product of which the site never learned more than its number: everything else is zero.
+    /// The receipt of a product of which the site only knows the number: everything else is zero.
     pub fn undescribed(key: ProductKey, outcome: Outcome, at: WallMicros) -> Self {
         Self {
             key,
@@ -92,7 +92,8 @@ impl Receipt {
         }
     }
 
-    /// Only that the file of a stored product stands: the site's receipt of it left in an earlier run.
+    /// The report of a completed file alone: the receipt of the stored product was sent in an earlier run of
+    /// the site.
     pub fn of_file(key: ProductKey, at: WallMicros) -> Self {
         let never = WallMicros(0);
         let stored = Self::undescribed(key, Outcome::Stored, never);
@@ -100,16 +101,16 @@ impl Receipt {
     }
 }
 
-/// Site to hub: files that were complete only after their receipts had left. The receipts once more, now with
-/// `action_done`; one whose receipt this run of the site did not make has nothing else but its key.
+/// Site to hub: files that became complete after their receipts were sent. The receipts are repeated with
+/// `action_done`; if the receipt is from an earlier run of the site, its key is the only other content.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Filed {
-    /// What stands since the last batch.
+    /// The files completed since the last batch.
     #[n(0)]
     pub items: Vec<Receipt>,
 }
 
-/// Site to hub: a heartbeat came out where products reach consumers, behind everything that came before it.
+/// Site to hub: a heartbeat reached the point where products reach consumers, behind everything received before it.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct HeartbeatOut {
     /// The heartbeat.
@@ -120,24 +121,24 @@ pub struct HeartbeatOut {
     pub at: WallMicros,
 }
 
-/// Site to hub: what ended since the last batch.
+/// Site to hub: the outcomes since the last batch.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Receipts {
     /// The site's clock against the hub's, if measured.
     #[n(0)]
     pub clock: Option<ClockOffset>,
-    /// What ended.
+    /// The receipts.
     #[n(1)]
     pub items: Vec<Receipt>,
 }
 
-/// A clock compared by four timestamps (RFC 5905 §8, RFC 8762).
+/// The result of a clock comparison by four timestamps (RFC 5905 §8, RFC 8762).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct ClockOffset {
     /// Site's clock minus the hub's, microseconds.
     #[n(0)]
     pub offset_us: i64,
-    /// Half the smallest round trip: the offset is within this of the truth, whatever the asymmetry. Microseconds.
+    /// The error bound of the offset, whatever the path's asymmetry: half the smallest round trip, microseconds.
     #[n(1)]
     pub bound_us: u64,
     /// The smallest round trip of the window, microseconds.
@@ -153,7 +154,7 @@ pub struct ClockRequest {
     pub sent: WallMicros,
 }
 
-/// Hub to site: the answer.
+/// Hub to site: the answer to a clock request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct ClockReply {
     /// From the request.

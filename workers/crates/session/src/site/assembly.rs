@@ -10,9 +10,9 @@ use crate::{Outcome, Receipt};
 pub(crate) struct Assembly {
     pub(crate) info: ProductInfo,
     pub(crate) lane: Lane,
-    /// The multicast legs that bring it.
+    /// The multicast legs that carry it.
     pub(crate) legs: BTreeSet<LegId>,
-    /// How many transfers of the session bring it.
+    /// The number of transfers of the session that carry it.
     pub(crate) transfers: u32,
     pub(crate) announced_at: Micros,
     pub(crate) progressed_at: Micros,
@@ -20,14 +20,14 @@ pub(crate) struct Assembly {
     pub(crate) failures: u8,
     pub(crate) last_byte: WallMicros,
     pub(crate) repaired: bool,
-    /// The resend that brings it once more.
+    /// The resend that delivers it again.
     pub(crate) resend: Option<u64>,
     announced_by: Source,
     received: RangeSet,
     brought: BTreeMap<Source, u64>,
 }
 
-/// What brings bytes.
+/// A source of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Source {
     pub(crate) leg: LegId,
@@ -54,7 +54,7 @@ impl Assembly {
         }
     }
 
-    /// A product that came whole at `last_byte`.
+    /// A product that arrived whole at `last_byte`.
     pub(crate) fn whole(
         now: Now,
         info: ProductInfo,
@@ -98,7 +98,7 @@ impl Assembly {
         self.info.size.checked_sub(1).is_none_or(|last| self.received.contains_range(0, last))
     }
 
-    /// Forgets the bytes: they were wrong, or could not be kept.
+    /// Drops the bytes: they were wrong, or could not be stored.
     pub(crate) fn restart(&mut self, now: Now) {
         self.received.clear();
         self.brought.clear();
@@ -106,12 +106,12 @@ impl Assembly {
         self.progressed_at = now.monotonic;
     }
 
-    /// True if something brings it at the moment.
+    /// True if it has a source at the moment.
     pub(crate) fn has_source(&self) -> bool {
         self.transfers > 0 || !self.legs.is_empty()
     }
 
-    /// How it ended; the leg is the one that brought most of it.
+    /// Its receipt; the leg is the one that delivered most of it.
     pub(crate) fn receipt(&self, outcome: Outcome, at: WallMicros) -> Receipt {
         let most = self.brought.iter().max_by_key(|(_, bytes)| **bytes).map(|(source, _)| *source);
         let source = most.unwrap_or(self.announced_by);

@@ -4,8 +4,8 @@ use downburst_model::{Micros, Now, WallMicros};
 
 use crate::{ClockOffset, ClockReply, ClockRequest};
 
-/// Compares the site's clock with the hub's: four exchanges at once, then one each five seconds, which also keeps the
-/// connection alive. Of the last eight the one with the shortest round trip counts.
+/// Compares the site's clock with the hub's: four exchanges in a row, then one every five seconds, which also
+/// keeps the connection alive. Of the last eight exchanges, the one with the shortest round trip is used.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
     samples: VecDeque<Sample>,
@@ -21,12 +21,12 @@ struct Sample {
 }
 
 impl Clock {
-    /// Begins to compare, on a connection that was just accepted.
+    /// Starts the comparison on a newly accepted connection.
     pub(crate) fn start(&mut self, now: Now) {
         *self = Self { rapid_left: RAPID_EXCHANGES, next_at: Some(now.monotonic), ..Self::default() };
     }
 
-    /// Ends with the connection.
+    /// Stops at the end of the connection.
     pub(crate) fn stop(&mut self) {
         (self.sent, self.next_at) = (None, None);
     }
@@ -40,7 +40,7 @@ impl Clock {
         Some(ClockRequest { sent: now.wall })
     }
 
-    /// Takes an answer. An answer to another request, or one that the clocks make impossible, counts for nothing.
+    /// Takes an answer. An answer to another request, or one with impossible stamps, is ignored.
     pub(crate) fn reply(&mut self, now: Now, reply: &ClockReply) -> Option<ClockOffset> {
         self.sent.take_if(|sent| *sent == reply.request_sent)?;
         if self.rapid_left > 0 {

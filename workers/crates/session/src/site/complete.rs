@@ -4,17 +4,17 @@ use downburst_model::WallMicros;
 
 /// The hub's stored stamp up to which a feed is settled. A hub's stamps rise with its numbers, so that the
 /// stamp of a product covers everything up to that product, once the frontier has passed it. One product a
-/// second is noted: the answer may be early by that much, never late.
+/// second is recorded: the stamp may be too early by that much, never too late.
 #[derive(Debug, Default)]
 pub(crate) struct Complete {
-    /// When the feed began here; counts until a product has been passed.
+    /// The time at which the feed began here; valid until the frontier has passed a product.
     began: Option<WallMicros>,
     noted: BTreeMap<u64, WallMicros>,
     last: Option<(u64, WallMicros)>,
 }
 
 impl Complete {
-    /// The feed begins at the hub's head, which it had at `wall` on this site's clock.
+    /// The feed begins at the hub's head of the time `wall` on this site's clock.
     pub(crate) fn begin(&mut self, wall: WallMicros) {
         self.began = Some(wall);
     }
@@ -32,18 +32,18 @@ impl Complete {
             self.noted.insert(number, stored);
         }
         if self.noted.len() > NOTED {
-            // Those far above the frontier are of use last.
+            // Stamps far above the frontier are needed last.
             self.noted.pop_last();
             self.last = None;
         }
     }
 
-    /// The stamp, where everything up to `frontier` is settled.
+    /// The stamp if everything up to `frontier` is settled.
     pub(crate) fn to(&self, frontier: u64) -> Option<WallMicros> {
         self.noted.range(..=frontier).next_back().map(|(_, stamp)| *stamp).or(self.began)
     }
 
-    /// Forgets what the frontier has left behind but for the last.
+    /// Drops the stamps behind the frontier except the last.
     pub(crate) fn passed(&mut self, frontier: u64) {
         if let Some((&last, _)) = self.noted.range(..=frontier).next_back() {
             self.noted = self.noted.split_off(&last);

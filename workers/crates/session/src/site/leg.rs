@@ -5,26 +5,28 @@ use downburst_vcmtp::{Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput};
 use crate::spans::Spans;
 use crate::{LegJoin, Reception};
 
-/// A multicast leg this site listens to.
+/// A multicast leg that this site receives.
 pub(crate) struct Leg {
     pub(crate) join: LegJoin,
-    /// When packets were last given up; what lacks bytes since is asked from the session.
+    /// The time at which packets were last given up; products that lack bytes since then are requested over the
+    /// session.
     pub(crate) gave_up_at: Option<Micros>,
-    /// How the host receives the group.
+    /// The reception of the group at the host.
     pub(crate) reception: Option<Reception>,
-    /// Why the host thinks that nothing comes from the group.
+    /// The host's explanation for a silent group.
     pub(crate) deaf: Option<String>,
     receiver: Receiver,
     began: Micros,
-    /// Numbers the leg accounted for: everything up to its coverage, products, and what it carries nothing for.
+    /// Numbers that the leg accounted for: everything up to its coverage, its products, and numbers without a
+    /// product on the leg.
     announced: RangeSet,
-    /// The highest number the leg spoke of.
+    /// The highest number that the leg mentioned.
     highest: u64,
     joined: bool,
 }
 
 impl Leg {
-    /// `seed` is another at each site.
+    /// `seed` differs between sites.
     pub(crate) fn new(now: Now, join: LegJoin, seed: u64) -> Self {
         let first = join.key_in_use.as_ref().unwrap_or(&join.key).clone();
         let config = ReceiverConfig::new(join.leg, join.leg_epoch, first, seed);
@@ -48,24 +50,24 @@ impl Leg {
         }
     }
 
-    /// Gives the receiver an input; answers what it found out.
+    /// Passes an input to the receiver; returns its outputs.
     pub(crate) fn handle(&mut self, now: Now, input: ReceiverInput) -> Vec<ReceiverOutput> {
         self.receiver.handle(now, input);
         self.poll(now)
     }
 
-    /// Gives the receiver datagrams that came together; answers what it found out.
+    /// Passes datagrams that arrived together to the receiver; returns its outputs.
     pub(crate) fn hear(&mut self, now: Now, batch: Vec<BytesMut>) -> Vec<ReceiverOutput> {
         batch.into_iter().for_each(|datagram| self.receiver.handle(now, ReceiverInput::Datagram(datagram)));
         self.poll(now)
     }
 
-    /// What the receiver found out by the passing of time.
+    /// The receiver's outputs that are due by now.
     pub(crate) fn poll(&mut self, now: Now) -> Vec<ReceiverOutput> {
         std::iter::from_fn(|| self.receiver.poll(now)).collect()
     }
 
-    /// The first packet came.
+    /// The first packet arrived.
     pub(crate) fn joined(&mut self, after: u64) {
         self.joined = true;
         self.announced.insert(0, after);
@@ -78,23 +80,23 @@ impl Leg {
         self.highest = self.highest.max(previous).max(to);
     }
 
-    /// Numbers the leg passed over: their part of the manifest is lost, so far.
+    /// Numbers that the leg skipped: their part of the manifest is lost, so far.
     pub(crate) fn holes(&self) -> RangeSet {
         self.announced.gaps(0, self.highest).collect()
     }
 
-    /// The end of what the leg accounted for without a hole; `None` before the first packet.
+    /// The end of the leg's account without a hole; `None` before the first packet.
     pub(crate) fn accounted_to(&self) -> Option<u64> {
         self.joined.then(|| self.announced.frontier())
     }
 
-    /// True if nothing was heard in the time a leg has to be heard.
+    /// True if nothing was received within the time limit for a new leg.
     pub(crate) fn is_mute(&self, now: Now) -> bool {
         !self.joined && now.monotonic >= self.began.plus(JOIN_LIMIT)
     }
 
-    /// The known facts of a leg that is not heard: datagrams that did not open are worth more than the host's
-    /// guess.
+    /// The reason for a leg without reception: datagrams that could not be opened are better evidence than the
+    /// host's guess.
     pub(crate) fn why_unheard(&self, what: &str) -> String {
         let refused = self.receiver.stats().refused;
         match &self.deaf {
@@ -106,7 +108,7 @@ impl Leg {
         }
     }
 
-    /// True for a while after packets were given up.
+    /// True for some time after packets were given up.
     pub(crate) fn lost_lately(&self, now: Now) -> bool {
         self.gave_up_at.is_some_and(|at| now.monotonic.since(at) < LOSS_MEMORY)
     }
@@ -123,8 +125,8 @@ impl std::fmt::Debug for Leg {
     }
 }
 
-/// How long a leg may stay unheard: twenty heads of an idle one.
+/// The time limit for the first packet of a leg: twenty heads of an idle leg.
 const JOIN_LIMIT: Micros = Micros::from_secs(5);
 
-/// How long after a loss the holes in the manifest are asked from the session.
+/// The time after a loss during which holes in the manifest are requested over the session.
 const LOSS_MEMORY: Micros = Micros::from_secs(60);

@@ -9,7 +9,7 @@ use crate::bounds;
 use crate::{Forged, KeyTaken, LegJoin, LegJoined, LegLeft, Nak, NextKey, Reception, SiteEvent, SiteOutput};
 
 impl SiteSession {
-    /// Listens to a leg, or says why not: every `LegJoin` is answered by one `LegLeft`, in the end.
+    /// Joins a leg, or reports why it can't: every `LegJoin` is eventually answered by one `LegLeft`.
     pub(super) fn join_leg(&mut self, now: Now, join: LegJoin) {
         if let Some(known) = self.legs.get(&join.leg) {
             if known.join.leg_epoch == join.leg_epoch {
@@ -28,7 +28,8 @@ impl SiteSession {
         self.tell_round_trip(now);
     }
 
-    /// The clocks' exchange measures it; in large groups it decides how long a request waits.
+    /// Passes the round trip, as measured by the clock exchange, to the receivers; in large groups it
+    /// determines how long a request waits.
     pub(super) fn tell_round_trip(&mut self, now: Now) {
         let Some(offset) = self.clock.offset() else { return };
         let legs: Vec<LegId> = self.legs.keys().copied().collect();
@@ -47,14 +48,14 @@ impl SiteSession {
         }
     }
 
-    /// Kept for the day that the leg is given up.
+    /// Stores the reason, for the report when the leg is given up.
     pub(super) fn leg_deaf(&mut self, leg: LegId, reason: String) {
         if let Some(leg) = self.legs.get_mut(&leg) {
             leg.deaf = Some(reason);
         }
     }
 
-    /// Gives a leg's receiver an input. A repair for another life of the leg is ignored.
+    /// Passes an input to a leg's receiver. Input for another epoch of the leg is ignored.
     pub(super) fn tell_leg(&mut self, now: Now, id: LegId, leg_epoch: Option<u64>, input: ReceiverInput) {
         let leg = self.legs.get_mut(&id);
         let Some(leg) = leg.filter(|leg| leg_epoch.is_none_or(|epoch| epoch == leg.join.leg_epoch)) else {
@@ -65,7 +66,7 @@ impl SiteSession {
         self.take_leg_outputs(now, id, outputs, repaired);
     }
 
-    /// Gives a leg's receiver datagrams that came together.
+    /// Passes datagrams that arrived together to a leg's receiver.
     pub(super) fn hear_group(&mut self, now: Now, id: LegId, batch: Vec<BytesMut>) {
         if let Some(leg) = self.legs.get_mut(&id) {
             let outputs = leg.hear(now, batch);
@@ -73,7 +74,7 @@ impl SiteSession {
         }
     }
 
-    /// Takes a leg's next key and says so; a site that does not listen to this life of the leg has no use for it.
+    /// Takes a leg's next key and confirms it; a site without this epoch of the leg does not need it.
     pub(super) fn take_leg_key(&mut self, now: Now, next: NextKey) {
         let NextKey { leg, leg_epoch, key } = next;
         if self.legs.get(&leg).is_some_and(|known| known.join.leg_epoch == leg_epoch) {
@@ -82,7 +83,7 @@ impl SiteSession {
         }
     }
 
-    /// Lets the receivers do what is due, and leaves legs that are not heard.
+    /// Runs the due actions of the receivers, and leaves legs without reception.
     pub(super) fn advance_legs(&mut self, now: Now) {
         let due = |leg: &Leg| leg.deadline().is_some_and(|at| at <= now.monotonic);
         let ids: Vec<LegId> = self.legs.iter().filter(|(_, leg)| due(leg)).map(|(id, _)| *id).collect();
@@ -144,7 +145,7 @@ impl SiteSession {
                 ReceiverOutput::Ask(bytes) => self.outputs.push_back(SiteOutput::Ask { leg: id, bytes }),
                 ReceiverOutput::Channel { open } => self.event(SiteEvent::RepairChannel { leg: id, open }),
                 ReceiverOutput::Nak(request) => self.ask_for_packets(id, request),
-                // Before the word of it: what the group fills is free once the site has left.
+                // The group is left before the report: the capacity that it fills is free after that.
                 ReceiverOutput::TooSlow => self.leave_leg(now, id, TOO_SLOW, Some(true)),
                 ReceiverOutput::GaveUp(_) => self.leg_gave_up(now, id),
                 ReceiverOutput::Forged => {
@@ -191,13 +192,13 @@ impl SiteSession {
         if info.key.feed != leg.join.feed || info.key.epoch != leg.join.epoch || previous >= number {
             return;
         }
-        // Any holder of the leg's key may have made it, so it ends no session: the number stays a hole, and
-        // the hub is asked.
+        // Any holder of the leg's key may have made it, so it does not end the session: the number stays a hole
+        // and is requested from the hub.
         if bounds::check_product(&info).is_err() {
             leg.gave_up_at = Some(now.monotonic);
             return;
         }
-        // Above the limit the number stays a hole of the leg, and is asked once there is room.
+        // Above the limit the number stays a hole of the leg, and is requested once there is room.
         if track.pending_count() >= PENDING_PRODUCTS {
             leg.gave_up_at = Some(now.monotonic);
             return;
@@ -230,8 +231,8 @@ impl SiteSession {
         self.watch(now, id);
     }
 
-    /// Holes in the manifest are requested without delay; products that lack bytes get the time to be
-    /// completed by packets that were not lost.
+    /// Holes in the manifest are requested without delay; products that lack bytes get time for completion by
+    /// packets that were not lost.
     fn leg_gave_up(&mut self, now: Now, id: LegId) {
         let Some(leg) = self.legs.get_mut(&id) else {
             return;
@@ -250,7 +251,7 @@ impl SiteSession {
     }
 }
 
-/// Tells sites apart wherever they draw lots (FNV-1a).
+/// A hash of the site's name (FNV-1a), which makes random choices differ between sites.
 pub(super) fn name_hash(name: &str) -> u64 {
     name.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
@@ -258,11 +259,11 @@ pub(super) fn name_hash(name: &str) -> u64 {
 
 const TOO_SLOW: &str = "the group brings more than comes through to this site, and repair does not keep up";
 
-/// How long a hole may stay in the manifest after packets were lost for good: what is late is no hole.
+/// The grace time of a hole in the manifest after packets were given up: late packets may still fill it.
 const HOLE_GRACE: Micros = Micros::from_millis(200);
 
-/// How soon products that stopped coming are looked for where nothing was lost.
+/// The time until a search for stalled products if nothing was lost.
 const QUIET_SCAN: Micros = Micros::from_secs(5);
 
-/// How many announced products of a feed may be on their way at once.
+/// The maximum number of announced, incomplete products of a feed.
 const PENDING_PRODUCTS: usize = 16_384;

@@ -2,7 +2,7 @@ use downburst_model::{Micros, RangeSet};
 
 use crate::spans::Spans;
 
-/// What a site requests from the hub's log, and when it requests again.
+/// A site's requests to the hub's log, with their times of repetition.
 #[derive(Debug, Default)]
 pub(crate) struct LogRequests {
     batches: Vec<Batch>,
@@ -16,7 +16,7 @@ struct Batch {
 }
 
 impl LogRequests {
-    /// Requests for these at `at`; a number that was requested before is requested anew.
+    /// Requests these numbers at `at`; an earlier request for one of them is replaced.
     pub(crate) fn add(&mut self, numbers: RangeSet, at: Micros) {
         for batch in &mut self.batches {
             batch.numbers.subtract(&numbers);
@@ -24,12 +24,12 @@ impl LogRequests {
         self.push(Batch { at, pause: FIRST_PAUSE, numbers });
     }
 
-    /// True if the number was asked, or is going to be.
+    /// True if the number was requested, or is scheduled to be.
     pub(crate) fn has(&self, number: u64) -> bool {
         self.batches.iter().any(|batch| batch.numbers.contains(number))
     }
 
-    /// Takes out what was asked of `numbers`.
+    /// Returns `numbers` without those that were requested or are scheduled to be.
     pub(crate) fn known(&self, mut numbers: RangeSet) -> RangeSet {
         for batch in &self.batches {
             numbers.subtract(&batch.numbers);
@@ -37,8 +37,8 @@ impl LogRequests {
         numbers
     }
 
-    /// The numbers to request at `now`. `over` are those that need no more requests, `waiting` those that
-    /// need none at the moment.
+    /// The numbers to request at `now`. `over` are those that need no more requests, `waiting` those that need
+    /// none for now.
     pub(crate) fn due(&mut self, now: Micros, over: &RangeSet, waiting: &RangeSet) -> RangeSet {
         let (due, later): (Vec<Batch>, Vec<Batch>) =
             std::mem::take(&mut self.batches).into_iter().partition(|batch| batch.at <= now);
@@ -63,7 +63,7 @@ impl LogRequests {
         self.batches.clear();
     }
 
-    /// Cuts a request to what one message carries; the rest follows at once in the next.
+    /// Limits a request to one message; the rest follows immediately in the next.
     fn limit(&mut self, asked: RangeSet, now: Micros) -> RangeSet {
         if asked.range_count() <= RANGES_PER_WANT {
             return asked;
@@ -94,7 +94,7 @@ fn longer(pause: Micros) -> Micros {
     Micros(pause.0.saturating_mul(2)).min(LONGEST_PAUSE)
 }
 
-/// A hub answers within a round trip unless the line is full; asking again is for what was lost on our side.
+/// A hub answers within a round trip unless the line is full; a repeated request is for products lost on this side.
 const FIRST_PAUSE: Micros = Micros::from_secs(4);
 const LONGEST_PAUSE: Micros = Micros::from_secs(60);
 const RANGES_PER_WANT: usize = 1_024;

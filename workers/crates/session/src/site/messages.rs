@@ -7,7 +7,7 @@ use crate::frame::Message;
 use crate::{Covered, Expired, FeedStart, Marked, SiteEvent, SiteOutput, StreamId};
 
 impl SiteSession {
-    /// Takes a message of a hub that let the site in.
+    /// Takes a message of a hub that has admitted the site.
     pub(super) fn take_message(&mut self, now: Now, message: Message) {
         match message {
             Message::Subscriptions(subscriptions) => self.subscribed(now, subscriptions),

@@ -38,9 +38,9 @@ mod waiting;
 #[cfg(test)]
 mod tests;
 
-/// The site's half of a session, over as many connections as it takes: the protocol logic of a receiving site.
+/// The site's half of a session, across all of its connections: the protocol logic of a receiving site.
 ///
-/// | connection   | input           | next     | says                                                              |
+/// | connection   | input           | next     | output                                                            |
 /// |----------|-----------------|----------|-------------------------------------------------------------------|
 /// | down     | `Connected`     | greeting | hello with the positions of all feeds                             |
 /// | greeting | welcome         | up       | `Event(Welcome)`, four clock requests                             |
@@ -67,18 +67,18 @@ pub struct SiteSession {
     outputs: VecDeque<SiteOutput>,
 }
 
-/// The site's terms for a session, as its next hello says them.
+/// The site's terms for a session, as in its next hello.
 #[derive(Debug)]
 struct Terms {
     software: String,
-    /// The versions that this side speaks, best first.
+    /// The versions that this side supports, best first.
     versions: Vec<u16>,
-    /// All feeds come from the node that the site calls, even if the hub has several.
+    /// All feeds come from the node that the site connects to, even if the hub has several.
     one_node: bool,
     stand_by: bool,
-    /// The feeds that this session is for; `None`: all that the hub gives. Others come by other nodes of the hub.
+    /// The feeds of this session; `None`: all that the hub sends. Other nodes of the hub serve the others.
     only: Option<BTreeSet<FeedName>>,
-    /// Positions in place of those that the tracks know.
+    /// Positions in place of those of the tracks.
     resume_at: BTreeMap<FeedName, FeedPosition>,
 }
 
@@ -90,7 +90,8 @@ enum Connection {
 }
 
 impl SiteSession {
-    /// Makes the site's half from what the site knew when it stopped. `software` is told to the hub, for people.
+    /// Makes the site's half from the state at the site's last stop. `software` is sent to the hub, for its
+    /// operators.
     pub fn new(software: String, state: SiteState) -> Self {
         let tracks = state.feeds.into_iter().map(|(feed, position)| (feed, Track::from_position(position)));
         Self {
@@ -119,45 +120,47 @@ impl SiteSession {
         }
     }
 
-    /// The same, speaking only these versions, best first, as a site of another release does.
+    /// The same session, with support for only these versions, best first, like a site of another release.
     #[must_use]
     pub fn speaking(mut self, versions: &[u16]) -> Self {
         self.terms.versions = versions.to_vec();
         self
     }
 
-    /// The same; if `one_node`, all feeds come from the node that the site calls, even if the hub has several.
+    /// The same session; if `one_node`, all feeds come from the node that the site connects to, even if the hub
+    /// has several.
     #[must_use]
     pub fn from_one_node(mut self, one_node: bool) -> Self {
         self.terms.one_node = one_node;
         self
     }
 
-    /// The same, for these feeds alone, whatever the node gives: it may know of a change before this site does.
+    /// The same session, for these feeds only, whatever the node sends: it may know of a change before this
+    /// site does.
     #[must_use]
     pub fn only(mut self, feeds: Option<BTreeSet<FeedName>>) -> Self {
         self.terms.only = feeds;
         self
     }
 
-    /// The same, with receipts that another connection to the same hub had left to say.
+    /// The same session, with the unsent receipts of another connection to the same hub.
     #[must_use]
     pub fn owing(mut self, receipts: Vec<Receipt>) -> Self {
         self.receipts.take_over(receipts);
         self
     }
 
-    /// The receipts that were not said; they are another connection's from here on.
+    /// Removes and returns the unsent receipts, for another connection.
     pub fn take_unsaid(&mut self) -> Vec<Receipt> {
         self.receipts.take_unsaid()
     }
 
-    /// Where the site stands in each feed.
+    /// The site's position in each feed.
     pub fn positions(&self) -> Vec<FeedPosition> {
         self.tracks.values().map(Track::position).collect()
     }
 
-    /// The hub's stored stamp up to which everything that this hub owed of the feed is settled; `None` before
+    /// The hub's stored stamp up to which all products of the feed owed by this hub are settled; `None` before
     /// the feed began.
     pub fn complete_to(&self, feed: &FeedName) -> Option<WallMicros> {
         self.tracks.get(feed).and_then(Track::complete_to)
@@ -178,8 +181,8 @@ impl SiteSession {
         self.send(hello);
     }
 
-    /// The hello's positions of each feed: if there are too many ranges, the highest are left out. They are
-    /// sent again and ignored, since this side knows them.
+    /// The hello's positions of each feed, without the highest ranges if there are too many. The hub sends
+    /// their products again, and this side ignores them, since it knows them.
     fn hello_positions(&self) -> Vec<FeedPosition> {
         let own = self.positions().into_iter().filter(|own| !self.terms.resume_at.contains_key(&own.feed));
         let mut positions: Vec<FeedPosition> = own.chain(self.terms.resume_at.values().cloned()).collect();
@@ -196,7 +199,7 @@ impl SiteSession {
         self.checkpoint_all();
     }
 
-    /// Ends what lives no longer than a connection.
+    /// Ends all state that is limited to one connection.
     fn end_session(&mut self, now: Now) {
         self.connection = Connection::Down;
         self.decoder.reset();
@@ -290,7 +293,7 @@ impl SiteSession {
         self.event(SiteEvent::Welcome { site: welcome.site, hub: welcome.hub, stand_by });
     }
 
-    /// Does what is due.
+    /// Performs the due actions.
     fn advance(&mut self, now: Now) {
         if self.connection != Connection::Down && now.monotonic >= self.heard.plus(LIVENESS_LIMIT) {
             self.event(SiteEvent::Dead);
@@ -342,7 +345,7 @@ impl SiteSession {
         }
     }
 
-    /// Looks for products that stopped coming.
+    /// Searches for stalled products.
     fn scan(&mut self, now: Now) {
         if self.scan_at.take_if(|at| *at <= now.monotonic).is_none() {
             return;
@@ -362,7 +365,7 @@ impl SiteSession {
         }
     }
 
-    /// Has stalled products looked for, within `length` at the latest.
+    /// Schedules a search for stalled products within `length` at the latest.
     fn scan_within(&mut self, now: Now, length: Micros) {
         let at = now.monotonic.plus(length);
         self.scan_at = Some(self.scan_at.map_or(at, |known| known.min(at)));
@@ -389,20 +392,21 @@ impl SiteSession {
         }
     }
 
-    /// A file can be quicker than the word that its product is stored; what is settled has, or had, its receipt.
+    /// Records a completed file for its report. The file can be earlier than the report that its product is
+    /// stored; a settled product has, or had, its receipt.
     fn action_done(&mut self, now: Now, key: ProductKey, at: WallMicros) {
         let is_settled = self.tracks.get(&key.feed).is_some_and(|track| track.has_settled(&key));
         self.receipts.action_done(now, key, at, is_settled);
     }
 
-    /// One that finds no connection is not told: the next one is.
+    /// Reports a heartbeat. Without a connection the report is dropped: the next heartbeat is reported.
     fn heartbeat_out(&mut self, key: ProductKey, at: WallMicros) {
         if self.connection == Connection::Up {
             self.send(HeartbeatOut { key, at });
         }
     }
 
-    /// Sends nothing without a connection: the hub asks again in the next session.
+    /// Sends nothing without a connection: the hub repeats its request in the next session.
     fn tell_credential(&mut self, message: impl Into<Message>) {
         if self.connection == Connection::Up {
             self.send(message);
@@ -497,8 +501,8 @@ impl Machine for SiteSession {
     }
 }
 
-/// How many ranges a hello carries: at 20 bytes each they stay within a frame.
+/// The maximum number of ranges in a hello: at 20 bytes each they fit into a frame.
 const HELLO_RANGES: usize = 32_768;
 
-/// How often products that stopped coming are looked for.
+/// The interval between searches for stalled products.
 const SCAN_INTERVAL: Micros = Micros::from_secs(1);

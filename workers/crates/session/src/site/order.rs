@@ -5,8 +5,7 @@ use super::track::Track;
 use crate::{Handling, Late, Missing, SiteEvent};
 
 impl Track {
-    /// Unfinished products, by their possible class: the class of an announced product is known, that of any
-    /// other is not.
+    /// Unfinished products, by possible class: only the class of an announced product is known.
     fn missing(&self) -> Missing {
         let announced = self.pending.last_key_value().map(|(number, _)| *number);
         let ends = [self.settled.last(), announced, self.waiting.numbers().last()];
@@ -30,7 +29,7 @@ impl Track {
 }
 
 impl SiteSession {
-    /// What the site lacks of a feed; nothing is known of one that was never begun.
+    /// The numbers of a feed that the site lacks; unknown, and so empty, for a feed that never began.
     pub fn missing(&self, feed: &FeedName) -> Missing {
         self.tracks.get(feed).map(Track::missing).unwrap_or_default()
     }
@@ -39,7 +38,7 @@ impl SiteSession {
         self.event(SiteEvent::Handling(handling.items));
     }
 
-    /// Local software saw a product after a later one.
+    /// Local software received a product after a later one.
     pub(super) fn was_late(&mut self, feed: FeedName) {
         let products = self.late.entry(feed.clone()).or_default();
         *products = products.saturating_add(1);
@@ -52,5 +51,6 @@ impl SiteSession {
 
 const CLASSES: [Class; 4] = [Class::Warning, Class::Observation, Class::Grid, Class::Bulk];
 
-/// More holes than this are not looked at: what lies behind them waits until there are fewer, or for its hold.
+/// The maximum number of holes considered: products behind them wait until there are fewer, or until their hold
+/// is over.
 const HOLES: usize = 1_024;

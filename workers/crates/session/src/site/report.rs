@@ -4,19 +4,20 @@ use downburst_model::{Micros, Now, ProductKey, WallMicros};
 
 use crate::{Outcome, Receipt};
 
-/// Receipts on their way to the hub, in batches. Those that found no connection wait for the next one.
+/// Receipts on their way to the hub, in batches. Without a connection they wait for the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     receipts: VecDeque<Receipt>,
-    /// Actions that were over before the receipt was made: a file can be faster than the word of its product's storage.
+    /// Actions that were done before the receipt existed: a file can be earlier than the report that its
+    /// product is stored.
     early: Recent<WallMicros>,
-    /// Stored products whose receipts left before their files stood.
+    /// Receipts of stored products that were sent before the file was complete.
     unfiled: Recent<Receipt>,
-    /// The same, whose files stand now.
+    /// The same receipts, after completion of their files.
     filed: VecDeque<Receipt>,
-    /// Files are written here; a site without any keeps nothing for them.
+    /// The site writes files; otherwise nothing is stored for them.
     has_files: bool,
-    /// The hub is told of a comparison of the clocks even where no product moves.
+    /// A new clock comparison waits for its report to the hub, which is sent even if there are no receipts.
     clock_news: bool,
     flush_at: Option<Micros>,
     filed_at: Option<Micros>,
@@ -34,8 +35,8 @@ impl Batch {
         self.flush_at.get_or_insert(now.monotonic.plus(FLUSH_AFTER));
     }
 
-    /// Notes when local software had a product: in its receipt, or behind it if that has left. A product that
-    /// is not settled has its receipt still to come.
+    /// Records the time at which local software had a product: in its receipt, or for a later report if that
+    /// was sent. The receipt of an unsettled product is still to come.
     pub(crate) fn action_done(&mut self, now: Now, key: ProductKey, at: WallMicros, is_settled: bool) {
         self.has_files = true;
         if let Some(receipt) = self.receipts.iter_mut().rev().find(|receipt| receipt.key == key) {
@@ -55,14 +56,14 @@ impl Batch {
         }
     }
 
-    /// Makes due what is here.
+    /// Makes all receipts due now.
     pub(crate) fn hurry(&mut self, now: Now) {
         if !self.receipts.is_empty() {
             self.flush_at = Some(now.monotonic);
         }
     }
 
-    /// Says receipts of another connection with the first that are said here.
+    /// Takes over the receipts of another connection, to be sent with the first batch here.
     pub(crate) fn take_over(&mut self, receipts: Vec<Receipt>) {
         self.receipts = receipts.into();
         self.flush_at = (!self.receipts.is_empty()).then_some(Micros(0));
@@ -73,13 +74,13 @@ impl Batch {
         std::mem::take(&mut self.receipts).into()
     }
 
-    /// Has the clock's offset told within the time of a batch.
+    /// Schedules a report of the clock's offset within the time of a batch.
     pub(crate) fn clock_compared(&mut self, now: Now) {
         self.clock_news = true;
         self.flush_at.get_or_insert(now.monotonic.plus(FLUSH_AFTER));
     }
 
-    /// The batch that is due: at once when there are `most`, which one message carries, otherwise after a moment.
+    /// The due batch: immediately with `most` receipts, the limit of one message, otherwise after a short delay.
     pub(crate) fn due(&mut self, now: Now, most: usize) -> Option<Vec<Receipt>> {
         let full = self.receipts.len() >= most;
         if !full && self.flush_at.is_none_or(|at| at > now.monotonic) {
@@ -96,7 +97,7 @@ impl Batch {
         (clock_news || !batch.is_empty()).then_some(batch)
     }
 
-    /// The files that stood after their receipts had left, when they are due.
+    /// The receipts of files completed after their receipts were sent, if they are due.
     pub(crate) fn filed_due(&mut self, now: Now) -> Option<Vec<Receipt>> {
         self.filed_at.filter(|at| *at <= now.monotonic)?;
         let count = self.filed.len().min(FILED_RECEIPTS);
@@ -112,11 +113,11 @@ impl Batch {
     }
 }
 
-/// Something of each of the newest [`KEPT_RECEIPTS`] products.
+/// A value for each of the newest [`KEPT_RECEIPTS`] products.
 #[derive(Debug)]
 struct Recent<T> {
     of: BTreeMap<ProductKey, T>,
-    /// In the order in which they came, with some that were removed since.
+    /// The keys in order of insertion, including some that were removed since.
     order: VecDeque<ProductKey>,
 }
 
@@ -150,10 +151,11 @@ impl<T> Recent<T> {
 
 const FLUSH_AFTER: Micros = Micros::from_millis(50);
 
-/// How many receipts make a batch of [`Filed`](crate::Filed).
+/// The maximum number of receipts in a batch of [`Filed`](crate::Filed).
 const FILED_RECEIPTS: usize = 256;
 
-/// How many receipts outlive a lost connection; the oldest go first, the frontier tells the rest.
+/// The maximum number of receipts that outlive a lost connection; the oldest are dropped first, and the
+/// frontier still covers their products.
 const KEPT_RECEIPTS: usize = 16_384;
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::track::{Outputs, Track};
 use crate::frame::Message;
 use crate::{Outcome, Receipt, ResentEnded, ResentFailed, StoreResult};
 
-/// What is to be told to the hub of the products that come once more.
+/// The reports to the hub about products of resends.
 #[derive(Debug, Default)]
 pub(crate) struct Resends {
     ended: Vec<ResentEnded>,
@@ -28,9 +28,9 @@ impl Resends {
 }
 
 impl Track {
-    /// A product comes once more, whether it is settled or not. Answers it if its bytes are awaited.
+    /// A product of a resend is announced, whether it is settled or not. Returns it if its bytes are awaited.
     ///
-    /// One that is being stored at this moment is asked again later: whether it will be kept is not known yet.
+    /// A product that is being stored at this moment is requested again later, since the outcome is not known yet.
     pub(super) fn announce_again(
         &mut self,
         now: Now,
@@ -53,7 +53,8 @@ impl Track {
         self.pending.get_mut(&number)
     }
 
-    /// How the driver's attempt to store a product of a resend ended. Answers the receipt, if that was the end of it.
+    /// Takes the result of the driver's attempt to store a product of a resend. Returns the receipt, if the
+    /// result is final.
     pub(super) fn conclude_resent(
         &mut self,
         now: Now,
@@ -80,7 +81,7 @@ impl Track {
         }
     }
 
-    /// A product that the site lacks goes the way of every other; what it has already stays as it is.
+    /// Handles a product that the site lacks like any other; one that it has stays unchanged.
     fn conclude_unsettled(
         &mut self,
         now: Now,

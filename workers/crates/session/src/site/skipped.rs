@@ -5,8 +5,8 @@ use downburst_model::{Micros, Now, ProductId, RangeSet};
 use crate::LIVENESS_LIMIT;
 
 /// Products that are settled only because a leg announced them and the subscriptions, as the site knew them,
-/// did not want them. The hub may have changed the subscriptions shortly before: then they are wanted after
-/// all.
+/// did not want them. The hub may have changed the subscriptions shortly before: then these products are
+/// wanted.
 #[derive(Debug, Default)]
 pub(crate) struct Skipped {
     products: VecDeque<(Micros, u64, ProductId)>,
@@ -20,7 +20,7 @@ impl Skipped {
         }
     }
 
-    /// Forgets everything; answers the numbers behind `head` that are wanted.
+    /// Clears the list; returns the numbers behind `head` that are wanted.
     pub(crate) fn take_wanted(&mut self, head: u64, wants: impl Fn(&str) -> bool) -> RangeSet {
         let passed = std::mem::take(&mut self.products).into_iter();
         passed
@@ -29,7 +29,8 @@ impl Skipped {
             .collect()
     }
 
-    /// Forgets everything; answers the numbers so recent that word of a change may have been lost with the connection.
+    /// Clears the list; returns the recent numbers for which the message of a change may have been lost with
+    /// the connection.
     pub(crate) fn take_recent(&mut self, now: Now) -> RangeSet {
         let passed = std::mem::take(&mut self.products).into_iter();
         passed
@@ -39,5 +40,5 @@ impl Skipped {
     }
 }
 
-/// How many are remembered: some seconds of the busiest feed.
+/// The maximum number of products in the list: some seconds of the busiest feed.
 const PRODUCTS: usize = 4_096;

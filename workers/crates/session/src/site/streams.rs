@@ -12,9 +12,9 @@ use crate::{
     Attach, DATA_STREAMS, OpenStream, SiteEvent, SiteOutput, StreamEnded, StreamPath, Taken, Ticket,
 };
 
-/// The data connections that the hub asked for.
+/// The data connections that the hub requested.
 ///
-/// | stream   | input           | next     | says                                                            |
+/// | stream   | input           | next     | output                                                          |
 /// |----------|-----------------|----------|-----------------------------------------------------------------|
 /// | -        | OpenStream      | dialling | `OpenStream`                                                    |
 /// | dialling | `StreamOpened`  | greeting | Attach on the stream                                            |
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     links: BTreeMap<StreamId, DataLink>,
-    /// When the hub is told of what was taken.
+    /// The time of the next report of taken transfers to the hub.
     tell_at: Option<Micros>,
 }
 
@@ -53,7 +53,7 @@ impl Streams {
         self.tell_at
     }
 
-    /// A transfer arrived whole; on the first stream nobody counts them.
+    /// A transfer arrived whole; transfers on the first stream are not counted.
     pub(super) fn took(&mut self, now: Now, stream: StreamId) {
         let Some(link) = self.links.get_mut(&stream) else {
             return;
@@ -64,7 +64,7 @@ impl Streams {
         self.tell_at = Some(self.tell_at.map_or(at, |known| known.min(at)));
     }
 
-    /// What to tell the hub of what was taken.
+    /// The reports of taken transfers to the hub.
     fn news(&mut self) -> Vec<Taken> {
         self.tell_at = None;
         let news = self.links.iter_mut().filter(|(_, link)| link.told < link.taken);
@@ -77,7 +77,7 @@ impl Streams {
 }
 
 impl SiteSession {
-    /// The hub wants a data connection.
+    /// The hub requests a data connection.
     pub(super) fn open_stream(&mut self, now: Now, open: OpenStream) {
         let stream = StreamId(open.stream);
         if stream == StreamId::FIRST || self.streams.links.contains_key(&stream) {
@@ -90,7 +90,7 @@ impl SiteSession {
         self.outputs.push_back(SiteOutput::OpenStream(stream));
     }
 
-    /// The path that a data connection is to be opened by; `None`: that of the first.
+    /// The path for opening a data connection; `None`: that of the first connection.
     pub fn stream_path(&self, stream: StreamId) -> Option<&StreamPath> {
         match &self.streams.links.get(&stream)?.state {
             State::Dialling(_, path) => path.as_ref(),
@@ -98,7 +98,7 @@ impl SiteSession {
         }
     }
 
-    /// A data connection stands: its first frame is the ticket.
+    /// A data connection is established: its first frame is the ticket.
     pub(super) fn stream_opened(&mut self, stream: StreamId) {
         let Some(link) = self.streams.links.get_mut(&stream) else {
             return self.outputs.push_back(SiteOutput::CloseStream(stream));
@@ -117,7 +117,7 @@ impl SiteSession {
         }
     }
 
-    /// The hub says that a data connection ended, which may still look alive from here.
+    /// The hub reports the end of a data connection, which may still look alive from here.
     pub(super) fn take_stream_ended(&mut self, ended: StreamEnded) {
         let stream = StreamId(ended.stream);
         if self.end_stream(stream) {
@@ -126,7 +126,7 @@ impl SiteSession {
         }
     }
 
-    /// What a stream had begun comes again, since the hub was not told that it arrived.
+    /// Ends a stream and its transfers: the hub sends their products again, since they were not reported as taken.
     fn end_stream(&mut self, stream: StreamId) -> bool {
         if self.streams.links.remove(&stream).is_none() {
             return false;
@@ -162,14 +162,15 @@ impl SiteSession {
         }
     }
 
-    /// Tells the hub what was taken, if that is due.
+    /// Reports the taken transfers to the hub, if that is due.
     pub(super) fn tell_taken(&mut self, now: Now) {
         if self.streams.tell_at.is_some_and(|at| at <= now.monotonic) {
             self.tell_taken_now();
         }
     }
 
-    /// The hub ignores what is asked while it counts on its way, so it has to know first what is not.
+    /// Reports the taken transfers to the hub now. The hub ignores requests for numbers that it counts as in
+    /// flight, so it has to know first which have arrived.
     pub(super) fn tell_taken_now(&mut self) {
         for taken in self.streams.news() {
             self.send(taken);
@@ -211,9 +212,11 @@ impl DataLink {
     }
 }
 
-/// Those of a plan, and those of the one before that finish what they began.
+/// The maximum number of data connections: those of a plan, and those of the previous plan that finish their
+/// products.
 const OPEN_STREAMS: usize = 2 * DATA_STREAMS;
 
-/// What the hub does not know yet is sent again after a break; telling costs a frame.
+/// The delay of a report of taken transfers: unreported ones are sent again after a break, but each report
+/// costs a frame.
 const TOLD_AFTER: Micros = Micros::from_millis(50);
 const TOLD_AT_ONCE: u64 = 64;

@@ -88,7 +88,7 @@ impl Bench {
         Self { site, decoder: Decoder::default(), others: Vec::new(), receipts: Vec::new(), millis: 0 }
     }
 
-    /// A site that is let in, wants `^x`, and begins behind 0.
+    /// An admitted site with the subscription `^x` whose feed begins behind 0.
     fn started() -> Self {
         let mut bench = Self::new();
         bench.connect();
@@ -150,7 +150,7 @@ impl Bench {
         std::mem::take(&mut self.receipts)
     }
 
-    /// Lets time pass and answers what was said meanwhile.
+    /// Advances time and returns the messages sent in that time.
     fn wait(&mut self, millis: u64) -> Vec<Message> {
         let (end, mut said) = (self.millis + millis, self.messages());
         while let Some(next) = self.site.deadline().filter(|at| *at <= Micros::from_millis(end)) {
@@ -276,7 +276,7 @@ fn what_could_not_be_stored_is_asked_after_a_pause_and_again() {
     bench.settled(1, StoreResult::Failed("full".to_owned()));
     assert_eq!(wants(&bench.wait(4_900)), [[]; 0]);
     assert_eq!(wants(&bench.wait(200)), [[(1, 1)]]);
-    // A sign of life.
+    // A keep-alive.
     bench.say(ClockReply { request_sent: WallMicros(0), received: WallMicros(0), sent: WallMicros(0) });
     assert_eq!(wants(&bench.wait(3_800)), [[]; 0]);
     assert_eq!(wants(&bench.wait(300)), [[(1, 1)]]);
@@ -325,7 +325,6 @@ fn expired_numbers_are_settled_named_and_receipted() {
     assert_eq!(bench.count(|output| matches!(output, SiteOutput::Event(SiteEvent::Lost { .. }))), 2);
 }
 
-/// The datagrams a leg's sender makes of these products.
 #[test]
 fn the_clock_is_compared_four_times_at_once_and_the_shortest_round_trip_counts() {
     let mut bench = Bench::new();
@@ -378,7 +377,7 @@ fn slices_that_do_not_follow_are_a_violation() {
 }
 
 proptest! {
-    /// Whatever a hub sends, the site neither panics nor talks for ever.
+    /// Whatever a hub sends, the site neither panics nor sends without end.
     #[test]
     fn no_bytes_from_a_hub_panic(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..12)) {
         for mut bench in [Bench::new(), Bench::started()] {
@@ -389,7 +388,7 @@ proptest! {
         }
     }
 
-    /// Extreme numbers in the messages of a hub are survived.
+    /// The site survives extreme numbers in the messages of a hub.
     #[test]
     fn extreme_numbers_are_survived(
         numbers in prop::collection::vec(

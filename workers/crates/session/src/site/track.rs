@@ -19,14 +19,14 @@ use crate::{ActionFailed, FeedPosition, Frontier, Outcome, Receipt, SiteEvent, S
 mod model;
 mod storing;
 
-/// Where a site stands in one feed.
+/// A site's state in one feed.
 ///
 /// A number is *settled* (stored, held, rejected, expired, or not for this site), *pending* (announced, bytes
-/// awaited), *waiting* (complete, being stored) or unknown. Only the settled ones outlive a session.
+/// awaited), *waiting* (complete, being stored) or unknown. Only settled numbers outlive a session.
 #[derive(Debug)]
 pub(crate) struct Track {
     pub(crate) epoch: Epoch,
-    /// The hub said in this session where the feed begins.
+    /// The hub has started the feed in this session.
     pub(crate) started: bool,
     pub(crate) requests: LogRequests,
     feed: FeedName,
@@ -37,9 +37,9 @@ pub(crate) struct Track {
     pub(super) waiting: Waiting,
     pub(super) resends: Resends,
     passed: Skipped,
-    /// Why the driver could not store a product, until it could store one.
+    /// The reason of the driver's last failure to store a product, until it has stored one.
     trouble: Option<String>,
-    /// What local software could not do, as the driver says it.
+    /// The failed action of local software, as the driver reports it.
     action_failed: Option<ActionFailed>,
     report_at: Option<Micros>,
     reported_at: Option<Micros>,
@@ -73,7 +73,7 @@ impl Track {
         Self { settled, newest_stored, ..Self::new(feed, epoch) }
     }
 
-    /// What outlives the session.
+    /// The position, which outlives the session.
     pub(crate) fn position(&self) -> FeedPosition {
         FeedPosition {
             feed: self.feed.clone(),
@@ -99,7 +99,7 @@ impl Track {
         }
     }
 
-    /// What local software can't do, or that it can again.
+    /// Takes a failed action of local software, or `None` if no failure is left.
     pub(crate) fn acts(&mut self, now: Now, failed: Option<ActionFailed>) {
         if self.action_failed != failed {
             self.action_failed = failed;
@@ -107,12 +107,12 @@ impl Track {
         }
     }
 
-    /// The hub begins the feed at its head of this moment, because the site never had anything of it.
+    /// The hub starts the feed at its present head, since the site never had any of it.
     pub(crate) fn begin_fresh(&mut self, now: Now) {
         self.complete.begin(now.wall);
     }
 
-    /// The hub begins the feed. In a foreign epoch everything but what is being stored is forgotten.
+    /// The hub starts the feed. In a foreign epoch all state is dropped except products that are being stored.
     pub(crate) fn start(&mut self, now: Now, epoch: Epoch, after: u64, out: &mut Outputs) {
         if epoch != self.epoch {
             self.end(now, out);
@@ -142,7 +142,8 @@ impl Track {
         self.started = false;
     }
 
-    /// Settles what is not on its way: nothing for this site lies in `from..=to` but what was announced.
+    /// Settles the numbers that are not on their way: no product in `from..=to` is for this site except
+    /// announced ones.
     pub(crate) fn cover(&mut self, now: Now, from: u64, to: u64, out: &mut Outputs) {
         if from > to {
             return;
@@ -167,7 +168,7 @@ impl Track {
         self.changed(now);
     }
 
-    /// The hub lost these. Answers what can be said of them.
+    /// The hub no longer has these. Returns their receipts, at most `LOST_NAMED` for each range.
     pub(crate) fn expire(&mut self, now: Now, numbers: &RangeSet, out: &mut Outputs) -> Vec<Receipt> {
         let mut receipts = Vec::new();
         for (first, last) in numbers.iter() {
@@ -190,7 +191,7 @@ impl Track {
         receipts
     }
 
-    /// A product exists that this site wants. Answers it if its bytes are awaited.
+    /// A product that this site wants is announced. Returns it if its bytes are awaited.
     pub(crate) fn announce(
         &mut self,
         now: Now,
@@ -211,7 +212,7 @@ impl Track {
         self.pending.get_mut(&number)
     }
 
-    /// The product is not for this site, as it knows.
+    /// The product is not for this site, by its present subscriptions.
     pub(crate) fn pass(&mut self, now: Now, number: u64, id: ProductId) {
         if !self.is_over(number) && !self.pending.contains_key(&number) {
             self.passed.push(now, number, id);
@@ -221,7 +222,7 @@ impl Track {
     }
 
     /// The subscription changed for everything behind `head`: numbers that a leg announced in between are
-    /// requested if they are wanted after all.
+    /// requested if they are wanted now.
     pub(crate) fn reconsider(&mut self, now: Now, head: u64, wants: impl Fn(&str) -> bool) {
         let wanted = self.passed.take_wanted(head, wants);
         if self.started && !wanted.is_empty() {
@@ -231,7 +232,7 @@ impl Track {
         }
     }
 
-    /// Takes bytes of a pending product; of another they are ignored.
+    /// Takes bytes of a pending product; bytes of any other are ignored.
     pub(crate) fn block(
         &mut self,
         now: Now,
@@ -258,7 +259,7 @@ impl Track {
         }
     }
 
-    /// A transfer of the session ended; if that did not complete the product, it is asked again.
+    /// A transfer of the session ended; if the product is still incomplete, it is requested again.
     pub(crate) fn transfer_ended(&mut self, now: Now, number: u64) {
         let Some(assembly) = self.pending.get_mut(&number) else {
             return;
@@ -269,15 +270,15 @@ impl Track {
         }
     }
 
-    /// The stream of a transfer ended before the transfer did: the hub brings the product again by itself.
+    /// The stream of a transfer ended before the transfer: the hub sends the product again by itself.
     pub(crate) fn transfer_lost(&mut self, number: u64) {
         if let Some(assembly) = self.pending.get_mut(&number) {
             assembly.transfers = assembly.transfers.saturating_sub(1);
         }
     }
 
-    /// A leg ended that announced everything up to `known_to`: its unfinished products are requested, later
-    /// ones come anew.
+    /// A leg that announced everything up to `known_to` ended: its unfinished products are requested, and the
+    /// hub sends later ones again.
     pub(crate) fn leg_ended(&mut self, now: Now, leg: LegId, known_to: u64, out: &mut Outputs) {
         let mut orphans = RangeSet::new();
         for (number, assembly) in &mut self.pending {
@@ -291,8 +292,8 @@ impl Track {
         self.requests.add(orphans.within(0, known_to).into_iter().collect(), now.monotonic);
     }
 
-    /// Requests products whose leg lost packets for good and that got nothing since, and those that got
-    /// nothing for long.
+    /// Requests products that made no progress after their leg gave up packets, and those without progress for
+    /// long.
     pub(crate) fn ask_stalled(&mut self, now: Now, gave_up_at: impl Fn(LegId) -> Option<Micros>) {
         let stalled = |assembly: &Assembly| {
             let quiet = now.monotonic.since(assembly.progressed_at);
@@ -308,7 +309,7 @@ impl Track {
         self.ask_once(now, numbers);
     }
 
-    /// Requests for numbers of which nothing is known.
+    /// Requests unknown numbers.
     pub(crate) fn ask_unknown(&mut self, now: Now, mut numbers: RangeSet) {
         numbers.subtract(&self.settled);
         numbers.subtract(self.waiting.numbers());
@@ -316,7 +317,7 @@ impl Track {
         self.ask_once(now, numbers);
     }
 
-    /// The numbers to ask from the hub at `now`.
+    /// The numbers to request from the hub at `now`.
     pub(crate) fn due_asks(&mut self, now: Now) -> RangeSet {
         if self.requests.deadline().is_none_or(|at| at > now.monotonic) {
             return RangeSet::new();
@@ -332,13 +333,13 @@ impl Track {
         let Some(first) = asked.first().filter(|_| self.trouble.is_some()) else {
             return asked;
         };
-        // One product shows whether the disk is well again; the others would come for nothing.
+        // One product shows whether the disk works again; the others would be sent in vain.
         asked.remove(first, first);
         self.requests.add(asked, now.monotonic.plus(STORE_PAUSE));
         one(first)
     }
 
-    /// How far everything is known without a hole, from `known` on, which a leg announced.
+    /// The end of the known numbers without a hole, from `known` on, the end of a leg's announcements.
     pub(crate) fn known_to(&self, known: u64) -> u64 {
         let mut to = known;
         while let Some(next) = to.checked_add(1) {
@@ -355,7 +356,7 @@ impl Track {
         self.pending.len()
     }
 
-    /// True after a change, once in a reporting interval.
+    /// True after a change, at most once in a reporting interval.
     pub(crate) fn take_report(&mut self, now: Now) -> bool {
         let due = self.report_at.take_if(|at| *at <= now.monotonic).is_some();
         if due {
@@ -365,7 +366,7 @@ impl Track {
         due
     }
 
-    /// True if something changed since the last report, which counts as made.
+    /// True if something changed since the last report; clears the change.
     pub(crate) fn take_change(&mut self) -> bool {
         self.report_at.take().is_some()
     }
@@ -433,7 +434,7 @@ impl Track {
         }
     }
 
-    /// Whether a product of this life of the log is over, as far as the site is concerned.
+    /// True if the product is of the present epoch and settled.
     pub(super) fn has_settled(&self, key: &ProductKey) -> bool {
         key.epoch == self.epoch && self.settled.contains(key.sequence.0)
     }
@@ -464,17 +465,17 @@ fn one(number: u64) -> RangeSet {
     [(number, number)].into_iter().collect()
 }
 
-/// How often a checkpoint is kept and a frontier is told while something changes.
+/// The interval of checkpoints and frontier reports while something changes.
 const REPORT_INTERVAL: Micros = Micros::from_millis(250);
 
-/// A product that got nothing for this long after its leg lost packets for good is asked from the session.
+/// The time without progress after which a product is requested over the session if its leg has given up packets.
 const STALL: Micros = Micros::from_secs(2);
 
-/// A product that got nothing for this long is asked from the session whatever its leg says.
+/// The time without progress after which a product is requested over the session in any case.
 const LONG_STALL: Micros = Micros::from_secs(30);
 
-/// How long a product that could not be stored waits until it is asked again.
+/// The pause before a product that could not be stored is requested again.
 const STORE_PAUSE: Micros = Micros::from_secs(5);
 
-/// How many lost products of one range are named one by one.
+/// The maximum number of lost products of one range that are reported one by one.
 const LOST_NAMED: usize = 4_096;

@@ -34,8 +34,8 @@ impl SiteSession {
 }
 
 impl Track {
-    /// Takes products that came whole. Where nothing else knows of any of them they are stored together;
-    /// otherwise each goes the way of a product that came by itself.
+    /// Takes products that arrived whole. If all of their numbers are unknown, they are stored together;
+    /// otherwise each is handled like a product received by itself.
     pub(super) fn take_train(&mut self, now: Now, train: Train, around: Around, out: &mut Outputs) {
         self.cover(now, around.previous.saturating_add(1), train.first().saturating_sub(1), out);
         let gaps: Vec<(u64, u64)> = gaps(&train, around.to).collect();
@@ -51,8 +51,8 @@ impl Track {
         }
     }
 
-    /// The outcome of the driver's attempt to store a train. Returns the receipts of those products for which
-    /// that was the end.
+    /// Takes the results of the driver's attempt to store a train. Returns the receipts of the products with
+    /// final results.
     fn settle_train(
         &mut self,
         now: Now,
@@ -68,7 +68,7 @@ impl Track {
         if all_stored && results.len() == stored.train.cars.len() {
             return self.settle_whole(now, &stored, at);
         }
-        // A driver that gives too few results has not stored the rest.
+        // Missing results count as failures to store.
         let unsaid = || StoreResult::Failed("the driver did not report the outcome".to_owned());
         let results = results.into_iter().chain(std::iter::repeat_with(unsaid));
         let each = stored.train.cars.iter().zip(results).filter_map(|(car, result)| {
@@ -86,7 +86,7 @@ impl Track {
         train.cars.iter().map(|car| receipt(stored, car, at)).collect()
     }
 
-    /// True if each number of the train is neither settled nor on another way.
+    /// True if no number of the train is settled, pending or waiting.
     fn is_unknown(&self, train: &Train) -> bool {
         runs(train).all(|(first, last)| self.is_unheard_of(first, last))
     }
@@ -103,7 +103,7 @@ impl Track {
     }
 }
 
-/// The numbers between the cars and behind them of which the train says that they are not for this site.
+/// The numbers between and behind the cars that, by the train, are not for this site.
 fn gaps(train: &Train, to: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
     let ends = train.cars.iter().map(|car| car.sequence.0);
     let begins = ends.clone().skip(1).map(|next| next.saturating_sub(1)).chain([to]);

@@ -7,7 +7,7 @@ use super::SiteSession;
 use super::assembly::Source;
 use crate::{ProductBegin, StreamId};
 
-/// The products that the session is bringing, by transfer number.
+/// The products in transfer over the session, by transfer number.
 #[derive(Debug, Default)]
 pub(crate) struct Transfers {
     open: BTreeMap<(StreamId, u32), Transfer>,
@@ -19,7 +19,7 @@ struct Transfer {
     size: u64,
     next: u64,
     source: Source,
-    /// False where the site has the product already: the slices are passed over.
+    /// False if the site already has the product: its slices are ignored.
     wanted: bool,
 }
 
@@ -28,7 +28,7 @@ impl Transfers {
         self.open.clear();
     }
 
-    /// Ends the transfers of a stream; answers the products that they were to bring.
+    /// Ends the transfers of a stream; returns the products that they were to deliver.
     pub(crate) fn end_stream(&mut self, stream: StreamId) -> Vec<ProductKey> {
         let numbers: Vec<(StreamId, u32)> =
             self.open.range((stream, 0)..=(stream, u32::MAX)).map(|(number, _)| *number).collect();
@@ -36,7 +36,7 @@ impl Transfers {
         ended.filter(|transfer| transfer.wanted).map(|transfer| transfer.key).collect()
     }
 
-    /// Passes over what still comes of a feed.
+    /// Ignores the remaining slices of a feed's transfers.
     pub(crate) fn forget(&mut self, feed: &FeedName) {
         for transfer in self.open.values_mut().filter(|transfer| transfer.key.feed == *feed) {
             transfer.wanted = false;
@@ -111,6 +111,6 @@ impl SiteSession {
     }
 }
 
-/// A hub sends one product per class and lane at a time on a stream: at most 8 on each of 17, and on those
-/// that still end.
+/// The maximum number of open transfers. A hub sends one product per class and lane at a time on a stream: at
+/// most 8 on each of 17 streams, and on those that are ending.
 const OPEN_TRANSFERS: usize = 272;

@@ -7,12 +7,13 @@ use super::assembly::Assembly;
 use crate::Train;
 use crate::spans::Spans;
 
-/// What is complete and being stored by the driver: it outlives sessions and epochs until the driver says how it ended.
+/// Complete products that the driver is storing: they outlive sessions and epochs until the driver reports the
+/// outcome.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     products: BTreeMap<(Epoch, u64), Assembly>,
     trains: BTreeMap<(Epoch, u64), Stored>,
-    /// The numbers of the present epoch among them.
+    /// The numbers of those in the present epoch.
     numbers: RangeSet,
     count: u64,
 }
@@ -62,7 +63,7 @@ impl Waiting {
         Some(stored)
     }
 
-    /// The numbers count in another epoch from here on.
+    /// Switches the set of numbers to another epoch.
     pub(crate) fn turn_to(&mut self, epoch: Epoch) {
         let trains = self.trains.iter().filter(|((of, _), _)| *of == epoch);
         let products =
@@ -79,7 +80,7 @@ impl Waiting {
         !self.numbers.within(first, last).is_empty()
     }
 
-    /// How many products, of any epoch.
+    /// The number of products, of all epochs.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }

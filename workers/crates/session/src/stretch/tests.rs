@@ -37,7 +37,7 @@ fn stretch(entries: Vec<Entry>, filter: Arc<Filter>) -> Stretch {
     Stretch::new((feed(), EPOCH), (Sequence(0), Sequence(1_000)), entries, filter)
 }
 
-/// The numbers of each piece; those of products by themselves are marked.
+/// The numbers of each piece; true marks a product sent by itself.
 fn numbers(stretch: &Stretch) -> Vec<(bool, Vec<u64>)> {
     let of = |piece: &Piece| match piece {
         Piece::Product(entry) => (true, vec![entry.info.key.sequence.0]),

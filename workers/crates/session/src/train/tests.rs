@@ -145,7 +145,7 @@ fn a_train_that_contradicts_itself_is_refused() {
 fn a_car_with_flags_of_a_later_release_or_a_stamp_that_can_not_be_is_refused() {
     let one = |stamp: &[u8], flags: u8| {
         let (head, mut run) = encoded(&[(info(5, "a", (1, 2), "h"), vec![1])], 4, 5);
-        // Behind three numbers of a byte each lie the flags.
+        // The flags follow three numbers of one byte each.
         run[3] = flags;
         let rest = run.split_off(4);
         if flags & STAMPED != 0 {
@@ -159,7 +159,7 @@ fn a_car_with_flags_of_a_later_release_or_a_stamp_that_can_not_be_is_refused() {
     let bytes = minicbor::to_vec(&good).unwrap();
     assert_eq!(one(&[], 0), Some(None));
     assert_eq!(one(&bytes, STAMPED), Some(Some(good)));
-    // The length of an identifier of 255 bytes is a byte behind its head.
+    // The length byte of an identifier of 255 bytes follows its CBOR head.
     let mut long = bytes.clone();
     let at = bytes.len() - 255 - 2;
     long.splice(at..at + 2, [0x59, 1, 0]);

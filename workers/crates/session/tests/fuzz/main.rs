@@ -1,10 +1,10 @@
-//! Conversations that went wrong on the line: the golden sessions with frames flipped, cut, repeated,
-//! swapped, left out and taken from others. Neither half panics, loops for ever or makes absurd requests to
-//! its driver; whatever happens, the next connection works.
+//! Corrupted conversations: the golden sessions with frames flipped, cut, repeated, swapped, left out and taken
+//! from others. Neither half panics, loops forever or makes absurd requests to its driver; in every case the
+//! next connection works.
 //!
-//! A run of make test takes some thousand mutants; `DOWNBURST_FUZZ_SECONDS` sets a time instead. A mutant
-//! that fails is kept in `tests/corpus`, whose conversations are replayed by each run:
-//! `DOWNBURST_GOLDEN=write` puts a first dozen there.
+//! A run of make test takes some thousand mutants; `DOWNBURST_FUZZ_SECONDS` sets a time instead. A mutant that
+//! fails is stored in `tests/corpus`, and each run replays the conversations there: `DOWNBURST_GOLDEN=write`
+//! writes a first dozen.
 #![allow(
     clippy::disallowed_methods,
     clippy::expect_used,
@@ -83,7 +83,7 @@ fn lead(mutant: &Conversation) {
     lead_site(mutant);
 }
 
-/// A hub hears the mutant's site, and then a site that is well.
+/// Runs a hub against the mutant's site: it gives up the site once it is silent.
 fn lead_hub(mutant: &Conversation) {
     let mut hub = HubPeer::default();
     for event in &mutant.events {
@@ -105,7 +105,7 @@ fn lead_hub(mutant: &Conversation) {
     assert_eq!(hub.deadline_us(), None, "a silent site is given up");
 }
 
-/// A site hears the mutant's hub; then it connects anew, as if nothing had been.
+/// Runs a site against the mutant's hub; after that it reconnects as usual.
 fn lead_site(mutant: &Conversation) {
     let mut site = SitePeer::new(mutant);
     site.is_lied_to = true;
@@ -162,10 +162,10 @@ fn corpus() -> PathBuf {
 
 fn fresh_seed() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    // Seeds of one run do not meet those of the next.
+    // The seeds of one run do not overlap those of the next.
     now.as_secs() * 1_000_000
 }
 
-/// How many a run of make test takes.
+/// The number of mutants in a run of make test.
 const MUTANTS: u64 = 3_000;
 const A_MINUTE_US: u64 = 60_000_000;

@@ -1,6 +1,6 @@
 use crate::file::{Conversation, Event, Hex, What};
 
-/// Changes conversations; everything follows from the seed.
+/// Changes conversations, determined by the seed.
 pub struct Mutator {
     state: u64,
 }
@@ -10,7 +10,7 @@ impl Mutator {
         Self { state: seed }
     }
 
-    /// One of the conversations, changed in a few places.
+    /// Returns one of the conversations, changed in a few places.
     pub fn mutant(&mut self, golden: &[Conversation]) -> Conversation {
         let mut mutant = copy(&golden[self.below(golden.len())]);
         let other = &golden[self.below(golden.len())];
@@ -36,7 +36,7 @@ impl Mutator {
         }
     }
 
-    /// What was said at another time is said now.
+    /// Swaps this frame with another of the conversation.
     fn swap(&mut self, mutant: &mut Conversation, spoken: &[usize], at: usize) {
         let with = spoken[self.below(spoken.len())];
         mutant.events.swap(at, with);
@@ -44,7 +44,7 @@ impl Mutator {
         (mutant.events[at].at_us, mutant.events[with].at_us) = (second, first);
     }
 
-    /// A frame of another conversation slips in.
+    /// Inserts a frame of another conversation.
     fn take_from(&mut self, mutant: &mut Conversation, other: &Conversation, at: usize) {
         let from = &other.events[self.below(other.events.len())];
         if bytes(&from.what).is_some() {
@@ -65,7 +65,7 @@ impl Mutator {
             1 => bytes[place] = [0, 1, 0x7f, 0x80, 0xff, 0x1b, 0x9f][usize::from(value) % 7],
             2 => bytes.truncate(place),
             3 => bytes.splice(place..place, std::iter::repeat_n(value, many)).for_each(drop),
-            // A whole number of CBOR: eight bytes of an extreme one.
+            // An extreme CBOR integer of eight bytes.
             4 => drop(bytes.splice(place..=place, [0x1b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, value])),
             5 => bytes.drain(place..bytes.len().min(place + many)).for_each(drop),
             _ => {
@@ -76,7 +76,7 @@ impl Mutator {
         self.mend_length(bytes);
     }
 
-    /// Most mutants keep a right length, so that what is behind it is looked at.
+    /// Corrects the length in most mutants, so that the bytes behind it are parsed.
     fn mend_length(&mut self, bytes: &mut [u8]) {
         let length = bytes.len().saturating_sub(5) as u32;
         if bytes.len() >= 5 && self.below(4) > 0 {

@@ -4,31 +4,31 @@ use std::fmt::Write as _;
 use downburst_session::StreamId;
 use serde::{Deserialize, Serialize};
 
-/// A conversation as it lies in its file.
+/// A conversation as stored in its file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Conversation {
-    /// What it is about, for people.
+    /// Its subject, in readable form.
     pub about: String,
-    /// The version of the session it is led in.
+    /// The version of the session.
     pub session_version: u16,
-    /// What the site knows when it starts.
+    /// The site's positions at its start.
     pub known: Vec<Position>,
-    /// Products whose bytes the site finds damaged at first: feed, sequence, how often.
+    /// Products whose bytes the site finds damaged at first: feed, sequence, number of times.
     pub damaged: Vec<(String, u64, u32)>,
     /// Ids of products that the site holds already.
     pub held: Vec<String>,
-    /// What happens, in order.
+    /// The events, in order.
     pub events: Vec<Event>,
-    /// Where it leads.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// Where a site stands in a feed.
+/// A site's position in a feed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     pub feed: String,
     pub epoch: u64,
-    /// Both ends of each range are in it.
+    /// Both ends of each range are included.
     pub settled: Vec<(u64, u64)>,
     pub newest_stored_us: i64,
 }
@@ -44,29 +44,29 @@ pub struct Event {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// A connection is made; the site shows this.
+    /// A connection is established; the site shows this proof.
     Connect(Show),
-    /// The connection is gone.
+    /// The connection is lost.
     Disconnect,
-    /// Something happens at the hub.
+    /// An event at the hub.
     Hub(HubAct),
     /// A datagram of a leg reaches the site.
     Datagram { leg: u32, bytes: Hex },
-    /// The hub writes a frame; it reaches the site at once.
+    /// The hub writes a frame; it reaches the site without delay.
     HubSays(Hex),
-    /// The site writes a frame; it reaches the hub at once.
+    /// The site writes a frame; it reaches the hub without delay.
     SiteSays(Hex),
     /// As above, on a data connection.
     HubSaysOn { stream: u32, bytes: Hex },
     /// As above, on a data connection.
     SiteSaysOn { stream: u32, bytes: Hex },
-    /// A data connection that the site dialled stands.
+    /// A data connection that the site dialled is established.
     StreamStands(u32),
     /// A data connection breaks; both notice.
     StreamBreaks(u32),
 }
 
-/// A frame, and the stream it is said on.
+/// A frame and its stream.
 pub type Said = (u32, Hex);
 
 impl What {
@@ -78,7 +78,7 @@ impl What {
         if stream == 0 { Self::SiteSays(bytes) } else { Self::SiteSaysOn { stream, bytes } }
     }
 
-    /// What the hub says here, if it does.
+    /// The hub's frame, if this event is one.
     pub fn of_hub(&self) -> Option<Said> {
         match self {
             Self::HubSays(bytes) => Some((0, bytes.clone())),
@@ -87,7 +87,7 @@ impl What {
         }
     }
 
-    /// What the site says here, if it does.
+    /// The site's frame, if this event is one.
     pub fn of_site(&self) -> Option<Said> {
         match self {
             Self::SiteSays(bytes) => Some((0, bytes.clone())),
@@ -107,7 +107,7 @@ pub enum Show {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HubAct {
-    /// The site is let in.
+    /// The site is admitted.
     Admit {
         site: String,
         subscriptions: Vec<Wish>,
@@ -119,16 +119,16 @@ pub enum HubAct {
     },
     /// The site's subscriptions change.
     Subscribe(Vec<Wish>),
-    /// A feed's log is there. The last sequence in it is `head`.
+    /// A feed's log exists. Its last sequence is `head`.
     Open {
         feed: String,
         epoch: u64,
         head: u64,
         unicast_leg: u32,
     },
-    /// A product is in the log.
+    /// A product is added to the log.
     Publish(Published),
-    /// The bytes of everything up to `to` are gone.
+    /// The bytes of all products up to `to` are evicted.
     Evict {
         feed: String,
         to: u64,
@@ -148,13 +148,13 @@ pub enum HubAct {
         leg_epoch: u64,
         packets: Vec<(u64, u64)>,
     },
-    /// The site is to have these data connections, each with the names of the classes it carries.
+    /// The planned data connections of the site, each with the names of its classes.
     PlanStreams(Vec<Vec<String>>),
-    /// What the site gets once more: the whole set.
+    /// The resends to the site: the whole set.
     Resends(Vec<Order>),
 }
 
-/// Products with numbers in `after + 1..=to` whose ids match `pattern`, once more.
+/// A resend of products with numbers in `after + 1..=to` whose ids match `pattern`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     pub resend: u64,
@@ -199,14 +199,14 @@ pub struct Offer {
     pub rate_bps: u64,
 }
 
-/// What the site has in the end.
+/// The site's final state.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Feed, sequence and id of what it stored, in the order of completion.
+    /// Feed, sequence and id of its stored products, in the order of completion.
     pub stored: Vec<(String, u64, String)>,
-    /// Feed and sequence of what was rejected or expired.
+    /// Feed and sequence of its rejected or expired products.
     pub lost: Vec<(String, u64)>,
-    /// The refusals it heard.
+    /// The refusals that it received.
     pub refused: Vec<String>,
     pub positions: Vec<Position>,
 }
@@ -266,7 +266,7 @@ impl TryFrom<String> for Hex {
     }
 }
 
-/// What was written on each stream.
+/// The bytes written on each stream.
 #[derive(Default)]
 pub struct Words(BTreeMap<StreamId, Vec<u8>>);
 
@@ -279,7 +279,7 @@ impl Words {
         self.0.clear();
     }
 
-    /// Takes out what is whole.
+    /// Removes and returns the whole frames.
     pub fn frames(&mut self) -> Vec<Said> {
         let frames = |(stream, said): (&StreamId, &mut Vec<u8>)| {
             cut_frames(said).into_iter().map(|frame| (stream.0, Hex(frame))).collect::<Vec<_>>()
@@ -288,7 +288,7 @@ impl Words {
     }
 }
 
-/// Takes the whole frames out of what was written: kind, length of the body, body.
+/// Removes the whole frames from the written bytes: kind, length of the body, body.
 fn cut_frames(said: &mut Vec<u8>) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     while let Some(header) = said.first_chunk::<5>() {

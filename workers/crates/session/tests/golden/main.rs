@@ -1,8 +1,8 @@
-//! The bytes of the session, kept: `tests/golden/sessions/RELEASE/*.json` at the root of the repository are
-//! whole conversations as that release led them. Today's hub answers a recorded site byte for byte, and
-//! today's site reacts to a recorded hub as that release did, in the same bytes.
-//! `tests/golden/sessions/README.md` describes the files. `DOWNBURST_GOLDEN=write` records the newest
-//! release's conversations anew, never those of an older one.
+//! Recorded bytes of the session: `tests/golden/sessions/RELEASE/*.json` at the root of the repository are
+//! whole conversations as recorded with that release. Today's hub answers a recorded site byte for byte, and
+//! today's site reacts to a recorded hub like that release, with the same bytes.
+//! `tests/golden/sessions/README.md` describes the files. `DOWNBURST_GOLDEN=write` records the newest release's
+//! conversations again, never those of an older one.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -37,7 +37,7 @@ fn todays_site_understands_the_hubs_of_every_release() {
     }
 }
 
-/// The scripts of the newest release still lead to the conversations that were kept: their recorder has not gone stale.
+/// The scripts of the newest release still produce the stored conversations: their recorder is not outdated.
 #[test]
 fn the_newest_conversations_are_those_that_the_scripts_lead_to() {
     let writes = std::env::var("DOWNBURST_GOLDEN").as_deref() == Ok("write");

@@ -1,4 +1,4 @@
-//! The two machines and the least of a driver around each: a hub with logs in memory, a site that stores at once.
+//! The two machines, each with a minimal driver: a hub with logs in memory, a site that stores without delay.
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
@@ -23,13 +23,13 @@ pub struct HubPeer {
     session: Option<HubSession>,
     logs: BTreeMap<FeedName, HubLog>,
     said: Words,
-    /// The data connections whose ticket nobody showed yet.
+    /// The data connections whose tickets have not been shown yet.
     offered: BTreeSet<StreamId>,
-    /// The resends that are under way, which outlive a connection.
+    /// The active resends, which outlive a connection.
     resends: Vec<ResendOrder>,
-    /// Packets that the site asked of a leg.
+    /// Packets of a leg that the site requested.
     pub naks: Vec<(u32, Request)>,
-    /// What the hub found wrong with the site.
+    /// The hub's complaints about the site.
     pub complaints: Vec<String>,
 }
 
@@ -124,7 +124,7 @@ impl HubPeer {
         self.session.as_ref().and_then(Machine::deadline).map(|at| at.0)
     }
 
-    /// The whole frames it wrote since.
+    /// The whole frames written since the last call.
     pub fn frames(&mut self, at_us: u64) -> Vec<Said> {
         let mut outputs = 0;
         while let Some(output) = self.session.as_mut().and_then(|session| session.poll(hub_now(at_us))) {
@@ -212,7 +212,7 @@ impl HubPeer {
     }
 }
 
-/// The site's half. What is complete is checked and stored at once.
+/// The site's half. Complete products are verified and stored without delay.
 pub struct SitePeer {
     session: SiteSession,
     said: Words,
@@ -221,7 +221,7 @@ pub struct SitePeer {
     damaged: BTreeMap<(String, u64), u32>,
     held: Vec<String>,
     outcome: Outcome,
-    /// The hub's bytes were changed on their way.
+    /// The hub's bytes were corrupted in transit.
     pub is_lied_to: bool,
     pub complaints: Vec<String>,
 }
@@ -268,7 +268,7 @@ impl SitePeer {
         self.tell(at_us, SiteInput::Bytes { stream, bytes });
     }
 
-    /// A data connection that it dialled and that does not stand yet.
+    /// Removes and returns a data connection that it has dialled and that is not established yet.
     pub fn dials(&mut self) -> Option<u32> {
         self.dialled.pop_front().map(|stream| stream.0)
     }
@@ -291,7 +291,7 @@ impl SitePeer {
         self.session.deadline().map(|at| at.0)
     }
 
-    /// The whole frames it wrote since.
+    /// The whole frames written since the last call.
     pub fn frames(&mut self, at_us: u64) -> Vec<Said> {
         let mut outputs = 0;
         while let Some(output) = self.session.poll(site_now(at_us)) {
@@ -485,13 +485,13 @@ fn resend_order(order: &Order) -> ResendOrder {
 
 const HUB: &str = "hub.example";
 
-/// No conversation waits for room.
+/// Enough room for every conversation.
 const ROOM_BYTES: usize = 1 << 30;
 
-/// What a machine says at one moment at most.
+/// The maximum number of outputs of a machine at one moment.
 const OUTPUTS_LIMIT: usize = 100_000;
 
-/// No product of a conversation is larger; one that is announced as larger is not kept whole.
+/// The maximum size of a conversation's products; a product announced as larger is not stored whole.
 const SPOOL_BYTES: u64 = 1 << 20;
 
 /// 2026-01-01 00:00 UTC.

@@ -27,7 +27,8 @@ pub fn hub(conversation: &Conversation, name: &str) {
     assert_same(&said, &expected, name, "hub");
 }
 
-/// Today's site, speaking the conversation's version, says what the recorded one said, and has the same in the end.
+/// Today's site, with the conversation's version, sends the same frames as the recorded one, and has the same
+/// outcome.
 pub fn site(conversation: &Conversation, name: &str) {
     let mut site = SitePeer::new(conversation);
     let (mut said, mut expected) = (Vec::new(), Vec::new());

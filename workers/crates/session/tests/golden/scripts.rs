@@ -1,4 +1,4 @@
-//! What the conversations are about.
+//! The scripts of the conversations.
 
 use downburst_session::VERSION;
 

@@ -1,4 +1,4 @@
-//! Where a conversation is led: both machines, joined without delay, and the sender of a multicast leg.
+//! The stage of a conversation: both machines, connected without delay, and the sender of a multicast leg.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -14,7 +14,7 @@ pub struct Stage {
     hub: HubPeer,
     site: SitePeer,
     leg: Option<(Offer, Sender)>,
-    /// Packets that are lost on their way to the site, counted from 1.
+    /// The numbers, from 1, of the datagrams that are lost on their way to the site.
     lost_datagrams: BTreeSet<u64>,
     datagrams: u64,
     conversation: Conversation,
@@ -33,13 +33,13 @@ impl Stage {
         }
     }
 
-    /// The site finds the bytes of a product damaged so many times.
+    /// Lets the site find the bytes of a product damaged this many times.
     pub fn damage(&mut self, feed: &str, sequence: u64, times: u32) {
         self.conversation.damaged.push((feed.to_owned(), sequence, times));
         self.site = SitePeer::new(&self.conversation);
     }
 
-    /// The site holds these products already, under another number.
+    /// Lets the site already hold these products, under other numbers.
     pub fn hold(&mut self, ids: &[&str]) {
         self.conversation.held = ids.iter().map(|id| (*id).to_owned()).collect();
         self.site = SitePeer::new(&self.conversation);
@@ -68,7 +68,7 @@ impl Stage {
         self.talk();
     }
 
-    /// Offers a leg that carries what is published from now on; of its datagrams those in `lost` do not arrive.
+    /// Offers a leg that carries the products published from now on; its datagrams in `lost` do not arrive.
     pub fn leg(&mut self, offer: Offer, after: u64, lost: &[u64]) {
         let (leg, key) = (LegId(offer.leg), leg_join(&offer).key);
         let mut config = SenderConfig::new(leg, offer.leg_epoch, key, Sequence(after), offer.rate_bps);
@@ -78,12 +78,12 @@ impl Stage {
         self.hub(HubAct::OfferLeg(offer));
     }
 
-    /// Ends the leg's sender: nothing more comes from it.
+    /// Ends the leg's sender, which then sends nothing more.
     pub fn silence_leg(&mut self) {
         self.leg = None;
     }
 
-    /// A data connection breaks, and both notice.
+    /// Breaks a data connection; both sides notice.
     pub fn break_stream(&mut self, stream: u32) {
         self.note(What::StreamBreaks(stream));
         self.hub.stream_breaks(self.at_us, stream);
@@ -91,7 +91,7 @@ impl Stage {
         self.talk();
     }
 
-    /// Lets time pass.
+    /// Advances time.
     pub fn wait(&mut self, millis: u64) {
         let end = self.at_us + millis * 1_000;
         loop {
@@ -112,7 +112,7 @@ impl Stage {
         self.conversation
     }
 
-    /// Lets them talk until neither has more to say; the sender of the leg hears what is asked of it.
+    /// Runs both until neither has more to send; the sender of the leg gets the requests for it.
     fn talk(&mut self) {
         for _ in 0..TALK_ROUNDS {
             self.carry();
@@ -123,7 +123,7 @@ impl Stage {
         panic!("they talk for ever");
     }
 
-    /// Brings frame after frame to the other side, which answers each before the next, as a replay does.
+    /// Passes one frame after another to the other side, which answers each before the next, as in a replay.
     fn carry(&mut self) {
         let (mut to_site, mut to_hub) = (VecDeque::new(), VecDeque::new());
         loop {
@@ -144,7 +144,7 @@ impl Stage {
         }
     }
 
-    /// True if the leg said something.
+    /// Runs the leg; returns true if it sent anything.
     fn run_leg(&mut self) -> bool {
         let naks = std::mem::take(&mut self.hub.naks);
         let Some((_, sender)) = &mut self.leg else { return false };
@@ -199,5 +199,5 @@ impl Stage {
     }
 }
 
-/// How often the two may answer each other without time passing.
+/// The maximum number of rounds of answers without a step in time.
 const TALK_ROUNDS: usize = 1_000;

@@ -1,9 +1,9 @@
-//! One of each kind of message, as a sound peer says it.
+//! One message of each kind, as a correct peer sends it.
 use downburst_model::{Digest, ProductId};
 
 use super::*;
 
-/// One of each kind that a hub sends, with all that is optional.
+/// One message of each kind that a hub sends, with all optional fields.
 pub(super) fn of_hub() -> Vec<Message> {
     let wish = Subscription { feed: feed(), pattern: ".*".to_owned(), not_pattern: None, within: None };
     let head = FeedHead { feed: feed(), epoch: EPOCH, head: Sequence(3) };
@@ -37,7 +37,7 @@ pub(super) fn of_hub() -> Vec<Message> {
     ]
 }
 
-/// One of each kind that a site sends, with all that is optional.
+/// One message of each kind that a site sends, with all optional fields.
 pub(super) fn of_site() -> Vec<Message> {
     let reception = Some(Reception { buffer_bytes: 1, path: "lo".to_owned(), advice: None });
     let fault = CircuitFault { step: "a".to_owned(), sentence: "b".to_owned(), remedy: "c".to_owned() };
@@ -205,5 +205,5 @@ pub(super) fn at(millis: u64) -> Now {
 }
 
 pub(super) const EPOCH: Epoch = Epoch(7);
-/// One more than an integer of the ledger holds.
+/// One more than the highest integer in the ledger.
 pub(super) const MUCH: u64 = INTEGER_MAX + 1;

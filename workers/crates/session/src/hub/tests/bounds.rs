@@ -1,4 +1,4 @@
-//! Values that no sound site sends.
+//! Values that no correct site sends.
 use downburst_model::bounds::{CLOCK_MAX, INTEGER_MAX, OFFSET_MAX_US, ORIGIN_MAX};
 use downburst_model::{Class, Lane, Transport};
 
@@ -12,7 +12,7 @@ const TOO_MUCH: u64 = INTEGER_MAX + 1;
 const TOO_LATE: WallMicros = WallMicros(CLOCK_MAX.0 + 1);
 const TOO_EARLY: WallMicros = WallMicros(-1);
 
-/// What becomes of a session in which the site says this.
+/// The violation, if any, that a message of a site causes.
 fn violation(message: impl Into<Message>) -> Option<String> {
     let mut bench = Bench::serving(vec![], 10);
     bench.messages(0);
@@ -173,7 +173,7 @@ fn a_driver_that_knows_better_ends_the_session_as_a_violation() {
     assert_eq!(said(&mut bench).unwrap(), "never given");
 }
 
-/// The same of a frame of receipts.
+/// The same for a frame of receipts.
 fn receipts_violation(receipts: &Receipts) -> Option<String> {
     let mut bench = Bench::serving(vec![], 10);
     bench.messages(0);

@@ -4,7 +4,7 @@ use crate::HeartbeatOut;
 
 const BEAT: &str = "downburst:heartbeat:9";
 
-/// A hub that makes heartbeats, and serves a site that wants `^x`.
+/// A hub with heartbeats that serves a site with the subscription `^x`.
 fn serving() -> (Bench, Vec<Message>) {
     let mut bench = Bench::new();
     bench.hub = HubSession::new("hub".to_owned()).with_heartbeats();

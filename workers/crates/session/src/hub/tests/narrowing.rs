@@ -1,4 +1,4 @@
-//! A site that may take less than it did, or wants less: what waits for it follows.
+//! A site whose rights or subscriptions are narrowed: its queued products follow.
 use downburst_model::{IdFilter, Lane};
 
 use super::*;
@@ -16,7 +16,7 @@ fn only(pattern: &str) -> Vec<Subscription> {
 
 type Pairs = Vec<(u64, u64)>;
 
-/// The numbers of the products that begin, with the ones before them, and the ranges that are covered.
+/// The numbers of the products that begin, each with its `previous`, and the covered ranges.
 fn said(messages: Vec<Message>) -> (Pairs, Pairs) {
     let (mut begun, mut covered) = (Vec::new(), Vec::new());
     for message in messages {
@@ -31,7 +31,7 @@ fn said(messages: Vec<Message>) -> (Pairs, Pairs) {
     (begun, covered)
 }
 
-/// A session in which three products are queued, and nothing has room.
+/// A session with three queued products and no room.
 fn queued() -> (Bench, i64) {
     let mut bench = Bench::serving(vec![position(&[(0, 0)])], 3);
     bench.messages(0);
@@ -86,7 +86,7 @@ fn what_a_leg_lost_and_the_site_may_not_take_any_more_is_covered() {
     assert_eq!(said(bench.messages(100)).1, [(4, 4)]);
 }
 
-/// A resend of three products to a site that may take these.
+/// A resend of three products to a site with these rights.
 fn order(within: Option<Vec<IdFilter>>) -> ResendOrder {
     ResendOrder {
         resend: 7,
@@ -146,7 +146,7 @@ fn what_is_queued_of_a_resend_goes_nowhere_once_the_site_lost_the_feed() {
     assert!(!went);
 }
 
-/// Where the feed begins, if the site was told.
+/// The start of the feed as sent to the site, if any.
 fn began(messages: &[Message]) -> Option<u64> {
     messages.iter().find_map(|message| match message {
         Message::FeedStart(start) => Some(start.after.0),

@@ -1,4 +1,4 @@
-//! What a hub of several nodes tells.
+//! The messages of a hub with several nodes.
 use super::*;
 use crate::{NodeFeeds, Nodes};
 
@@ -14,7 +14,7 @@ fn told(messages: &[Message]) -> Vec<Nodes> {
     said.collect()
 }
 
-/// Lets a site in, and tells it of nodes.
+/// Admits a site, and sends it the nodes.
 fn admitted(one_node: Option<bool>, stand_by: Option<bool>, nodes: Nodes) -> (Bench, Vec<Message>) {
     let mut bench = Bench::new();
     let Message::Hello(said) = hello(vec![position(&[(0, 2)])]) else { panic!("a hello is one") };

@@ -1,10 +1,10 @@
-//! A site whose access is known is sent no more than it takes.
+//! The rate to a site with known access stays within that access.
 use super::*;
 
 const BYTES_PER_SECOND: u64 = 1_000_000;
 
 impl Bench {
-    /// A session at 8 Mb/s, with 100 products of 20 kB in its log, and nothing written of them yet.
+    /// A session at 8 Mb/s, with 100 products of 20 kB in its log, none of them written yet.
     fn paced() -> Self {
         let mut bench = Self::serving(vec![position(&[(0, 0)])], 0);
         bench.messages(0);
@@ -19,7 +19,7 @@ impl Bench {
         self.answer(0, 100, (1..=100).map(|number| entry(number, "x")).collect());
     }
 
-    /// Lets time pass as the machine asks for it; answers the bytes written.
+    /// Advances time by the machine's deadlines; returns the bytes written.
     fn run_to(&mut self, from: u64, to: u64) -> u64 {
         let (mut now, mut written) = (from, 0);
         loop {

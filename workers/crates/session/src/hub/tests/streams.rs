@@ -8,7 +8,7 @@ use crate::{
 const GRID: Classes = Classes::of(Class::Grid);
 
 impl Bench {
-    /// A session that serves a feed whose log is empty, with so many data connections that stand, for grids.
+    /// A session that serves a feed with an empty log, with `count` established data connections for grids.
     fn with_streams(count: usize) -> Self {
         let mut bench = Self::serving(vec![position(&[(0, 0)])], 0);
         bench.messages(0);
@@ -45,7 +45,7 @@ impl Bench {
         self.messages(millis);
     }
 
-    /// The log grows to `head`, with a product for the site at each of `numbers`.
+    /// Extends the log to `head`, with a product for the site at each of `numbers`.
     fn publish(&mut self, after: u64, head: u64, numbers: &[u64]) {
         self.head(head);
         self.messages(0);
@@ -159,7 +159,7 @@ fn what_a_lost_stream_did_not_bring_is_owed_again_with_what_it_said() {
     assert_eq!(bench.reads(), [(4, 9)], "5 to 8 were said by the begin of 9 alone");
 }
 
-/// A number on its way by a data connection stays as good as queued: a Want for it is not read again, so that
+/// A number in flight on a data connection still counts as queued: a Want for it causes no new read, so that
 /// neither Covered nor Expired can overtake the product on the first stream.
 #[test]
 fn what_is_on_its_way_by_another_stream_is_neither_covered_nor_expired() {
@@ -278,7 +278,7 @@ fn circuit() -> StreamPath {
     StreamPath { to: "10.9.0.0:7370".to_owned(), from: "10.9.0.1".to_owned() }
 }
 
-/// A plan in which some feeds go by a circuit of one connection.
+/// A plan in which some feeds take a circuit with one connection.
 fn riding(feeds: &[FeedName], routed: Vec<Classes>) -> HubInput {
     let ride =
         Ride { path: circuit(), feeds: feeds.iter().cloned().collect(), streams: vec![Classes::all()] };
@@ -286,7 +286,7 @@ fn riding(feeds: &[FeedName], routed: Vec<Classes>) -> HubInput {
 }
 
 impl Bench {
-    /// A session with one connection by the routed path, and another by a circuit that the feed rides.
+    /// A session with one connection by the routed path, and another by a circuit for the feed.
     fn with_ride() -> Self {
         let mut bench = Self::with_streams(1);
         bench.tell(0, riding(&[feed()], vec![GRID]));
@@ -339,7 +339,7 @@ fn a_dead_path_is_left_at_once_and_what_was_on_it_is_owed_again() {
     bench.answer(0, 2, vec![entry(1, "x"), entry(2, "x")]);
     let first = bench.messages(1);
     assert_eq!((begun(&first), bench.begun_on(1)), (vec![], vec![1, 2]));
-    // When it is back, its connection is opened at once, without the pause after a failure.
+    // When the circuit is back, its connection is opened immediately, without the pause after a failure.
     bench.tell(2, riding(&[feed()], vec![GRID]));
     bench.messages(2);
     assert_eq!(bench.drawn(), [3]);

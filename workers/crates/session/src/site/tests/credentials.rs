@@ -1,4 +1,4 @@
-//! A credential that is changed while the session goes on, as the site's half sees it.
+//! The change of a credential during a session, from the site's half.
 use super::*;
 use crate::{CredentialKept, CredentialOffered, CredentialShown, CredentialWanted};
 

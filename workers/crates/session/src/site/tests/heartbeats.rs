@@ -1,4 +1,4 @@
-//! Heartbeats at their end.
+//! Heartbeats at the receiving site.
 use super::*;
 use crate::HeartbeatOut;
 

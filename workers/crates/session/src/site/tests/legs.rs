@@ -7,7 +7,7 @@ fn datagrams(after: u64, products: &[(u64, &str, &'static [u8])]) -> Vec<Bytes> 
     proven_datagrams(None, after, products).1
 }
 
-/// With the key that proves them, if there is a seed.
+/// The datagrams that a leg's sender makes of these products, with the key that proves them if there is a seed.
 fn proven_datagrams(
     signing_seed: Option<SigningSeed>,
     after: u64,

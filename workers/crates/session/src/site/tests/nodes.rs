@@ -1,4 +1,4 @@
-//! A site at one of several nodes of a hub.
+//! A site with one of several nodes of a hub.
 use super::*;
 use crate::{NodeFeeds, Nodes};
 

@@ -6,7 +6,7 @@ use crate::{
 };
 
 impl Bench {
-    /// A site to which products may come by stream 1.
+    /// A site that can receive products on stream 1.
     fn with_stream() -> Self {
         let mut bench = Self::started();
         bench.open(1);
@@ -96,7 +96,7 @@ fn many_transfers_are_told_at_once() {
     assert_eq!(takes(&bench.messages()), [Taken { stream: 1, transfers: 64 }]);
 }
 
-/// The hub would not answer a Want for what it believes on its way.
+/// The hub would not answer a Want for products that it counts as in flight.
 #[test]
 fn what_was_taken_is_told_before_anything_is_asked() {
     let mut bench = Bench::with_stream();
@@ -124,7 +124,7 @@ fn a_product_whose_stream_is_lost_goes_on_where_it_comes_again() {
     assert_eq!(bench.count(|output| matches!(output, SiteOutput::Begin(_))), 1);
 }
 
-/// What is on its way by one stream is not settled by what another says of numbers around it.
+/// A product in flight on one stream is not settled by a message on another stream about the numbers around it.
 #[test]
 fn word_on_one_stream_settles_nothing_that_another_brings() {
     let mut bench = Bench::with_stream();

@@ -1,4 +1,4 @@
-//! A track beside the same kept as plain sets, through random operations.
+//! A track compared with a model of plain sets, under random operations.
 use std::collections::BTreeSet;
 
 use downburst_model::{Class, Digest, Origin, Transport};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::StoreResult;
 
-/// What happens to a track. What a session can't do at the moment changes nothing.
+/// An operation on a track. Operations that the session can't do at the moment change nothing.
 #[derive(Clone, Debug)]
 enum Operation {
     Start {
@@ -23,7 +23,7 @@ enum Operation {
         from: u64,
         to: u64,
     },
-    /// By the session, or by a leg.
+    /// An announcement by the session, or by a leg.
     Announce {
         number: u64,
         leg: Option<u32>,
@@ -65,7 +65,7 @@ enum Operation {
     },
 }
 
-/// What a session knows, number by number.
+/// The model: the state of a session, number by number.
 #[derive(Debug, Default)]
 struct Model {
     epoch: u64,
@@ -73,7 +73,7 @@ struct Model {
     settled: BTreeSet<u64>,
     pending: BTreeMap<u64, Coming>,
     waiting: BTreeMap<(u64, u64), Kept>,
-    /// When, which, and whether it is wanted after all.
+    /// Time, number, and whether the product is wanted later.
     passed: Vec<(u64, u64, bool)>,
 }
 
@@ -83,7 +83,7 @@ struct Coming {
     legs: BTreeSet<u32>,
     failures: u8,
     resend: Option<u64>,
-    /// The stream that brought it ended: the hub brings it again unasked.
+    /// The stream that carried it ended: the hub sends it again without a request.
     lost: bool,
 }
 
@@ -446,5 +446,5 @@ fn source(leg: Option<u32>) -> Source {
     }
 }
 
-/// Few, so that the same ones are hit again and again.
+/// Few numbers, so that the operations hit the same ones repeatedly.
 const NUMBERS: u64 = 24;

@@ -4,9 +4,9 @@ use super::{Outputs, STORE_PAUSE, Track, one};
 use crate::site::assembly::Assembly;
 use crate::{Outcome, Receipt, StoreResult};
 
-/// What became of products that were given to the driver to store.
+/// The outcomes of products that the driver was to store.
 impl Track {
-    /// How the driver's attempt to store a product ended. Answers the receipt, if that was the end of it.
+    /// Takes the result of the driver's attempt to store a product. Returns the receipt, if the result is final.
     pub(crate) fn settle(
         &mut self,
         now: Now,
@@ -16,7 +16,7 @@ impl Track {
         out: &mut Outputs,
     ) -> Option<Receipt> {
         let assembly = self.waiting.remove((key.epoch, key.sequence.0), self.epoch)?;
-        // Of a heartbeat the hub is told when it came out, and counts nothing.
+        // The hub counts no heartbeats: it only gets their time of arrival at the consumers' end.
         let is_counted = !assembly.info.id.is_heartbeat();
         let receipt = match assembly.resend {
             Some(resend) => self.conclude_resent(now, resend, assembly, result, at, out),
@@ -25,8 +25,7 @@ impl Track {
         receipt.filter(|_| is_counted)
     }
 
-    /// Settles a product that was stored, awaits it once more, or gives it up. Returns the receipt, if that
-    /// was the end of it.
+    /// Settles a stored product, awaits it again, or gives it up. Returns the receipt, if the result is final.
     pub(crate) fn conclude(
         &mut self,
         now: Now,
@@ -95,7 +94,7 @@ impl Track {
         self.changed(now);
     }
 
-    /// The hub is told why nothing is stored.
+    /// Reports to the hub the reason why nothing is stored.
     fn troubled(&mut self, now: Now, reason: &str) {
         if self.trouble.is_none() {
             self.changed(now);
@@ -103,7 +102,7 @@ impl Track {
         self.trouble = Some(reason.chars().take(TROUBLE_CHARS).collect());
     }
 
-    /// Awaits a product once more from the start. After the end of a session the next one brings it by itself.
+    /// Awaits a product again from the start. After the end of a session the next session delivers it by itself.
     fn retry(&mut self, now: Now, mut assembly: Assembly, pause: Micros) {
         let key = assembly.info.key.clone();
         if !self.started || key.epoch != self.epoch || self.settled.contains(key.sequence.0) {
@@ -117,8 +116,8 @@ impl Track {
     }
 }
 
-/// How often a product may fail its digest.
+/// The number of digest failures after which a product is rejected.
 const DIGEST_FAILURES: u8 = 3;
 
-/// How much of a reason is told to the hub.
+/// The maximum length of a reason sent to the hub, in characters.
 const TROUBLE_CHARS: usize = 300;

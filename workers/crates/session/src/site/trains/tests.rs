@@ -34,7 +34,7 @@ fn info(sequence: u64, bytes: &[u8]) -> ProductInfo {
     }
 }
 
-/// A site that begins behind 0.
+/// A site whose feed begins behind 0.
 struct Bench {
     site: SiteSession,
     decoder: Decoder,
@@ -80,7 +80,7 @@ impl Bench {
         self.drain(0);
     }
 
-    /// Sends a train of products of three bytes, and what it says of the numbers around them.
+    /// Sends a train of products of three bytes, with the limits of the numbers around them.
     fn train(&mut self, previous: u64, numbers: &[u64], to: u64) {
         self.products(
             previous,
