@@ -1,14 +1,14 @@
-//! Dates in UTC, as `strftime(3)` and LDM's rules write them.
+//! Dates in UTC, in the forms of `strftime(3)` and of LDM's rules.
 use downburst_model::WallMicros;
 use time::{Duration, UtcDateTime};
 
-/// A moment as people write it, in UTC, to the second.
+/// A moment as a calendar date and a time of day, in UTC, to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Civil(UtcDateTime);
 
 impl Civil {
     pub(crate) fn of(moment: WallMicros) -> Self {
-        // The years of 64 bits of microseconds are within those of `UtcDateTime`.
+        // 64 bits of microseconds stay within the years of `UtcDateTime`.
         let found = UtcDateTime::from_unix_timestamp(moment.0.div_euclid(MICROS));
         Self(found.unwrap_or(UtcDateTime::UNIX_EPOCH))
     }
@@ -29,7 +29,7 @@ impl Civil {
         Self(found.unwrap_or_else(last_month))
     }
 
-    /// What `strftime(3)` makes of a conversion in the C locale; `None` if there is no such conversion.
+    /// The result of a conversion of `strftime(3)` in the C locale; `None` if there is no such conversion.
     pub(crate) fn format(&self, conversion: char) -> Option<String> {
         let (date, (hour, minute, second)) = (self.0.date(), self.0.as_hms());
         let (year, month, day) = (date.year(), u8::from(date.month()), date.day());
@@ -68,7 +68,7 @@ impl Civil {
         })
     }
 
-    /// The first three letters of its month, in small letters.
+    /// The first three letters of its month, in lower case.
     pub(crate) fn short_month(&self) -> String {
         short(self.0.month()).to_lowercase()
     }
@@ -79,7 +79,7 @@ fn short(name: impl ToString) -> String {
     name.to_string().chars().take(3).collect()
 }
 
-/// The length of a moment's month.
+/// The number of days in a moment's month.
 fn days_of(moment: UtcDateTime) -> i64 {
     i64::from(moment.month().length(moment.year()))
 }

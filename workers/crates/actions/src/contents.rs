@@ -1,5 +1,5 @@
-//! The content of a product that an action gets: its bytes unchanged, without control characters, without a
-//! bulletin's heading, or with metadata.
+//! The content of a product as passed to an action: its bytes unchanged, without control characters, without
+//! a bulletin's heading, or with metadata.
 mod heading;
 
 use std::borrow::Cow;
@@ -8,24 +8,24 @@ use downburst_model::WallMicros;
 
 use crate::Shape;
 
-/// What LDM calls a product's metadata.
+/// A product's metadata, as LDM defines it.
 #[derive(Clone, Copy, Debug)]
 pub struct Metadata<'a> {
-    /// The MD5 of its bytes, unless its source made it otherwise.
+    /// The MD5 of its bytes, unless its source computed it differently.
     pub signature: [u8; 16],
-    /// When its source made it.
+    /// The time of its creation at the source.
     pub created: WallMicros,
-    /// LDM's bits for its feed.
+    /// LDM's feed-type bits of its feed.
     pub feed_type: u32,
-    /// Its number.
+    /// Its sequence number.
     pub sequence: u32,
     /// Its identifier.
     pub ident: &'a [u8],
-    /// Where it was made, and the last hop.
+    /// The host of its creation, and the last hop.
     pub origin: &'a [u8],
 }
 
-/// The bytes of a product as an action wants them.
+/// The bytes of a product in the shape that an action requires.
 pub fn shaped(shape: Shape, bytes: &[u8]) -> Cow<'_, [u8]> {
     if !shape.data {
         return Cow::Borrowed(&[]);
@@ -37,7 +37,7 @@ pub fn shaped(shape: Shape, bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(bytes.iter().copied().filter(|byte| *byte == b'\n' || !byte.is_ascii_control()).collect())
 }
 
-/// The metadata as `-metadata` writes it, in this host's byte order; `size` is that of the bytes that follow.
+/// The metadata in the layout of `-metadata`, in this host's byte order; `size` is that of the bytes that follow.
 pub fn metadata(product: &Metadata<'_>, size: u64) -> Vec<u8> {
     let (ident, origin) = (product.ident, product.origin);
     let length = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX).to_ne_bytes();
@@ -59,7 +59,7 @@ pub fn metadata(product: &Metadata<'_>, size: u64) -> Vec<u8> {
 }
 
 const MICROS: i64 = 1_000_000;
-/// All but the two texts.
+/// The size of all fields but the two texts.
 const FIXED_BYTES: usize = 4 + 16 + 4 + 8 + 4 + 4 + 4 + 4 + 4;
 
 #[cfg(test)]

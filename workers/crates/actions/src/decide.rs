@@ -1,22 +1,22 @@
-//! What is to be done for a product.
+//! The actions due for a product.
 use downburst_ldm6::FeedType;
 use downburst_model::{FeedName, ProductId, WallMicros};
 
 use crate::template::Substitutions;
 use crate::{Action, Kind, Rules, Template, Test};
 
-/// What rules look at.
+/// The properties of a product that rules test.
 #[derive(Clone, Copy, Debug)]
 pub struct Product<'a> {
     /// Its feed.
     pub feed: &'a FeedName,
-    /// What LDM calls that feed's kind; none where it has no name for it.
+    /// The feed type of that feed in LDM; none if LDM has no name for it.
     pub types: FeedType,
     /// Its identifier.
     pub id: &'a ProductId,
-    /// When its source made it.
+    /// The time of its creation at the source.
     pub created: WallMicros,
-    /// What `(seq)` stands for.
+    /// The value of `(seq)`.
     pub sequence: u32,
 }
 
@@ -27,11 +27,11 @@ pub struct Due<'r> {
     pub rule: usize,
     /// The action.
     pub action: &'r Action,
-    /// What it comes to for the product, or why it can't be done.
+    /// The action with the product's values substituted, or the reason that it can't be done.
     pub what: Result<What, String>,
 }
 
-/// What an action comes to for a product.
+/// An action with a product's values substituted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// Nothing.
@@ -45,7 +45,7 @@ pub enum What {
 }
 
 impl Rules {
-    /// What is to be done for a product, in order.
+    /// The actions due for a product, in order.
     pub fn due(&self, product: &Product<'_>) -> Vec<Due<'_>> {
         let (mut due, mut taken) = (Vec::new(), false);
         for (number, rule) in self.rules.iter().enumerate() {
@@ -67,7 +67,7 @@ impl Rules {
 }
 
 impl Test {
-    /// What the groups of the pattern matched, if the product is one of the rule's.
+    /// The matches of the pattern's groups, if the rule applies to the product.
     fn groups<'t>(&self, product: &Product<'t>, taken: bool) -> Option<Vec<Option<&'t str>>> {
         let id = product.id.as_str();
         match self {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each line looks at its own part of the rules only, and together they do what all do.
+        /// Each line evaluates its own part of the rules only, and together the lines do the same as all rules.
         #[test]
         fn lines_do_together_what_the_rules_do(id in "[a-d]{1,3}") {
             let rules = pqact::read("pqact.conf", TEXT, &mut |_| Err(String::new())).found;

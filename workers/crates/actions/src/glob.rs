@@ -10,7 +10,7 @@ pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     fits_here(&pattern, &name)
 }
 
-/// Goes back to the last star only: the time is bounded by the product of both lengths.
+/// Backtracks to the last star only, so the time is bounded by the product of both lengths.
 fn fits_here(pattern: &[char], name: &[char]) -> bool {
     let (mut at, mut from) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -33,7 +33,7 @@ fn fits_here(pattern: &[char], name: &[char]) -> bool {
 
 enum Step {
     Star,
-    /// The first so many characters of the pattern fit the character.
+    /// This many characters at the start of the pattern fit the character.
     Fits(usize),
     Fails,
 }
@@ -55,7 +55,7 @@ fn step(pattern: &[char], next: char) -> Step {
     }
 }
 
-/// Whether the character is in the set, and the set's length with its end; `None` if it does not end.
+/// True if the character is in the set, and the set's length including its end; `None` for a set without an end.
 fn bracket(set: &[char], next: char) -> Option<(bool, usize)> {
     let not = matches!(set.first(), Some('!' | '^'));
     let begin = usize::from(not);

@@ -1,8 +1,8 @@
-//! What a site does with its products, and with files that grew old.
+//! The actions of a site on its products, and on old files.
 //!
 //! LDM's `pqact.conf` ([`pqact`]) and a YAML form ([`yaml`]) are read into the same [`Rules`]. [`Rules::due`]
 //! returns the actions for a product, with everything substituted. `scour.conf` and the YAML form give
-//! [`ScourRule`]s. Nothing here opens a file, starts a process or reads a clock: the `node` crate does.
+//! [`ScourRule`]s. This crate opens no file, starts no process and reads no clock: the `node` crate does.
 #![forbid(unsafe_code)]
 
 mod civil;

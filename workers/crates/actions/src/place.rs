@@ -6,44 +6,44 @@ use thiserror::Error;
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The file, as it was named.
+    /// The file's name, as given.
     pub file: Arc<str>,
-    /// Counted from 1.
+    /// The line number, from 1.
     pub line: usize,
 }
 
-/// Something in a file that can't be used, or not as it stands there.
+/// A part of a file that can't be used, or not as written.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{place}: {sentence}")]
 pub struct Problem {
-    /// Where.
+    /// The line.
     pub place: Place,
-    /// What is wrong, and what to do.
+    /// The problem and its remedy.
     pub sentence: String,
 }
 
-/// What reading a file gave.
+/// The result of reading a file.
 #[derive(Clone, Debug)]
 pub struct Read<T> {
-    /// What was read.
+    /// The content.
     pub found: T,
-    /// Why the file can't be used.
+    /// Reasons that the file can't be used.
     pub errors: Vec<Problem>,
-    /// Rules that can't be understood. The others do not need them.
+    /// Rules that can't be parsed. The other rules do not depend on them.
     pub set_aside: Vec<Problem>,
-    /// What will not be as the file's author may expect.
+    /// Effects that the file's author may not expect.
     pub notes: Vec<Problem>,
 }
 
 impl<T: Default> Read<T> {
-    /// Nothing yet.
+    /// An empty result.
     pub(crate) fn nothing() -> Self {
         Self { found: T::default(), errors: Vec::new(), set_aside: Vec::new(), notes: Vec::new() }
     }
 }
 
 impl<T> Read<T> {
-    /// The same with a part of what was read.
+    /// The same result with a part of the content.
     pub fn map<U>(self, part: impl FnOnce(T) -> U) -> Read<U> {
         let Self { found, errors, set_aside, notes } = self;
         Read { found: part(found), errors, set_aside, notes }
@@ -56,7 +56,7 @@ impl Place {
         Self { file: file.into(), line }
     }
 
-    /// Something is wrong here.
+    /// A problem in this line.
     pub(crate) fn wrong(&self, sentence: impl Into<String>) -> Problem {
         Problem { place: self.clone(), sentence: sentence.into() }
     }

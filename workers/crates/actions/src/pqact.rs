@@ -2,7 +2,7 @@
 //! blank continues the one before.
 //!
 //! Supported rules do the same as in pqact; notes list the rest. An argument is a word of the rule: an id
-//! with blanks stays one.
+//! with blanks stays one argument.
 use downburst_ere::Ere;
 use downburst_ldm6::FeedType;
 
@@ -11,10 +11,10 @@ use crate::{
     Shape, Template, Test,
 };
 
-/// Finds the text of a file that another includes; answers also how it is to be named.
+/// Loads an included file; returns its name for messages, and its text.
 pub type Load<'a> = &'a mut dyn FnMut(&str) -> Result<(String, String), String>;
 
-/// Reads the text of a file; `load` finds those that it includes.
+/// Reads the text of a file; `load` returns the files that it includes.
 pub fn read(file: &str, text: &str, load: Load<'_>) -> Read<Rules> {
     let mut reading = Reading { found: Read::nothing(), load, open: Vec::new() };
     reading.file(file, text);
@@ -24,14 +24,13 @@ pub fn read(file: &str, text: &str, load: Load<'_>) -> Read<Rules> {
 struct Reading<'a> {
     found: Read<Rules>,
     load: Load<'a>,
-    /// The files that are being read, outermost first.
+    /// The files being read, outermost first.
     open: Vec<String>,
 }
 
-/// What an entry came to.
+/// A parsed entry.
 struct Entry {
-    /// The rule. A rule with an unknown action still takes its products, so that no rule for the rest gets
-    /// them.
+    /// The rule. A rule with an unknown action still takes its products, so that no rule for the rest does.
     rule: Option<Rule>,
     wrong: Option<String>,
     notes: Vec<String>,
@@ -73,7 +72,7 @@ impl Reading<'_> {
     }
 }
 
-/// Entries with the lines that go on joined by tabs. Comments and empty lines may stand between the lines of an entry.
+/// Entries, their continuation lines joined by tabs. Comments and empty lines may separate the lines of an entry.
 fn entries(file: &str, text: &str, errors: &mut Vec<Problem>) -> Vec<(Place, String)> {
     let mut entries: Vec<(Place, String)> = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -98,7 +97,7 @@ fn entries(file: &str, text: &str, errors: &mut Vec<Problem>) -> Vec<(Place, Str
     entries
 }
 
-/// The file that an entry includes, if it is no rule.
+/// The file that an entry includes; `None` if the entry is a rule.
 fn include(entry: &str) -> Option<&str> {
     let (word, rest) = entry.split_once([' ', '\t'])?;
     word.eq_ignore_ascii_case("include").then(|| rest.trim().trim_matches('"'))
@@ -120,7 +119,7 @@ fn parse(place: &Place, entry: &str) -> Entry {
     Entry { rule: Some(Rule { place: place.clone(), feeds, test, actions: vec![action] }), wrong, notes }
 }
 
-/// What stands before an action's words.
+/// The part of an entry before an action's words.
 struct Head {
     feeds: Feeds,
     test: Test,
@@ -163,7 +162,7 @@ fn test(pattern: &str, notes: &mut Vec<String>) -> Result<Test, String> {
     Ok(Test::Id { pattern, unless: None })
 }
 
-/// A pattern without the `.*` that it begins with, unless that is all of it.
+/// A pattern without a leading `.*`, unless that is all of it.
 fn vetted(pattern: &str) -> &str {
     let mut rest = pattern;
     while let Some(shorter) = rest.strip_prefix(".*").filter(|shorter| !shorter.is_empty()) {
@@ -241,7 +240,7 @@ fn shape(options: &[&str]) -> Shape {
     }
 }
 
-/// The options before the last word, and the rest behind them. Two letters are enough, and unknown options
+/// The options before the last word, and the words after them. Two letters are enough, and unknown options
 /// are ignored, as in pqact.
 fn options<'a, 'w>(
     name: &str,
@@ -268,7 +267,7 @@ fn options<'a, 'w>(
     (options, rest)
 }
 
-/// Words between blanks; double quotes keep blanks in one, and are no part of it.
+/// Words separated by blanks; double quotes keep blanks within a word, and are not part of it.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     for (number, part) in text.split('"').enumerate() {
@@ -281,7 +280,7 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// Notes groups that the pattern does not have.
+/// Adds a note on groups that the pattern does not have.
 pub(crate) fn check_groups(test: &Test, action: &Action, notes: &mut Vec<String>) {
     let there = if let Test::Id { pattern, .. } = test { pattern.group_count() } else { 0 };
     let last = action.templates().iter().map(Template::last_group).max().unwrap_or_default();
@@ -292,7 +291,7 @@ pub(crate) fn check_groups(test: &Test, action: &Action, notes: &mut Vec<String>
     }
 }
 
-/// The pattern for what nothing before took.
+/// The pattern for products that no earlier rule took.
 const ELSE: &str = "^_ELSE_$";
 const DEEPEST: usize = 8;
 const FILE_OPTIONS: [&str; 8] =
@@ -318,7 +317,7 @@ mod tests {
         read.found
     }
 
-    /// What is done: `FILE path`, `PIPE word|word`.
+    /// The actions done: `FILE path`, `PIPE word|word`.
     fn done(rules: &Rules, feed: &str, id: &str) -> Vec<String> {
         let (feed, id) = (FeedName::parse(feed).unwrap(), ProductId::parse(id).unwrap());
         let types = feed.as_str().parse().unwrap_or_default();

@@ -7,23 +7,23 @@ use downburst_model::FeedName;
 
 use crate::{Place, Template};
 
-/// The rules of one file, in its order. They see nothing of another file's, also not for "what nothing else took".
+/// The rules of one file, in its order. They are independent of other files' rules, even in a rule for the rest.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// In the order in which they are looked at.
+    /// In the order of evaluation.
     pub rules: Vec<Rule>,
 }
 
-/// Which products, and what is done with them.
+/// A selection of products, and the actions on them.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// Where it stands; names it to people.
+    /// Its line in the file, for messages.
     pub place: Place,
     /// The feeds.
     pub feeds: Feeds,
-    /// Which of their products.
+    /// The selection among their products.
     pub test: Test,
-    /// What is done, in order.
+    /// The actions, in order.
     pub actions: Vec<Action>,
 }
 
@@ -32,109 +32,109 @@ pub struct Rule {
 pub struct Feeds {
     /// Feeds by name.
     pub names: Vec<FeedName>,
-    /// Feeds by what LDM calls their kind.
+    /// Feeds by LDM's feed type.
     pub types: FeedType,
 }
 
-/// Which products of its feeds a rule is for.
+/// The selection of a rule among the products of its feeds.
 #[derive(Clone, Debug)]
 pub enum Test {
-    /// Those whose id matches.
+    /// Products with a matching id.
     Id {
-        /// Its groups can be used in what is done.
+        /// The pattern; the actions can refer to its groups.
         pattern: Ere,
-        /// Unless this matches.
+        /// Excludes ids that match this.
         unless: Option<Ere>,
     },
-    /// Those that no rule before it took, and whose id does not begin with an underscore.
+    /// Products that no earlier rule took, unless the id begins with an underscore.
     Rest,
 }
 
-/// Something that is done with a product.
+/// An action on a product.
 #[derive(Clone, Debug)]
 pub struct Action {
-    /// Where it stands.
+    /// Its line in the file.
     pub place: Place,
-    /// What.
+    /// The kind of action.
     pub kind: Kind,
-    /// How long and how often it is tried.
+    /// Its time limit and number of attempts.
     pub limits: Limits,
 }
 
-/// What is done with a product.
+/// The kind of an action on a product.
 #[derive(Clone, Debug)]
 pub enum Kind {
-    /// Nothing; the rule takes the product all the same.
+    /// No action; the rule still takes the product.
     Nothing,
-    /// It is written to a file.
+    /// Writes the product to a file.
     File(FileAction),
-    /// It is written to the standard input of a program that stays for the products after it.
+    /// Writes it to the standard input of a program that keeps running for later products.
     Pipe(PipeAction),
-    /// A program is started for it.
+    /// Starts a program for it.
     Program(ProgramAction),
 }
 
-/// How a product is written to a file.
+/// Writes a product to a file.
 #[derive(Clone, Debug)]
 pub struct FileAction {
     /// The file.
     pub path: Template,
-    /// The product replaces what the file holds; else it is appended.
+    /// True to replace the file's content; false to append.
     pub overwrite: bool,
-    /// The file is closed at once; else when others are used more.
+    /// True to close the file immediately; else it is closed when other files are used more.
     pub close: bool,
-    /// The bytes are on the disk before the next product is looked at.
+    /// True to write the bytes to the disk before the next product is handled.
     pub flush: bool,
-    /// The log says what was written.
+    /// True to log the write.
     pub log: bool,
-    /// What of the product is written.
+    /// The parts of the product to write.
     pub shape: Shape,
 }
 
-/// How a product is written to a program that stays.
+/// Writes a product to a program that keeps running.
 #[derive(Clone, Debug)]
 pub struct PipeAction {
-    /// The program and its arguments; programs of the same words are one.
+    /// The program and its arguments; equal words mean the same process.
     pub command: Vec<Template>,
-    /// Its input ends after this product, and its exit status says whether it was well.
+    /// True to end its input after this product; its exit status then tells success from failure.
     pub close: bool,
-    /// What of the product is written.
+    /// The parts of the product to write.
     pub shape: Shape,
 }
 
-/// How a program is started for a product.
+/// Starts a program for a product.
 #[derive(Clone, Debug)]
 pub struct ProgramAction {
     /// The program and its arguments.
     pub command: Vec<Template>,
-    /// One after the other; else several at a time.
+    /// True to run one at a time; else several concurrently.
     pub wait: bool,
 }
 
-/// What of a product is written.
+/// The parts of a product to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Without control characters, but with the ends of lines.
+    /// Without control characters other than LF.
     pub strip: bool,
     /// Without the starting line, the heading and the end of a bulletin.
     pub without_wmo_header: bool,
-    /// Preceded by what LDM calls metadata.
+    /// Preceded by LDM's metadata.
     pub metadata: bool,
     /// With its bytes.
     pub data: bool,
 }
 
-/// How long and how often an action is tried; absent: what the receiver was started with.
+/// The time limit and number of attempts of an action; if absent, the receiver's defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// A program that takes longer is ended, and that is a failure.
+    /// A program that takes longer is ended, and the attempt has failed.
     pub time: Option<Duration>,
-    /// After so many failures a product goes to the folder of what failed.
+    /// The number of failures after which a product is moved to the folder of failed ones.
     pub attempts: Option<u32>,
 }
 
 impl Shape {
-    /// The same for a pipe: without the data, the metadata is what a program gets.
+    /// The shape for a pipe: without the data, the program gets the metadata.
     pub(crate) fn for_pipe(self) -> Self {
         Self { metadata: self.metadata || !self.data, ..self }
     }
@@ -147,7 +147,7 @@ impl Default for Shape {
 }
 
 impl Rules {
-    /// The rules as far as they matter for the actions of one line; what is left does the same for these.
+    /// Only the rules that affect the actions of one line; for these the result is the same.
     pub fn only(&self, line: &str) -> Self {
         let mut kept: Vec<Rule> = Vec::new();
         let mut rest_follows = false;
@@ -164,21 +164,21 @@ impl Rules {
         Self { rules: kept }
     }
 
-    /// The lines of all actions, each once.
+    /// The distinct lines of all actions.
     pub fn lines(&self) -> BTreeSet<String> {
         self.rules.iter().flat_map(|rule| &rule.actions).map(Action::line).collect()
     }
 }
 
 impl Feeds {
-    /// True if it has this feed, or a feed of a kind that this one is.
+    /// True if the set has this feed by its name or by its type.
     pub fn has(&self, feed: &FeedName, types: FeedType) -> bool {
         self.types == FeedType::ANY || self.types.meets(types) || self.names.contains(feed)
     }
 }
 
 impl Action {
-    /// Equal for actions that are done one after the other, so that what is slow for one is slow for those only.
+    /// Equal for actions that run one after the other, so that a slow action delays only those.
     ///
     /// All files share one line, so that an action after a file in a rule finds it written. Programs with the
     /// same words in the rules share one, too.
@@ -193,7 +193,7 @@ impl Action {
         }
     }
 
-    /// Its texts with substitutions.
+    /// Its templates.
     pub(crate) fn templates(&self) -> &[Template] {
         match &self.kind {
             Kind::Nothing => &[],
@@ -203,7 +203,7 @@ impl Action {
         }
     }
 
-    /// What it does, in a word.
+    /// The name of its kind.
     pub fn word(&self) -> &'static str {
         match &self.kind {
             Kind::Nothing => "nothing",

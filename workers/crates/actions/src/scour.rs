@@ -1,57 +1,57 @@
-//! Which old files go: by age, by how much there is, by how much room is left.
+//! The selection of old files to delete: by age, by total size, by free space.
 use std::time::Duration;
 
 use downburst_model::WallMicros;
 
 use crate::{Place, Problem, Read, glob, units};
 
-/// Which files of a directory go.
+/// A rule that selects files of a directory for deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScourRule {
-    /// Where it stands.
+    /// Its line in the file.
     pub place: Place,
-    /// Files here and in the directories below.
+    /// The directory; the rule applies to its files and those of its subdirectories.
     pub directory: String,
-    /// A pattern of the shell that their names fit.
+    /// A shell pattern for their names.
     pub files: String,
-    /// Those that were not changed for so long go.
+    /// Files not modified for this time are deleted.
     pub older_than: Option<Duration>,
-    /// The oldest go until the others have no more bytes than this.
+    /// The oldest files are deleted until the rest have at most this many bytes.
     pub at_most_bytes: Option<u64>,
-    /// The oldest go until so much of the file system is free.
+    /// The oldest files are deleted until this much of the file system is free.
     pub keep_free: Option<KeepFree>,
-    /// Directories that are empty then go too.
+    /// True to delete directories that are empty afterwards.
     pub remove_empty_directories: bool,
 }
 
-/// How much of a file system is to be free.
+/// The space of a file system to keep free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeepFree {
-    /// So many bytes.
+    /// In bytes.
     Bytes(u64),
-    /// So much of all.
+    /// In percent of the total.
     Percent(u8),
 }
 
-/// A file that fits.
+/// A file selected by directory and pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aged {
-    /// Its bytes.
+    /// Its size.
     pub bytes: u64,
-    /// When it was changed last.
+    /// The time of its last modification.
     pub modified: WallMicros,
 }
 
-/// The room on a file system, in bytes.
+/// The space of a file system, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// Free.
+    /// Free space.
     pub free: u64,
-    /// In all.
+    /// Total space.
     pub total: u64,
 }
 
-/// Reads LDM's `scour.conf`: a directory, an age `[D][-hh[:mm]]`, and a pattern of the shell, separated by blanks.
+/// Reads LDM's `scour.conf`: a directory, an age `[D][-hh[:mm]]`, and a shell pattern, separated by blanks.
 pub fn read(file: &str, text: &str) -> Read<Vec<ScourRule>> {
     let mut read: Read<Vec<ScourRule>> = Read::nothing();
     for (number, line) in text.lines().enumerate() {
@@ -127,7 +127,7 @@ fn wrong_age(text: &str, meant: Option<String>) -> String {
     }
 }
 
-/// What `HHMM` and `HHMMSS`, once the form of hours, are written as now. Seconds are no part of it any more.
+/// The present form of `HHMM` and `HHMMSS`, the former notation of hours. It has no seconds any more.
 fn old_form(of_day: &str) -> Option<String> {
     let is_old = matches!(of_day.len(), 4 | 6) && of_day.bytes().all(|byte| byte.is_ascii_digit());
     is_old
@@ -135,7 +135,7 @@ fn old_form(of_day: &str) -> Option<String> {
 }
 
 impl ScourRule {
-    /// The rule, unless it would empty more than anybody means.
+    /// Returns the rule; refuses one that would delete more than intended.
     pub(crate) fn checked(self) -> Result<Self, String> {
         let directory = self.directory.trim_end_matches('/');
         let parts: Vec<&str> = directory.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
@@ -157,23 +157,23 @@ impl ScourRule {
         Ok(self)
     }
 
-    /// True if it is for files of this name.
+    /// True if the rule applies to files of this name.
     pub fn fits(&self, name: &str) -> bool {
         glob::fits(&self.files, name)
     }
 
-    /// True if a file goes because of its age.
+    /// True if a file is deleted because of its age.
     pub fn is_old(&self, now: WallMicros, modified: WallMicros) -> bool {
         let age = |limit: Duration| i64::try_from(limit.as_micros()).unwrap_or(i64::MAX);
         self.older_than.is_some_and(|limit| now.0.saturating_sub(modified.0) > age(limit))
     }
 
-    /// True if it has to know all files at once.
+    /// True if the rule needs the list of all files before it decides.
     pub fn counts(&self) -> bool {
         self.at_most_bytes.is_some() || self.keep_free.is_some()
     }
 
-    /// How many of these files go because there are too many bytes or too little is free; the oldest come first.
+    /// The number of these files, oldest first, to delete because of their total size or too little free space.
     pub fn surplus(&self, files: &[Aged], space: Space) -> usize {
         let all: u64 = files.iter().fold(0, |sum, file| sum.saturating_add(file.bytes));
         let over = self.at_most_bytes.map_or(0, |limit| all.saturating_sub(limit));
@@ -202,7 +202,7 @@ pub(crate) fn keep_free(text: &str) -> Result<KeepFree, String> {
     }
 }
 
-/// A note where a rule that stands later is for the same directory.
+/// Notes on rules for the same files as an earlier rule.
 pub fn notes(rules: &[ScourRule]) -> Vec<Problem> {
     let doubled = |(number, rule): (usize, &ScourRule)| {
         let earlier = rules.iter().take(number);

@@ -1,12 +1,12 @@
-//! Texts with substitutions: parts of the id, of the creation time, of a date that a day of the month stands for.
+//! Texts with substitutions: parts of the id, of the creation time, or of the date given by a day of the month.
 use downburst_model::WallMicros;
 
 use crate::civil::Civil;
 
-/// A text with places for what is known of a product.
+/// A text with placeholders for the properties of a product.
 ///
-/// Substitutions are found only in the rule's own text: an id that holds `%Y` or `\1` stays unchanged, and a
-/// text stays one word.
+/// Placeholders are recognized only in the rule's own text: an id that contains `%Y` or `\1` is inserted
+/// unchanged, and a text stays one word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     text: String,
@@ -16,7 +16,7 @@ pub struct Template {
 /// The values of a product that a template substitutes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Substitutions<'a> {
-    /// What the pattern's groups matched; the whole match first.
+    /// The matches of the pattern's groups; the whole match first.
     pub(crate) groups: &'a [Option<&'a str>],
     pub(crate) created: WallMicros,
     pub(crate) sequence: u32,
@@ -25,11 +25,11 @@ pub(crate) struct Substitutions<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Text(String),
-    /// What a group of the pattern matched; 0 is the whole match.
+    /// The match of a group of the pattern; 0 is the whole match.
     Group(usize),
-    /// A conversion of `strftime(3)`, of the creation time.
+    /// A conversion of `strftime(3)`, applied to the creation time.
     Time(char),
-    /// A part of the date that a day of the month stands for.
+    /// A part of the date given by a day of the month.
     Date {
         day: Vec<Piece>,
         part: String,
@@ -38,7 +38,7 @@ enum Piece {
 }
 
 impl Template {
-    /// Reads a text; the error says what is wrong in it.
+    /// Parses a text; the error describes the mistake.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut reading = Reading { chars: text.chars().collect(), at: 0, pieces: Vec::new() };
         while let Some(next) = reading.next() {
@@ -47,7 +47,7 @@ impl Template {
         Ok(Self { text: text.to_owned(), pieces: reading.pieces })
     }
 
-    /// The text as the rule has it.
+    /// The text as written in the rule.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -66,7 +66,7 @@ impl Template {
         resolve(&self.pieces, known)
     }
 
-    /// The path it stands for. No id makes it absolute or leads out of a directory that the rule names.
+    /// The path with its substitutions. No id can make it absolute or lead out of a directory that the rule names.
     pub(crate) fn resolve_path(&self, known: &Substitutions<'_>) -> Result<String, String> {
         let path = self.resolve(known);
         let climbs = |text: &str| text.split('/').filter(|part| *part == "..").count();
@@ -186,7 +186,7 @@ impl Reading {
         }
     }
 
-    /// `(12)`, and stands behind it then.
+    /// Reads `(12)` and moves past it.
     fn bracketed_number(&mut self) -> Option<usize> {
         let digits: String =
             self.chars.iter().skip(self.at + 1).take_while(|next| next.is_ascii_digit()).take(4).collect();
@@ -213,7 +213,7 @@ impl Reading {
         Ok(())
     }
 
-    /// `(seq)`, `(\1:yyyy)`, or a parenthesis.
+    /// Reads `(seq)`, `(\1:yyyy)`, or a plain parenthesis.
     fn parenthesis(&mut self) -> Result<(), String> {
         let rest: String = self.chars.iter().skip(self.at).take(SEQUENCE.len()).collect();
         if rest == SEQUENCE {
@@ -243,7 +243,7 @@ impl Reading {
         }
     }
 
-    /// The part's name, where a day, a colon, letters and a parenthesis follow; the day is left in the pieces.
+    /// Reads a day, a colon, letters and a parenthesis; returns the part's name and leaves the day in the pieces.
     fn date(&mut self) -> Option<String> {
         while let Some(next) = self.next() {
             match next {

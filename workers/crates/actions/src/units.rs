@@ -1,4 +1,4 @@
-//! Lengths of time and numbers of bytes as people write them.
+//! Durations and sizes in readable notation.
 use std::time::Duration;
 
 /// Reads `90s`, `5m`, `2h30m`, `1d12h`.

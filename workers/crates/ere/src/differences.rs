@@ -1,6 +1,6 @@
-//! The differences between the C library and the linear-time patterns: in groups and in refused expressions,
-//! never in whether an ASCII id matches. `DOWNBURST_SEED` replays a run, `DOWNBURST_SEEDS` sets the number of
-//! patterns.
+//! The differences between the C library and the linear-time patterns: they may differ in groups and in refused
+//! expressions, never in the match of an ASCII id. `DOWNBURST_SEED` replays a run, `DOWNBURST_SEEDS` sets the
+//! number of patterns.
 use downburst_model::Pattern;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -82,8 +82,8 @@ fn finding_26_real_patterns_match_the_same_ids_and_their_groups_are_the_librarys
     assert!(other_groups.contains(&("(KW|KWBC)", "SAUS70 KWBC 291200 RRA")));
 }
 
-/// Where both engines accept a pattern and the id is ASCII, the same ids match. A pattern that only the
-/// library accepts has a note or depends on a locale; no pattern is accepted by the linear engine alone.
+/// If both engines accept a pattern, the same ASCII ids match. A pattern that only the library accepts has a
+/// note or depends on a locale; no pattern is accepted by the linear engine alone.
 #[test]
 fn finding_26_random_patterns_match_the_same_ids() {
     let seed = from_environment("DOWNBURST_SEED").unwrap_or_else(random);
@@ -135,14 +135,14 @@ fn finding_26_random_patterns_match_the_same_ids() {
         .unwrap();
 }
 
-/// What the C library finds, without the linear pattern's word before it.
+/// The groups found by the C library, without the check of the linear pattern before it.
 fn by_the_library<'t>(ere: &Ere, id: &'t str) -> Option<Vec<Option<&'t str>>> {
     assert_eq!(ere.0.compiled.matches(id), ere.0.compiled.groups(id).is_some());
     let places = ere.0.compiled.groups(id)?;
     Some(places.into_iter().map(|place| place.map(|(from, to)| &id[from..to])).collect())
 }
 
-/// Pieces of patterns, put together without care.
+/// Patterns of random pieces, valid or not.
 fn pattern() -> impl Strategy<Value = String> {
     let one_of = |pieces: &'static [&'static str]| prop::sample::select(pieces).prop_map(str::to_owned);
     let piece = prop_oneof![

@@ -2,10 +2,10 @@
 //! them, so that groups agree.
 //!
 //! Of several possible matches, POSIX takes the leftmost longest, and the `regex` crate the one with the
-//! first alternatives: for `(KW|KWBC)` the group differs. Where only a match counts, and no group, both agree
-//! (`differences.rs`), and the linear time of [`Pattern`] is worth more. Patterns from the network are always
-//! of that kind; here [`Pattern`] first decides whether there is a match at all. Only back-references are
-//! left to the C library alone; their time is bounded only by the length of an id.
+//! first alternatives: for `(KW|KWBC)` the group differs. If only a match is needed, and no group, both agree
+//! (`differences.rs`), and the linear time of [`Pattern`] is preferable. Patterns from the network are always
+//! of that kind; here [`Pattern`] first decides whether there is a match. Only back-references are left to the
+//! C library alone; their time is bounded only by the length of an id.
 #[cfg(test)]
 mod differences;
 mod posix;
@@ -24,31 +24,31 @@ pub struct Ere(Arc<Inner>);
 struct Inner {
     text: String,
     compiled: Compiled,
-    /// Answers in linear time whether there is a match, where it means the same.
+    /// Decides in linear time whether an id matches; `None` if its meaning may differ from the library's.
     quick: Option<Pattern>,
 }
 
 /// Why an expression can't be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum EreError {
-    /// Longer than any that LDM takes.
+    /// The expression is longer than LDM accepts.
     #[error("the pattern has {0} bytes, and the longest may have {LONGEST_BYTES}; shorten it")]
     Long(usize),
-    /// The C library refuses it.
+    /// It is refused for a reason that [`Pattern`] explains.
     #[error("{0}")]
     Refused(PatternError),
-    /// The C library refuses it with its own words.
+    /// The C library refuses it with its own message.
     #[error("the pattern can't be used: {0}; correct it")]
     Library(String),
 }
 
 impl Ere {
-    /// Compiles `text`. The second part is what its author may not expect.
+    /// Compiles `text`. The second part is a note for its author on a meaning that may be unexpected.
     pub fn compile(text: &str) -> Result<(Self, Option<String>), EreError> {
         if text.len() > LONGEST_BYTES {
             return Err(EreError::Long(text.len()));
         }
-        // The C library would take memory without bound.
+        // The C library would allocate memory without bound.
         let linear = Pattern::parse(text);
         let bounded = Pattern::parse(&without_back_references(text));
         if let Err(error) = bounded
@@ -61,12 +61,12 @@ impl Ere {
             Ok(_) => EreError::Library(words),
         })?;
         let note = linear.as_ref().err().and_then(|error| note(text, error));
-        // The C library takes bytes for characters.
+        // The C library treats bytes as characters.
         let quick = linear.ok().filter(|_| text.is_ascii());
         Ok((Self(Arc::new(Inner { text: text.to_owned(), compiled, quick })), note))
     }
 
-    /// The expression as it was written.
+    /// The expression as written.
     pub fn text(&self) -> &str {
         &self.0.text
     }
@@ -86,7 +86,7 @@ impl Ere {
         Some(places.into_iter().map(|place| place.map(|(from, to)| whole_characters(id, from, to))).collect())
     }
 
-    /// How many groups it remembers.
+    /// The number of its groups.
     pub fn group_count(&self) -> usize {
         self.0.compiled.group_count()
     }
@@ -96,7 +96,7 @@ impl Ere {
     }
 }
 
-/// What the author of a pattern that only the C library takes should know.
+/// The note for the author of a pattern that only the C library accepts.
 fn note(text: &str, error: &PatternError) -> Option<String> {
     let PatternError { reason, position } = error;
     let letter = text.chars().nth(*position).unwrap_or_default();
@@ -114,7 +114,7 @@ fn note(text: &str, error: &PatternError) -> Option<String> {
     }
 }
 
-/// The same with a character for each back-reference: for a look at its size only.
+/// The same with a character for each back-reference, to check its size only.
 fn without_back_references(text: &str) -> String {
     let mut plain = String::new();
     let mut chars = text.chars();
@@ -138,7 +138,7 @@ fn whole_characters(id: &str, from: usize, to: usize) -> &str {
     id.get(from..to).unwrap_or_default()
 }
 
-/// A line of pqact.conf has at most 512 bytes for LDM.
+/// LDM reads at most 512 bytes of a line of pqact.conf.
 const LONGEST_BYTES: usize = 1_000;
 
 #[cfg(test)]

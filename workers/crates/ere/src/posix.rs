@@ -1,28 +1,28 @@
-//! `regcomp(3)` and what belongs to it, behind an interface that can't be used wrongly. The only unsafe lines of rules.
+//! `regcomp(3)` and its relatives, behind an interface that can't be misused. The only unsafe code of the rules.
 use std::ffi::CString;
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// A compiled expression: extended, in the C locale unless the process says otherwise, with its groups.
+/// A compiled expression: extended, in the C locale unless the process sets another, with its groups.
 pub(crate) struct Compiled {
-    /// It stays where it was compiled.
+    /// Boxed, so that it is never moved after compilation.
     inner: Box<libc::regex_t>,
     groups: usize,
 }
 
-// SAFETY: POSIX has `regexec` safe for threads that share a compiled expression: its parameter is constant,
-// and where an implementation keeps states in it (glibc) it locks them. Freeing takes `&mut`.
+// SAFETY: POSIX makes `regexec` safe for threads that share a compiled expression: its parameter is constant,
+// and an implementation that keeps state in it (glibc) locks that state. Freeing takes `&mut`.
 unsafe impl Send for Compiled {}
 // SAFETY: as above.
 unsafe impl Sync for Compiled {}
 
 impl Compiled {
-    /// Compiles; the error is the library's.
+    /// Compiles an expression; the error is the library's.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         let groups = count_groups(text);
         let Ok(text) = CString::new(text) else { return Err("there is a zero byte in it".to_owned()) };
         let mut room = Box::new(MaybeUninit::<libc::regex_t>::zeroed());
-        // SAFETY: the text ends in a zero byte and outlives the call; the room is a `regex_t`'s.
+        // SAFETY: the text ends in a zero byte and outlives the call; the room has the size of a `regex_t`.
         let answer = unsafe { libc::regcomp(room.as_mut_ptr(), text.as_ptr(), libc::REG_EXTENDED) };
         if answer != 0 {
             return Err(words(answer, &room));
@@ -40,7 +40,7 @@ impl Compiled {
         self.run(id, &mut [])
     }
 
-    /// Where the whole and the groups lie in `id`, in bytes.
+    /// The byte ranges of the whole match and of the groups in `id`.
     pub(crate) fn groups(&self, id: &str) -> Option<Vec<Option<(usize, usize)>>> {
         let mut places = vec![libc::regmatch_t { rm_so: -1, rm_eo: -1 }; self.group_count() + 1];
         let range = |place: &libc::regmatch_t| {
@@ -52,7 +52,7 @@ impl Compiled {
     fn run(&self, id: &str, places: &mut [libc::regmatch_t]) -> bool {
         let end = id.bytes().position(|byte| byte == 0).unwrap_or(id.len());
         let Ok(text) = CString::new(id.get(..end).unwrap_or_default()) else { return false };
-        // SAFETY: the expression is compiled; the text ends in a zero byte; there are as many places as are said.
+        // SAFETY: the expression is compiled; the text ends in a zero byte; the count is that of `places`.
         let answer = unsafe {
             libc::regexec(&raw const *self.inner, text.as_ptr(), places.len(), places.as_mut_ptr(), 0)
         };
@@ -62,7 +62,7 @@ impl Compiled {
 
 impl Drop for Compiled {
     fn drop(&mut self) {
-        // SAFETY: it is compiled, and freed this once.
+        // SAFETY: it is compiled, and freed only here.
         unsafe { libc::regfree(&raw mut *self.inner) }
     }
 }
@@ -73,7 +73,7 @@ impl fmt::Debug for Compiled {
     }
 }
 
-/// The groups of an expression that the library took. Its own count has a name that the bindings keep to themselves.
+/// Counts the groups of an expression that the library accepted. The library's own count is private in the bindings.
 fn count_groups(text: &str) -> usize {
     let bytes = text.as_bytes();
     let (mut at, mut groups) = (0, 0);
@@ -107,11 +107,11 @@ fn behind_bracket(bytes: &[u8], begin: usize) -> usize {
     at
 }
 
-/// What the library says of an error.
+/// The library's message for an error.
 fn words(answer: libc::c_int, room: &MaybeUninit<libc::regex_t>) -> String {
     let mut text = [0u8; 128];
-    // SAFETY: the library writes at most the given number of bytes, with a zero byte at their end; it reads
-    // nothing of the room but the contents that `regcomp` left there.
+    // SAFETY: the library writes at most the given number of bytes, with a zero byte at their end; of the room it
+    // reads only the contents that `regcomp` left there.
     unsafe { libc::regerror(answer, room.as_ptr(), text.as_mut_ptr().cast(), text.len()) };
     let end = text.iter().position(|byte| *byte == 0).unwrap_or_default();
     String::from_utf8_lossy(text.get(..end).unwrap_or_default()).into_owned()

@@ -5,7 +5,7 @@ use downburst_model::{Class, FeedName};
 
 use crate::stream::{Carried, PathId};
 
-/// The products of one class of which nothing was sent, by the path that they are to take.
+/// The unsent products of one class, by the path assigned to them.
 #[derive(Debug, Default)]
 pub(crate) struct ClassQueue {
     paths: BTreeMap<PathId, Lanes>,
@@ -33,7 +33,7 @@ impl ClassQueue {
         self.paths.values().all(Lanes::is_empty)
     }
 
-    /// True if a product of the lane waits for who carries this line's class so.
+    /// True if a product of the lane waits on a path for which `carried` has the class.
     pub(crate) fn waits(&self, class: Class, carried: &Carried, live: bool) -> bool {
         let mut lanes = self.paths.iter().filter(|(path, _)| carried.has(**path, class));
         lanes.any(|(_, lanes)| !lanes.lane(live).is_empty())
@@ -43,20 +43,20 @@ impl ClassQueue {
         self.paths.entry(path).or_default().lane_mut(waiting.live).push_back(waiting);
     }
 
-    /// Takes the product of the lane that waited longest for who carries this line's class so.
+    /// Takes the longest-waiting product of the lane on the paths for which `carried` has the class.
     pub(crate) fn pop(&mut self, class: Class, carried: &Carried, live: bool) -> Option<Waiting> {
         let lanes = self.paths.iter_mut().filter(|(path, _)| carried.has(**path, class));
         let lanes = lanes.map(|(_, lanes)| lanes.lane_mut(live)).filter(|lane| !lane.is_empty());
-        // Tickets begin anew after four billion: then one product goes before its turn.
+        // Tickets wrap after four billion; then one product is sent before its turn.
         lanes.min_by_key(|lane| lane.front().map(|waiting| waiting.ticket))?.pop_front()
     }
 
-    /// Takes out, in order, every product whose ticket is `unwanted`.
+    /// Removes every product with an `unwanted` ticket, in order.
     pub(crate) fn withdraw(&mut self, unwanted: &mut impl FnMut(u32) -> bool) -> Vec<Waiting> {
         self.take_out(|_, waiting| unwanted(waiting.ticket))
     }
 
-    /// Takes out, in order, every product that is to take another path.
+    /// Removes every product that is now assigned to another path, in order.
     pub(crate) fn misplaced(&mut self, path_of: impl Fn(&FeedName) -> PathId) -> Vec<Waiting> {
         let gone = self.take_out(|path, waiting| path_of(&waiting.feed) != path);
         self.paths.retain(|_, lanes| !lanes.is_empty());

@@ -1,13 +1,13 @@
-/// A share in weighted fair queueing: the one that has had least, measured against its weight, is next.
+/// A share in weighted fair queueing: the one with the least service relative to its weight is next.
 ///
-/// An idle one gains no credit: on return it starts where the others are, and so is next without delay.
+/// An idle share gains no credit: on return it starts at the level of the others, and so is next without delay.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FairShare {
     had: u64,
 }
 
 impl FairShare {
-    /// Joins the order again after a time with nothing to send. `level` is what the last one served had before it.
+    /// Rejoins the order after an idle time. `level` is that of the last share served, before its charge.
     pub(crate) fn rejoin(&mut self, level: u64) {
         self.had = self.had.max(level);
     }
@@ -18,11 +18,11 @@ impl FairShare {
         self.had = self.had.saturating_add(bytes.saturating_mul(cost));
     }
 
-    /// What the place in the order depends on; the smallest is next.
+    /// The sort key of the order; the smallest is next.
     pub(crate) fn level(self) -> u64 {
         self.had
     }
 }
 
-/// Small products cost more than their bytes: a frame to describe them, and work.
+/// Small products cost more than their bytes: a frame header, and processing.
 const SLICE_OVERHEAD_BYTES: u64 = 512;

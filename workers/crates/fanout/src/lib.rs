@@ -1,4 +1,4 @@
-//! Unicast fan-out: which bytes go next on one site's streams.
+//! Unicast fan-out: the order of the bytes on one site's streams.
 //!
 //! One [`Outbox`] per site. Products wait by class and lane. Large ones are cut into slices so that a more
 //! urgent product passes them. The queue is bounded, and the driver reads from the log only when there is

@@ -8,14 +8,13 @@ use crate::stream::{Classes, PathId, Stream, StreamId};
 
 /// The queue of one site's streams.
 ///
-/// On a stream, control frames go first (on the first stream, that is), then warnings, always. The other
-/// classes share by weight (observation 8, grid 4, bulk 2), so that none starves; a class that was silent
-/// goes without delay. Within a class live products precede the others, which keep a ninth. Products of one
-/// class and lane go one after the other.
+/// On a stream, control frames are always first (on the first stream only), then warnings. The other classes
+/// share by weight (observation 8, grid 4, bulk 2), so that none starves; a class that was idle is served
+/// without delay. Within a class live products precede the others, which keep a ninth. Products of one class
+/// and lane are sent one after the other.
 ///
-/// A product belongs to no stream until one that carries its class has room for it; from its first slice on
-/// it stays there. So several streams that carry a class share it by their throughput, and none waits behind
-/// another.
+/// A product belongs to no stream until one that carries its class has room for it; from its first slice it
+/// stays on that stream. So several streams of a class share it by their throughput, and none waits for another.
 ///
 /// Feeds may take different paths: a stream carries classes of one path, or of several. Waiting products
 /// follow their feed to another path.
@@ -27,12 +26,12 @@ pub struct Outbox<C> {
     lines: BTreeMap<Class, ClassQueue>,
     streams: BTreeMap<StreamId, Stream>,
     taken: BTreeMap<(FeedName, bool), usize>,
-    /// The feeds that take another path than the first one.
+    /// The feeds on a path other than the first one.
     rides: BTreeMap<FeedName, PathId>,
     last_ticket: u32,
 }
 
-/// How much an [`Outbox`] holds. Each product counts [`PARCEL_OVERHEAD_BYTES`] more than its bytes.
+/// The capacity of an [`Outbox`]. Each product counts [`PARCEL_OVERHEAD_BYTES`] in addition to its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Live products of one feed, in bytes.
@@ -44,31 +43,31 @@ pub struct Limits {
 /// A product to be sent.
 #[derive(Clone, Debug)]
 pub struct Parcel {
-    /// Its feed, whose room it takes.
+    /// Its feed; the product takes room of this feed.
     pub feed: FeedName,
     /// Its priority.
     pub class: Class,
-    /// Live goes before the other lanes of its class.
+    /// Live precedes the other lanes of the class.
     pub lane: Lane,
     /// Its bytes, shared with the log.
     pub bytes: Bytes,
 }
 
-/// What goes next.
+/// The next item to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next<C> {
-    /// A whole control frame with the mark it was pushed with.
+    /// A whole control frame with the mark given to [`Outbox::push_control`].
     Control(Bytes, C),
     /// A part of a product.
     Slice(Slice),
 }
 
-/// A part of a product; the parts of one product come in order.
+/// A part of a product; the parts of one product are in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// What [`Outbox::push`] answered.
+    /// The return value of [`Outbox::push`].
     pub ticket: u32,
-    /// Where the bytes begin.
+    /// The offset of the bytes in the product.
     pub offset: u64,
     /// The bytes; empty for an empty product only.
     pub bytes: Bytes,
@@ -80,12 +79,12 @@ pub struct Slice {
     pub live: bool,
 }
 
-/// What may be taken now.
+/// The permitted products.
 #[derive(Clone, Copy, Debug)]
 pub struct May {
     /// Products of these classes.
     pub classes: Classes,
-    /// Those of the other lanes as well as live ones.
+    /// True to include the other lanes beside the live one.
     pub late: bool,
 }
 
@@ -114,7 +113,7 @@ impl<C> Outbox<C> {
 
     /// Queues a product and returns the ticket of its slices. The owner calls
     /// [`room_bytes`](Self::room_bytes) before it reads the product; a product larger than the room is
-    /// accepted as long as there is any.
+    /// accepted if there is any room.
     pub fn push(&mut self, parcel: Parcel) -> u32 {
         self.last_ticket = self.last_ticket.wrapping_add(1);
         let waiting = Waiting {
@@ -130,24 +129,24 @@ impl<C> Outbox<C> {
         self.last_ticket
     }
 
-    /// How many more bytes of a feed may be queued.
+    /// The number of bytes of a feed that can still be queued.
     pub fn room_bytes(&self, feed: &FeedName, lane: Lane) -> usize {
         let live = lane == Lane::Live;
         let limit = if live { self.limits.live_bytes } else { self.limits.late_bytes };
         limit.saturating_sub(self.taken.get(&(feed.clone(), live)).copied().unwrap_or(0))
     }
 
-    /// What waits of each feed, in bytes of room taken; true stands for the live lane.
+    /// The room taken by each feed, in bytes; true stands for the live lane.
     pub fn taken_bytes(&self) -> impl Iterator<Item = (&FeedName, bool, usize)> {
         self.taken.iter().map(|((feed, live), bytes)| (feed, *live, *bytes))
     }
 
-    /// Bytes of all products that wait or have begun, and what each counts besides.
+    /// Bytes of all waiting or begun products, with the overhead of each.
     pub fn waiting_bytes(&self) -> usize {
         self.taken.values().fold(0, |sum, taken| sum.saturating_add(*taken))
     }
 
-    /// The classes of the products of which nothing was sent.
+    /// The classes of the unsent products.
     pub fn waiting_classes(&self) -> Classes {
         self.lines.iter().filter(|(_, line)| !line.is_empty()).map(|(class, _)| *class).collect()
     }
@@ -157,7 +156,7 @@ impl<C> Outbox<C> {
         self.taken.keys().any(|(_, live)| !live)
     }
 
-    /// Bytes of the control frames that wait.
+    /// Bytes of the waiting control frames.
     pub fn control_bytes(&self) -> usize {
         self.control_bytes
     }
@@ -169,7 +168,7 @@ impl<C> Outbox<C> {
             && !self.streams.values().any(Stream::has_begun)
     }
 
-    /// Takes back the products of which nothing was sent and whose ticket is `unwanted`; answers their tickets.
+    /// Withdraws the unsent products with an `unwanted` ticket; returns their tickets.
     pub fn withdraw(&mut self, mut unwanted: impl FnMut(u32) -> bool) -> Vec<u32> {
         let gone: Vec<Waiting> =
             self.lines.values_mut().flat_map(|line| line.withdraw(&mut unwanted)).collect();
@@ -179,13 +178,13 @@ impl<C> Outbox<C> {
         gone.iter().map(|waiting| waiting.ticket).collect()
     }
 
-    /// Has a stream carry these classes of a path, and no others of it but what it has begun.
+    /// Sets the classes of a path that a stream carries. It still completes the products it has begun.
     pub fn carry(&mut self, stream: StreamId, path: PathId, classes: Classes) {
         self.streams.entry(stream).or_default().carry(path, classes);
     }
 
-    /// Puts these feeds, and no others, on paths other than the first. Waiting products follow their feed;
-    /// products that have begun stay where they are.
+    /// Assigns these feeds, and no others, to paths other than the first. Waiting products follow their feed;
+    /// begun products stay on their stream.
     pub fn ride(&mut self, rides: BTreeMap<FeedName, PathId>) {
         if self.rides == rides {
             return;
@@ -198,13 +197,12 @@ impl<C> Outbox<C> {
         }
     }
 
-    /// True if the stream has begun a product that is not whole.
+    /// True if the stream has begun a product and not completed it.
     pub fn has_begun(&self, stream: StreamId) -> bool {
         self.streams.get(&stream).is_some_and(Stream::has_begun)
     }
 
-    /// Ends a stream; returns the tickets of the products that had begun there and were incomplete. Their
-    /// room is free again.
+    /// Ends a stream; returns the tickets of its incomplete products. Their room is free again.
     pub fn end(&mut self, stream: StreamId) -> Vec<u32> {
         let Some(stream) = self.streams.remove(&stream) else {
             return Vec::new();
@@ -216,12 +214,12 @@ impl<C> Outbox<C> {
         gone.iter().map(|waiting| waiting.ticket).collect()
     }
 
-    /// Takes what goes next on a stream.
+    /// Takes the next item for a stream.
     pub fn take(&mut self, stream: StreamId) -> Option<Next<C>> {
         self.take_of(stream, May { classes: Classes::all(), late: true })
     }
 
-    /// Takes what goes next on a stream, of control and of what may go.
+    /// Takes the next item for a stream: control, or a permitted product.
     pub fn take_of(&mut self, stream: StreamId, may: May) -> Option<Next<C>> {
         if stream == StreamId::FIRST
             && let Some((frame, mark)) = self.control.pop_front()
@@ -263,8 +261,8 @@ impl<C> Outbox<C> {
 }
 
 impl Default for Limits {
-    /// 4 MiB of live products and 2 MiB of others per feed. The log is at hand for more, and the queues of
-    /// hundreds of slow sites must not fill the memory.
+    /// 4 MiB of live products and 2 MiB of others per feed. The log holds the rest, and the queues of hundreds
+    /// of slow sites must not fill the memory.
     fn default() -> Self {
         Self { live_bytes: 4 << 20, late_bytes: 2 << 20 }
     }
@@ -288,8 +286,8 @@ fn cost_bytes(waiting: &Waiting) -> usize {
     waiting.bytes.len().saturating_add(PARCEL_OVERHEAD_BYTES)
 }
 
-/// The largest slice: 5 ms of a 100 Mb/s line, which is how long a more urgent product waits for the line.
+/// The largest slice: 5 ms of a 100 Mb/s line, the longest wait of a more urgent product for the line.
 pub const SLICE_BYTES: usize = 64 << 10;
 
-/// What a product counts besides its bytes, so that empty ones are bounded too.
+/// The overhead counted for each product, so that the number of empty ones is bounded too.
 pub const PARCEL_OVERHEAD_BYTES: usize = 1 << 10;

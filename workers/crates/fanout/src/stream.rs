@@ -7,11 +7,11 @@ use crate::class_queue::{ClassQueue, Waiting};
 use crate::fair_share::FairShare;
 use crate::outbox::May;
 
-/// One of a site's streams. The first one carries control and everything that no other carries.
+/// One of a site's streams. The first one carries control, and the classes that no other stream carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u32);
 
-/// A path that streams take; which feeds take it is said to the [`Outbox`](crate::Outbox).
+/// A path of streams. [`Outbox::ride`](crate::Outbox::ride) assigns feeds to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(pub u32);
 
@@ -19,12 +19,12 @@ pub struct PathId(pub u32);
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Classes(u8);
 
-/// What one stream carries, what it has begun, and whose turn it is there.
+/// One stream: the classes it carries, the products it has begun, and the order of its classes.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     carries: Carried,
     orders: BTreeMap<Class, Order>,
-    /// What the class that was served last had before it.
+    /// The level of the class served last, before its charge.
     level: u64,
 }
 
@@ -45,17 +45,17 @@ struct Order {
 #[derive(Debug, Default)]
 struct Share {
     turn: FairShare,
-    /// The product that goes on here until it is whole.
+    /// The begun product; this stream sends it to its end.
     begun: Option<Waiting>,
 }
 
 impl StreamId {
-    /// The stream that a session begins with.
+    /// The first stream of a session.
     pub const FIRST: Self = Self(0);
 }
 
 impl PathId {
-    /// The path of the first stream: that of every feed of which nothing else is said.
+    /// The path of the first stream: the default of every feed.
     pub const FIRST: Self = Self(0);
 }
 
@@ -73,7 +73,7 @@ impl Classes {
         self.0 & bit(class) != 0
     }
 
-    /// The set with one more.
+    /// The set with one more class.
     #[must_use]
     pub fn with(self, class: Class) -> Self {
         Self(self.0 | bit(class))
@@ -119,11 +119,11 @@ impl Stream {
         self.carries.has(path, class)
     }
 
-    /// Carries these classes of a path, and no others of it.
+    /// Sets the classes of a path that this stream carries.
     pub(crate) fn carry(&mut self, path: PathId, classes: Classes) {
         let so_far = self.carries.0.values().fold(Classes::NONE, |all, some| all.and(*some));
         for class in classes.without(so_far).iter() {
-            // Whoever takes up a class begins where the others are, as if it had just come.
+            // A new class starts at the level of the others, as if it had just become active.
             for live in [true, false] {
                 self.awaits(class, live, &ClassQueue::default());
             }
@@ -135,8 +135,8 @@ impl Stream {
         }
     }
 
-    /// A product joins `line`, which the stream carries: a class or a lane that was silent here begins at the
-    /// level of the others.
+    /// A product joins `line`, which the stream carries: a class or lane that was idle here starts at the level
+    /// of the others.
     pub(crate) fn awaits(&mut self, class: Class, live: bool, line: &ClassQueue) {
         let level = self.level;
         let waits = |live: bool| line.waits(class, &self.carries, live);
@@ -151,7 +151,7 @@ impl Stream {
         }
     }
 
-    /// The class whose turn it is among some: warnings always, then the one that had least.
+    /// The next class among the permitted ones: warnings first, then the one with the lowest level.
     pub(crate) fn next_class(&self, may: May, lines: &BTreeMap<Class, ClassQueue>) -> Option<Class> {
         let waits = |class: &Class| {
             if !may.classes.has(*class) {
@@ -166,7 +166,7 @@ impl Stream {
         waiting.next_if_eq(&Class::Warning).or_else(|| waiting.min_by_key(|class| (level(*class), *class)))
     }
 
-    /// Takes the product of the class whose turn it is; what is not finished comes back by [`resume`](Self::resume).
+    /// Takes the next product of the class; the caller returns an unfinished one with [`resume`](Self::resume).
     pub(crate) fn take(
         &mut self,
         class: Class,
@@ -200,18 +200,18 @@ impl Stream {
         }
     }
 
-    /// Keeps an unfinished product: it goes on here.
+    /// Keeps an unfinished product, to be continued on this stream.
     pub(crate) fn resume(&mut self, class: Class, waiting: Waiting) {
         let share = self.orders.entry(class).or_default().share(waiting.live);
         share.begun = Some(waiting);
     }
 
-    /// True if a product has begun here and is not whole.
+    /// True if this stream has begun a product and not completed it.
     pub(crate) fn has_begun(&self) -> bool {
         self.orders.values().any(Order::has_begun)
     }
 
-    /// The products that have begun here and are not whole.
+    /// The incomplete products of this stream.
     pub(crate) fn into_begun(self) -> impl Iterator<Item = Waiting> {
         self.orders.into_values().flat_map(|order| [order.live.begun, order.late.begun]).flatten()
     }
@@ -257,5 +257,5 @@ fn class_cost(class: Class) -> u64 {
 
 const ALL: [Class; 4] = [Class::Warning, Class::Observation, Class::Grid, Class::Bulk];
 
-/// A late byte counts as this many live ones: while live products wait, the late ones of the class get a ninth.
+/// A late byte counts as this many live ones: while live products wait, late ones of the class get a ninth.
 const LATE_COST: u64 = 8;

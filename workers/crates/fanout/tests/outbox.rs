@@ -29,7 +29,7 @@ fn slice(outbox: &mut Outbox<&'static str>) -> Slice {
     }
 }
 
-/// Bytes each ticket gets of the next `count` slices.
+/// The bytes of each ticket in the next `count` slices.
 fn shares(outbox: &mut Outbox<&'static str>, count: usize) -> BTreeMap<u32, usize> {
     let mut shares = BTreeMap::new();
     for _ in 0..count {
@@ -136,7 +136,7 @@ fn only_what_was_not_begun_is_withdrawn() {
 }
 
 proptest! {
-    /// Whatever goes in comes out whole, in order within class and lane, and leaves all room free.
+    /// All products pushed are taken whole, in order within class and lane, and all room is free afterwards.
     #[test]
     fn everything_comes_out_whole_and_in_order(
         parcels in prop::collection::vec((0usize..4, any::<bool>(), 0usize..200_000, 0usize..3), 1..40),

@@ -21,7 +21,7 @@ fn parcel(class: Class, lane: Lane, size: usize) -> Parcel {
     Parcel { feed: feed("F"), class, lane, bytes: Bytes::from(vec![7; size]) }
 }
 
-/// A grid of feed G, which rides.
+/// A grid product of feed G, the feed that tests assign to the circuit.
 fn riding(size: usize) -> Parcel {
     Parcel { feed: feed("G"), ..live(Class::Grid, size) }
 }
@@ -34,7 +34,7 @@ fn live(class: Class, size: usize) -> Parcel {
     parcel(class, Lane::Live, size)
 }
 
-/// An outbox whose first stream carries warnings alone, and the others what is said.
+/// An outbox in which the given streams carry the given classes, and the first stream the rest.
 fn outbox(streams: &[(StreamId, &[Class])]) -> Outbox<()> {
     let mut outbox = Outbox::new(Limits::default());
     let mut taken = Classes::NONE;
@@ -163,7 +163,7 @@ fn a_stream_of_several_paths_keeps_the_order_in_which_products_came() {
     assert_eq!(tickets(&mut outbox, StreamId::FIRST, 9), came);
 }
 
-/// A class that was silent on a path had no part in what its stream sent meanwhile.
+/// A class that was idle on a path gains no credit for the bytes that its stream sent.
 #[test]
 fn feeds_that_come_over_to_a_path_save_nothing_up() {
     let mut outbox = outbox(&[]);
@@ -199,8 +199,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever the streams do, each product comes out whole on one stream, or is named when its stream ends.
-    /// Its slices follow each other, and in the end all room is free.
+    /// With any sequence of steps, each product is sent whole on one stream, or is returned when its stream ends.
+    /// Its slices are contiguous, and at the end all room is free.
     #[test]
     fn nothing_is_lost_between_streams(steps in prop::collection::vec(step(), 1..120)) {
         let classes = [Class::Warning, Class::Observation, Class::Grid, Class::Bulk];

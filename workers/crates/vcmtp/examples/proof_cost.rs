@@ -1,5 +1,5 @@
-//! The cost of proofs: processor time for each datagram, at the sender and at a receiver, with and without
-//! them, and of the pieces they are made of. One thread, no sockets; the best of some rounds.
+//! The cost of proofs: processor time per datagram, at the sender and at a receiver, with and without proofs,
+//! and the cost of their primitives. One thread, no sockets; the best of several rounds.
 //!
 //! `cargo run --release -p downburst-vcmtp --example proof_cost`
 #![allow(
@@ -51,7 +51,7 @@ fn main() {
     primitives();
 }
 
-/// What a proof is made of: a signature for all, or a MAC for each site; and hashes of a datagram's payload.
+/// The primitives of a proof: a signature for all sites, or a MAC for each site; and hashes of a datagram's payload.
 fn primitives() {
     let pair = Ed25519KeyPair::from_seed_unchecked(&[9; 32]).unwrap();
     let public = UnparsedPublicKey::new(&ED25519, pair.public_key().as_ref().to_vec());
@@ -65,7 +65,7 @@ fn primitives() {
     println!("BLAKE3 of 1,400 bytes {:>8.0} ns", cost(|| black_box(blake3::hash(&payload))));
 }
 
-/// Nanoseconds for each, in the best of some rounds.
+/// Nanoseconds per call, in the best of several rounds.
 fn cost<T>(work: impl Fn() -> T) -> f64 {
     let round = |_| {
         let begun_ns = cpu_ns();
@@ -75,7 +75,7 @@ fn cost<T>(work: impl Fn() -> T) -> f64 {
     (0..20).map(round).fold(f64::MAX, f64::min)
 }
 
-/// Datagrams, and nanoseconds for each at both sides.
+/// The number of datagrams, and the nanoseconds per datagram at the sender and at a receiver.
 fn measure((rate_bps, size): (u64, usize), mode: usize) -> (u32, f64, f64) {
     let mut config = SenderConfig::new(LegId(1), 1, LegKey::new(1, [7; 32]), Sequence(0), rate_bps);
     config.signing_seed = (mode > 0).then_some(SigningSeed([9; 32]));
@@ -111,7 +111,7 @@ fn measure((rate_bps, size): (u64, usize), mode: usize) -> (u32, f64, f64) {
         now += 1_000;
     }
     let sender_ns = cpu_ns() - begun_ns;
-    // What a socket hands over: bytes of its own.
+    // A socket returns bytes in memory of their own.
     let own = |(now, datagram): (u64, Bytes)| (now, BytesMut::from(datagram.as_ref()));
     let trains: Vec<_> = trains.into_iter().map(own).collect();
     let begun_ns = cpu_ns();
@@ -124,7 +124,7 @@ fn measure((rate_bps, size): (u64, usize), mode: usize) -> (u32, f64, f64) {
     (sent, sender_ns as f64 / f64::from(sent), receiver_ns as f64 / f64::from(sent))
 }
 
-/// Processor time of this thread: others may use the machine meanwhile.
+/// Processor time of this thread, which excludes other users of the machine.
 fn cpu_ns() -> i64 {
     let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
     time.tv_sec() * 1_000_000_000 + time.tv_nsec()
@@ -150,8 +150,8 @@ fn at(micros: u64) -> Now {
     Now { monotonic: Micros(micros), wall: WallMicros(0) }
 }
 
-/// Group key alone; a MAC for each site of a small group; signatures; signatures and the hash of every
-/// packet, after a forged one was seen.
+/// The group key alone; a MAC for each site of a small group; signatures; signatures and the hash of every
+/// packet, after a forgery was detected.
 const MODES: [&str; 4] = ["none", "MACs", "signed", "all packets"];
 
 /// The largest group that gets MACs.

@@ -1,11 +1,11 @@
-//! The repair channel: requests for lost packets, and the packets that one site alone lacks, as sealed
-//! datagrams between that site and its hub.
+//! The repair channel: requests for lost packets, and repairs for one site alone, as sealed datagrams between
+//! that site and its hub.
 //!
 //! | bytes | content |
 //! |---|---|
 //! | 0 | mark and version: [`TO_HUB`] or [`TO_SITE`] |
 //! | 1..5 | channel id, big-endian |
-//! | 5..11 | counter, big-endian; rises by one from 1 in each direction |
+//! | 5..11 | counter, big-endian; counts from 1 in each direction |
 //! | 11..n-16 | kind (1 byte) and body under the channel's key |
 //! | n-16..n | tag; the 11 bytes of the header are the additional data |
 //!
@@ -16,7 +16,7 @@
 //! | 3 repair | hub | packet number (8), the packet in clear |
 //!
 //! Other kinds are skipped. The nonce is the mark, three zeros, and the counter in eight bytes, so that the
-//! two directions share a key and no nonce.
+//! two directions share a key but no nonce.
 use minicbor::{Decode, Encode};
 
 use crate::Cipher;
@@ -32,20 +32,20 @@ pub use seal::channel_of;
 pub(crate) use seal::is_from_hub;
 pub(crate) use site::{Answer, SiteChannel};
 
-/// A site's means to ask by datagrams. Drawn for one site and one participation in a leg: counters begin at 1
-/// with it.
+/// The parameters of a site's requests by datagrams. Drawn for one site and one participation in a leg; its
+/// counters begin at 1.
 #[derive(Clone, PartialEq, Eq, Encode, Decode)]
 pub struct RepairChannel {
-    /// Names the channel in its datagrams; the hub has no other with it.
+    /// Identifies the channel in its datagrams; unique at the hub.
     #[n(0)]
     pub id: u32,
-    /// The UDP port at the address of the session.
+    /// The UDP port at the session's address.
     #[n(1)]
     pub port: u16,
     /// Only this site and the hub have it.
     #[cbor(n(2), with = "minicbor::bytes")]
     pub secret: [u8; 32],
-    /// What seals the datagrams.
+    /// The cipher of the datagrams.
     #[n(3)]
     pub cipher: Cipher,
 }

@@ -1,24 +1,23 @@
-//! How fast a multicast leg may be when many of its sites lose at once.
+//! The rate of a multicast leg when many of its sites lose packets at the same time.
 //!
-//! One lossy site never slows a leg: its repairs are its own, and a site that loses far more than repair is
-//! for, or whose repairs don't come, is named, to be served alone. When the site in the *middle* of the
-//! others (or another quantile, as the operator sets) loses, the cause may be shared (the sender's link, a
-//! switch, a busy host), and then repairing everybody costs more than going slower. The rate is cut by a
-//! factor and raised again in steps: additive raise, multiplicative cut, by a quantile of the receivers.
+//! One lossy site never slows a leg: its repairs go to it alone, and a site that loses far more than repair is
+//! meant for, or receives no repairs, is reported as a straggler, to be served alone. When the *median* site
+//! (or another quantile, as the operator sets) loses, the cause may be shared (the sender's link, a switch, a
+//! busy host), and then repair for all sites costs more than a lower rate. The rate is cut by a factor and
+//! raised again in steps: additive increase, multiplicative decrease, by a quantile of the receivers.
 //!
-//! A cut needs loss in several intervals in a row: a host that stood still for a moment loses a burst, which
-//! tells nothing about the rate, and bursts now and then would take a leg down step by step. A loss counts
-//! for a second after its packet was sent: later requests are the cost of an earlier rate, and would be held
-//! against fewer packets after a cut.
+//! A cut requires loss in several consecutive intervals: a host that stalls for a moment loses a burst, which is
+//! no evidence about the rate, and occasional bursts would lower the rate of a leg step by step. A loss counts
+//! for a second after its packet was sent: later requests are the cost of an earlier rate, and would be
+//! compared with fewer packets after a cut.
 //!
-//! Loss that does not depend on the rate (noise on every link) is told apart by the effect of a cut. Of a
-//! path that carries `c`, a sender at rate `r` loses `1 - c / r`; after a cut by `f` that would be
-//! `1 - (1 - loss) / f`. If the loss stays nearer to its former value, the cut is taken back, and that much
+//! Loss that does not depend on the rate (noise on every link) is distinguished by the effect of a cut. On a
+//! path of capacity `c`, a sender at rate `r` loses `1 - c / r`; after a cut by `f` that would be
+//! `1 - (1 - loss) / f`. If the loss stays nearer to its former value, the cut is reverted, and that much
 //! loss is left to repair for a while.
 //!
-//! In a large group the sites that lost a packet mostly do not ask for it themselves (`suppression.rs`). There the
-//! sites report their losses now and then (`loss_reports.rs`), and the rate is judged once in a period of their
-//! reports.
+//! In a large group most sites that lost a packet do not request it themselves (`suppression.rs`). There the sites
+//! report their losses periodically (`loss_reports.rs`), and the rate is judged once per report period.
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
@@ -39,61 +38,61 @@ pub struct LegRate {
     interval_began: Micros,
     /// The last packet before each of the latest intervals and the present one.
     marks: VecDeque<u64>,
-    /// What the site that decides lost of the latest intervals, the oldest first.
+    /// The loss of the deciding site in the latest intervals, the oldest first.
     shares: [f64; LOSSY_INTERVALS],
     cut_at: Option<Micros>,
     trial: Option<Trial>,
-    /// Up to this share loss is left to repair, until then.
+    /// The share of loss left to repair, and the end of this tolerance.
     tolerated: (f64, Micros),
     sites: BTreeMap<u64, Lost>,
     reports: Reports,
-    /// The group is large: its sites ask for little of what they lose.
+    /// True for a large group: its sites request few of their losses.
     by_reports: bool,
-    /// What the site that decides lost when that was judged last.
+    /// The loss of the deciding site at the last judgement.
     share: f64,
     named: Vec<Straggler>,
 }
 
-/// A cut whose effect is awaited.
+/// A cut with its effect still to be observed.
 #[derive(Clone, Copy)]
 struct Trial {
-    /// The rate to go back to if the loss does not follow the rate.
+    /// The rate to return to if the loss does not depend on the rate.
     before_bps: u64,
     /// The loss that led to the cut.
     share: f64,
-    /// What is left of the rate before.
+    /// The ratio of the new rate to the former one.
     factor: f64,
-    /// Requests for packets of before the cut still come in the interval after it.
+    /// False in the first interval after the cut, in which requests for earlier packets still arrive.
     settled: bool,
 }
 
 #[derive(Default)]
 struct Lost {
-    /// Packets up to here were counted; a site that asks again is not counted again.
+    /// Packets up to here were counted; repeated requests are not counted again.
     counted_to: u64,
-    /// Of this interval: lost lately, and asked for (again) a second or more after they were sent.
+    /// Packets of this interval: lost lately, and requested (again) a second or more after they were sent.
     lately: u64,
     overdue: u64,
-    /// Overdue packets of an interval, over about a second: sites ask again in waves.
+    /// The mean of overdue packets per interval, over about a second: sites repeat requests in waves.
     mean_overdue: f64,
-    /// Rises with each interval of great loss and falls with each other: a site behind a slow link asks in waves.
+    /// Rises with each interval of great loss and falls with each other: a site behind a slow link requests in waves.
     strikes: u32,
 }
 
-/// A site that can't be served by the group.
+/// A site that the group can't serve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Straggler {
     /// The driver's number for the site's session.
     pub session: u64,
-    /// What it lost of the last interval.
+    /// Its share of lost packets in the last interval.
     pub share: f64,
-    /// What it asked for in an interval although it was sent a second before or earlier.
+    /// The mean number of packets it requested per interval that had been sent a second before or earlier.
     pub overdue: f64,
 }
 
 impl LegRate {
-    /// Begins at the rate the plan asks for, in Ethernet-frame bits per second. `quantile` is the share of
-    /// the sites that decides: 0.5 follows the one in the middle, 0.9 spares all but the worst tenth.
+    /// Begins at the rate of the plan, in Ethernet-frame bits per second. `quantile` selects the deciding site:
+    /// 0.5 follows the median, 0.9 spares all but the worst tenth.
     pub fn new(asked_bps: u64, quantile: f64) -> Self {
         Self {
             asked_bps,
@@ -113,13 +112,13 @@ impl LegRate {
         }
     }
 
-    /// The plan asks for another rate.
+    /// Sets another rate of the plan.
     pub fn ask(&mut self, asked_bps: u64) {
         self.asked_bps = asked_bps;
         self.current_bps = asked_bps;
     }
 
-    /// A session asked for packets, or told what it lost. Packets up to `sent` exist.
+    /// Takes a session's request for packets, or its loss report. Packets up to `sent` exist.
     pub fn lost(&mut self, now: Micros, session: u64, request: &Request, sent: u64) {
         if let Some(losses) = request.losses {
             self.reports.take(now, session, losses);
@@ -141,13 +140,13 @@ impl LegRate {
         losses.counted_to = losses.counted_to.max(packets.last().unwrap_or(0));
     }
 
-    /// True once an interval is over and [`Self::look`] should be called.
+    /// True at the end of an interval, when [`Self::look`] should be called.
     pub fn is_due(&self, now: Micros) -> bool {
         now.since(self.interval_began) >= INTERVAL
     }
 
-    /// Looks back at the interval that is over; returns the rate if it changed. `sent` is the last packet
-    /// number so far (repairs have none), `members` the number of sites that hear the leg.
+    /// Judges the past interval; returns the rate if it changed. `sent` is the last packet number so far (repairs
+    /// have none), `members` the number of sites on the leg.
     pub fn look(&mut self, now: Micros, sent: u64, members: usize) -> Option<u64> {
         let sent_lately = sent.saturating_sub(self.marks.back().copied().unwrap_or(0));
         let shares = self.shares_to_judge(now, sent_lately, members);
@@ -168,17 +167,17 @@ impl LegRate {
         (self.current_bps != before).then_some(self.current_bps)
     }
 
-    /// Sites that lost so much for so long that they belong on unicast or in a slower group; each is named once.
+    /// Sites with so much loss for so long that they belong on unicast or in a slower group; each is reported once.
     pub fn stragglers(&mut self) -> Vec<Straggler> {
         std::mem::take(&mut self.named)
     }
 
-    /// True while a site loses so much that its link may be too narrow: what it gets alone must give way as TCP does.
+    /// True while a site loses so much that its link may be too narrow: its own repairs must then back off like TCP.
     pub fn is_struggling(&self, session: u64) -> bool {
         self.sites.get(&session).is_some_and(|losses| losses.strikes > 0)
     }
 
-    /// Packets up to here were sent a second ago or earlier.
+    /// The last packet sent a second ago or earlier.
     fn old(&self) -> u64 {
         if self.marks.len() > RECENT_INTERVALS { self.marks.front().copied().unwrap_or(0) } else { 0 }
     }
@@ -198,7 +197,7 @@ impl LegRate {
         }
     }
 
-    /// While all lose alike it is the rate that is wrong, and nobody is to blame.
+    /// Counts strikes against lossy sites. While all lose alike, the rate is wrong, and no site gets a strike.
     fn count_strikes(&mut self, sent: u64, members: usize, median: f64) {
         for losses in self.sites.values_mut() {
             losses.mean_overdue += (losses.overdue as f64 - losses.mean_overdue) / RECENT_INTERVALS as f64;
@@ -251,16 +250,16 @@ impl LegRate {
     }
 
     fn cut(&mut self, now: Micros, share: f64) {
-        // A cut after another one: that one helped, and is not taken back with this one.
+        // In a cut after another one, the first one helped, and is not reverted with this one.
         let before_bps = self.current_bps;
-        // What came is what the path carried, and repairs need their part of it.
+        // The received packets are the capacity of the path, and repairs need their part of it.
         let factor = ((1.0 - share) * FOR_DATA).clamp(DEEPEST_CUT, CUT);
         self.trial = Some(Trial { before_bps, share, factor, settled: false });
         self.cut_at = Some(now);
         self.current_bps = ((self.current_bps as f64 * factor) as u64).max(self.asked_bps / 20).max(1);
     }
 
-    /// The loss does not follow the rate: going slower helps nobody.
+    /// Reverts a cut: the loss does not depend on the rate, so a lower rate helps no site.
     fn take_back(&mut self, now: Micros, trial: Trial, share: f64) {
         self.trial = None;
         self.current_bps = trial.before_bps.min(self.asked_bps);
@@ -274,7 +273,7 @@ impl LegRate {
         }
     }
 
-    /// What sites lost, those that lost nothing left out, if it is time to judge that.
+    /// The shares of loss by site, if it is time to judge them; sites without loss may be absent.
     fn shares_to_judge(&mut self, now: Micros, sent: u64, members: usize) -> Option<Vec<f64>> {
         self.by_reports = members as u64 > SMALL_GROUP;
         if self.by_reports {
@@ -285,8 +284,8 @@ impl LegRate {
         Some(self.sites.values().map(share).collect())
     }
 
-    /// The loss of the deciding site, when sites without loss are counted in, and those that lose far more
-    /// than most are not.
+    /// The loss of the deciding site, where sites without loss count, and sites that lose far more than most do
+    /// not.
     fn deciding_share(&self, shares: &[f64], members: usize) -> f64 {
         let mut shares = shares.to_vec();
         shares.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -299,8 +298,8 @@ impl LegRate {
 }
 
 impl Lost {
-    /// Lost lately, or requested again and again because repairs don't come: a site asks for a limited number
-    /// of packets at a time, so one that is far behind asks for few recent ones.
+    /// True if too many packets were lost lately, or requested repeatedly because repairs don't arrive: a site
+    /// requests a limited number of packets at a time, so one that is far behind requests few recent ones.
     fn is_too_much(&self, sent: u64) -> bool {
         let limit = sent as f64 * STRAGGLER_SHARE;
         self.lately as f64 > limit || self.mean_overdue > limit.min(MANY_OVERDUE)
@@ -323,54 +322,54 @@ impl fmt::Display for Straggler {
 }
 
 impl Trial {
-    /// Halfway between the loss if the rate has nothing to do with it and the loss of an overfull path after the cut.
+    /// Halfway between the loss expected after the cut if it is independent of the rate and that of an overfull path.
     fn undecided(&self) -> f64 {
         let overfull = (1.0 - (1.0 - self.share) / self.factor).max(0.0);
         f64::midpoint(self.share, overfull)
     }
 }
 
-/// Above this loss a copy of its own costs a site's link less than the group and the repairs of it.
+/// Above this loss a copy of its own costs a site's link less than the group with its repairs.
 const STRAGGLER_SHARE: f64 = 0.2;
 
 /// Two seconds of intervals: a handover or a reboot of a switch is over by then.
 const STRIKES: u32 = 8;
 
-/// An eighth of what a site asks for at a time: however fast the leg is, whoever waits for so many is far behind.
+/// An eighth of the packets a site requests at a time: at any rate, a site that waits for so many is far behind.
 const MANY_OVERDUE: f64 = 512.0;
 
-/// Fewer packets in an interval say nothing about a share.
+/// Fewer packets in an interval are no evidence of a share.
 const TELLING_PACKETS: u64 = 50;
 
-/// What a cut leaves of the rate at most and at least.
+/// The largest and the smallest factor of a cut.
 const CUT: f64 = 0.7;
 const DEEPEST_CUT: f64 = 0.35;
 
-/// The rest is for repairs of what is missing by then.
+/// The rest of the rate is for repairs of earlier losses.
 const FOR_DATA: f64 = 0.95;
 
-/// How long loss that does not follow the rate is left to repair before it is looked at again.
+/// The time for which loss independent of the rate is left to repair before it is judged again.
 const TOLERANCE_LASTS: Micros = Micros::from_secs(30);
 
-/// Several round trips on any path worth multicasting on, so that requests for the interval's packets have come.
+/// Several round trips on any path suited to multicast, so that requests for the interval's packets have arrived.
 const INTERVAL: Micros = Micros::from_millis(250);
 
-/// How many intervals in a row must show loss before the rate is cut: a stall of 250 ms spoils two.
+/// The number of consecutive intervals with loss before a cut: a stall of 250 ms affects two.
 const LOSSY_INTERVALS: usize = 3;
 
 /// The same for periods of reports, a second or more each.
 const LOSSY_PERIODS: usize = 2;
 
-/// Until the request of a site far away has come.
+/// The time until requests of distant sites have arrived, in intervals.
 const RECENT_INTERVALS: usize = 4;
 
-/// How long a leg stays at a rate after a cut before it tries more.
+/// The time that a leg keeps its rate after a cut, before it is raised.
 const CALM: Micros = Micros::from_secs(2);
 
-/// A tenth of ten is one, whatever binary fractions make of it.
+/// Corrects the rounding of binary fractions: a tenth of ten is one.
 const ROUNDING: f64 = 1e-9;
 
-/// Up to here repair costs less than going slower.
+/// Up to this share repair costs less than a lower rate.
 const TOLERATED_SHARE: f64 = 0.02;
 
 #[cfg(test)]

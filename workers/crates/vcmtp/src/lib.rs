@@ -1,11 +1,11 @@
 //! VCMTP: reliable multicast of products, as protocol machines without sockets, clock or threads.
 //!
 //! A [`Sender`] turns products into paced, sealed datagrams for the group; each site runs a [`Receiver`].
-//! Every datagram has a dense packet number in the life of its leg (its *leg epoch*), so that a receiver sees
-//! its losses immediately and asks for them as merged ranges while the multicast goes on. Losses of one site
-//! travel to it alone, by its session; common ones go to the group as coded symbols. The manifest (product,
-//! its bytes, the product before) is part of the multicast, so that nothing per product and site crosses a
-//! session.
+//! Every datagram has a dense packet number in the life of its leg (its *leg epoch*), so that a receiver
+//! detects its losses immediately and requests them as merged ranges while the multicast continues. Losses of
+//! one site are repaired to it alone, over its session; common ones to the group, as coded symbols. The
+//! manifest (product, its bytes, the product before) is part of the multicast, so that sessions carry no
+//! messages per product and site.
 #![forbid(unsafe_code)]
 
 mod api;

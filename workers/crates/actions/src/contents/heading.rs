@@ -1,15 +1,15 @@
 //! Removes the same bytes from the beginning of a product as LDM's `-removewmo`. It follows LDM 6.14.5 byte
-//! for byte, surprises included. The heading is `TTAAii CCCC YYGGgg [BBB]`, with or without NOAAPort's
-//! framing, and anything may precede it.
+//! for byte, quirks included. The heading is `TTAAii CCCC YYGGgg [BBB]`, with or without NOAAPort's framing,
+//! and anything may precede it.
 
-/// A product without everything up to the end of its abbreviated heading, including a following line with an
-/// AWIPS identifier.
+/// Removes everything up to the end of a product's abbreviated heading, and a following line with an AWIPS
+/// identifier.
 pub(super) fn without(product: &[u8]) -> &[u8] {
     if product.len() < SHORTEST_BYTES {
         return product;
     }
     let (kept, searched) = match framed(product) {
-        // The end is taken for the frame's without a look.
+        // The last bytes are assumed to be the frame's trailer, without a check.
         Some(inner) => (inner.get(..inner.len().saturating_sub(TRAILER_BYTES)).unwrap_or_default(), inner),
         None => (product, product),
     };
@@ -17,7 +17,7 @@ pub(super) fn without(product: &[u8]) -> &[u8] {
     kept.get(gone..).unwrap_or_default()
 }
 
-/// What follows SOH CR CR LF, three digits, a blank and CR CR LF.
+/// The bytes after SOH CR CR LF, three digits, a blank and CR CR LF.
 fn framed(product: &[u8]) -> Option<&[u8]> {
     let (number, rest) = product.strip_prefix(b"\x01\r\r\n")?.split_first_chunk::<3>()?;
     let inner = rest.strip_prefix(b" \r\r\n")?;
@@ -31,8 +31,8 @@ struct Heading<'a> {
 }
 
 impl Heading<'_> {
-    /// The number of bytes to remove; `None` where there is no heading. If the part after the date is
-    /// malformed, the heading stays, and only the bytes before it go.
+    /// The number of bytes to remove; `None` if there is no heading. If the part after the date is malformed,
+    /// the heading is kept, and only the bytes before it are removed.
     fn end(mut self) -> Option<usize> {
         let begin = self.find()?;
         self.at = begin + DATA_TYPE_BYTES;
@@ -54,7 +54,7 @@ impl Heading<'_> {
         Some(self.at)
     }
 
-    /// Where four letters and two digits stand before a blank or a letter. CR CR LF ends the search.
+    /// The position of four letters and two digits, followed by a blank or a letter. CR CR LF ends the search.
     fn find(&self) -> Option<usize> {
         for begin in 0..self.bytes.len().saturating_sub(DATA_TYPE_BYTES) {
             let here = Self { bytes: self.bytes, at: begin };
@@ -72,8 +72,8 @@ impl Heading<'_> {
         None
     }
 
-    /// Moves behind the group BBB, if there is one, and three CR or LF. Of a shorter end of line the last
-    /// byte stays. False if other bytes stand there.
+    /// Skips the group BBB, if there is one, and three CR or LF. The last byte of a shorter end of line is
+    /// kept. False if there are other bytes.
     fn skip_end_of_line(&mut self) -> bool {
         let (mut ends, mut has_group) = (0, false);
         while let Some(&next) = self.rest(0).first() {
@@ -100,7 +100,7 @@ impl Heading<'_> {
         true
     }
 
-    /// Goes behind up to three letters and stops at the blank after them.
+    /// Skips up to three letters and stops at the blank after them.
     fn skip_group(&mut self) -> bool {
         let rest = self.rest(0);
         let letters = rest.iter().take(GROUP_BYTES).take_while(|byte| byte.is_ascii_alphabetic()).count();
@@ -113,7 +113,7 @@ impl Heading<'_> {
         self.at += self.rest(0).iter().take_while(|byte| is_space(**byte)).count();
     }
 
-    /// True if bytes of these kinds come next: `a` a letter, `d` a digit, `n` either.
+    /// True if the next bytes are of these kinds: `a` a letter, `d` a digit, `n` either.
     fn is(&self, kinds: &str) -> bool {
         let fits = |(kind, byte): (u8, &u8)| match kind {
             b'a' => byte.is_ascii_alphabetic(),
@@ -129,13 +129,13 @@ impl Heading<'_> {
     }
 }
 
-/// As `isspace(3)` has it.
+/// As `isspace(3)` in the C locale.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
 const END_OF_LINE: &[u8] = b"\r\r\n";
-/// Shorter products are left as they are.
+/// Shorter products are left unchanged.
 const SHORTEST_BYTES: usize = 21;
 /// CR CR LF ETX.
 const TRAILER_BYTES: usize = 4;
@@ -156,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// Products and what LDM 6.14.5 leaves of them.
+    /// Products, and the bytes that LDM 6.14.5 leaves of them.
     const CASES: [(&[u8], &[u8]); 20] = [
         (b"\x01\r\r\n123 \r\r\nSAUS70 KWBC 291200\r\r\nMETAR KDEN\r\r\n\x03", b"METAR KDEN"),
         (b"\x01\r\r\n123 \r\r\nSAUS70 KWBC 291200\r\r\nMETAR\r\r\n\r\r\n\x03", b"METAR\r\r\n"),
@@ -201,7 +201,7 @@ mod tests {
             prop_assert!(bytes.ends_with(left) || bytes.get(..bytes.len() - TRAILER_BYTES).unwrap().ends_with(left));
         }
 
-        /// Six letters on a line are an AWIPS identifier, so they go too.
+        /// Six letters on a line are an AWIPS identifier, so they are removed too.
         #[test]
         fn bulletins_of_any_text_lose_only_heading_and_end(text in "[A-Za-z ]{0,5}|[A-Za-z ]{7,40}") {
             let bulletin = format!("\x01\r\r\n456 \r\r\nFTUS80 KWBC 291200\r\r\n{text}\r\r\n\x03");

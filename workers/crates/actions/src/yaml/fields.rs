@@ -9,7 +9,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// The map's fields; a key that is not `known` is refused.
+    /// Returns the map's fields; refuses a key that is not `known`.
     pub(super) fn of(node: Node, known: &[&str]) -> Result<Self, Problem> {
         let Value::Map(pairs) = node.value else {
             return Err(node.place.wrong(format!("a map is expected here, with {}", known.join(", "))));
@@ -40,7 +40,7 @@ impl Fields {
         Some(self.pairs.remove(at).2)
     }
 
-    /// A list; absent, an empty one.
+    /// A list; an empty one if absent.
     pub(super) fn list(&mut self, key: &str) -> Result<Vec<Node>, Problem> {
         match self.take(key) {
             None => Ok(Vec::new()),
@@ -49,7 +49,7 @@ impl Fields {
         }
     }
 
-    /// A text and where it stands.
+    /// A text and its line.
     pub(super) fn text(&mut self, key: &str) -> Result<Option<(Place, String)>, Problem> {
         self.take(key).map(|node| text(node, key)).transpose()
     }
@@ -65,7 +65,7 @@ impl Fields {
         }
     }
 
-    /// The words of a command: a list, or a text with blanks between them, and with quotes around those that hold some.
+    /// The words of a command: a list, or a text with words separated by blanks, in quotes if they contain some.
     pub(super) fn command(&mut self, key: &str) -> Result<Vec<(Place, String)>, Problem> {
         match self.take(key) {
             Some(Node { value: Value::Text(line), place }) => {
@@ -80,7 +80,7 @@ impl Fields {
         }
     }
 
-    /// A text that is read further.
+    /// A text parsed by `read`.
     pub(super) fn read<T>(
         &mut self,
         key: &str,
@@ -90,7 +90,7 @@ impl Fields {
         read(&text).map(Some).map_err(|sentence| place.wrong(sentence))
     }
 
-    /// True or false, if it is said.
+    /// A boolean, if present.
     pub(super) fn choice(&mut self, key: &str) -> Result<Option<bool>, Problem> {
         self.read(key, |text| match text {
             "true" | "yes" | "on" => Ok(true),
@@ -103,14 +103,14 @@ impl Fields {
         Ok(self.choice(key)?.unwrap_or_default())
     }
 
-    /// Where a flag stands that is set.
+    /// The line of a flag that is set.
     pub(super) fn flag_at(&mut self, key: &str) -> Result<Option<Place>, Problem> {
         let place = self.pairs.iter().find(|(_, name, _)| name == key).map(|(place, ..)| place.clone());
         let set = self.flag(key)?;
         Ok(place.filter(|_| set))
     }
 
-    /// Nothing is left that is of no use for this kind.
+    /// Refuses unused fields, which have no meaning for this kind.
     pub(super) fn all_used(&self, kind: &str) -> Result<(), Problem> {
         match self.pairs.first() {
             None => Ok(()),
@@ -126,7 +126,7 @@ fn text(node: Node, key: &str) -> Result<(Place, String), Problem> {
     }
 }
 
-/// Words as the shell splits them, by blanks and quotes of both kinds; nothing else has a meaning.
+/// Splits words as the shell does, by blanks and quotes of both kinds; nothing else has a meaning.
 fn split(line: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for next in line.chars() {

@@ -1,4 +1,4 @@
-//! Rules in YAML: what `pqact.conf` and `scour.conf` can say, by names.
+//! Rules in YAML: the rules of `pqact.conf` and `scour.conf`, with named fields.
 //!
 //! ```yaml
 //! actions:
@@ -34,7 +34,7 @@ use crate::{
 use fields::Fields;
 use tree::{Node, Value};
 
-/// What a file says.
+/// The content of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
     /// Under `actions`.
@@ -87,7 +87,7 @@ fn rule(node: Node, notes: &mut Vec<Problem>) -> Result<Rule, Problem> {
     Ok(Rule { place, feeds, test, actions })
 }
 
-/// One name or several; a name is a feed's, or what LDM calls a kind of feeds.
+/// Reads one name or several; a name is that of a feed, or a feed type of LDM.
 fn feeds(fields: &mut Fields) -> Result<Feeds, Problem> {
     let names = fields.words("feeds")?;
     if names.is_empty() {

@@ -1,9 +1,9 @@
-//! A YAML document as a tree that knows its lines.
+//! A YAML document as a tree with line numbers.
 use saphyr_parser::{Event, Parser};
 
 use crate::{Place, Problem};
 
-/// A value and where it stands.
+/// A value and its line.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) place: Place,
@@ -17,7 +17,7 @@ pub(super) enum Value {
     Map(Vec<(Node, Node)>),
 }
 
-/// Reads the one document of a text; `None` for an empty one.
+/// Reads the only document of a text; `None` for an empty one.
 pub(super) fn read(file: &str, text: &str) -> Result<Option<Node>, Problem> {
     let mut building = Building { open: Vec::new(), root: None };
     for event in Parser::new_from_str(text) {
@@ -31,7 +31,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Option<Node>, Problem> {
 }
 
 struct Building {
-    /// Lists and maps that are not closed, outermost first.
+    /// Open lists and maps, outermost first.
     open: Vec<Open>,
     root: Option<Node>,
 }
@@ -39,7 +39,7 @@ struct Building {
 struct Open {
     place: Place,
     is_map: bool,
-    /// Of a map keys and values in turns.
+    /// In a map, keys and values alternate.
     nodes: Vec<Node>,
 }
 
@@ -100,5 +100,5 @@ impl Open {
     }
 }
 
-/// Lists and maps within each other; rules have five.
+/// The maximum depth of nested lists and maps; rules have five levels.
 const DEEPEST: usize = 16;

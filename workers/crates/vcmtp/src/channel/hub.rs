@@ -6,26 +6,26 @@ use super::seal::End;
 use super::site::{HEARD, REPAIR, REQUEST};
 use crate::Request;
 
-/// The hub's half of a repair channel. It has no timers and waits for nothing: the site asks again.
+/// The hub's half of a repair channel. It has no timers: the site repeats its requests.
 pub struct HubChannel {
     end: End,
-    /// The latest stamp of the site's.
+    /// The site's latest stamp.
     stamp: u64,
     requests: Requests,
 }
 
-/// What an authentic request was.
+/// An authentic request.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Heard {
-    /// What the site lacks, or lost; `None` if it only wants to know whether datagrams get through.
+    /// The missing packets or the losses of the site; `None` for a mere probe.
     pub request: Option<Request>,
-    /// Send this back to where the request came from.
+    /// To be sent to the source of the request.
     pub answer: Bytes,
-    /// No later one was heard: where it came from is where the site is now.
+    /// True if no later request has arrived: its source is the site's current address.
     pub newest: bool,
 }
 
-/// How many requests the site may make.
+/// The limit on the site's requests.
 #[derive(Debug)]
 struct Requests {
     left: u64,
@@ -33,14 +33,14 @@ struct Requests {
 }
 
 impl HubChannel {
-    /// The hub's end of what a site was given.
+    /// The hub's end of a channel given to a site.
     pub fn new(channel: &RepairChannel) -> Self {
         let requests = Requests { left: REQUESTS_AT_ONCE, counted: Micros(0) };
         Self { end: End::of_hub(channel), stamp: 0, requests }
     }
 
-    /// Reads a datagram. `None` if it is not the site's, a repetition, malformed, overtaken by requests that
-    /// were made much later, or one too many.
+    /// Reads a datagram. `None` if it is not the site's, repeated, malformed, overtaken by much later requests,
+    /// or over the limit.
     pub fn hear(&mut self, now: Micros, datagram: Bytes) -> Option<Heard> {
         let opened = self.end.open(datagram)?;
         let mut body = opened.body;
@@ -48,7 +48,7 @@ impl HubChannel {
             return None;
         }
         let stamp = body.try_get_u64().ok()?;
-        // What it asks for came since, or was asked for again.
+        // The requested packets have since arrived, or were requested again.
         if stamp.saturating_add(OVERTAKEN.0) < self.stamp {
             return None;
         }
@@ -59,7 +59,7 @@ impl HubChannel {
         Some(Heard { request, answer, newest: opened.newest })
     }
 
-    /// Seals a packet that this site alone gets.
+    /// Seals a repair for this site alone.
     pub fn repair(&mut self, packet: u64, payload: &[u8]) -> Option<Bytes> {
         self.end.seal(REPAIR, packet, payload)
     }
@@ -78,9 +78,9 @@ impl Requests {
     }
 }
 
-/// As the hold-off of a repair: a path does not reorder by more.
+/// Equal to the hold-off of a repair: no path reorders by more.
 const OVERTAKEN: Micros = crate::sender::repairs::HOLD_OFF;
 
-/// A receiver gathers what it lacks for a millisecond; pieces of long requests come together.
+/// A receiver collects losses for a millisecond; the pieces of a long request arrive together.
 const REQUEST_PERIOD: Micros = Micros(500);
 const REQUESTS_AT_ONCE: u64 = 400;

@@ -1,6 +1,6 @@
 use downburst_model::Micros;
 
-/// What a request and its answer take, smoothed as RFC 6298 has it.
+/// The time of a request and its answer, smoothed as in RFC 6298.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrip {
     smoothed: Option<Micros>,
@@ -18,7 +18,7 @@ impl RoundTrip {
         self.smoothed = Some(Micros((smoothed.0.saturating_mul(7).saturating_add(sample.0)) / 8));
     }
 
-    /// After so long an answer is late.
+    /// The time after which an answer is late.
     pub(super) fn patience(&self) -> Micros {
         let Some(smoothed) = self.smoothed else { return FIRST_PATIENCE };
         let patience = smoothed.0.saturating_add(self.variation.0.saturating_mul(4));
@@ -26,10 +26,10 @@ impl RoundTrip {
     }
 }
 
-/// Before anything was measured: paths around the globe are shorter.
+/// The patience before the first measurement: paths around the globe are shorter.
 const FIRST_PATIENCE: Micros = Micros::from_millis(400);
 
-/// A busy host at either end may hold a datagram up for so long.
+/// A busy host at either end may delay a datagram by this time.
 const SHORTEST_PATIENCE: Micros = Micros::from_millis(10);
 const LONGEST_PATIENCE: Micros = Micros::from_secs(3);
 

@@ -7,7 +7,7 @@ use crate::packet::seal::{TAG_BYTES, algorithm};
 
 /// One end of a channel: seals one direction and opens the other.
 pub(super) struct End {
-    /// `None` only if the library refuses a key of the right length; then nothing opens and nothing is sealed.
+    /// `None` only if the library refuses a key of the right length; then no datagram is opened or sealed.
     key: Option<LessSafeKey>,
     id: u32,
     seals: u8,
@@ -16,11 +16,11 @@ pub(super) struct End {
     heard: ReplayWindow,
 }
 
-/// A datagram that came whole, for the first time.
+/// An intact datagram, received for the first time.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Opened {
     pub(super) counter: u64,
-    /// None came that was sent later.
+    /// True if no later datagram has arrived.
     pub(super) newest: bool,
     pub(super) kind: u8,
     pub(super) body: Bytes,
@@ -40,7 +40,7 @@ impl End {
         Self { key, id: channel.id, seals, opens, sent: 0, heard: ReplayWindow::default() }
     }
 
-    /// `None` once the counter is used up, which no channel lives to see.
+    /// `None` when the counter is exhausted, which no channel reaches.
     pub(super) fn seal(&mut self, kind: u8, number: u64, body: &[u8]) -> Option<Bytes> {
         let counter = self.sent.checked_add(1).filter(|counter| *counter < COUNTER_LIMIT)?;
         let header = self.header(counter);
@@ -57,7 +57,7 @@ impl End {
         Some(datagram.freeze())
     }
 
-    /// `None` if it is not of this channel and direction, not whole, or came before.
+    /// `None` if it is not of this channel and direction, damaged, or repeated.
     pub(super) fn open(&mut self, datagram: Bytes) -> Option<Opened> {
         let header = *datagram.first_chunk::<HEADER_BYTES>()?;
         let [mark, _, _, _, _, c @ ..] = header;
@@ -86,13 +86,13 @@ impl End {
     }
 }
 
-/// The channel that a datagram to the hub names; it may be none of ours.
+/// The channel id in a datagram to the hub; the channel may not exist.
 pub fn channel_of(datagram: &[u8]) -> Option<u32> {
     let [_, i0, i1, i2, i3, ..] = *datagram.first_chunk::<HEADER_BYTES>()?;
     Some(u32::from_be_bytes([i0, i1, i2, i3]))
 }
 
-/// True if the datagram claims to be of a repair channel, and of no group.
+/// True if the datagram has the mark of a repair channel, not of a group.
 pub(crate) fn is_from_hub(datagram: &[u8]) -> bool {
     datagram.first() == Some(&TO_SITE)
 }
@@ -102,10 +102,10 @@ fn nonce(mark: u8, counter: u64) -> Nonce {
     Nonce::assume_unique_for_key([mark, 0, 0, 0, c0, c1, c2, c3, c4, c5, c6, c7])
 }
 
-/// What a repair is longer than the packet in it: as much as a group's datagram leaves free.
+/// The overhead of a repair over its packet: as much as a group's datagram leaves free.
 pub(super) const CHANNEL_BYTES: usize = HEADER_BYTES + 1 + 8 + TAG_BYTES;
 
-/// The high half says the way, the low half the version.
+/// The high half is the direction, the low half the version.
 const TO_HUB: u8 = 0xc1;
 const TO_SITE: u8 = 0xb1;
 

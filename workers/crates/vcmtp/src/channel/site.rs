@@ -8,24 +8,24 @@ use super::round_trip::RoundTrip;
 use super::seal::End;
 use crate::Request;
 
-/// The site's half of a repair channel: sends requests, notices unanswered ones, and reports when datagrams
+/// The site's half of a repair channel: sends requests, detects unanswered ones, and reports that datagrams
 /// don't get through.
 ///
 /// | state | event | next |
 /// |---|---|---|
-/// | shut | a request | it goes by the session |
-/// | shut | a probe is due | a request without packets, at intervals doubling from [`FIRST_PROBE`] to [`LAST_PROBE`] |
+/// | shut | a request | sent over the session |
+/// | shut | a probe is due | a request without packets, at doubling intervals, [`FIRST_PROBE`] to [`LAST_PROBE`] |
 /// | shut | an answer | open |
-/// | open | a request | sent; awaited for the measured round trip, twice as long for each that was in vain |
-/// | open | an answer | the request got through; it is not doubled any more |
-/// | open | no answer in time | what is still missing of it is asked for again |
-/// | open | [`UNANSWERED`] without answer, none for [`SILENCE`] | shut; all requests go by the session |
+/// | open | a request | sent; awaited for the measured round trip, twice as long after each unanswered one |
+/// | open | an answer | the request got through; the wait is no longer doubled |
+/// | open | no answer in time | its packets that are still missing are requested again |
+/// | open | [`UNANSWERED`] requests without answer, none for [`SILENCE`] | shut; all requests use the session |
 ///
-/// It begins shut, with a probe that is due immediately: a firewall costs no time.
+/// It begins shut, with a probe due immediately, so that a firewall costs no time.
 pub(crate) struct SiteChannel {
     end: End,
     open: bool,
-    /// Datagrams did not get through in all the time a path needs.
+    /// Requests without an answer in the time that the path needs.
     unanswered: u32,
     answered_at: Micros,
     round_trip: RoundTrip,
@@ -38,14 +38,14 @@ pub(crate) struct SiteChannel {
     out: VecDeque<Bytes>,
 }
 
-/// A request on its way.
+/// A request without an answer yet.
 struct Awaited {
     packets: RangeSet,
     sent: Micros,
     due: Micros,
 }
 
-/// What came from the hub.
+/// A datagram from the hub.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// A request got through.
@@ -74,7 +74,7 @@ impl SiteChannel {
         }
     }
 
-    /// Sends a request; returns it if it has to go by the session.
+    /// Sends a request; returns it if it must be sent over the session.
     pub(crate) fn ask(&mut self, now: Micros, request: Request) -> Option<Request> {
         if !self.open || self.awaited.len() >= AWAITED {
             return Some(Request { unanswered: !self.open && self.unanswered >= UNANSWERED, ..request });
@@ -85,17 +85,17 @@ impl SiteChannel {
         None
     }
 
-    /// True while requests go by datagrams.
+    /// True while requests are sent as datagrams.
     pub(crate) fn is_open(&self) -> bool {
         self.open
     }
 
-    /// How long after a request its repair may take: the hub waits for others to ask, and hosts are busy.
+    /// The time that a repair may take after its request: the hub waits for other requests, and hosts are busy.
     pub(crate) fn retry_wait(&self) -> Option<Micros> {
         self.open.then(|| self.round_trip.patience().plus(REPAIR_SLACK))
     }
 
-    /// Reads a datagram of the hub; `None` if it is not the hub's, came before, or means nothing.
+    /// Reads a datagram of the hub; `None` if it is not the hub's, repeated, or of unknown meaning.
     pub(crate) fn take(&mut self, now: Micros, datagram: Bytes) -> Option<Answer> {
         let opened = self.end.open(datagram)?;
         let mut body = opened.body;
@@ -113,7 +113,7 @@ impl SiteChannel {
         Some(answer)
     }
 
-    /// Does what is due; returns what was asked for in vain.
+    /// Performs the actions that are due; returns the packets of unanswered requests.
     pub(crate) fn advance(&mut self, now: Micros) -> RangeSet {
         if !self.open && self.probe_at <= now {
             self.probe(now);
@@ -139,13 +139,13 @@ impl SiteChannel {
         self.awaited.values().map(|request| request.due).chain(probe).min()
     }
 
-    /// What leaves next.
+    /// The next datagram to send.
     pub(crate) fn next_datagram(&mut self) -> Option<Bytes> {
         self.out.pop_front()
     }
 
     fn send(&mut self, now: Micros, request: &Request) {
-        // Stamps are the requests' names as well: those of one moment differ by a microsecond.
+        // Stamps also identify requests: those of the same moment differ by a microsecond.
         let stamp =
             self.awaited.last_key_value().map_or(now.0, |(last, _)| now.0.max(last.saturating_add(1)));
         let Some(datagram) = self.end.seal(REQUEST, stamp, &request.encode()) else { return };
@@ -169,7 +169,7 @@ impl SiteChannel {
         self.probe_at = now.plus(PROBE_AFTER_SILENCE);
     }
 
-    /// SplitMix64: sites that lost the same packet shall not ask again at the same moment; nothing secret hangs on it.
+    /// SplitMix64: sites that lost the same packet must not repeat requests at the same moment. Not for secrets.
     fn random(&mut self, below: u64) -> u64 {
         self.dice = self.dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.dice ^ self.dice >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -188,17 +188,17 @@ pub(super) const REQUEST: u8 = 1;
 pub(super) const HEARD: u8 = 2;
 pub(super) const REPAIR: u8 = 3;
 
-/// Each takes at most ten bytes in CBOR while a leg sent less than 2^32 packets: with them a request is
-/// shorter than the data.
+/// Each range takes at most ten bytes in CBOR for fewer than 2^32 packets of a leg, so a request is shorter
+/// than the data.
 const RANGES: usize = 64;
 
-/// Requests on their way at once: 1 ms apart they fill the longest path.
+/// The maximum number of requests under way: 1 ms apart they fill the longest path.
 const AWAITED: usize = 1_024;
 
-/// Chance leaves so many without an answer once in a million times where a tenth is lost, way and back together.
+/// With a loss of a tenth, both directions together, so many go unanswered by chance once in a million times.
 const UNANSWERED: u32 = 6;
 
-/// A busy host, whose answers wait behind the group's datagrams, or a route that changes may take so long.
+/// A busy host, with answers queued behind the group's datagrams, or a change of route may take so long.
 const SILENCE: Micros = Micros::from_secs(2);
 
 const FIRST_PROBE: Micros = Micros::from_millis(100);
@@ -206,5 +206,5 @@ const LAST_PROBE: Micros = Micros::from_secs(60);
 const PROBE_AFTER_SILENCE: Micros = Micros::from_secs(1);
 const MOST_DOUBLINGS: u32 = 6;
 
-/// The hub's hold for a second asker, and the time that a pacing hub and two busy hosts add to a round trip.
+/// The hub's hold for a second request, and the time that pacing and two busy hosts add to a round trip.
 const REPAIR_SLACK: Micros = Micros::from_millis(15);

@@ -1,4 +1,4 @@
-/// Which counters came: the latest [`WIDTH`] exactly, earlier ones as if they all had.
+/// The received counters: the latest [`WIDTH`] are exact, and all earlier ones count as received.
 #[derive(Debug, Default)]
 pub(super) struct ReplayWindow {
     highest: u64,
@@ -6,17 +6,17 @@ pub(super) struct ReplayWindow {
 }
 
 impl ReplayWindow {
-    /// Counters begin at 1.
+    /// True if the counter has not been received; counters begin at 1.
     pub(super) fn is_new(&self, counter: u64) -> bool {
         let old = counter.saturating_add(WIDTH) <= self.highest;
         counter > 0 && !old && (counter > self.highest || self.word(counter) & bit(counter) == 0)
     }
 
-    /// Notes a counter that is new and belongs to a datagram that opened; true if it is the highest.
+    /// Records a new counter of a datagram that opened; true if it is the highest.
     pub(super) fn note(&mut self, counter: u64) -> bool {
         let newest = counter > self.highest;
         if newest {
-            // The words in between are of counters that did not come yet.
+            // The words in between are of counters not received yet.
             let (from, to) = (self.highest / 64, counter / 64);
             (from..to)
                 .take(WORDS)
@@ -52,7 +52,7 @@ fn bit(counter: u64) -> u64 {
 /// One word more than the window, because it begins and ends within words.
 const WORDS: usize = 17;
 
-/// 12 ms of a gigabit of repairs: more than a path reorders.
+/// 12 ms of repairs at 1 Gbit/s: more than a path reorders.
 const WIDTH: u64 = 1_024;
 
 #[cfg(test)]

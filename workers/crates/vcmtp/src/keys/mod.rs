@@ -1,3 +1,3 @@
-//! The keys of a leg: when the sender takes another one, and those that a receiver knows.
+//! The keys of a leg: the sender's rotation, and the keys known to a receiver.
 pub(crate) mod ring;
 pub(crate) mod rotation;

@@ -6,15 +6,15 @@ use downburst_model::{LegId, Micros};
 use crate::LegKey;
 use crate::packet::seal::{Seal, named_key};
 
-/// The keys a receiver opens datagrams with, in the order they were told.
+/// The keys with which a receiver opens datagrams, in the order of arrival.
 ///
 /// | key | event | next |
 /// |---|---|---|
-/// | - | told | good |
-/// | good | a datagram opens with a key that was told later | good for [`GRACE`] |
-/// | good, for a while | the time is over, or [`KEYS`] later ones were told | forgotten |
+/// | - | received | valid |
+/// | valid | a datagram opens with a later key | valid for [`GRACE`] |
+/// | valid, with a time limit | the time is over, or [`KEYS`] later keys were received | forgotten |
 ///
-/// A key that is not used any more has to go: whoever left the leg still has it, and could make datagrams with it.
+/// A disused key must be forgotten: sites that left the leg still have it, and could forge datagrams with it.
 pub(crate) struct KeyRing {
     leg: LegId,
     leg_epoch: u64,
@@ -34,7 +34,7 @@ impl KeyRing {
         ring
     }
 
-    /// Takes a key. One that is known changes nothing; another one of the same id replaces it.
+    /// Adds a key. A known key changes nothing; a different key replaces one with the same id.
     pub(crate) fn insert(&mut self, key: &LegKey) {
         if self.keys.iter().any(|held| held.key == *key) {
             return;
@@ -47,7 +47,7 @@ impl KeyRing {
         self.keys.push_back(Held { key: key.clone(), seal, ends: None });
     }
 
-    /// As [`Seal::open`], with the key that the datagram names.
+    /// As [`Seal::open`], with the key identified by the datagram.
     pub(crate) fn open(&mut self, now: Micros, datagram: BytesMut) -> Option<(u64, Bytes)> {
         let named = named_key(&datagram)?;
         let place = self.keys.iter().position(|held| held.seal.key_id() == named)?;
@@ -59,7 +59,7 @@ impl KeyRing {
         Some(opened)
     }
 
-    /// The first `count` keys are not used any more.
+    /// Sets the time limit of the first `count` keys, which are no longer used.
     fn retire(&mut self, now: Micros, count: usize) {
         for held in self.keys.iter_mut().take(count) {
             held.ends.get_or_insert(now.plus(GRACE));
@@ -70,11 +70,11 @@ impl KeyRing {
     }
 }
 
-/// The one in use, the next one, and one that takes the next one's place because a site that knew it was barred.
+/// The key in use, the next one, and a replacement of the next one after the bar of a site that knew it.
 const KEYS: usize = 3;
 
-/// Datagrams overtake each other by milliseconds, on any path; by this time the last one under the old key
-/// has long arrived.
+/// On any path datagrams overtake each other by milliseconds; by this time the last one under the old key has
+/// long arrived.
 const GRACE: Micros = Micros::from_secs(2);
 
 #[cfg(test)]

@@ -4,32 +4,32 @@ use downburst_model::{Machine, Micros, Now, SiteName};
 
 use crate::LegKey;
 
-/// Decides when a leg takes another key, and when the sender may begin to use it.
+/// Decides when a leg takes a new key, and when the sender starts to use it.
 ///
 /// | state | event | outputs, next |
 /// |---|---|---|
-/// | steady | a site that knows the key is barred | owed: now, or [`MERGE`] after the last key without hurry |
+/// | steady | a site that knows the key is barred | owed: now, or [`MERGE`] after the last key if not urgent |
 /// | steady | the key is [`OLDEST`] old, or sealed [`MOST_PACKETS`] | owed |
-/// | owed | its time | Draw |
+/// | owed | the time is reached | Draw |
 /// | drawing | Drawn | Tell; handing over |
-/// | handing over | every site that was there has confirmed or gone, or the time is over | Use; steady |
-/// | handing over | a site that knows the next key is barred | owed; the next key is dropped for another |
+/// | handing over | every site present at its start has confirmed or gone, or the time is over | Use; steady |
+/// | handing over | a site that knows the next key is barred | owed; the next key is replaced |
 /// | handing over | a site that does not know it is barred | less time |
 ///
-/// A lost connection bars nobody: the site comes back, and a secret that it kept is still a secret. The group
-/// goes on under the old key while the next one is distributed, so nothing waits for a slow site; a site that
-/// lacks the key when it is used misses packets until it has it, and asks for them.
+/// A lost connection does not bar a site: the site comes back, and the secret it kept is still secret. The
+/// group continues under the old key while the next one is distributed, so no packet waits for a slow site; a
+/// site without the key at the change loses packets until it has the key, and requests them.
 #[derive(Debug)]
 pub struct Rotation {
     key: LegKey,
-    /// Since when the sender uses it.
+    /// The time since which the sender uses it.
     since: Micros,
     /// Packets sealed before it was used.
     before: u64,
     sealed: u64,
-    /// Sites that were told the key.
+    /// Sites with the key.
     holders: BTreeSet<SiteName>,
-    /// Sites that are to be excluded soon, and know the key until then: it may have to be sooner.
+    /// Sites with the key that are to be excluded soon; the exclusion may become more urgent.
     leaving: BTreeSet<SiteName>,
     next: Option<Next>,
     owed: Option<(Micros, Urgency)>,
@@ -43,62 +43,62 @@ pub struct Rotation {
 struct Next {
     key: LegKey,
     holders: BTreeSet<SiteName>,
-    /// As of the key in use.
+    /// As for the key in use.
     leaving: BTreeSet<SiteName>,
     /// Sites that have not confirmed it.
     awaited: BTreeSet<SiteName>,
     until: Micros,
 }
 
-/// What a rotation is told.
+/// The input of a rotation.
 #[derive(Clone, Debug)]
 pub enum RotationInput {
-    /// The site was told the key in use, and the next one if there is one.
+    /// The site was sent the key in use, and the next one if there is one.
     Told(SiteName),
     /// The site has the key with this id.
     Confirmed {
-        /// Which site.
+        /// The site.
         site: SiteName,
         /// [`LegKey::id`].
         key_id: u8,
     },
     /// The site's session ended.
     Gone(SiteName),
-    /// The site may not read on.
+    /// The site must not read later packets.
     Barred {
-        /// Which site.
+        /// The site.
         site: SiteName,
-        /// How soon it has to be excluded.
+        /// The urgency of its exclusion.
         urgency: Urgency,
     },
-    /// Packets that the sender sealed since it started.
+    /// The number of packets sealed by the sender since its start.
     Sealed(u64),
     /// Answer to [`RotationOutput::Draw`].
     Drawn {
-        /// From the system's source of randomness; `None` if it failed, then it is asked again.
+        /// From the system's source of randomness; `None` if it failed, then Draw is repeated.
         secret: Option<[u8; 32]>,
-        /// The sites that the key will be told to now.
+        /// The sites that the key is sent to now.
         live: BTreeSet<SiteName>,
     },
 }
 
-/// How soon a barred site is excluded.
+/// The urgency of excluding a barred site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// Its right ended (revoked, expired, taken off the allow list): within a second.
+    /// Its right ended (revoked, expired, removed from the allow list): within a second.
     AtOnce,
-    /// It left by itself (unsubscribed), or with a replaced credential: with others of the same time.
+    /// It left by itself (unsubscribed), or with a replaced credential: together with others of that time.
     Soon,
 }
 
-/// What a rotation asks for.
+/// The output of a rotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RotationOutput {
     /// Draw a secret.
     Draw,
-    /// Tell every site of the leg that still may read it, ahead of its use.
+    /// Send the key to every site that may still read the leg, before its use.
     Tell(LegKey),
-    /// The sender seals with it from here on.
+    /// The sender seals with this key from now on.
     Use(LegKey),
 }
 
@@ -126,12 +126,12 @@ impl Rotation {
         self.holders.iter().chain(self.next.iter().flat_map(|next| &next.holders))
     }
 
-    /// True while a site that is barred knows a key that is in use or will be.
+    /// True while a barred site knows the key in use or the next one.
     pub fn is_leaving(&self, site: &SiteName) -> bool {
         self.leaving.contains(site) || self.next.as_ref().is_some_and(|next| next.leaving.contains(site))
     }
 
-    /// The key in use, and the one that was told and is not used yet.
+    /// The key in use, and the next one that was sent and is not used yet.
     pub fn keys(&self) -> (&LegKey, Option<&LegKey>) {
         (&self.key, self.next.as_ref().map(|next| &next.key))
     }
@@ -183,7 +183,7 @@ impl Rotation {
         }
     }
 
-    /// When another key has to be made. A key that is about to be used is waited for: there are never more than three.
+    /// The time to make a new key. It waits for a key about to be used, so there are never more than three.
     fn due(&self) -> Option<Micros> {
         if self.drawing {
             return None;
@@ -199,7 +199,7 @@ impl Rotation {
     }
 }
 
-/// True if the site knows the key.
+/// Removes a barred site from the holders; true if it knows the key.
 fn shut_out(
     holders: &mut BTreeSet<SiteName>,
     leaving: &mut BTreeSet<SiteName>,
@@ -263,24 +263,24 @@ impl Machine for Rotation {
     }
 }
 
-/// Sites that leave of their own will are excluded together: each key costs a message to every site.
+/// Sites that leave voluntarily are excluded together: each key costs a message to every site.
 const MERGE: Micros = Micros::from_secs(10);
 
-/// The time for sites to confirm a key when a site has to be excluded: twice this, plus the session's own
-/// time, is within the second that a revocation may last.
+/// The time for sites to confirm a key when a site must be excluded: twice this, plus the session's own time,
+/// is within the second allowed for a revocation.
 const HURRIED: Micros = Micros::from_millis(400);
 
-/// How long sites have otherwise: a slow session and a retransmission.
+/// The time for sites otherwise: a slow session and a retransmission.
 const PATIENCE: Micros = Micros::from_secs(5);
 
-/// What a key that leaked opens.
+/// The span of packets that a leaked key opens.
 const OLDEST: Micros = Micros::from_secs(3_600);
 
 /// 2^28 datagrams of 91 AES blocks: as many blocks as TLS 1.3 allows AES-GCM (RFC 8446 §5.5: 2^24.5 records
 /// of 2^10 blocks).
 const MOST_PACKETS: u64 = 1 << 28;
 
-/// A source of randomness that fails is asked again.
+/// The wait before a failed source of randomness is tried again.
 const DRAW_AGAIN: Micros = Micros::from_millis(100);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the sites of a large group said of their losses, for one period after the other.
+//! The loss reports of the sites of a large group, period by period.
 use std::collections::BTreeMap;
 
 use downburst_model::Micros;
@@ -21,7 +21,7 @@ struct Report {
 }
 
 impl Reports {
-    /// Notes what a site said. Of few packets a share says nothing.
+    /// Records a site's report. A share of few packets is no evidence.
     pub(super) fn take(&mut self, now: Micros, session: u64, losses: Losses) {
         if losses.of >= TELLING_PACKETS {
             let share = (losses.missed as f64 / losses.of as f64).min(1.0);
@@ -29,7 +29,7 @@ impl Reports {
         }
     }
 
-    /// What was said in the period that is over, once it is: a site that was silent lost nothing.
+    /// At the end of a period, returns its reports: a site without a report lost nothing.
     pub(super) fn end_period(&mut self, now: Micros, members: u64) -> Option<Vec<f64>> {
         let period = report_period(members);
         if now.since(self.began) < period {
@@ -40,7 +40,7 @@ impl Reports {
         Some(self.latest.values().map(|report| report.share).collect())
     }
 
-    /// What the site said last; reports are forgotten when a period ends in which nothing was said.
+    /// The latest report of a site; reports are forgotten at the end of a period without one.
     pub(super) fn share_of(&self, session: u64) -> f64 {
         self.latest.get(&session).map_or(0.0, |report| report.share)
     }
@@ -50,7 +50,7 @@ impl Reports {
         self.latest.iter().filter(move |(_, report)| report.share > share).map(|(session, _)| *session)
     }
 
-    /// The group became small: every loss is asked for.
+    /// Forgets all reports; the group became small, and every loss is requested.
     pub(super) fn clear(&mut self) {
         self.latest.clear();
     }

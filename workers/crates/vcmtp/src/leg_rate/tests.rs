@@ -42,7 +42,7 @@ impl Leg {
     }
 }
 
-/// Who is named of seven sites that lose these shares, and in which interval.
+/// The stragglers reported among seven sites that lose these shares, with the interval of the report.
 fn strike(intervals: u64, loss: impl Fn(u64, u64) -> f64) -> Vec<(u64, u64)> {
     let mut leg = Leg::new();
     leg.run(intervals, 7, loss);
@@ -91,7 +91,7 @@ fn what_was_lost_before_a_cut_is_not_held_against_the_rate_after_it() {
     for interval in 5..60 {
         leg.intervals += 1;
         for session in 0..3 {
-            // They work off ten thousand packets, in order, and lose nothing any more.
+            // They catch up on ten thousand packets, in order, and lose no more.
             let first = 1 + interval * 40;
             leg.rate.lost(leg.now(), session, &asked(&[(first, first + 39)]), leg.intervals * 1_000);
         }
@@ -106,7 +106,7 @@ fn who_waits_for_old_packets_is_named_although_it_asks_for_no_fresh_ones() {
     leg.run(8, 3, |_, _| 0.0);
     for interval in 0..40 {
         leg.intervals += 1;
-        // What a site asks for at a time, again every 800 ms, and no answer comes.
+        // As many packets as a site requests at a time, every 800 ms, without an answer.
         if interval % 3 == 0 {
             leg.rate.lost(leg.now(), 1, &asked(&[(1, 3_000)]), leg.intervals * 1_000);
         }
@@ -151,7 +151,7 @@ fn nobody_is_named_while_most_lose() {
     assert_eq!(strike(100, |session, _| if session < 5 { 0.4 } else { 0.0 }), []);
 }
 
-/// Runs a leg of seven sites for `seconds`, with `loss(rate)` at all of them; returns the mean rate of the second half.
+/// Runs a leg of seven sites for `seconds`, with `loss(rate)` at all of them; returns the second half's mean rate.
 fn run(seconds: u64, asked_bps: u64, loss: impl Fn(f64) -> f64) -> f64 {
     let (mut rate, mut sent, mut sum, mut counted) = (LegRate::new(asked_bps, 0.5), 0, 0.0, 0);
     for interval in 1..=seconds * 4 {
@@ -238,13 +238,13 @@ fn who_loses_a_half_struggles_from_the_first_interval_on_and_who_loses_little_ne
     assert!(!rate.is_struggling(3), "its losses are over");
 }
 
-/// Three hundred sites, each of which reports its losses once in 1.5 s, at times of its own; they ask for
-/// nothing. The path that they share carries `capacity_bps`, and each site loses `noise` beside.
+/// Three hundred sites, each reporting its losses once in 1.5 s, at its own times; they request nothing. Their
+/// shared path carries `capacity_bps`, and each site loses `noise` in addition.
 struct Crowd {
     rate: LegRate,
     tick: u64,
     sent: u64,
-    /// What each site lost and what was sent since it told.
+    /// The packets that each site lost, and those sent, since its last report.
     lost: Vec<(f64, f64)>,
     rates: Vec<u64>,
 }

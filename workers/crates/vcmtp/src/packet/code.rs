@@ -1,5 +1,5 @@
-//! RaptorQ (RFC 6330) over a block of packets: the source symbol of a packet is its payload, the length in
-//! front and zeros behind.
+//! RaptorQ (RFC 6330) over a block of packets: the source symbol of a packet is the length of its payload, the
+//! payload, and zeros as padding.
 use bytes::{BufMut, Bytes, BytesMut};
 use raptorq::{
     EncodingPacket, ObjectTransmissionInformation, PayloadId, SourceBlockDecoder, SourceBlockEncoder,
@@ -7,7 +7,7 @@ use raptorq::{
 
 use crate::packet::payload::Payload;
 
-/// Makes repair symbols of one block. It holds about the block's bytes.
+/// Makes repair symbols of one block. It takes about the block's size in memory.
 pub(crate) struct Encoder {
     block: SourceBlockEncoder,
 }
@@ -36,8 +36,8 @@ impl Encoder {
     }
 }
 
-/// The payloads of a block's packets that are `None` in `sources`, by their place, from the others and from
-/// repair symbols of equal length. `None` if it takes more symbols.
+/// Restores the payloads that are `None` in `sources`, by their position in the block, from the others and
+/// from repair symbols of equal length. `None` if it needs more symbols.
 pub(crate) fn decode<'a>(
     sources: &[Option<Bytes>],
     symbols: impl Iterator<Item = (u16, &'a Bytes)>,
@@ -61,7 +61,7 @@ pub(crate) fn decode<'a>(
     Some(absent.map(|(place, (_, symbol))| (place, unpadded(symbol))).collect())
 }
 
-/// One source block of so many symbols, undivided.
+/// One source block of `count` symbols, without subdivision.
 fn shape(count: usize, symbol_bytes: usize) -> Option<ObjectTransmissionInformation> {
     let length = symbol_bytes.checked_mul(count)? as u64;
     let symbol_bytes = u16::try_from(symbol_bytes).ok().filter(|bytes| *bytes > 0)?;
@@ -79,7 +79,7 @@ fn padded(payload: &[u8], symbol_bytes: usize) -> Option<Vec<u8>> {
     Some(symbol)
 }
 
-/// `None` if a symbol was forged: the length does not fit.
+/// `None` if the length does not fit, as after a forged symbol.
 fn unpadded(symbol: &[u8]) -> Option<Bytes> {
     let (length, rest) = symbol.split_first_chunk::<LENGTH_BYTES>()?;
     rest.get(..usize::from(u16::from_be_bytes(*length))).map(Bytes::copy_from_slice)

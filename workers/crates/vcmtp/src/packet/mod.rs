@@ -1,4 +1,4 @@
-//! The forms on the wire: what datagrams and requests hold, and how they are sealed and coded.
+//! The wire format: the content of datagrams and requests, and their sealing and coding.
 pub(crate) mod code;
 pub(crate) mod notice;
 pub(crate) mod payload;

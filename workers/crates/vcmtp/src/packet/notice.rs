@@ -1,24 +1,24 @@
 //! Notices: datagrams that announce pending repairs to a large group, so that few of the sites with the same loss
-//! request it. Their numbers have the two highest bits set and count from 0; nobody requests a lost one.
+//! request it. Their numbers have the two highest bits set and count from 0; a lost one is never requested.
 //!
 //! | bytes | content |
 //! |---|---|
 //! | 0..2 | 0: a repair symbol of no packets, which receivers without notices refuse |
-//! | 2..6 | how many sites hear the group |
-//! | 6.. | pending repairs of 14 bytes; fewer bytes at the end mean nothing |
+//! | 2..6 | number of sites in the group |
+//! | 6.. | pending repairs of 14 bytes; fewer bytes at the end have no meaning |
 //!
 //! | bytes of a pending repair | content |
 //! |---|---|
 //! | 0..8 | the first packet |
-//! | 8..10 | how many packets; 0: a block that is open still, of at most 1,024 packets |
-//! | 10..12 | how many symbols of the block will have been made; 0: the packets come as they are |
-//! | 12..14 | within how many milliseconds |
+//! | 8..10 | number of packets; 0: a block that is still open, of at most 1,024 packets |
+//! | 10..12 | total number of symbols made of the block after this repair; 0: the packets are sent uncoded |
+//! | 12..14 | time until the repair, in milliseconds |
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use downburst_model::Micros;
 
 use crate::packet::code::LARGEST_BLOCK;
 
-/// The content of such a datagram.
+/// The content of a notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) members: u32,
@@ -29,19 +29,19 @@ pub(crate) struct Notice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PendingRepair {
     pub(crate) first: u64,
-    /// `None`: the block is open.
+    /// The number of packets; `None` if the block is open.
     pub(crate) count: Option<u16>,
-    /// How many symbols of the block will have been made; `None`: the packets come as they are.
+    /// The total number of symbols made of the block after this repair; `None`: the packets are sent uncoded.
     pub(crate) made: Option<u16>,
     pub(crate) within: Micros,
 }
 
-/// The number of a notice's datagram; `None` when all are used up, which no leg lives to see.
+/// The number of a notice's datagram; `None` when they are exhausted, which no leg reaches.
 pub(crate) fn number(counter: u64) -> Option<u64> {
     (counter < MARK_LIMIT).then_some(MARK | counter)
 }
 
-/// True if the datagram's number is a notice's.
+/// True if the datagram's number is that of a notice.
 pub(crate) fn is_notice(number: u64) -> bool {
     number & MARK == MARK
 }
@@ -71,7 +71,7 @@ impl Notice {
 }
 
 impl PendingRepair {
-    /// The last packet, or the last that may belong to it.
+    /// The last packet of the repair; of an open block, the last possible one.
     pub(crate) fn last(&self) -> u64 {
         let count = self.count.map_or(LARGEST_BLOCK as u64, u64::from);
         self.first.saturating_add(count).saturating_sub(1)
@@ -87,14 +87,14 @@ impl PendingRepair {
     }
 }
 
-/// As many as fit into the smallest datagram.
+/// The number that fits into the smallest datagram.
 pub(crate) const MOST_PENDING: usize = 48;
 
 const PENDING_BYTES: usize = 14;
 const MARK: u64 = 0b11 << 62;
 const MARK_LIMIT: u64 = 1 << 62;
 
-/// Up to so many sites may all ask for what they lost: 32 requests are less than one packet in bytes, and nobody waits.
+/// Up to this size all sites request their losses: 32 requests are less than one packet in bytes, and no site waits.
 pub(crate) const SMALL_GROUP: u64 = 32;
 
 #[cfg(test)]
@@ -131,7 +131,7 @@ mod tests {
         assert!(sealed <= crate::sender::SMALLEST_DATAGRAM_BYTES, "{sealed}");
     }
 
-    /// Numbers with the highest bit are those of symbols and notices.
+    /// Numbers with the highest bit set are those of symbols and notices.
     #[test]
     fn a_notice_is_not_read_as_a_symbol() {
         let notice = Notice { members: 500, pending_repairs: vec![pending(7, None, Some(20))] };

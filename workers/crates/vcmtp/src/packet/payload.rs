@@ -1,8 +1,8 @@
-//! What is inside a datagram: the last sequence announced before it, then frames.
+//! The payload of a datagram: the last sequence announced before it, then frames.
 //!
 //! | kind | frame | body |
 //! |---|---|---|
-//! | 0 | padding | none, not even a length: the rest of the payload means nothing |
+//! | 0 | padding | none, not even a length: the rest of the payload has no meaning |
 //! | 1 | manifest | CBOR of [`Manifest`] |
 //! | 2 | block | sequence (8), offset (8), bytes |
 //! | 3 | head | sequence (8) |
@@ -15,7 +15,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use downburst_model::{ProductInfo, Sequence};
 use minicbor::{Decode, Encode};
 
-/// The content of a packet, ready to be written any number of times with the same result.
+/// The content of a packet; every time it is written, the result is the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Payload {
     /// The last sequence announced in packets before this one.
@@ -56,7 +56,7 @@ impl Payload {
         PREFIX_BYTES + self.frames.iter().map(Frame::encoded_bytes).sum::<usize>() + self.padding
     }
 
-    /// True if it says something that a receiver acts on, beside blocks and proofs.
+    /// True if it has a frame that a receiver acts on, other than blocks and proofs.
     pub(crate) fn speaks(&self) -> bool {
         self.frames.iter().any(|frame| matches!(frame, Frame::Manifest(_) | Frame::Head(_) | Frame::List(_)))
     }
@@ -147,12 +147,12 @@ impl Frame {
 }
 
 impl Manifest {
-    /// Encoding into memory can't fail; an empty result would be refused by every receiver.
+    /// Encoding into memory can't fail; every receiver would refuse an empty result.
     pub(crate) fn encode(&self) -> Bytes {
         minicbor::to_vec(self).unwrap_or_default().into()
     }
 
-    /// A manifest whose predecessor does not lie before it is malformed.
+    /// Decodes a manifest; it is malformed if its predecessor is not a lower sequence.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let manifest: Self = minicbor::decode(bytes).ok()?;
         (manifest.previous < manifest.info.key.sequence).then_some(manifest)
@@ -164,16 +164,16 @@ fn put_frame(buffer: &mut BytesMut, kind: u8, length: usize) {
     buffer.put_u16(u16::try_from(length).unwrap_or(u16::MAX));
 }
 
-/// A block, and at the end of a product what follows it.
+/// A block, and at the end of a product the next frame.
 const USUAL_FRAMES: usize = 2;
 
-/// What precedes the frames.
+/// The length of the sequence before the frames.
 pub(crate) const PREFIX_BYTES: usize = 8;
 
-/// Kind and length of a frame.
+/// The size of a frame's kind and length.
 pub(crate) const FRAME_BYTES: usize = 3;
 
-/// What a block takes beside its bytes.
+/// The overhead of a block beside its bytes.
 pub(crate) const BLOCK_BYTES: usize = FRAME_BYTES + 16;
 
 const PADDING: u8 = 0;

@@ -1,34 +1,34 @@
-//! A receiver's request, and the state of its reception at that time, so that a late request counts for the
-//! packets lacking after the repairs it could not know of.
+//! A receiver's request, and the state of its reception at that time, so that a late request counts only for
+//! the packets still missing after the repairs that it could not know of.
 use downburst_model::RangeSet;
 use minicbor::{Decode, Encode};
 
 /// A request for lost packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Request {
-    /// Packet numbers. Of a block of which symbols came, as many as the receiver needs beside them.
+    /// Packet numbers. Of a block with received symbols, as many as the receiver needs in addition to them.
     #[n(0)]
     pub packets: RangeSet,
-    /// The highest packet that the receiver knows was sent: what left before it has come, or is lost. Absent: not told.
+    /// The highest packet known to have been sent: all sent before it have arrived or are lost. Absent: unknown.
     #[n(1)]
     pub heard: Option<u64>,
-    /// Of blocks with packets in this request: the symbols that were taken into account.
+    /// The symbols that were taken into account, for blocks with packets in this request.
     #[n(2)]
     #[cbor(default, skip_if = "Vec::is_empty")]
     pub symbols: Vec<SymbolsHeard>,
-    /// The site has a repair channel, and its datagrams get no answer.
+    /// True if the site has a repair channel, and its datagrams get no answer.
     #[n(3)]
     #[cbor(default, skip_if = "is_false")]
     pub unanswered: bool,
-    /// In a large group, now and then: what the site lost, whether it asked for it or not.
+    /// In a large group, periodically: all losses of the site, requested or not.
     #[n(4)]
     pub losses: Option<Losses>,
 }
 
-/// What a receiver missed of the packets of a while.
+/// The losses of a receiver in a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Losses {
-    /// Packets that did not come at first.
+    /// Packets that did not arrive at first.
     #[n(0)]
     pub missed: u64,
     /// Packets that were sent.
@@ -36,24 +36,24 @@ pub struct Losses {
     pub of: u64,
 }
 
-/// What a receiver knows of a block's symbols.
+/// A receiver's knowledge of a block's symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct SymbolsHeard {
     /// The block's first packet.
     #[n(0)]
     pub block: u64,
-    /// How many symbols it was told of, whether they came or not.
+    /// The number of symbols made as far as it knows, received or not.
     #[n(1)]
     pub made: u16,
 }
 
 impl Request {
-    /// How many symbols of the block the receiver knew of.
+    /// The number of symbols of the block known to the receiver.
     pub(crate) fn symbols_of(&self, block: u64) -> u16 {
         self.symbols.iter().find(|heard| heard.block == block).map_or(0, |heard| heard.made)
     }
 
-    /// Cuts a request into pieces, none with more than so many ranges.
+    /// Splits a request into pieces of at most `ranges` ranges.
     pub(crate) fn pieces(self, ranges: usize) -> Vec<Self> {
         let all: Vec<(u64, u64)> = self.packets.iter().collect();
         if all.len() <= ranges {

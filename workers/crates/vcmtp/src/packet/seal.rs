@@ -1,4 +1,4 @@
-//! The clear header of a datagram and the sealing of what follows it.
+//! The clear header of a datagram and the sealing of its payload.
 //!
 //! | bytes | content |
 //! |---|---|
@@ -15,7 +15,7 @@ use crate::{Cipher, LegKey};
 
 /// Seals and opens the datagrams of one life of a leg under one key.
 pub(crate) struct Seal {
-    /// `None` only if the library refuses a key of the right length; then nothing opens and nothing is sealed.
+    /// `None` only if the library refuses a key of the right length; then no datagram is opened or sealed.
     key: Option<LessSafeKey>,
     key_id: u8,
     leg: LegId,
@@ -37,8 +37,8 @@ impl Seal {
         self.key_id
     }
 
-    /// Makes a datagram at the end of `arena`, so that the datagrams of a train lie side by side in memory.
-    /// `write` appends the payload in clear.
+    /// Makes a datagram at the end of `arena`, so that the datagrams of a train are adjacent in memory. `write`
+    /// appends the payload in clear.
     pub(crate) fn seal(
         &self,
         packet: u64,
@@ -60,7 +60,7 @@ impl Seal {
     }
 
     /// The packet number and the payload in clear, if the datagram belongs to this life of the leg and is
-    /// whole. The bytes are opened where they lie.
+    /// intact. It is decrypted in place.
     pub(crate) fn open(&self, datagram: BytesMut) -> Option<(u64, Bytes)> {
         let packet = self.packet_number(&datagram)?;
         let header = *datagram.first_chunk::<HEADER_BYTES>()?;
@@ -72,7 +72,7 @@ impl Seal {
         Some((packet, payload.freeze()))
     }
 
-    /// The tag is written behind the payload in the arena and split off, so that joining both copies nothing.
+    /// Writes the tag after the payload in the arena and splits it off, so that joining both copies nothing.
     fn tag(&self, arena: &mut BytesMut, tag: &[u8]) -> BytesMut {
         arena.extend_from_slice(tag);
         arena.split()
@@ -98,7 +98,7 @@ impl Seal {
     }
 }
 
-/// The id of the key that a datagram names; it may be none of ours.
+/// The id of a datagram's key; the key may be unknown.
 pub(crate) fn named_key(datagram: &[u8]) -> Option<u8> {
     datagram.get(1).copied()
 }
@@ -110,10 +110,10 @@ pub(crate) fn algorithm(cipher: Cipher) -> &'static Algorithm {
     }
 }
 
-/// Length of the clear header.
+/// The length of the clear header.
 pub(crate) const HEADER_BYTES: usize = 14;
 
-/// What sealing adds at the end.
+/// The length of the tag that sealing appends.
 pub(crate) const TAG_BYTES: usize = 16;
 
 /// `D` for Downburst in the high half, the version of the format in the low half.

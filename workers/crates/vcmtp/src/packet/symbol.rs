@@ -1,17 +1,17 @@
-//! Datagrams that carry a repair symbol of a block. Their numbers have the highest bit set, so that no nonce
-//! serves a packet and a symbol; a symbol's number is made of the block's first packet and the symbol's
+//! Datagrams that carry a repair symbol of a block. Their numbers have the highest bit set, so that a packet
+//! and a symbol never share a nonce; a symbol's number consists of the block's first packet and the symbol's
 //! index, and is sealed once.
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 0..2 | how many packets the block has |
-//! | 2..4 | how many symbols of the block are made so far, this one and those that follow it |
-//! | 4.. | the symbol; its code is RaptorQ over the block's payloads, each with its length in front (`code.rs`) |
+//! | 0..2 | number of packets in the block |
+//! | 2..4 | number of symbols of the block made so far, including this one and those that follow it |
+//! | 4.. | the symbol; its code is RaptorQ over the block's payloads, each preceded by its length (`code.rs`) |
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::packet::code::{LARGEST_BLOCK, LENGTH_BYTES};
 
-/// What a receiver reads from such a datagram.
+/// The content of a symbol's datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Symbol {
     /// The block's first and last packet.
@@ -22,7 +22,7 @@ pub(crate) struct Symbol {
     pub(crate) bytes: Bytes,
 }
 
-/// The number of a symbol's datagram; `None` beyond 2^47 packets, which no leg lives to see.
+/// The number of a symbol's datagram; `None` beyond 2^47 packets, which no leg reaches.
 pub(crate) fn number(first: u64, index: u16) -> Option<u64> {
     (first < FIRST_LIMIT && index < INDEX_LIMIT).then(|| MARK | first << INDEX_BITS | u64::from(index))
 }
@@ -33,12 +33,12 @@ pub(crate) fn write(buffer: &mut BytesMut, count: u16, made: u16, bytes: &[u8]) 
     buffer.put_slice(bytes);
 }
 
-/// True if the datagram's number is a symbol's and no packet's.
+/// True if the datagram's number is that of a symbol, not of a packet.
 pub(crate) fn is_symbol(number: u64) -> bool {
     number & MARK != 0
 }
 
-/// `None` if it is malformed: no packets or too many, an index that was not made, or no room for a length.
+/// Reads a symbol; `None` if it is malformed: no packets or too many, an index not made, or no room for a length.
 pub(crate) fn read(number: u64, mut payload: Bytes) -> Option<Symbol> {
     let (count, made) = (payload.try_get_u16().ok()?, payload.try_get_u16().ok()?);
     let index = u16::try_from(number & u64::from(INDEX_LIMIT - 1)).ok()?;
@@ -48,13 +48,13 @@ pub(crate) fn read(number: u64, mut payload: Bytes) -> Option<Symbol> {
     (fits && payload.len() > LENGTH_BYTES).then_some(Symbol { first, last, index, made, bytes: payload })
 }
 
-/// What a symbol's datagram is longer than the longest of its packets.
+/// The overhead of a symbol's datagram over the longest of its packets.
 pub(crate) const SYMBOL_BYTES: usize = 4 + LENGTH_BYTES;
 
 const MARK: u64 = 1 << 63;
 const INDEX_BITS: u32 = 15;
 const INDEX_LIMIT: u16 = 1 << INDEX_BITS;
-/// Above it begin the numbers of notices.
+/// The limit of first packets; the numbers of notices begin above it.
 const FIRST_LIMIT: u64 = 1 << 47;
 
 #[cfg(test)]

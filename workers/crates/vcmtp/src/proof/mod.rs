@@ -1,7 +1,7 @@
-//! The proof that the sender made what a batch of packets says of products, and not another holder of the group's key.
+//! The proof that a batch's statements about products are the sender's, not another holder's of the group's key.
 //!
-//! A proof does not cover packets with blocks only, until a receiver saw a forged one: then for a while their
-//! hashes go out in packets of their own, which the proof covers. A list is the number of a packet (8), then
+//! A proof does not cover packets with blocks only, until a receiver detects a forged one: then for a while their
+//! hashes are sent in packets of their own, which the proof covers. A list is the number of a packet (8), then
 //! 18 bytes for each packet as below.
 //!
 //! | bytes | content |
@@ -9,9 +9,9 @@
 //! | 0..8 | first packet of the batch, big-endian as all numbers |
 //! | 8..10 | packets in the batch; the last one carries this proof |
 //! | 10..18 | the last sequence announced before the batch |
-//! | 18 | 1: lists in packets of the batch tell the hashes of those with blocks only; 0: nothing does |
-//! | 19 | how many MACs end it; 0: a signature |
-//! | 20..22 | how many of the next |
+//! | 18 | 1: lists in packets of the batch have the hashes of those with blocks only; 0: no lists |
+//! | 19 | number of MACs at the end; 0: a signature |
+//! | 20..22 | number of the following entries |
 //! | 18 each | a packet with manifests, a head or hashes: distance from the first (2), start of its SHA-256 (16) |
 //! | 24 each | a repair symbol sent with the batch: its number (8), start of its SHA-256 (16) |
 //! | rest | Ed25519 signature (64), or a MAC (12) for each site, see `proof_signature.rs` |
@@ -28,7 +28,7 @@ use ring::digest::{SHA256, digest};
 
 use signature::{MOST_SEAL_BYTES, ProofSigner, ProofVerifier, Refusal, seal_bytes};
 
-/// What a packet's payload hashes to.
+/// The hash of a packet's payload.
 pub(crate) type Hash = [u8; 16];
 
 pub(crate) fn content_hash(payload: &[u8]) -> Hash {
@@ -37,42 +37,42 @@ pub(crate) fn content_hash(payload: &[u8]) -> Hash {
     hash
 }
 
-/// A proof that holds.
+/// A verified proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Proof {
     pub(crate) first: u64,
     pub(crate) last: u64,
     pub(crate) announced: Sequence,
-    /// Lists tell the hashes of packets with blocks only.
+    /// True if lists have the hashes of packets with blocks only.
     pub(crate) is_listed: bool,
     pub(crate) controls: Vec<(u64, Hash)>,
     pub(crate) symbols: Vec<(u64, Hash)>,
 }
 
-/// What the sender hashed for a proof.
+/// The sender's hash of a packet for a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hashed {
-    /// Nothing: the packet has blocks only.
+    /// None: the packet has blocks only.
     No,
     /// A packet with manifests, a head or hashes.
     Control(Hash),
-    /// A packet with blocks only, whose hash goes into a list.
+    /// A packet with blocks only; its hash goes into a list.
     Block(Hash),
 }
 
-/// Collects what the sender says and signs it in batches.
+/// Collects the sender's statements and signs them in batches.
 pub(crate) struct Prover {
     pub(crate) voucher: ProofSigner,
     open: Option<Open>,
     list: Vec<(u64, Hash)>,
-    /// Hashes of packets that were sent before the first forgery was told of; they are listed late.
+    /// Hashes of packets sent before the first forgery was reported; they are listed late.
     past: VecDeque<(u64, Hash)>,
-    /// Until then all packets are listed, since somebody forges them.
+    /// The time until which all packets are listed, because of forgeries.
     alarmed_until: Micros,
     signed: Option<Micros>,
-    /// The proof before, said once more: a single lost one costs no repair.
+    /// The previous proof, which is repeated: the loss of a single one costs no repair.
     previous: Option<Bytes>,
-    /// A proof may be so long, with the one before.
+    /// The maximum length of a proof together with the previous one.
     room: usize,
 }
 
@@ -88,7 +88,7 @@ struct Open {
 }
 
 impl Prover {
-    /// `room` is what a proof's packet has for frame bodies.
+    /// `room` is the space for frame bodies in a proof's packet.
     pub(crate) fn new(voucher: ProofSigner, room: usize) -> Self {
         Self {
             voucher,
@@ -102,27 +102,27 @@ impl Prover {
         }
     }
 
-    /// Packets get shorter or longer. A batch that is open and does not fit any more is closed at once.
+    /// Changes the length of packets. An open batch that no longer fits is closed immediately.
     pub(crate) fn change_room(&mut self, room: usize) {
         self.room = room;
     }
 
-    /// Somebody makes datagrams that are not the sender's: for a while receivers need to tell all of them apart.
+    /// Takes the report of forged datagrams: for a while receivers need the hash of every packet.
     pub(crate) fn alarm(&mut self, now: Micros) {
         self.alarmed_until = now.plus(ALARM);
     }
 
-    /// A packet with blocks only that was sent before lists began.
+    /// Adds a packet with blocks only that was sent before lists began.
     pub(crate) fn note_past(&mut self, packet: u64, hash: Hash) {
         self.past.push_back((packet, hash));
     }
 
-    /// True if packets with blocks only have to be hashed.
+    /// True if packets with blocks only must be hashed.
     pub(crate) fn lists(&self, now: Micros) -> bool {
         now < self.alarmed_until
     }
 
-    /// A packet was sent, which is not a proof's.
+    /// Adds a sent packet, other than that of a proof.
     pub(crate) fn note(&mut self, now: Micros, packet: u64, announced: Sequence, hashed: Hashed) {
         let is_listed = self.lists(now);
         let open = self.open.get_or_insert_with(|| Open::new(now, packet, announced, is_listed));
@@ -134,15 +134,15 @@ impl Prover {
         open.count = open.count.saturating_add(1);
     }
 
-    /// A symbol was sent, ahead of the packet `next`.
+    /// Adds a sent symbol, which precedes the packet `next`.
     pub(crate) fn note_symbol(&mut self, now: Micros, next: u64, announced: Sequence, symbol: (u64, Hash)) {
         let is_listed = self.lists(now);
         let open = self.open.get_or_insert_with(|| Open::new(now, next, announced, is_listed));
         open.symbols.push(symbol);
     }
 
-    /// When [`take_list`](Self::take_list) or [`close`](Self::close) is due. `idle`: nothing else waits, so
-    /// packets already sent need not wait for more.
+    /// The time at which [`take_list`](Self::take_list) or [`close`](Self::close) is due. `idle`: nothing else is
+    /// queued, so the packets already sent need not wait for more.
     pub(crate) fn due(&self, idle: bool) -> Option<Micros> {
         if !self.past.is_empty() {
             return Some(Micros(0));
@@ -157,8 +157,8 @@ impl Prover {
         Some(if idle { at_once.min(latest) } else { latest })
     }
 
-    /// The body of a packet with the hashes of those that were sent since the last one; to be sent before the
-    /// batch is closed, if the proof has room for it.
+    /// The body of a list with the hashes of the packets sent since the last list; to be sent before the batch
+    /// is closed, if the proof has room for it.
     pub(crate) fn take_list(&mut self) -> Option<Bytes> {
         if self.open.as_ref().is_some_and(|open| open.has_no_room(self.room)) {
             return None;
@@ -177,8 +177,7 @@ impl Prover {
         Some(body.freeze())
     }
 
-    /// Ends the batch with the packet that carries its proof; returns the bodies of that packet's frames, the
-    /// older proof first.
+    /// Ends the batch; returns the bodies of the frames of the packet with its proof, the older proof first.
     pub(crate) fn close(&mut self, now: Micros) -> Vec<Bytes> {
         let Some(open) = self.open.take() else { return Vec::new() };
         self.signed = Some(now);
@@ -218,7 +217,7 @@ impl Open {
         Self { first, count: 0, announced, is_listed, controls: Vec::new(), symbols: Vec::new(), since: now }
     }
 
-    /// True if a proof of `room` bytes can't take one more of either kind.
+    /// True if a proof of `room` bytes can't take another entry of either kind.
     fn has_no_room(&self, room: usize) -> bool {
         let listed = self.controls.len() * CONTROL_BYTES + (self.symbols.len() + 1) * SYMBOL_BYTES;
         FIXED_BYTES + listed + MOST_SEAL_BYTES > room
@@ -226,7 +225,7 @@ impl Open {
 }
 
 impl Proof {
-    /// The proof, if it is the sender's.
+    /// Returns the proof, if it is the sender's.
     pub(crate) fn check(bytes: &[u8], verifier: &ProofVerifier) -> Result<Self, Refusal> {
         let macs = *bytes.get(MACS_AT).ok_or(Refusal::Forged)?;
         let length = bytes.len().checked_sub(seal_bytes(macs)).ok_or(Refusal::Forged)?;
@@ -235,7 +234,7 @@ impl Proof {
         verifier.check(body, macs, seal).map(|()| proof)
     }
 
-    /// The packets that a proof speaks of, whoever made it.
+    /// The packets covered by a proof, which may be forged.
     pub(crate) fn range(mut bytes: &[u8]) -> Option<(u64, u64)> {
         let first = bytes.try_get_u64().ok()?;
         let count = bytes.try_get_u16().ok()?;
@@ -262,7 +261,7 @@ impl Proof {
     }
 }
 
-/// The packets of a list and what they hash to. `None` if it is malformed.
+/// The packets of a list and their hashes. `None` if it is malformed.
 pub(crate) fn read_list(mut body: &[u8]) -> Option<Vec<(u64, Hash)>> {
     let first = body.try_get_u64().ok()?;
     hashes(first, body)
@@ -278,26 +277,26 @@ fn hashes(first: u64, entries: &[u8]) -> Option<Vec<(u64, Hash)>> {
 
 const FIXED_BYTES: usize = 22;
 
-/// Where a proof says how many MACs it has.
+/// The offset of the number of MACs in a proof.
 const MACS_AT: usize = 19;
 
 const CONTROL_BYTES: usize = 18;
 const SYMBOL_BYTES: usize = 24;
 
-/// The number in front of a list.
+/// The length of the number at the start of a list.
 const LIST_BYTES: usize = 8;
 
-/// What a receiver holds back until its proof comes is at most this much.
+/// The maximum number of packets that a receiver holds until their proof arrives.
 const MOST_PACKETS: u16 = 1_024;
 
-/// The most a product waits for the signature of others.
+/// The longest time that a product waits for a signature shared with others.
 const LONGEST: Micros = Micros::from_millis(5);
 
-/// A leg that is idle after each product signs each: at most 500 times a second, which is a few percent of a
-/// core for each receiver.
+/// A leg that is idle after each product signs each of them: at most 500 times a second, which costs each
+/// receiver a few percent of a core.
 const SHORTEST: Micros = Micros::from_millis(2);
 
-/// How long all packets are listed after a forged one was reported; whoever forges on is reported again.
+/// The time for which all packets are listed after a reported forgery; later forgeries are reported again.
 const ALARM: Micros = Micros::from_secs(600);
 
 #[cfg(test)]

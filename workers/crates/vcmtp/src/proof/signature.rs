@@ -1,10 +1,10 @@
-//! The evidence that a proof is the sender's: its signature, or in a small group a MAC for each site, which
-//! takes a hundredth of the time.
+//! The authentication of a proof: its signature, or in a small group a MAC for each site, which takes a
+//! hundredth of the time.
 //!
 //! | bytes | content of a MAC |
 //! |---|---|
 //! | 0..2 | the site's slot |
-//! | 2..12 | the first 10 bytes of HMAC-SHA256 under the site's secret, of SHA-256 of what a signature would be of |
+//! | 2..12 | the first 10 bytes of HMAC-SHA256 under the site's secret, over SHA-256 of the data to be signed |
 use std::collections::BTreeMap;
 
 use downburst_model::LegId;
@@ -18,7 +18,7 @@ use crate::{SenderKey, SigningSeed, SiteSecret};
 pub(crate) struct ProofSigner {
     pair: Ed25519KeyPair,
     context: Vec<u8>,
-    /// Who may hear the group, and what makes its MACs, if it has a secret.
+    /// The sites that may hear the group, each with the key of its MACs, if it has a secret.
     sites: BTreeMap<u64, Option<Slot>>,
 }
 
@@ -29,10 +29,10 @@ pub(crate) struct ProofVerifier {
     slot: Option<Slot>,
 }
 
-/// Why a proof is not believed.
+/// The reason for refusing a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The sender has not made it.
+    /// It is not the sender's.
     Forged,
     /// It has MACs, and none for this site.
     ForOthers,
@@ -54,7 +54,7 @@ impl ProofSigner {
         self.pair.public_key().as_ref().try_into().ok().map(SenderKey)
     }
 
-    /// The site may hear the group; without a secret it can check signatures only.
+    /// Adds a site that may hear the group; without a secret it can verify signatures only.
     pub(crate) fn take(&mut self, site: u64, secret: Option<&SiteSecret>) {
         self.sites.insert(site, secret.map(Slot::new));
     }
@@ -63,13 +63,13 @@ impl ProofSigner {
         self.sites.remove(&site);
     }
 
-    /// How many MACs the next proof gets; 0: a signature.
+    /// The number of MACs in the next proof; 0: a signature.
     pub(crate) fn macs(&self) -> u8 {
         let all = self.sites.len() <= MOST_MACS && self.sites.values().all(Option::is_some);
         u8::try_from(self.sites.len()).ok().filter(|_| all).unwrap_or(0)
     }
 
-    /// What follows the body of a proof that says it has so many MACs.
+    /// The bytes after the body of a proof with the given number of MACs.
     pub(crate) fn seal(&self, body: &[u8], macs: u8) -> Vec<u8> {
         let said = [self.context.as_slice(), body].concat();
         if macs == 0 {
@@ -86,7 +86,7 @@ impl ProofVerifier {
         Self { key, context: context(leg), slot: secret.map(Slot::new) }
     }
 
-    /// Checks what follows the body of a proof.
+    /// Verifies the bytes after the body of a proof.
     pub(crate) fn check(&self, body: &[u8], macs: u8, seal: &[u8]) -> Result<(), Refusal> {
         let said = [self.context.as_slice(), body].concat();
         if macs == 0 {
@@ -97,7 +97,7 @@ impl ProofVerifier {
         let mut own = all.iter().filter(|mac| mac.starts_with(&slot.number)).peekable();
         own.peek().ok_or(Refusal::ForOthers)?;
         let expected = slot.mac(digest(&SHA256, &said).as_ref());
-        // Who can't tell how far it was right gains nothing by trying.
+        // In constant time: an attacker can't learn how many bytes of a guess were right.
         let is_ours =
             |mac: &[u8; MAC_BYTES]| mac.iter().zip(&expected).fold(0, |all, (a, b)| all | (a ^ b)) == 0;
         if own.any(is_ours) { Ok(()) } else { Err(Refusal::Forged) }
@@ -117,12 +117,12 @@ impl Slot {
     }
 }
 
-/// How many bytes follow the body of a proof.
+/// The number of bytes after the body of a proof.
 pub(crate) fn seal_bytes(macs: u8) -> usize {
     if macs == 0 { SIGNATURE_BYTES } else { usize::from(macs) * MAC_BYTES }
 }
 
-/// Bound to the leg and its life, and to nothing else that this key could be asked to sign.
+/// Binds a signature to the leg, its life and this use of the key.
 fn context((leg, leg_epoch): (LegId, u64)) -> Vec<u8> {
     [CONTEXT, leg.0.to_be_bytes().as_slice(), &leg_epoch.to_be_bytes()].concat()
 }
@@ -133,13 +133,13 @@ const SIGNATURE_BYTES: usize = 64;
 
 const SLOT_BYTES: usize = 2;
 
-/// Ten bytes of HMAC, as in SRTP: who guesses has to send each guess.
+/// The slot and ten bytes of HMAC, as in SRTP: an attacker must send each guess.
 const MAC_BYTES: usize = 12;
 
-/// With more sites a signature is shorter by more than it costs: 8 MACs are 96 bytes.
+/// With more sites a signature saves more bytes than its time costs: 8 MACs are 96 bytes.
 const MOST_MACS: usize = 8;
 
-/// The longest that follows a body.
+/// The maximum number of bytes after a body.
 pub(crate) const MOST_SEAL_BYTES: usize = MOST_MACS * MAC_BYTES;
 
 #[cfg(test)]
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_member_can_make_no_mac_for_another() {
-        // It knows its own secret, and puts the other's slot before it.
+        // It knows its own secret, and uses it with the other's slot.
         let mut insider = ProofSigner::new(&SigningSeed([6; 32]), LEG).unwrap();
         insider.take(1, Some(&SiteSecret { slot: 2, ..secret(1) }));
         let seal = insider.seal(b"said", 1);

@@ -1,4 +1,4 @@
-//! What a receiver asks its sender for, which way, and what it tells of its losses.
+//! The requests of a receiver, their way to the sender, and its loss reports.
 use downburst_model::{Micros, RangeSet};
 
 use super::Receiver;
@@ -8,12 +8,12 @@ use crate::receiver::suppression::Covered;
 use crate::{ReceiverOutput, Request};
 
 impl Receiver {
-    /// Asks for what is due, neither promised nor under way.
+    /// Requests the packets that are due, unless their repair is announced or under way.
     pub(super) fn ask(&mut self, now: Micros) {
         if now < self.suppression.next_request() {
             return;
         }
-        // A crowd's requests are spread by chance, and each step would gather them again.
+        // Requests in a large group have random times, and shared steps would synchronize them again.
         let is_large_group = self.suppression.group_size(now) > SMALL_GROUP;
         let Self { missing, shared_losses, payload_store, joined, .. } = self;
         let highest = joined.map_or(0, |joined| joined.highest);
@@ -29,7 +29,7 @@ impl Receiver {
             if covered.brings.is_none_or(|brings| all.count() <= brings) {
                 self.put_off(now, &due, &covered, &mut wanted);
             } else {
-                // The sender counts what a site lacks by what it asks for.
+                // The sender derives a site's losses from its requests.
                 all.iter().for_each(|(first, last)| self.missing.note_asked(first, last, now));
                 wanted = wanted.iter().chain(all.iter()).collect();
             }
@@ -41,7 +41,7 @@ impl Receiver {
         }
     }
 
-    /// By the channel where there is one that gets through; what was asked for too often goes by the session.
+    /// Requests by the channel if it gets through; packets requested too often are requested over the session.
     fn request(&mut self, now: Micros, wanted: RangeSet) {
         let heard = self.joined.map(|joined| joined.highest);
         let request = |packets: RangeSet| Request {
@@ -65,7 +65,7 @@ impl Receiver {
         self.payload_store.worth_asking(now, wanted, |first, last| self.missing.within(first, last))
     }
 
-    /// Waits for what is promised, and then for a while, as others do too.
+    /// Postpones packets with an announced repair until it expires, plus a random backoff, like other sites.
     fn put_off(&mut self, now: Micros, due: &RangeSet, covered: &Covered, wanted: &mut RangeSet) {
         let again = covered.until.plus(self.suppression.backoff(now));
         for (first, last) in due.iter() {
@@ -77,7 +77,7 @@ impl Receiver {
         }
     }
 
-    /// Has the channel do what is due; while the group is silent there is nothing to ask for.
+    /// Performs the channel's actions that are due; none while the group is silent, as there is nothing to request.
     pub(super) fn advance_channel(&mut self, now: Micros) {
         let silent = self.joined.is_some_and(|joined| joined.silent);
         let Some(channel) = self.channel.as_mut().filter(|_| !silent) else { return };
@@ -97,7 +97,7 @@ impl Receiver {
         }
     }
 
-    /// In a large group the sender learns by reports what requests don't tell.
+    /// Reports losses in a large group, where requests do not show them to the sender.
     pub(super) fn tell_losses(&mut self, now: Micros) {
         let Some(joined) = self.joined else { return };
         let members = self.suppression.group_size(now);

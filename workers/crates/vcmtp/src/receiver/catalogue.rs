@@ -6,16 +6,16 @@ use downburst_model::{RangeSet, Sequence};
 use crate::ReceiverOutput;
 use crate::packet::payload::{Frame, Manifest, Payload};
 
-/// What a receiver knows of the products on the leg, and the blocks that came before the manifest of their product.
+/// A receiver's knowledge of the products on the leg, and the blocks received before the manifest of their product.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
-    /// Everything up to here belongs to the time before the join.
+    /// Sequences up to here precede the join.
     after: Sequence,
-    /// Sequences that are announced or named by no manifest.
+    /// Sequences that are announced, or known to have no product on the leg.
     known: RangeSet,
     held: BTreeMap<Sequence, Vec<Held>>,
     held_bytes: usize,
-    /// The last HEAD told.
+    /// The last HEAD reported.
     told: Option<(Sequence, Sequence)>,
 }
 
@@ -26,7 +26,7 @@ struct Held {
     bytes: Bytes,
 }
 
-/// A packet's content, every frame understood.
+/// A packet's content, with all frames parsed.
 #[derive(Debug)]
 pub(crate) struct Content {
     announced: Sequence,
@@ -70,7 +70,7 @@ impl Content {
         Some(content)
     }
 
-    /// True if it says something that a receiver acts on, beside blocks and proofs.
+    /// True if it has a frame that a receiver acts on, other than blocks and proofs.
     pub(crate) fn speaks(&self) -> bool {
         !self.lists.is_empty() || self.parts.iter().any(|part| !matches!(part, Part::Block { .. }))
     }
@@ -80,7 +80,7 @@ impl Content {
         self.parts.is_empty() && self.lists.is_empty() && !self.proofs.is_empty()
     }
 
-    /// What other packets hash to.
+    /// The lists of hashes of other packets.
     pub(crate) fn lists(&self) -> &[Bytes] {
         &self.lists
     }
@@ -95,15 +95,15 @@ impl Content {
 }
 
 impl Catalogue {
-    /// Everything behind `after` is announced from here on.
+    /// Joins: all products after `after` are announced from now on.
     pub(crate) fn join(&mut self, after: Sequence) {
         self.after = after;
         self.known.insert(0, after.0);
     }
 
-    /// True if the blocks of the content whose product is not known find room. The oldest missing packet's
-    /// always do: it holds nothing whose manifest could still come, and it may be the manifest that the
-    /// others wait for.
+    /// True if there is room for the content's blocks of unknown products. There always is for the oldest missing
+    /// packet: no manifest of its blocks can still arrive, and it may contain the manifest that the others wait
+    /// for.
     pub(crate) fn has_room(&self, packet: u64, content: &Content, oldest_missing: Option<u64>) -> bool {
         if oldest_missing.is_none_or(|missing| packet <= missing) {
             return true;
@@ -112,8 +112,8 @@ impl Catalogue {
         more == 0 || self.held_bytes.saturating_add(more) <= HELD_LIMIT_BYTES
     }
 
-    /// Takes a packet's content in and returns the consequences. `oldest_missing` determines whether an
-    /// unknown manifest can still come.
+    /// Takes a packet's content and returns the resulting outputs. `oldest_missing` determines whether an unknown
+    /// manifest can still arrive.
     pub(crate) fn accept(
         &mut self,
         packet: u64,
@@ -143,7 +143,7 @@ impl Catalogue {
         }
     }
 
-    /// Drops the blocks whose manifest can't come any more.
+    /// Drops the blocks for which no manifest can arrive any more.
     pub(crate) fn drop_orphans(&mut self, oldest_missing: Option<u64>) {
         let held_bytes = &mut self.held_bytes;
         self.held.retain(|_, blocks| {
@@ -201,7 +201,7 @@ fn held_bytes(bytes: &Bytes) -> usize {
     bytes.len().saturating_add(1_500)
 }
 
-/// How much is held for manifests that are missing; packets beyond it count as missing themselves.
+/// The limit on blocks held for missing manifests; packets beyond it count as missing themselves.
 pub(crate) const HELD_LIMIT_BYTES: usize = 8 << 20;
 
 #[cfg(test)]

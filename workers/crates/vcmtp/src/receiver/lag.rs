@@ -6,35 +6,35 @@ use crate::packet::notice::SMALL_GROUP;
 use crate::receiver::loss_reports::report_period;
 use crate::receiver::missing::Missing;
 
-/// Notices that the group brings a receiver more than its link carries, or than repair can make good: it is
-/// served better alone.
+/// Detects that the group sends more than a receiver's link carries, or than repair can restore: the site is
+/// then better served alone.
 ///
-/// The hub notices too, but its notice travels on the link that the group fills. With at least [`MANY`]
+/// The hub detects this too, but its message uses the link that the group fills. With at least [`MANY`]
 /// packets missing, a receiver is too slow when
-/// * two fifths or more of each quarter of the last [`FLOODED_TIME`] did not come: a link of three fifths of the rate.
-///   Where all lose alike, the hub goes slower before that time is over;
+/// * two fifths or more of each quarter second of the last [`FLOODED_TIME`] did not arrive: a link with three
+///   fifths of the rate. If all sites lose alike, the hub reduces the rate before that time is over;
 /// * or a packet that was missed [`PATIENCE`] ago is still missing.
 ///
-/// The hub of a large group learns of losses by reports, so its sites wait for some periods of these more.
+/// The hub of a large group learns of losses from reports, so its sites wait some report periods longer.
 #[derive(Debug, Default)]
 pub(crate) struct Lag {
     marks: VecDeque<Mark>,
     told: bool,
 }
 
-/// How things stood at some moment.
+/// The counters at some moment.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at: Micros,
     /// The highest packet.
     highest: u64,
-    /// Packets that did not come at first, in all.
+    /// The total of packets that did not arrive at first.
     missed: u64,
 }
 
 impl Lag {
-    /// Checks the receiver's state in a group of so many members: the highest packet, the number missed in
-    /// all, and the missing ones. True once, when the receiver is too slow.
+    /// Checks the receiver's state in a group of `members` sites: the highest packet, the total missed, and the
+    /// missing packets. True once, when the receiver is too slow.
     pub(crate) fn look(
         &mut self,
         now: Micros,
@@ -77,7 +77,7 @@ impl Mark {
     }
 }
 
-/// Half a second of a leg of 12 Mb/s. Fewer are repaired before it matters.
+/// Half a second of a leg of 12 Mb/s. Fewer packets are repaired soon enough.
 const MANY: u64 = 512;
 
 const INTERVAL: Micros = Micros::from_millis(250);
@@ -85,13 +85,13 @@ const INTERVAL: Micros = Micros::from_millis(250);
 /// The hub cuts the rate after three quarters of a second.
 const FLOODED_TIME: Micros = Micros::from_millis(1_250);
 
-/// Fewer packets in an interval say nothing about a share.
+/// Fewer packets in an interval are no evidence of a share.
 const TELLING_PACKETS: u64 = 50;
 
-/// A handover or a reboot of a switch, and the repair of what it cost, are over by then.
+/// A handover or a reboot of a switch, and the repair of its losses, are over by then.
 const PATIENCE: Micros = Micros::from_secs(5);
 
-/// How long the hub of a group takes to hear what its sites lose, in all its members say, and to cut the rate twice.
+/// The time in which the hub of a large group receives its sites' loss reports and cuts the rate twice.
 fn until_heard(members: u64) -> Micros {
     if members > SMALL_GROUP {
         Micros(report_period(members).0.saturating_mul(CUT_PERIODS))
@@ -139,7 +139,7 @@ mod tests {
         let half = |interval| if interval < 10 { 0 } else { 500 };
         assert_eq!(told_of(200, half, 100), Some(14 + 5 * 4));
         assert_eq!(told_of(400, half, 100), Some(14 + 5 * 8));
-        // As long as the hub takes to cut.
+        // The time that the hub takes to cut the rate.
         assert_eq!(told_of(200, |interval| if (10..30).contains(&interval) { 500 } else { 0 }, 8), None);
     }
 

@@ -1,8 +1,8 @@
-//! The loss reports of a receiver in a large group. Most of its losses are requested by other sites (`suppression.rs`),
-//! so without reports the sender could not tell one noisy site from a rate that the path does not carry.
+//! The loss reports of a receiver in a large group. Other sites request most of its losses (`suppression.rs`), so
+//! without reports the sender could not distinguish one noisy site from a rate above the path's capacity.
 //!
-//! Each site reports once per [`report_period`] how many packets it missed in it, if any: all sites together at most
-//! [`REPORTS_PER_SECOND`] times. A lost report is not repeated; the next one covers its own period.
+//! Each site reports the number of packets missed once per [`report_period`], if any: all sites together at most
+//! [`REPORTS_PER_SECOND`] times. A lost report is not repeated; the next one covers its own period only.
 use downburst_model::Micros;
 
 use crate::packet::notice::SMALL_GROUP;
@@ -18,7 +18,7 @@ pub(crate) struct LossReports {
 /// The counts at the beginning of the current period.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
-    /// When it ends.
+    /// The end of the period.
     due: Micros,
     highest: u64,
     missed: u64,
@@ -30,8 +30,8 @@ impl LossReports {
         Self { seed, since: None }
     }
 
-    /// The report that is due, in a group of so many members, from the highest packet known and the number of all
-    /// packets that did not arrive at first.
+    /// The report that is due in a group of `members` sites, from the highest packet known and the total of packets
+    /// that did not arrive at first.
     pub(crate) fn due(&mut self, now: Micros, members: u64, highest: u64, missed: u64) -> Option<Losses> {
         if members <= SMALL_GROUP {
             self.since = None;
@@ -53,7 +53,7 @@ impl LossReports {
     }
 }
 
-/// The period of the reports in a group of so many members.
+/// The period of the reports in a group of `members` sites.
 pub(crate) fn report_period(members: u64) -> Micros {
     let fair = Micros(members.saturating_mul(1_000_000 / REPORTS_PER_SECOND));
     fair.clamp(SHORTEST_PERIOD, LONGEST_PERIOD)
@@ -62,10 +62,10 @@ pub(crate) fn report_period(members: u64) -> Micros {
 /// Of all sites together: a datagram of 60 bytes each, 100 kbit/s.
 const REPORTS_PER_SECOND: u64 = 200;
 
-/// Of a leg of 1 Mbit/s it has a hundred packets, enough to tell 1 % from 5 %.
+/// On a leg of 1 Mbit/s it has a hundred packets, enough to distinguish 1 % from 5 %.
 const SHORTEST_PERIOD: Micros = Micros::from_secs(1);
 
-/// Beyond 2,000 sites reports get more, not older: the rate has to follow what they say.
+/// Beyond 2,000 sites there are more reports, not older ones: the rate must follow them.
 const LONGEST_PERIOD: Micros = Micros::from_secs(10);
 
 #[cfg(test)]

@@ -2,17 +2,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_model::{Micros, RangeSet};
 
-/// The packets a receiver lacks, as runs that share their history, and when to ask for which.
+/// The missing packets of a receiver, as runs with a common history, and the times of their requests.
 ///
 /// | state of a run | event | next |
 /// |---|---|---|
 /// | fresh, asked | due, shared (`shared_losses.rs`) | due later |
 /// | fresh | `reorder_wait` over, room in the ask window | asked |
-/// | asked | retry time over, a packet asked for later came by the session | asked again (it was overtaken) |
-/// | asked | retry time over, the session brings repairs all the time | asked, one retry wait after the last of them |
+/// | asked | retry time over, a packet requested later came over the session | asked again (it was overtaken) |
+/// | asked | retry time over, repairs keep coming over the session | asked, one retry wait after the last of them |
 /// | asked | retry time over, otherwise, or eight retry waits over | asked again, twice the wait, at most 8 times |
-/// | asked | its repair is announced to the group | asked when the announcement has expired, for [`PATIENCE`] at most |
-/// | any | the packet comes, is gone, or the limit is passed | not missing |
+/// | asked | its repair is announced to the group | asked after the announcement expired, [`PATIENCE`] at most |
+/// | any | the packet arrives, is gone, or the limit is exceeded | not missing |
 #[derive(Debug)]
 pub(crate) struct Missing {
     runs: BTreeMap<u64, Run>,
@@ -21,9 +21,9 @@ pub(crate) struct Missing {
     count: u64,
     open: u64,
     retry_wait: Micros,
-    /// When a repair last came by the session.
+    /// The time of the last repair over the session.
     repaired: Option<Micros>,
-    /// The latest request of which a repair came by the session.
+    /// The latest request with a repair over the session.
     answered: Micros,
 }
 
@@ -32,10 +32,10 @@ struct Run {
     last: u64,
     due: Micros,
     asked: Option<Micros>,
-    /// When it was asked for first.
+    /// The time of its first request.
     since: Option<Micros>,
     tries: u32,
-    /// When it was first put off because its repair was promised.
+    /// The time of its first postponement because of an announced repair.
     put_off: Option<Micros>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Due {
     pub(crate) first: u64,
     pub(crate) last: u64,
     pub(crate) due: Micros,
-    /// When it was asked for first.
+    /// The time of its first request.
     pub(crate) since: Option<Micros>,
 }
 
@@ -63,8 +63,8 @@ impl Missing {
         }
     }
 
-    /// Adds a run without earlier requests. Losses of a moment share a request: `due` moves up to the next
-    /// step of a grid.
+    /// Adds a run without earlier requests. Losses of the same moment share a request: `due` is rounded up to a
+    /// grid.
     pub(crate) fn insert(&mut self, first: u64, last: u64, due: Micros) {
         let due = Micros(due.0.div_ceil(GRID.0).saturating_mul(GRID.0));
         if first <= last {
@@ -72,14 +72,14 @@ impl Missing {
         }
     }
 
-    /// Adds what lies between `first` and the packet that showed it.
+    /// Adds the packets from `first` to the one before `packet`, which revealed the gap.
     pub(crate) fn insert_below(&mut self, packet: u64, first: u64, due: Micros) {
         if first < packet {
             self.insert(first, packet - 1, due);
         }
     }
 
-    /// How many packets are missing.
+    /// The number of missing packets.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
@@ -93,14 +93,14 @@ impl Missing {
         self.run_at(packet).is_some()
     }
 
-    /// The packet came: `None` if it was not missing, else whether it had been asked for.
+    /// Removes a received packet: `None` if it was not missing, else true if it had been requested.
     pub(crate) fn remove(&mut self, packet: u64) -> Option<bool> {
         let asked = self.run_at(packet)?.1.asked.is_some();
         self.cut(packet, packet);
         Some(asked)
     }
 
-    /// Notes that the packet came by the session, before it is removed.
+    /// Records that the packet came over the session, before it is removed.
     pub(crate) fn note_repair(&mut self, now: Micros, packet: u64) {
         self.repaired = Some(now);
         if let Some(asked) = self.run_at(packet).and_then(|(_, run)| run.asked) {
@@ -108,7 +108,7 @@ impl Missing {
         }
     }
 
-    /// Takes out what is missing of `first..=last`; returns it.
+    /// Removes and returns the missing packets of `first..=last`.
     pub(crate) fn cut(&mut self, first: u64, last: u64) -> RangeSet {
         let mut taken = RangeSet::new();
         while let Some((start, run)) = self.run_reaching(first, last) {
@@ -124,20 +124,20 @@ impl Missing {
         taken
     }
 
-    /// What is missing of `first..=last`.
+    /// The missing packets of `first..=last`.
     pub(crate) fn within(&self, first: u64, last: u64) -> RangeSet {
         let runs = self.runs_within(first, last);
         runs.map(|(start, run)| (start.max(first), run.last.min(last))).collect()
     }
 
-    /// Missing packets of `first..=last` become due at `due`, without counting earlier requests: their repair
-    /// has begun to come.
+    /// Makes missing packets of `first..=last` due at `due`, without counting earlier requests: their repair has
+    /// begun to arrive.
     pub(crate) fn postpone(&mut self, first: u64, last: u64, due: Micros) {
         self.change(first, last, |run| Run { due, tries: 0, ..run });
     }
 
-    /// Missing packets of `first..=last` become due at `due`, because their repair is promised; returns those
-    /// that were postponed for so long that no announcement counts any more.
+    /// Makes missing packets of `first..=last` due at `due`, because their repair is announced; returns those
+    /// that were postponed for so long that announcements no longer count.
     pub(crate) fn put_off(&mut self, now: Micros, (first, last): (u64, u64), due: Micros) -> RangeSet {
         let tired = |run: &Run| run.put_off.is_some_and(|since| now.since(since) > PATIENCE);
         let runs = self.runs_within(first, last).filter(|(_, run)| tired(run));
@@ -151,7 +151,7 @@ impl Missing {
         rest
     }
 
-    /// What is missing of `first..=last` is asked for with something else that is due.
+    /// Records that missing packets of `first..=last` are requested together with others that are due.
     pub(crate) fn note_asked(&mut self, first: u64, last: u64, now: Micros) {
         let retry_wait = self.retry_wait;
         self.change(first, last, |run| run.asked_again(now, retry_wait));
@@ -171,18 +171,18 @@ impl Missing {
         }
     }
 
-    /// A request for these did not get through: those still missing are requested again now, as if for the
-    /// first time.
+    /// Makes these packets due now, as if for the first time, if they are still missing: their request did not get
+    /// through.
     pub(crate) fn ask_again(&mut self, now: Micros, packets: &RangeSet) {
         packets.iter().for_each(|(first, last)| self.postpone(first, last, now));
     }
 
-    /// How long after a request its repair may take.
+    /// Sets the time that a repair may take after its request.
     pub(crate) fn change_retry_wait(&mut self, retry_wait: Micros) {
         self.retry_wait = retry_wait.max(SHORTEST_RETRY);
     }
 
-    /// Of what is asked for: what was asked for again and again while requests got through.
+    /// The packets of `wanted` that were requested repeatedly while requests got through.
     pub(crate) fn asked_in_vain(&self, wanted: &RangeSet) -> RangeSet {
         let mut vain = RangeSet::new();
         for (first, last) in wanted.iter() {
@@ -193,7 +193,7 @@ impl Missing {
         vain
     }
 
-    /// Takes the oldest out until `limit` are left; returns them.
+    /// Removes the oldest packets until `limit` are left; returns the removed ones.
     pub(crate) fn shrink(&mut self, limit: u64) -> RangeSet {
         let mut taken = RangeSet::new();
         while let Some(excess) = self.count.checked_sub(limit).filter(|excess| *excess > 0) {
@@ -205,7 +205,7 @@ impl Missing {
         taken
     }
 
-    /// What to ask for at `now`; `later` says of what is due whether it becomes due again instead.
+    /// The packets to request at `now`; `later` returns a later time for due packets to be postponed instead.
     pub(crate) fn ask(&mut self, now: Micros, later: impl Fn(&Due) -> Option<Micros>) -> RangeSet {
         let mut wanted = RangeSet::new();
         let later = |first: u64, run: &Run| {
@@ -240,7 +240,7 @@ impl Missing {
         wanted
     }
 
-    /// When there is something to ask.
+    /// The time of the next request.
     pub(crate) fn deadline(&self) -> Option<Micros> {
         let fresh = self.fresh.first().filter(|_| self.room() > 0);
         fresh.into_iter().chain(self.asked.first()).map(|(due, _)| *due).min()
@@ -251,7 +251,7 @@ impl Missing {
         self.put(first, run.asked_again(now, self.retry_wait));
     }
 
-    /// The session is a queue: requested packets are still in it as long as repairs come and none that was
+    /// The session is a queue: requested packets are still in it while repairs arrive, and none of them was
     /// requested later.
     fn postponed(&self, now: Micros, run: &Run) -> Option<Micros> {
         let (asked, repaired) = (run.asked?, self.repaired?);
@@ -314,17 +314,17 @@ impl Run {
     }
 }
 
-/// How many packets are asked for and not answered at most: what a session at 100 ms and 400 Mbit/s has under way.
+/// The maximum number of requested packets without an answer: those under way in a session at 100 ms and 400 Mbit/s.
 const ASK_WINDOW: u64 = 4_096;
 
-/// The retry wait doubles this often.
+/// The number of doublings of the retry wait.
 const LARGEST_DOUBLING: u32 = 3;
 
-/// Some two seconds on a short path, several times the allowed wait of a block's repair: then something stops
-/// repairs as datagrams.
+/// About two seconds on a short path, several times the allowed wait of a block's repair: after that, repairs as
+/// datagrams are probably blocked.
 const PATIENT_TRIES: u32 = 12;
 
-/// A member of the group may lie: no loss waits longer for what is promised.
+/// A member of the group may forge announcements: no loss waits longer for an announced repair.
 const PATIENCE: Micros = Micros::from_secs(2);
 
 const GRID: Micros = Micros::from_millis(1);

@@ -30,22 +30,22 @@ use reordering::Reordering;
 use shared_losses::SharedLosses;
 use suppression::Suppression;
 
-/// A site's half of a leg: opens datagrams, reports announced products and received bytes, and asks for
+/// A site's half of a leg: opens datagrams, reports announced products and received bytes, and requests
 /// missing packets.
 ///
 /// | state | event | outputs, next |
 /// |---|---|---|
 /// | listening | the first valid packet, or proof if the sender proves | Joined; joined from this packet number on |
 /// | any | a packet that is not proven | see `proof_filter.rs` |
-/// | joined | a packet in order | what it holds |
-/// | joined | a packet ahead | what it holds; those between are missing |
-/// | joined | a missing packet, from the group or by Repair | what it holds |
-/// | joined | a packet that came before, or from before the join | nothing |
+/// | joined | a packet in order | its content |
+/// | joined | a packet ahead | its content; those between are missing |
+/// | joined | a missing packet, from the group or by Repair | its content |
+/// | joined | a repeated packet, or one from before the join | nothing |
 /// | joined | blocks before their manifest, over the bound | the packet counts as missing |
-/// | joined | missing packets are due, and nobody promised them | Nak |
+/// | joined | missing packets are due, and their repair is not announced | Nak |
 /// | joined | Gone, or more missing than the limit | GaveUp |
-/// | joined | most of the group does not come, or what is missing stays so for long (`lag.rs`) | TooSlow, once |
-/// | joined | the group is silent for the limit | Silent, once until something is heard |
+/// | joined | great loss for some time, or packets missing for too long (`lag.rs`) | TooSlow, once |
+/// | joined | the group is silent for the limit | Silent, once until something is received |
 pub struct Receiver {
     config: ReceiverConfig,
     keys: KeyRing,
@@ -65,7 +65,7 @@ pub struct Receiver {
 }
 
 struct ForgeryWatch {
-    /// None where the sender signs nothing.
+    /// `None` if the sender signs nothing.
     filter: Option<ProofFilter>,
     reported: Option<Micros>,
 }
@@ -85,7 +85,7 @@ fn proof_filter(config: &ReceiverConfig) -> Option<ProofFilter> {
 }
 
 impl Receiver {
-    /// Begins to listen to a life of a leg.
+    /// Starts to listen to a life of a leg.
     pub fn new(config: ReceiverConfig) -> Self {
         Self {
             keys: KeyRing::new(config.leg, config.leg_epoch, &config.key),
@@ -174,7 +174,7 @@ impl Receiver {
         Some(())
     }
 
-    /// A repair of its block. Its end may be all that is heard of the block's last packets.
+    /// Takes a repair symbol of a block. Its range may be the only sign of the block's last packets.
     fn symbol(&mut self, now: Micros, symbol: symbol::Symbol) {
         let Some(joined) = &mut self.joined else { return };
         (joined.heard, joined.silent) = (now, false);
@@ -191,7 +191,7 @@ impl Receiver {
         self.restore(now, first);
     }
 
-    /// The packet was sent, whether it comes or not.
+    /// Records that the packet was sent, received or not.
     fn exists(&mut self, now: Micros, packet: u64) {
         if self.notice_gap(now, packet) {
             self.stats.missed += 1;
@@ -200,7 +200,7 @@ impl Receiver {
         }
     }
 
-    /// The packet exists, and the sender learns that it is being forged: its answer decides between the
+    /// The packet exists, and its forgery is reported to the sender: the sender's answer decides between the
     /// candidates, unless it takes too long.
     fn doubt(&mut self, now: Micros, packet: u64) {
         let due = now.plus(DOUBT);
@@ -211,7 +211,7 @@ impl Receiver {
         }
     }
 
-    /// Takes in what coded repairs restore of the block that holds the packet.
+    /// Takes the packets that coded repairs restore in the packet's block.
     fn restore(&mut self, now: Micros, packet: u64) {
         for (packet, payload) in self.payload_store.restore(packet) {
             if !self.missing.contains(packet) {
@@ -234,7 +234,7 @@ impl Receiver {
         }
     }
 
-    /// Acts on what the filter of proofs lets through.
+    /// Acts on the verdicts of the proof filter.
     fn pass(&mut self, now: Micros, verdicts: Vec<Verdict>) {
         for verdict in verdicts {
             match verdict {
@@ -257,7 +257,7 @@ impl Receiver {
         }
     }
 
-    /// Notes a forgery; the sender should know that somebody is at it.
+    /// Counts a forgery and reports it to the sender.
     fn forged(&mut self, now: Micros) {
         self.stats.forged += 1;
         if self.forgery.reported.is_none_or(|at| now.since(at) >= ALARM_PAUSE) {
@@ -273,7 +273,7 @@ impl Receiver {
         self.joined = Some(Joined { first, highest, heard: now, silent: false });
     }
 
-    /// Notes a sign of life, and takes what does not lie before the join.
+    /// Records a sign of life, and takes the packet unless it precedes the join.
     fn hear(&mut self, now: Micros, packet: u64, content: (Bytes, Content)) {
         let Some(joined) = &mut self.joined else { return };
         (joined.heard, joined.silent) = (now, false);
@@ -312,7 +312,7 @@ impl Receiver {
         self.payload_store.release(highest, self.missing.first());
     }
 
-    /// True if the packet is above the highest; then those between are missing.
+    /// True if the packet is above the highest; then the packets between are missing.
     fn notice_gap(&mut self, now: Micros, packet: u64) -> bool {
         let Some(joined) = self.joined.as_mut().filter(|joined| packet > joined.highest) else {
             return false;
@@ -327,7 +327,7 @@ impl Receiver {
         true
     }
 
-    /// When to ask for what is seen to be missing now.
+    /// The time of the first request for packets detected as missing now.
     fn first_request(&mut self, now: Micros) -> Micros {
         now.plus(self.reordering.wait()).plus(self.suppression.backoff(now))
     }
@@ -447,8 +447,8 @@ impl Machine for Receiver {
     }
 }
 
-/// How long the sender may take to hear of a forgery and to tell what packets hash to: a long round trip, and a queue.
+/// The time in which the sender learns of a forgery and sends the hashes of packets: a long round trip, and a queue.
 const DOUBT: Micros = Micros::from_millis(500);
 
-/// How long a forgery is told to the sender before the next one is: it listens for longer.
+/// The minimum time between two reports of forgeries: the sender acts on one for longer.
 const ALARM_PAUSE: Micros = Micros::from_secs(10);

@@ -1,4 +1,4 @@
-//! A receiver's store of payloads, from which it decodes coded repairs: the latest payloads, and those of blocks with
+//! A receiver's store of payloads, used to decode coded repairs: the latest payloads, and those of blocks with
 //! missing packets.
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,13 +12,13 @@ use crate::packet::symbol::Symbol;
 
 #[derive(Debug, Default)]
 pub(crate) struct PayloadStore {
-    /// The packet in the first place.
+    /// The number of the first packet.
     base: u64,
     payloads: VecDeque<Option<Bytes>>,
     blocks: BTreeMap<u64, Block>,
 }
 
-/// A block of which symbols came.
+/// A block with received symbols.
 #[derive(Debug)]
 struct Block {
     last: u64,
@@ -26,12 +26,12 @@ struct Block {
     heard: Micros,
     symbol_bytes: usize,
     symbols: BTreeMap<u16, Bytes>,
-    /// How many symbols beyond what is missing it takes; more after each attempt that failed.
+    /// The number of symbols needed beyond the missing packets; it grows with each failed attempt.
     more: u64,
 }
 
 impl PayloadStore {
-    /// Keeps a packet's payload. Nothing is kept of what the leg sent before the first packet.
+    /// Keeps a packet's payload. Payloads from before the first packet are not kept.
     pub(crate) fn keep(&mut self, packet: u64, payload: Bytes) {
         if self.payloads.is_empty() {
             self.base = packet;
@@ -51,13 +51,12 @@ impl PayloadStore {
         }
     }
 
-    /// True if another payload is kept for the packet.
+    /// True if a different payload is kept for the packet.
     pub(crate) fn has_other(&self, packet: u64, other: &Bytes) -> bool {
         payload(&self.payloads, self.base, packet).is_some_and(|kept| kept != other)
     }
 
-    /// The product of which both the packet before `first` and the one behind `last` hold a block adjacent to
-    /// the gap.
+    /// The product with blocks adjacent to the gap in both the packet before `first` and the one after `last`.
     pub(crate) fn product_around(&self, first: u64, last: u64) -> Option<Sequence> {
         let beside = |packet: Option<u64>| Payload::read(payload(&self.payloads, self.base, packet?)?);
         let product = |frame: &Frame| match frame {
@@ -69,12 +68,12 @@ impl PayloadStore {
         (behind.frames.iter().find_map(product)? == before).then_some(before)
     }
 
-    /// True if symbols came of the packet's block, or of a later one: the sender has decided on it.
+    /// True if symbols of the packet's block or of a later one were received: the sender has decided on it.
     pub(crate) fn is_closed(&self, packet: u64) -> bool {
         self.blocks.last_key_value().is_some_and(|(_, block)| packet <= block.last)
     }
 
-    /// Takes a symbol in, if it can be of use.
+    /// Keeps a symbol if it is useful.
     pub(crate) fn take(&mut self, now: Micros, symbol: Symbol) {
         let Symbol { first, last, index, made, bytes } = symbol;
         let new =
@@ -91,8 +90,8 @@ impl PayloadStore {
         }
     }
 
-    /// Restores absent packets in the block that holds the packet, once enough symbols came: packets and
-    /// payloads, `None` for a malformed one.
+    /// Restores absent packets in the packet's block, once enough symbols were received: packets and payloads,
+    /// `None` for a malformed one.
     pub(crate) fn restore(&mut self, packet: u64) -> Vec<(u64, Option<Bytes>)> {
         let Some(first) = self.block_of(packet) else { return Vec::new() };
         let Some(last) = self.blocks.get(&first).map(|block| block.last) else { return Vec::new() };
@@ -116,8 +115,8 @@ impl PayloadStore {
         }
     }
 
-    /// The part of `wanted` worth a request: of a block whose symbols come, only as many packets as it lacks
-    /// beside them, its last missing ones; `missing` holds all missing packets in a range.
+    /// The part of `wanted` worth a request: of a block with symbols under way, only as many packets as it needs
+    /// in addition to them, its last missing ones; `missing` returns all missing packets in a range.
     pub(crate) fn worth_asking(
         &self,
         now: Micros,
@@ -134,7 +133,7 @@ impl PayloadStore {
         worth
     }
 
-    /// What is known of the symbols of blocks in which these packets lie.
+    /// The known symbols of the blocks of these packets.
     pub(crate) fn symbols_heard(&self, packets: &RangeSet) -> Vec<SymbolsHeard> {
         let asked = |first: u64, last: u64| packets.iter().any(|(from, to)| from <= last && first <= to);
         let blocks = self.blocks.iter().filter(|(first, block)| asked(**first, block.last));
@@ -168,7 +167,7 @@ impl PayloadStore {
 }
 
 impl Block {
-    /// Symbols that are here or were made and may still be on their way.
+    /// Symbols that were received, or were made and may still be under way.
     fn coming(&self, now: Micros) -> u64 {
         let here = self.symbols.len() as u64;
         let latest = self.symbols.last_key_value().map_or(0, |(index, _)| index.saturating_add(1));
@@ -183,7 +182,7 @@ fn payload(payloads: &VecDeque<Option<Bytes>>, base: u64, packet: u64) -> Option
     payloads.get(place)?.clone()
 }
 
-/// Takes the first `count` numbers of `all` out of `set`.
+/// Removes the first `count` numbers of `all` from `set`.
 fn drop_first(set: &mut RangeSet, all: &RangeSet, count: u64) {
     let mut left = count;
     for (first, last) in all.iter() {
@@ -200,7 +199,7 @@ fn drop_first(set: &mut RangeSet, all: &RangeSet, count: u64) {
 /// packet by packet.
 const KEPT_PACKETS: u64 = 8 * LARGEST_BLOCK as u64;
 
-/// Of how many blocks symbols are kept; of each at most as many as packets are absent.
+/// The maximum number of blocks with kept symbols; of each at most as many as packets are absent.
 const KEPT_BLOCKS: usize = 16;
 
 /// Symbols of a round follow each other; after this time without one no more are expected.

@@ -7,49 +7,48 @@ use crate::proof::signature::{ProofVerifier, Refusal};
 use crate::proof::{Hash, Proof, content_hash, read_list};
 use crate::receiver::catalogue::Content;
 
-/// Holds packets of the group back until the sender's proof shows that they exist, and that their statements
-/// about products are the sender's. Any holder of the group's key can make datagrams that open; only the
-/// sender can make proofs.
+/// Holds packets of the group until the sender's proof shows that they exist, and that their statements about
+/// products are the sender's. Any holder of the group's key can make datagrams that open; only the sender can
+/// make proofs.
 ///
 /// | packet | event | next |
 /// |---|---|---|
-/// | above what is proven, at most [`AHEAD`] | comes | held, [`CANDIDATES`] of different content at most |
-/// | farther above | comes | refused: nothing is asked because of it |
+/// | above the proven packets, at most [`AHEAD`] | arrives | held, [`CANDIDATES`] of different content at most |
+/// | farther above | arrives | refused: it causes no requests |
 /// | held, hash known from proof or list | its batch is proven | its candidate is passed, the others are forged |
-/// | held, blocks only, its list has not come | its batch is proven | waits for the list, and is not asked for |
-/// | held, its number is the proof's own | its batch is proven | passed if just that proof, or with the one before |
+/// | held, blocks only, its list is missing | its batch is proven | waits for the list, and is not requested |
+/// | held, its number is the proof's own | its batch is proven | passed if only that proof, or with the one before |
 /// | held, blocks only, no hash | its batch is proven | passed if the only one, else in doubt: waits for the list |
-/// | held | a later batch is proven, its own is not: *dark* | passed if the only candidate, of blocks only; else held |
-/// | proven | comes later | passed if it has the hash, or if none is known and it has blocks only |
-/// | symbol | comes, and a proof tells its hash, in whichever order | passed if it has the hash, else forged |
+/// | held | a later batch is proven, its own is not: *dark* | passed if the only candidate, blocks only; else held |
+/// | proven | arrives later | passed if it has the hash, or if none is known and it has blocks only |
+/// | symbol | arrives, and so does a proof with its hash, in any order | passed if it has the hash, else forged |
 ///
 /// Packets with blocks only have a known hash for a while after a receiver reported a forged one to the
-/// sender, and for a moment before that. Otherwise the digest of the product, given in its manifest, decides
-/// on them.
+/// sender, and for a moment before that. Otherwise the product's digest in its manifest decides on them.
 pub(crate) struct ProofFilter {
     verifier: ProofVerifier,
     /// All numbers up to here exist. `None` before the first proof.
     top: Option<u64>,
-    /// Stretches up to `top` whose own proof has not come. Each ends with the packet that carries one.
+    /// Ranges up to `top` without their own proof. Each ends with the packet that carries one.
     dark: RangeSet,
-    /// Dark packets that were passed because they have blocks only. Their proof may say otherwise.
+    /// Dark packets that were passed because they have blocks only. Their proof may contradict that.
     shown: RangeSet,
-    /// What the proven packets with manifests or a head hash to that have not come.
+    /// The hashes of proven packets with manifests or a head that have not arrived.
     expected: BTreeMap<u64, Hash>,
     held: BTreeMap<u64, Vec<Held>>,
-    /// What packets with blocks only hash to, by the sender's lists.
+    /// The hashes of packets with blocks only, from the sender's lists.
     listed: BTreeMap<u64, Hash>,
     /// Packets of batches with lists.
     awaited: RangeSet,
-    /// Proven packets that carry a proof, and nothing else.
+    /// Proven packets that carry only proofs.
     carriers: RangeSet,
-    /// The last proof that held.
+    /// The last verified proof.
     latest: Bytes,
-    /// What came of packets before their list, and of those that are in doubt.
+    /// Packets received before their list, and those in doubt.
     waiting: BTreeMap<u64, Vec<Held>>,
-    /// Symbols whose proof has not come, the oldest first.
+    /// Symbols without a proof yet, the oldest first.
     symbols: VecDeque<(u64, Bytes)>,
-    /// What proven symbols hash to that have not come.
+    /// The hashes of proven symbols that have not arrived.
     signed: BTreeMap<u64, Hash>,
 }
 
@@ -58,28 +57,28 @@ struct Held {
     content: Content,
 }
 
-/// What becomes of a packet; several in this order.
+/// The decision on a packet; several apply in order.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// The first proof came: the leg begins here for this receiver.
+    /// The first proof has arrived: the leg begins here for this receiver.
     Join { first: u64, announced: Sequence },
-    /// The packet exists, and it may be acted on.
+    /// The packet exists, and its content is accepted.
     Packet(u64, Bytes, Content),
-    /// The sender made this symbol, whose number and payload these are.
+    /// A symbol of the sender, with its number and payload.
     Symbol(u64, Bytes),
-    /// The packet exists, and has not come.
+    /// The packet exists, and has not arrived.
     Exists(u64),
-    /// The packet exists, and is here; whether this is it a list has to tell.
+    /// The packet exists, and was received; a list must confirm its content.
     Waits(u64),
-    /// The packet exists; of several that came the sender is about to tell which it is. If it does not, it is missing.
+    /// The packet exists; the sender is about to identify it among several candidates. If it does not, it is missing.
     InDoubt(u64),
-    /// It is farther above what is proven than anything is held.
+    /// The packet is too far above the proven ones to be held.
     TooFar,
-    /// Nobody but a member of the group can have made this.
+    /// A member of the group forged this.
     Forged,
-    /// It came before.
+    /// The packet was received before.
     Repeated,
-    /// What was passed under this number was forged, or nothing was passed so far.
+    /// The packet passed under this number was forged, or none was passed so far.
     Missing(u64),
 }
 
@@ -129,7 +128,7 @@ impl ProofFilter {
         None
     }
 
-    /// Takes a packet that came by the session, from the hub itself; returns what its proofs set free.
+    /// Takes a packet from the session, sent by the hub itself; returns the verdicts that its proofs allow.
     pub(crate) fn trust(&mut self, packet: u64, content: &Content) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         self.expected.remove(&packet);
@@ -140,7 +139,7 @@ impl ProofFilter {
         verdicts
     }
 
-    /// These packets don't matter any more. Those are missing whose list may have been among them.
+    /// Forgets packets that no longer matter. Packets with a list that may have been among them are missing.
     pub(crate) fn forget(&mut self, packets: &RangeSet) -> Vec<Verdict> {
         for (first, last) in packets.iter() {
             self.dark.remove(first, last);
@@ -177,7 +176,7 @@ impl ProofFilter {
             return verdicts.push(Verdict::Repeated);
         }
         if candidates.len() >= CANDIDATES {
-            // Neither who is first nor who is last drives the true one out.
+            // Neither the first nor the last forgeries can displace the true packet.
             candidates.remove(CANDIDATES / 2);
         }
         candidates.push(held);
@@ -186,7 +185,7 @@ impl ProofFilter {
         }
     }
 
-    /// Decides on a packet that comes when its batch is proven.
+    /// Decides on a packet that arrives after its batch is proven.
     fn pass(&mut self, packet: u64, held: Held) -> Option<Verdict> {
         Some(match self.hash_of(packet) {
             Some(hash) if content_hash(&held.payload) == hash => self.passed(packet, held),
@@ -272,7 +271,7 @@ impl ProofFilter {
         }
     }
 
-    /// Decides on what waited for a list that came.
+    /// Decides on packets whose awaited list has arrived.
     fn release(&mut self, verdicts: &mut Vec<Verdict>) {
         let listed: Vec<u64> =
             self.waiting.keys().filter(|packet| self.listed.contains_key(packet)).copied().collect();
@@ -286,7 +285,7 @@ impl ProofFilter {
         }
     }
 
-    /// The lists of a batch tell of packets that precede them.
+    /// Reads the lists of a batch, which describe the packets before them.
     fn read_lists(&mut self, held: &BTreeMap<u64, Vec<Held>>) {
         for (packet, candidates) in held {
             let Some(hash) = self.expected.get(packet).copied() else { continue };
@@ -332,7 +331,7 @@ impl ProofFilter {
         Verdict::Packet(packet, held.payload, held.content)
     }
 
-    /// Decides between the candidates for a packet whose batch was proven just now.
+    /// Decides between the candidates for a packet of a newly proven batch.
     fn choose(&mut self, packet: u64, candidates: Vec<Held>, verdicts: &mut Vec<Verdict>) {
         let hash = self.hash_of(packet);
         let is_good = |held: &Held| match hash {
@@ -357,7 +356,7 @@ impl ProofFilter {
         }
     }
 
-    /// Decides between the candidates for the packet that carries this proof: it has nothing else but the one before.
+    /// Decides between the candidates for the packet that carries this proof: it may contain only the previous one too.
     fn choose_carrier(&mut self, packet: u64, held: Vec<Held>, proof: &Bytes, verdicts: &mut Vec<Verdict>) {
         self.carriers.insert(packet, packet);
         if let Some(oldest) = packet.checked_sub(EXPECTED as u64) {
@@ -366,7 +365,7 @@ impl ProofFilter {
         let is_own = |held: &Held| held.content.only_proves() && held.content.proofs().last() == Some(proof);
         let (mut good, bad): (Vec<Held>, Vec<Held>) = held.into_iter().partition(is_own);
         verdicts.extend(bad.iter().map(|_| Verdict::Forged));
-        // After losses the one before may be known no more; then the packet is asked for.
+        // After losses the previous proof may be unknown; then the packet is requested.
         let is_known = |before: &Bytes| before == proof || *before == self.latest;
         good.retain(|held| held.content.proofs().iter().all(is_known));
         match (good.pop(), good.len()) {
@@ -376,8 +375,8 @@ impl ProofFilter {
         }
     }
 
-    /// A later batch is proven: the numbers between exist. The last packet carries a proof, whatever came
-    /// under its number.
+    /// Marks packets before a proven batch as dark: their numbers exist. The last of them carries a proof,
+    /// whatever was received under its number.
     fn darken(&mut self, first: u64, last: u64, verdicts: &mut Vec<Verdict>) {
         self.dark.insert(first, last);
         for (packet, mut candidates) in self.take_held(first, last) {
@@ -408,15 +407,15 @@ impl ProofFilter {
 /// needed, and an insider's numbers can't cause requests for more.
 const AHEAD: u64 = 4_096;
 
-/// The true packet and forged ones. With more forgeries the true one is asked for.
+/// The true packet and forged ones. With more forgeries the true one is requested.
 const CANDIDATES: usize = 4;
 
-/// Packets that are missing and have manifests: as many as a receiver may miss.
+/// The limit of missing packets with a known hash: as many as a receiver may miss.
 const EXPECTED: usize = 65_536;
 
 /// The number of packets that may wait for their list: fifty times the content of a lost list (6 MB, four
 /// times as much during an attack with forgeries).
 const WAITING: usize = 4_096;
 
-/// How many symbols wait for their proof, or proofs for their symbols: 3 MB, what a leg of 1 Gbit/s sends in 25 ms.
+/// The maximum number of symbols that wait for their proof, or of proven symbols to come: 3 MB, 25 ms at 1 Gbit/s.
 const SYMBOLS: usize = 2_048;

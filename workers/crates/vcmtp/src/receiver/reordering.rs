@@ -1,12 +1,12 @@
-//! How long a receiver waits for a packet that may only have been overtaken, before it asks for it. Most
-//! paths reorder nothing, and there the wait is the largest part of a lost message's delay; so it follows the
-//! fate of the packets that were waited for.
+//! The wait of a receiver for a packet that may only have been overtaken, before it requests it. Most paths
+//! do not reorder, and there the wait is the largest part of a lost message's delay; so it adapts to the
+//! outcome of earlier waits.
 //!
 //! | a missing packet | next |
 //! |---|---|
-//! | was asked for and came, [`CERTAIN`] of them | half the wait, [`SHORTEST`] at least |
-//! | came before it was asked for | counts against [`WEIGHT`] of those: it was overtaken, or somebody else had asked |
-//! | was asked for, came, and came again | the longest wait: it had been on its way |
+//! | was requested and came, [`CERTAIN`] of them | half the wait, [`SHORTEST`] at least |
+//! | came before its request | offsets [`WEIGHT`] of those: it was overtaken, or another site had requested it |
+//! | was requested, came, and came again | the longest wait: it had been under way |
 use std::collections::VecDeque;
 
 use downburst_model::Micros;
@@ -15,9 +15,9 @@ use downburst_model::Micros;
 pub(crate) struct Reordering {
     longest: Micros,
     wait: Micros,
-    /// How much speaks for losses since the wait was changed.
+    /// The evidence of losses since the last change of the wait.
     lost: u32,
-    /// What was asked for and came, the latest.
+    /// The latest packets that were requested and came.
     repaired: VecDeque<u64>,
 }
 
@@ -30,7 +30,7 @@ impl Reordering {
         self.wait
     }
 
-    /// A packet that was asked for came.
+    /// Records that a requested packet came.
     pub(crate) fn repaired(&mut self, packet: u64) {
         self.repaired.push_back(packet);
         if self.repaired.len() > REMEMBERED {
@@ -43,12 +43,12 @@ impl Reordering {
         }
     }
 
-    /// A missing packet came before it was asked for.
+    /// Records that a missing packet came before its request.
     pub(crate) fn came(&mut self) {
         self.lost = self.lost.saturating_sub(WEIGHT);
     }
 
-    /// A packet came that had come before.
+    /// Records that a packet came again.
     pub(crate) fn repeated(&mut self, packet: u64) {
         if self.repaired.contains(&packet) {
             (self.wait, self.lost) = (self.longest, 0);
@@ -56,17 +56,17 @@ impl Reordering {
     }
 }
 
-/// So many losses without anything overtaken are no accident.
+/// So many losses without an overtaken packet are no coincidence.
 const CERTAIN: u32 = 32;
 
-/// Of seven sites that lose 1 %, one loss in sixteen was asked for by another site before: that must not
+/// Among seven sites that lose 1 %, another site has already requested one loss in sixteen: that must not
 /// outweigh the others.
 const WEIGHT: u32 = 4;
 
-/// What a busy host and a queue in a switch bring out of order.
+/// The span of reordering by a busy host and a queue in a switch.
 const SHORTEST: Micros = Micros(2_500);
 
-/// As many as come again within the longest round trip at a rate of losses that a leg bears.
+/// The number that can come again within the longest round trip, at a loss rate that a leg tolerates.
 const REMEMBERED: usize = 64;
 
 #[cfg(test)]

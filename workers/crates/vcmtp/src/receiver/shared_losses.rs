@@ -1,14 +1,14 @@
 //! Losses that a receiver requests together. Packets of large products that are not urgent are repaired with their
 //! block, some time later and by the number of packets that a site lacks (`blocks.rs`). So their requests share
-//! datagrams, and are not repeated while the block may still be filling. Each request costs an answer, and answers are
-//! most of the repair cost of a sender with many sites.
+//! datagrams, and are not repeated while the block may still be filling. Each request costs an answer, and
+//! answers are most of the repair cost of a sender with many sites.
 //!
-//! | what is due | next |
+//! | a loss that is due | next |
 //! |---|---|
-//! | the group is large | requested, as `suppression.rs` says |
+//! | the group is large | requested, by the rules of `suppression.rs` |
 //! | not between two blocks of one such product; or symbols of its block came | requested |
 //! | not requested yet | requested at the next step of [`SHARED`] |
-//! | requested, and its block may still be filling or awaiting the decision | looked at again a step later |
+//! | requested, and its block may still be filling or awaiting the decision | checked again a step later |
 use std::collections::BTreeSet;
 
 use downburst_model::{Class, Micros, ProductInfo, Sequence};
@@ -34,8 +34,8 @@ impl SharedLosses {
         }
     }
 
-    /// When a loss that is due is looked at again; `None`: it is requested now. `highest` is the last packet that
-    /// was sent.
+    /// The time to check a due loss again; `None`: it is requested now. `highest` is the last packet known to be
+    /// sent.
     pub(crate) fn later(
         &self,
         now: Micros,
@@ -59,14 +59,14 @@ impl SharedLosses {
     }
 }
 
-/// Losses within this time share a request: an eighth of the time that a block takes to fill at 100 Mbit/s,
-/// of which a receiver waits for half.
+/// Losses within this time share a request: an eighth of the fill time of a block at 100 Mbit/s; a receiver
+/// waits for half of that time.
 const SHARED: Micros = Micros::from_millis(15);
 
-/// From a request until the repair of a block that was full by then: the time in which others ask, and the pacer's.
+/// From a request to the repair of a block that was full by then: the time for other requests, and the pacer's.
 const DECISION: Micros = Micros::from_millis(60);
 
-/// The same for a block that may have been open: 200 ms more, and some for a busy host.
+/// The same for a block that may have been open: 200 ms more, and a margin for a busy host.
 const BLOCK: Micros = Micros::from_millis(300);
 
 /// The limit of concurrent products of 32 KiB and more; beyond it the older ones' losses are requested

@@ -1,15 +1,16 @@
-//! Suppression of a receiver's requests in a large group (RFC 5740 calls it NACK suppression). If many sites lost the
-//! same, another one requests it first, and the sender announces the repair to the group (`pending_repairs.rs`). So
-//! the first request waits for a random backoff, and packets whose repair is announced are not requested.
+//! Suppression of a receiver's requests in a large group (NACK suppression in RFC 5740). If many sites lost the
+//! same packet, another one requests it first, and the sender announces the repair to the group
+//! (`pending_repairs.rs`). So the first request waits for a random backoff, and packets with an announced repair
+//! are not requested.
 //!
 //! The backoff is drawn as in RFC 5740, section 5.3 and its annex: between 0 and `T`, with a density that rises as
 //! `e^(L t / T)`, `L` = ln(members) + 1. Of any number of sites up to all members only a handful draw the lowest
 //! times; with `T` of six round trips the answer to them comes before most others request.
 //!
-//! | what is due | next |
+//! | a loss that is due | next |
 //! |---|---|
-//! | no announcement covers it, or one covers less than what is missing here | requested |
-//! | an announcement covers it | due again when that has expired and a random time later, for two seconds at most |
+//! | no announcement covers it, or one covers fewer packets than are missing here | requested |
+//! | an announcement covers it | due again a random time after its expiry, for two seconds at most |
 use std::collections::BTreeMap;
 
 use downburst_model::{Micros, RangeSet};
@@ -31,7 +32,7 @@ pub(crate) struct Suppression {
 struct Announced {
     pending: PendingRepair,
     until: Micros,
-    /// How many symbols of the block were made when the last of them came.
+    /// The number of symbols made of the block, as of the last one received.
     seen: u16,
 }
 
@@ -40,7 +41,7 @@ struct Announced {
 pub(crate) struct Covered {
     pub(crate) first: u64,
     pub(crate) last: u64,
-    /// How many packets it will bring; `None`: all of them.
+    /// The number of packets it restores; `None`: all of them.
     pub(crate) brings: Option<u64>,
     pub(crate) until: Micros,
 }
@@ -62,7 +63,7 @@ impl Suppression {
         self.round_trip = round_trip;
     }
 
-    /// Takes in a notice of the sender.
+    /// Takes a notice of the sender.
     pub(crate) fn hear(&mut self, now: Micros, notice: Notice) {
         (self.members, self.heard) = (u64::from(notice.members).min(MOST_MEMBERS), now);
         for pending in notice.pending_repairs {
@@ -76,13 +77,13 @@ impl Suppression {
         }
     }
 
-    /// A symbol of the block arrived, which had `made` symbols then.
+    /// Takes the arrival of a symbol of the block, with `made` symbols made by then.
     pub(crate) fn symbol(&mut self, first: u64, made: u16) {
         let Some(announced) = self.pending_repairs.get_mut(&first) else { return };
         announced.seen = announced.seen.max(made);
     }
 
-    /// The announced blocks and packets that hold something of `wanted`.
+    /// The announced blocks and packets that contain parts of `wanted`.
     pub(crate) fn covering(&self, now: Micros, wanted: &RangeSet) -> Vec<Covered> {
         let (Some(least), Some(most)) = (wanted.first(), wanted.last()) else { return Vec::new() };
         let mut covering = Vec::new();
@@ -114,7 +115,7 @@ impl Suppression {
         Micros((longest * drawn.clamp(0.0, 1.0)) as u64)
     }
 
-    /// Before this the site requests nothing, so that all sites together make at most [`REQUESTS_PER_SECOND`].
+    /// The earliest time of the next request: all sites together make at most [`REQUESTS_PER_SECOND`].
     pub(crate) fn next_request(&self) -> Micros {
         self.next_request
     }
@@ -127,12 +128,12 @@ impl Suppression {
         }
     }
 
-    /// The number of sites in the group, as far as a recent notice tells.
+    /// The number of sites in the group according to a recent notice; 0 without one.
     pub(crate) fn group_size(&self, now: Micros) -> u64 {
         if now.since(self.heard) < MEMORY { self.members } else { 0 }
     }
 
-    /// From 0 to 1 (splitmix64).
+    /// A random number from 0 to 1 (splitmix64).
     fn draw(&mut self) -> f64 {
         self.dice = self.dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.dice;
@@ -142,10 +143,10 @@ impl Suppression {
     }
 }
 
-/// `T` in round trips. With four about twice as many ask.
+/// `T` in round trips. With four, about twice as many sites send a request.
 const ROUND_TRIPS: u64 = 6;
 
-/// What the sender, its pacer and two drivers take beside the round trip.
+/// The delay of the sender, its pacer and two drivers, in addition to the round trip.
 const TURN: Micros = Micros::from_millis(4);
 
 const LONGEST_BACKOFF: Micros = Micros::from_secs(1);
@@ -153,16 +154,16 @@ const LONGEST_BACKOFF: Micros = Micros::from_secs(1);
 /// Longer than any block takes.
 const LONGEST_PENDING: Micros = Micros::from_millis(600);
 
-/// Blocks of some seconds at any rate; beyond it the oldest are asked for.
+/// Blocks of some seconds at any rate; beyond this number the oldest are requested.
 const KEPT_PENDING: usize = 256;
 
-/// A group that says nothing of its size for so long is small.
+/// A group without a notice of its size for this time is small.
 const MEMORY: Micros = Micros::from_secs(5);
 
-/// More than any group has; a false number makes nobody wait longer.
+/// More than any group has; a forged number makes no site wait longer.
 const MOST_MEMBERS: u64 = 10_000;
 
-/// What the sites of a leg ask together at most.
+/// The maximum number of requests of all sites of a leg together.
 const REQUESTS_PER_SECOND: u64 = 10_000;
 
 #[cfg(test)]

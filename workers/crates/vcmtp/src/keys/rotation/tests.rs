@@ -15,7 +15,7 @@ fn sites(numbers: &[u8]) -> BTreeSet<SiteName> {
     numbers.iter().copied().map(site).collect()
 }
 
-/// A rotation with its driver: draws secrets, knows which site was told which key.
+/// A rotation with its driver: draws secrets, and records the keys sent to each site.
 struct Bench {
     rotation: Rotation,
     now: u64,
@@ -83,7 +83,7 @@ impl Bench {
         self.used.iter().map(|(at, _)| *at).collect()
     }
 
-    /// Who can read what is sealed now.
+    /// The sites that can read newly sealed packets.
     fn readers(&self) -> BTreeSet<SiteName> {
         let key = &self.used.last().unwrap().1;
         self.told.iter().filter(|(_, told, _)| told == key).flat_map(|(.., who)| who.clone()).collect()
@@ -225,8 +225,8 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    /// Whatever happens: a revoked site can read nothing a second later, a site that left nothing 16 s later,
-    /// and at most three keys are valid at a time.
+    /// With any sequence of events, a revoked site can read no packet a second later, a site that left none 16 s
+    /// later, and at most three keys are valid at a time.
     #[test]
     fn whoever_is_barred_is_shut_out_in_time(ops in prop::collection::vec(op(), 1..60)) {
         let mut bench = Bench::new(&[0, 1, 2]);
@@ -260,7 +260,7 @@ proptest! {
         }
     }
 
-    /// A key is told before it is used, to everybody who was there, and never used twice.
+    /// A key is sent before its use, to every site present, and never used twice.
     #[test]
     fn keys_are_told_ahead_and_used_once(ops in prop::collection::vec(op(), 1..40)) {
         let mut bench = Bench::new(&[0]);
