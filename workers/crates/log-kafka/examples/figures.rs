@@ -1,6 +1,6 @@
-//! Measures appends to a real Kafka, and the delay until a sender has them:
+//! Measures appends to a real Kafka, and the delay until a sender has the products:
 //! `DOWNBURST_KAFKA=127.0.0.1:9092 cargo run --example figures`.
-// A program for engineers may stop where it stands, and it measures.
+// A program for engineers may panic on errors, and it measures time.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
 #[path = "../tests/broker/mod.rs"]

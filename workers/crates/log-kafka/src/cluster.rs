@@ -1,4 +1,4 @@
-//! The brokers, and the settings of every client of theirs.
+//! The brokers, and the settings of all clients.
 
 use std::{fs, time::Duration};
 
@@ -24,7 +24,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Refuses settings that can't be right; nothing is asked of the brokers yet.
+    /// Refuses invalid settings; does not contact the brokers yet.
     pub(crate) fn new(settings: Settings) -> Result<Self, LogError> {
         let refused = |sentence: &str| Err(LogError::Store { sentence: sentence.to_owned() });
         if settings.servers.is_empty() || settings.prefix.is_empty() {
@@ -41,9 +41,10 @@ impl Cluster {
             ("client.id", "downburst-node".to_owned()),
             ("security.protocol", security.protocol().to_owned()),
             ("socket.keepalive.enable", "true".to_owned()),
-            // Brokers that all went away come back at the addresses of the settings: those are asked after so long.
+            // If all brokers went away, they return at the addresses in the settings: these are queried after this
+            // time.
             ("metadata.recovery.rebootstrap.trigger.ms", "10000".to_owned()),
-            // Brokers that come back are found again within a second.
+            // Brokers that return are found again within a second.
             ("reconnect.backoff.max.ms", "1000".to_owned()),
         ];
         for (option, file) in [
@@ -70,7 +71,7 @@ impl Cluster {
         format!("{}.feed.{}", self.settings.prefix, escaped(feed))
     }
 
-    /// Makes a client and what it heard about its connections.
+    /// Creates a client that reports about its connections to `heard`.
     pub(crate) fn client<T: FromClientConfigAndContext<Heard>>(
         &self,
         more: &[(&str, &str)],
@@ -102,19 +103,19 @@ impl Cluster {
         self.client(&[], heard)
     }
 
-    /// A reader of committed records that is told the end of the partition.
+    /// A reader of committed records that is notified of the end of the partition.
     pub(crate) fn consumer(&self, heard: &Heard) -> Result<BaseConsumer<Heard>, LogError> {
         self.client(
             &[
-                // Places are kept in the copies, not in a group, but the client wants a name.
+                // Positions are kept in the copies, not in a group, but the client requires a name.
                 ("group.id", &self.settings.prefix),
                 ("enable.auto.commit", "false"),
                 ("enable.partition.eof", "true"),
                 ("isolation.level", "read_committed"),
-                // A place that Kafka no longer has is for the reader to notice.
+                // The reader has to notice a position that Kafka no longer has.
                 ("auto.offset.reset", "error"),
                 ("fetch.wait.max.ms", "100"),
-                // What is fetched ahead, and how long a reader that had enough of it waits before the next fetch.
+                // The prefetch limit, and the pause of a reader with a full queue before the next fetch.
                 ("queued.max.messages.kbytes", "8192"),
                 ("fetch.queue.backoff.ms", "5"),
             ],
@@ -135,7 +136,7 @@ impl ClientContext for Heard {
 
 impl ConsumerContext for Heard {}
 
-/// A place in the one partition of a topic.
+/// An offset in the single partition of a topic.
 pub(crate) fn at(topic: &str, offset: Offset) -> Result<TopicPartitionList, KafkaError> {
     let mut place = TopicPartitionList::new();
     place.add_partition_offset(topic, PARTITION, offset)?;
@@ -157,7 +158,8 @@ fn password(settings: &Settings) -> Result<String, LogError> {
     })
 }
 
-/// Kafka takes letters, digits, dots, dashes and underscores; everything else becomes `_` and two hexadecimal digits.
+/// Kafka accepts letters, digits, dots, dashes and underscores; every other byte becomes `_` and two hexadecimal
+/// digits.
 fn escaped(feed: &str) -> String {
     feed.bytes().fold(String::new(), |text, byte| {
         if byte.is_ascii_alphanumeric() || byte == b'-' {
@@ -169,7 +171,7 @@ fn escaped(feed: &str) -> String {
 }
 
 pub(crate) const PARTITION: i32 = 0;
-/// Brokers that are well answer within that, also while they elect a leader.
+/// Healthy brokers answer within this time, even during the election of a leader.
 pub(crate) const ANSWER: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use crate::{
     words::refused,
 };
 
-/// Takes over what the topic has and the copy has not.
+/// Copies the records of the topic that the copy lacks.
 pub(crate) struct Follower {
     pub(crate) cluster: Cluster,
     pub(crate) topic: String,
@@ -31,18 +31,18 @@ pub(crate) struct Follower {
     pub(crate) stop: Arc<AtomicBool>,
 }
 
-/// What was passed on the way to the end, in one reading or several.
+/// The findings on the way to the end, in one reading or several.
 #[derive(Default)]
 pub(crate) struct Passed {
-    /// Who opened the log last.
+    /// The last writer that opened the log.
     pub(crate) writer: Option<Random>,
     batch: Option<Random>,
-    /// The products of the batch that is looked for, by their place in it.
+    /// The products of the wanted batch, by their position in it.
     pub(crate) of_batch: Vec<(u32, Sequence)>,
 }
 
 impl Passed {
-    /// Looks for the products of a batch from here on.
+    /// Searches for the products of a batch from here on.
     pub(crate) fn look_for(&mut self, batch: Option<Random>) {
         if self.batch != batch {
             (self.batch, self.of_batch) = (batch, Vec::new());
@@ -61,7 +61,7 @@ impl Passed {
 }
 
 impl Follower {
-    /// Follows until it is stopped. What goes wrong is said once, and that it is over.
+    /// Follows the topic until it is stopped. Reports a problem once, and its end.
     pub(crate) fn run(&self) {
         let mut trouble = None;
         while !self.is_stopped() {
@@ -72,7 +72,7 @@ impl Follower {
         }
     }
 
-    /// Reads to the end as it is now.
+    /// Reads to the current end.
     pub(crate) fn catch_up(&self, passed: &mut Passed) -> Result<(), LogError> {
         let mut reader = self.reader()?;
         let mut group = Group::default();
@@ -169,7 +169,7 @@ impl Follower {
     }
 }
 
-/// The first epoch that the topic tells of; `None` if it tells of none.
+/// The first epoch recorded in the topic; `None` if there is none.
 pub(crate) fn epoch_of(cluster: &Cluster, topic: &str, directory: &Path) -> Result<Option<Epoch>, LogError> {
     let mut reader = Reader::new(cluster, topic, directory)?;
     reader.go_behind(Sequence(0))?;
@@ -185,7 +185,7 @@ pub(crate) fn epoch_of(cluster: &Cluster, topic: &str, directory: &Path) -> Resu
     Err(refused(topic, "returns neither records nor an end; check the brokers and the network"))
 }
 
-/// Products that go into the copy together.
+/// Products that are added to the copy together.
 #[derive(Default)]
 struct Group {
     products: Vec<(Given, Bytes)>,
@@ -230,7 +230,7 @@ impl Group {
 
 pub(crate) const POLL: Duration = Duration::from_millis(50);
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// Brokers that are well give something, or say that there is no more.
+/// Healthy brokers return a record, or report the end, within this time.
 pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 const GROUP_PRODUCTS: usize = 256;
 const GROUP_BYTES: usize = 4 << 20;

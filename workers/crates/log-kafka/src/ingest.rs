@@ -21,39 +21,40 @@ use crate::{
     writer::{Failure, LARGE_BYTES, PartSent, Writer, random},
 };
 
-/// The writer of a feed, as far as there is one.
+/// The writer of a feed, with its state.
 pub(crate) struct Ingest {
-    /// Tells this one's openings from those of others.
+    /// Distinguishes the openings of this writer from those of others.
     me: Random,
     epoch: Epoch,
     state: State,
-    /// What was read since it was opened last.
+    /// The findings since the last opening.
     passed: Passed,
 }
 
 pub(crate) enum State {
     Ready(Box<Writer>),
-    /// It has to be opened again, and the copy may lack what is stored.
+    /// It must be reopened, and the copy may lack stored products.
     Broken {
         since: Instant,
-        /// When the brokers said that another writer is in charge. They say so too once a transaction took too long.
+        /// The time when the brokers reported another writer. They also do so after a transaction that took too
+        /// long.
         fenced: Option<Instant>,
     },
-    /// Somebody else is the writer.
+    /// Another node is the writer.
     Fenced,
 }
 
-/// What an append asks of the writer before it goes on.
+/// The work that an append requires of the writer before it continues.
 #[derive(Default)]
 struct Waiting {
-    /// The transaction that nobody answered for, and which products of the call were in it.
+    /// The transaction without an answer, and the positions of its products in the call.
     unsettled: Option<(Random, Vec<usize>)>,
-    /// These were stored after all.
+    /// Products of it that turned out to be stored.
     settled: Vec<(usize, Sequence)>,
 }
 
 impl Waiting {
-    /// Takes what was found of the products that nobody answered for.
+    /// Takes the findings about the products of the transaction without an answer.
     fn settle(&mut self, passed: &mut Passed) {
         let Some((_, places)) = self.unsettled.take() else { return };
         let place = |(at, sequence): (u32, Sequence)| Some((*places.get(at as usize)?, sequence));
@@ -64,8 +65,8 @@ impl Waiting {
 type Result_ = Result<Appended, LogError>;
 
 impl Ingest {
-    /// Announces in the topic that this is the writer from here on. Records that brokers refuse because they
-    /// have just started are repeated, by a writer that is opened anew.
+    /// Announces in the topic that this is the writer from here on. Records refused by brokers that have just
+    /// started are repeated by a newly opened writer.
     pub(crate) fn begin_patiently(
         mut writer: Writer,
         epoch: Epoch,
@@ -94,7 +95,7 @@ impl Ingest {
         self.state = State::Broken { since, fenced: is_fenced.then_some(since) };
     }
 
-    /// What a writer that was fenced can't tell: whether somebody took over.
+    /// True if the brokers fenced this writer, which leaves open whether another took over.
     fn is_in_doubt(&self) -> bool {
         matches!(self.state, State::Broken { fenced: Some(_), .. })
     }
@@ -105,7 +106,7 @@ impl Ingest {
 }
 
 impl KafkaLog {
-    /// Waits for brokers that are away, for a while; then what is not stored is refused.
+    /// Waits a limited time for unavailable brokers, then refuses the products that are not stored.
     pub(crate) fn ingest_all(&self, products: &[(NewProduct, Bytes)], clock: Clock<'_>) -> Vec<Result_> {
         let Some(ingest) = &self.ingest else {
             return products.iter().map(|_| Err(self.only_copied())).collect();
@@ -136,19 +137,19 @@ impl KafkaLog {
         results.into_iter().map(|result| result.unwrap_or_else(|| Err(self.closed()))).collect()
     }
 
-    /// The bringer of the next product need not wait for that. Nothing is tried while no broker answers: that
-    /// takes longer than a product may wait.
+    /// Reopens a broken writer, so that the next product need not wait for it. Tries nothing while no broker
+    /// answers: that takes longer than a product may wait.
     pub(crate) fn open_again_if_broken(&self) {
         let Some(ingest) = &self.ingest else { return };
         let mut ingest = lock(ingest);
         let is_broken = matches!(ingest.state, State::Broken { .. }) && !self.is_stopped();
         if is_broken && topic::answers(&self.follower.cluster, &self.follower.topic) {
-            // What is broken still is tried again at the next call, and said when a product comes.
+            // If it is still broken, the next call tries again, and the next product reports the error.
             let _ = self.open_again(&mut ingest, &mut Waiting::default());
         }
     }
 
-    /// Parts go as they are read, so that a product that is refused leaves only what nobody looks at.
+    /// Sends parts as they are read; a refused product leaves only parts that are ignored.
     pub(crate) fn ingest_from(&self, product: NewProduct, bytes: &mut dyn Read, clock: Clock<'_>) -> Result_ {
         let mut start = Vec::new();
         let read = bytes.take(LARGE_BYTES as u64).read_to_end(&mut start);
@@ -170,7 +171,7 @@ impl KafkaLog {
         waiting.settled.pop().map_or(sent, |(_, sequence)| self.stored(sequence))
     }
 
-    /// Tries those that are open; an error says why some still are.
+    /// Tries the open products; an error is the reason why some are still open.
     fn try_all(
         &self,
         ingest: &mut Ingest,
@@ -245,7 +246,7 @@ impl KafkaLog {
         }
     }
 
-    /// Opens the writer again until that succeeds, for a while.
+    /// Reopens the writer, with repeated attempts for a limited time.
     fn make_ready(&self, ingest: &mut Ingest, waiting: &mut Waiting, until: Instant) -> Result<(), LogError> {
         loop {
             match &ingest.state {
@@ -266,13 +267,13 @@ impl KafkaLog {
         ingest.passed.look_for(waiting.unsettled.as_ref().map(|(batch, _)| *batch));
         self.look_for_another(ingest)?;
         if ingest.another_opened() {
-            // Not to be fenced in turn.
+            // Avoids fencing the other writer in turn.
             waiting.settle(&mut ingest.passed);
             self.displaced(ingest);
             return Ok(());
         }
         let mut writer = Writer::open(&self.follower.cluster, self.feed(), &self.follower.topic)?;
-        // What was open is through or undone now.
+        // The open transaction is now committed or aborted.
         self.follower.catch_up(&mut ingest.passed)?;
         waiting.settle(&mut ingest.passed);
         if let Err(failure) = writer.begin(ingest.epoch, ingest.me) {
@@ -289,8 +290,8 @@ impl KafkaLog {
         Ok(())
     }
 
-    /// Reads to the end. Where the brokers reported another writer, its opening is waited for: none comes if
-    /// the cause was only that this node stood still in a transaction.
+    /// Reads to the end. If the brokers reported another writer, waits for its opening: there is none if the cause
+    /// was only a stall of this node during a transaction.
     fn look_for_another(&self, ingest: &mut Ingest) -> Result<(), LogError> {
         loop {
             self.follower.catch_up(&mut ingest.passed)?;
@@ -302,7 +303,7 @@ impl KafkaLog {
         }
     }
 
-    /// What a failure means for the products that are left, and for the writer.
+    /// Applies a failure to the remaining products and to the writer.
     fn failed(
         &self,
         ingest: &mut Ingest,
@@ -330,7 +331,7 @@ impl KafkaLog {
         }
     }
 
-    /// Sites of this node get what the other one stores.
+    /// This node stops ingesting; its sites receive the products stored by the other node.
     fn displaced(&self, ingest: &mut Ingest) {
         let feed = self.feed();
         self.say(format!(
@@ -342,14 +343,14 @@ impl KafkaLog {
         }
     }
 
-    /// Ingest waits; who sent the products keeps them until they are acknowledged.
+    /// Ingest waits; the senders keep the products until they are acknowledged.
     fn breaks(&self, ingest: &mut Ingest, why: &LogError) {
         let feed = self.feed();
         self.say(format!("feed {feed}: {why}; products wait, and are acknowledged once they are stored"));
         ingest.fail();
     }
 
-    /// The products are stored; the copy is read from there before more are taken.
+    /// The products are stored; the copy is completed from the topic before more are accepted.
     fn copy_lags(&self, ingest: &mut Ingest, error: LogError) {
         self.say(format!(
             "the copy of feed {} lacks products that are stored: {error}; it gets them again",
@@ -378,7 +379,7 @@ impl KafkaLog {
     }
 }
 
-/// Sends what is read in parts.
+/// Sends the bytes that are read, in parts.
 struct Sender<'a> {
     writer: &'a Writer,
     upload: Upload,
@@ -406,7 +407,7 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// The manifest follows once all parts are there.
+    /// The manifest follows once all parts are stored.
     fn number(&mut self, draft: &Draft<'_>) -> Result<Sequence, Failure> {
         if !self.part.is_empty() {
             self.send()?;
@@ -416,7 +417,7 @@ impl Sender<'_> {
     }
 }
 
-/// Sends what it is read for.
+/// Passes on the bytes that are read to the sender.
 struct Tee<'a, 'b, 'c> {
     bytes: &'a mut dyn Read,
     sender: &'a std::cell::RefCell<&'b mut Sender<'c>>,
@@ -449,7 +450,7 @@ impl Failure {
     }
 }
 
-/// The same again, for another product.
+/// The same error, for another product.
 fn again(error: &LogError) -> LogError {
     match error {
         LogError::Fenced { feed } => LogError::Fenced { feed: feed.clone() },
@@ -461,10 +462,10 @@ fn again(error: &LogError) -> LogError {
     }
 }
 
-/// Who sent a product hears within half a minute what became of it.
+/// The sender of a product learns its outcome within half a minute.
 const PATIENCE: Duration = Duration::from_secs(15);
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
-/// Whoever fences a writer says next in the topic who it is: some round trips later.
+/// A writer that fences another announces itself next in the topic, some round trips later.
 const OPENING_COMES_WITHIN: Duration = Duration::from_secs(3);
 const FENCED: &str = "Kafka ended this node's turn: another hub ingests the feed, or the node was stalled for \
     longer than a transaction may take";

@@ -29,10 +29,10 @@ use crate::{
     writer::Writer,
 };
 
-/// The log of one feed on Kafka: appended to there, read from the copy here.
+/// The log of one feed on Kafka: appended to there, read from the local copy.
 pub struct KafkaLog {
     pub(crate) follower: Arc<Follower>,
-    /// Where products are ingested.
+    /// Present on the node that ingests.
     pub(crate) ingest: Option<Mutex<Ingest>>,
     following: Mutex<Option<JoinHandle<()>>>,
     options: Mutex<LogOptions>,
@@ -40,8 +40,8 @@ pub struct KafkaLog {
 }
 
 impl KafkaLog {
-    /// Opens the log of a feed. For ingest, that fences the writer before and waits until the copy is
-    /// complete; a sender reads from then on.
+    /// Opens the log of a feed. For ingest, fences the previous writer and waits until the copy is complete; a
+    /// sender reads from then on.
     pub(crate) fn open(cluster: &Cluster, wanted: Wanted) -> Result<(Self, Recovery), LogError> {
         match cluster.settings.role {
             Role::Ingest => Self::open_to_ingest(cluster, wanted),
@@ -53,11 +53,11 @@ impl KafkaLog {
         let topic = cluster.topic(wanted.feed.as_str());
         topic::prepare(cluster, &topic, &wanted.options)?;
         let until = Instant::now() + OPENING;
-        // Only now can nobody else append to what is read.
+        // Only now can no other writer append to the records that are read.
         let writer = Writer::open_patiently(cluster, &wanted.feed, &topic, until)?;
         let found = epoch_of(cluster, &topic, &std::env::temp_dir())?;
         let epoch = found.unwrap_or(Epoch(wanted.random));
-        // Before a copy is made, which may take long: whoever was fenced looks here who it was.
+        // Before the copy is built, which may take long: a fenced writer looks here for its successor.
         let ingest = Ingest::begin_patiently(writer, epoch, until)?;
         let options = wanted.options.clone();
         let (follower, recovery) = copy(cluster, topic, wanted, epoch)?;
@@ -85,7 +85,7 @@ impl KafkaLog {
         Ok((log, recovery))
     }
 
-    /// Copies what others store from here on.
+    /// Copies the products that others store from here on.
     pub(crate) fn follow(&self) -> Result<(), LogError> {
         let follower = Arc::clone(&self.follower);
         let thread =
@@ -107,7 +107,7 @@ impl KafkaLog {
         }
     }
 
-    /// Without waiting: the brokers may be away, and what is kept too long harms nobody.
+    /// Does not wait: the brokers may be unavailable, and keeping records too long does no harm.
     fn keep_in_the_store(&self) {
         let (follower, options) = (Arc::clone(&self.follower), lock(&self.options).clone());
         let name = format!("keep-{}", self.feed());
@@ -236,7 +236,7 @@ impl ProductLog for KafkaLog {
         self.copy().on_append(listener);
     }
 
-    /// Of the copy; Kafka keeps its own time.
+    /// Of the copy; Kafka has its own retention.
     fn retain(&self, now: WallMicros) -> Result<Retained, LogError> {
         self.copy().retain(now)
     }
@@ -262,9 +262,9 @@ fn copy(
     Ok((Follower { cluster: cluster.clone(), topic, directory, copy, say, stop }, recovery))
 }
 
-/// Records that a copy loses with the power are read again, so that it need not wait for its disk; and a
-/// sender's copy may be shorter than the topic. The node that ingests has all of it, so that a hub without
-/// senders needs its brokers for ingest alone.
+/// Records that a copy loses in a power cut are read again, so that it need not wait for its disk; and a sender's
+/// copy may be shorter than the topic. The node that ingests has all of it, so that a hub without senders needs
+/// its brokers for ingest alone.
 fn of_a_copy(cluster: &Cluster, options: LogOptions) -> LogOptions {
     let Settings { role, copy_mb, .. } = cluster.settings;
     let is_short = role == Role::Sender && copy_mb > 0;
@@ -272,7 +272,7 @@ fn of_a_copy(cluster: &Cluster, options: LogOptions) -> LogOptions {
     LogOptions { durability: Durability::Process, copy_bytes, ..options }
 }
 
-/// Brokers that have just started know some seconds later who of them is in charge of a transactional id.
+/// Brokers that have just started know only seconds later which of them coordinates a transactional id.
 const OPENING: Duration = Duration::from_secs(20);
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

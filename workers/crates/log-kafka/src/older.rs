@@ -1,4 +1,4 @@
-//! Products that the copy no longer has, read from the topic once more.
+//! Products that the copy no longer has, read again from the topic.
 
 use std::{
     sync::Mutex,
@@ -17,10 +17,10 @@ use crate::{
     words::refused,
 };
 
-/// Reads older products of one feed, for one who asks after the other.
+/// Reads older products of one feed, for one caller after the other.
 ///
-/// The reader stays where the last answer ended, so that sites that catch up have a place found for them
-/// once. It is given up after a while without requests.
+/// The reader stays at the end of the last answer, so that its position has to be found only once for sites that
+/// catch up. It is closed after a while without requests.
 #[derive(Default)]
 pub(crate) struct Older {
     reading: Mutex<Option<Reading>>,
@@ -35,7 +35,7 @@ impl Older {
         limit_bytes: u64,
     ) -> Result<Vec<Option<Bytes>>, LogError> {
         let mut kept = lock(&self.reading);
-        // One that failed is not gone on with.
+        // A reader that failed is not reused.
         let mut reading = match kept.take() {
             Some(reading) => reading,
             None => Reading::begin(follower)?,
@@ -53,7 +53,7 @@ impl Older {
         Ok(found)
     }
 
-    /// Gives the reader up if nobody asked for a while; one who asks just now is not waited for.
+    /// Closes the reader after a time without requests; does not wait for a request in progress.
     pub(crate) fn tend(&self) {
         if let Ok(mut kept) = self.reading.try_lock()
             && kept.as_ref().is_some_and(|reading| reading.asked.elapsed() > KEPT_FOR)
@@ -63,14 +63,14 @@ impl Older {
     }
 }
 
-/// A reader, and where it stands.
+/// A reader with its position.
 struct Reading {
     reader: Reader,
-    /// What comes next is behind this number.
+    /// The next record is after this sequence.
     passed: Sequence,
-    /// Nothing before where it began is kept by the brokers.
+    /// The brokers keep nothing before the reader's start.
     from_the_front: bool,
-    /// What was read and not asked for yet.
+    /// A product that was read and not yet requested.
     next: Option<Box<Product>>,
     asked: Instant,
 }
@@ -81,7 +81,7 @@ impl Reading {
         Ok(Self { reader, passed: Sequence(u64::MAX), from_the_front: false, next: None, asked })
     }
 
-    /// The bytes of one product; `None` if the brokers have it no longer.
+    /// The bytes of one product; `None` if the brokers no longer have it.
     fn find(&mut self, follower: &Follower, wanted: Lacking) -> Result<Option<Bytes>, LogError> {
         let mut records = records_of(wanted);
         if !self.comes_soon(wanted) {
@@ -93,7 +93,7 @@ impl Reading {
                 Some(Content::AtHand(bytes)) => return Ok(Some(bytes)),
                 Some(Content::InFile(mut file)) => return follower.copy.set_aside(&mut file).map(Some),
                 None if self.from_the_front => return Ok(None),
-                // Other records lie among its parts, as of a writer that was fenced.
+                // Other records lie among its parts, such as those of a fenced writer.
                 None => {
                     records = records.saturating_mul(8);
                     self.go_before(wanted, records)?;
@@ -102,13 +102,13 @@ impl Reading {
         }
     }
 
-    /// Whether reading on is quicker than to find the place anew.
+    /// True if reading on is quicker than finding the position again.
     fn comes_soon(&self, wanted: Lacking) -> bool {
         let ahead = wanted.sequence.0.checked_sub(self.passed.0);
         ahead.is_some_and(|records| (1..=READ_OVER).contains(&records))
     }
 
-    /// Goes so many records before a product, or to the oldest one that is kept.
+    /// Moves this many records before a product, or to the oldest one that is kept.
     fn go_before(&mut self, wanted: Lacking, records: u64) -> Result<(), LogError> {
         let oldest = u64::try_from(self.reader.extent()?.oldest).unwrap_or_default();
         // The record of a product is at the offset before its sequence.
@@ -118,7 +118,7 @@ impl Reading {
         Ok(())
     }
 
-    /// The product itself; `None` if there is none of that number any more.
+    /// The product itself; `None` if no product has that number any more.
     fn read_to(&mut self, follower: &Follower, wanted: Lacking) -> Result<Option<Box<Product>>, LogError> {
         let mut deadline = Instant::now() + SILENCE;
         while self.passed < wanted.sequence {
@@ -159,12 +159,12 @@ impl Reading {
     }
 }
 
-/// How many records it has, with some between.
+/// The number of its records, with an allowance for others in between.
 fn records_of(wanted: Lacking) -> u64 {
     wanted.size / PART_BYTES as u64 + AROUND
 }
 
 const AROUND: u64 = 16;
-/// Some hundred kilobytes of small products; a place is found anew within a few round trips.
+/// Some hundred kilobytes of small products; a new position is found within a few round trips.
 const READ_OVER: u64 = 1_024;
 const KEPT_FOR: Duration = Duration::from_secs(30);

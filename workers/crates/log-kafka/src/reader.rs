@@ -1,5 +1,5 @@
-//! Reading a feed's topic in order: products are put together from their parts, and parts without a manifest
-//! are ignored.
+//! Reading a feed's topic in order: products are assembled from their parts, and parts without a manifest are
+//! ignored.
 
 use std::{
     fs::File,
@@ -25,19 +25,19 @@ use crate::{
     words::{Heard, refused},
 };
 
-/// Reads from a place on.
+/// Reads the topic from an offset on.
 pub(crate) struct Reader {
     cluster: Cluster,
     consumer: BaseConsumer<Heard>,
     heard: Heard,
     topic: String,
-    /// Parts are put together in files of this directory that have no name.
+    /// Parts are assembled in unnamed files of this directory.
     directory: PathBuf,
     /// The oldest first.
     uploads: Vec<Arriving>,
 }
 
-/// What comes next.
+/// The next finding.
 pub(crate) enum Found {
     Opening(Opening),
     Product(Box<Product>),
@@ -45,9 +45,9 @@ pub(crate) enum Found {
     Part,
     /// Nothing more for now.
     End,
-    /// Nothing so far.
+    /// Nothing yet.
     Nothing,
-    /// No broker answers; the client goes on trying.
+    /// No broker answers; the client keeps trying.
     Away,
 }
 
@@ -64,7 +64,7 @@ pub(crate) enum Content {
     InFile(File),
 }
 
-/// Parts of a product whose manifest was not seen yet.
+/// Parts of a product whose manifest has not been read yet.
 struct Arriving {
     id: Random,
     parts: u32,
@@ -79,7 +79,7 @@ impl Reader {
         Ok(Self { cluster, consumer, heard, topic, directory, uploads: Vec::new() })
     }
 
-    /// Why no broker answers.
+    /// The reason why no broker answers.
     pub(crate) fn why_away(&self) -> LogError {
         let error = KafkaError::Global(RDKafkaErrorCode::AllBrokersDown);
         self.cluster.explained("be read from", &error, &self.heard)
@@ -89,10 +89,10 @@ impl Reader {
         topic::extent(&self.cluster, &self.consumer, &self.topic, &self.heard)
     }
 
-    /// Goes on behind a product, or from the beginning.
+    /// Continues after a product, or from the beginning.
     pub(crate) fn go_behind(&mut self, sequence: Sequence) -> Result<(), LogError> {
         let extent = self.extent()?;
-        // A sequence is its record's offset and one more, and so is the place behind the record.
+        // A sequence is its record's offset plus one, which is also the offset after the record.
         let place = i64::try_from(sequence.0).unwrap_or(i64::MAX);
         if place > extent.end {
             let what = format!(
@@ -106,9 +106,9 @@ impl Reader {
         self.assign(place.max(extent.oldest))
     }
 
-    /// What comes within a time.
+    /// The next finding within a time limit.
     pub(crate) fn next(&mut self, patience: Duration) -> Result<Found, LogError> {
-        // The borrow of a record ends before anything is done to the reader.
+        // The borrow of a record ends before the reader is changed.
         let taken = match self.consumer.poll(patience) {
             None => return Ok(Found::Nothing),
             Some(Err(KafkaError::PartitionEOF(_))) => return Ok(Found::End),
@@ -143,7 +143,7 @@ impl Reader {
         let given = Given::read(sequence, &manifest.description).map_err(|reason| {
             refused(&self.topic, &format!("holds a product that can't be read: {reason}"))
         })?;
-        // What a writer that was fenced had begun before this is never finished.
+        // Earlier uploads of a fenced writer are never finished.
         let uploads = std::mem::take(&mut self.uploads);
         let content = match &manifest.upload {
             None => Some(Content::AtHand(bytes)),
@@ -166,7 +166,7 @@ impl Reader {
             }
             self.uploads.push(Arriving { id, parts: 0, file });
         }
-        // Parts of which the first is gone stand for no product any more.
+        // Parts without the first one no longer represent a product.
         let Some(arriving) = self.uploads.iter_mut().find(|known| known.id == id && known.parts == part)
         else {
             return Ok(());
@@ -184,7 +184,7 @@ impl Reader {
     }
 }
 
-/// A record, with what of it is needed.
+/// A record, reduced to the needed parts.
 enum Taken {
     Opening(Opening),
     Part { upload: Random, part: u32, bytes: Bytes },
@@ -226,7 +226,7 @@ fn is_gone(error: &KafkaError) -> bool {
     )
 }
 
-/// The client goes on by itself after these: brokers are away, or elect a leader.
+/// The client recovers from these by itself: brokers are away, or elect a leader.
 fn is_passing(error: &KafkaError) -> bool {
     let code = error.rdkafka_error_code();
     !matches!(
@@ -240,5 +240,5 @@ fn is_passing(error: &KafkaError) -> bool {
     )
 }
 
-/// A writer has one, and one that was fenced may have left another.
+/// A writer has one, and a fenced writer may have left another.
 const MOST_UPLOADS: usize = 4;

@@ -3,7 +3,7 @@
 use downburst_model::Epoch;
 use minicbor::{Decode, Encode};
 
-/// A record's kind, with what its key says.
+/// A record's kind, with the content of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Opening,
@@ -11,7 +11,7 @@ pub(crate) enum Kind {
     Part { upload: Random, part: u32 },
 }
 
-/// Tells uploads, batches and writers apart.
+/// Distinguishes uploads, batches and writers.
 pub(crate) type Random = [u8; 16];
 
 /// A writer begins, or begins again.
@@ -24,22 +24,22 @@ pub(crate) struct Opening {
     pub(crate) writer: Random,
 }
 
-/// What precedes the bytes in a manifest.
+/// The part of a manifest before the bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub(crate) struct Manifest {
     #[n(0)]
     pub(crate) epoch: Epoch,
-    /// The transaction, so that a writer finds out what became of one that was never answered.
+    /// The transaction, by which a writer determines the outcome of one without an answer.
     #[cbor(n(1), with = "minicbor::bytes")]
     pub(crate) batch: Random,
-    /// Which product of the transaction.
+    /// The product's position in the transaction.
     #[n(2)]
     pub(crate) place: u32,
-    /// Where the bytes are, if not in the manifest.
+    /// The place of the bytes, if they are not in the manifest.
     #[n(3)]
     pub(crate) upload: Option<Upload>,
-    /// What the log says about the product.
+    /// The log's description of the product.
     #[cbor(n(4), with = "minicbor::bytes")]
     pub(crate) description: Vec<u8>,
 }
@@ -69,7 +69,7 @@ impl Kind {
         key
     }
 
-    /// `None` if the record is none of ours.
+    /// `None` for a foreign record.
     pub(crate) fn parse(key: Option<&[u8]>) -> Option<Self> {
         let (kind, rest) = key?.strip_prefix(&MARK)?.split_first()?;
         match (*kind, rest) {
@@ -96,7 +96,7 @@ impl Opening {
 }
 
 impl Manifest {
-    /// The length of what is said about the product, that, and its bytes.
+    /// The length of the description, the description itself, and the product's bytes.
     pub(crate) fn to_value(&self, bytes: &[u8]) -> Vec<u8> {
         let said = minicbor::to_vec(self).unwrap_or_default();
         let mut value = Vec::with_capacity(LENGTH_BYTES + said.len() + bytes.len());
@@ -113,7 +113,7 @@ impl Manifest {
     }
 }
 
-/// Half of what a broker takes as one record by default. Larger products travel in parts of this.
+/// Half of the largest record that a broker accepts by default. Larger products are sent in parts of this size.
 pub(crate) const PART_BYTES: usize = 512 << 10;
 /// Ends with the version of the format.
 const MARK: [u8; 3] = *b"DB\x01";

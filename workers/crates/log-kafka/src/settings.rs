@@ -1,26 +1,26 @@
-//! How the brokers are reached: the `shared_log` of the node's start job.
+//! Settings for the connection to the brokers: the `shared_log` of the node's start job.
 
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
-/// The brokers, and what this node does with the logs there.
+/// The brokers, and the role of this node for the logs there.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// `host:port`, several with commas between.
+    /// `host:port`; several are separated by commas.
     pub servers: String,
-    /// What the names of topics begin with.
+    /// The prefix of the topics' names.
     pub prefix: String,
-    /// Whether products are ingested here.
+    /// The role of this node: ingest or copy.
     pub role: Role,
-    /// How brokers are spoken to.
+    /// The security of the connections.
     #[serde(default)]
     pub security: Security,
     /// PEM file of the authority of the brokers' certificates; absent: the system's.
     #[serde(default)]
     pub ca_file: Option<PathBuf>,
-    /// PEM file of this node's certificate, where brokers ask for one.
+    /// PEM file of this node's certificate, if brokers require one.
     #[serde(default)]
     pub certificate_file: Option<PathBuf>,
     /// PEM file of that certificate's key.
@@ -35,25 +35,25 @@ pub struct Settings {
     /// The file with the password.
     #[serde(default)]
     pub sasl_password_file: Option<PathBuf>,
-    /// Copies of each topic that is created; 0: as the brokers are set up.
+    /// Replicas of each topic that is created; 0: the brokers' default.
     #[serde(default)]
     pub replication: i32,
-    /// Megabytes that a sender's copy of each feed takes at most; 0: as much as the feed keeps.
+    /// The most megabytes that a sender's copy of each feed takes; 0: as much as the feed keeps.
     #[serde(default)]
     pub copy_mb: u64,
 }
 
-/// What a node does with the logs.
+/// The role of a node for the logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Appends to them, as the only one, and serves sites.
+    /// Appends to them as the only writer, and serves sites.
     Ingest,
     /// Copies them, and serves sites.
     Sender,
 }
 
-/// How brokers are spoken to.
+/// The security of the connections to brokers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Security {

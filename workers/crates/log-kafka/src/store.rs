@@ -11,7 +11,7 @@ pub struct KafkaLogs {
     cluster: Cluster,
 }
 
-/// Reads what the start job says of Kafka; nothing is asked of the brokers before a feed is opened.
+/// Reads the start job's settings for Kafka; does not contact the brokers before a feed is opened.
 pub fn connect(said: &serde_json::Value) -> Result<Arc<dyn SharedLogs>, String> {
     let settings: Settings = serde_json::from_value(said.clone()).map_err(|error| {
         format!("shared_log can't be read: {error}; see the protocol of the node's lines")
@@ -20,7 +20,7 @@ pub fn connect(said: &serde_json::Value) -> Result<Arc<dyn SharedLogs>, String> 
 }
 
 impl KafkaLogs {
-    /// Refuses settings that can't be right.
+    /// Refuses invalid settings.
     pub fn new(settings: Settings) -> Result<Self, LogError> {
         Ok(Self { cluster: Cluster::new(settings)? })
     }

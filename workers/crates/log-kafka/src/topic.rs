@@ -1,4 +1,4 @@
-//! The topic of a feed: made, looked at, and how long it keeps records.
+//! The topic of a feed: its creation, its extent, and its retention.
 
 use std::time::{Duration, Instant};
 
@@ -22,11 +22,11 @@ pub(crate) struct Extent {
     pub(crate) end: i64,
 }
 
-/// Makes the topic if it is missing, and refuses one that can't hold a feed's log.
+/// Creates the topic if it is missing, and refuses one that can't hold a feed's log.
 pub(crate) fn prepare(cluster: &Cluster, topic: &str, options: &LogOptions) -> Result<(), LogError> {
     let heard = Heard::default();
     let admin = cluster.admin(&heard)?;
-    // What the client heard is told while it is asked.
+    // The client's reports about its connections arrive while it is polled.
     let consumer = cluster.consumer(&heard)?;
     if partitions(cluster, &consumer, topic, &heard)?.is_none() {
         create(cluster, &admin, topic, options, &heard)?;
@@ -35,7 +35,7 @@ pub(crate) fn prepare(cluster: &Cluster, topic: &str, options: &LogOptions) -> R
     let found = loop {
         match partitions(cluster, &consumer, topic, &heard)? {
             Some(found) => break found,
-            // Not every broker knows it at once.
+            // Not every broker knows it immediately.
             None if Instant::now() < deadline => std::thread::sleep(AGAIN),
             None => return Err(refused(topic, "was created but is missing; check the brokers' logs")),
         }
@@ -43,7 +43,7 @@ pub(crate) fn prepare(cluster: &Cluster, topic: &str, options: &LogOptions) -> R
     check(cluster, &admin, topic, found, &heard)
 }
 
-/// As [`prepare`], for those who only read: `false` if there is none yet.
+/// As [`prepare`], for readers only: `false` if the topic does not exist yet.
 pub(crate) fn exists(cluster: &Cluster, topic: &str) -> Result<bool, LogError> {
     let heard = Heard::default();
     let (admin, consumer) = (cluster.admin(&heard)?, cluster.consumer(&heard)?);
@@ -53,7 +53,7 @@ pub(crate) fn exists(cluster: &Cluster, topic: &str) -> Result<bool, LogError> {
     }
 }
 
-/// Whether a broker tells of it at once.
+/// True if a broker answers promptly about the topic.
 pub(crate) fn answers(cluster: &Cluster, topic: &str) -> bool {
     let heard = Heard::default();
     let Ok(consumer) = cluster.consumer(&heard) else { return false };
@@ -62,7 +62,7 @@ pub(crate) fn answers(cluster: &Cluster, topic: &str) -> bool {
         .is_ok_and(|found| found.topics().iter().any(|one| one.name() == topic && one.error().is_none()))
 }
 
-/// Has Kafka keep records as long, and as many bytes, as the feed's log.
+/// Sets Kafka's retention to the hours and bytes of the feed's log.
 pub(crate) fn keep(cluster: &Cluster, topic: &str, options: &LogOptions) -> Result<(), LogError> {
     let heard = Heard::default();
     let admin = cluster.admin(&heard)?;
@@ -78,7 +78,7 @@ pub(crate) fn keep(cluster: &Cluster, topic: &str, options: &LogOptions) -> Resu
     Ok(())
 }
 
-/// Waits for a leader: a topic that was made a moment ago has none.
+/// Waits for a leader: a newly created topic has none.
 pub(crate) fn extent(
     cluster: &Cluster,
     consumer: &BaseConsumer<Heard>,
@@ -95,7 +95,7 @@ pub(crate) fn extent(
     }
 }
 
-/// How many there are; `None`: there is no such topic.
+/// The number of partitions; `None` if there is no such topic.
 fn partitions(
     cluster: &Cluster,
     consumer: &BaseConsumer<Heard>,
@@ -103,7 +103,7 @@ fn partitions(
     heard: &Heard,
 ) -> Result<Option<usize>, LogError> {
     let found = consumer.fetch_metadata(Some(topic), ANSWER);
-    // What broke the connections is told beside the error, to who asks.
+    // The cause of broken connections is reported by polling, beside the error.
     let _ = consumer.poll(AGAIN);
     let found = found.map_err(|error| cluster.explained("list its topics", &error, heard))?;
     let partitions = found.topics().iter().find(|one| one.name() == topic).map(|one| one.partitions().len());
@@ -162,7 +162,8 @@ fn check(
     }
 }
 
-/// Records go with whole segments of the topic, so that a product may stay an eighth longer, as in the nodes' logs.
+/// Records are deleted by whole segments of the topic, so that a product may stay an eighth longer, as in the
+/// nodes' logs.
 fn limits(options: &LogOptions) -> [(&'static str, String); 6] {
     let retention_ms = (options.retention.hours * 3_600e3).clamp(1_000.0, 1e15) as u64;
     let bytes = options.retention.bytes;
@@ -172,7 +173,7 @@ fn limits(options: &LogOptions) -> [(&'static str, String); 6] {
         ("retention.bytes", i64::try_from(bytes).unwrap_or(i64::MAX).to_string()),
         ("segment.ms", (retention_ms / 8).max(SHORTEST_SEGMENT_MS).to_string()),
         ("segment.bytes", (bytes / 8).clamp(SMALLEST_SEGMENT_BYTES, LARGEST_SEGMENT_BYTES).to_string()),
-        // A replica that lacks the end would give sequences twice.
+        // A replica that lacks the end would assign sequences twice.
         ("unclean.leader.election.enable", "false".to_owned()),
     ]
 }
@@ -181,7 +182,7 @@ const AS_THE_BROKERS_ARE: i32 = -1;
 const AGAIN: Duration = Duration::from_millis(20);
 const AT_ONCE: Duration = Duration::from_secs(1);
 const SHORTEST_SEGMENT_MS: u64 = 60_000;
-/// Each has an index of 10 MB in front of it on the brokers' disks while it is written.
+/// Each has an index of 10 MB beside it on the brokers' disks while it is written.
 const SMALLEST_SEGMENT_BYTES: u64 = 16 << 20;
 const LARGEST_SEGMENT_BYTES: u64 = 1 << 30;
 

@@ -1,16 +1,16 @@
-//! What brokers that can't be used mean to a person.
+//! Sentences for operators about brokers that can't be used.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use downburst_log::LogError;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
-/// The last thing that a client said about its connections.
+/// A client's last report about its connections.
 #[derive(Clone, Default)]
 pub(crate) struct Heard(Arc<Mutex<String>>);
 
 impl Heard {
-    /// That all brokers are down says less than what was said about one of them.
+    /// A report that all brokers are down says less than the report about one of them.
     pub(crate) fn hear(&self, reason: &str) {
         if !reason.contains("brokers are down") {
             reason.clone_into(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
@@ -22,7 +22,7 @@ impl Heard {
     }
 }
 
-/// One sentence about brokers that did not do what was asked of them.
+/// One sentence about brokers that did not carry out a request.
 pub(crate) fn explained(servers: &str, action: &str, error: &KafkaError, heard: &Heard) -> LogError {
     let (said, told) = (heard.last(), error.to_string());
     let meant = MEANINGS.iter().find(|(part, _)| said.contains(part) || told.contains(part));

@@ -28,39 +28,39 @@ pub(crate) struct Writer {
     epoch: Epoch,
     heard: Heard,
     manifests: BaseProducer<Deliveries>,
-    /// Made for the first large product. It is in no transaction and never fenced: its records mean nothing
-    /// by themselves.
+    /// Created for the first large product. It is in no transaction and never fenced: its records mean nothing by
+    /// themselves.
     parts: Option<BaseProducer<Deliveries>>,
 }
 
-/// Why products got no sequence.
+/// The reason why products got no sequence.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The brokers say that another writer took over, as they also do once a transaction took too long.
+    /// The brokers report another writer, as they also do after a transaction that took too long.
     Fenced,
-    /// Nothing was stored, and the writer may go on.
+    /// Nothing was stored, and the writer can continue.
     Refused(LogError),
-    /// Nothing was stored, and the writer has to be opened again.
+    /// Nothing was stored, and the writer must be reopened.
     Lost(LogError),
-    /// The transaction of this batch was perhaps stored.
+    /// The transaction of this batch may have been stored.
     Unsettled(Random, String),
 }
 
-/// A product on its way, with its bytes or where they are.
+/// A product being sent, with its bytes or their place.
 struct Leaving {
     description: Vec<u8>,
     content: Result<bytes::Bytes, Upload>,
 }
 
-/// Where a record went, once it is there.
+/// The offset of a record, once it is stored.
 type Delivery = Arc<OnceLock<Result<i64, KafkaError>>>;
 
-/// Notes where records went.
+/// Records the offsets of delivered records.
 #[derive(Clone)]
 struct Deliveries(Heard);
 
 impl Writer {
-    /// As [`open`](Self::open), and again while the brokers are only just starting.
+    /// As [`open`](Self::open), with repeated attempts while the brokers are starting.
     pub(crate) fn open_patiently(
         cluster: &Cluster,
         feed: &FeedName,
@@ -76,17 +76,17 @@ impl Writer {
         }
     }
 
-    /// Another one in its place.
+    /// Opens a new writer in place of this one.
     pub(crate) fn anew(self, until: Instant) -> Result<Self, LogError> {
         Self::open_patiently(&self.cluster, &self.feed, &self.topic, until)
     }
 
-    /// Fences the writer before, and waits until its last transaction is through or undone.
+    /// Fences the previous writer, and waits until its last transaction is committed or aborted.
     pub(crate) fn open(cluster: &Cluster, feed: &FeedName, topic: &str) -> Result<Self, LogError> {
         Self::become_writer(cluster, feed, topic).map_err(|(_, error)| error)
     }
 
-    /// An error comes with whether it is to be expected of brokers that are starting.
+    /// The flag of an error is true if the error is to be expected of brokers that are starting.
     fn become_writer(cluster: &Cluster, feed: &FeedName, topic: &str) -> Result<Self, (bool, LogError)> {
         let heard = Heard::default();
         let manifests = manifests(cluster, topic, &heard).map_err(|error| (false, error))?;
@@ -98,7 +98,7 @@ impl Writer {
         Ok(Self { cluster, feed, topic, epoch: Epoch(0), heard, manifests, parts: None })
     }
 
-    /// Says who appends from here on.
+    /// Announces the writer that appends from here on.
     pub(crate) fn begin(&mut self, epoch: Epoch, writer: Random) -> Result<Sequence, Failure> {
         self.epoch = epoch;
         let opening = Opening { epoch, writer }.to_value();
@@ -117,7 +117,7 @@ impl Writer {
         self.store(leaving)
     }
 
-    /// Stores a product whose parts are there.
+    /// Stores a product whose parts are stored.
     pub(crate) fn number_uploaded(&self, draft: &Draft<'_>, upload: Upload) -> Result<Sequence, Failure> {
         let leaving = Leaving { description: draft.description(), content: Err(upload) };
         Ok(self.store(vec![leaving])?.first().copied().unwrap_or_default())
@@ -142,7 +142,7 @@ impl Writer {
         Ok(Upload { id: random().map_err(Failure::Refused)?, parts: 0 })
     }
 
-    /// Sends the next part, and waits while too many are on their way.
+    /// Sends the next part, and waits while too many are in flight.
     pub(crate) fn part(&self, upload: &mut Upload, bytes: &[u8]) -> Result<PartSent, Failure> {
         let Some(producer) = &self.parts else { return Err(self.refused(&KafkaError::Canceled)) };
         let kind = Kind::Part { upload: upload.id, part: upload.parts };
@@ -150,7 +150,7 @@ impl Writer {
         self.send(producer, kind, bytes).map(PartSent)
     }
 
-    /// Waits until all parts are at the brokers.
+    /// Waits until the brokers have all parts.
     pub(crate) fn finish(&self, parts: &[PartSent]) -> Result<(), Failure> {
         let Some(producer) = &self.parts else { return Ok(()) };
         self.flush(producer)?;
@@ -171,7 +171,7 @@ impl Writer {
         })
     }
 
-    /// All that `work` sends is stored when this returns, or nothing if it fails.
+    /// Commits everything that `work` sends, or nothing if it fails.
     fn transact(
         &self,
         batch: Random,
@@ -191,7 +191,7 @@ impl Writer {
         }
     }
 
-    /// A commit without an answer is asked for again; what is still open then was perhaps stored.
+    /// A commit without an answer is requested again; if it is still open then, it may have been stored.
     fn commit(&self, batch: Random) -> Result<(), Failure> {
         let mut tries = 0;
         loop {
@@ -208,9 +208,9 @@ impl Writer {
         }
     }
 
-    /// A transaction that can't be undone here is undone by the next writer, or by the brokers when its time is over.
+    /// Aborts the transaction. If that fails, the next writer aborts it, or the brokers do when it times out.
     fn undone(&self, failure: Failure) -> Failure {
-        // Deliveries are noted by nobody else, and the client undoes nothing while some are not.
+        // Nothing else polls for deliveries, and the client aborts nothing while some are outstanding.
         let _ = self.flush(&self.manifests);
         match (failure, self.manifests.abort_transaction(PATIENCE)) {
             (Failure::Fenced, _) => Failure::Fenced,
@@ -242,7 +242,7 @@ impl Writer {
         }
     }
 
-    /// Waits until everything sent is at the brokers, or refused.
+    /// Waits until everything sent is stored by the brokers, or refused.
     fn flush(&self, producer: &BaseProducer<Deliveries>) -> Result<(), Failure> {
         let deadline = Instant::now() + 2 * PATIENCE;
         while producer.in_flight_count() > 0 {
@@ -287,8 +287,8 @@ impl Writer {
     }
 }
 
-/// Notes deliveries, a moment from now. The client's own `flush` looks every 100 ms, and its `poll` spends
-/// the last millisecond of its time looking without a pause.
+/// Polls for deliveries after a moment. The client's own `flush` polls every 100 ms, and its `poll` spends the
+/// last millisecond of its time in a busy loop.
 fn look_soon(producer: &BaseProducer<Deliveries>) {
     std::thread::sleep(LOOK_AFTER);
     producer.poll(Duration::ZERO);
@@ -298,9 +298,10 @@ fn manifests(cluster: &Cluster, topic: &str, heard: &Heard) -> Result<BaseProduc
     cluster.client_with(
         &[
             ("transactional.id", topic),
-            // Longer than any transaction takes. A writer that dies in one holds readers up for so long at most.
+            // Longer than any transaction takes. A writer that dies during one delays readers for this long at
+            // most.
             ("transaction.timeout.ms", "15000"),
-            // Who appends waits for the record, so that nothing is won by waiting for others.
+            // The caller waits for the record, so nothing is gained by waiting for others.
             ("linger.ms", "0"),
             ("message.max.bytes", "1000000"),
             ("queue.buffering.max.kbytes", "65536"),
@@ -310,13 +311,13 @@ fn manifests(cluster: &Cluster, topic: &str, heard: &Heard) -> Result<BaseProduc
     )
 }
 
-/// Brokers elect whoever is in charge of transactions after they have begun to answer.
+/// Brokers elect the coordinator of transactions only after they have begun to answer.
 fn is_of_starting(error: &KafkaError) -> bool {
     matches!(error, KafkaError::Transaction(error) if error.is_retriable())
         || error.rdkafka_error_code().is_some_and(|code| OF_STARTING.contains(&code))
 }
 
-/// A part that is on its way.
+/// A part in flight.
 pub(crate) struct PartSent(Delivery);
 
 impl ClientContext for Deliveries {
@@ -330,12 +331,12 @@ impl ProducerContext for Deliveries {
 
     fn delivery(&self, result: &DeliveryResult<'_>, delivery: Delivery) {
         let offset = result.as_ref().map(Message::offset).map_err(|(error, _)| error.clone());
-        // It is told once.
+        // It is reported once.
         let _ = delivery.set(offset);
     }
 }
 
-/// Large products are cut into these.
+/// Products of this size or more are cut into parts of it.
 pub(crate) const LARGE_BYTES: usize = PART_BYTES;
 
 pub(crate) fn random() -> Result<Random, LogError> {
@@ -348,7 +349,7 @@ pub(crate) fn random() -> Result<Random, LogError> {
 
 /// Brokers on the same machine take a millisecond.
 const LOOK_AFTER: Duration = Duration::from_micros(250);
-/// Brokers that are well take milliseconds.
+/// Healthy brokers take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 const COMMIT_TRIES: u32 = 2;
 const AGAIN_AFTER: Duration = Duration::from_millis(200);

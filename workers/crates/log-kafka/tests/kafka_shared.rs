@@ -1,4 +1,4 @@
-//! What the suites can't ask of every log: several nodes, products of many parts, topics that are none.
+//! Tests beyond the suites: several nodes, products of many parts, foreign topics.
 // Helpers of tests may fail as loudly as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::indexing_slicing)]
 
@@ -38,7 +38,7 @@ fn the_writer_that_opens_last_fences_the_one_before_which_then_follows_it() {
     assert_eq!(first.contents(), second.contents());
 }
 
-/// As brokers do to a writer that stood still for longer than a transaction may take.
+/// As brokers do to a writer that stalled for longer than a transaction may take.
 #[test]
 fn a_writer_that_was_fenced_by_nobody_who_opened_the_log_goes_on() {
     let (base, prefix) = (tempfile::tempdir().unwrap(), fresh_prefix());
@@ -87,7 +87,7 @@ fn senders_have_the_same_products_under_the_same_numbers() {
     let ingest = open(&prefix, Role::Ingest, &base.path().join("ingest"));
     ingest.store("early", b"early");
     let sender = open(&prefix, Role::Sender, &base.path().join("sender"));
-    // Below, at and above one part and two, and what goes into a manifest.
+    // Sizes below, at and above one part and two, and sizes that fit into a manifest.
     let part = 512 << 10;
     let sizes = [0, 1, part - 1, part, part + 1, 2 * part, 2 * part + 1, 3_000_000, 2];
     let content = |n: usize, size: usize| (0..size).map(|at| (at * (n + 1) / 7) as u8).collect::<Vec<_>>();
@@ -119,7 +119,7 @@ fn senders_have_the_same_products_under_the_same_numbers() {
 fn what_a_short_copy_no_longer_has_is_fetched_as_long_as_the_brokers_keep_it() {
     let (base, prefix) = (tempfile::tempdir().unwrap(), fresh_prefix());
     let ingest = open(&prefix, Role::Ingest, &base.path().join("ingest"));
-    // More parts than are looked for before a product, small ones around it, and some of two and three parts.
+    // More parts than the search before a product covers, small ones around it, and some of two and three parts.
     let sizes = [10, 9_000_000, 0, 600_000, 20_000, 1_200_000].into_iter().chain([40_000; 50]);
     for (n, size) in sizes.enumerate() {
         let bytes: Vec<u8> = (0..size).map(|at| (at * (n + 1) / 7) as u8).collect();
@@ -141,7 +141,7 @@ fn what_a_short_copy_no_longer_has_is_fetched_as_long_as_the_brokers_keep_it() {
         let of = |one: &Lacking| expected.iter().find(|(sequence, ..)| *sequence == one.sequence).unwrap();
         sequences.iter().map(|one| of(one).2.clone()).collect()
     };
-    // In order, then from the middle, then one by one from the end, where nothing is read on.
+    // In order, then from the middle, then one by one from the end, which always needs a new position.
     assert!(sender.log.fetch(&wanted, u64::MAX).unwrap() == had(&wanted));
     assert!(sender.log.fetch(&wanted[3..6], u64::MAX).unwrap() == had(&wanted[3..6]));
     for one in wanted.iter().rev() {
@@ -159,7 +159,7 @@ fn a_copy_that_ended_uncleanly_goes_on_where_it_was() {
     let (base, prefix) = (tempfile::tempdir().unwrap(), fresh_prefix());
     let ingest = open(&prefix, Role::Ingest, &base.path().join("ingest"));
     for round in 0..3 {
-        // A copy that is dropped was never closed.
+        // A dropped copy was never closed.
         let sender = open(&prefix, Role::Sender, &base.path().join("sender"));
         let head = ingest.store(&format!("{round}"), &[round; 1_000]);
         sender.wait_for(head);
@@ -231,7 +231,7 @@ fn brokers_that_are_not_there_are_told_in_a_sentence() {
         let settings = Settings { servers: servers.to_owned(), ..settings("none", Role::Ingest) };
         open_with(settings, base.path()).err().unwrap().to_string()
     };
-    // Nobody listens on a port that was free a moment ago.
+    // No process listens on a port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let sentence = open(&format!("127.0.0.1:{port}"));
     assert!(sentence.contains("no server listens there; start it, or correct kafka.servers"), "{sentence}");
@@ -252,7 +252,7 @@ fn topic(prefix: &str) -> String {
     format!("{prefix}.feed.IDS_7cDDPLUS")
 }
 
-/// Becomes the writer of the brokers' choice, and says nothing in the topic.
+/// Becomes the brokers' current writer, and announces nothing in the topic.
 fn fence(prefix: &str) {
     let mut settings = client();
     settings.set("transactional.id", topic(prefix));
@@ -272,7 +272,7 @@ fn create(prefix: &str, wanted: NewTopic<'_>) {
     assert!(made.iter().all(Result::is_ok), "{prefix}: {made:?}");
 }
 
-/// Has the broker keep only what comes behind a product.
+/// Makes the broker keep only records after a product.
 fn delete_up_to(prefix: &str, sequence: Sequence) {
     let admin: AdminClient<DefaultClientContext> = client().create().unwrap();
     let mut place = TopicPartitionList::new();
@@ -290,7 +290,7 @@ fn send(topic: &str, key: &[u8], value: &[u8]) {
     producer.flush(Duration::from_secs(60)).unwrap();
 }
 
-/// A source in the middle of which another node opens the log.
+/// A source during which another node opens the log.
 struct TakesOver<'a> {
     prefix: &'a str,
     directory: &'a Path,

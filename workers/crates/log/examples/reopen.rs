@@ -1,4 +1,4 @@
-//! Fills a log, leaves it as a killed process does, and prints what opening it again costs.
+//! Fills a log, leaves it as a killed process would, and prints the CPU cost of reopening it.
 //!
 //! `cargo run --release -p downburst-log --example reopen -- DIRECTORY MEGABYTES [SIZE_BYTES]`
 //!
@@ -54,7 +54,7 @@ fn since([user_before, system_before]: [Duration; 2]) -> Result<String, contract
     Ok(format!("{user:.3} s user, {system:.3} s system"))
 }
 
-/// What the process has used so far, user and system.
+/// User and system time that the process has used so far.
 fn used() -> Result<[Duration; 2], contract::Failure> {
     let usage = getrusage(UsageWho::RUSAGE_SELF)?;
     let duration = |time: TimeVal| Duration::from_micros((time.num_microseconds()).unsigned_abs());

@@ -1,11 +1,11 @@
-//! Appends products of one size for a few seconds and prints how fast that was and what it cost.
+//! Appends products of one size for a few seconds and prints the throughput and its CPU cost.
 //!
 //! ```text
 //! cargo run --release -p downburst-log --example throughput -- \
 //!     DIRECTORY SIZE_BYTES SECONDS [power] [group=N] [threads=N] [site]
 //! ```
 //!
-//! `group=N` appends N products at a time, `threads=N` has as many callers, `site` appends like a site: with
+//! `group=N` appends N products at a time, `threads=N` appends from N threads, `site` appends like a site: with
 //! rising upstream keys and no other duplicate rule. Costs are user and system time of the process.
 
 use std::{
@@ -95,7 +95,7 @@ impl Run {
     }
 }
 
-/// Returns how many products the threads appended together.
+/// Returns the total number of products that the threads appended.
 fn append(run: &Run, log: &FeedLog) -> Result<u64, contract::Failure> {
     let numbers = AtomicU64::new(1);
     std::thread::scope(|scope| {
@@ -137,7 +137,7 @@ fn append_until_the_end(run: &Run, log: &FeedLog, numbers: &AtomicU64) -> Result
     Ok(count)
 }
 
-/// What the process has used so far, user and system.
+/// User and system time that the process has used so far.
 fn cpu_seconds() -> f64 {
     let ticks: f64 = std::fs::read_to_string("/proc/self/stat")
         .ok()
@@ -150,5 +150,5 @@ fn cpu_seconds() -> f64 {
     ticks / TICKS_PER_SECOND
 }
 
-/// What Linux reports in, whatever the kernel's own timer does.
+/// The unit of Linux's reports, independent of the kernel's own timer.
 const TICKS_PER_SECOND: f64 = 100.0;

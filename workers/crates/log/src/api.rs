@@ -27,10 +27,9 @@ pub trait ProductLog: Send + Sync {
 
     /// Copies `bytes` to its end into the log and gives it a sequence, unless it is a duplicate.
     ///
-    /// `clock` is read once, when the product is complete and verified. Appends of a feed wait for each
-    /// other, so `bytes` should come from a file or a buffer, not from a slow connection. After an error
-    /// nothing is stored; only [`LogError::Unsettled`] leaves this open, and then no append succeeds before
-    /// the log is opened again.
+    /// `clock` is read once, when the product is complete and verified. Appends of a feed wait for each other, so
+    /// `bytes` should come from a file or a buffer, not from a slow connection. After an error nothing is stored;
+    /// only [`LogError::Unsettled`] leaves this open, and then no append succeeds until the log is reopened.
     fn append(
         &self,
         product: NewProduct,
@@ -38,12 +37,12 @@ pub trait ProductLog: Send + Sync {
         clock: Clock<'_>,
     ) -> Result<Appended, LogError>;
 
-    /// Appends products whose bytes are at hand, in order; returns one result per product. A failure of one
-    /// does not affect the others.
+    /// Appends products whose bytes are in memory, in order; returns one result per product. A failure of one does
+    /// not affect the others.
     ///
-    /// Costs one write to the disk (and one synchronisation, where the durability asks for it) for many
-    /// products, which then share one reading of `clock` and one call of the listeners. Nothing is
-    /// acknowledged before all of it is safe.
+    /// Costs one write to the disk (and one synchronisation, if the durability requires it) for many products,
+    /// which then share one reading of `clock` and one call of the listeners. Nothing is acknowledged before all
+    /// of it is safe.
     fn append_all(
         &self,
         products: Vec<(NewProduct, Bytes)>,
@@ -64,15 +63,15 @@ pub trait ProductLog: Send + Sync {
         limit_entries: usize,
     ) -> Result<ReadBatch, LogError>;
 
-    /// One entry; `None` if the sequence was never given or is forgotten.
+    /// One entry; `None` if the sequence was never assigned or is forgotten.
     fn entry(&self, sequence: Sequence) -> Result<Option<LogEntry>, LogError>;
 
-    /// A cursor such that everything stored at or after the moment comes after it.
+    /// A cursor that precedes everything stored at or after the given time.
     fn find_time(&self, stored: WallMicros) -> Sequence;
 
-    /// The remembered product that one with this id and these bytes' digest would repeat under the feed's rule.
+    /// The remembered product that a product with this id and digest would repeat under the feed's rule.
     ///
-    /// Under the rule without the WMO starting line `digest` is that of the bytes after the line.
+    /// Under the rule that ignores the WMO starting line, `digest` is that of the bytes after the line.
     fn find_duplicate(
         &self,
         id: &ProductId,
@@ -87,10 +86,10 @@ pub trait ProductLog: Send + Sync {
     /// thread. It must not append.
     fn on_append(&self, listener: Box<dyn Fn(Sequence) + Send + Sync>);
 
-    /// Seals, evicts and forgets what is due at `now`; to be called every few seconds.
+    /// Seals, evicts and forgets everything that is due at `now`. Call it every few seconds.
     fn retain(&self, now: WallMicros) -> Result<Retained, LogError>;
 
-    /// Figures for people and metrics.
+    /// Figures for operators and metrics.
     fn stat(&self) -> LogStat;
 }
 
@@ -108,67 +107,68 @@ pub struct NewProduct {
     pub created: WallMicros,
     /// Its priority.
     pub class: Class,
-    /// At a site: its origin. A second product with the same upstream key is a duplicate under every rule,
-    /// unless a resend brings it; a second one of the same resend is a duplicate again.
+    /// At a site: its upstream source. A second product with the same upstream key is a duplicate under every
+    /// rule, unless a resend delivers it; a second copy from the same resend is a duplicate again.
     pub source: Option<SourceStamp>,
-    /// The hubs it passed before.
+    /// The hubs that it passed through.
     pub hops: Option<Hops>,
-    /// An LDM's description of it. Under [`DuplicateRule::Signature`](crate::DuplicateRule::Signature) a
-    /// product without one gets one.
+    /// The LDM's description of it. Under [`DuplicateRule::Signature`](crate::DuplicateRule::Signature) a product
+    /// without one is given one.
     pub ldm: Option<LdmStamp>,
-    /// Refuses the product if it has another size; also saves moving to a larger segment half-way.
+    /// The announced size; a product of another size is refused. Also avoids a move to a larger segment half-way.
     pub expected_size: Option<u64>,
-    /// Refuses the product if it has another digest.
+    /// The announced digest; a product with another digest is refused.
     pub expected_digest: Option<Digest>,
 }
 
-/// What the upstream hub said about a product; kept in the record.
+/// The upstream hub's statement about a product, kept in the record.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct SourceStamp {
     /// Names the product at the hub.
     #[n(0)]
     pub key: ProductKey,
-    /// When the hub had stored it, on the hub's clock.
+    /// When the hub stored it, on the hub's clock.
     #[n(1)]
     pub hub_stored: WallMicros,
-    /// When its last byte came in, on this host's clock.
+    /// When its last byte arrived, on this host's clock.
     #[n(2)]
     pub received: Option<WallMicros>,
-    /// Why it travelled; absent: live.
+    /// The reason for the delivery; absent for a live product.
     #[n(3)]
     pub lane: Option<Lane>,
-    /// The number of the resend that brought it. A resend is stored once more, whatever is there already.
+    /// The number of the resend that delivered it. A resent product is stored again even if the log already has
+    /// it.
     #[n(4)]
     pub resend: Option<u64>,
-    /// The host name by which the hub was called, as LDM appends it to a product's origin, if known.
+    /// The host name under which the hub was contacted, as LDM appends it to a product's origin, if known.
     #[n(5)]
     pub via: Option<Origin>,
 }
 
 impl SourceStamp {
-    /// A live product, as it came.
+    /// The stamp of a live product.
     pub fn live(key: ProductKey, hub_stored: WallMicros, received: Option<WallMicros>) -> Self {
         Self { key, hub_stored, received, lane: None, resend: None, via: None }
     }
 
-    /// True if both say the same product was brought for the same reason.
+    /// True if both stamps have the same key and come from the same resend, or from none.
     pub(crate) fn is_same_delivery(&self, other: &Self) -> bool {
         self.key == other.key && self.resend == other.resend
     }
 }
 
-/// What became of an append.
+/// The outcome of an append.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Appended {
-    /// The log has it already.
+    /// The log already holds the product.
     Duplicate {
-        /// There.
+        /// The sequence of the stored product.
         of: Sequence,
     },
-    /// It is stored and acknowledged.
+    /// The product is stored and acknowledged.
     Stored {
-        /// There.
+        /// Its sequence.
         sequence: Sequence,
         /// Its description.
         info: ProductInfo,
@@ -182,9 +182,9 @@ pub struct LogEntry {
     pub info: ProductInfo,
     /// Its bytes, or `None` once they are evicted or found damaged.
     pub bytes: Option<Bytes>,
-    /// At a site: where it came from.
+    /// At a site: its upstream source.
     pub source: Option<SourceStamp>,
-    /// What an LDM said about it, as in its description, or the signature that was made for it.
+    /// The LDM's statement about it, as in its description, or the signature computed for it.
     pub ldm: Option<LdmStamp>,
 }
 
@@ -193,33 +193,34 @@ pub struct LogEntry {
 pub struct ReadBatch {
     /// In order of sequence.
     pub entries: Vec<LogEntry>,
-    /// Everything up to here is in `entries` or was never given, or forgotten; the next read goes on after it.
+    /// Every sequence up to this one is in `entries`, was never assigned, or is forgotten. The next read continues
+    /// after it.
     pub read_to: Sequence,
-    /// The part of the asked range of which the log can't list the products any more.
+    /// The part of the requested range for which the log can no longer list the products.
     pub forgotten: Option<Forgotten>,
 }
 
 /// A range of sequences whose memory has expired, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forgotten {
-    /// From here.
+    /// The first sequence.
     pub from: Sequence,
-    /// To here.
+    /// The last sequence.
     pub to: Sequence,
 }
 
-/// What [`ProductLog::retain`] did.
+/// The result of [`ProductLog::retain`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retained {
-    /// First and last sequence of every run of products whose bytes went.
+    /// First and last sequence of every run of products whose bytes were deleted.
     pub evicted: Vec<(Sequence, Sequence)>,
-    /// How many products that were.
+    /// The number of these products.
     pub products: u64,
-    /// How many bytes of disk came free.
+    /// The number of disk bytes freed.
     pub bytes: u64,
-    /// How many of these products went before their hours were over, because of the disk ceiling.
+    /// The number of these products deleted before their retention time, because of the disk ceiling.
     pub products_cut_by_ceiling: u64,
-    /// Everything up to here has left the memory too.
+    /// Every sequence up to this one is now forgotten, too.
     pub forgotten_to: Option<Sequence>,
 }
 

@@ -1,4 +1,5 @@
-//! What every [`ProductLog`] must do, as two suites that any implementation can run: [`suite`] and [`reopening`].
+//! The requirements on every [`ProductLog`], as two suites that any implementation can run: [`suite`] and
+//! [`reopening`].
 //!
 //! They assert; call them from a test. [`suite`] needs logs with the default duplicate rule (id and content)
 //! and with room for a few thousand small products.
@@ -23,7 +24,7 @@ use crate::{Appended, LogEntry, LogError, NewProduct, ProductLog, SourceStamp};
 
 pub use reopening::reopening;
 
-/// Why the suite could not be carried out. What a log does wrong is a failed assertion instead.
+/// The reason why the suite could not run. A fault of the log is a failed assertion instead.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Runs every check, each on a log of its own that `fresh` makes.
@@ -44,7 +45,7 @@ pub fn suite(fresh: &dyn Fn() -> Arc<dyn ProductLog>) -> Result<(), Failure> {
     readers_run_beside_the_writer(fresh())
 }
 
-/// A product for tests, without anything announced.
+/// A product for tests, without announced size or digest.
 pub fn product(id: &str) -> Result<NewProduct, NameError> {
     Ok(NewProduct {
         id: ProductId::parse(id)?,
@@ -408,7 +409,7 @@ fn stored(log: &dyn ProductLog, id: &str, bytes: &[u8], now: i64) -> Result<Sequ
     }
 }
 
-/// A source that breaks.
+/// A source that fails.
 struct Failing;
 
 impl Read for Failing {
@@ -417,7 +418,7 @@ impl Read for Failing {
     }
 }
 
-/// A source that tells how much was read from it.
+/// A source that counts the bytes read from it.
 struct Counting {
     rest: usize,
     counted: Arc<AtomicU64>,
@@ -435,5 +436,5 @@ impl Read for Counting {
 
 const EVERYTHING: Sequence = Sequence(u64::MAX);
 const CONCURRENT_PRODUCTS: usize = 400;
-/// More than one write takes.
+/// More than fit into one write.
 const GROUP_PRODUCTS: usize = 1_100;

@@ -6,7 +6,7 @@ use std::{
 use downburst_model::{Digest, FeedName, ProductId};
 use thiserror::Error;
 
-/// What went wrong with a log, in a sentence that says where and what to do.
+/// A failure of a log, as a sentence with the place and the remedy.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LogError {
@@ -47,11 +47,11 @@ pub enum LogError {
     /// The system refused an operation.
     #[error("could not {action} {}: {source}; check the disk and the permissions", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// Why it failed.
+        /// The cause.
         source: io::Error,
     },
     /// Another process writes this log.
@@ -62,7 +62,7 @@ pub enum LogError {
     Locked {
         /// The directory.
         dir: PathBuf,
-        /// The other writer, as far as it said who it is.
+        /// The other writer, as far as it identified itself.
         holder: String,
     },
     /// The files come from a later release.
@@ -77,7 +77,7 @@ pub enum LogError {
         /// Its version.
         version: u32,
     },
-    /// The directory holds a log whose products nobody else has.
+    /// The directory holds a log whose products exist nowhere else.
     #[error(
         "{} holds a log of its own, not a copy of a shared one; move the directory away, or keep the \
          feeds' logs on this machine as before",
@@ -87,7 +87,7 @@ pub enum LogError {
         /// The directory.
         dir: PathBuf,
     },
-    /// The directory is no log, or its identity is lost.
+    /// The directory is not a log, or its identity is lost.
     #[error(
         "{} holds no readable log: its file `identity` is missing or damaged; check the path; if it is \
          right, start the node, which rebuilds the file from the segments",
@@ -104,12 +104,12 @@ pub enum LogError {
         path.display()
     )]
     NotWritable {
-        /// What could not be created.
+        /// The path that could not be created.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// This node keeps a copy and gives no sequences.
+    /// This node keeps a copy and assigns no sequences.
     #[error(
         "products of feed {feed} are not ingested here: this node keeps a copy of its log; send them to a hub that \
          ingests"
@@ -118,20 +118,20 @@ pub enum LogError {
         /// The feed.
         feed: FeedName,
     },
-    /// A store behind the network refused or did not answer. Nothing was stored.
+    /// A store on the network refused or did not answer. Nothing was stored.
     #[error(
         "could not {action} {place}: {reason}; check that the store is up and can be reached from here, then send \
          the product again"
     )]
     Remote {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// Where.
+        /// The place.
         place: String,
-        /// Why it failed.
+        /// The cause.
         reason: String,
     },
-    /// The product ended early or went on too long.
+    /// The product is shorter or longer than announced.
     #[error("product {id:?} has {found} bytes, but {expected} were announced; send it again")]
     SizeMismatch {
         /// The product.
@@ -144,10 +144,10 @@ pub enum LogError {
     /// A shared store can't be used as it is.
     #[error("{sentence}")]
     Store {
-        /// What, where, and what to do.
+        /// The failure, the place and the remedy.
         sentence: String,
     },
-    /// The disk takes nothing any more. Nothing was stored and nothing is damaged.
+    /// The disk no longer accepts writes. Nothing was stored and nothing is damaged.
     #[error(
         "the disk of {} is read-only; look for its failures in the kernel's log (`dmesg`) and mount it \
          writable; stored products stay readable, and the log resumes by itself",
@@ -162,7 +162,7 @@ pub enum LogError {
     Source {
         /// The product.
         id: ProductId,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The product exceeds the limit.
@@ -176,8 +176,8 @@ pub enum LogError {
         /// The limit.
         limit_bytes: u64,
     },
-    /// A store behind the network did not report the outcome. This is the only error after which the products
-    /// may be stored.
+    /// A store on the network did not report the outcome. This is the only error after which the products may be
+    /// stored.
     #[error(
         "the last products of feed {feed} may or may not be stored: {reason}; open the log again, then send them \
          again: stored ones count as duplicates"
@@ -185,7 +185,7 @@ pub enum LogError {
     Unsettled {
         /// The feed.
         feed: FeedName,
-        /// Why.
+        /// The cause.
         reason: String,
     },
     /// The directory belongs to another feed.
@@ -197,9 +197,9 @@ pub enum LogError {
     WrongFeed {
         /// The directory.
         dir: PathBuf,
-        /// Whose it is.
+        /// The feed that owns it.
         found: FeedName,
-        /// Who wanted it.
+        /// The feed that was requested.
         asked: FeedName,
     },
 }
@@ -215,7 +215,7 @@ impl LogError {
         }
     }
 
-    /// For a failure to write, whatever its kind.
+    /// The error for a failed write of any kind.
     pub(crate) fn not_writable(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {

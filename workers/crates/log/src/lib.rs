@@ -2,37 +2,37 @@
 //!
 //! [`ProductLog`] is the seam; [`FeedLog`] keeps it in local files, one directory per feed:
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `lock` | held with `flock` by the one writer, names its process |
 //! | `identity` | the feed, the epoch and the secret that makes record checks unforgeable |
 //! | `sequence` | how far sequences are reserved; after a clean stop the exact next one |
 //! | `N.segment` | records: header, metadata, bytes; `N` is the first sequence it may hold |
-//! | `N.index` | the headers of a sealed segment; it outlives the segment and is then the memory of what was evicted |
-//! | `*.quarantined` | what could not be read at opening, kept for a person to look at |
+//! | `N.index` | the headers of a sealed segment; outlives the segment and is then the memory of evicted products |
+//! | `*.quarantined` | files that could not be read at opening, kept for inspection |
 //!
 //! A record's bytes are written before its header, so an interrupted append leaves no record. Damage inside a
-//! segment is stepped over: the next record is found by its mark, its place and its checksum, and everything
-//! else in the file stays readable. A whole file is quarantined only when its own header can't be read or
-//! belongs elsewhere.
+//! segment is skipped: the next record is found by its mark, its place and its checksum, and everything else in
+//! the file stays readable. A whole file is quarantined only when its own header can't be read or belongs
+//! elsewhere.
 //!
 //! [`LogReader`] reads the same files from any other process, beside the writer or after its end, without a lock and
 //! without changing anything.
 //!
-//! Limits: segments are mapped, so the directory must be on a local file system, and no other program may
-//! shorten its files. A directory restored from a backup looks like the original one; the numbers given since
-//! the backup would be given again. Delete `identity`, all segments and all indexes after a restore, so that
-//! a fresh epoch begins. Readers check the bytes of sealed segments against their digest, not the log at each
-//! read; [`FeedLog::examine`] is for a product that a reader found wrong. Its findings are known until the
+//! Limits: segments are mapped, so the directory must be on a local file system, and no other program may shorten
+//! its files. A directory restored from a backup looks like the original one; the numbers assigned since the
+//! backup would be assigned again. Delete `identity`, all segments and all indexes after a restore, so that a
+//! fresh epoch begins. Readers check the bytes of sealed segments against their digest; the log does not do so at
+//! each read. [`FeedLog::examine`] is for a product that a reader found damaged. Its findings are kept until the
 //! log is closed.
 //!
-//! A disk that loses a mapped page ends the process that touches it. So opening reads through a buffer, and
-//! before mapped bytes are handed out the kernel is asked for them; bytes that can be read but not mapped are
-//! copied, unreadable ones become an entry without bytes. Not covered: a kernel before Linux 5.14; bytes more
-//! than 1 MB behind the beginning of a record; a sector that goes bad between the question and the use; the
-//! rows of an index after it was opened.
+//! Touching a mapped page that the disk has lost ends the process. Therefore opening reads through a buffer, and
+//! the kernel is asked for mapped bytes before they are served; bytes that can be read but not mapped are copied,
+//! unreadable ones become an entry without bytes. Not covered: a kernel before Linux 5.14; bytes more than 1 MB
+//! after the beginning of a record; a sector that goes bad between the check and the use; the rows of an index
+//! after it was opened.
 #![deny(unsafe_code)]
-// Nobody iterates over the key table, so no order of it can be observed.
+// The key table is never iterated over, so its order can't be observed.
 #![allow(clippy::disallowed_types)]
 
 mod api;

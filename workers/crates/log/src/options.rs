@@ -1,13 +1,13 @@
 /// How a feed's log is kept. Everything can be changed while the log is open.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogOptions {
-    /// How long and how much.
+    /// The limits of time and disk.
     pub retention: Retention,
     /// A segment is closed before it grows beyond this, or beyond an eighth of the retained bytes if that is less.
     pub segment_bytes: u64,
-    /// What an acknowledged product survives.
+    /// The failures that an acknowledged product survives.
     pub durability: Durability,
-    /// What makes two products the same.
+    /// The rule that makes two products the same.
     pub duplicate_rule: DuplicateRule,
     /// How long id, sequence, size and digest are remembered, counted from the moment a product was stored, in hours.
     pub memory_hours: f64,
@@ -15,31 +15,31 @@ pub struct LogOptions {
     pub sequence_block: u64,
     /// Larger products are refused while they are copied.
     pub max_product_bytes: u64,
-    /// Of a copy: the bytes that it holds at most, while it remembers every product that its store keeps. Without
-    /// that memory, nobody would fetch the products from there.
+    /// For a copy: the most bytes that it holds, while it remembers every product that its store keeps. Without
+    /// that memory, the products would never be fetched from the store.
     pub copy_bytes: Option<u64>,
 }
 
 /// How long a product's bytes are kept. Whole segments are evicted, so a product may stay an eighth longer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retention {
-    /// Hours after which bytes go.
+    /// Hours after which bytes are deleted.
     pub hours: f64,
-    /// The disk ceiling in bytes, with the memory of evicted products counted in. It wins over the hours.
+    /// The disk ceiling in bytes, including the memory of evicted products. It overrides the hours.
     pub bytes: u64,
 }
 
-/// What an acknowledged product survives.
+/// The failures that an acknowledged product survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// The death of the process (`kill -9`), because the kernel has the bytes.
     Process,
-    /// The loss of power, because the disk has the bytes before the append returns. Callers at the same time, and all
+    /// The loss of power, because the disk has the bytes before the append returns. Concurrent callers, and all
     /// products of a group, share one synchronisation.
     Power,
 }
 
-/// What makes two products of a feed the same.
+/// The rule that makes two products of a feed the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DuplicateRule {
     /// Equal bytes, whatever the ids.
@@ -50,10 +50,10 @@ pub enum DuplicateRule {
     Id,
     /// Equal ids and equal bytes.
     IdAndContent,
-    /// Equal signatures, whatever the ids and bytes, as LDM does. What has none gets the MD5 of its bytes.
+    /// Equal signatures, whatever the ids and bytes, as LDM does. A product without one gets the MD5 of its bytes.
     Signature,
-    /// Nothing; every product is stored. Bulletins stored meanwhile are known by all their bytes only, should the rule
-    /// ignore starting lines later.
+    /// No rule; every product is stored. If the rule ignores starting lines later, bulletins stored under this one
+    /// are known by their full bytes only.
     None,
 }
 
@@ -80,7 +80,7 @@ impl LogOptions {
         self.segment_bytes.min(self.held_bytes() / 8).max(SMALLEST_SEGMENT_BYTES)
     }
 
-    /// The ceiling of what products' bytes take.
+    /// The ceiling for the bytes of products.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.copy_bytes.unwrap_or(u64::MAX).min(self.retention.bytes)
     }

@@ -1,5 +1,5 @@
-//! The interface to a store that several nodes share: it gives a feed's products their sequences, and each
-//! node keeps a copy.
+//! The interface to a store that several nodes share: it assigns sequences to a feed's products, and each node
+//! keeps a copy.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -20,49 +20,49 @@ pub trait SharedLog: ProductLog {
     /// The local copy.
     fn copy(&self) -> &Arc<FeedLog>;
 
-    /// Keeps as much as these say, in the store too if this node ingests. Does not wait for the store.
+    /// Applies these limits, in the store too if this node ingests. Does not wait for the store.
     fn set_options(&self, options: LogOptions);
 
-    /// The bytes of products that the copy no longer has, from the store: one answer for each of the first of
-    /// `wanted`, which are in order, until a limit is reached, but at least one. `None`: the store no longer
+    /// Fetches from the store the bytes of products that the copy no longer has: one answer for each of the first
+    /// of `wanted`, which are in order, until a limit is reached, but at least one. `None`: the store no longer
     /// has them. Waits for the store, and for earlier callers.
     fn fetch(&self, wanted: &[Lacking], limit_bytes: u64) -> Result<Vec<Option<Bytes>>, LogError>;
 
-    /// Restores whatever broke while the store was away, if the store is back. Called from time to time while
-    /// nothing is appended.
+    /// Recovers from an outage of the store once the store is back. Called from time to time while nothing is
+    /// appended.
     fn tend(&self);
 
-    /// Ends what waits for the store; nothing is appended from then on. The copy stays open.
+    /// Ends all waits for the store; nothing is appended from then on. The copy stays open.
     fn stop(&self);
 }
 
-/// A product whose bytes are not here.
+/// A product whose bytes the copy lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lacking {
     /// Its number.
     pub sequence: Sequence,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u64,
 }
 
-/// What is to be opened.
+/// The parameters for opening a log.
 pub struct Wanted {
-    /// Whose.
+    /// The feed.
     pub feed: FeedName,
-    /// Where the copy lies.
+    /// The directory of the copy.
     pub directory: PathBuf,
-    /// How much is kept.
+    /// How the log is kept.
     pub options: LogOptions,
     /// Becomes the epoch if nothing was ever stored.
     pub random: u64,
-    /// Is told what people should know, in sentences.
+    /// Receives sentences for operators.
     pub say: Arc<dyn Fn(String) + Send + Sync>,
 }
 
-/// What was opened.
+/// An opened log.
 pub struct Opened {
     /// The log.
     pub log: Arc<dyn SharedLog>,
-    /// What its copy went through.
+    /// The recovery of its copy.
     pub recovery: Recovery,
 }

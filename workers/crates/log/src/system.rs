@@ -1,4 +1,5 @@
-//! The only unsafe code of the crate: mapping a file, locking it, writing pieces at a place, giving disk back.
+//! The only unsafe code of the crate: mapping a file, locking it, writing pieces at an offset, releasing disk
+//! space.
 #![allow(unsafe_code)]
 
 use std::{
@@ -27,9 +28,9 @@ pub(crate) fn map(file: &File, length_bytes: u64) -> io::Result<Bytes> {
     Ok(Bytes::from_owner(mapping))
 }
 
-/// Makes sure that touching mapped bytes won't end the process, which it does where the disk can't give a page back.
+/// Verifies that touching mapped bytes will not end the process, as it does if the disk can't return a page.
 ///
-/// A kernel before Linux 5.14 can't tell; there it is true.
+/// Always true on a kernel before Linux 5.14, which can't tell.
 pub(crate) fn populate(mapped: &[u8]) -> bool {
     let (Some(page), false) = (page_bytes(), mapped.is_empty()) else { return true };
     let begin = mapped.as_ptr().wrapping_sub(mapped.as_ptr().addr() % page);
@@ -43,13 +44,13 @@ pub(crate) fn populate(mapped: &[u8]) -> bool {
     !matches!(refusal, Some(libc::EFAULT | libc::EHWPOISON | libc::ENOMEM))
 }
 
-/// True if the disk says that what was asked for is lost, rather than that it can't be had now.
+/// True if the error means that the requested data is lost, rather than temporarily unavailable.
 pub(crate) fn is_lost(error: &io::Error) -> bool {
     const LOST: [i32; 5] = [libc::EIO, libc::EBADMSG, libc::EHWPOISON, libc::ENODATA, libc::EUCLEAN];
     error.raw_os_error().is_some_and(|code| LOST.contains(&code))
 }
 
-/// The places between the holes of a file, in order; all of it where the file system doesn't know.
+/// The data ranges between the holes of a file, in order; the whole file if the file system doesn't know.
 pub(crate) fn data_stretches(file: &File, length_bytes: u64) -> Vec<(u64, u64)> {
     let mut stretches = Vec::new();
     let mut at = 0;
@@ -69,7 +70,7 @@ pub(crate) fn data_stretches(file: &File, length_bytes: u64) -> Vec<(u64, u64)> 
     stretches
 }
 
-/// Writes all pieces one behind the other, with as few calls as the kernel allows.
+/// Writes all pieces one after the other, with as few calls as the kernel allows.
 pub(crate) fn write_all_vectored_at(
     file: &File,
     mut pieces: &mut [IoSlice<'_>],
@@ -78,7 +79,8 @@ pub(crate) fn write_all_vectored_at(
     while !pieces.is_empty() {
         let count = libc::c_int::try_from(pieces.len().min(MAX_PIECES)).map_err(io::Error::other)?;
         let at = libc::off_t::try_from(offset).map_err(io::Error::other)?;
-        // SAFETY: `IoSlice` has the layout of `iovec`, and there are at least `count` of them; the descriptor is open.
+        // SAFETY: `IoSlice` has the layout of `iovec`, and there are `count` of them at least; the descriptor is
+        // open.
         let written = unsafe { libc::pwritev(file.as_raw_fd(), pieces.as_ptr().cast(), count, at) };
         match usize::try_from(written) {
             Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero)),
@@ -95,7 +97,8 @@ pub(crate) fn write_all_vectored_at(
     Ok(())
 }
 
-/// Takes the advisory lock for this open file; false if somebody else has it. It goes with the last descriptor.
+/// Takes the advisory lock for this open file; false if another open file has it. It is released with the last
+/// descriptor.
 pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     // SAFETY: the descriptor is open for the length of the call, and `flock` touches no memory of ours.
     if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
@@ -105,15 +108,15 @@ pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     if error.kind() == io::ErrorKind::WouldBlock { Ok(false) } else { Err(error) }
 }
 
-/// Makes everything durable that was written to the file system of an open file or directory.
+/// Makes durable everything written to the file system of an open file or directory.
 pub(crate) fn sync_file_system(file: &File) -> io::Result<()> {
     // SAFETY: the descriptor is open for the length of the call, and `syncfs` touches no memory of ours.
     if unsafe { libc::syncfs(file.as_raw_fd()) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Gives the disk blocks between two places of a file back, without changing its length.
+/// Releases the disk blocks between two offsets of a file, without changing its length.
 ///
-/// Best effort: a file system that can't do it keeps the blocks until the file goes.
+/// Best effort: a file system that can't do it keeps the blocks until the file is deleted.
 pub(crate) fn release(file: &File, from: u64, to: u64) {
     let (Ok(offset), Ok(length)) =
         (libc::off_t::try_from(from), libc::off_t::try_from(to.saturating_sub(from)))
@@ -129,7 +132,7 @@ pub(crate) fn release(file: &File, from: u64, to: u64) {
 
 fn seek(file: &File, from: u64, whence: libc::c_int) -> io::Result<u64> {
     let offset = libc::off_t::try_from(from).map_err(io::Error::other)?;
-    // SAFETY: the descriptor is open for the length of the call; nobody uses its position.
+    // SAFETY: the descriptor is open for the length of the call; its position is not used elsewhere.
     let found = unsafe { libc::lseek(file.as_raw_fd(), offset, whence) };
     u64::try_from(found).map_err(|_| io::Error::last_os_error())
 }
@@ -139,7 +142,7 @@ fn page_bytes() -> Option<usize> {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok().filter(|bytes| *bytes > 0)
 }
 
-/// What Linux takes in one call.
+/// The maximum that Linux takes in one call.
 const MAX_PIECES: usize = 1_024;
 
 #[cfg(test)]

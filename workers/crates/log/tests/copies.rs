@@ -1,4 +1,4 @@
-//! Logs whose sequences are given elsewhere, and their copies.
+//! Logs whose sequences are assigned elsewhere, and their copies.
 // Helpers of tests may fail as loudly as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -12,7 +12,7 @@ use common::{all, ids, small};
 use downburst_log::{Appended, FeedLog, Given, LogError, LogOptions, NewProduct, ProductLog, contract};
 use downburst_model::{Epoch, FeedName, Sequence, WallMicros};
 
-/// Numbers as a store does in which every group costs a number more, and keeps what it numbered.
+/// Assigns numbers like a store in which every group takes one extra number, and keeps the numbered products.
 #[derive(Default)]
 struct Store {
     next: u64,
@@ -76,7 +76,7 @@ fn a_short_copy_remembers_all_that_its_store_keeps() {
     let options = LogOptions { copy_bytes: Some(6_000), ..small() };
     let (copy, _) = FeedLog::open_copy(dir.path(), feed, options, Epoch(5), Sequence(0)).unwrap();
     let mut store = Store::default();
-    // Their descriptions alone take more than the copy may hold of their bytes.
+    // Their descriptions alone take more space than the copy may use for their bytes.
     for n in 0..40 {
         store.append(&copy, vec![(contract::product(&n.to_string()).unwrap(), Bytes::from(vec![n; 2_000]))]);
     }
@@ -118,7 +118,7 @@ fn a_copy_has_the_same_products_under_the_same_numbers_across_unclean_ends() {
     let log = open(dirs[0].path(), 5, 0).unwrap();
     for begin in (0..400).step_by(40) {
         store.append(&log, group(begin..begin + 40));
-        // A copy that is dropped was never closed. It is told again what it has already.
+        // A dropped copy was never closed. It receives again the products that it already has.
         let copy = open(dirs[1].path(), 5, 0).unwrap();
         copy.append_given(store.kept.clone()).unwrap();
         assert_eq!(copy.head(), log.head());

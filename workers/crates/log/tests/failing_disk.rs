@@ -1,4 +1,4 @@
-//! Disks that are full, read-only or losing what was written: the log says so, serves what it has, and goes on later.
+//! Disks that are full, read-only or losing data: the log reports it, serves what it has, and resumes later.
 // Helpers of tests may fail as loudly as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -25,7 +25,7 @@ fn mapped_bytes_that_the_disk_lost_do_not_end_the_process() {
     let sequences: Vec<_> = (0..20).map(|n| store(&log, &format!("{n}"), &[n; 10_000])).collect();
     assert!(all(&log).iter().all(|entry| entry.bytes.is_some()), "mapped by now");
     let segment = File::options().write(true).open(&files(dir.path(), "segment")[0]).unwrap();
-    // Pages behind the end of a file are what pages of a bad sector are: touching one ends the process.
+    // Pages beyond the end of a file behave like pages of a bad sector: touching one ends the process.
     segment.set_len(24 * 4_096).unwrap();
     let left = all(&log).iter().filter(|entry| entry.bytes.is_some()).count();
     assert!((8..=10).contains(&left) && intact(&log) == left, "{left} of 20 are left");
@@ -155,7 +155,7 @@ fn a_disk_may_be_read_only_at_opening_appending_sealing_and_retaining() {
     on_a_small_disk(READ_ONLY, "child_meets_a_read_only_disk", "the read-only disk was met");
 }
 
-/// Appends until the disk takes no more, then a few times again; returns how many products were stored.
+/// Appends until the disk takes no more, then a few times again; returns the number of products stored.
 fn append_until_refused(log: &FeedLog, is_expected: impl Fn(&LogError) -> bool) -> usize {
     let head = log.head();
     let (mut stored, mut refused) = (0, 0);
@@ -173,7 +173,7 @@ fn append_until_refused(log: &FeedLog, is_expected: impl Fn(&LogError) -> bool) 
     stored
 }
 
-/// The disk is back: what was stored is there, and appending and sealing need no help.
+/// Checks that once the disk is back, stored products are there, and appending and sealing need no help.
 fn check_that_it_goes_on(log: FeedLog, dir: &Path, stored: usize) {
     let head = log.head();
     assert!(store(&log, "after", b"x") > head);
@@ -190,7 +190,7 @@ fn mount(arguments: &[&str]) {
     assert!(Command::new("mount").args(arguments).status().unwrap().success());
 }
 
-/// How many products are there with the bytes that were stored.
+/// The number of products with intact bytes.
 fn intact(log: &FeedLog) -> usize {
     let is_intact = |entry: &LogEntry| {
         entry.bytes.as_deref().is_some_and(|bytes| contract::digest(bytes) == entry.info.digest)
@@ -198,7 +198,7 @@ fn intact(log: &FeedLog) -> usize {
     all(log).iter().filter(|entry| is_intact(entry)).count()
 }
 
-/// Leaves no byte of the disk free; returns what takes its place.
+/// Fills the disk completely; returns the file that takes the space.
 fn fill(disk: &Path) -> PathBuf {
     let path = disk.join("filler");
     let file = File::create(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Groups of products: what a death or a full disk in the middle of one leaves behind.
+//! Groups of products: the remains after a crash or a full disk in the middle of one.
 // Helpers of tests may fail as loudly as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -87,7 +87,8 @@ fn listeners_are_called_once_per_group() {
     assert_eq!(calls.load(Ordering::SeqCst), 1);
 }
 
-/// Whatever prefix of the one write reached the file when the process died, whole products stay and the rest is cut.
+/// Whatever prefix of the write reached the file when the process died, complete products stay and the rest is
+/// cut.
 #[test]
 fn a_group_cut_anywhere_leaves_whole_products_only() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `kill -9` in mid-append, again and again on the same directory.
+//! `kill -9` during appends, repeatedly on the same directory.
 // Helpers of tests may fail as loudly as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -25,7 +25,7 @@ fn options() -> LogOptions {
     LogOptions { segment_bytes: 400_000, sequence_block: 16, ..small() }
 }
 
-/// The child: appends until it is killed and says what was acknowledged. Does nothing in an ordinary run.
+/// The child: appends until it is killed, and prints what was acknowledged. Does nothing in an ordinary run.
 #[test]
 fn child_appends_until_killed() {
     let (Ok(dir), Ok(round)) = (env::var(DIRECTORY), env::var(ROUND)) else { return };
@@ -48,7 +48,7 @@ fn child_appends_until_killed() {
     }
 }
 
-/// The child: dies in the middle of its third append, while bytes are copied or just before the header is written.
+/// The child: dies during its third append, while bytes are copied or just before the header is written.
 #[test]
 fn child_dies_in_mid_append() {
     let (Ok(dir), Ok(moment)) = (env::var(DIRECTORY), env::var(MOMENT)) else { return };
@@ -102,7 +102,7 @@ fn start(dir: &Path, round: usize) -> Child {
         .unwrap()
 }
 
-/// Kills the child after so many acknowledgements; returns all that it gave.
+/// Kills the child after `count` acknowledgements; returns all that it printed.
 fn acknowledged(mut child: Child, count: usize) -> Vec<(u64, String, String)> {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut given = Vec::new();

@@ -1,4 +1,4 @@
-//! Bytes that are gone though nobody evicted them: a log says so when it is opened, and takes the products again.
+//! Bytes that vanished without eviction: a log reports them when it is opened, and accepts the products again.
 // Helpers of tests may fail as loudly as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 

@@ -136,7 +136,7 @@ impl Run {
         }
     }
 
-    /// Compares the result of an append with what the model expects, and takes it into the model.
+    /// Compares the result of an append with the model's expectation, and updates the model.
     fn settle(&mut self, id: u8, content: &[u8], appended: Appended) {
         let id = format!("product {id}");
         let rule = self.options.duplicate_rule;

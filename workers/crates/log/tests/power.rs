@@ -1,7 +1,7 @@
-//! Losing power: what the disk had not confirmed is gone or stands there in part, in any order.
+//! Losing power: writes that the disk had not confirmed are lost or partly present, in any order.
 //!
-//! A story of appends, retention and restarts is recorded step by step. The power is cut before a step,
-//! directories as a cut can leave them are made of the trace, and the ordinary code opens them.
+//! A story of appends, retention and restarts is recorded step by step. The power is cut before a step, the
+//! directories that a cut can leave are built from the trace, and the ordinary code opens them.
 //! `DOWNBURST_CUT_STATES` sets the number of different ones; `DOWNBURST_SEED` replays.
 // Helpers of tests may fail as loudly as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
@@ -22,9 +22,9 @@ use downburst_log::{
 };
 use downburst_model::WallMicros;
 
-/// What happened by a mark of the trace.
+/// The event at a mark of the trace.
 enum Event {
-    /// A sequence was handed out, and its product acknowledged.
+    /// A sequence was assigned, and its product acknowledged.
     Given(u64),
     /// Retention began: these may be gone from here on.
     Evicted(BTreeSet<u64>),
@@ -58,7 +58,7 @@ impl Story {
         Self { durability, trace, events: teller.events, _root: root }
     }
 
-    /// Makes one state and has the ordinary code open it; what it is, and what is wrong.
+    /// Builds one state and opens it with the ordinary code; returns its digest and the fault, if any.
     fn cut(&self, at: usize, seed: u64) -> ([u8; 32], Option<String>) {
         let dir = tempfile::tempdir().unwrap();
         let state = self.trace.cut(at, &mut Chances::new(seed), dir.path()).unwrap();
@@ -124,7 +124,7 @@ impl Teller {
         }
     }
 
-    /// What will go is known when it has gone, and the mark stands before.
+    /// The evicted sequences are known only afterwards, but their mark precedes the eviction.
     fn retain(&mut self, log: &FeedLog, options: &LogOptions) {
         let ceiling = if self.chances.below(3) == 0 { 15_000 } else { 1 << 30 };
         log.set_options(LogOptions {
@@ -176,8 +176,8 @@ fn a_missing_synchronisation_of_a_directory_is_found() {
     check_plants(syncs, &[0, 1], Planted::DirectorySync);
 }
 
-/// Finds the synchronisations that nothing else makes up for. If many states are requested, all are tried,
-/// and the findings are printed.
+/// Finds the synchronisations that no other one makes up for. If many states are requested, all are tried, and the
+/// findings are printed.
 fn check_plants(syncs: usize, needed: &[usize], planted: impl Fn(usize) -> Planted) {
     let tried: Vec<usize> =
         if number("DOWNBURST_CUT_STATES") >= Some(1_000) { (0..syncs).collect() } else { needed.to_vec() };
@@ -190,7 +190,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// True if the checker sees that one synchronisation of the story is left out.
+/// True if the checker detects that one synchronisation of the story is left out.
 fn is_found(planted: Planted) -> bool {
     let story = Story::tell(Durability::Power, PLANTED_SEED, planted);
     let steps = story.trace.steps();
@@ -200,7 +200,7 @@ fn is_found(planted: Planted) -> bool {
     })
 }
 
-/// Cuts until so many different states were opened.
+/// Cuts until the requested number of different states was opened.
 fn cut_states(durability: Durability) {
     let wanted = number("DOWNBURST_CUT_STATES").unwrap_or(60) as usize;
     let first = number("DOWNBURST_SEED").unwrap_or_else(|| u64::from(std::process::id()));
@@ -224,7 +224,7 @@ fn cut_states(durability: Durability) {
     println!("{} different states were opened", states.len());
 }
 
-/// What the trace says is there is what is there: no change went another way.
+/// Checks that the trace reproduces the directory: no change bypassed the layer.
 fn check_that_nothing_passed_the_layer_by(trace: &Trace, root: &Path) {
     let replayed = tempfile::tempdir().unwrap();
     trace.replay(replayed.path()).unwrap();
@@ -264,7 +264,7 @@ fn options(durability: Durability) -> LogOptions {
     LogOptions { durability, segment_bytes: 12_000, sequence_block: 10, ..small() }
 }
 
-/// A directory that is new as well, in one that is.
+/// A new directory inside a new one.
 const LOG: &str = "log/TEST";
 const CUTS_PER_STORY: u64 = 12;
 const PLANTED_SEED: u64 = 7;

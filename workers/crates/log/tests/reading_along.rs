@@ -254,7 +254,7 @@ fn damage_in_an_unsealed_segment_is_told_with_its_place_and_stepped_over() {
     assert_eq!((verified.products, flaws[0].offset, &flaws[0].path), (4, places[1] as u64, &path));
     let reader = LogReader::open(dir.path()).unwrap();
     assert_eq!(ids(&reader, Sequence(0)), ["product 0", "product 2", "product 3", "product 4"]);
-    // Its mark, and behind the mark.
+    // In its mark, and after the mark.
     for distance in [2, 9] {
         flip(&path, places[4] as u64 + distance);
         let (verified, flaws) = verify(dir.path());
@@ -304,8 +304,8 @@ fn a_log_without_identity_is_refused_with_advice() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
-    /// Whatever byte rots, in a sealed segment or an open one: no wrong bytes are handed out as intact, at most one
-    /// product is lost, and unless padding was hit the damage is told.
+    /// Whatever byte rots, in a sealed segment or an open one: no wrong bytes are served as intact, at most one
+    /// product is lost, and unless padding was hit the damage is reported.
     #[test]
     fn any_flipped_byte_costs_at_most_one_product(sealed: bool, place in 0.0..1.0_f64) {
         let dir = tempfile::tempdir().unwrap();
@@ -329,7 +329,7 @@ proptest! {
         }
         prop_assert!(verified.products >= 7, "{flaws:?}");
         prop_assert_eq!(verified.products == 8, flaws.is_empty(), "{:?}", flaws);
-        // A sealed segment's descriptions stand in the index as well.
+        // A sealed segment's descriptions are in the index as well.
         prop_assert!(intact >= verified.products);
     }
 }

@@ -1,4 +1,4 @@
-//! What a log still knows after it was closed, dropped or damaged.
+//! The knowledge of a log after it was closed, dropped or damaged.
 // Helpers of tests may fail as loudly as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -91,7 +91,7 @@ fn duplicates_are_known_after_a_restart() {
     }
 }
 
-/// Release 0.1.0 kept hashes of upstream keys in its indexes, and a 0 where their kind stands now.
+/// Release 0.1.0 kept hashes of upstream keys in its indexes, and a 0 in the field that now holds their kind.
 #[test]
 fn upstream_keys_in_indexes_of_the_first_release_are_known() {
     let dir = tempfile::tempdir().unwrap();
@@ -250,7 +250,7 @@ fn an_unreadable_file_is_set_aside() {
     assert!(store(&log, "next", b"x") > head);
 }
 
-/// What happened to one file of the middle segment, and how many products are then lost.
+/// A mishap to one file of the middle segment, and the number of products that are then lost.
 type Mishap = (&'static str, &'static str, fn(&Path), std::ops::RangeInclusive<usize>);
 
 #[test]

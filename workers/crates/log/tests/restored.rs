@@ -1,4 +1,4 @@
-//! A log that was restored from a backup is told which numbers it gave and forgot.
+//! A log restored from a backup learns which numbers it assigned and forgot.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;

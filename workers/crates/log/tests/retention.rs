@@ -1,4 +1,4 @@
-//! What goes, in which order, and what is still known of it.
+//! Eviction: its order, and the memory of evicted products.
 // Helpers of tests may fail as loudly as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -196,8 +196,9 @@ fn a_live_change_of_ceiling_and_hours_holds_at_once_and_leaves_readers_their_byt
     assert_eq!(put(90), Sequence(91));
 }
 
-/// Stamps are what the clock said. A product stored in an hour that comes twice is kept by its own stamp, a segment as
-/// long as its newest one, and a moment finds the first product at or after it, so that nothing is passed over.
+/// Stamps follow the clock. A product stored in an hour that occurs twice is kept by its own stamp, a segment as
+/// long as its newest one, and a search by time finds the first product at or after it, so that nothing is
+/// skipped.
 #[test]
 fn a_clock_that_steps_back_loses_nothing_and_hides_nothing() {
     let options = LogOptions { retention: Retention { hours: 3.0, bytes: 1 << 30 }, ..small() };

@@ -1,4 +1,4 @@
-//! Reading an open log through: what is damaged is found, named, and handed out no more.
+//! Scrubs of an open log: damage is found, reported, and no longer served.
 // Helpers of tests may fail as loudly as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 

@@ -1,4 +1,4 @@
-//! LDM's signatures as duplicate keys: given by an LDM, or made of the bytes; found again after restarts and
+//! LDM's signatures as duplicate keys: given by an LDM, or computed from the bytes; found again after restarts and
 //! changes of the rule.
 // Helpers of tests may fail as loudly as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]

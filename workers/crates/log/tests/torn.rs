@@ -1,4 +1,4 @@
-//! A log that ends or is damaged at any byte opens again, keeps what was whole and never repeats a sequence.
+//! A log that ends or is damaged at any byte opens again, keeps complete products and never repeats a sequence.
 // Helpers of tests may fail as loudly as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -14,7 +14,7 @@ const SIZES: [usize; 8] = [100, 0, 1, 511, 8, 3_000, 17, 64];
 
 struct Written {
     dir: tempfile::TempDir,
-    /// Where each product's record begins and ends in the only segment.
+    /// The start and end of each product's record in the only segment.
     places: Vec<(usize, usize)>,
 }
 

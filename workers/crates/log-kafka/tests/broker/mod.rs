@@ -19,7 +19,7 @@ use downburst_log::{Appended, LogError, LogOptions, Opened, SharedLog, SharedLog
 use downburst_log_kafka::{KafkaLogs, Role, Security, Settings};
 use downburst_model::{FeedName, Sequence, WallMicros};
 
-/// A name for topics that no other test uses.
+/// A prefix of topics that no other test uses.
 pub(crate) fn fresh_prefix() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     format!("test-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::SeqCst))
@@ -52,7 +52,7 @@ pub(crate) fn settings(prefix: &str, role: Role) -> Settings {
 /// A product's sequence, identifier and bytes.
 pub(crate) type Content = (Sequence, String, Option<Bytes>);
 
-/// A node's log, and what it said.
+/// A node's log, and its messages.
 pub(crate) struct Node {
     pub(crate) log: Arc<dyn SharedLog>,
     pub(crate) said: Arc<Mutex<Vec<String>>>,
@@ -101,7 +101,7 @@ impl Node {
         self.contents().into_iter().map(|(_, id, _)| id).collect()
     }
 
-    /// Waits until the copy is as far.
+    /// Waits until the copy has reached a sequence.
     pub(crate) fn wait_for(&self, head: Sequence) {
         let until = Instant::now() + Duration::from_secs(60);
         while self.log.head() < head {

@@ -1,4 +1,4 @@
-//! What outlives an end of the writer, eviction and forgetting.
+//! Checks of the state that survives an end of the writer, eviction and forgetting.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use downburst_model::{Epoch, FeedName, ProductKey, Sequence, WallMicros};
 use super::{EVERYTHING, Failure, append, digest, product, stored};
 use crate::{Appended, NewProduct, ProductLog, SourceStamp};
 
-/// Checks the contents after another opening. `open` opens one and the same log, which is new at first and
-/// keeps bytes for 24 h and its memory for 168 h; the log before is dropped by then. Each opening offers
-/// another epoch, which counts until a product is stored.
+/// Checks the contents after reopening. `open` always opens the same log, which is new at first and keeps bytes
+/// for 24 h and its memory for 168 h; the previous handle is dropped by then. Each opening offers another epoch,
+/// which takes effect until a product is stored.
 pub fn reopening(open: &dyn Fn() -> Arc<dyn ProductLog>) -> Result<(), Failure> {
     drop(open());
     let (log, key) = (open(), upstream_key()?);
@@ -52,7 +52,7 @@ pub fn reopening(open: &dyn Fn() -> Arc<dyn ProductLog>) -> Result<(), Failure> 
     Ok(())
 }
 
-/// What never changes and what never goes back.
+/// Values that never change and values that never decrease.
 struct Life {
     epoch: Epoch,
     head: Sequence,

@@ -10,16 +10,16 @@ use minicbor::{Decode, Encode};
 
 use super::{aside, replace};
 
-/// What reading a checked file found.
+/// The result of reading a checked file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Checked<T> {
     /// There is no such file.
     Missing,
-    /// Its contents are not what was written.
+    /// Its contents differ from those written.
     Damaged,
     /// A later release wrote it.
     Newer(u32),
-    /// As it was written.
+    /// The intact value.
     Whole(T),
 }
 
@@ -36,25 +36,25 @@ pub fn write_checked<T: Encode<()>>(path: &Path, magic: &[u8; 8], value: &T) -> 
 /// The contents of a file that [`read_checked`] reads.
 ///
 /// # Errors
-/// Where the value can't be encoded.
+/// If the value can't be encoded.
 pub fn checked<T: Encode<()>>(magic: &[u8; 8], value: &T) -> io::Result<Vec<u8>> {
     let body = minicbor::to_vec(value).map_err(io::Error::other)?;
     let [version, crc] = [FORMAT_VERSION, checksum(FORMAT_VERSION, &body)].map(u32::to_le_bytes);
     Ok([magic, version.as_slice(), &crc, &body].concat())
 }
 
-/// Reads what [`write_checked`] wrote.
+/// Reads a file written by [`write_checked`].
 ///
 /// # Errors
-/// Those of the system; a missing or damaged file is none.
+/// Those of the system; a missing or damaged file is not an error.
 pub fn read_checked<T: for<'b> Decode<'b, ()>>(path: &Path, magic: &[u8; 8]) -> io::Result<Checked<T>> {
     read(path, magic, |body| minicbor::decode(body).map_or(Checked::Damaged, Checked::Whole))
 }
 
-/// What [`read_checked`] finds, by the checksum alone.
+/// The result of [`read_checked`], from the checksum alone.
 ///
 /// # Errors
-/// Those of the system; a missing or damaged file is none.
+/// Those of the system; a missing or damaged file is not an error.
 pub fn look_at_checked(path: &Path, magic: &[u8; 8]) -> io::Result<Checked<()>> {
     read(path, magic, |_| Checked::Whole(()))
 }
@@ -82,7 +82,8 @@ fn split<'a>(contents: &'a [u8], magic: &[u8; 8]) -> Option<(u32, u32, &'a [u8])
     Some((u32::from_le_bytes(*version), u32::from_le_bytes(*crc), body))
 }
 
-/// CRC-32 of the version and the body, so that a flipped bit of the version is damage and not a later release.
+/// CRC-32 of the version and the body, so that a flipped bit of the version counts as damage, not as a later
+/// release.
 fn checksum(version: u32, body: &[u8]) -> u32 {
     let mut crc = crc32fast::Hasher::new();
     if version > FORMAT_WITHOUT_ITS_OWN_CHECKSUM {

@@ -1,4 +1,4 @@
-//! What a power cut can leave of a directory.
+//! The states of a directory that a power cut can leave.
 //!
 //! Until a file is synchronised, each of its blocks may have any of the contents it had since the last
 //! synchronisation, independently of the others, and so may its length. Until a directory is synchronised,
@@ -13,30 +13,30 @@ use std::{
 
 use super::trace::{Change, Name, NodeId, Origin, ROOT, Step, Trace};
 
-/// Chances by a number, so that a failure is replayed by it.
+/// Random choices from a seed, so that a failure can be replayed.
 #[derive(Clone, Debug)]
 pub struct Chances(u64);
 
-/// How what was not synchronised fares.
+/// The fate of changes that were not synchronised.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
-    /// All of it is lost, or there, each for names and for contents.
+    /// All are lost or all are kept, decided separately for names and for contents.
     Same { names: bool, contents: bool },
-    /// Names as they were at one moment, contents as at another.
+    /// Names as of one moment, contents as of another.
     Moment { names: usize, contents: u64 },
-    /// Each change for itself.
+    /// Decided for each change separately.
     Each,
 }
 
 impl Chances {
-    /// Chances that are the same for the same number.
+    /// Choices that are the same for the same seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         // Neighbouring seeds must not begin alike, and zero would stay zero.
         Self((seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9) | 1)
     }
 
-    /// One of `0..count`, or 0.
+    /// A number in `0..count`; 0 if the range is empty.
     pub fn below(&mut self, count: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -64,7 +64,7 @@ impl Trace {
         Ok(*digest.finalize().as_bytes())
     }
 
-    /// Makes, in an empty directory, what is there when nothing is lost.
+    /// Builds, in an empty directory, the state in which nothing is lost.
     ///
     /// # Errors
     /// Those of writing it.
@@ -103,7 +103,7 @@ impl Cut<'_> {
         names
     }
 
-    /// True if a change of a name is there: one of its directories was synchronised behind it, or it had luck.
+    /// True if a change of a name survives: one of its directories was synchronised after it, or chance keeps it.
     fn happened(&self, at: usize, directories: &[NodeId], chances: &mut Chances) -> bool {
         let synced = directories.iter().any(|directory| at < self.synced_to(*directory));
         let lucky = match self.fate {
@@ -228,7 +228,7 @@ fn apply(contents: &mut Vec<u8>, change: &Change) {
     }
 }
 
-/// The blocks that a change may alter. Those that a shorter length takes away go with the length.
+/// The blocks that a change may alter. Blocks removed by a shorter length are covered by the length.
 fn touched(change: &Change) -> std::ops::Range<u64> {
     let blocks = |from: u64, to: u64| from / BLOCK_BYTES..to.div_ceil(BLOCK_BYTES);
     match change {
@@ -249,5 +249,5 @@ fn copy_block(from: &[u8], to: &mut Vec<u8>, block: u64) {
     }
 }
 
-/// As much as a disk writes as a whole; less than a file system does, so that records are torn in more ways.
+/// The unit that a disk writes as a whole; smaller than a file system's, so that records are torn in more ways.
 const BLOCK_BYTES: u64 = 512;

@@ -1,4 +1,4 @@
-//! A file that is written, with or without a trace of it.
+//! A file for writing, with or without a trace of its changes.
 
 use std::{
     fs,
@@ -10,17 +10,17 @@ use std::{
 use super::recording::{Node, on_open};
 use crate::system;
 
-/// An open file. What is read or mapped of it is read from [`as_file`](Self::as_file), which must not be written to.
+/// An open file. Reads and mappings use [`as_file`](Self::as_file), which must not be written to.
 #[derive(Debug)]
 pub struct File {
     inner: fs::File,
     node: Option<Node>,
-    /// Where [`Write`] goes on.
+    /// The position of the next [`Write`].
     position: u64,
 }
 
 impl File {
-    /// Makes an empty file, or empties the one that is there.
+    /// Creates an empty file, or truncates an existing one.
     ///
     /// # Errors
     /// Those of the system, as everywhere here.
@@ -28,27 +28,27 @@ impl File {
         Self::open(path, fs::File::options().read(true).write(true).create(true).truncate(true))
     }
 
-    /// Makes an empty file that only its owner may read, or empties the one that is there.
+    /// Creates an empty file that only its owner may read, or truncates an existing one.
     pub fn create_private(path: &Path) -> io::Result<Self> {
         Self::open(path, fs::File::options().write(true).create(true).truncate(true).mode(0o600))
     }
 
-    /// Makes an empty file where there is none.
+    /// Creates an empty file; fails if the file exists.
     pub fn create_new(path: &Path) -> io::Result<Self> {
         Self::open(path, fs::File::options().read(true).write(true).create_new(true))
     }
 
-    /// Opens a file for reading and writing, and makes it where there is none.
+    /// Opens a file for reading and writing, and creates it if it is missing.
     pub fn open_or_create(path: &Path) -> io::Result<Self> {
         Self::open(path, fs::File::options().read(true).write(true).create(true).truncate(false))
     }
 
-    /// Opens a file that is there, for writing.
+    /// Opens an existing file for writing.
     pub fn open_to_write(path: &Path) -> io::Result<Self> {
         Self::open(path, fs::File::options().write(true))
     }
 
-    /// Opens a file that is there, for being synchronised.
+    /// Opens an existing file in order to synchronise it.
     pub fn open_to_read(path: &Path) -> io::Result<Self> {
         Self::open(path, fs::File::options().read(true))
     }
@@ -64,7 +64,7 @@ impl File {
         &self.inner
     }
 
-    /// Writes all bytes at a place.
+    /// Writes all bytes at an offset.
     pub fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         match &self.node {
             None => self.inner.write_all_at(bytes, at),
@@ -74,7 +74,7 @@ impl File {
         }
     }
 
-    /// Writes all pieces one behind the other, with as few calls as the kernel allows.
+    /// Writes all pieces one after the other, with as few calls as the kernel allows.
     pub fn write_pieces_at(&self, pieces: &mut [IoSlice<'_>], at: u64) -> io::Result<()> {
         match &self.node {
             None => system::write_all_vectored_at(&self.inner, pieces, at),
@@ -86,7 +86,7 @@ impl File {
         }
     }
 
-    /// Cuts the file, or lets it end with zeros.
+    /// Truncates the file, or extends it with zeros.
     pub fn set_len(&self, bytes: u64) -> io::Result<()> {
         match &self.node {
             None => self.inner.set_len(bytes),
@@ -96,12 +96,12 @@ impl File {
         }
     }
 
-    /// Gives the blocks between two places back; they read as zeros. Best effort.
+    /// Releases the blocks between two offsets, which then read as zeros. Best effort.
     pub fn release(&self, from: u64, to: u64) {
         match &self.node {
             None => system::release(&self.inner, from, to),
             Some(node) => {
-                // Where the file system can't do it the trace is stricter than the disk.
+                // If the file system can't do it, the trace is stricter than the disk.
                 let _ = node.note(
                     |trace, node| trace.release(node, from, to),
                     || {
@@ -121,7 +121,7 @@ impl File {
         }
     }
 
-    /// As [`sync_all`](Self::sync_all), without stamps and rights.
+    /// As [`sync_all`](Self::sync_all), without timestamps and permissions.
     pub fn sync_data(&self) -> io::Result<()> {
         match &self.node {
             None => self.inner.sync_data(),

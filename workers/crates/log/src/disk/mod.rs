@@ -1,4 +1,4 @@
-//! The narrow layer that every change of a log's and of a site's files passes.
+//! The narrow layer through which every change of a log's and a site's files passes.
 //!
 //! In production each function is the system call of the same name, plus one look at an empty list when a
 //! file is opened. A test that begins a [`Recording`] of a directory gets a trace of all operations on it,
@@ -31,7 +31,7 @@ use std::{
 
 use recording::traced;
 
-/// Makes a directory and those above it. What was made is durable once this returns.
+/// Creates a directory and its missing parents. They are durable once this returns.
 ///
 /// # Errors
 /// Those of the system.
@@ -48,7 +48,7 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives a file another name, in the place of whatever has it. Durable once [`sync_directory`] has returned.
+/// Renames a file, replacing any existing file of that name. Durable once [`sync_directory`] has returned.
 ///
 /// # Errors
 /// Those of the system.
@@ -64,7 +64,7 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
     traced(path, |trace| trace.remove(path), || fs::remove_file(path))
 }
 
-/// Deletes a directory and all in it.
+/// Deletes a directory and its contents.
 ///
 /// # Errors
 /// Those of the system.
@@ -80,7 +80,7 @@ pub fn sync_directory(path: &Path) -> io::Result<()> {
     traced(path, |trace| trace.sync_directory(path), || fs::File::open(path)?.sync_all())
 }
 
-/// Makes everything durable that was written to the file system of a directory so far, by whichever process.
+/// Makes durable everything that any process has written so far to the file system of a directory.
 ///
 /// # Errors
 /// Those of the system.
@@ -88,10 +88,10 @@ pub fn sync_file_system(path: &Path) -> io::Result<()> {
     traced(path, trace::Trace::sync_everything, || crate::system::sync_file_system(&fs::File::open(path)?))
 }
 
-/// Replaces a file as a whole: after a crash at any moment it has the old contents or the new ones. Durable on return.
+/// Replaces a file as a whole: a crash at any moment leaves the old contents or the new ones. Durable on return.
 ///
 /// # Errors
-/// Those of the system; the old file is there still.
+/// Those of the system; the old file is then still in place.
 pub fn replace(path: &Path, aside: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let written = File::create(aside).and_then(|mut file| {
         write(&mut file)?;
@@ -105,10 +105,11 @@ pub fn replace(path: &Path, aside: &Path, write: impl FnOnce(&mut File) -> io::R
     sync_directory(parent(path))
 }
 
-/// Replaces a file as a whole, for the end of the process: a power cut may leave it torn, which a checksum has to tell.
+/// Replaces a file as a whole, safely against a crash of the process only: a power cut may leave it torn, which a
+/// checksum must detect.
 ///
 /// # Errors
-/// Those of the system; the old file is there still.
+/// Those of the system; the old file is then still in place.
 pub fn replace_unsynced(path: &Path, aside: &Path, contents: &[u8]) -> io::Result<()> {
     File::create(aside)?.write_all_at(contents, 0)?;
     rename(aside, path)

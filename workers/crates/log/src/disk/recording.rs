@@ -1,4 +1,4 @@
-//! Recordings: which directories have one, and what passes into their traces.
+//! Recordings: the recorded directories and the input of their traces.
 
 use std::{
     fs, io,
@@ -11,11 +11,11 @@ use std::{
 
 use super::trace::{NodeId, Trace};
 
-/// A recording of all that happens below a directory, until it is dropped. For tests.
+/// A recording of all operations below a directory, until it is dropped. For tests.
 #[derive(Debug)]
 pub struct Recording(Arc<Recorded>);
 
-/// A fault of the program under test that a checker has to find.
+/// A fault planted in the program under test, which a checker has to find.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Planted {
     /// None.
@@ -41,10 +41,10 @@ pub(super) struct Node {
 }
 
 impl Recording {
-    /// Begins one; what lies below the directory counts as durable.
+    /// Begins a recording; the current contents of the directory count as durable.
     ///
     /// # Errors
-    /// Those of reading what is there.
+    /// Those of reading these contents.
     pub fn begin(root: &Path, planted: Planted) -> io::Result<Self> {
         let root = root.canonicalize()?;
         let recorded = Arc::new(Recorded { trace: Mutex::new(Trace::of(&root, planted)?), root });
@@ -53,12 +53,12 @@ impl Recording {
         Ok(Self(recorded))
     }
 
-    /// Notes a moment: something was acknowledged, or shown.
+    /// Records a moment at which something was acknowledged or shown.
     pub fn mark(&self, label: u64) {
         self.0.trace().mark(label);
     }
 
-    /// Everything so far.
+    /// The trace so far.
     #[must_use]
     pub fn trace(&self) -> Trace {
         self.0.trace().clone()
@@ -80,7 +80,7 @@ impl Recorded {
 }
 
 impl Node {
-    /// Does something to the file and notes it if it was done.
+    /// Performs an operation on the file and records it if it was done.
     pub(super) fn note(
         &self,
         note: impl FnOnce(&mut Trace, NodeId),
@@ -93,7 +93,7 @@ impl Node {
     }
 }
 
-/// Does something to names and notes it if it was done.
+/// Performs an operation on names and records it if it was done.
 pub(super) fn traced(
     path: &Path,
     note: impl FnOnce(&mut Trace),
@@ -106,7 +106,7 @@ pub(super) fn traced(
     Ok(())
 }
 
-/// Opens a file, and takes it into the trace of its directory.
+/// Opens a file and adds it to the trace of its directory.
 pub(super) fn on_open(
     path: &Path,
     open: impl FnOnce() -> io::Result<fs::File>,

@@ -1,13 +1,13 @@
-//! Sentences for people about files that can't be written, with what helps.
+//! Sentences for operators about files that can't be written, with the remedy.
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// A sentence for people: what can't be written, why, and what to do.
+/// A sentence for operators: the file, the error and the remedy.
 pub fn unwritable(path: &Path, error: &io::Error) -> String {
     format!("{} can't be written: {error}; {}", path.display(), remedy(error))
 }
 
-/// What to do, in the words that go behind the error.
+/// The remedy, in words that follow the error.
 pub fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free space there",

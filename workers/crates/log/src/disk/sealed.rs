@@ -1,4 +1,4 @@
-//! JSON that tells whether it is as it was written.
+//! JSON with a checksum that reveals changes.
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 /// JSON for people and programs, with a checksum over all its other fields.
 ///
 /// # Errors
-/// That of a value that JSON can't hold.
+/// If JSON can't hold the value.
 pub fn sealed<T: Serialize>(value: &T) -> serde_json::Result<Vec<u8>> {
     let mut value = serde_json::to_value(value)?;
     let sum = checksum(&value)?;
@@ -16,10 +16,10 @@ pub fn sealed<T: Serialize>(value: &T) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec_pretty(&value)
 }
 
-/// What [`sealed`] wrote. Text without a checksum is of a release that had none, and is believed.
+/// Reads a value written by [`sealed`]. Text without a checksum is from a release that had none, and is accepted.
 ///
 /// # Errors
-/// A sentence: it is no JSON of this kind, or not as it was written.
+/// A sentence: the text is not JSON of this kind, or it was changed.
 pub fn unsealed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let mut value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let sum = value.as_object_mut().and_then(|fields| fields.remove(CHECKSUM));
@@ -30,7 +30,7 @@ pub fn unsealed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
-/// Of the fields in the order of their names, so that a release that knows fewer of them finds the same.
+/// The checksum of the fields in name order, so that a release that knows fewer of them computes the same.
 fn checksum(value: &Value) -> serde_json::Result<String> {
     let hash = blake3::hash(&serde_json::to_vec(value)?).to_hex();
     Ok(hash.get(..16).unwrap_or_default().to_owned())
@@ -52,7 +52,7 @@ mod tests {
             let other = if letter == 'z' { 'y' } else { 'z' };
             let mut bad = text.clone();
             bad.replace_range(at..=at, &other.to_string());
-            // A name that is no name of a checksum any more is one that nobody asks for.
+            // A damaged name of the checksum is an unknown field, which no reader requests.
             let read = unsealed::<Value>(&bad);
             assert!(read.is_err() || read.unwrap() != value, "{bad}");
         }

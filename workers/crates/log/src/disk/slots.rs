@@ -14,10 +14,10 @@ pub struct Slots<const N: usize> {
     turn: u64,
 }
 
-/// What opening found.
+/// The result of opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found<const N: usize> {
-    /// The file was made.
+    /// There was no file; opening creates it.
     Nothing,
     /// The last change, and both copies can be read.
     Whole([u64; N]),
@@ -28,10 +28,10 @@ pub enum Found<const N: usize> {
 }
 
 impl<const N: usize> Slots<N> {
-    /// Opens the numbers, and makes the file where there is none; its name is durable then.
+    /// Opens the numbers. Creates the file if it is missing; its name is then durable.
     ///
     /// # Errors
-    /// Those of the system; damage is none.
+    /// Those of the system; damage is not an error.
     pub fn open(path: &Path, magic: &[u8; 8]) -> io::Result<(Self, Found<N>)> {
         let is_new = !path.exists();
         let file = File::open_or_create(path)?;
@@ -39,15 +39,16 @@ impl<const N: usize> Slots<N> {
             sync_directory(parent(path))?;
         }
         let (turn, found) = find(file.as_file(), magic)?;
-        // Behind a copy that can't be read the next turn must be greater than what may be read again.
+        // After an unreadable copy, the next turn must exceed any turn that may become readable again.
         let next = if matches!(found, Found::Nothing) { 0 } else { turn + 1 };
         Ok((Self { file, magic: *magic, turn: next }, found))
     }
 
-    /// What opening would find; nothing is made and nothing changed. A copy that is being written may count as damaged.
+    /// The result that opening would have, without creating or changing anything. A copy that is being written may
+    /// count as damaged.
     ///
     /// # Errors
-    /// Those of the system; a missing file and damage are none.
+    /// Those of the system; a missing file and damage are not errors.
     pub fn look(path: &Path, magic: &[u8; 8]) -> io::Result<Found<N>> {
         match std::fs::File::open(path) {
             Ok(file) => Ok(find(&file, magic)?.1),
@@ -56,7 +57,7 @@ impl<const N: usize> Slots<N> {
         }
     }
 
-    /// Writes other numbers.
+    /// Writes new numbers.
     ///
     /// # Errors
     /// Those of the system.
@@ -86,7 +87,7 @@ enum Copy<const N: usize> {
     Whole(u64, [u64; N]),
 }
 
-/// The turn of the last change, and what the copies say.
+/// The turn of the last change, and the contents of the copies.
 fn find<const N: usize>(file: &std::fs::File, magic: &[u8; 8]) -> io::Result<(u64, Found<N>)> {
     let length = file.metadata()?.len();
     let copies = [0, 1].map(|place| read::<N>(file, magic, place));

@@ -1,5 +1,4 @@
-//! The operations on a directory, in order: enough to rebuild it as of any moment, or as a power cut leaves
-//! it.
+//! The operations on a directory, in order: enough to rebuild it as of any moment, or as a power cut leaves it.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +14,7 @@ pub(super) type NodeId = usize;
 /// A name in a directory.
 pub(super) type Name = (NodeId, OsString);
 
-/// Everything that was done below a directory since its recording began.
+/// All operations below a directory since its recording began.
 #[derive(Clone, Debug)]
 pub struct Trace {
     root: PathBuf,
@@ -30,7 +29,7 @@ pub struct Trace {
     directory_syncs: usize,
 }
 
-/// What a node was when it came into the trace.
+/// The state of a node when it entered the trace.
 #[derive(Clone, Debug)]
 pub(super) enum Origin {
     Directory,
@@ -40,12 +39,12 @@ pub(super) enum Origin {
 
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// A name was given to a node, or taken away.
+    /// A name was bound to a node or removed.
     Bind {
         name: Name,
         node: Option<NodeId>,
     },
-    /// A node changed its name, at one moment.
+    /// A node was renamed atomically.
     Move {
         from: Name,
         to: Name,
@@ -69,7 +68,7 @@ pub(super) enum Change {
 }
 
 impl Trace {
-    /// How many steps there are: a cut may be before the first, behind the last, and anywhere between.
+    /// The number of steps. A cut may be before the first, after the last, or anywhere between.
     #[must_use]
     pub fn steps(&self) -> usize {
         self.steps.len()
@@ -82,7 +81,7 @@ impl Trace {
         self.steps.iter().take(cut).filter_map(label).collect()
     }
 
-    /// How often a file was synchronised, and how often a directory; those that were left out count.
+    /// The numbers of file and of directory synchronisations, including those left out.
     #[must_use]
     pub fn syncs(&self) -> (usize, usize) {
         (self.file_syncs, self.directory_syncs)
@@ -105,7 +104,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Finds a file that was opened, or takes it in as a new one.
+    /// Finds an opened file, or adds it as a new one.
     pub(super) fn open(&mut self, path: &Path, length: u64) -> NodeId {
         let name = self.name(path);
         if let Some(node) = self.names.get(&name).copied() {
@@ -149,7 +148,7 @@ impl Trace {
         }
     }
 
-    /// A directory goes with all in it, what is deepest first.
+    /// Removes a name; a directory goes with its contents, the deepest first.
     pub(super) fn remove(&mut self, path: &Path) {
         let name = self.name(path);
         self.remove_name(&name);
@@ -227,7 +226,7 @@ impl Trace {
         (directory, path.file_name().unwrap_or_default().to_owned())
     }
 
-    /// The node of a directory. One that was made beside the layer counts as made now.
+    /// The node of a directory. One created outside the layer counts as created now.
     fn directory(&mut self, path: &Path) -> NodeId {
         let inside = path.strip_prefix(&self.root).unwrap_or(path).to_owned();
         let mut at = ROOT;

@@ -1,7 +1,7 @@
 //! Sharing one synchronisation among callers that append at the same time.
 //!
-//! Where an acknowledgement waits for the disk, a caller puts its product into a queue and then waits for the writer.
-//! Whoever gets the writer appends all that is queued as one group; the others find their results there.
+//! If an acknowledgement waits for the disk, a caller queues its product and then waits for the writer. The caller
+//! that gets the writer appends the whole queue as one group; the others then find their results.
 
 use std::{
     io::Read,
@@ -19,7 +19,7 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct Commits(Mutex<Vec<(Checked, Arc<Outcome>)>>);
 
-/// Where the result of a queued product is put.
+/// The slot for the result of a queued product.
 #[derive(Default)]
 struct Outcome(Mutex<Option<Result<Appended, LogError>>>);
 
@@ -68,7 +68,7 @@ impl Commits {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((checked, outcome));
     }
 
-    /// Everything that waits, numbered.
+    /// Takes all waiting products, numbered.
     fn take(&self) -> (std::collections::VecDeque<Checked>, Vec<Arc<Outcome>>) {
         let queued = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         queued.into_iter().enumerate().map(|(at, (checked, outcome))| (checked.numbered(at), outcome)).unzip()
@@ -85,5 +85,5 @@ impl Outcome {
     }
 }
 
-/// A larger product pays for a synchronisation of its own, and is better copied than held.
+/// A larger product justifies a synchronisation of its own, and is better copied than held in memory.
 const QUEUED_BYTES: u64 = 256 << 10;

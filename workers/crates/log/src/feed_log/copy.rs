@@ -1,4 +1,4 @@
-//! A log as a copy of a store that gave its products their sequences and stamps: opening it, and taking products over.
+//! A log as a copy of a store that assigns sequences and stamps: opening it, and copying products into it.
 
 use std::{
     collections::VecDeque,
@@ -26,19 +26,19 @@ use crate::{
     system,
 };
 
-/// A product that got its sequence elsewhere.
+/// A product whose sequence was assigned elsewhere.
 #[derive(Clone, Debug)]
 pub struct Given {
-    /// There.
+    /// The sequence assigned there.
     pub sequence: Sequence,
     /// When it was stored there.
     pub stored: WallMicros,
-    /// The rest, with size and digest announced.
+    /// The rest, with announced size and digest.
     pub product: NewProduct,
 }
 
 impl Given {
-    /// Reads what [`Draft::description`](crate::Draft::description) made.
+    /// Decodes a [`Draft::description`](crate::Draft::description).
     pub fn read(sequence: Sequence, description: &[u8]) -> Result<Self, String> {
         let Description { size, metadata } =
             minicbor::decode(description).map_err(|error| error.to_string())?;
@@ -56,13 +56,13 @@ impl Given {
         Ok(Self { sequence, stored: metadata.stored, product })
     }
 
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub fn size(&self) -> u64 {
         self.product.expected_size.unwrap_or_default()
     }
 }
 
-/// What travels with a product's bytes.
+/// The description that accompanies a product's bytes.
 #[derive(Encode, Decode)]
 #[cbor(map)]
 pub(crate) struct Description {
@@ -87,7 +87,7 @@ impl FeedLog {
     /// Opens the copy in `dir` of a store that is in this epoch and keeps nothing up to `forgotten`. Creates
     /// the copy if necessary.
     ///
-    /// A copy of another life, or one that ends before the oldest product of the store, is rebuilt: losing it
+    /// A copy of another epoch, or one that ends before the oldest product of the store, is rebuilt: losing it
     /// costs a re-read. A log that is not a copy is refused, since its products exist nowhere else.
     pub fn open_copy(
         dir: &Path,
@@ -119,12 +119,12 @@ impl FeedLog {
             log.forgotten_to.fetch_max(forgotten.0, Ordering::AcqRel);
             log.head.fetch_max(forgotten.0, Ordering::AcqRel);
         }
-        // Sequences come from elsewhere, so that an unclean end leaves out none.
+        // The store assigns the sequences, so an unclean end skips none.
         log.writer().go_on_after(log.head().0);
         Ok((log, recovery))
     }
 
-    /// Takes over products whose bytes are at hand, in order; those that are here already are passed over.
+    /// Copies products whose bytes are in memory, in order; products already in the log are skipped.
     pub fn append_given(&self, products: Vec<(Given, Bytes)>) -> Result<(), LogError> {
         let options = self.options();
         let mut waiting = VecDeque::with_capacity(products.len());
@@ -162,7 +162,7 @@ impl FeedLog {
         heartbeats.into_iter().try_for_each(|sequence| self.tell_of_heartbeat(sequence))
     }
 
-    /// Calls `listener` with each heartbeat that is taken over from here on, on the appending thread.
+    /// Calls `listener` on the appending thread for each heartbeat copied from now on.
     pub fn on_heartbeat(&self, listener: impl Fn(&ProductInfo) + Send + Sync + 'static) {
         let mut told = self.told_of_heartbeats.write().unwrap_or_else(PoisonError::into_inner);
         *told = Some(Box::new(listener));
@@ -176,14 +176,14 @@ impl FeedLog {
         Ok(())
     }
 
-    /// Foreign bytes, without memory of this process for them: in a file without a name in its directory.
+    /// Holds foreign bytes in an unnamed file of the directory, without using memory of this process.
     pub fn set_aside(&self, bytes: &mut dyn Read) -> Result<Bytes, LogError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let name = format!("aside-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = self.dir.join(name);
         let mut aside = || {
             let mut file = File::options().read(true).write(true).create_new(true).open(&path)?;
-            // From here on nobody else can find it.
+            // From here on no other process can find it.
             fs::remove_file(&path)?;
             let length = io::copy(bytes, &mut file)?;
             system::map(&file, length)
@@ -191,7 +191,7 @@ impl FeedLog {
         aside().map_err(|error: io::Error| LogError::io("set bytes aside in", &path, error))
     }
 
-    /// Takes over one product of any size.
+    /// Copies one product of any size.
     pub fn append_given_from(&self, given: Given, bytes: &mut dyn Read) -> Result<(), LogError> {
         let mut writer = self.writer();
         if given.sequence <= self.head() {
@@ -203,7 +203,7 @@ impl FeedLog {
     }
 }
 
-/// Everything but the lock and the mark.
+/// Removes everything but the lock and the mark.
 fn remove_all(dir: &Path) -> Result<(), LogError> {
     let failed = |error| LogError::io("empty", dir, error);
     for entry in fs::read_dir(dir).map_err(failed)? {
@@ -215,5 +215,5 @@ fn remove_all(dir: &Path) -> Result<(), LogError> {
     Ok(())
 }
 
-/// Stands in the directory of a copy.
+/// Marks the directory of a copy.
 const COPY_MARK: &str = "copy";

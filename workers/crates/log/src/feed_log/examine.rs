@@ -1,4 +1,4 @@
-//! Looking at one product's bytes again, because somebody got them and says that they are not what was announced.
+//! Checking one product's bytes again, after a recipient reported that they are not as announced.
 
 use std::{fs::File, io};
 
@@ -7,10 +7,10 @@ use downburst_model::Sequence;
 use crate::{Copied, Damage, FeedLog, LogEntry, LogError, segment::scanner::copy_checked};
 
 impl FeedLog {
-    /// Reads a product's bytes and checks their digest. Damaged ones are handed out no more, and the product is no
-    /// duplicate of itself any more, so that its source may bring it again.
+    /// Reads a product's bytes and checks their digest. Damaged bytes are no longer served, and the product no
+    /// longer counts as a duplicate, so that its source may deliver it again.
     ///
-    /// A product is found to be damaged once, and is gone from then on.
+    /// A product is reported damaged once, and gone from then on.
     pub fn examine(&self, sequence: Sequence) -> Result<Copied, LogError> {
         let Some((segment, row)) = self.locate(sequence.0) else { return Ok(Copied::Gone) };
         let Some(LogEntry { info, bytes: Some(_), .. }) = self.read_entry(sequence)? else {

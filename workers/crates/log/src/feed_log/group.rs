@@ -1,8 +1,8 @@
-//! Appending many products whose bytes are at hand with one write, one synchronisation and one wake-up.
+//! Appending many products whose bytes are in memory with one write, one synchronisation and one wake-up.
 //!
-//! In the file the records of a group stand one behind the other, headers before their bytes. A process that
-//! dies in the middle of the write leaves some of them whole and the next one torn; opening the log checks
-//! every digest, keeps the whole ones and cuts the rest. None of the cut ones was acknowledged.
+//! In the file, the records of a group follow one another, headers before their bytes. A process that dies during
+//! the write leaves some of them complete and the next one torn. Opening the log checks every digest, keeps the
+//! complete ones and cuts the rest, none of which was acknowledged.
 
 use std::{collections::VecDeque, io, io::IoSlice, sync::atomic::Ordering};
 
@@ -19,7 +19,7 @@ use crate::{
     wmo,
 };
 
-/// What became of each product, by its place in the call.
+/// The outcome for each product, by its position in the call.
 pub(crate) type Results = Vec<Option<Result<Appended, LogError>>>;
 
 impl FeedLog {
@@ -47,7 +47,7 @@ impl FeedLog {
         results.into_iter().map(|result| result.unwrap_or_else(|| Err(self.closed()))).collect()
     }
 
-    /// Appends as many of the waiting products as go into one write; always takes at least one from the queue.
+    /// Appends as many of the waiting products as fit into one write; always takes at least one from the queue.
     pub(crate) fn append_some(
         &self,
         writer: &mut Writer,
@@ -74,7 +74,7 @@ impl FeedLog {
         }
     }
 
-    /// Makes room in a segment for the first product, and tells how much more the write may take.
+    /// Makes room in a segment for the first product, and returns how much more the write may take.
     pub(crate) fn begin(
         &self,
         writer: &mut Writer,
@@ -96,7 +96,7 @@ impl FeedLog {
         Ok(limits)
     }
 
-    /// Gives sequences and places to products that are no duplicates and encodes their headers.
+    /// Assigns sequences and places to products that are not duplicates, and encodes their headers.
     pub(crate) fn stage(
         &self,
         writer: &Writer,
@@ -162,7 +162,7 @@ impl FeedLog {
         }
     }
 
-    /// Writes the group behind the tail, durably if the feed asks for it.
+    /// Writes the group at the tail, durably if the feed requires it.
     pub(crate) fn commit(&self, writer: &Writer, group: &Group, options: &LogOptions) -> Result<(), Failure> {
         let Some(active) = writer.active().filter(|_| !group.members.is_empty()) else { return Ok(()) };
         if let Err(error) = group.write(active) {
@@ -194,7 +194,7 @@ impl FeedLog {
         self.listeners().iter().for_each(|listener| listener(Sequence(last)));
     }
 
-    /// Where the disk has no room for all, it may have room for some.
+    /// Appends the products separately: a disk without room for all may have room for some.
     fn one_by_one(&self, writer: &mut Writer, group: Group, results: &mut Results, clock: Clock<'_>) {
         self.forget_keys(&group);
         for member in group.members {
@@ -204,7 +204,7 @@ impl FeedLog {
         }
     }
 
-    /// Whether the records reached the disk can't be known, so neither their places nor their sequences are used again.
+    /// It is unknown whether the records reached the disk, so neither their places nor their sequences are reused.
     fn give_up(&self, writer: &mut Writer, group: Group, results: &mut Results, error: io::Error) {
         self.forget_keys(&group);
         let path = writer.active().map(|active| active.segment.path.clone()).unwrap_or_default();
@@ -226,15 +226,15 @@ impl FeedLog {
     }
 }
 
-/// How much one write may take.
+/// The limits of one write.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) products: usize,
-    /// The record after the first must not reach behind this place of the segment.
+    /// Records after the first must not extend beyond this offset of the segment.
     pub(crate) end: u64,
 }
 
-/// Why a group was not stored.
+/// The reason why a group was not stored.
 pub(crate) enum Failure {
     /// The file is as it was before.
     NothingWritten,
@@ -242,12 +242,12 @@ pub(crate) enum Failure {
     Doubtful(io::Error),
 }
 
-/// A product that has what was announced.
+/// A product that matches its announced size and digest.
 pub(crate) struct Checked {
-    /// Its place in the call.
+    /// Its position in the call.
     pub(crate) at: usize,
     bytes: Bytes,
-    /// Without sequence, stamp and length yet.
+    /// Still without sequence, stamp and length.
     header: Header,
 }
 
@@ -293,9 +293,9 @@ impl Checked {
 /// Records on their way into the tail of the segment.
 #[derive(Default)]
 pub(crate) struct Group {
-    /// Where the first begins.
+    /// The offset of the first record.
     begin: u64,
-    /// Where the bytes of the last end.
+    /// The end of the last record's bytes.
     end: u64,
     /// The headers, each with the padding of the record before it.
     headers: Vec<u8>,
@@ -305,21 +305,21 @@ pub(crate) struct Group {
 
 /// A record of a group.
 pub(crate) struct Member {
-    /// Its place in the call.
+    /// Its position in the call.
     pub(crate) at: usize,
     pub(crate) header: Header,
     pub(crate) bytes: Bytes,
-    /// Where its part of the headers ends.
+    /// The end of its part of the headers.
     headers_end: usize,
 }
 
 impl Group {
-    /// One that begins at a place of the segment.
+    /// An empty group that begins at an offset of the segment.
     pub(crate) fn at(begin: u64) -> Self {
         Self { begin, end: begin, ..Self::default() }
     }
 
-    /// The same products with other sequences, which are as many; `None` if a record can't be encoded.
+    /// The same products with as many other sequences; `None` if a record can't be encoded.
     pub(crate) fn renumbered(self, sequences: &[u64], salt: u64) -> Option<Self> {
         let mut group = Self::at(self.begin);
         for (member, sequence) in self.members.into_iter().zip(sequences) {
@@ -331,7 +331,7 @@ impl Group {
         Some(group)
     }
 
-    /// True if a record as long as this would reach behind the limit.
+    /// True if a record of this length would exceed a limit.
     pub(crate) fn is_full(&self, limits: Limits, record: u64) -> bool {
         let full = self.end.saturating_add(record) > limits.end;
         self.members.len() >= limits.products || (full && !self.members.is_empty())
@@ -341,7 +341,7 @@ impl Group {
         &self.rows
     }
 
-    /// Takes a product in; `None` if its metadata can't be encoded.
+    /// Adds a product; `None` if its metadata can't be encoded.
     pub(crate) fn add(
         &mut self,
         checked: Checked,
@@ -422,5 +422,5 @@ fn invalid() -> io::Error {
 
 /// Two pieces each stay below the 1,024 that the kernel takes in one call.
 const MAX_GROUP_PRODUCTS: usize = 500;
-/// Bounds how long one write keeps other appenders waiting.
+/// Bounds the time for which one write blocks other appenders.
 const MAX_GROUP_BYTES: u64 = 8 << 20;

@@ -1,4 +1,4 @@
-//! Which remembered products a product could repeat.
+//! Duplicate keys: the remembered products that a product could repeat.
 
 use std::collections::HashMap;
 
@@ -22,12 +22,12 @@ pub(crate) struct Keys {
     by_source: Sources,
 }
 
-/// What makes a product the same as another, in full.
+/// The full values that make a product the same as another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Likeness<'a> {
     pub(crate) id: &'a ProductId,
     pub(crate) digest: &'a Digest,
-    /// Digest and size behind a WMO starting line.
+    /// Digest and size after a WMO starting line.
     pub(crate) body: (&'a Digest, u64),
     pub(crate) signature: Option<&'a [u8; 16]>,
 }
@@ -50,7 +50,7 @@ impl Keys {
         }
     }
 
-    /// Takes a product out whose memory expires, unless a later one took its place.
+    /// Removes a product whose memory expires, unless a later one replaced it.
     pub(crate) fn remove(&mut self, row: &Row) {
         if let Some(key) = product_key(self.rule, &row.prints, row.body_size) {
             remove_if_equal(&mut self.by_product, key, row.sequence);
@@ -75,7 +75,7 @@ impl Keys {
         self.by_product.get(&product_key(self.rule, &prints, body_size)?).copied()
     }
 
-    /// The product that may have this signature, under the rule that looks at them.
+    /// The product that may have this signature, under the rule that compares signatures.
     pub(crate) fn signature_candidate(&self, signature: &[u8; 16]) -> Option<u64> {
         let key = (self.rule == DuplicateRule::Signature).then(|| signature_print(signature))?;
         self.by_product.get(&key).copied()

@@ -34,7 +34,7 @@ impl FeedLog {
         self.unsealed().iter().try_for_each(|segment| segment.seal(self.identity.epoch))
     }
 
-    /// Seals in the writer's stead when nobody calls retain, so that rows in memory stay bounded.
+    /// Seals segments if `retain` is not called, so that rows in memory stay bounded.
     pub(crate) fn seal_backlog(&self) -> Result<(), LogError> {
         if self.unsealed().len() > MAX_UNSEALED { self.seal_all() } else { Ok(()) }
     }
@@ -68,7 +68,7 @@ impl FeedLog {
             (used, held) = (used.saturating_sub(freed), held.saturating_sub(freed));
             retained.products_cut_by_ceiling += self.evict(&segment, retained)?;
         }
-        // What is open stays, however large it is.
+        // The open segment stays, whatever its size.
         let mut gone = Vec::new();
         for segment in self.without_bytes() {
             if used <= ceiling {
@@ -92,8 +92,8 @@ impl FeedLog {
         self.forget(&gone, retained)
     }
 
-    /// Forgets segments from the oldest on. The mark on disk goes first, so that a crash in between forgets too much
-    /// rather than claiming that nothing was there.
+    /// Forgets segments, the oldest first. The mark on disk is written first, so that a crash in between forgets
+    /// too much instead of claiming that nothing was there.
     fn forget(&self, segments: &[Arc<Segment>], retained: &mut Retained) -> Result<(), LogError> {
         let Some(last) = segments.iter().rev().find_map(|segment| segment.last_row()) else { return Ok(()) };
         self.reservation().forget(last.sequence)?;
@@ -111,14 +111,14 @@ impl FeedLog {
         Ok(())
     }
 
-    /// Returns how many products lost their bytes.
+    /// Evicts a segment; returns the number of products that lost their bytes.
     fn evict(&self, segment: &Segment, retained: &mut Retained) -> Result<u64, LogError> {
         let (products, last) = (segment.row_count() as u64, segment.last_row());
         let evicted_to = last.map_or(0, |row| row.sequence);
         let noted = self.reservation().evict(evicted_to);
         retained.bytes += segment.evict()?;
         if noted.is_err() {
-            // On a full disk there is room for the note now.
+            // A full disk now has room for the note.
             self.reservation().evict(evicted_to)?;
         }
         retained.products += products;
@@ -144,11 +144,11 @@ impl FeedLog {
             .collect()
     }
 
-    /// The oldest segments, as far as none of them has bytes.
+    /// The oldest segments, up to the first one with bytes.
     fn without_bytes(&self) -> Vec<Arc<Segment>> {
         self.segments().values().take_while(|segment| !segment.has_bytes()).cloned().collect()
     }
 }
 
-/// Segments that may wait for retain to seal them, the one being written counted in.
+/// Segments that may wait for `retain` to seal them, including the one being written.
 const MAX_UNSEALED: usize = 4;

@@ -1,4 +1,4 @@
-//! The log of one feed in local files: opening, closing, and the parts the other modules work on.
+//! The log of one feed in local files: opening, closing, and the state shared with the other modules.
 pub(crate) mod commits;
 pub(crate) mod copy;
 pub(crate) mod examine;
@@ -42,40 +42,40 @@ use crate::{
 
 /// The log of one feed in local files.
 ///
-/// Dropping it without [`close`](Self::close) is what a crash is: nothing acknowledged is lost, but the next opening
+/// Dropping it without [`close`](Self::close) is like a crash: nothing acknowledged is lost, but the next opening
 /// checks the last segments and skips the rest of the reserved sequences.
 pub struct FeedLog {
     pub(crate) dir: PathBuf,
     pub(crate) identity: Identity,
-    /// Locked before everything else. Held for the length of an append.
+    /// Locked before all others. Held for the duration of an append.
     writer: Mutex<Writer>,
-    /// Locked for moments only.
+    /// Locked only briefly.
     pub(crate) commits: Commits,
-    /// Sealing and evicting; after the writer.
+    /// Held for sealing and evicting; locked after the writer.
     maintenance: Mutex<()>,
-    /// After maintenance.
+    /// Locked after maintenance.
     reservation: Mutex<Reservation>,
     keys: Mutex<Keys>,
-    /// Held by readers and the writer for moments only.
+    /// Held only briefly by readers and the writer.
     segments: RwLock<BTreeMap<u64, Arc<Segment>>>,
     options: RwLock<Arc<LogOptions>>,
     pub(crate) head: AtomicU64,
     pub(crate) forgotten_to: AtomicU64,
     listeners: RwLock<Vec<Listener>>,
-    /// Who is told of heartbeats that a copy takes over.
+    /// The listener for heartbeats that a copy takes over.
     pub(crate) told_of_heartbeats: RwLock<Option<HeartbeatListener>>,
-    /// How the log ended before is not known: look through it soon.
+    /// The previous end of the log is unknown: it should be checked soon.
     is_suspect: bool,
     _lock: File,
 }
 
-/// Is told the head after each append.
+/// Called with the head after each append.
 pub(crate) type Listener = Box<dyn Fn(Sequence) + Send + Sync>;
 
 pub(crate) type HeartbeatListener = Box<dyn Fn(&ProductInfo) + Send + Sync>;
 
 impl FeedLog {
-    /// Opens the log in `dir`, creating it if need be; `random` becomes the epoch of a log that is created.
+    /// Opens the log in `dir`, creating it if necessary; `random` becomes the epoch of a log that is created.
     pub fn open(
         dir: &Path,
         feed: FeedName,
@@ -117,12 +117,12 @@ impl FeedLog {
         Ok((log, recovery))
     }
 
-    /// True if opening found damage, or lacked the file that tells how the log ended.
+    /// True if opening found damage, or the file that records how the log ended was missing.
     pub fn is_suspect(&self) -> bool {
         self.is_suspect
     }
 
-    /// Makes everything durable that was appended so far, whatever the durability of an append.
+    /// Makes everything appended so far durable, whatever the durability of an append.
     pub fn sync(&self) -> Result<(), LogError> {
         for segment in self.unsealed() {
             segment.sync()?;
@@ -130,7 +130,7 @@ impl FeedLog {
         files::sync_directory(&self.dir)
     }
 
-    /// Changes the options; they hold from the next append, read or retain on.
+    /// Changes the options; they apply from the next append, read or retain on.
     pub fn set_options(&self, options: LogOptions) {
         let _writer = self.writer();
         let rule_changed = self.keys().rule() != options.duplicate_rule;
@@ -140,12 +140,12 @@ impl FeedLog {
         }
     }
 
-    /// The highest sequence ever given, as far as this log knows: a log restored from a backup may be wrong.
+    /// The highest sequence ever assigned, as far as this log knows: a log restored from a backup may be wrong.
     pub fn given_to(&self) -> Sequence {
         Sequence(self.reservation().reserved_to())
     }
 
-    /// Gives no sequence up to `last` any more: they were given before this log was restored from a backup.
+    /// Never assigns `last` or a lower sequence: they were assigned before this log was restored from a backup.
     pub fn skip_to(&self, last: Sequence) -> Result<(), LogError> {
         let mut writer = self.writer();
         writer.skip_to(last.0);
@@ -153,10 +153,11 @@ impl FeedLog {
         self.reservation().cover(next, 1, block)
     }
 
-    /// Goes on far above `last`, which this log is known to have given, if it does not hold it any more; returns the
-    /// sequence it goes on above.
+    /// Continues far above `last`, which this log is known to have assigned, if the log no longer holds it.
+    /// Returns the sequence above which it continues.
     ///
-    /// Who remembers `last` may have missed what was given after it, hence the distance. Asking again changes nothing.
+    /// The caller that remembers `last` may have missed later sequences, hence the distance. A repeated call
+    /// changes nothing.
     pub fn go_on_above(&self, last: Sequence) -> Result<Option<Sequence>, LogError> {
         let far = Sequence(last.0.saturating_add(LOST_RESERVATION_JUMP));
         if last <= self.head() || far <= self.given_to() {
@@ -323,7 +324,7 @@ impl ProductLog for FeedLog {
     }
 }
 
-/// Decides who the log is: by its identity file, else by its segments, else it is created.
+/// Determines the log's identity from its identity file, else from its segments, else creates it.
 fn identify(
     dir: &Path,
     feed: FeedName,
@@ -364,12 +365,12 @@ fn lock_directory(dir: &Path) -> Result<File, LogError> {
     if !lock_soon(&file).map_err(|error| LogError::io("lock", &path, error))? {
         return Err(LogError::Locked { dir: dir.to_owned(), holder: holder(file.as_file()) });
     }
-    // The name is for people; a full disk is no reason to keep the log from making room.
+    // The name is only informative; a full disk must not prevent the log from making room.
     let _ = file.set_len(0).and_then(|()| write!(file, "process {}", std::process::id()));
     Ok(file)
 }
 
-/// Gives a predecessor that is about to end, and children it was about to start, a moment to let go.
+/// Gives a predecessor that is ending, and children that it was starting, a moment to release the lock.
 fn lock_soon(file: &File) -> io::Result<bool> {
     for _ in 0..LOCK_LOOKS {
         if system::try_lock(file.as_file())? {

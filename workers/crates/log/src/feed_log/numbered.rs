@@ -1,6 +1,6 @@
-//! Appending where somebody else gives the sequences: a store that many nodes share, of which this log keeps a copy.
+//! Appending with sequences assigned by a store that many nodes share and of which this log keeps a copy.
 //!
-//! A product is checked and compared with the products known here, then numbered there, then written here.
+//! A product is checked and compared with the products known here, then numbered by the store, then written here.
 //! Once it has its number it is stored, whether or not the copy could be written.
 
 use std::{
@@ -19,7 +19,7 @@ use crate::{
     segment::record::Header,
 };
 
-/// A product that is complete, checked and no duplicate, before it has its sequence.
+/// A complete, checked product that is not a duplicate and has no sequence yet.
 pub struct Draft<'a> {
     header: &'a Header,
     bytes: Option<&'a Bytes>,
@@ -27,7 +27,7 @@ pub struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    /// All that the log says about it, to be read by [`Given::read`](crate::Given::read).
+    /// The log's description of it, for [`Given::read`](crate::Given::read).
     pub fn description(&self) -> Vec<u8> {
         Description::of(self.header).to_cbor()
     }
@@ -37,30 +37,30 @@ impl Draft<'_> {
         self.bytes
     }
 
-    /// Its place in the call.
+    /// Its position in the call.
     pub fn place(&self) -> usize {
         self.place
     }
 }
 
-/// Gives a group of products their sequences: as many, rising, and above all that were given before. `None`: it can't.
+/// Assigns sequences to a group of products: one each, rising, and above all assigned before. `None` on failure.
 pub type NumberAll<'a> = &'a mut dyn FnMut(&[Draft<'_>]) -> Option<Vec<Sequence>>;
 
-/// Gives a product its sequence, above all that were given before.
+/// Assigns a sequence to a product, above all assigned before.
 pub type NumberOne<'a> = &'a mut dyn FnMut(&Draft<'_>) -> Result<Sequence, LogError>;
 
-/// What became of a group.
+/// The outcome for a group.
 #[derive(Debug)]
 pub struct Numbered {
-    /// By place in the call. `None`: the product got no sequence, and nothing of it is here.
+    /// By position in the call. `None`: the product got no sequence, and the log holds nothing of it.
     pub results: Vec<Option<Result<Appended, LogError>>>,
-    /// Why the copy lacks products that are stored.
+    /// The error if the copy lacks products that are stored.
     pub copied: Result<(), LogError>,
 }
 
 impl FeedLog {
-    /// Appends products whose bytes are at hand under the sequences that `number` gives them, in as many
-    /// groups as necessary.
+    /// Appends products whose bytes are in memory under the sequences that `number` assigns, in as many groups as
+    /// necessary.
     pub fn append_all_numbered(
         &self,
         products: Vec<(NewProduct, Bytes)>,
@@ -157,7 +157,7 @@ impl FeedLog {
         self.commit_copy(writer, group, results)
     }
 
-    /// Writes a group whose keys are known; where that fails, they are forgotten.
+    /// Writes a group whose keys are entered; if that fails, the keys are removed.
     pub(crate) fn commit_copy(
         &self,
         writer: &mut Writer,
@@ -201,7 +201,7 @@ fn draft(member: &Member) -> Draft<'_> {
     Draft { header: &member.header, bytes: Some(&member.bytes), place: member.at }
 }
 
-/// A product that repeats one of its own group repeats what that one became.
+/// Gives a product that repeats one of its own group the outcome of that one.
 fn repeat_the_given(results: &mut Results, provisional: u64, given: Option<&[Sequence]>) {
     for result in results {
         let Some(Ok(Appended::Duplicate { of })) = result else { continue };

@@ -59,7 +59,8 @@ impl FeedLog {
         Sequence(first.map_or_else(|| self.head.load(Ordering::Acquire) + 1, |row| row.sequence))
     }
 
-    /// Clocks can step back, so the search is for the first product at or after the moment, not for the last before it.
+    /// Clocks can step back, so the search is for the first product at or after the time, not for the last before
+    /// it.
     pub(crate) fn cursor_before(&self, stored: WallMicros) -> Sequence {
         let head = self.head();
         let segments = self.segments().clone();
@@ -77,7 +78,7 @@ impl FeedLog {
         self.confirm(candidate, |header| is_same(rule, likeness, &Likeness::from(header)))
     }
 
-    /// The remembered product with an upstream key, as this resend or none brought it.
+    /// The remembered product with an upstream key, as delivered by this resend or by none.
     pub(crate) fn same_source(&self, key: &ProductKey, resend: Option<u64>) -> Result<Option<u64>, LogError> {
         let candidate = self.keys().source_candidate(key, resend);
         self.confirm(candidate, |header| {
@@ -139,7 +140,7 @@ impl FeedLog {
         }))
     }
 
-    /// The candidate, if its whole header says that it is the same.
+    /// The candidate, if its full header confirms the match.
     pub(crate) fn confirm(
         &self,
         candidate: Option<u64>,
@@ -159,7 +160,7 @@ impl FeedLog {
         Some((segment, row))
     }
 
-    /// The segments that may hold something with `after < sequence <= to`.
+    /// The segments that may hold sequences with `after < sequence <= to`.
     fn segments_between(&self, after: u64, to: u64) -> Vec<Arc<Segment>> {
         if after >= to {
             return Vec::new();

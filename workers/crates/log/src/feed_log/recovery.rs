@@ -19,20 +19,20 @@ use crate::{
     system,
 };
 
-/// What opening a log found.
+/// The findings of opening a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
     /// The last owner closed the log, or there was none.
     pub clean: bool,
     /// The log was created, with a fresh epoch.
     pub created: bool,
-    /// The file `sequence` was missing or damaged, so that nothing tells how the log ended.
+    /// The file `sequence` was missing or damaged, so that the end of the log is unknown.
     pub sequence_lost: bool,
     /// Bytes of unfinished records cut from the ends of segments.
     pub cut_bytes: u64,
-    /// Places inside segments that were stepped over; what they held is lost.
+    /// Skipped places inside segments; their contents are lost.
     pub damaged: Vec<Damage>,
-    /// What the log once held and does not hold any more, though nobody evicted it.
+    /// Products that the log once held and lost without evicting them.
     pub lost: Vec<Lost>,
     /// Files set aside as a whole.
     pub quarantined: Vec<PathBuf>,
@@ -45,9 +45,9 @@ pub struct Recovery {
 pub struct Damage {
     /// The file.
     pub segment: PathBuf,
-    /// Where it begins.
+    /// Its offset.
     pub offset: u64,
-    /// How long it is.
+    /// Its length.
     pub bytes: u64,
 }
 
@@ -56,7 +56,7 @@ pub struct Damage {
 pub struct Lost {
     /// The file that held them.
     pub segment: PathBuf,
-    /// How many.
+    /// Their number.
     pub products: u64,
     /// The first and the last of them.
     pub sequences: (Sequence, Sequence),
@@ -77,8 +77,8 @@ pub(crate) fn identity_from_segments(
     Ok(None)
 }
 
-/// Opens every segment and every memory, sealing what is not sealed yet. Sequences rise from one segment to the next.
-/// Bytes that are missing behind `evicted_to` are lost.
+/// Opens every segment and every memory, sealing unsealed ones. Sequences rise from one segment to the next.
+/// Missing bytes above `evicted_to` are lost.
 pub(crate) fn load(
     dir: &Path,
     identity: &Identity,
@@ -107,7 +107,7 @@ pub(crate) fn load(
     Ok(segments)
 }
 
-/// A segment without its bytes, as they were evicted.
+/// Opens a segment whose bytes were evicted.
 fn remember(
     dir: &Path,
     identity: &Identity,
@@ -123,7 +123,7 @@ fn remember(
         return Ok(Some(Segment::sealed(dir, base, index, false)));
     }
     recovery.lose(&files::segment_path(dir, base), &lost);
-    // What is forgotten may come again from where it came.
+    // Forgotten products may be delivered again by their source.
     set_aside(dir, base, recovery).map(|()| None)
 }
 
@@ -153,7 +153,7 @@ fn load_one(
             let lost: Vec<u64> = known.iter().filter(|known| !scan.holds(**known)).copied().collect();
             if !lost.is_empty() {
                 recovery.lose(&path, &lost);
-                // They are no beginnings of products that never were.
+                // The torn bytes belong to the lost products, not to unfinished appends.
                 scan.torn_bytes = 0;
             }
             keep(dir, base, identity, scan, recovery)
@@ -187,16 +187,16 @@ impl Recovery {
     }
 }
 
-/// What a file in the place of a segment turned out to be.
+/// The kind of a file found in the place of a segment.
 enum Contents {
     Records(Scan),
-    /// The writer had made it and not yet written to it.
+    /// The writer had created it but not yet written to it.
     Nothing,
-    /// Of another log, or without a beginning that can be read.
+    /// From another log, or with an unreadable header.
     Other,
 }
 
-/// Goes through a segment record by record.
+/// Reads a segment record by record.
 fn read(path: &Path, identity: &Identity, base: u64) -> Result<Contents, LogError> {
     let mut window = FileWindow::open(path)?;
     let failed = |error| LogError::io("read", path, error);
@@ -208,7 +208,7 @@ fn read(path: &Path, identity: &Identity, base: u64) -> Result<Contents, LogErro
     Ok(if is_blank { Contents::Nothing } else { Contents::Other })
 }
 
-/// Seals what a scan found; a segment without records goes.
+/// Seals the records of a scan; deletes a segment without records.
 fn keep(
     dir: &Path,
     base: u64,
@@ -227,12 +227,12 @@ fn keep(
     let damage =
         |(offset, bytes): &(u64, u64)| Damage { segment: path.clone(), offset: *offset, bytes: *bytes };
     recovery.damaged.extend(scan.damaged.iter().map(damage));
-    // Nothing behind the last record was ever handed out, so no mapping reaches there.
+    // Nothing after the last record was ever served, so no mapping reaches there.
     let cut = disk::File::open_to_write(&path).and_then(|file| file.set_len(scan.end));
     cut.map_err(|error| LogError::io("cut", &path, error))?;
     let segment = Segment::recovered(dir, base, scan.rows, scan.end);
     match segment.seal(identity.epoch) {
-        // Only a log that is open can make room by retention; the segment is sealed by a later one.
+        // Only an open log can make room by retention; a later retention seals the segment.
         Err(error @ LogError::DiskFull { .. }) => {
             tracing::error!(feed = %identity.feed, %error, "a segment stays without an index for now");
         }
@@ -241,8 +241,8 @@ fn keep(
     Ok(Some(segment))
 }
 
-/// True if the disk can't give the beginning of a file back, or if it is no file. Whatever else keeps it from
-/// being read, as rights or a lack of descriptors, may pass and is no reason to give it up.
+/// True if the disk can't return the beginning of a file, or if it is not a file. Other obstacles to reading, such
+/// as permissions or a lack of descriptors, may pass and are no reason to give the file up.
 fn is_unreadable(path: &Path) -> bool {
     begin(path).is_err_and(|error| error.raw_os_error() == Some(libc::EISDIR) || system::is_lost(&error))
 }
@@ -262,15 +262,15 @@ fn set_aside(dir: &Path, base: u64, recovery: &mut Recovery) -> Result<(), LogEr
     Ok(())
 }
 
-/// What reading a segment record by record found.
+/// The result of reading a segment record by record.
 #[derive(Debug, Default)]
 struct Scan {
     rows: Vec<Row>,
     /// The end of the last record.
     end: u64,
-    /// Offset and length of what was stepped over.
+    /// Offsets and lengths of skipped places.
     damaged: Vec<(u64, u64)>,
-    /// From the end to the last byte that was ever written.
+    /// The bytes from the end to the last byte ever written.
     torn_bytes: u64,
 }
 
@@ -295,7 +295,7 @@ fn scan(window: &mut FileWindow<'_>, salt: u64) -> io::Result<Scan> {
     Ok(scan)
 }
 
-/// The next intact record behind what was found so far, and where its bytes end.
+/// The next intact record after those found so far, and the end of its bytes.
 fn next_record(window: &mut FileWindow<'_>, salt: u64, scan: &Scan) -> io::Result<Option<(Row, u64)>> {
     let last = scan.rows.last().map_or(0, |row| row.sequence);
     let mut from = record::padded(scan.end);
@@ -327,7 +327,7 @@ mod tests {
     use super::*;
     use crate::{FeedLog, LogOptions, ProductLog, contract, files::file_window::tests::window};
 
-    /// The only segment of a log of products of 3,000 bytes that was not closed, and its salt.
+    /// The only segment, and the salt, of an unclosed log with products of 3,000 bytes.
     fn segment(dir: &Path, products: u8) -> (PathBuf, u64) {
         let feed = FeedName::parse("TEST").unwrap();
         let (log, _) = FeedLog::open(dir, feed, LogOptions::default(), 1).unwrap();

@@ -1,4 +1,4 @@
-//! Reading everything of a log that is open, to find what is damaged before somebody needs it.
+//! Reading an open log as a whole, to find damage before the data is needed.
 
 use std::sync::Weak;
 
@@ -7,12 +7,11 @@ use downburst_model::Sequence;
 use crate::{Copied, FeedLog, Finding, Flaw, LogError, LogReader, Verified, files::identity::Identity};
 
 impl FeedLog {
-    /// Reads every file of the log once. `pace` gets the number of bytes read and may wait; `report` gets the
-    /// damage.
+    /// Reads every file of the log once. `pace` receives the number of bytes read and may wait; `report` receives
+    /// the damage.
     ///
-    /// A damaged product is not handed out any more, and its source may bring it again. `identity` and
-    /// `sequence` are rewritten from the knowledge of the open log. A log that is closed in between is let
-    /// go.
+    /// A damaged product is no longer served, and its source may deliver it again. `identity` and `sequence` are
+    /// rewritten from the state of the open log. The scrub releases a log that is closed in between.
     pub fn scrub(
         log: &Weak<Self>,
         pace: &mut dyn FnMut(u64),
@@ -35,13 +34,13 @@ impl FeedLog {
         Ok(verified)
     }
 
-    /// A reader, which needs what is repaired before.
+    /// Returns a reader, after the repairs that it needs.
     fn prepare(&self, report: &mut dyn FnMut(Flaw)) -> Result<(LogReader, u64), LogError> {
         let repaired = self.repair_small_files(report)?;
         Ok((LogReader::open(&self.dir)?, repaired))
     }
 
-    /// Those that the open log can write anew; how many it did.
+    /// Rewrites the damaged files that the open log can restore; returns their number.
     fn repair_small_files(&self, report: &mut dyn FnMut(Flaw)) -> Result<u64, LogError> {
         let mut repaired = 0;
         if Identity::read(&self.dir)?.is_none() {
@@ -62,7 +61,7 @@ impl FeedLog {
         1
     }
 
-    /// Looks at the product again, so that its bytes are not handed out if they are damaged.
+    /// Examines the product again, so that damaged bytes are not served.
     fn look_again_at(&self, sequence: Sequence) {
         match self.examine(sequence) {
             Ok(Copied::Damaged(_) | Copied::Gone | Copied::Intact) => {}

@@ -1,18 +1,19 @@
-//! Which product carries which upstream key, told by prints of the keys.
+//! The products by upstream key, found by prints of the keys.
 
 use std::collections::BTreeMap;
 
-/// A map of prints to sequences that costs nothing where both rise together, as at a site that takes all of a feed.
+/// A map from prints to sequences that costs nothing if both rise together, as at a site that receives a whole
+/// feed.
 ///
-/// Prints of one upstream epoch follow each other like its sequences, so that a delivery in order lengthens the run at
-/// hand: one comparison. A gap in either begins another run of some 50 bytes, at worst one per product.
+/// Prints of one upstream epoch are consecutive like its sequences, so that delivery in order extends the current
+/// run: one comparison. A gap in either begins another run of some 50 bytes, at worst one per product.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
-    /// All runs but the one at hand, by their first print.
+    /// All runs but the current one, by their first print.
     runs: BTreeMap<u64, Run>,
     /// The run that grew last, with its first print.
     at_hand: Option<(u64, Run)>,
-    /// No run in the map begins between the end of the run at hand and this print.
+    /// No run in the map begins between the end of the current run and this print.
     free_to: u64,
 }
 
@@ -24,7 +25,7 @@ struct Run {
 }
 
 impl Sources {
-    /// Remembers a product; one that had the same print is forgotten.
+    /// Remembers a product, replacing any with the same print.
     pub(crate) fn insert(&mut self, print: u64, sequence: u64) {
         if let Some((first, run)) = &mut self.at_hand
             && run.follows(*first, print, sequence)
@@ -61,7 +62,7 @@ impl Sources {
         run.at(*first, print)
     }
 
-    /// Forgets a product, unless a later one took its place.
+    /// Forgets a product, unless a later one replaced it.
     pub(crate) fn remove(&mut self, print: u64, sequence: u64) {
         self.put_down();
         if self.find(print) == Some(sequence) {

@@ -1,4 +1,4 @@
-//! Appending: bytes first, header last, so that an interrupted append leaves no record and its place is used again.
+//! Appending: bytes first, header last, so that an interrupted append leaves no record and its place is reused.
 
 use std::{
     io::{self, Read},
@@ -19,7 +19,7 @@ use crate::{
     wmo,
 };
 
-/// What only the one writer needs.
+/// The state of the single writer.
 #[derive(Debug)]
 pub(crate) struct Writer {
     active: Option<Active>,
@@ -33,7 +33,7 @@ pub(crate) struct Writer {
 pub(crate) struct Active {
     pub(crate) segment: Arc<Segment>,
     pub(crate) file: File,
-    /// Where the next record begins.
+    /// The offset of the next record.
     pub(crate) tail: u64,
 }
 
@@ -68,12 +68,12 @@ impl Writer {
         self.next = self.next.max(last.saturating_add(1));
     }
 
-    /// Refuses further appends; true if that was not so before.
+    /// Refuses further appends; true if they were accepted before.
     pub(crate) fn close(&mut self) -> bool {
         !std::mem::replace(&mut self.closed, true)
     }
 
-    /// True if the segment being written has to be left, by its size or by the age of its first product.
+    /// True if the active segment must be left, because of its size or the age of its first product.
     pub(crate) fn is_due(&self, options: &LogOptions, now: WallMicros) -> bool {
         let Some(active) = &self.active else { return false };
         let oldest = now.0.saturating_sub(options.retention_micros() / 8);
@@ -83,7 +83,7 @@ impl Writer {
 }
 
 impl Active {
-    /// Makes the file as if nothing had been written behind the last record. No mapping is read behind that place.
+    /// Restores the file to its state after the last record. No mapping is read beyond that place.
     pub(crate) fn wipe_tail(&self) -> io::Result<()> {
         let length = self.file.as_file().metadata()?.len();
         self.file.set_len(self.tail)?;
@@ -107,7 +107,7 @@ impl FeedLog {
         self.append_as(writer, product, bytes, clock, Numbers::Own)
     }
 
-    /// Appends a product with a sequence of the log's own or another; the caller holds the writer.
+    /// Appends a product with a sequence of the log's own or from elsewhere; the caller holds the writer.
     pub(crate) fn append_as(
         &self,
         writer: &mut Writer,
@@ -124,7 +124,7 @@ impl FeedLog {
         self.reservation().cover(writer.next, 1, options.sequence_block)?;
         let mut metadata = announced(product.clone());
         if options.duplicate_rule == DuplicateRule::Signature && metadata.ldm.is_none() {
-            // As long as the one that is known when the bytes are.
+            // Has the length of the final one, which is known only with the bytes.
             metadata.ldm = Some(LdmStamp::of_content([0; 16]));
         }
         let length = (record::reserve(&metadata) as u64).saturating_add(product.expected_size.unwrap_or(0));
@@ -155,7 +155,7 @@ impl FeedLog {
         LogError::Closed { feed: self.identity.feed.clone() }
     }
 
-    /// Leaves the segment being written. One without records goes.
+    /// Leaves the active segment; deletes one without records.
     pub(crate) fn retire(&self, writer: &mut Writer) -> Result<(), LogError> {
         let Some(Active { segment, .. }) = writer.active.take() else { return Ok(()) };
         segment.leave();
@@ -166,7 +166,7 @@ impl FeedLog {
         Ok(())
     }
 
-    /// Makes sure that there is a segment with room for a record of this length.
+    /// Ensures that there is a segment with room for a record of this length.
     pub(crate) fn make_room(
         &self,
         writer: &mut Writer,
@@ -192,7 +192,8 @@ impl FeedLog {
         Ok(())
     }
 
-    /// Writes the bytes and then the header into the tail; also tells how many bytes were written, whatever came of it.
+    /// Writes the bytes and then the header at the tail; also returns the number of bytes written, whatever the
+    /// outcome.
     fn write_record(
         &self,
         writer: &mut Writer,
@@ -217,7 +218,7 @@ impl FeedLog {
         Ok((outcome, draft.size))
     }
 
-    /// Decides whether the product is a duplicate, and if not makes it a record.
+    /// Checks whether the product is a duplicate, and if not turns it into a record.
     fn finish(
         &self,
         draft: &Draft<'_>,
@@ -244,7 +245,7 @@ impl FeedLog {
             })?;
         draft.write(&encoded, offset)?;
         if let Err(error) = draft.sync(options) {
-            // Whether the record reached the disk can't be known, so neither its place nor its sequence is used again.
+            // It is unknown whether the record reached the disk, so neither its place nor its sequence is reused.
             let _ = draft.write(&[0; record::ALIGNMENT as usize], offset);
             return Ok(Outcome::Doubtful(error));
         }
@@ -274,13 +275,13 @@ impl FeedLog {
     }
 }
 
-/// Where a product's sequence comes from.
+/// The source of a product's sequence.
 pub(crate) enum Numbers<'a> {
-    /// The next one.
+    /// The log's next one.
     Own,
-    /// Somebody else gives it once the product is complete and no duplicate.
+    /// Requested from elsewhere once the product is complete and known not to be a duplicate.
     Asked(&'a mut dyn FnMut(&Header) -> Result<u64, LogError>),
-    /// Somebody else gave it, and it is no duplicate.
+    /// Assigned elsewhere; the product is not a duplicate.
     Given(u64),
 }
 
@@ -295,23 +296,23 @@ enum Outcome {
 /// A product on its way into the tail of the segment.
 struct Draft<'a> {
     active: &'a Active,
-    /// Where its bytes begin.
+    /// The offset of its bytes.
     at: u64,
-    /// How many are written.
+    /// The number of bytes written.
     size: u64,
 }
 
-/// What copying the bytes showed.
+/// The result of copying the bytes.
 struct Contents {
     size: u64,
     digest: Digest,
     body: Option<Body>,
-    /// The MD5, where the feed's rule needs one that the product lacks.
+    /// The MD5, if the feed's rule needs one that the product lacks.
     signature: Option<[u8; 16]>,
 }
 
 impl Draft<'_> {
-    /// Copies and hashes in one pass, then checks what was announced.
+    /// Copies and hashes in one pass, then checks the announced size and digest.
     fn copy(
         &mut self,
         product: &NewProduct,
@@ -335,7 +336,7 @@ impl Draft<'_> {
             let size = self.size + filled.len() as u64;
             check_size(&product.id, size, options.max_product_bytes, product.expected_size)?;
             hashing.update(filled);
-            // Counted first, so that a write that stops half-way is given back whole.
+            // Counted first, so that a write that stops half-way is released completely.
             let at = self.at + self.size;
             self.size = size;
             self.write(filled, at)?;
@@ -368,12 +369,12 @@ impl Draft<'_> {
     }
 }
 
-/// The digest of all bytes and, behind a WMO starting line, of the rest.
+/// The digest of all bytes and, after a WMO starting line, of the rest.
 #[derive(Default)]
 struct Hashing {
     all: blake3::Hasher,
     body: Option<(u8, blake3::Hasher)>,
-    /// No starting line is looked for any more.
+    /// The search for a starting line is over.
     begun: bool,
     signature: Option<Md5>,
 }
@@ -406,7 +407,7 @@ impl Hashing {
     }
 }
 
-/// Gives the disk back that an unfinished product took, if it is worth a system call.
+/// Releases the disk space of an unfinished product, if it is worth a system call.
 fn abandon(writer: &Writer, size: u64) {
     if let Some(Active { file, tail, .. }) = &writer.active
         && size > WORTH_RELEASING_BYTES

@@ -1,7 +1,7 @@
 //! A file read through a buffer of bounded size, past holes and blocks that the disk can't return.
 //!
-//! A mapping would be shorter, but the kernel ends a process that touches a mapped page it can't provide: one of a bad
-//! sector, or of a hole in a file system in memory that is full.
+//! A mapping would be shorter, but the kernel ends a process that touches a mapped page it can't provide: a page
+//! of a bad sector, or of a hole in a file system in memory that is full.
 
 use std::{collections::BTreeSet, fs::File, io, os::unix::fs::FileExt, path::Path};
 
@@ -11,15 +11,15 @@ use crate::{LogError, system};
 pub(crate) struct FileWindow<'a> {
     read: Read<'a>,
     length: u64,
-    /// The places between holes, in order.
+    /// The data ranges between holes, in order.
     stretches: Vec<(u64, u64)>,
     buffer: Vec<u8>,
-    /// Where the buffer begins in the file.
+    /// The buffer's offset in the file.
     begin: u64,
     lost: BTreeSet<u64>,
 }
 
-/// Reads at a place, as `FileExt::read_at` does.
+/// Reads at an offset, as `FileExt::read_at` does.
 type Read<'a> = Box<dyn Fn(&mut [u8], u64) -> io::Result<usize> + 'a>;
 
 impl FileWindow<'static> {
@@ -39,9 +39,9 @@ impl<'a> FileWindow<'a> {
         Self { read, length, stretches, buffer: Vec::new(), begin: 0, lost: BTreeSet::new() }
     }
 
-    /// What is at hand from a place on: at least so many bytes, unless the file ends before, and at least one.
+    /// The buffered bytes from an offset on: at least `least`, unless the file ends before, and at least one.
     ///
-    /// A block that the disk can't give back reads as zeros and is noted; too many of them are an error.
+    /// A block that the disk can't return reads as zeros and is recorded; too many of them are an error.
     pub(crate) fn at_hand(&mut self, offset: u64, least: usize) -> io::Result<&[u8]> {
         let least = self.length.saturating_sub(offset).min(least.max(1) as u64);
         let held = offset >= self.begin && offset + least <= self.begin + self.buffer.len() as u64;
@@ -52,7 +52,7 @@ impl<'a> FileWindow<'a> {
         Ok(self.buffer.get(at..).unwrap_or_default())
     }
 
-    /// The first place from `offset` on, in steps, that `is_wanted`. Holes hold nothing that anybody looks for.
+    /// The first offset from `offset` on, in steps, that satisfies `is_wanted`. Holes contain nothing to find.
     pub(crate) fn find(
         &mut self,
         offset: u64,
@@ -88,7 +88,7 @@ impl<'a> FileWindow<'a> {
         Ok(last)
     }
 
-    /// True if the bytes of a place are there and have this digest.
+    /// True if the bytes at an offset exist and have this digest.
     pub(crate) fn has_digest(&mut self, offset: u64, size: u64, digest: &[u8; 32]) -> io::Result<bool> {
         let Some(end) = offset.checked_add(size).filter(|end| *end <= self.length) else { return Ok(false) };
         let mut hasher = blake3::Hasher::new();
@@ -101,13 +101,13 @@ impl<'a> FileWindow<'a> {
         Ok(hasher.finalize().as_bytes() == digest)
     }
 
-    /// The places from `offset` on that the disk did not give back, with their lengths.
+    /// The blocks from `offset` on that the disk did not return, with their lengths.
     pub(crate) fn lost_from(&self, offset: u64) -> Vec<(u64, u64)> {
         let blocks = self.lost.iter().filter(|begin| **begin >= offset);
         blocks.map(|begin| (*begin, BLOCK_BYTES.min(self.length - begin))).collect()
     }
 
-    /// Bytes from `at` on, none of them behind `end`; whole steps of them unless the file ends.
+    /// Bytes from `at` on, none of them beyond `end`; whole steps of them unless the file ends.
     fn piece(&mut self, at: u64, end: u64, step: usize) -> io::Result<&[u8]> {
         let most = usize::try_from(end - at).unwrap_or(usize::MAX);
         let piece = self.at_hand(at, step)?;
@@ -142,7 +142,7 @@ impl<'a> FileWindow<'a> {
         Ok(())
     }
 
-    /// Puts zeros in the place of the rest of a block that is lost; returns how many.
+    /// Replaces the rest of a lost block with zeros; returns their number.
     fn step_over(&mut self, at: u64, filled: usize, error: io::Error) -> io::Result<usize> {
         let block = at / BLOCK_BYTES * BLOCK_BYTES;
         let is_bearable = self.lost.len() < MAX_LOST_BLOCKS || self.lost.contains(&block);
@@ -159,9 +159,9 @@ impl<'a> FileWindow<'a> {
 }
 
 const WINDOW_BYTES: usize = 1 << 20;
-/// What a disk loses at least, and what the kernel reads at least.
+/// The smallest unit that a disk loses, and that the kernel reads.
 const BLOCK_BYTES: u64 = 4_096;
-/// A disk that has lost more of a file takes seconds for each block, and the file is no log any more.
+/// A disk that has lost more of a file takes seconds for each block, and the file is no longer a log.
 const MAX_LOST_BLOCKS: usize = 64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Who a log is, and which sequences it may give.
+//! A log's identity, and the sequences that it may assign.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,8 @@ pub(crate) struct Identity {
     pub(crate) feed: FeedName,
     #[n(1)]
     pub(crate) epoch: Epoch,
-    /// Goes into the checksum of every record, so that no product can carry bytes that look like a record of this log.
+    /// Part of the checksum of every record, so that no product can carry bytes that look like a record of this
+    /// log.
     #[n(2)]
     pub(crate) salt: u64,
 }
@@ -34,7 +35,7 @@ impl Identity {
 #[derive(Debug)]
 pub(crate) struct Reservation {
     path: PathBuf,
-    /// Stands while the log was made from a backup and has given no sequence since.
+    /// Present if the log was made from a backup and has assigned no sequence since.
     restored: Option<PathBuf>,
     state: Reserved,
 }
@@ -44,21 +45,21 @@ pub(crate) struct Reservation {
 struct Reserved {
     #[n(0)]
     epoch: Epoch,
-    /// No sequence above was ever given.
+    /// No sequence above this one was ever assigned.
     #[n(1)]
     reserved_to: u64,
     /// The exact next sequence, after a clean stop.
     #[n(2)]
     clean_next: Option<u64>,
-    /// Everything up to here has left the memory.
+    /// Every sequence up to this one is forgotten.
     #[n(3)]
     forgotten_to: u64,
-    /// The bytes of nothing above were evicted. Releases that noted it not leave it open.
+    /// No bytes above this sequence were evicted. Absent in files of releases that did not record it.
     #[n(4)]
     evicted_to: Option<u64>,
 }
 
-/// Where a reopened log goes on.
+/// The point at which a reopened log continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Resumption {
     pub(crate) next: u64,
@@ -66,7 +67,7 @@ pub(crate) struct Resumption {
 }
 
 impl Reservation {
-    /// Reads the reservation of `epoch`; one that is missing or damaged counts as none.
+    /// Reads the reservation of `epoch`; a missing or damaged one counts as none.
     pub(crate) fn open(dir: &Path, epoch: Epoch) -> Result<(Self, bool), LogError> {
         let path = dir.join("sequence");
         let found =
@@ -87,7 +88,7 @@ impl Reservation {
     pub(crate) fn resume(&mut self, known: bool, last_found: u64) -> Resumption {
         let last = last_found.max(self.state.forgotten_to);
         let resumption = match (known, self.state.clean_next) {
-            // Between the backup and its restoration sequences were given that nobody here knows of.
+            // Sequences that are unknown here were assigned between the backup and its restoration.
             _ if self.restored.is_some() => {
                 Resumption { next: self.state.reserved_to.max(last) + LOST_RESERVATION_JUMP, clean: false }
             }
@@ -100,18 +101,18 @@ impl Reservation {
         resumption
     }
 
-    /// True if the file says what is known here, or was not written yet.
+    /// True if the file matches the state in memory, or was not written yet.
     pub(crate) fn is_whole(&self) -> Result<bool, LogError> {
         let kept = files::read_checked::<Reserved>(&self.path, SEQUENCE_MAGIC)?;
         Ok(kept.is_some_and(|kept| kept.epoch == self.state.epoch) || self.state.reserved_to == 0)
     }
 
-    /// Writes the file anew.
+    /// Rewrites the file.
     pub(crate) fn write_again(&mut self) -> Result<(), LogError> {
         self.replace(self.state.clone())
     }
 
-    /// No sequence above was ever given.
+    /// No sequence above this one was ever assigned.
     pub(crate) fn reserved_to(&self) -> u64 {
         self.state.reserved_to
     }
@@ -120,7 +121,7 @@ impl Reservation {
         self.state.forgotten_to
     }
 
-    /// Makes sure `count` sequences from `next` on are reserved on disk before they are used.
+    /// Ensures that `count` sequences from `next` on are reserved on disk before they are used.
     pub(crate) fn cover(&mut self, next: u64, count: u64, block: u64) -> Result<(), LogError> {
         let last = next.saturating_add(count.max(1) - 1);
         if last <= self.state.reserved_to {
@@ -130,24 +131,24 @@ impl Reservation {
         self.replace(Reserved { reserved_to, clean_next: None, ..self.state.clone() })
     }
 
-    /// Remembers that the memory up to `forgotten_to` goes.
+    /// Records that the memory up to `forgotten_to` is dropped.
     pub(crate) fn forget(&mut self, forgotten_to: u64) -> Result<(), LogError> {
         let forgotten_to = forgotten_to.max(self.state.forgotten_to);
         self.replace(Reserved { forgotten_to, ..self.state.clone() })
     }
 
-    /// How far bytes were evicted, if that is known.
+    /// The sequence up to which bytes were evicted, if known.
     pub(crate) fn evicted_to(&self) -> Option<u64> {
         self.state.evicted_to
     }
 
-    /// Goes by what opening the log found where no file said how far bytes were evicted.
+    /// Adopts the finding of the opening if no file recorded how far bytes were evicted.
     pub(crate) fn presume_evicted(&mut self, to: u64) {
         self.state.evicted_to.get_or_insert(to);
     }
 
-    /// Remembers that the bytes up to `evicted_to` go. This is written before their deletion, so that missing
-    /// bytes can be told from lost ones.
+    /// Records that the bytes up to `evicted_to` are evicted. This is written before their deletion, so that
+    /// evicted bytes can be distinguished from lost ones.
     pub(crate) fn evict(&mut self, evicted_to: u64) -> Result<(), LogError> {
         if self.state.evicted_to.is_some_and(|known| evicted_to <= known) {
             return Ok(());
@@ -172,7 +173,7 @@ impl Reservation {
 
 const IDENTITY_MAGIC: &[u8; 8] = b"DBLOGID\n";
 const SEQUENCE_MAGIC: &[u8; 8] = b"DBLOGSQ\n";
-/// Far beyond any number that can have been given to products whose records are lost with the reservation.
+/// Far beyond any number that can have been assigned to products whose records are lost with the reservation.
 pub(crate) const LOST_RESERVATION_JUMP: u64 = 1_000_000_000;
 
 #[cfg(test)]

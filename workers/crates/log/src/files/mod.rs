@@ -35,14 +35,14 @@ impl Listing {
     }
 }
 
-/// Lists segments and indexes in order and deletes what an interrupted replacement left behind.
+/// Lists segments and indexes in order and deletes the remains of an interrupted replacement.
 pub(crate) fn list(dir: &Path) -> Result<Listing, LogError> {
     let (listing, leftovers) = look(dir)?;
     leftovers.iter().try_for_each(|path| remove(path))?;
     Ok(listing)
 }
 
-/// Lists segments and indexes in order, and what an interrupted or current replacement holds; changes nothing.
+/// Lists segments and indexes in order, and the files of interrupted or current replacements; changes nothing.
 pub(crate) fn look(dir: &Path) -> Result<(Listing, Vec<PathBuf>), LogError> {
     let (mut listing, mut leftovers) = (Listing::default(), Vec::new());
     let entries = fs::read_dir(dir).map_err(|error| LogError::io("list", dir, error))?;
@@ -78,7 +78,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), LogError> {
     }
 }
 
-/// Sets a file aside for a person to look at; returns where it is.
+/// Sets a file aside for inspection; returns its new path.
 pub(crate) fn quarantine(path: &Path) -> Result<PathBuf, LogError> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(".quarantined");
@@ -97,7 +97,7 @@ pub(crate) fn write_checked<T: Encode<()>>(path: &Path, magic: &[u8; 8], value: 
     disk::write_checked(path, magic, value).map_err(|error| LogError::io("write", path, error))
 }
 
-/// Reads what [`write_checked`] wrote; `None` if the file is missing or damaged.
+/// Reads a file written by [`write_checked`]; `None` if the file is missing or damaged.
 pub(crate) fn read_checked<T: for<'b> Decode<'b, ()>>(
     path: &Path,
     magic: &[u8; 8],

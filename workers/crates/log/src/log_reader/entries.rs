@@ -19,34 +19,34 @@ use crate::{
     segment::scanner::{SegmentScanner, copy_checked, header_at},
 };
 
-/// The products of a log in order. After the end it may be asked again: the writer may have appended meanwhile.
+/// The products of a log in order. It may be polled again after the end: the writer may have appended more.
 #[derive(Debug)]
 pub struct Entries {
     reader: LogReader,
     last: u64,
     at: Option<(u64, At)>,
-    /// Looks for records behind damage at the growing end, too.
+    /// Also searches for records after damage at the growing end.
     thorough: bool,
 }
 
-/// A product as it lies in the files of a log.
+/// A product as stored in the files of a log.
 #[derive(Debug)]
 pub struct StoredEntry {
     /// Its description; the key is this log's.
     pub info: ProductInfo,
-    /// At a site: where it came from.
+    /// At a site: its upstream source.
     pub source: Option<SourceStamp>,
     bytes: Option<BytesPlace>,
 }
 
-/// What became of copying a product's bytes.
+/// The outcome of copying a product's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Copied {
     /// They are complete and have the product's digest.
     Intact,
     /// They were evicted.
     Gone,
-    /// They are not what was stored, and must not be used.
+    /// They differ from those stored, and must not be used.
     Damaged(Damage),
 }
 
@@ -78,7 +78,7 @@ impl Entries {
             let Some(base) = self.successor()? else {
                 return if self.thorough { self.step(true) } else { Ok(None) };
             };
-            // The writer has left this part, so that its end is the end.
+            // The writer has left this part, so its end is final.
             if let Some(found) = self.step(true)? {
                 return Ok(Some(found));
             }
@@ -86,7 +86,7 @@ impl Entries {
         }
     }
 
-    /// The next product of the part in hand that is behind the cursor.
+    /// The next product of the current part after the cursor.
     fn step(&mut self, search: bool) -> Result<Option<StoredEntry>, LogError> {
         loop {
             let found = match &mut self.at {
@@ -111,17 +111,18 @@ impl Entries {
         }
     }
 
-    /// The part after the one in hand; at first the one with the cursor in it.
+    /// The part after the current one; at first the one that contains the cursor.
     fn successor(&self) -> Result<Option<u64>, LogError> {
         let bases = self.reader.bases()?;
         let behind = |base: u64| bases.iter().copied().find(|it| *it > base);
         match &self.at {
-            // The writer makes a segment before it writes to it, and the file may have been blank at the first look.
+            // The writer creates a segment before it writes to it, and the file may have been blank at the first
+            // look.
             Some((base, At::Nothing)) => {
                 let readable = !matches!(self.open(*base)?, At::Nothing);
                 Ok(if readable { Some(*base) } else { behind(*base) })
             }
-            // A segment without records goes when the writer ends, and the next writer may make it again.
+            // A segment without records is deleted when the writer ends, and the next writer may create it again.
             Some((base, At::Scanned(scanner)))
                 if scanner.is_at_start() && self.is_made_again(scanner, *base)? =>
             {
@@ -169,7 +170,7 @@ impl StoredEntry {
         self.bytes.is_some()
     }
 
-    /// Hands the bytes to `out` piece by piece; only the result says whether they can be trusted.
+    /// Passes the bytes to `out` piece by piece; only the result shows whether they can be trusted.
     pub fn copy_to(&self, out: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<Copied> {
         match &self.bytes {
             Some(BytesPlace { file, path, offset }) => {

@@ -24,7 +24,7 @@ use crate::{
 
 /// A log opened for reading only, in a process of its own.
 ///
-/// Segments are read and never mapped, so that a node that starts meanwhile may cut an unfinished end.
+/// Segments are read and never mapped, so that a node that starts in the meantime may cut an unfinished end.
 #[derive(Clone, Debug)]
 pub struct LogReader {
     pub(crate) dir: PathBuf,
@@ -88,19 +88,19 @@ impl LogReader {
         Entries::new(self.clone(), after, true)
     }
 
-    /// The same, to be asked again after each end for what was appended meanwhile.
+    /// The same, but may be polled again after each end for newly appended products.
     pub fn follow(&self, after: Sequence) -> Entries {
         Entries::new(self.clone(), after, false)
     }
 
-    /// One product; `None` if the sequence was never given or is forgotten.
+    /// One product; `None` if the sequence was never assigned or is forgotten.
     pub fn entry(&self, sequence: Sequence) -> Result<Option<StoredEntry>, LogError> {
         let Some(after) = sequence.0.checked_sub(1) else { return Ok(None) };
         let found = self.entries(Sequence(after)).next().transpose()?;
         Ok(found.filter(|entry| entry.info.key.sequence == sequence))
     }
 
-    /// The cursor after which the last `count` products come.
+    /// The cursor before the last `count` products.
     pub fn start_of_last(&self, count: usize) -> Result<Sequence, LogError> {
         let mut missing = count;
         for base in self.bases()?.into_iter().rev() {
@@ -116,7 +116,7 @@ impl LogReader {
         Ok(Sequence(0))
     }
 
-    /// Counts what is there.
+    /// Reads the figures from the files.
     pub fn summary(&self) -> Result<LogSummary, LogError> {
         let (reservation, _) = Reservation::open(&self.dir, self.identity.epoch)?;
         let mut summary = LogSummary {
@@ -144,7 +144,7 @@ impl LogReader {
         Ok(files::look(&self.dir)?.0.bases())
     }
 
-    /// The part that begins with `base`, as it is now; without index and segment if it went meanwhile.
+    /// The part that begins with `base`, in its current state; without index and segment if it was deleted since.
     pub(crate) fn part(&self, base: u64) -> Result<Part, LogError> {
         let path = files::segment_path(&self.dir, base);
         let index = Index::open(&files::index_path(&self.dir, base), self.identity.epoch)?;
@@ -178,7 +178,7 @@ impl LogSummary {
     }
 }
 
-/// A segment and its index, as far as they are there.
+/// A segment and its index, as far as they exist.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) path: PathBuf,
@@ -189,7 +189,7 @@ pub(crate) struct Part {
     salt: u64,
 }
 
-/// What a part holds.
+/// Figures of a part.
 #[derive(Debug, Default)]
 struct Figures {
     rows: u64,
@@ -204,7 +204,7 @@ struct Figures {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileHeader {
     Good,
-    /// The writer has made the file and not yet written to it.
+    /// The writer has created the file but not yet written to it.
     Blank,
     Bad,
 }
@@ -269,7 +269,7 @@ impl Part {
     }
 }
 
-/// What a header says, in the words of everybody else.
+/// Converts a header to the common description.
 pub(crate) fn describe(identity: &Identity, header: &Header) -> ProductInfo {
     let metadata = &header.metadata;
     ProductInfo {

@@ -1,7 +1,7 @@
-//! Finding products by what a person has in hand: an id, or the beginning of a digest.
+//! Finding products by id, or by the beginning of a digest.
 //!
-//! Rows are searched from the newest to the oldest. A row is compared by its print, eight bytes of a hash, so
-//! that a million of them cost some milliseconds; only rows that agree are read and compared in full.
+//! Rows are searched from the newest to the oldest. A row is compared by its print, eight bytes of a hash, so that
+//! a million of them cost some milliseconds; only matching rows are read and compared in full.
 
 use std::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ use crate::{
     segment::index::{Prints, Row, id_print},
 };
 
-/// What is sought.
+/// The value to search for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sought {
     /// The whole identifier.
@@ -22,39 +22,39 @@ pub enum Sought {
     Digest(String),
 }
 
-/// How far a search goes.
+/// The limits of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchLimits {
-    /// So many products are enough.
+    /// The number of products after which the search ends.
     pub entries: usize,
-    /// So many rows are looked at at most.
+    /// The maximum number of rows to check.
     pub rows: u64,
 }
 
-/// How far a look back came.
+/// The extent of a look back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LookedBack {
-    /// So many products were shown.
+    /// The number of products shown.
     pub shown: u64,
-    /// Every remembered product behind this one was shown.
+    /// Every remembered product after this one was shown.
     pub searched_to: Sequence,
-    /// True if there is nothing more in the range.
+    /// True if the range holds nothing more.
     pub complete: bool,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Searched {
     /// The newest first.
     pub entries: Vec<LogEntry>,
-    /// Every remembered product behind this one was looked at.
+    /// Every remembered product after this one was checked.
     pub searched_to: Sequence,
     /// False if a limit ended the search: there may be older ones.
     pub complete: bool,
 }
 
 impl FeedLog {
-    /// The newest products before a sequence that are what is sought, those without bytes included.
+    /// The newest matching products before a sequence, including those without bytes.
     pub fn search(
         &self,
         sought: &Sought,
@@ -86,9 +86,8 @@ impl FeedLog {
         Ok(Searched { searched_to: Sequence(0), ..found })
     }
 
-    /// Shows the products with `after < sequence < before`, the newest first and those without bytes
-    /// included, until `visit` breaks off or `most` were shown. Each comes with a flag that tells whether its
-    /// bytes are kept.
+    /// Shows the products with `after < sequence < before`, the newest first and including those without bytes,
+    /// until `visit` breaks off or `most` were shown. The flag passed with each is true if its bytes are kept.
     pub fn look_back(
         &self,
         after: Sequence,
@@ -100,7 +99,7 @@ impl FeedLog {
         let segments: Vec<_> =
             self.segments().range(..before.0).map(|(_, segment)| segment.clone()).collect();
         for segment in segments.iter().rev() {
-            // Rows are taken in small lots, so that nobody who appends waits for whoever looks.
+            // Rows are taken in small lots, so that appenders do not wait for the search.
             loop {
                 let rows = rows_before(segment, looked.searched_to.0);
                 if rows.is_empty() {
@@ -125,7 +124,7 @@ impl FeedLog {
         Ok(LookedBack { searched_to: after, complete: true, ..looked })
     }
 
-    /// Reads what agrees, and says whether that is enough.
+    /// Reads the matching rows; returns true if enough products were found.
     fn take_candidates(
         &self,
         sought: &Sought,
@@ -170,10 +169,10 @@ fn rows_before(segment: &Segment, before: u64) -> Vec<Row> {
     rows
 }
 
-/// What a row must agree with.
+/// The print that a row must match.
 enum Print {
     Id(u64),
-    /// The first bits of the digest, and which of them are known.
+    /// The first bits of the digest, and a mask of the known ones.
     Digest {
         bits: u64,
         mask: u64,
@@ -181,7 +180,7 @@ enum Print {
 }
 
 impl Print {
-    /// `None` if nothing can agree.
+    /// `None` if nothing can match.
     fn of(sought: &Sought) -> Option<Self> {
         match sought {
             Sought::Id(id) => Some(Self::Id(id_print(id))),

@@ -12,43 +12,45 @@ use crate::{
     segment::scanner::{Found, LOOK_INTERVAL, LOOKS, SegmentScanner, copy_checked, header_at},
 };
 
-/// A place in a file of a log that is not as it was written.
+/// A damaged place in a file of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaw {
     /// The file.
     pub path: PathBuf,
-    /// Where it begins.
+    /// Its offset.
     pub offset: u64,
     /// The product, if it is known.
     pub sequence: Option<Sequence>,
-    /// What is wrong and what it means.
+    /// The damage and its consequence.
     pub sentence: String,
 }
 
-/// Something to tell while a log is checked.
+/// A report made during a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// So many more bytes of disk were read.
+    /// This many more bytes were read from disk.
     Read(u64),
-    /// This is damaged.
+    /// Damage was found.
     Flaw(Flaw),
 }
 
-/// What was checked.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Products whose bytes are as they were stored.
+    /// Products whose bytes are intact.
     pub products: u64,
     /// Remembered products whose bytes are evicted and whose description is intact.
     pub remembered: u64,
-    /// How many flaws were told.
+    /// The number of reported flaws.
     pub flaws: u64,
 }
 
 impl LogReader {
-    /// Reads every record, checks its checksum and the digest of its bytes, and tells `report` what is wrong.
+    /// Reads every record, checks its checksum and the digest of its bytes, and passes flaws and progress to
+    /// `report`.
     ///
-    /// What a writer has begun and not finished is no damage; neither is what is evicted meanwhile.
+    /// Records that a writer has begun but not finished are not damage; neither are bytes evicted during the
+    /// check.
     pub fn verify(&self, report: &mut dyn FnMut(Finding)) -> Result<Verified, LogError> {
         let mut check = Check { reader: self, report, verified: Verified::default() };
         for base in self.bases()? {
@@ -91,7 +93,7 @@ impl Check<'_> {
         }
     }
 
-    /// False if nothing behind a damaged file header can be trusted to be of this log.
+    /// False if nothing after a damaged file header can be trusted to belong to this log.
     fn file_header(&mut self, part: &Part) -> Result<bool, LogError> {
         let Some(file) = &part.file else { return Ok(true) };
         let state = part.file_header(file)?;

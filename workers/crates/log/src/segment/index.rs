@@ -1,4 +1,5 @@
-//! Rows: what the log keeps at hand about each product, in memory for open segments, in a mapped file for sealed ones.
+//! Rows: the data that the log keeps about each product, in memory for open segments, in a mapped file for sealed
+//! ones.
 
 use std::{
     fs::File,
@@ -15,17 +16,18 @@ use crate::{
     system,
 };
 
-/// One product, at fixed length.
+/// The row of one product, of fixed length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) sequence: u64,
     pub(crate) stored: i64,
     pub(crate) size: u64,
-    /// The size behind a WMO starting line.
+    /// The size after a WMO starting line.
     pub(crate) body_size: u64,
-    /// Where the record begins in its segment.
+    /// The offset of the record in its segment.
     pub(crate) offset: u64,
-    /// Where the copy of its header begins: in the segment the record itself, in an index a place behind the rows.
+    /// The offset of its header: in a segment that of the record itself, in an index that of a copy after the
+    /// rows.
     pub(crate) header_at: u64,
     pub(crate) header_bytes: u32,
     pub(crate) prints: Prints,
@@ -36,7 +38,7 @@ pub(crate) struct Row {
 pub(crate) struct Prints {
     pub(crate) id: u64,
     pub(crate) digest: u64,
-    /// Of the signature where the product has one, else of the content behind a WMO starting line.
+    /// Of the signature if the product has one, else of the content after a WMO starting line.
     pub(crate) body: u64,
     /// Of the upstream key; 0 if there is none.
     pub(crate) source: u64,
@@ -108,19 +110,19 @@ pub(crate) fn digest_print(digest: &Digest) -> u64 {
     first_number(&digest.0)
 }
 
-/// The print of a signature. It stands in the place of the body's, which no rule needs beside it.
+/// The print of a signature. It takes the place of the body's, which no rule needs beside it.
 pub(crate) fn signature_print(signature: &[u8; 16]) -> u64 {
     signature.first_chunk().copied().map_or(0, u64::from_le_bytes)
 }
 
 /// The print of an upstream key and of the resend that brought it; never 0.
 ///
-/// Prints of one epoch and one resend follow each other like the sequences.
+/// Prints of one epoch and one resend are consecutive like the sequences.
 pub(crate) fn source_print(key: &ProductKey, resend: Option<u64>) -> u64 {
     let spread = |base: u64, more: u64| (base ^ more).wrapping_mul(SPREADING_FACTOR).rotate_left(29);
     let mut base = key.feed.as_str().bytes().map(u64::from).fold(key.epoch.0, spread);
     if let Some(resend) = resend {
-        // No byte of a feed's name is as great.
+        // No byte of a feed's name is as large.
         base = spread(spread(base, u64::from(u8::MAX) + 1), resend);
     }
     base.wrapping_add(key.sequence.0).max(1)
@@ -159,7 +161,8 @@ impl Index {
         }
     }
 
-    /// Writes the index of rows whose headers `header_of` gives, then maps it; `None` if a header can't be had.
+    /// Writes the index of rows with the headers that `header_of` returns, then maps it; `None` if a header is
+    /// unavailable.
     pub(crate) fn write(
         path: &Path,
         epoch: Epoch,
@@ -241,7 +244,7 @@ pub(crate) fn slice(contents: &Bytes, from: u64, length: u64) -> Option<Bytes> {
     (to <= contents.len()).then(|| contents.slice(from..to))
 }
 
-/// The version that an intact header names: a flipped bit is damage, and no later release.
+/// The version that an intact header names: a flipped bit counts as damage, not as a later release.
 fn version(header: &[u8]) -> Option<u32> {
     let (checked, crc) = header.split_last_chunk::<4>()?;
     let version = Fields(checked.strip_prefix(MAGIC)?).u32()?;
@@ -267,7 +270,7 @@ fn first_number(bytes: &[u8; 32]) -> u64 {
 }
 
 const MAGIC: &[u8; 8] = b"DBLOGIX\n";
-/// Stands where release 0.1.0 wrote 0.
+/// Written in the place where release 0.1.0 wrote 0.
 const RISING_PRINTS: u32 = 1;
 /// Odd and without pattern: 2^64 divided by the golden ratio.
 const SPREADING_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -35,16 +35,16 @@ pub(crate) struct Segment {
     state: RwLock<State>,
 }
 
-/// How far a reader has made sure that the mapped bytes of a segment can be touched.
+/// The extent to which a reader has verified that the mapped bytes of a segment can be touched.
 #[derive(Debug)]
 pub(crate) struct Populated {
     to: u64,
-    /// So much is made sure of at a time, because each time is a system call.
+    /// The amount verified at a time, because each check is a system call.
     ahead_bytes: u64,
 }
 
 impl Populated {
-    /// For a reader that goes on behind its first record for about so many bytes.
+    /// For a reader that continues after its first record for about this many bytes.
     pub(crate) fn to_read(bytes: u64) -> Self {
         Self { to: 0, ahead_bytes: bytes.min(MAX_POPULATED_BYTES) }
     }
@@ -59,7 +59,7 @@ struct State {
     /// The end of the last record.
     data_end: u64,
     newest_stored: i64,
-    /// Sequences whose bytes were found not to be what was stored.
+    /// Sequences whose bytes were found damaged.
     damaged: BTreeSet<u64>,
 }
 
@@ -85,7 +85,7 @@ impl Segment {
             Ok(file)
         };
         let file = create().map_err(|error| {
-            // A file without records says nothing; the first failure is the one to report.
+            // A file without records means nothing; the first failure is the one to report.
             let _ = files::remove(&path);
             LogError::io("create", &path, error)
         })?;
@@ -125,7 +125,7 @@ impl Segment {
         }
     }
 
-    /// Tells that the writer has left.
+    /// Records that the writer has left.
     pub(crate) fn leave(&self) {
         self.write().being_written = false;
     }
@@ -148,7 +148,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Makes durable what is written so far. One that is gone needs nothing.
+    /// Makes everything written so far durable. A deleted segment needs nothing.
     pub(crate) fn sync(&self) -> Result<(), LogError> {
         match disk::File::open_to_read(&self.path).and_then(|file| file.sync_all()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -156,12 +156,12 @@ impl Segment {
         }
     }
 
-    /// Hands the bytes of a product out no more; true if it did so far.
+    /// Stops serving the bytes of a product; true if they were served before.
     pub(crate) fn mark_damaged(&self, sequence: u64) -> bool {
         self.write().damaged.insert(sequence)
     }
 
-    /// Deletes the bytes and keeps the memory; returns how many bytes of disk that frees.
+    /// Deletes the bytes and keeps the memory; returns the number of disk bytes freed.
     pub(crate) fn evict(&self) -> Result<u64, LogError> {
         files::remove(&self.path)?;
         let mut state = self.write();
@@ -192,7 +192,7 @@ impl Segment {
         self.rows(0, u64::MAX, usize::MAX)
     }
 
-    /// All rows with the prints that keys are made of today.
+    /// All rows, with prints of the current kind.
     pub(crate) fn rows_with_prints(&self, salt: u64) -> Result<Vec<Row>, LogError> {
         let mut rows = self.all_rows();
         if matches!(&self.read().rows, Rows::Sealed(index) if !index.has_rising_prints) {
@@ -281,7 +281,7 @@ impl Segment {
         Ok(self.header(row, salt)?.map(|header| (header, None)))
     }
 
-    /// The header of a record, from wherever it is cheapest.
+    /// The header of a record, from the cheapest source.
     pub(crate) fn header(&self, row: &Row, salt: u64) -> Result<Option<Header>, LogError> {
         let place = Place { salt, offset: row.offset };
         match self.remembered_header(row).and_then(|copy| record::decode(place, &copy)) {
@@ -299,7 +299,7 @@ impl Segment {
         Ok(map.and_then(|map| self.readable(&map, row.offset, length, populated)))
     }
 
-    /// Mapped bytes that can be touched, or a copy where only reading works; `None` if the disk has lost them.
+    /// Mapped bytes that can be touched, or a copy if only reading works; `None` if the disk has lost them.
     fn readable(&self, map: &Bytes, offset: u64, length: u64, populated: &mut Populated) -> Option<Bytes> {
         let mapped = slice(map, offset, length)?;
         let end = offset.saturating_add(length.min(MAX_POPULATED_BYTES));
@@ -473,7 +473,7 @@ pub(crate) fn partition_point(length: usize, before: impl Fn(usize) -> bool) -> 
 }
 
 const MAGIC: &[u8; 8] = b"DBLOGSG\n";
-/// Of a longer record only the beginning is looked at before it is handed out: the rest would hold the reader up for as
+/// Only the beginning of a longer record is checked before it is served: the rest would delay the reader for as
 /// long as the disk takes for all of it.
 const MAX_POPULATED_BYTES: u64 = 1 << 20;
 /// Headers of small products lie close together.

@@ -1,11 +1,12 @@
-//! A record: a prefix of fixed length, metadata in CBOR, padding to eight bytes, then the product's bytes, padded too.
+//! A record: a prefix of fixed length, metadata in CBOR, padding to eight bytes, then the product's bytes, padded
+//! too.
 
 use downburst_model::{Class, Digest, Hops, LdmStamp, Origin, ProductId, WallMicros};
 use minicbor::{Decode, Encode};
 
 use crate::SourceStamp;
 
-/// What a record says about its product beyond sequence and size.
+/// A record's description of its product beyond sequence and size.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub(crate) struct Metadata {
@@ -32,7 +33,7 @@ pub(crate) struct Metadata {
     pub(crate) ldm: Option<LdmStamp>,
 }
 
-/// The content behind a WMO starting line.
+/// The content after a WMO starting line.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub(crate) struct Body {
@@ -43,7 +44,7 @@ pub(crate) struct Body {
 }
 
 impl Metadata {
-    /// The digest and size of the content behind the WMO starting line, or of all of it if there is no such line.
+    /// The digest and size of the content after the WMO starting line, or of all of it if there is no such line.
     pub(crate) fn body(&self, size: u64) -> (&Digest, u64) {
         match &self.body {
             Some(body) => (&body.digest, size.saturating_sub(u64::from(body.starting_line_bytes))),
@@ -62,14 +63,15 @@ pub(crate) struct Header {
     pub(crate) metadata: Metadata,
 }
 
-/// Where a record stands. Part of the checksum, so that bytes that stray to another place are no record.
+/// The place of a record. Part of the checksum, so that bytes that stray to another place do not count as a
+/// record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) salt: u64,
     pub(crate) offset: u64,
 }
 
-/// How many bytes to leave for the header of a product whose digests and stamp are not known yet.
+/// The number of bytes to reserve for the header of a product whose digests and stamp are not known yet.
 pub(crate) fn reserve(metadata: &Metadata) -> usize {
     let stored = WallMicros(i64::MAX);
     let body = Some(Body { starting_line_bytes: u8::MAX, digest: metadata.digest });
@@ -86,8 +88,8 @@ pub(crate) fn encode(place: Place, header: &mut Header) -> Option<Vec<u8>> {
     Some(encoded)
 }
 
-/// Appends the encoded header to `out`, padded to `header_bytes`; where those are 0, as long as necessary,
-/// which is noted.
+/// Appends the encoded header to `out`, padded to `header_bytes`. If that is 0, the header is as long as
+/// necessary, and its length is set there.
 ///
 /// `None` if the metadata does not fit; `out` may then hold a part of it.
 pub(crate) fn encode_onto(out: &mut Vec<u8>, place: Place, header: &mut Header) -> Option<()> {

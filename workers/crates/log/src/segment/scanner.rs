@@ -10,28 +10,28 @@ use crate::{
     segment::record::{self, ALIGNMENT, Header, MAX_HEADER_BYTES, Place},
 };
 
-/// A place in a segment, and the way on from there.
+/// A position in a segment, and the scan from there on.
 #[derive(Debug)]
 pub(crate) struct SegmentScanner {
     pub(crate) file: Arc<File>,
     pub(crate) path: PathBuf,
     salt: u64,
-    /// Where the next record is expected.
+    /// The expected offset of the next record.
     pub(crate) offset: u64,
     last: u64,
 }
 
-/// A record whose header is intact; its bytes are not looked at.
+/// A record whose header is intact; its bytes are not checked.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) header: Header,
     pub(crate) offset: u64,
-    /// From here to the record nothing could be read.
+    /// The offset from which nothing could be read up to the record.
     pub(crate) skipped_from: Option<u64>,
 }
 
 impl Found {
-    /// Where the product's bytes begin.
+    /// The offset of the product's bytes.
     pub(crate) fn bytes_at(&self) -> u64 {
         self.offset + u64::from(self.header.header_bytes)
     }
@@ -42,18 +42,18 @@ impl SegmentScanner {
         Self { file, path, salt, offset: record::padded(FILE_HEADER_BYTES), last: 0 }
     }
 
-    /// True until a record was found.
+    /// True until a record is found.
     pub(crate) fn is_at_start(&self) -> bool {
         self.last == 0
     }
 
-    /// The next record. Without `search` only the expected place is looked at, which is cheap at a growing end.
+    /// The next record. Without `search` only the expected place is checked, which is cheap at a growing end.
     pub(crate) fn next(&mut self, search: bool) -> Result<Option<Found>, LogError> {
         let expected = self.offset;
         let mut header = self.header_at(expected)?.map(|header| (expected, header));
         if header.is_none() && search {
             header = self.search(expected + ALIGNMENT)?;
-            // Records are completed in order: one behind this place was completed after the one in it.
+            // Records are completed in order: one after this place was completed after the one at it.
             if header.is_some()
                 && let Some(late) = self.header_at(expected)?
             {
@@ -74,9 +74,10 @@ impl SegmentScanner {
         Ok(header.filter(|header| header.sequence > self.last))
     }
 
-    /// Waits a little for the bytes of the last record of all: in a group, headers are written before their bytes.
+    /// Waits briefly for the bytes of the very last record: in a group, headers are written before their bytes.
     ///
-    /// Records are written in order, so that one with another behind it is whole. What stays different is damaged.
+    /// Records are written in order, so a record with a successor is complete. Bytes that stay different are
+    /// damaged.
     pub(crate) fn settle(&self, found: &Found) -> Result<(), LogError> {
         for _ in 0..LOOKS {
             if self.header_at(self.offset)?.is_some() || self.is_whole(found) {
@@ -160,7 +161,7 @@ pub(crate) fn copy_checked(
     while left > 0 {
         let length = usize::try_from(left).unwrap_or(usize::MAX).min(BUFFER_BYTES);
         let Some(piece) = buffer.get_mut(..length) else { return Ok(false) };
-        // A disk that can't give the bytes back is damage, too.
+        // A disk that can't return the bytes is damage, too.
         if !matches!(SegmentScanner::read_at(file, piece, offset), Ok(read) if read == length) {
             return Ok(false);
         }
@@ -175,6 +176,7 @@ pub(crate) fn copy_checked(
 const CHUNK_BYTES: usize = 1 << 20;
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// How often, and how far apart, a place is looked at that a writer may be writing to: as long as a busy disk takes.
+/// The number and interval of looks at a place that a writer may be writing to: together as long as a busy disk
+/// takes.
 pub(crate) const LOOKS: usize = 10;
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(20);

@@ -1,4 +1,4 @@
-//! What the tests of the log share.
+//! Shared parts of the log's tests.
 #![allow(dead_code)]
 
 use std::{
@@ -78,7 +78,7 @@ pub(crate) fn overwrite(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     fs::write(path, contents).unwrap();
 }
 
-/// Runs a test of this binary anew, with a file system of 6 MB of its own whose path is in the environment.
+/// Runs a test of this binary again, with a file system of 6 MB of its own whose path is in the environment.
 pub(crate) fn on_a_small_disk(variable: &str, test: &str, expected: &str) {
     let dir = tempfile::tempdir().unwrap();
     let script = format!(
