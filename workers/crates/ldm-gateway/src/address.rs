@@ -1,4 +1,4 @@
-//! Addresses of LDM servers as people write them: `HOST[:PORT]`.
+//! Addresses of LDM servers in the form `HOST[:PORT]`.
 use std::io;
 
 use tokio::net::TcpStream;
@@ -9,7 +9,7 @@ pub(super) fn host(server: &str) -> &str {
     with_port.map_or(server, |(host, _)| host)
 }
 
-/// The same with LDM's port where none is named.
+/// The server's address with a port; LDM's port if none is given.
 pub(super) fn with_port(server: &str) -> String {
     if host(server).len() < server.len() { server.to_owned() } else { format!("{server}:{LDM_PORT}") }
 }

@@ -1,8 +1,7 @@
-//! Claims of LDM peers that are impossible or beyond any limit: logged by peer, at a rate that people can
-//! read.
+//! Claims of LDM peers that are impossible or beyond any limit: logged by peer, at a readable rate.
 //!
-//! A peer is known by its address alone and may come back a thousand times a second, so the memory of it
-//! outlives its connections and is bounded.
+//! A peer is known by its address alone and may reconnect a thousand times a second, so its account outlives its
+//! connections, and the number of accounts is bounded.
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -13,11 +12,11 @@ use downburst_model::{Micros, SiteName};
 use super::hub::{Event, Hub};
 use super::lock;
 
-/// By peer.
+/// Accounts by peer.
 #[derive(Default)]
 pub(super) struct Complaints(Mutex<BTreeMap<String, Account>>);
 
-/// What was said of one peer, and how many reports it may have passed on.
+/// Recent complaints about one peer, and the number of its reports that may still be passed on.
 struct Account {
     heard: Micros,
     said: BTreeMap<String, Micros>,
@@ -25,17 +24,17 @@ struct Account {
     reports_at: Micros,
 }
 
-/// Who said it.
+/// The peer that caused a complaint.
 pub(super) struct Offender<'a> {
     pub(super) peer: &'a str,
-    /// The source whose upstream it is.
+    /// The source, if the peer is one of its upstreams.
     pub(super) source: Option<&'a str>,
-    /// The site whose LDM it is.
+    /// The site, if the peer is its LDM.
     pub(super) site: Option<SiteName>,
 }
 
 impl Complaints {
-    /// Tells the agent of a connection that ended because its peer said what can't be.
+    /// Reports to the agent that a connection ended because its peer violated the protocol.
     pub(super) fn ended(&self, hub: &dyn Hub, from: &Offender<'_>, why: &Ending) {
         if why.is_violation() && self.may_say(hub.clock().monotonic(), from.peer, "violation") {
             let (peer, source) = (shown(from.peer), from.source.map(str::to_owned));
@@ -48,14 +47,14 @@ impl Complaints {
         }
     }
 
-    /// Says what is wrong with what a peer sends, unless the same was said of it within a minute, or too much else.
+    /// Reports a fault of a peer, unless the same one was reported within the last minute, or too many others.
     pub(super) fn complain(&self, hub: &dyn Hub, peer: &str, what: &str, sentence: impl FnOnce() -> String) {
         if self.may_say(hub.clock().monotonic(), peer, what) {
             hub.fault(sentence());
         }
     }
 
-    /// True if a line of rtstats of this peer may be passed on.
+    /// True if an rtstats line of this peer may be passed on.
     pub(super) fn may_report(&self, now: Micros, peer: &str) -> bool {
         self.of(now, peer, |account| account.takes_report(now))
     }
@@ -105,14 +104,14 @@ impl Account {
     }
 }
 
-/// Peers that are remembered; those that were not heard of for longest go.
+/// Accounts kept; the one unused for longest is dropped first.
 const MOST_PEERS: usize = 1_024;
 
-/// Sentences about one peer in a minute, each once.
+/// Different complaints about one peer in a minute.
 const MOST_SAID: usize = 16;
 const SAID_EACH: Micros = Micros::from_secs(60);
 
-/// Lines of rtstats: as many at once as the hub keeps, and then what a whole IDD tells in each minute.
+/// Limit of rtstats lines: a burst of as many as the hub keeps, then the rate of a whole IDD.
 const REPORTS_AT_ONCE: u64 = 10_000;
 const REPORT_EACH: Micros = Micros::from_millis(5);
 

@@ -1,22 +1,22 @@
-//! What the job about LDMs carries: whom to ask, whom to serve, whom to tell.
+//! The job about LDMs: upstreams, listeners, hosts that may push, and the collector of statistics.
 use serde::Deserialize;
 
-/// All of it.
+/// The whole configuration.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct LdmLine {
-    /// Addresses for LDMs that ask or push; none: there is no such port.
+    /// Addresses to listen on for LDMs that request or push; empty: the hub does not listen.
     #[serde(default)]
     pub listen: Vec<String>,
-    /// More connections at a time are refused.
+    /// Largest number of simultaneous connections; further ones are refused.
     #[serde(default = "default_connections")]
     pub connections: usize,
     /// The whole set of sources.
     #[serde(default)]
     pub sources: Vec<LdmSourceLine>,
-    /// What may be pushed.
+    /// Hosts that may push, and the products they may push.
     #[serde(default)]
     pub accept: Vec<LdmAcceptLine>,
-    /// Who is told how late products came here; absent: nobody.
+    /// The collector that receives the latencies of products here; absent: none.
     #[serde(default)]
     pub rtstats: Option<RtstatsLine>,
 }
@@ -26,23 +26,23 @@ pub struct LdmLine {
 pub struct RtstatsLine {
     /// `HOST[:PORT]`.
     pub collector: String,
-    /// How often; up to half as long again.
+    /// Interval between reports; a random extra of up to half of it is added each time.
     #[serde(default = "default_rtstats_seconds")]
     pub every_seconds: u32,
 }
 
-/// LDMs that are asked for the same products.
+/// LDMs that receive requests for the same products.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct LdmSourceLine {
-    /// What the operator calls it.
+    /// The source's name, chosen by the operator.
     pub source: String,
     /// Feed types, as an expression.
     pub feeds: String,
-    /// Identifiers that are wanted.
+    /// Pattern of the requested identifiers.
     pub pattern: String,
     /// `HOST[:PORT]`, the first one as primary.
     pub upstreams: Vec<String>,
-    /// Older products are not taken, and no older ones are asked for.
+    /// Older products are neither requested nor accepted.
     #[serde(default = "default_max_age_seconds")]
     pub max_age_seconds: u64,
 }
@@ -52,23 +52,23 @@ pub struct LdmSourceLine {
 pub struct LdmAcceptLine {
     /// Feed types, as an expression.
     pub feeds: String,
-    /// Identifiers that are taken.
+    /// Pattern of the accepted identifiers.
     pub pattern: String,
-    /// Matches the name, in lower case, or the address.
+    /// Pattern for the host's name, in lower case, or for its address.
     pub host: String,
 }
 
-/// As rtstats.
+/// The default of rtstats.
 const fn default_rtstats_seconds() -> u32 {
     60
 }
 
-/// As LDM's own server.
+/// The default of LDM's own server.
 const fn default_connections() -> usize {
     256
 }
 
-/// As LDM.
+/// The default of LDM.
 const fn default_max_age_seconds() -> u64 {
     3_600
 }

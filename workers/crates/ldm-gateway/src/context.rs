@@ -1,4 +1,4 @@
-//! The hub, and what all tasks of the gateway know beside it.
+//! The hub, and the state shared by all tasks of the gateway.
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -9,7 +9,7 @@ use super::complaints::Complaints;
 use super::hub::Hub;
 use super::routes::Routes;
 
-/// What all tasks know.
+/// The state shared by all tasks.
 #[derive(Default)]
 pub(super) struct Shared {
     routes: RwLock<Arc<Routes>>,
@@ -17,7 +17,7 @@ pub(super) struct Shared {
     next_spool: AtomicU64,
 }
 
-/// The same with the hub, as each task has it.
+/// Each task's handle on the shared state, with the hub.
 #[derive(Clone)]
 pub(super) struct Context {
     pub(super) hub: Arc<dyn Hub>,
@@ -34,7 +34,7 @@ impl Shared {
         *self.routes.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(routes);
     }
 
-    /// A number that no other spool file has.
+    /// A number for a new spool file, used by no other.
     pub(super) fn next_spool(&self) -> u64 {
         self.next_spool.fetch_add(1, Ordering::Relaxed)
     }

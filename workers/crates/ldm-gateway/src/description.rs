@@ -1,12 +1,11 @@
-//! From LDM's descriptions of products to the hub's, and back.
+//! Conversion between LDM's descriptions of products and the hub's.
 use downburst_ldm6::{FeedType, Ident, LdmOrigin, ProductInfo, Signature};
 use downburst_log::LogEntry;
 use downburst_model::{LdmIdent, LdmStamp, Origin, ProductId, counted, is_heartbeat};
 use md5::{Digest as _, Md5};
 
-/// The identifier in the hub's form: unchanged, unless it holds characters that the hub does not allow. Then
-/// it is written for people, each byte in question as `%` and two digits; LDM's own stays beside it in the
-/// [`stamp`].
+/// The identifier in the hub's form: unchanged, unless it holds characters that the hub does not allow. These are
+/// then escaped, each byte as `%` and two hexadecimal digits; the [`stamp`] keeps LDM's original identifier.
 pub(super) fn product_id(ident: &Ident) -> Option<ProductId> {
     let text = ident.text();
     if is_heartbeat(&text) {
@@ -16,8 +15,8 @@ pub(super) fn product_id(ident: &Ident) -> Option<ProductId> {
     plain.or_else(|| ProductId::parse(&written(ident)).ok())
 }
 
-/// An identifier that the hub does not allow, in characters that it does: reversible, and if too long cut and
-/// ended by a digest, so that no two encoded identifiers are the same.
+/// The escaped form of an identifier that the hub does not allow. The escape is reversible; a text that is too long
+/// is cut and ends with a digest, so that no two encoded identifiers are equal.
 fn written(ident: &Ident) -> String {
     let mut text = String::new();
     for chunk in ident.as_bytes().utf8_chunks() {
@@ -54,7 +53,7 @@ fn put_bytes(text: &mut String, bytes: &[u8]) {
     bytes.iter().for_each(|byte| text.push_str(&format!("%{byte:02X}")));
 }
 
-/// The origin with the last hop, as LDM writes it.
+/// The origin with the last hop, in LDM's form.
 pub(super) fn origin(origin: &LdmOrigin) -> Option<Origin> {
     let text = origin.text();
     let printable: String =
@@ -62,7 +61,7 @@ pub(super) fn origin(origin: &LdmOrigin) -> Option<Origin> {
     Origin::parse(if printable.is_empty() { NAMELESS } else { &printable }).ok()
 }
 
-/// What is kept of a description beside that.
+/// The fields of a description that are kept beside identifier and origin.
 pub(super) fn stamp(info: &ProductInfo, id: &ProductId) -> LdmStamp {
     let ident = info.ident.as_bytes();
     LdmStamp {
@@ -73,7 +72,7 @@ pub(super) fn stamp(info: &ProductInfo, id: &ProductId) -> LdmStamp {
     }
 }
 
-/// A product of a log as LDM describes it. `None` where LDM's numbers can't hold its size.
+/// LDM's description of a product in a log; `None` if its size exceeds LDM's range, or its bytes are gone.
 pub(super) fn description(entry: &LogEntry, own_type: FeedType) -> Option<ProductInfo> {
     let info = &entry.info;
     let bytes = entry.bytes.as_ref()?;
@@ -94,12 +93,12 @@ pub(super) fn description(entry: &LogEntry, own_type: FeedType) -> Option<Produc
     })
 }
 
-/// Stands for a name that is empty.
+/// Replaces an empty name.
 const NAMELESS: &str = "unnamed";
 const LONGEST_ID_BYTES: usize = 255;
 const LONGEST_ORIGIN_BYTES: usize = 64;
 
-/// One fragment of a record holds no more.
+/// The most that one fragment of a record holds.
 pub(super) const LARGEST_BYTES: u32 = (1 << 31) - 1_024;
 
 #[cfg(test)]

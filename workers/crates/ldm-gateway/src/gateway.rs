@@ -1,4 +1,4 @@
-//! The gateway as the hub drives it.
+//! The gateway's interface for the hub.
 use std::sync::Arc;
 
 use downburst_ldm6::FeedType;
@@ -13,7 +13,7 @@ use super::server::{Listeners, Peers};
 use super::statistics::Statistics;
 use super::upstreams::Sources;
 
-/// LDM at a hub. The hub owns it and passes itself where the gateway needs it.
+/// LDM at a hub. The hub owns the gateway and passes itself to the calls that need it.
 #[derive(Default)]
 pub struct Gateway {
     shared: Arc<Shared>,
@@ -24,10 +24,10 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Asks, serves and takes as the line says.
+    /// Applies the configuration: sources, listeners, hosts that may push, statistics.
     ///
     /// # Errors
-    /// The first thing that can't be done; the rest is done.
+    /// The failure of one part; the other parts are applied nevertheless.
     pub async fn reconcile(&self, hub: Arc<dyn Hub>, line: LdmLine) -> Result<Value, Failure> {
         self.peers.positions.open(hub.data_dir());
         let context = Context::new(hub, &self.shared);
@@ -41,36 +41,36 @@ impl Gateway {
         Ok(json!({"addresses": self.listeners.addresses()}))
     }
 
-    /// The feeds changed, and with them what LDMs bring and get.
+    /// Updates routes and rights after a change of feeds.
     pub fn look_at_feeds(&self, hub: &dyn Hub) {
         self.shared.route(Routes::of(hub.feeds()));
         self.look_at_rights(hub);
     }
 
-    /// The sites changed: LDMs whose rights are others are cut off, and come back with a request.
+    /// Updates rights after a change of sites. LDMs with changed rights are disconnected, so that they request again.
     pub fn look_at_rights(&self, hub: &dyn Hub) {
         self.peers.look_at_rights(&self.shared.routes(), hub.sites());
     }
 
-    /// Writes down how far LDMs came; to be called every few seconds.
+    /// Stores the positions of LDMs; to be called every few seconds.
     pub fn keep_positions(&self) {
         self.peers.positions.keep();
     }
 
-    /// A product was stored, which an LDM may have brought. Of the types that one claims those of the feed count.
+    /// Counts a stored product, from an LDM or another source. Of the types an LDM claims, only the feed's count.
     pub fn stored(&self, ldm: Option<&LdmStamp>, info: &ProductInfo) {
         let feed = self.shared.routes().types(&info.key.feed);
         let brought = ldm.map(|stamp| FeedType::from_bits(stamp.feed_type).common(feed));
         self.statistics.count(brought.unwrap_or(feed), info);
     }
 
-    /// For the answer to the job `status`.
+    /// The gateway's part of the answer to the job `status`.
     pub async fn status(&self) -> Value {
         let (sources, addresses) = (self.sources.status().await, self.listeners.addresses());
         json!({"sources": sources, "addresses": addresses, "peers": self.peers.status()})
     }
 
-    /// Ends all connections, and stores what came before.
+    /// Ends all connections; stores the products received so far, and the positions.
     pub async fn end(&self) {
         self.sources.end_all().await;
         self.listeners.end().await;

@@ -1,4 +1,4 @@
-//! The hub as the gateway knows it.
+//! The gateway's view of the hub.
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,139 +10,139 @@ use downburst_ldm6::Mode;
 use downburst_log::{FeedLog, LogError};
 use downburst_model::{Class, FeedName, LdmStamp, LegId, Origin, ProductId, SiteName, WallMicros};
 
-/// What the gateway needs of the hub that it serves.
+/// The hub's functions that the gateway uses.
 pub trait Hub: Send + Sync {
     /// The hub's clock.
     fn clock(&self) -> Clock;
 
-    /// The directory of the hub's own files; the gateway keeps its own below `ldm` there.
+    /// The directory of the hub's own files; the gateway keeps its files below `ldm` there.
     fn data_dir(&self) -> &Path;
 
-    /// The host named as origin of the hub's own products.
+    /// The host that is the origin of the hub's own products.
     fn origin(&self) -> &str;
 
-    /// The open feeds, in order of name.
+    /// The open feeds, sorted by name.
     fn feeds(&self) -> Vec<Arc<dyn Feed>>;
 
-    /// The sites, some of which keep their LDM.
+    /// All sites, including those that keep their LDM.
     fn sites(&self) -> Vec<SiteLine>;
 
-    /// Tells the agent.
+    /// Sends an event to the agent.
     fn tell(&self, event: Event);
 
-    /// Tells the agent and the log something that an operator should see, in a sentence.
+    /// Reports a sentence for the operator to the agent and the log.
     fn fault(&self, sentence: String);
 
-    /// A feed's log can't be read: says so with advice.
+    /// Reports that a feed's log can't be read, with advice.
     fn unreadable(&self, feed: &FeedName, error: &LogError);
 
-    /// So many bytes went out on the wire.
+    /// Counts bytes sent on the wire.
     fn count_wire(&self, bytes: usize);
 
-    /// Products of a feed went out.
+    /// Counts products of a feed sent to an LDM.
     fn count_sent(&self, sent: &Sent);
 }
 
 /// A feed of the hub.
 pub trait Feed: Send + Sync {
-    /// Its log, to be read.
+    /// Its log, for reading.
     fn log(&self) -> &FeedLog;
 
     /// Its priority.
     fn class(&self) -> Class;
 
-    /// The largest product that it takes.
+    /// The size of the largest product that it accepts.
     fn largest_bytes(&self) -> u64;
 
-    /// The leg that deliveries are counted under.
+    /// The leg under which deliveries are counted.
     fn unicast_leg(&self) -> LegId;
 
-    /// LDM's feed types of its products, as an expression, and the pattern of their identifiers; `None`: LDMs neither
-    /// bring nor get them.
+    /// LDM's feed types of its products, as an expression, and the pattern of their identifiers; `None`: the feed is
+    /// closed to LDMs in both directions.
     fn types(&self) -> Option<(String, Option<String>)>;
 
-    /// Has `wake` called after an append, once until [`LogListener::take`].
+    /// Registers `wake` for calls after an append, one at most until [`LogListener::take`].
     fn listen(&self, wake: Box<dyn Fn() + Send + Sync>) -> Box<dyn LogListener>;
 
-    /// Hands a product to the feed's writer. What became of it may be waited for.
+    /// Hands a product to the feed's writer, and returns a future of the outcome.
     fn write(&self, product: Product) -> Writing;
 }
 
 /// A reader's registration with a feed's log, until dropped.
 pub trait LogListener: Send + Sync {
-    /// True if the log has grown since the last call, or was never looked at.
+    /// True if the log has grown since the last call, and at the first call.
     fn take(&self) -> bool;
 }
 
-/// A product that an LDM brought.
+/// A product received from an LDM.
 #[derive(Debug)]
 pub struct Product {
     /// Its identifier in the hub's form.
     pub id: ProductId,
     /// Its origin with the last hop.
     pub origin: Origin,
-    /// When it was made, by its first ingester.
+    /// Its time of creation, set by its first ingester.
     pub created: WallMicros,
-    /// What else LDM said of it.
+    /// The other fields of LDM's description.
     pub stamp: LdmStamp,
-    /// All of it.
+    /// Its content.
     pub bytes: ProductBytes,
 }
 
 /// A product's bytes.
 #[derive(Debug)]
 pub enum ProductBytes {
-    /// In memory: a small one.
+    /// In memory, for a small product.
     AtHand(Bytes),
-    /// In a spool file, which goes when it is stored.
+    /// In a spool file, which is removed when the product is stored.
     File(PathBuf),
 }
 
-/// What becomes of a product; `None`: the log is being closed.
+/// The pending outcome of a write; `None`: the log is being closed.
 pub type Writing = Pin<Box<dyn Future<Output = Option<Result<Written, Failure>>> + Send>>;
 
-/// What became of a product.
+/// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// It is stored.
+    /// The product is stored.
     Stored {
         /// Its size.
         bytes: u64,
     },
-    /// The log has it already.
+    /// The log already has it.
     Duplicate,
 }
 
-/// Why something can't be done.
+/// A failure, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// One of a closed list of words, for programs.
     pub code: &'static str,
-    /// One sentence: what, where, what to do.
+    /// One sentence: the fault, its place, the remedy.
     pub sentence: String,
 }
 
-/// What went out of a feed to an LDM.
+/// Counts of a feed's products that were sent to an LDM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// The feed.
     pub feed: FeedName,
-    /// The leg that it is counted under.
+    /// The leg under which they are counted.
     pub leg: LegId,
-    /// Products that were begun.
+    /// Products whose transmission began.
     pub products: u64,
     /// Bytes of products.
     pub bytes: u64,
-    /// The same with what calls and descriptions take beside them, about.
+    /// Bytes of products, plus an estimate for calls and descriptions.
     pub wire_bytes: u64,
 }
 
-/// What the agent is told.
+/// An event for the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The connection to an upstream LDM changed.
     Source {
-        /// What the operator calls the source.
+        /// The source's name, chosen by the operator.
         source: String,
         /// `HOST[:PORT]`.
         upstream: String,
@@ -150,41 +150,41 @@ pub enum Event {
         state: &'static str,
         /// `primary` or `alternate`.
         mode: &'static str,
-        /// Why it is away.
+        /// The reason of a refusal or loss.
         reason: Option<String>,
     },
     /// A connection of an LDM to this hub began, ended or was refused.
     Peer {
         /// Its name, or its address.
         peer: String,
-        /// The site whose LDM it is.
+        /// The site that the LDM belongs to.
         site: Option<SiteName>,
         /// `connected`, `refused` or `closed`.
         state: &'static str,
-        /// `feedme`, `notifyme` or `hiya`; empty before it said.
+        /// `feedme`, `notifyme` or `hiya`; empty before its request.
         what: &'static str,
-        /// Why it ended or was refused.
+        /// The reason of the end or refusal.
         reason: Option<String>,
     },
-    /// An LDM said what can't be: its connection ended.
+    /// An LDM violated the protocol, which ended its connection.
     Violation {
         /// Its name, or its address.
         peer: String,
-        /// The source that asks it.
+        /// The source that requests from it.
         source: Option<String>,
         /// The site that it belongs to.
         site: Option<SiteName>,
-        /// What it said.
+        /// The violation.
         sentence: String,
     },
-    /// An rtstats line came: how late products are at a host that is none of ours.
+    /// An rtstats line arrived: latencies of products at a host outside this hub.
     Rtstats {
-        /// As it came.
+        /// The line as received.
         line: String,
     },
 }
 
-/// How an upstream sends, as events and logs have it.
+/// The name of an upstream's mode in events and logs.
 pub(super) fn word(mode: Mode) -> &'static str {
     match mode {
         Mode::Primary => "primary",

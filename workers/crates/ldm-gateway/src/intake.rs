@@ -1,4 +1,4 @@
-//! What an LDM sends becomes products of the hub's feeds, by each feed's one writer.
+//! Turns the messages of an LDM into products of the hub's feeds, through each feed's one writer.
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -15,12 +15,13 @@ use super::context::Context;
 use super::description;
 use super::hub::{Event, Failure, Feed, Product, ProductBytes, Writing, Written};
 
-/// Takes the products of one connection, and knows which of them are not stored yet.
+/// Receives the products of one connection, and tracks those that are not stored yet.
 pub(super) struct Intake {
     context: Context,
-    /// Who sends them, for people.
+    /// The sender's name, for logs and messages.
     sender: String,
-    /// The types that it was asked for, or may push: a product that claims others as well is stored under these alone.
+    /// The types requested from the sender, or that it may push: a product that claims further types is stored under
+    /// these alone.
     granted: FeedType,
     counts: Arc<Counts>,
     begun: Option<Begun>,
@@ -30,41 +31,41 @@ pub(super) struct Intake {
     complained: BTreeSet<FeedType>,
 }
 
-/// What became of what came.
+/// Counts of received products by outcome.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) stored: AtomicU64,
     pub(super) bytes: AtomicU64,
     pub(super) duplicates: AtomicU64,
-    /// No feed of the hub takes them.
+    /// Products of types that no feed of the hub accepts.
     pub(super) passed_over: AtomicU64,
-    /// Older or larger than what is taken, or refused by the log.
+    /// Products that are too old or too large, or were refused by the log.
     pub(super) dropped: AtomicU64,
 }
 
-/// A product that was dealt with.
+/// The outcome of a product.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Settled {
-    /// It is stored: nobody had brought it before.
+    /// It is stored: this sender was the first.
     First(Signature),
-    /// Somebody had.
+    /// It is a duplicate: another sender was first.
     Again(Signature),
-    /// It is given up.
+    /// It is not stored: no feed accepts it, or the log refuses it.
     Nothing(Signature),
-    /// It can't be stored now, nor can what came after it.
+    /// It can't be stored now, and neither can those after it.
     Unstored,
 }
 
 struct Begun {
     info: ProductInfo,
-    /// None where no feed takes it.
+    /// `None` if no feed accepts it.
     feed: Option<Arc<dyn Feed>>,
     room: Room,
 }
 
 enum Room {
     AtHand(BytesMut),
-    /// Too large to stand in memory.
+    /// Too large for memory.
     File {
         path: PathBuf,
         file: BufWriter<File>,
@@ -75,7 +76,7 @@ enum Room {
 struct Waiting {
     signature: Signature,
     bytes: u64,
-    /// None where there is nothing to wait for.
+    /// `None` if there is nothing to wait for.
     written: Option<Writing>,
 }
 
@@ -93,12 +94,12 @@ impl Intake {
         }
     }
 
-    /// From here on it may send products of these types.
+    /// Allows the sender to send products of these types from now on.
     pub(super) fn grant(&mut self, feeds: FeedType) {
         self.granted = feeds;
     }
 
-    /// True while nothing more should be read from the connection.
+    /// True while the connection should not be read further.
     pub(super) fn is_full(&self) -> bool {
         self.waiting.len() >= WAITING_PRODUCTS || self.waiting_bytes >= WAITING_BYTES
     }
@@ -107,7 +108,7 @@ impl Intake {
         self.waiting.is_empty()
     }
 
-    /// Deals with what a connection brought; says whether a product that is only offered is to be sent.
+    /// Handles one event of the connection; for an offered product, returns whether the sender is to send it.
     pub(super) fn take(&mut self, taken: Taken) -> io::Result<Option<bool>> {
         match taken {
             Taken::Begins(info) => self.begin(info)?,
@@ -123,7 +124,7 @@ impl Intake {
         Ok(None)
     }
 
-    /// Whether a product that is offered is to be sent: not if it is stored already, or nobody takes it.
+    /// True if an offered product is to be sent: a feed accepts it, and it is not stored yet.
     fn lacks(&mut self, info: &ProductInfo) -> bool {
         let Some(feed) = self.feed(info).filter(|feed| self.can_be(info, &**feed)) else { return false };
         let known = feed.log().find_signature(&info.signature.0).ok().flatten().is_some();
@@ -157,7 +158,7 @@ impl Intake {
         Ok(())
     }
 
-    /// The product is whole.
+    /// Completes the product and hands it to its feed.
     fn end(&mut self) -> io::Result<()> {
         if let Some(Begun { room: Room::File { file, .. }, .. }) = &mut self.begun {
             beside_the_runtime(|| file.flush())?;
@@ -173,7 +174,7 @@ impl Intake {
         Ok(())
     }
 
-    /// Passes a line of rtstats on, as far as its sender has not told too many.
+    /// Passes an rtstats line on, unless its sender exceeds the limit.
     fn report(&self, text: &[u8]) {
         if self.context.complaints.may_report(self.context.clock.monotonic(), &self.sender) {
             let line = String::from_utf8_lossy(text).into_owned();
@@ -183,14 +184,14 @@ impl Intake {
         }
     }
 
-    /// It will not become whole.
+    /// Drops the incomplete product and its spool file.
     pub(super) fn forget(&mut self) {
         if let Some(Begun { room: Room::File { path, .. }, .. }) = self.begun.take() {
             let _ = std::fs::remove_file(path);
         }
     }
 
-    /// Waits until the oldest product is dealt with. It may be given up waiting for.
+    /// Waits for the outcome of the oldest product. Safe to cancel.
     pub(super) async fn settled(&mut self) -> Settled {
         let Some(front) = self.waiting.front_mut() else { return std::future::pending().await };
         let (signature, bytes) = (front.signature, front.bytes);
@@ -234,7 +235,8 @@ impl Intake {
         self.give_up()
     }
 
-    /// What came behind it may be stored or not; it is asked for again, and then known.
+    /// Drops everything that is waiting. The later products may be stored or not; they are requested again, and those
+    /// that are stored turn out as duplicates.
     fn give_up(&mut self) -> Settled {
         self.waiting.clear();
         self.waiting_bytes = 0;
@@ -242,7 +244,7 @@ impl Intake {
         Settled::Unstored
     }
 
-    /// The feed that takes a product, by the types that its sender was granted.
+    /// The feed that accepts a product, by the types granted to its sender.
     fn route(&self, info: &ProductInfo) -> Option<Arc<dyn Feed>> {
         let granted = ProductInfo { feed: info.feed.common(self.granted), ..info.clone() };
         self.context.routes().of_product(&granted).cloned()
@@ -252,7 +254,7 @@ impl Intake {
         let found = self.route(info);
         if found.is_none() {
             self.counts.passed_over.fetch_add(1, Ordering::Relaxed);
-            // A sender that makes up types is not listened to for long.
+            // Bounds the complaints about a sender that invents types.
             if self.complained.len() < MOST_COMPLAINTS && self.complained.insert(info.feed) {
                 let Self { context, sender, .. } = &*self;
                 let types = info.feed;
@@ -265,8 +267,8 @@ impl Intake {
         found
     }
 
-    /// Checks the claims of a description before it is used; products that can't be stored are counted and
-    /// their sender named.
+    /// Checks the claims of a description before their use. Products that can't be stored are counted, and the
+    /// complaint names their sender.
     fn can_be(&self, info: &ProductInfo, feed: &dyn Feed) -> bool {
         let (size, most) = (u64::from(info.size), feed.largest_bytes());
         let why = if size > most {
@@ -308,7 +310,7 @@ impl Drop for Intake {
     }
 }
 
-/// Fills the buffer, and goes to the disk when it is full.
+/// Fills the buffer, and writes it to the disk when it is full.
 fn write(file: &mut BufWriter<File>, bytes: &[u8]) -> io::Result<()> {
     if file.buffer().len() + bytes.len() < file.capacity() {
         return file.write_all(bytes);
@@ -316,7 +318,7 @@ fn write(file: &mut BufWriter<File>, bytes: &[u8]) -> io::Result<()> {
     beside_the_runtime(|| file.write_all(bytes))
 }
 
-/// Waits for the disk while other threads serve the connections that this one had.
+/// Does blocking work on the disk, while other threads take over the connections of this one.
 fn beside_the_runtime<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
@@ -324,7 +326,7 @@ fn beside_the_runtime<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Lines of rtstats are told to the agent, whether a feed takes them or not.
+/// True for an rtstats line, which goes to the agent whether a feed accepts it or not.
 fn is_report(info: &ProductInfo) -> bool {
     info.ident.as_bytes().starts_with(b"rtstats-") && info.size <= REPORT_BYTES
 }
@@ -340,17 +342,17 @@ fn hand_over(feed: &dyn Feed, info: &ProductInfo, room: Room) -> Option<Writing>
     Some(feed.write(Product { id, origin, created, stamp, bytes }))
 }
 
-/// Refusals that will be the same the next time.
+/// Codes of permanent failures: another attempt would fail in the same way.
 const GIVEN_UP: &[&str] = &["too-large", "bad-id", "truncated", "digest-mismatch"];
 
-/// As much as the feeds' writers take at once; beyond it the sender waits.
+/// The amount that feeds' writers take in one go; beyond it the sender waits.
 const WAITING_PRODUCTS: usize = 512;
 const WAITING_BYTES: u64 = 8 << 20;
 
 const REPORT_BYTES: u32 = 1_024;
 
-/// Feed types that one connection brings and nobody takes, told one by one.
+/// Feed types of one connection without a feed that are reported one by one.
 const MOST_COMPLAINTS: usize = 16;
 
-/// Larger products go by a file.
+/// Larger products go through a spool file.
 const AT_HAND_BYTES: u32 = 256 << 10;

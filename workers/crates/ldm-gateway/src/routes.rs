@@ -1,4 +1,4 @@
-//! Which of the hub's feeds are which of LDM's.
+//! The mapping between the hub's feeds and LDM's feed types.
 use std::sync::Arc;
 
 use downburst_ldm6::{FeedType, ProductInfo};
@@ -7,11 +7,11 @@ use downburst_model::{FeedName, Pattern};
 
 use super::hub::Feed;
 
-/// The feeds that have a feed type of LDM's, by name.
+/// The feeds that have feed types of LDM, by name.
 #[derive(Default)]
 pub(super) struct Routes(Vec<Route>);
 
-/// One of them.
+/// A feed with its feed types.
 #[derive(Clone)]
 pub(super) struct Route {
     pub(super) types: FeedType,
@@ -20,7 +20,7 @@ pub(super) struct Route {
 }
 
 impl Routes {
-    /// As the feeds stand now.
+    /// The routes of these feeds.
     pub(super) fn of(feeds: Vec<Arc<dyn Feed>>) -> Self {
         let route = |feed: Arc<dyn Feed>| {
             let (types, pattern) = routed(&*feed)?;
@@ -51,7 +51,7 @@ impl Routes {
     }
 }
 
-/// What is said of a feed. The agent checks both; what can't be read here routes nothing.
+/// The types and pattern of a feed. The agent checks both; a feed with invalid ones here has no route.
 fn routed(feed: &dyn Feed) -> Option<(FeedType, Option<Pattern>)> {
     let (types, pattern) = feed.types()?;
     let name = feed.log().feed();

@@ -1,4 +1,4 @@
-//! rtstats: how late products came here, told to a collector that LDMs tell, in lines of eleven fields.
+//! rtstats: latencies of products at this hub, sent to a collector of LDM statistics as lines of eleven fields.
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use super::config::RtstatsLine;
 use super::hub::Hub;
 use super::{address, lock};
 
-/// What was counted, and who is told.
+/// The counts, and the collector that receives them.
 #[derive(Default)]
 pub(super) struct Statistics {
     is_on: AtomicBool,
@@ -48,7 +48,7 @@ struct Bin {
 }
 
 impl Statistics {
-    /// Tells this collector from now on, or nobody.
+    /// Sends reports to this collector from now on; `None` ends them.
     pub(super) fn tell(self: &Arc<Self>, hub: &Arc<dyn Hub>, wanted: Option<RtstatsLine>) {
         let mut told = lock(&self.told);
         if told.as_ref().map(|(line, _)| line) == wanted.as_ref() {
@@ -65,12 +65,12 @@ impl Statistics {
         });
     }
 
-    /// A product was stored.
+    /// Counts a stored product.
     pub(super) fn count(&self, feed: FeedType, info: &downburst_model::ProductInfo) {
         if !self.is_on.load(Ordering::Relaxed) || feed.is_none() {
             return;
         }
-        // What claims to be made tomorrow would push out what is told of today.
+        // Products with a creation time in the future would displace those of today.
         if info.created.0.saturating_sub(info.stored.0) > HOUR_US {
             return;
         }
@@ -83,7 +83,7 @@ impl Statistics {
         bins.entry(key).or_default().add(info);
     }
 
-    /// Lines about what changed since the last call, each with its identifier.
+    /// Lines for the bins that changed since the last call, each with its identifier.
     fn news(&self, host: &str) -> Vec<(String, String)> {
         let mut bins = lock(&self.bins);
         let told = |(key, bin): (&Key, &mut Bin)| {
@@ -93,8 +93,8 @@ impl Statistics {
     }
 }
 
-/// Drops the oldest hour: of the feed type that needs the room if that has more than its share, so that a
-/// sender that makes up origins pushes out its own.
+/// Drops the oldest bin: of the feed type that needs the room if it exceeds its share, so that a sender with invented
+/// origins displaces its own bins; of all types otherwise.
 fn make_room(bins: &mut BTreeMap<Key, Bin>, feed: FeedType) {
     let begin = Key { feed, origin: String::new(), hour: i64::MIN };
     let own = || bins.range(&begin..).map(|(key, _)| key).take_while(|key| key.feed == feed);
@@ -127,7 +127,7 @@ impl Bin {
         self.is_news = true;
     }
 
-    /// In the columns that collectors know.
+    /// The line in the columns that collectors expect.
     fn line(&self, key: &Key, host: &str) -> String {
         let second = |at: WallMicros| moment::creation_time(at).chars().take(14).collect::<String>();
         let newest_s = (self.stored.0 - self.created.0) as f64 / 1e6;
@@ -152,7 +152,7 @@ impl Bin {
     }
 }
 
-/// A number with eight digits that count, and no zeros behind them.
+/// A number with up to eight significant digits, at most six of them decimals, and no trailing zeros.
 fn digits(value: f64) -> String {
     let before = value.abs().max(1.0).log10().floor() as usize + 1;
     let text = format!("{value:.*}", 8_usize.saturating_sub(before).min(6));
@@ -166,7 +166,7 @@ async fn report(
     mut stop: watch::Receiver<bool>,
 ) {
     loop {
-        // Hosts that were started together shall not all report at the same moment.
+        // A random delay keeps hosts that were started together from reporting simultaneously.
         let spread = getrandom::u32().map_or(0.0, |number| f64::from(number) / f64::from(u32::MAX));
         let wait_s = f64::from(line.every_seconds) * (1.0 + spread / 2.0);
         tokio::select! {
@@ -243,7 +243,7 @@ fn described(hub: &dyn Hub, mut ident: String, text: &Bytes) -> ProductInfo {
     }
 }
 
-/// Where rtstats lines travel.
+/// The feed type of rtstats lines.
 fn exp() -> FeedType {
     "EXP".parse().unwrap_or(FeedType::NONE)
 }
@@ -251,7 +251,7 @@ fn exp() -> FeedType {
 const VERSION: &str = concat!("downburst-", env!("CARGO_PKG_VERSION"));
 const HOUR_US: i64 = 3_600_000_000;
 
-/// Feed types times origins times hours; the oldest hours go.
+/// Bins (feed types times origins times hours); the oldest hours are dropped first.
 const MOST_BINS: usize = 10_000;
 const SHARE_OF_BINS: usize = 2_000;
 const PUSH_WITHIN: Duration = Duration::from_secs(60);

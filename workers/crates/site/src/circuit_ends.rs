@@ -1,82 +1,82 @@
-//! The ends of circuits at a site, as its hub orders them: which interfaces they may use, which stand, and when they
-//! go. All that is made goes when the site ends.
+//! The ends of circuits at a site, made and removed on orders of its hub: permitted interfaces, present ends and the
+//! times of their removal. All ends are removed when the site ends.
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 use downburst_model::{Machine, Micros, Now};
 use downburst_session::{CircuitFault, CircuitOffer, CircuitState};
 
-/// The ends that one hub has at this site.
+/// The ends of one hub's circuits at this site.
 ///
 /// Its driver carries out one output at a time, and answers each but [`EndsOutput::State`] and [`EndsOutput::Over`]
-/// with one input; orders may come meanwhile.
+/// with one input; orders may arrive before the answer.
 #[derive(Debug)]
 pub struct CircuitEnds {
-    /// The interfaces that the hub may use; none: the site takes part in no circuits.
+    /// The interfaces that the hub may use; empty: the site takes part in no circuits.
     ports: Vec<String>,
     held: BTreeMap<u32, CircuitOffer>,
     orders: VecDeque<EndsOrder>,
     raising: Option<CircuitOffer>,
     outputs: VecDeque<EndsOutput>,
-    /// The last output has no answer yet.
+    /// True while the last output has no answer.
     is_asking: bool,
-    /// When it was looked last for ends that are over.
+    /// The time of the last search for expired ends.
     looked_at: Micros,
     closing: Closing,
 }
 
-/// What happened to the ends of circuits.
+/// An input for the ends of circuits.
 #[derive(Debug)]
 pub enum EndsInput {
-    /// The hub orders something.
+    /// An order of the hub.
     Order(EndsOrder),
     /// Answers [`EndsOutput::Raise`].
     Raised(Raising),
-    /// Answers [`EndsOutput::Sweep`] and [`EndsOutput::Clear`], whatever became of that.
+    /// Answers [`EndsOutput::Sweep`] and [`EndsOutput::Clear`], after success or failure.
     Cleared,
     /// The site ends.
     Close,
 }
 
-/// What a hub orders.
+/// An order of a hub.
 #[derive(Debug)]
 pub enum EndsOrder {
-    /// Make an end, or change the one of its lease.
+    /// Make an end, or change the existing one of its lease.
     Make(Box<CircuitOffer>),
-    /// Take away the end of this lease.
+    /// Remove the end of this lease.
     End(u32),
 }
 
-/// What became of an end that was to be made.
+/// The result of making an end.
 #[derive(Debug)]
 pub enum Raising {
-    /// It stands, and answers.
+    /// It is up, and answers probes.
     Up,
-    /// The offer makes no sense; the end that had its lease before stays.
+    /// The offer is invalid; the former end of its lease stays.
     Unreadable,
-    /// The kernel did not make it.
+    /// The kernel refused it.
     Failed(CircuitFault),
-    /// It stands, and nothing can listen for probes there.
+    /// It is up, but the socket for probes can't be opened there.
     Unheard {
         /// The site's address inside the circuit.
         address: IpAddr,
-        /// Why.
+        /// The reason.
         error: String,
     },
 }
 
-/// What is to be done about the ends of circuits.
+/// An operation on the ends of circuits.
 #[derive(Debug, PartialEq, Eq)]
 pub enum EndsOutput {
-    /// Take away all that lies on the host under the site's mark: an earlier process may have left it.
+    /// Remove everything on the host that has the site's mark: an earlier process may have left it.
     Sweep,
-    /// Make this end. The one that had its lease before gives up the address first.
+    /// Make this end. The former end of its lease gives up the address first.
     Raise(Box<CircuitOffer>),
-    /// Take the end of this lease away.
+    /// Remove the end of this lease.
     Clear(u32),
-    /// How an end stands, for the hub that ordered it.
+    /// The state of an end, for the hub that ordered it.
     State(CircuitState),
-    /// Everything is taken away.
+    /// Everything is removed.
     Over,
 }
 
@@ -89,8 +89,8 @@ enum Closing {
 }
 
 impl CircuitEnds {
-    /// No end stands; what an earlier process left is taken away first. `ports` are the interfaces that the hub may
-    /// use.
+    /// Starts without ends; remains of an earlier process are removed first. `ports` are the
+    /// interfaces that the hub may use.
     pub fn new(ports: Vec<String>, now: Micros) -> Self {
         let outputs = if ports.is_empty() { VecDeque::new() } else { [EndsOutput::Sweep].into() };
         Self {
@@ -105,7 +105,7 @@ impl CircuitEnds {
         }
     }
 
-    /// Takes the next order; false: there is nothing to do.
+    /// Takes the next order; false if there is nothing to do.
     fn advance(&mut self, now: Now) -> bool {
         match self.orders.pop_front() {
             Some(EndsOrder::Make(offer)) => self.make(offer),
@@ -133,7 +133,7 @@ impl CircuitEnds {
         }
     }
 
-    /// The site's administrator says which interfaces the hub may use.
+    /// The fault if the site's administrator has not permitted this interface.
     fn forbidden(&self, port: &str) -> Option<CircuitFault> {
         if self.ports.iter().any(|permitted| permitted == port) {
             return None;
@@ -164,7 +164,7 @@ impl CircuitEnds {
         }
     }
 
-    /// The hub says so as well, unless it is away.
+    /// Orders the removal of expired ends. The hub orders the same, unless it is away.
     fn end_those_over(&mut self, now: Now) {
         self.looked_at = now.monotonic;
         let is_over = |offer: &CircuitOffer| {
@@ -219,7 +219,7 @@ impl Machine for CircuitEnds {
         output
     }
 
-    /// When it is looked next for ends that are over.
+    /// The time of the next search for expired ends.
     fn deadline(&self) -> Option<Micros> {
         (!self.held.is_empty()).then(|| self.looked_at.plus(LOOK_INTERVAL))
     }
@@ -246,7 +246,8 @@ impl Raising {
 
 const LOOK_INTERVAL: Micros = Micros::from_secs(1);
 
-/// The hub's clock gives the time of the end; the site's may be wrong by so much without cutting a circuit early.
+/// The end of a circuit is a time of the hub's clock; the site's clock may differ by this much without cutting the
+/// circuit early.
 const CLOCKS_DIFFER_US: i64 = 5_000_000;
 
 #[cfg(test)]
@@ -280,7 +281,7 @@ mod tests {
         ends.handle(now, EndsInput::Order(EndsOrder::Make(Box::new(offer))));
     }
 
-    /// Carries out all outputs, each with this result; short words for what was done.
+    /// Carries out all outputs, each with this result; returns a short text for each.
     fn drive(ends: &mut CircuitEnds, now: Now, mut raising: impl FnMut() -> Raising) -> Vec<String> {
         let mut done = Vec::new();
         while let Some(output) = ends.poll(now) {

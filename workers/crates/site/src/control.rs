@@ -1,4 +1,4 @@
-//! What people ask a running site, and its answers.
+//! Operators' requests to a running site, and its answers.
 use std::fmt::Display;
 
 use downburst_model::Micros;
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::hubs::{HubStatus, Hubs};
 
-/// What a person asks a running site.
+/// An operator's request to a running site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub enum SiteRequest {
-    /// Which hubs there are and which one serves.
+    /// Report all hubs, and the one that serves.
     Status,
-    /// Prefer this hub from now on, until the site is started again.
+    /// Prefer this hub until the site restarts.
     Prefer {
         /// Its address or name.
         hub: String,
@@ -22,35 +22,35 @@ pub enum SiteRequest {
 /// The site's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteAnswer {
-    /// All hubs, in the order they were given.
+    /// All hubs, in the configured order.
     pub hubs: Vec<HubStatus>,
-    /// Why it was not done: one sentence.
+    /// The reason of a refusal: one sentence.
     pub error: Option<String>,
 }
 
 impl SiteAnswer {
-    /// It was not done.
+    /// The answer to a request that was refused.
     pub fn refusal(sentence: String) -> Self {
         Self { hubs: Vec::new(), error: Some(sentence) }
     }
 
-    /// The answer to a line that is no request.
+    /// The answer to a line that is not a request.
     pub fn unreadable(error: &impl Display) -> Self {
         Self::refusal(format!("the request can't be read: {error}"))
     }
 
-    /// The hubs, or why it was not done.
+    /// The hubs, or the reason of a refusal.
     ///
     /// # Errors
     ///
-    /// The sentence.
+    /// The reason: one sentence.
     pub fn done(self) -> Result<Self, String> {
         self.error.clone().map_or(Ok(self), Err)
     }
 }
 
 impl Hubs {
-    /// Does what a person asks.
+    /// Carries out an operator's request.
     pub fn answer(&mut self, now: Micros, request: &SiteRequest) -> SiteAnswer {
         let done = match request {
             SiteRequest::Status => Ok(()),

@@ -1,5 +1,5 @@
-//! Who a site is to its hub, and how its credential is changed while the session goes on. Each step is on the disk
-//! before the hub receives it; the disk may be slow, and products do not wait for it.
+//! The identity of a site at its hub, and the change of its credential during a session. Each step is on the disk
+//! before the hub receives it; products do not wait for the disk, which may be slow.
 #[cfg(test)]
 mod tests;
 
@@ -8,24 +8,24 @@ use downburst_session::{CredentialKept, CredentialOffered, CredentialShown, Proo
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
-/// What a site proves itself with.
+/// The credentials of a site.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// SHA-256 of the hub's authority, in hex.
     ca_sha256: String,
-    /// Of the credentials, made here; the hub knows their hashes.
+    /// The secrets, generated here; the hub knows their hashes.
     secrets: Secrets,
-    /// The site's name, once the hub told it.
+    /// The site's name, once received from the hub.
     site: Option<SiteName>,
-    /// The enrolment token's secret, until the hub accepted it.
+    /// The enrolment token's secret, until the hub has accepted it.
     token_secret: Option<String>,
-    /// Where the hub was reached last.
+    /// The last address at which the hub was reached.
     hub: Option<String>,
-    /// SHA-256 of the enrolment token that was used last.
+    /// SHA-256 of the last enrolment token.
     token_sha256: Option<String>,
 }
 
-/// The form in which they are kept. What a node of an earlier release does not know in it, it passes over.
+/// The stored form of credentials. Nodes of earlier releases ignore fields that they do not know.
 #[derive(Serialize, Deserialize)]
 pub struct CredentialsRecord {
     ca_sha256: String,
@@ -49,81 +49,81 @@ pub struct Token {
     secret: String,
 }
 
-/// 32 bytes that nobody can guess, for a credential.
+/// 32 unpredictable bytes, for a credential.
 pub type Entropy = [u8; 32];
 
-/// What the exchange needs done.
+/// An operation that the exchange requires.
 #[derive(Debug, PartialEq, Eq)]
 pub enum CredentialsOrder {
-    /// Keep these, whole or not at all; answered by [`CredentialsAnswer::Kept`].
+    /// Store these atomically; answered by [`CredentialsAnswer::Kept`].
     Keep(Credentials),
-    /// Read what is kept: another connection to the same hub may have changed it; answered by
+    /// Read the stored credentials: another connection to the same hub may have changed them; answered by
     /// [`CredentialsAnswer::Read`].
     Read,
-    /// Read what is kept, as the only connection to this hub that may change it from here on; answered by
-    /// [`CredentialsAnswer::Turn`], unless another one has the turn.
+    /// Read the stored credentials, as the only connection to this hub that may change them from now on; answered by
+    /// [`CredentialsAnswer::Turn`], unless another connection has the turn.
     TakeTurn,
-    /// Others may change it.
+    /// Other connections may change them again.
     EndTurn,
 }
 
-/// What was done.
+/// The result of an operation.
 #[derive(Debug)]
 pub enum CredentialsAnswer {
-    /// They are kept, or why they can't be: a sentence.
+    /// They are stored, or the reason why not: a sentence.
     Kept(Result<(), String>),
-    /// What is kept; `None` if it can't be read.
+    /// The stored credentials; `None` if they can't be read.
     Read(Option<Credentials>),
     /// This connection has the turn.
     Turn {
-        /// What is kept; `None` if it can't be read.
+        /// The stored credentials; `None` if they can't be read.
         kept: Option<Credentials>,
-        /// For a credential that is new.
+        /// For a new credential.
         entropy: Entropy,
     },
 }
 
-/// What follows from an answer.
+/// The next step after an answer.
 #[derive(Debug)]
 pub(crate) enum Next {
     Nothing,
     Order(CredentialsOrder),
-    /// The session goes on with this.
+    /// Pass this to the session.
     Tell(SiteInput),
-    /// Connect anew and show what is held now.
+    /// Reconnect and show the present credential.
     HangUp,
-    /// The hub let the site in, and that can't be kept.
+    /// The hub accepted the site, and that can't be stored.
     Unkept(String),
-    /// No other credential is left that the hub might take.
+    /// No other credential is left that the hub might accept.
     Refused,
 }
 
-/// One connection's part in it: one thing after the other.
+/// One connection's exchange of credentials, one step at a time.
 #[derive(Debug)]
 pub(crate) struct CredentialsExchange {
     held: Credentials,
     keeping: Option<Keeping>,
-    /// SHA-256 of the one that the hub wants replaced, while the turn is awaited.
+    /// SHA-256 of the credential that the hub wants replaced, while the connection waits for its turn.
     wanted: Option<String>,
-    /// The hub refused the one that was shown, and what others kept is not known yet.
+    /// True if the hub refused the credential shown, and the stored ones have not been read yet.
     refused: bool,
 }
 
-/// What is being kept, and why.
+/// The pending storage, with its reason.
 #[derive(Debug)]
 enum Keeping {
-    /// The hub let the site in.
+    /// The hub accepted the site.
     Accepted,
-    /// Held once it is kept; then the session says this.
+    /// Take these into use once they are stored, and pass this input to the session.
     Word(Box<(Credentials, SiteInput)>),
 }
 
 impl Token {
-    /// Reads the text that the operator gave.
+    /// Parses a token from the operator.
     ///
     /// # Errors
     ///
-    /// What to do about a text that is none.
+    /// Advice if the text is not a token.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = text.trim().split('.');
         match (parts.next(), parts.next(), parts.next(), parts.next()) {
@@ -139,38 +139,38 @@ impl Token {
         }
     }
 
-    /// SHA-256 of its secret, by which one token is told from another.
+    /// SHA-256 of its secret, which distinguishes tokens.
     pub fn sha256(&self) -> String {
         sha256_hex(self.secret.as_bytes())
     }
 }
 
 impl Credentials {
-    /// Those of a site that is about to enrol.
+    /// The credentials of a site before its enrolment.
     pub fn enrolling(token: &Token, entropy: &Entropy) -> Self {
         Self::with_token(token.ca_sha256.clone(), token.secret.clone(), hex(entropy))
     }
 
-    /// The same, with a secret that the site chose.
+    /// The credentials of a site before its enrolment, with a given secret.
     pub fn with_token(ca_sha256: String, token_secret: String, secret: String) -> Self {
         let (secrets, token_sha256) = (Secrets::new(secret, None, None), sha256_hex(token_secret.as_bytes()));
         let (token_secret, token_sha256) = (Some(token_secret), Some(token_sha256));
         Self { ca_sha256, secrets, site: None, token_secret, hub: None, token_sha256 }
     }
 
-    /// True if this token was used for these; `former` gives the SHA-256 of the token where they do not have it.
-    /// Another token replaces credentials that the hub has not accepted, or no longer accepts.
+    /// True if these credentials were made with this token; `former` supplies the SHA-256 of their token if they do
+    /// not contain it. Another token replaces credentials that the hub has not accepted, or no longer accepts.
     pub fn are_of(&self, token: &Token, former: impl FnOnce() -> Option<String>) -> bool {
         self.token_sha256.clone().or_else(former) == Some(token.sha256())
     }
 
-    /// Those of this site once it has another token: all that it had goes.
+    /// The credentials of this site with another token; its former secrets are dropped.
     #[must_use]
     pub fn enrolling_anew(&self, token: &Token, entropy: &Entropy) -> Self {
         Self { site: self.site.clone(), hub: self.hub.clone(), ..Self::enrolling(token, entropy) }
     }
 
-    /// Those of a site that is enrolled.
+    /// The credentials of an enrolled site.
     pub fn enrolled(site: SiteName, ca_sha256: String, secret: String) -> Self {
         let secrets = Secrets::new(secret, None, None);
         Self { ca_sha256, secrets, site: Some(site), token_secret: None, hub: None, token_sha256: None }
@@ -181,32 +181,32 @@ impl Credentials {
         &self.ca_sha256
     }
 
-    /// The name, once the hub told it.
+    /// The site's name, once received from the hub.
     pub fn site(&self) -> Option<&SiteName> {
         self.site.as_ref()
     }
 
-    /// SHA-256 of the enrolment token that was used last.
+    /// SHA-256 of the last enrolment token.
     pub fn token_sha256(&self) -> Option<&str> {
         self.token_sha256.as_deref()
     }
 
-    /// The secret that is shown unless it is refused.
+    /// The secret to show unless it is refused.
     pub fn current(&self) -> &str {
         self.secrets.current()
     }
 
-    /// The secret that this attempt shows.
+    /// The secret to show in this attempt.
     pub fn shown(&self) -> &str {
         self.secrets.shown()
     }
 
-    /// True until the hub accepted the site's token.
+    /// True until the hub has accepted the site's token.
     pub fn is_new(&self) -> bool {
         self.token_secret.is_some()
     }
 
-    /// Notes where the hub is; true if that was not known.
+    /// Records the hub's address; true if it has changed.
     pub fn hub_is_at(&mut self, address: &str) -> bool {
         let changed = self.hub.as_deref() != Some(address);
         if changed {
@@ -215,7 +215,7 @@ impl Credentials {
         changed
     }
 
-    /// What the site shows the hub.
+    /// The site's proof of identity for the hub.
     pub fn proof(&self) -> Proof {
         match (&self.site, &self.token_secret) {
             (Some(site), None) => {
@@ -228,7 +228,7 @@ impl Credentials {
         }
     }
 
-    /// The hub let the site in under this name. True if that changed what has to be kept.
+    /// Records that the hub accepted the site under this name. True if the credentials changed and have to be stored.
     pub fn accepted(&mut self, site: &SiteName) -> bool {
         let changed = self.secrets.let_in();
         if !changed && self.site.as_ref() == Some(site) && self.token_secret.is_none() {
@@ -239,13 +239,13 @@ impl Credentials {
         true
     }
 
-    /// The hub does not take the credential that was shown. True if the site has another one to show.
+    /// Records that the hub refused the credential shown. True if the site has another one to show.
     pub fn refused(&mut self) -> bool {
         self.token_secret.is_none() && self.secrets.refused()
     }
 
-    /// What has to be kept before another credential is offered to the hub in the place of the one with this
-    /// SHA-256, and the SHA-256 of the other one.
+    /// The credentials to store before the hub is offered a replacement of the one with this SHA-256, and the
+    /// SHA-256 of the replacement.
     pub fn offering(&self, of: &str, entropy: &Entropy) -> (Self, String) {
         let mut other = self.clone();
         let is_it = |secret: &str| sha256_hex(secret.as_bytes()) == of;
@@ -254,14 +254,15 @@ impl Credentials {
         (other, sha256)
     }
 
-    /// As they have to be kept once the hub keeps an offered credential, and the secret that is shown then.
+    /// The credentials to store once the hub has stored the offered one with this SHA-256, and
+    /// the secret to show then.
     pub fn showing(&self, sha256: &str) -> Option<(Self, String)> {
         let mut other = self.clone();
         let secret = other.secrets.kept(|secret| sha256_hex(secret.as_bytes()) == sha256)?.to_owned();
         Some((other, secret))
     }
 
-    /// Takes up what another connection to the same hub has kept. True if the credential is another one since.
+    /// Adopts the credentials stored by another connection to the same hub. True if the current secret changed.
     fn take_up(&mut self, kept: Option<Self>) -> bool {
         let changed = kept.filter(|kept| kept.current() != self.current());
         let has_changed = changed.is_some();
@@ -317,12 +318,12 @@ impl CredentialsExchange {
         &self.held
     }
 
-    /// What is shown next depends on an answer.
+    /// True while the next credential to show depends on an answer.
     pub(crate) fn is_busy(&self) -> bool {
         self.keeping.is_some() || self.refused
     }
 
-    /// The hub let the site in.
+    /// The hub accepted the site.
     pub(crate) fn accepted(&mut self, site: &SiteName) -> Next {
         if !self.held.accepted(site) {
             return Next::Nothing;
@@ -331,13 +332,13 @@ impl CredentialsExchange {
         Next::Order(CredentialsOrder::Keep(self.held.clone()))
     }
 
-    /// The hub does not take what was shown.
+    /// The hub refused the credential shown.
     pub(crate) fn refused(&mut self) -> Next {
         self.refused = true;
         Next::Order(CredentialsOrder::Read)
     }
 
-    /// The hub wants another in the place of the one with this SHA-256. It asks again for what is not answered.
+    /// The hub requests a replacement of the credential with this SHA-256. It repeats unanswered requests.
     pub(crate) fn wanted(&mut self, of: String) -> Next {
         if self.is_busy() {
             return Next::Nothing;
@@ -346,7 +347,7 @@ impl CredentialsExchange {
         Next::Order(CredentialsOrder::TakeTurn)
     }
 
-    /// The hub keeps what was offered.
+    /// The hub has stored the offered credential.
     pub(crate) fn kept(&mut self, kept: &CredentialKept, wall: WallMicros) -> Next {
         if self.is_busy() {
             return Next::Nothing;
@@ -382,7 +383,8 @@ impl CredentialsExchange {
         }
     }
 
-    /// What can't be kept is not said: the site goes on with what it has.
+    /// Continues after the storage. A credential that can't be stored is neither offered nor shown: the
+    /// site keeps the present one.
     fn is_kept(&mut self, result: Result<(), String>) -> Next {
         match (self.keeping.take(), result) {
             (Some(Keeping::Word(word)), Ok(())) => {

@@ -1,7 +1,7 @@
-//! What the session reports, for the log of the site's process.
+//! Events of the session in the log of the site's process.
 use downburst_session::SiteEvent;
 
-/// Logs an event; `address` is the hub's, as people call it.
+/// Logs an event; `address` is the hub's configured address.
 pub fn log_event(event: SiteEvent, address: &str) {
     match event {
         SiteEvent::Welcome { site, hub, stand_by } => {
@@ -57,7 +57,7 @@ fn log_of_legs_and_products(event: SiteEvent, address: &str) {
         }
         SiteEvent::Violation(sentence) => tracing::error!("the hub broke the protocol: {sentence}"),
         SiteEvent::Dead => tracing::warn!(hub = address, "the hub sent nothing in time; reconnecting"),
-        // What follows from the others is logged where it is done.
+        // The consequences of the others are logged where they are carried out.
         _ => {}
     }
 }
@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    /// Passes on the level and the words of each event.
+    /// Passes on the level and the text of each event.
     struct Lines(Sender<(Level, String)>);
 
     struct Words(String);

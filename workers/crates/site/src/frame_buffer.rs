@@ -1,21 +1,21 @@
-//! What comes in on a connection, in whole frames.
+//! Incoming bytes of a connection, in whole frames.
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 use downburst_session::whole_frames;
 
-/// Large buffers that a connection is read into. Frames are handed on as parts of them, without a copy; a buffer is
-/// used again once all its parts are released.
+/// Large read buffers of a connection. Frames are handed on as parts of them, without a copy; a buffer is reused once
+/// all its parts are released.
 #[derive(Debug, Default)]
 pub struct FrameBuffer {
-    /// Begins with a frame of which the end has not come.
+    /// Begins with an incomplete frame.
     buffer: BytesMut,
-    /// Full ones, oldest first.
+    /// Full buffers, oldest first.
     former: VecDeque<BytesMut>,
 }
 
 impl FrameBuffer {
-    /// Where the next bytes go, behind those that are there.
+    /// The buffer for the next bytes, with room after the present ones.
     pub fn room(&mut self) -> &mut BytesMut {
         if self.buffer.capacity() - self.buffer.len() < LEAST_BYTES && !self.buffer.try_reclaim(LEAST_BYTES) {
             self.change_buffer();
@@ -23,13 +23,13 @@ impl FrameBuffer {
         &mut self.buffer
     }
 
-    /// The whole frames; the beginning of another one stays.
+    /// Takes the whole frames; the beginning of an incomplete one stays.
     pub fn take_frames(&mut self) -> Bytes {
         let whole = whole_frames(&self.buffer);
         self.buffer.split_to(whole).freeze()
     }
 
-    /// How many full buffers are kept because somebody may still have parts of them.
+    /// The number of full buffers kept for reuse, which may still have parts in use.
     pub fn former_count(&self) -> usize {
         self.former.len()
     }
@@ -46,11 +46,11 @@ impl FrameBuffer {
         }
     }
 
-    /// As many as are on their way to the disk where it keeps up.
+    /// The number of buffers on their way to a disk that keeps up.
     pub const MOST_FORMER: usize = 4;
 }
 
-/// Some trains: where one lies across the end of the buffer, its beginning is copied.
+/// The size of several trains: the beginning of a frame across the end of a buffer is copied.
 const BUFFER_BYTES: usize = 256 << 10;
 const LEAST_BYTES: usize = 32 << 10;
 
@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// A frame of a kind that nobody knows.
+    /// A frame of an unknown kind.
     fn frame(number: usize, length: usize) -> Bytes {
         let mut bytes = BytesMut::new();
         bytes.put_u8(200);

@@ -1,42 +1,41 @@
-//! How a thread reads a multicast group: when it gathers datagrams, when it finds the group silent, and when it loses
-//! its priority.
+//! The reading of a multicast group by a thread: gathering of datagrams, detection of silence, and loss of priority.
 use downburst_model::Micros;
 use downburst_session::{LegJoin, Reception};
 
-/// What a thread does around its reads of a group.
+/// A thread's state between its reads of a group.
 #[derive(Debug)]
 pub struct GroupReading {
     heard_at: Micros,
     gathers: bool,
 }
 
-/// What a read of a group brought.
+/// The result of a read of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupRead {
     /// Datagrams, for the session.
     Datagrams,
-    /// Nothing, for so long that the session is to know.
+    /// Nothing, for long enough to report to the session.
     Deaf,
     /// Nothing yet.
     Nothing,
 }
 
 impl GroupReading {
-    /// Reads from now on.
+    /// Begins at this time.
     pub fn new(now: Micros) -> Self {
         Self { heard_at: now, gathers: false }
     }
 
-    /// How long the thread pauses before the next read; `None`: not at all.
+    /// The pause before the next read; `None`: no pause.
     ///
-    /// After a few datagrams the next ones stay in the socket's buffer for this time: a datagram that wakes the
-    /// thread, and then the session's, costs more than all the work on it. A busy sender sends once in a
-    /// millisecond, too.
+    /// After a few datagrams the next ones stay in the socket's buffer for this time: waking this thread
+    /// and then the session's for one datagram costs more than all the work on it. A busy sender, too,
+    /// sends once in a millisecond.
     pub fn pause(&self) -> Option<Micros> {
         self.gathers.then_some(GATHERING)
     }
 
-    /// A read brought so many datagrams.
+    /// Notes a read with this number of datagrams.
     pub fn read(&mut self, datagrams: usize, now: Micros) -> GroupRead {
         self.gathers = datagrams > 0 && datagrams < WORTH_WAKING;
         if datagrams == 0 && now.since(self.heard_at) < DEAF_AFTER {
@@ -47,8 +46,8 @@ impl GroupReading {
     }
 }
 
-/// How a host reads a group: a socket with a receive buffer of so many bytes, of which `needed_bytes` suffice at the
-/// leg's rate.
+/// The description of a host's reception of a group, with advice if the receive buffer of `buffer_bytes` is smaller
+/// than the `needed_bytes` for the leg's rate.
 pub fn reception(join: &LegJoin, buffer_bytes: u64, needed_bytes: u64, path: String) -> Reception {
     let advice = (buffer_bytes < needed_bytes).then(|| {
         format!(
@@ -61,52 +60,52 @@ pub fn reception(join: &LegJoin, buffer_bytes: u64, needed_bytes: u64, path: Str
     Reception { buffer_bytes, path, advice }
 }
 
-/// When a thread with a real-time priority has to give it up.
+/// Decides when a thread has to give up its real-time priority.
 ///
-/// A real-time thread that never waits would take a processor from everything else on the host. So a thread
-/// that did not pause for [`LONGEST_RUN`](Self::LONGEST_RUN) is demoted, and gets its priority back once it paused for
-/// as long as [`REST`](Self::REST) in sum.
+/// A real-time thread that never waits would take a processor from everything else on the host. So a thread that did
+/// not pause for [`LONGEST_RUN`](Self::LONGEST_RUN) is demoted, and regains its priority after pauses of
+/// [`REST`](Self::REST) in sum.
 #[derive(Debug)]
 pub struct PriorityWatch {
     is_raised: bool,
-    /// When it last waited.
+    /// The time of the last pause.
     paused_at: Micros,
-    /// How long it waited since it was demoted.
+    /// The sum of pauses since the demotion.
     rested: Micros,
 }
 
-/// What becomes of a thread's priority.
+/// A change of a thread's priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PriorityChange {
-    /// The thread is to be served before others.
+    /// Give the thread real-time priority.
     Raise,
-    /// The thread is to be like all others.
+    /// Give the thread normal priority.
     Demote,
 }
 
 impl PriorityWatch {
-    /// Half of a socket's buffer at full rate: who has more to do than that is not helped by priority.
+    /// The time in which half of a socket's buffer fills at full rate: priority does not help with a longer backlog.
     pub const LONGEST_RUN: Micros = Micros::from_millis(500);
 
     /// See [`PriorityWatch`].
     pub const REST: Micros = Micros::from_secs(2);
 
-    /// The thread is like all others.
+    /// Starts with normal priority.
     pub fn new(now: Micros) -> Self {
         Self { is_raised: false, paused_at: now, rested: Micros(0) }
     }
 
-    /// True if the thread is served before others.
+    /// True if the thread has real-time priority.
     pub fn is_raised(&self) -> bool {
         self.is_raised
     }
 
-    /// The thread was raised.
+    /// Notes that the thread was given real-time priority.
     pub fn raised(&mut self) {
         self.is_raised = true;
     }
 
-    /// The thread waited so long for work, zero if it had work at once; what follows of that.
+    /// Notes a wait for work, of length zero if work was there; returns the resulting change.
     pub fn waited(&mut self, length: Micros, now: Micros) -> Option<PriorityChange> {
         if length >= PAUSE {
             self.paused_at = now;
@@ -123,13 +122,14 @@ impl PriorityWatch {
 
 const GATHERING: Micros = Micros::from_millis(1);
 
-/// So many at once are not few: at such a rate the buffer fills, and waking costs little of each.
+/// From this number on datagrams are not gathered: at such a rate the buffer fills, and the cost of waking is small
+/// for each.
 const WORTH_WAKING: usize = 32;
 
-/// Four heads of an idle leg; said again as long as it lasts.
+/// Four heads of an idle leg; the report is repeated at this interval while the silence lasts.
 const DEAF_AFTER: Micros = Micros::from_secs(1);
 
-/// A call that took less found its datagrams waiting.
+/// A shorter wait is no pause: its datagrams were already in the buffer.
 const PAUSE: Micros = Micros(200);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Products as they come in: small ones in memory, large ones at places of their own; and what waits to be stored.
+//! Incoming products: small ones in memory, large ones at places of their own; and those that wait to be stored.
 use std::collections::BTreeMap;
 
 use bytes::{Bytes, BytesMut};
@@ -7,18 +7,18 @@ use downburst_session::Train;
 
 use crate::storage::{Brought, Contents, PlaceId, PlaceOrder, StoreItem, StoreRequest};
 
-/// All products that have begun and are not stored.
+/// All products that have begun and are not stored yet.
 #[derive(Debug)]
 pub(crate) struct Intake {
-    /// Larger products go to places.
+    /// Larger products are received into places.
     memory_limit_bytes: usize,
     memory: Slabs,
     open: BTreeMap<ProductKey, Assembly>,
     next_place: u64,
-    /// Complete, and not in a request yet.
+    /// Complete items that are not in a request yet.
     batch: Vec<StoreItem>,
     next_request: u64,
-    /// The memory of each request that is not answered.
+    /// The memory of each unanswered request.
     storing: BTreeMap<u64, usize>,
     storing_bytes: usize,
     misplaced: u64,
@@ -27,13 +27,13 @@ pub(crate) struct Intake {
 /// The bytes of one product.
 #[derive(Debug)]
 enum Assembly {
-    /// In order so far: parts of the buffers they were read into.
+    /// In order so far, as parts of the read buffers.
     Pieces {
         pieces: Vec<Bytes>,
         length: usize,
         size: usize,
     },
-    /// Bytes of any part, each in its place. It has room for all.
+    /// Bytes of any part, each at its offset, with room for all.
     Memory {
         memory: BytesMut,
         size: usize,
@@ -84,7 +84,7 @@ impl Intake {
         self.open.get_mut(key)?.write(&mut self.memory, offset, bytes)
     }
 
-    /// All bytes of a product are there.
+    /// Moves a product whose bytes are complete into the batch.
     pub(crate) fn complete(&mut self, info: ProductInfo, brought: Brought) {
         let Some(assembly) = self.open.remove(&info.key) else {
             self.misplaced += 1;
@@ -97,7 +97,7 @@ impl Intake {
         self.batch.push(StoreItem::Train { train, last_byte });
     }
 
-    /// A product will not be completed from what came of it.
+    /// Drops an incomplete product.
     pub(crate) fn abandon(&mut self, key: &ProductKey) -> Option<PlaceOrder> {
         match self.open.remove(key) {
             Some(Assembly::Placed { place, .. }) => Some(PlaceOrder::Drop(place)),
@@ -109,7 +109,7 @@ impl Intake {
         }
     }
 
-    /// What became complete since the last request.
+    /// A request for the items completed since the last one.
     pub(crate) fn take_request(&mut self) -> Option<StoreRequest> {
         let items = std::mem::take(&mut self.batch);
         if items.is_empty() {
@@ -122,25 +122,25 @@ impl Intake {
         Some(StoreRequest { id, items })
     }
 
-    /// A request was answered; false if none had this number.
+    /// Notes the answer to a request; false if none has this number.
     pub(crate) fn stored(&mut self, id: u64) -> bool {
         let bytes = self.storing.remove(&id);
         self.storing_bytes -= bytes.unwrap_or_default();
         bytes.is_some()
     }
 
-    /// Nothing is read from the hub while so much waits for the disk.
+    /// False while too much waits for the disk to read more from the hub.
     pub(crate) fn has_room(&self) -> bool {
         self.storing_bytes < STORING_BYTES
     }
 
-    /// True if every request was answered.
+    /// True if every request is answered.
     pub(crate) fn is_settled(&self) -> bool {
         self.storing.is_empty()
     }
 
-    /// How often bytes, ends or beginnings came for a product that was not where they said: none, unless the session
-    /// is wrong.
+    /// The number of blocks, beginnings and ends that did not match the state of their product: zero,
+    /// unless the session is faulty.
     pub(crate) fn misplaced(&self) -> u64 {
         self.misplaced
     }
@@ -174,7 +174,7 @@ impl Assembly {
         }
     }
 
-    /// Makes place for bytes of any part.
+    /// Moves the pieces into memory that takes bytes of any part.
     fn lay_out(&mut self, slabs: &mut Slabs) {
         if let Self::Pieces { pieces, size, .. } = self {
             let (mut memory, size) = (slabs.take(*size), *size);
@@ -192,7 +192,7 @@ impl Assembly {
     }
 }
 
-/// Puts bytes in their place. What follows what is there needs no zeros before it.
+/// Copies bytes to their offset. Those that follow the present ones directly need no zeros before them.
 fn lay(memory: &mut BytesMut, start: usize, bytes: &[u8]) {
     if start == memory.len() {
         return memory.extend_from_slice(bytes);
@@ -206,13 +206,13 @@ fn lay(memory: &mut BytesMut, start: usize, bytes: &[u8]) {
     }
 }
 
-/// A smaller piece is copied: it would keep the whole buffer that it was read into.
+/// A smaller piece is copied: a reference would keep its whole read buffer in memory.
 const WORTH_SHARING_BYTES: usize = 16 << 10;
 
 /// Most products fit; a site with hundreds of them in flight stays far below a gigabyte.
 pub const MEMORY_LIMIT_BYTES: usize = 1 << 20;
 
-/// Memory for products that is used again: 16 MiB at most, beyond that each takes memory of its own.
+/// Reused memory for products: 16 MiB at most; beyond that each product allocates its own.
 const SLAB_BYTES: usize = MEMORY_LIMIT_BYTES;
 const SLABS: usize = 16;
 
@@ -243,7 +243,7 @@ mod tests {
 
     const BROUGHT: Brought = Brought { last_byte: WallMicros(0), lane: Lane::Live, resend: None };
 
-    /// Does at a place what is asked, as a disk does.
+    /// Carries out an operation at a place, as a disk does.
     fn carry_out(place: &mut Option<Vec<u8>>, order: Option<PlaceOrder>) {
         match order {
             None => {}
@@ -264,7 +264,7 @@ mod tests {
         }
     }
 
-    /// What becomes of these blocks.
+    /// The product assembled from these blocks.
     fn assembled(whole: &Bytes, blocks: impl Iterator<Item = (usize, usize)>, limit: usize) -> Vec<u8> {
         let (mut intake, mut place) = (Intake::new(limit), None);
         let info = info(whole.len() as u64);

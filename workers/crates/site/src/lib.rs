@@ -1,15 +1,15 @@
-//! A receiving site: its connections to hubs, what it stores, and the order in which it shows it.
+//! A receiving site: its connections to hubs, its storage of products, and the order of their files.
 //!
 //! [`Connection`] makes and keeps one connection to a hub: it drives the session's machine, decides when to dial and
-//! when to give up, assembles products, requests their storage, and keeps the site's position and credential. [`Hubs`]
-//! is above all connections: which hub serves, which of its nodes bring which feeds, in which order connections
-//! replace each other. [`FeedRelease`] turns the products of a feed into files, exactly once each and in the order
-//! that was asked for; [`Release`] is above those of all feeds. [`CircuitEnds`] makes and ends what a hub orders of
-//! circuits.
+//! when to give up, assembles products, requests their storage, and keeps the site's position and credential.
+//! [`Hubs`] is above all connections: it chooses the hub that serves and the nodes for each feed, and orders the
+//! replacement of connections. [`FeedRelease`] turns the products of a feed into files, exactly once each and in the
+//! requested order; [`Release`] is above those of all feeds. [`CircuitEnds`] makes and removes the ends of circuits
+//! that a hub orders.
 //!
 //! Nothing here has a socket, a file, a thread or a clock: time, bytes, randomness and storage are arguments. The
-//! `node` crate drives these machines with TLS streams, groups and the product log; `sim` drives them in virtual time,
-//! `swarm` by thousands without logs.
+//! `node` crate drives these machines with TLS streams, groups and the product log; `sim` drives them in virtual
+//! time, `swarm` by the thousand without logs.
 #![forbid(unsafe_code)]
 
 mod circuit_ends;

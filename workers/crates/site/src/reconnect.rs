@@ -1,21 +1,21 @@
-//! How long a site waits before it knocks again.
+//! The pauses between a site's attempts to connect.
 use downburst_model::Micros;
 
 /// The pauses between attempts: short after a session and while nothing answers at all, longer with each
-/// answer other than a welcome. All are drawn at random so that the sites of a restarted hub come one by one.
+/// answer other than a welcome. All are random, so that the sites of a restarted hub connect one by one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reconnect {
     failures: u32,
 }
 
-/// How an attempt or a session ended.
+/// The end of an attempt or a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Nothing answered: a broken path, a host that is down. Whoever knocks there wakes nobody.
+    /// Nothing answered: a broken path, a host that is down. Frequent attempts do no harm there.
     Unanswered,
-    /// The host answered and gave no session: no hub there, a hub that starts, a refusal.
+    /// The host answered without a session: no hub there, a hub that is starting, a refusal.
     Answered,
-    /// A session ended after so long.
+    /// A session ended after this time.
     Session(Micros),
 }
 
@@ -39,15 +39,15 @@ impl Reconnect {
 
 const SHORTEST_PAUSE: Micros = Micros::from_millis(50);
 
-/// The longest of the first pauses: with it a site is back within a second of a hub that restarts at once.
+/// Upper limit of the first pause: with it a site reconnects within a second to a hub that restarts immediately.
 const FIRST_PAUSE: Micros = Micros::from_millis(200);
 
-/// The longest of all: a hub that returns after hours has all its sites within 5 s, a thousand of them as 200
-/// in each second.
+/// Upper limit of all pauses: a hub that returns after hours has all its sites within 5 s, a thousand
+/// of them at 200 a second.
 const LONGEST_PAUSE: Micros = Micros::from_secs(5);
 
-/// After a session of this length the pauses begin with the shortest again; a hub that ends each session
-/// early is left in peace.
+/// After a session of this length the pauses start again with the shortest; a hub that ends every session early sees
+/// fewer attempts.
 const GOOD_SESSION: Micros = Micros::from_secs(5);
 
 #[cfg(test)]

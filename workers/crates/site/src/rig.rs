@@ -1,4 +1,4 @@
-//! A connection and a hub's session in virtual time, for tests: whoever tests a connection plays network and disk.
+//! A connection and a hub's session in virtual time, for tests, which take the parts of network and disk.
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
@@ -17,19 +17,19 @@ use crate::*;
 pub(crate) struct Rig {
     pub(crate) now_us: u64,
     pub(crate) connection: Connection,
-    /// The hub's half, while a connection stands.
+    /// The hub's half, while there is a connection.
     pub(crate) hub: Option<HubSession>,
     pub(crate) log: Vec<ProductInfo>,
     pub(crate) epoch: Epoch,
-    /// What the hub asks for in the place of a welcome.
+    /// The refusal that the hub sends in place of a welcome.
     pub(crate) refuses: Option<RefusalCode>,
-    /// What the connection asked for, beside bytes for the hub.
+    /// The connection's outputs, except bytes for the hub and requests to store.
     pub(crate) outputs: Vec<Output>,
-    /// Requests that the disk has not answered.
+    /// Requests without an answer of the disk.
     pub(crate) storing: VecDeque<StoreRequest>,
     pub(crate) receipts: Vec<Receipt>,
     pub(crate) kept: Option<Credentials>,
-    /// Whether the disk answers at once.
+    /// True if the disk answers immediately.
     pub(crate) stores: bool,
 }
 
@@ -62,7 +62,7 @@ impl Rig {
         self.connection.handle(self.now(), input);
     }
 
-    /// Lets time pass, from deadline to deadline.
+    /// Advances the time, from deadline to deadline.
     pub(crate) fn wait(&mut self, length: Micros) {
         let end = self.now_us + length.0;
         loop {
@@ -78,7 +78,7 @@ impl Rig {
         self.settle();
     }
 
-    /// A connection that stands, with the feed begun.
+    /// Establishes the connection, with the feed begun.
     pub(crate) fn connect(&mut self) {
         self.settle();
         assert!(self.take_said().contains(&"dial".to_owned()), "it calls the hub");
@@ -86,7 +86,7 @@ impl Rig {
         self.settle();
     }
 
-    /// The hub answers a call.
+    /// Makes the hub answer an attempt to connect.
     pub(crate) fn answer(&mut self) {
         let mut hub = HubSession::new("hub".to_owned());
         hub.handle(self.now(), HubInput::Room { stream: StreamId::FIRST, bytes: 100 << 20 });
@@ -94,12 +94,12 @@ impl Rig {
         self.tell(Input::Dialled(Ok(Linked { resume_at: Vec::new() })));
     }
 
-    /// Nobody answers a call.
+    /// Makes an attempt to connect fail.
     pub(crate) fn fail_to_answer(&mut self, ended: Ended) {
         self.tell(Input::Dialled(Err(NoLink { sentence: "nobody there".to_owned(), ended })));
     }
 
-    /// The hub stores products of this size, and tells the site.
+    /// Stores products of this size at the hub, which notifies the site.
     pub(crate) fn publish(&mut self, count: usize, size: usize) {
         for _ in 0..count {
             let number = self.log.len() as u64 + 1;
@@ -113,14 +113,14 @@ impl Rig {
         self.settle();
     }
 
-    /// The network breaks.
+    /// Breaks the network.
     pub(crate) fn cut(&mut self) {
         self.hub = None;
         self.tell(Input::Closed("cut".to_owned()));
         self.settle();
     }
 
-    /// Both sides do what there is to do.
+    /// Runs both sides until they are idle.
     pub(crate) fn settle(&mut self) {
         loop {
             let mut busy = false;
@@ -135,7 +135,7 @@ impl Rig {
         }
     }
 
-    /// The disk answers the oldest request, or all of them.
+    /// Makes the disk answer the oldest request.
     pub(crate) fn store_next(&mut self) {
         if let Some(request) = self.storing.pop_front() {
             let at = self.now().wall;
@@ -144,7 +144,7 @@ impl Rig {
         }
     }
 
-    /// What the connection asked for since the last time, in words.
+    /// Takes the connection's outputs since the last call, as words.
     pub(crate) fn take_said(&mut self) -> Vec<String> {
         std::mem::take(&mut self.outputs).iter().filter_map(word).collect()
     }
@@ -307,7 +307,7 @@ pub(crate) fn info(epoch: Epoch, sequence: u64, id: &str, size: usize) -> Produc
     }
 }
 
-/// How often each is there.
+/// The number of times that each text occurs.
 pub(crate) fn counted(said: &[String]) -> BTreeMap<&str, usize> {
     said.iter().fold(BTreeMap::new(), |mut counts, said| {
         *counts.entry(said.as_str()).or_default() += 1;

@@ -1,40 +1,41 @@
-//! What a connection is for, and what it reports to whoever keeps it.
+//! The role of a connection, and its reports to its owner.
 use downburst_session::Nodes;
 
-/// What a connection is for.
+/// The role of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Feeds come by it.
+    /// It carries feeds.
     Serve,
-    /// Another hub serves; this one is kept at hand.
+    /// Another hub serves; this connection is in reserve.
     StandBy,
-    /// It ends, and another one goes on: all that came by it is settled, and said here or left to the other one.
+    /// It ends, and another one takes over: everything received on it is settled, and reported
+    /// here or by the other one.
     Leave,
     /// It ends.
     End,
 }
 
-/// What happened to a connection.
+/// A report about a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
-    /// The hub let the site in.
+    /// The hub accepted the site.
     Well {
         /// The hub's name.
         hub: String,
-        /// What the connection was made for.
+        /// The role for which the connection was made.
         role: Role,
     },
     /// There is no connection.
     Away {
-        /// Why, for people.
+        /// The reason, as text.
         sentence: String,
-        /// Because nothing was heard.
+        /// True if the cause is silence.
         silent: bool,
     },
-    /// The hub does not take the site.
+    /// The hub refuses the site.
     Refused(String),
-    /// What the hub said can't be kept.
+    /// The hub's acceptance can't be stored.
     Unkept(String),
-    /// The hub is several nodes, which serve these feeds.
+    /// The hub has several nodes, which serve these feeds.
     Nodes(Nodes),
 }

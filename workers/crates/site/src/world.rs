@@ -1,5 +1,5 @@
-//! Both halves of the session in virtual time: one site, two hubs that ingest the same products with a lag,
-//! connections that break at any point. Whatever the order, nothing may be lost.
+//! Both halves of the session in virtual time: one site, two hubs that ingest the same products with a lag, and
+//! connections that break at any point. In any order of events no product may be lost.
 use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
@@ -24,17 +24,17 @@ struct World {
     complete: Completeness,
     stored: BTreeSet<String>,
     connected: Option<(usize, HubSession)>,
-    /// A side gave the connection up, after too long a silence.
+    /// True if a side gave up the connection, after too long a silence.
     closed: bool,
 }
 
 struct Hub {
     epoch: Epoch,
-    /// What comes, with the time it comes.
+    /// Products to arrive, with their times.
     coming: VecDeque<(u64, usize)>,
     log: Vec<ProductInfo>,
     site: Connection,
-    /// The site calls this hub.
+    /// True if the site tries to connect to this hub.
     is_called: bool,
 }
 
@@ -77,7 +77,7 @@ impl World {
         world
     }
 
-    /// A number below `bound`, the next of this seed (xorshift64).
+    /// The seed's next number below `bound` (xorshift64).
     fn below(&mut self, bound: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -103,7 +103,7 @@ impl World {
         }
     }
 
-    /// The hub answers the site's call, which comes after a pause.
+    /// Makes the hub answer the site's attempt to connect, which follows after a pause.
     fn connect(&mut self, at: usize) {
         self.disconnect();
         while !self.hubs[at].is_called {
@@ -126,7 +126,7 @@ impl World {
         }
     }
 
-    /// Lets the hub send about so many bytes, and both sides do what follows.
+    /// Lets the hub send about this number of bytes, and runs both sides until they are idle.
     fn pump(&mut self, bytes: usize) {
         let now = self.now();
         let Some((at, mut session)) = self.connected.take() else { return };
@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    /// True if the hub had anything to say.
+    /// Carries out the hub's outputs; true if there were any.
     fn hear_hub(&mut self, at: usize, session: &mut HubSession) -> bool {
         let (now, hub) = (self.now(), &mut self.hubs[at]);
         let mut spoke = false;
@@ -183,7 +183,7 @@ impl World {
         spoke
     }
 
-    /// Does what the site asks for; answers what it writes.
+    /// Carries out the site's outputs; returns the bytes that it writes.
     fn hear_site(&mut self, at: usize) -> Vec<Bytes> {
         let mut said = Vec::new();
         let now = self.now();
@@ -232,7 +232,7 @@ impl Hub {
         HubInput::Feed { feed: feed(), epoch: self.epoch, head, unicast_leg: LegId(1) }
     }
 
-    /// Few at a time, so that a break leaves much unread.
+    /// Reads a few at a time, so that a break leaves many unread.
     fn read(&self, after: Sequence, to: Sequence) -> HubInput {
         let within = |info: &&ProductInfo| after < info.key.sequence && info.key.sequence <= to;
         let entries: Vec<Entry> = self
@@ -270,7 +270,7 @@ fn info(epoch: Epoch, sequence: u64, number: usize, stored: WallMicros) -> Produ
     }
 }
 
-/// Plays one world to its end: the site must have all products.
+/// Runs one world to its end: the site must have all products.
 fn play(seed: u64) {
     let mut world = World::new(seed);
     world.connect(0);
@@ -316,6 +316,6 @@ const START_US: u64 = 1_700_000_000_000_000;
 /// An hour of products.
 const PRODUCTS: usize = 1_800;
 const SIZE: usize = 1_000;
-/// Together they stay below the ten minutes that hubs may differ by.
+/// Together these stay below the ten minutes by which hubs may differ.
 const LARGEST_LAG_US: u64 = 500_000_000;
 const LARGEST_JITTER_US: u64 = 60_000_000;

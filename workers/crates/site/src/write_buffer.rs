@@ -1,31 +1,31 @@
-//! What is on its way out on a connection.
+//! Outgoing bytes of a connection.
 use bytes::{Buf as _, BytesMut};
 
-/// Bytes to write, and whether the stream has passed on those that were written.
+/// Bytes to write, and whether the written ones are flushed.
 #[derive(Debug)]
 pub struct WriteBuffer {
     bytes: BytesMut,
     is_flushed: bool,
 }
 
-/// What is to be done with the stream.
+/// The next operation on the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextWrite<'a> {
-    /// Write as many of these as it takes.
+    /// Write as many of these as the stream accepts.
     Write(&'a [u8]),
-    /// Have it pass on what was written.
+    /// Flush the written bytes.
     Flush,
     /// Nothing.
     Nothing,
 }
 
 impl WriteBuffer {
-    /// Adds bytes behind those that wait.
+    /// Appends bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// What comes next.
+    /// The next operation.
     pub fn next(&self) -> NextWrite<'_> {
         match (self.bytes.is_empty(), self.is_flushed) {
             (false, _) => NextWrite::Write(&self.bytes),
@@ -34,23 +34,23 @@ impl WriteBuffer {
         }
     }
 
-    /// The stream took so many bytes.
+    /// Notes the number of bytes that the stream accepted.
     pub fn written(&mut self, count: usize) {
         self.bytes.advance(count);
         self.is_flushed = false;
     }
 
-    /// The stream passed on what it took.
+    /// Notes that the stream is flushed.
     pub fn flushed(&mut self) {
         self.is_flushed = true;
     }
 
-    /// Takes what waits out, for another way to write it.
+    /// Takes the pending bytes, for another way of writing them.
     pub fn take(&mut self) -> BytesMut {
         self.bytes.split()
     }
 
-    /// The connection is gone: nothing waits any more.
+    /// Drops all bytes, as the connection is gone.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.is_flushed = true;

@@ -1,10 +1,10 @@
-//! What the kernel knows of a connection's peer.
+//! The kernel's record of a connection's acknowledged bytes.
 use std::ops::Range;
 
 use nix::{getsockopt_impl, sockopt_impl};
 use tokio::net::TcpStream;
 
-/// How many bytes of a connection the peer's kernel has acknowledged; `None`: the kernel can't tell.
+/// The number of bytes that the peer's kernel has acknowledged; `None`: not available from this kernel.
 pub(super) fn acknowledged_bytes(stream: &TcpStream) -> Option<u64> {
     let info = nix::sys::socket::getsockopt(stream, Info).ok()?;
     // The SYN counts as one.
@@ -12,7 +12,7 @@ pub(super) fn acknowledged_bytes(stream: &TcpStream) -> Option<u64> {
 }
 
 sockopt_impl!(
-    /// The kernel's record of a connection, up to the bytes that were acknowledged (Linux 4.1 and later).
+    /// The kernel's record of a connection, up to the acknowledged bytes (Linux 4.1 and later).
     Info,
     GetOnly,
     libc::IPPROTO_TCP,
@@ -20,7 +20,7 @@ sockopt_impl!(
     [u8; ACKNOWLEDGED.end]
 );
 
-/// Where `tcpi_bytes_acked` stands in the kernel's `struct tcp_info`.
+/// The place of `tcpi_bytes_acked` in the kernel's `struct tcp_info`.
 const ACKNOWLEDGED: Range<usize> = 120..128;
 
 #[cfg(test)]
@@ -45,7 +45,7 @@ mod tests {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        // A system may hold an acknowledgement back for a moment.
+        // A system may delay an acknowledgement.
         tokio::time::timeout(Duration::from_secs(10), acknowledged).await.unwrap();
     }
 }

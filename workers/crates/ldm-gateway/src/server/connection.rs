@@ -1,4 +1,4 @@
-//! One connection that an LDM made: what it asks for is read from the logs, what it pushes goes into them.
+//! One connection from an LDM: requested products are read from the logs, pushed products are written to them.
 mod caller;
 mod delivery;
 mod wire;
@@ -27,7 +27,7 @@ use caller::Caller;
 use delivery::Delivery;
 use wire::Wire;
 
-/// Speaks with a peer until either is done.
+/// Serves a peer until either side ends the connection.
 pub(super) async fn serve(context: &Context, peers: &Arc<Peers>, stream: TcpStream, peer: &Arc<Peer>) {
     let mut connection = Connection::new(context, Caller::new(peers, peer), stream);
     let mut end = peer.end.subscribe();
@@ -84,7 +84,7 @@ impl Connection {
         }
     }
 
-    /// Sends what there is and waits for the next thing to happen.
+    /// Sends all pending output and waits for the next event.
     async fn turn(&mut self) -> io::Result<()> {
         self.wire.flush(&*self.context.hub).await?;
         while self.speak() {
@@ -96,7 +96,7 @@ impl Connection {
         if self.is_over { Ok(()) } else { self.wait().await }
     }
 
-    /// Does what the machine asks for until there is enough to send (true) or nothing more to do.
+    /// Carries out the machine's outputs until the send buffer is full (true) or there are no more (false).
     fn speak(&mut self) -> bool {
         while !self.wire.is_full() {
             let Some(output) = self.machine.poll(self.context.clock.now()) else { return false };
@@ -227,7 +227,7 @@ impl Connection {
         }
     }
 
-    /// Enters what was sent in the accounts.
+    /// Adds the sent products to the accounts.
     fn account(&mut self) {
         let counts = &self.caller.peer.counts;
         self.delivery.account(&*self.context.hub, counts);
@@ -243,7 +243,7 @@ impl Connection {
         self.is_over = true;
     }
 
-    /// Says what became of the connection, once.
+    /// Reports the end of the connection, once.
     fn ended(&mut self) {
         self.account();
         let (peer, reason) = (&self.caller.name, &self.reason);
@@ -265,8 +265,8 @@ impl Connection {
     }
 }
 
-/// A peer's request, for people: a class may hold 32 patterns of 255 bytes, and the status of all peers is
-/// one line.
+/// A peer's request as a short text: a class may hold 32 patterns of 255 bytes, and the status of all peers is one
+/// line.
 fn said(class: &ProductClass) -> String {
     let text = class.to_string();
     if text.len() <= CLASS_BYTES {
@@ -276,7 +276,7 @@ fn said(class: &ProductClass) -> String {
     format!("{cut}… ({} specs)", class.specs.len())
 }
 
-/// A word that the logs have grown; never any where nobody waits for it.
+/// Waits until the logs have grown; never ends if the peer does not wait for products.
 async fn heard(news: Option<Arc<tokio::sync::Notify>>) {
     match news {
         Some(news) => news.notified().await,
@@ -287,10 +287,10 @@ async fn heard(news: Option<Arc<tokio::sync::Notify>>) {
 /// Eight specs with long patterns.
 const CLASS_BYTES: usize = 2_048;
 
-/// What is older is not taken from those that push.
+/// Older products are not accepted from peers that push.
 const OLDEST: Micros = Micros::from_secs(3_600);
 
-/// A peer that pushes says something within this time, or goes.
+/// A peer that pushes is disconnected after this time without a message.
 const SILENCE: Micros = Micros::from_secs(300);
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 const LOOK_EACH: Micros = Micros::from_secs(1);

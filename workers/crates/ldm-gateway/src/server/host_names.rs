@@ -1,9 +1,9 @@
-//! What a host is called: LDM's rules go by names, and know nothing else of a peer.
+//! Names of hosts: LDM's rules identify a peer by name alone.
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// The names of a peer, its address last. A name counts only if it leads back to the address: the owner of an
-/// address may give it any name.
+/// The names of a peer, its address last. A name counts only if it resolves to the address: the owner of an address
+/// may give it any name.
 pub(super) async fn of(peer: SocketAddr) -> Vec<String> {
     let address = peer.ip().to_canonical();
     let looked_up = tokio::time::timeout(LOOKUP_WITHIN, looked_up(address)).await;
@@ -20,16 +20,16 @@ async fn looked_up(address: IpAddr) -> Option<String> {
     leads_back.then_some(name).filter(|name| is_host(name))
 }
 
-/// True for a name that stands for a host and nothing else: it goes into logs, rules and origins.
+/// True for a valid host name: it is used in logs, rules and origins.
 fn is_host(name: &str) -> bool {
     let is_of_host = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
     (1..=LONGEST_NAME_BYTES).contains(&name.len()) && name.bytes().all(is_of_host)
 }
 
-/// By the rules of DNS.
+/// The limit of DNS.
 const LONGEST_NAME_BYTES: usize = 253;
 
-/// A name server that does not answer makes a peer wait no longer: it is known by its address then.
+/// Timeout of a lookup; after it the peer is known by its address.
 const LOOKUP_WITHIN: Duration = Duration::from_secs(3);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The ports for LDMs that ask this hub for products or push to it.
+//! The ports for LDMs that request products from this hub or push to it.
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::hub::Failure;
 use crate::lock;
 
-/// Where the gateway listens.
+/// The gateway's listening sockets.
 #[derive(Default)]
 pub(crate) struct Listeners {
     open: tokio::sync::Mutex<BTreeMap<String, Listener>>,
@@ -26,7 +26,7 @@ struct Listener {
 }
 
 impl Listeners {
-    /// Listens at these addresses, and no others.
+    /// Listens on exactly these addresses.
     pub(crate) async fn listen(
         &self,
         context: &Context,

@@ -1,4 +1,4 @@
-//! LDMs that ask this hub for products or push to it.
+//! Service for LDMs that request products from this hub or push to it.
 mod acknowledged;
 mod connection;
 mod host_names;

@@ -1,8 +1,8 @@
-//! How far LDMs came that were served, for those that ask again.
+//! Positions of downstream LDMs in the feeds, for their next requests.
 //!
-//! A request names the last product that it got by one signature, which is exact for the feed of that
-//! product. Feeds go out by priority and not in the order of storage, so that it tells little about the
-//! others: for them the hub goes on behind the last product that the peer acknowledged with a NULLPROC.
+//! A request names the last received product by one signature, which is exact for the feed of that product. Feeds
+//! are sent by priority and not in the order of storage, so the signature says little about the other feeds: in
+//! these the hub resumes after the last product that the peer acknowledged by answering a NULLPROC.
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lock;
 
-/// By peer and class.
+/// Positions by peer and class.
 #[derive(Default)]
 pub(crate) struct Positions(Mutex<Kept>);
 
@@ -31,7 +31,7 @@ struct Position {
     feeds: BTreeMap<FeedName, Reached>,
 }
 
-/// How far a peer came in a feed.
+/// A peer's position in a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Reached {
     pub(super) epoch: u64,
@@ -39,7 +39,7 @@ pub(super) struct Reached {
 }
 
 impl Positions {
-    /// Reads what an earlier run of the hub kept, once.
+    /// Reads the positions of an earlier run of the hub; later calls do nothing.
     pub(crate) fn open(&self, data_dir: &Path) {
         let mut kept = lock(&self.0);
         if kept.path.is_some() {
@@ -75,7 +75,8 @@ impl Positions {
         }
     }
 
-    /// Writes what changed. A killed hub sends some products again, which their receivers know.
+    /// Writes the file if positions changed. After a crash the hub resends some products, which receivers drop as
+    /// duplicates.
     pub(crate) fn keep(&self) {
         let (path, text) = {
             let mut kept = lock(&self.0);
@@ -97,7 +98,7 @@ impl Positions {
     }
 }
 
-/// Peers and classes that are remembered; those that were not heard of for longest go.
+/// Positions kept; the one unused for longest is dropped first.
 const MOST_POSITIONS: usize = 1_024;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The product log behind a connection that is served: a cursor for each feed, the more urgent ones first.
+//! Cursors of a served connection in the product logs: one for each feed, more urgent feeds first.
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::routes::Route;
 
 /// All feeds of a connection.
 pub(super) struct Readers {
-    /// Who is served with what.
+    /// Peer and request, as the key of the positions.
     key: String,
     readers: Vec<Reader>,
-    /// Which of them gave the last product.
+    /// Index of the reader that gave the last product.
     at_hand: usize,
     pub(super) news: Arc<Notify>,
-    /// Products that were passed over, with why, since that was asked last.
+    /// Skipped products, by reason, since the counts were last taken.
     pub(super) gone: u64,
     pub(super) too_old: u64,
     pub(super) too_large: u64,
@@ -30,17 +30,18 @@ pub(super) struct Readers {
 
 struct Reader {
     feed: Arc<dyn Feed>,
-    /// Of products that no LDM gave a type: all of the feed's, so that who asks for any of them gets them.
+    /// The type of products without one from an LDM: all types of the feed, so that a request for any of them
+    /// matches.
     own_type: FeedType,
     class: Class,
-    /// Products stored longer ago are not sent any more.
+    /// Products stored longer ago are not sent.
     max_age_us: Option<i64>,
-    /// Everything up to here was read.
+    /// The last sequence read from the log.
     read_to: Sequence,
     batch: VecDeque<LogEntry>,
-    /// Everything up to here was handed over.
+    /// The last sequence handed over for sending.
     sent_to: Sequence,
-    /// That, when the peer was asked behind it last, and when it answered.
+    /// `sent_to` at the last question to the peer; `answered_to` takes this value with the answer.
     asked_to: Sequence,
     answered_to: Sequence,
     listener: Box<dyn LogListener>,
@@ -55,7 +56,7 @@ pub(super) struct Next {
 }
 
 impl Readers {
-    /// Finds where the peer goes on.
+    /// Opens a reader for each feed where the peer resumes.
     pub(super) fn open<'a>(
         positions: &Positions,
         peer: &str,
@@ -93,7 +94,7 @@ impl Readers {
         Self { key, readers, at_hand: 0, news, gone: 0, too_old: 0, too_large: 0 }
     }
 
-    /// The next product: of the most urgent class, and of that the one that was stored first.
+    /// The next product: the one stored first in the most urgent class.
     pub(super) fn next(&mut self, hub: &dyn Hub) -> Option<Next> {
         let now = hub.clock().wall();
         loop {
@@ -124,7 +125,7 @@ impl Readers {
         }
     }
 
-    /// Bytes of the product that was handed over last go out.
+    /// Counts sent bytes of the product that was handed over last.
     pub(super) fn sends(&mut self, bytes: u64, is_begin: bool) {
         if let Some(reader) = self.readers.get_mut(self.at_hand) {
             reader.bytes += bytes;
@@ -132,7 +133,8 @@ impl Readers {
         }
     }
 
-    /// Enters what went out in the hub's account, under the feeds' unicast legs; returns how many products that were.
+    /// Reports the sent products to the hub, under the feeds' unicast legs; returns the numbers of products and
+    /// bytes.
     pub(super) fn account(&mut self, hub: &dyn Hub) -> (u64, u64) {
         let (mut all_products, mut all_bytes) = (0, 0);
         for reader in self.readers.iter_mut().filter(|reader| reader.products > 0 || reader.bytes > 0) {
@@ -146,12 +148,12 @@ impl Readers {
         (all_products, all_bytes)
     }
 
-    /// The peer is asked behind everything that went out.
+    /// Notes that a question was sent after all products so far.
     pub(super) fn asked(&mut self) {
         self.readers.iter_mut().for_each(|reader| reader.asked_to = reader.sent_to);
     }
 
-    /// It answered.
+    /// Notes the peer's answer to the last question, and its positions.
     pub(super) fn answered(&mut self, positions: &Positions) {
         self.readers.iter_mut().for_each(|reader| reader.answered_to = reader.asked_to);
         let reached = |reader: &Reader| {
@@ -163,7 +165,7 @@ impl Readers {
 }
 
 impl Reader {
-    /// Reads on where everything was handed over.
+    /// Reads on in the log if all earlier entries were handed over.
     fn fill(&mut self, hub: &dyn Hub) {
         if !self.batch.is_empty() {
             return;
@@ -185,7 +187,7 @@ impl Reader {
     }
 }
 
-/// A key that a long request does not make longer: what it stands for is compared, and read by nobody.
+/// A key of bounded length for a request of any length: keys are compared only, so a digest may replace the end.
 fn short(key: String) -> String {
     if key.len() <= KEY_BYTES {
         return key;
@@ -195,7 +197,7 @@ fn short(key: String) -> String {
     format!("{begin}~{digest}")
 }
 
-/// The product that the peer received last, if a feed has it.
+/// The product that the peer received last, found in a feed.
 struct LastReceived {
     feed: Arc<dyn Feed>,
     sequence: Sequence,
@@ -211,12 +213,11 @@ fn known<'a>(served: &Served, mut routes: impl Iterator<Item = &'a Route>) -> Op
     })
 }
 
-/// Where a feed begins for a peer.
+/// The sequence after which a feed begins for a peer.
 ///
-/// Behind the product that it got last in that one's feed; behind its last acknowledged product in the
-/// others. Where that is forgotten: products as urgent as the last one were sent before it if they were
-/// stored before it, and of the rest nothing is known. The hub sends too much then rather than too little;
-/// LDMs drop products that they have.
+/// In the feed of the last received product: that product. In the other feeds: the last acknowledged product. If its
+/// position is lost: products at least as urgent as the last one and stored before it were sent before it; nothing
+/// is known about the rest. The hub then sends too much rather than too little; LDMs drop duplicates.
 fn begin(
     feed: &Arc<dyn Feed>,
     served: &Served,
@@ -237,15 +238,16 @@ fn begin(
     }
 }
 
-/// Requests of people are shorter; one with 32 patterns of 255 bytes is not written anew every few seconds.
+/// Requests written by hand are shorter. The limit keeps a request with 32 patterns of 255 bytes out of the file,
+/// which is rewritten every few seconds.
 const KEY_BYTES: usize = 1_024;
 
-/// As much as a session reads at once.
+/// The amount that a session reads in one go.
 const READ_BYTES: usize = 1 << 20;
 const READ_ENTRIES: usize = 256;
 
-/// What a call, its description and TCP take beside a product, about.
+/// Approximate overhead of a product: call, description and TCP.
 const ENVELOPE_BYTES: u64 = 150;
 
-/// Feeds are written side by side: stamps closer than this tell no order.
+/// Feeds are written concurrently: stamps closer than this do not define an order.
 const CLOSE_US: i64 = 5_000_000;

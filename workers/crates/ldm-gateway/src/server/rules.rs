@@ -1,4 +1,4 @@
-//! What LDMs may ask for and push: the rights of sites that keep their LDM, in LDM's terms.
+//! Rights of LDMs to request and push: those of sites that keep their LDM, in LDM's terms.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,25 +9,25 @@ use downburst_model::{FeedName, IdFilter, Pattern, SiteName};
 use crate::config::LdmAcceptLine;
 use crate::routes::Routes;
 
-/// The rules of one moment.
+/// The rules at one time.
 #[derive(Default)]
 pub(super) struct Rules {
     pub(super) access: Arc<Access>,
     lines: Vec<Line>,
 }
 
-/// One rule: whom it is for, and what it says, to be compared.
+/// One rule: its hosts, and its text for comparison.
 struct Line {
     host: Pattern,
     site: Option<SiteName>,
     feed: Option<FeedName>,
-    /// Older products of the feed don't go to the site.
+    /// Older products of the feed are not sent to the site.
     max_age_us: Option<i64>,
     text: String,
 }
 
 impl Rules {
-    /// From the sites and feeds as they stand now, and what may be pushed.
+    /// The rules of these sites and feeds, and of the hosts that may push.
     pub(super) fn of(routes: &Routes, sites: Vec<SiteLine>, accept: &[LdmAcceptLine]) -> Self {
         let mut sites: Vec<SiteLine> =
             sites.into_iter().filter(|site| site.active && site.ldm_host.is_some()).collect();
@@ -50,13 +50,13 @@ impl Rules {
         Self { access: Arc::new(access), lines }
     }
 
-    /// The site that a host is counted under: the first that knows it.
+    /// The site under which a host is counted: the first one with a rule for it.
     pub(super) fn site(&self, names: &[String]) -> Option<SiteName> {
         self.meant(names).find_map(|line| line.site.clone())
     }
 
-    /// The feeds whose products a host may have, and their maximum age; the longest age counts where several
-    /// lines apply.
+    /// The feeds that a host may request, with the maximum age of products; if several lines apply, the longest age
+    /// counts.
     pub(super) fn feeds(&self, names: &[String]) -> BTreeMap<FeedName, Option<i64>> {
         let mut feeds: BTreeMap<FeedName, Option<i64>> = BTreeMap::new();
         for line in self.meant(names) {
@@ -69,7 +69,7 @@ impl Rules {
         feeds
     }
 
-    /// Everything that is said about a host: if that stays, its rights do.
+    /// The texts of all rules for a host: if they are unchanged, its rights are.
     pub(super) fn said(&self, names: &[String]) -> Vec<String> {
         self.meant(names).map(|line| line.text.clone()).collect()
     }
@@ -79,7 +79,7 @@ impl Rules {
     }
 }
 
-/// A site's subscriptions are what its LDM may ask for.
+/// Adds the rights of a site's LDM: its subscriptions.
 fn allow(routes: &Routes, number: u32, site: &SiteLine, access: &mut Access, lines: &mut Vec<Line>) {
     let Some(host) = site.ldm_host.as_deref().and_then(|host| usable(&site.site, host)) else { return };
     let handled = downburst_hub::handling(site);
@@ -104,9 +104,8 @@ fn allow(routes: &Routes, number: u32, site: &SiteLine, access: &mut Access, lin
     }
 }
 
-/// The remainder of a request within the site's rights: an LDM's rights know one pattern to include and one
-/// to exclude. Where a request and a limit both choose, no single pattern expresses both, and the site gets
-/// nothing by them.
+/// The part of a request within the site's rights. An LDM's rights have one pattern to include and one to exclude.
+/// If request and limit have different patterns to include, no single one expresses both, and the pair gives nothing.
 fn granted(site: &SiteName, wanted: &SubscriptionLine) -> Vec<IdFilter> {
     let wish = IdFilter { pattern: wanted.pattern.clone(), not_pattern: wanted.not_pattern.clone() };
     let Some(limits) = &wanted.within else { return vec![wish] };
@@ -158,7 +157,7 @@ mod tests {
         IdFilter { pattern: pattern.to_owned(), not_pattern: not_pattern.map(str::to_owned) }
     }
 
-    /// A hub whose feeds are IDS and GRIDS, with their routes.
+    /// A hub with the feeds IDS and GRIDS, and their routes.
     fn hub() -> (Arc<TestHub>, Routes) {
         let hub = TestHub::new("hub.example", &[("IDS", "IDS", None), ("GRIDS", "NGRID", None)]);
         let routes = Routes::of(hub.feeds());

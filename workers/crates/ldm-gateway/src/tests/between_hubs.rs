@@ -1,4 +1,4 @@
-//! Two hubs: one asks the other as an LDM does.
+//! Two hubs: one requests from the other with LDM's protocol.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,13 +27,13 @@ impl Side {
         self.gateway.reconcile(Arc::clone(&self.hub) as Arc<dyn Hub>, line).await.unwrap()
     }
 
-    /// Listens on a port of its own, and answers its address.
+    /// Listens on a free port, and returns the address.
     async fn serve(&self) -> String {
         let answer = self.reconcile(serde_json::json!({"listen": ["127.0.0.1:0"]})).await;
         answer["addresses"][0].as_str().unwrap().to_owned()
     }
 
-    /// Asks the hub at an address for products of these types.
+    /// Requests products of these types from the hub at an address.
     async fn ask(&self, address: &str, feeds: &str) {
         let source =
             serde_json::json!({"source": "up", "feeds": feeds, "pattern": ".*", "upstreams": [address]});

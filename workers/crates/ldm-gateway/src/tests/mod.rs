@@ -1,4 +1,4 @@
-//! The gateway with hubs that are no more than logs.
+//! The gateway with hubs that consist of logs alone.
 mod between_hubs;
 pub(crate) mod rig;
 mod taking;

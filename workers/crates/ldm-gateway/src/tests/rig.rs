@@ -1,4 +1,4 @@
-//! A hub for tests: feeds' logs in a directory of their own, and ears for what the gateway tells.
+//! A hub for tests: feeds' logs in a temporary directory, and a record of the gateway's reports.
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -39,7 +39,7 @@ struct Waiter {
 struct Listener(Arc<Waiter>);
 
 impl TestHub {
-    /// With feeds of these names, types and patterns.
+    /// A hub with feeds of these names, types and patterns.
     pub(crate) fn new(origin: &str, feeds: &[(&str, &str, Option<&str>)]) -> Arc<Self> {
         let directory = tempfile::tempdir().unwrap();
         let feeds = feeds
@@ -62,7 +62,7 @@ impl TestHub {
         self.feeds.iter().find(|feed| feed.log.feed().as_str() == name).unwrap()
     }
 
-    /// Stores a product as a source does that is no LDM.
+    /// Stores a product from a source other than LDM.
     pub(crate) fn put(&self, feed: &str, id: &str, bytes: &'static [u8]) {
         let product = NewProduct {
             id: ProductId::parse(id).unwrap(),
@@ -80,7 +80,7 @@ impl TestHub {
         assert!(matches!(stored.as_slice(), [Ok(Appended::Stored { .. })]), "{stored:?}");
     }
 
-    /// Gives a site that keeps its LDM on any host all products of a feed, or those that match.
+    /// Subscribes a site with an LDM on any host to the products of a feed that match the pattern.
     pub(crate) fn subscribe(&self, site: &str, feed: &str, pattern: &str) {
         let line = serde_json::json!({
             "site": site, "credentials": [], "subscriptions": [], "active": true, "ldm_host": ".*",

@@ -1,4 +1,4 @@
-//! What an LDM sends, as far as it gets into feeds.
+//! The way of an LDM's products into feeds.
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,7 @@ use crate::intake::{Counts, Intake, Settled};
 use crate::lock;
 use crate::routes::Routes;
 
-/// A connection's intake at a hub with two feeds, of which it may send the first one's types.
+/// A connection's intake at a hub with three feeds; its peer may send the types of the first two.
 struct Taking {
     hub: Arc<TestHub>,
     counts: Arc<Counts>,

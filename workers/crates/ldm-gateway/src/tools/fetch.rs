@@ -1,4 +1,4 @@
-//! `ldm fetch`: products of a server as files, from where the last run ended.
+//! `ldm fetch`: stores a server's products as files, and resumes after the last product of the previous run.
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &FetchArguments) -> Outcome {
     Ok(())
 }
 
-/// A directory of products: each appears whole, and then the place to go on from.
+/// A directory of products: each appears complete, followed by the resume point.
 struct Directory {
     dir: PathBuf,
     resume: Option<Signature>,
@@ -65,7 +65,7 @@ impl Directory {
         file.write_all(bytes).map_err(|error| unwritable(&self.dir, &error))
     }
 
-    /// Shows the product under its name. One that is there already is the same: its name holds its signature.
+    /// Moves the product to its final name. An existing file is the same product: the name contains the signature.
     fn end(&mut self) -> Result<Option<(ProductInfo, PathBuf)>, Stop> {
         let Some((info, _)) = self.begun.take() else { return Ok(None) };
         let path = self.dir.join(name(&info));
@@ -85,7 +85,7 @@ impl Directory {
     }
 }
 
-/// Never a path from the id; an id that is too long for a name is cut, and the line that is printed has it whole.
+/// The product's file name, never a path. An id that is too long for a name is cut; the printed line has all of it.
 fn name(info: &ProductInfo) -> String {
     let mut id = file_names::encode(&info.ident.text());
     id.truncate(LONGEST_ID);
@@ -109,7 +109,7 @@ fn unwritable(path: &Path, error: &io::Error) -> Stop {
     ))
 }
 
-/// The product that is coming. Names with a dot are left alone by what watches directories.
+/// The product in transfer. Programs that watch directories ignore names that begin with a dot.
 const BEGUN: &str = ".coming";
 
 /// The signature of the last product.

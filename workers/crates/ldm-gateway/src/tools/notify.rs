@@ -1,4 +1,4 @@
-//! `ldm notify`: what a server gets, as `notifyme`.
+//! `ldm notify`: lists the products that a server receives, as `notifyme` does.
 use std::io::{self, Write as _};
 
 use downburst_ldm6::{Interest, ProductInfo, Taken};

@@ -1,4 +1,4 @@
-//! `ldm ping`: whether a server answers, as `ldmping`.
+//! `ldm ping`: checks whether a server answers, as `ldmping` does.
 use std::io::{self, Write as _};
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A request to an LDM server over TCP, for tools of one thread: what it brings is taken piece by piece.
+//! A request to an LDM server over TCP, for single-threaded tools, which take its events one by one.
 use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use super::super::address;
 use super::Stop;
 use super::wire::{self, Came};
 
-/// What a tool asks for.
+/// The request of a tool.
 pub(super) struct Wish<'a> {
     pub(super) server: &'a str,
     pub(super) feed: FeedType,
     pub(super) pattern: &'a str,
     pub(super) interest: Interest,
-    /// Begin behind this product, where the server knows it.
+    /// Start after this product, if the server knows it.
     pub(super) resume: Option<Signature>,
-    /// Else with products made so long ago.
+    /// Otherwise start with products created this long ago.
     pub(super) since: Micros,
 }
 
@@ -52,7 +52,7 @@ impl Watch {
         Ok(Self { server, clock: Clock::start(0), machine, stream: None, was_accepted: false })
     }
 
-    /// Waits for what comes next. A connection that ends is made again.
+    /// Waits for the next event. A lost connection is made again.
     pub(super) fn next(&mut self) -> Result<Taken, Stop> {
         loop {
             match self.machine.poll(self.clock.now()) {
@@ -63,12 +63,12 @@ impl Watch {
         }
     }
 
-    /// The product is stored.
+    /// Reports to the machine that the product is stored.
     pub(super) fn settled(&mut self, signature: Signature) {
         self.machine.handle(self.clock.now(), DownstreamInput::Settled(signature));
     }
 
-    /// Whether to send the product that was offered.
+    /// Accepts or declines the offered product.
     pub(super) fn decided(&mut self, wanted: bool) {
         self.machine.handle(self.clock.now(), DownstreamInput::Decided(wanted));
     }
@@ -92,7 +92,7 @@ impl Watch {
         Ok(())
     }
 
-    /// A server that was never reached is told at once; one that was is tried again.
+    /// Connects. Before the first accepted request a failure ends the tool; later, the machine tries again.
     fn connect(&mut self) -> Result<(), Stop> {
         match wire::connect(&self.server, CONNECT_WITHIN) {
             Ok(stream) => {

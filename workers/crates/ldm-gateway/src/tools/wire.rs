@@ -1,4 +1,4 @@
-//! A TCP connection to an LDM server, for tools of one thread.
+//! A TCP connection to an LDM server, for single-threaded tools.
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
@@ -9,16 +9,16 @@ use downburst_model::{Micros, Now};
 use super::super::address;
 use super::Stop;
 
-/// What waiting brought.
+/// The result of waiting.
 pub(super) enum Came {
     Bytes(Bytes),
-    /// The peer is gone, or the network.
+    /// The peer or the network is gone.
     End,
-    /// Nothing, until the deadline.
+    /// Nothing arrived in the time allowed.
     Nothing,
 }
 
-/// Connects to `HOST[:PORT]`, by any of its addresses.
+/// Connects to `HOST[:PORT]` through any of its addresses.
 pub(super) fn connect(server: &str, within: Duration) -> Result<TcpStream, Stop> {
     let failed =
         |why: String| Stop::Failed(format!("{server} can't be reached: {why}; is LDM running there?"));
@@ -37,7 +37,7 @@ pub(super) fn connect(server: &str, within: Duration) -> Result<TcpStream, Stop>
     Err(failed(last))
 }
 
-/// Waits for bytes until the deadline, at most a second, so that a tool can look at what else there is.
+/// Waits for bytes until the deadline, at most a second, so that a tool can do its other work.
 pub(super) fn wait(stream: &mut TcpStream, now: Now, deadline: Option<Micros>) -> Came {
     let mut buffer = vec![0; READ_BYTES];
     let set = stream.set_read_timeout(Some(pause(now, deadline)));
@@ -57,7 +57,7 @@ pub(super) fn send(stream: &mut TcpStream, bytes: &[u8]) -> bool {
     stream.write_all(bytes).is_ok()
 }
 
-/// How long there is nothing to do.
+/// The time until the deadline, within limits.
 pub(super) fn pause(now: Now, deadline: Option<Micros>) -> Duration {
     let left =
         deadline.map_or(LONGEST_PAUSE, |deadline| Duration::from_micros(deadline.since(now.monotonic).0));
@@ -71,5 +71,5 @@ fn is_timeout(error: &io::Error) -> bool {
 const READ_BYTES: usize = 64 << 10;
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// A socket takes no shorter time than this for a timeout.
+/// The shortest timeout that a socket accepts.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(100);

@@ -1,4 +1,4 @@
-//! LDMs that are asked for products.
+//! Requests to upstream LDMs.
 mod request;
 mod resume_point;
 mod sources;

@@ -23,11 +23,11 @@ use crate::hub::{Event, word};
 use crate::intake::{Intake, Settled};
 use crate::{address, lock};
 
-/// What a request needs to know.
+/// The parts of a request.
 pub(super) struct Parts {
     pub(super) context: Context,
     pub(super) line: LdmSourceLine,
-    /// Which of the source's upstreams.
+    /// Index of the upstream in the source's list.
     pub(super) at: usize,
     pub(super) shift: Arc<Mutex<AutoShift>>,
     pub(super) link: Arc<UpstreamStatus>,
@@ -42,7 +42,7 @@ pub(super) struct Request {
     machine: Downstream,
     mode: Mode,
     stream: Option<TcpStream>,
-    /// Why there is none, for the word that it is lost.
+    /// The reason of a failed connection, for the report of the loss.
     unreachable: Option<String>,
     buffer: BytesMut,
     intake: Intake,
@@ -95,7 +95,7 @@ impl Request {
         })
     }
 
-    /// Asks, takes and goes on until told to stop; then what came is stored first.
+    /// Requests and receives products until stopped; then stores the complete ones before it ends.
     pub(super) async fn run(mut self) {
         while !*self.stop.borrow() {
             self.turn_with_the_others();
@@ -116,7 +116,8 @@ impl Request {
         self.link.is_away("the source was removed");
     }
 
-    /// Which upstream sends at once and which asks first is decided by all of a source together.
+    /// Applies the mode of this upstream. The decision is common to all upstreams of a source: the primary sends
+    /// products without an offer, alternates offer them first.
     fn turn_with_the_others(&mut self) {
         let now = self.context.clock.now();
         let mode = {
@@ -252,7 +253,7 @@ impl Request {
         }
     }
 
-    /// True if that is another reason than before.
+    /// Reports a loss or refusal unless it is known; true if the upstream was connected or the reason has changed.
     fn away(&self, state: &'static str, reason: String) -> bool {
         let is_news = self.link.is_away(&reason);
         if is_news {
@@ -290,7 +291,7 @@ impl Request {
     }
 }
 
-/// What there is to read; never anything without a connection. Nothing is lost where it is given up waiting for.
+/// Reads from the connection; never ends without one. Safe to cancel: no bytes are lost.
 async fn read(stream: &mut Option<TcpStream>, buffer: &mut BytesMut) -> io::Result<Bytes> {
     let Some(stream) = stream else { return pending().await };
     buffer.reserve(READ_BYTES);
@@ -303,7 +304,7 @@ async fn told(stop: &mut watch::Receiver<bool>) {
 }
 
 impl LdmSourceLine {
-    /// Older products are not taken.
+    /// Older products are not accepted.
     fn max_age(&self) -> Micros {
         Micros::from_secs(self.max_age_seconds)
     }
@@ -317,5 +318,5 @@ const READ_BYTES: usize = 64 << 10;
 /// Three heartbeats of an LDM.
 const SILENCE: Micros = Micros::from_secs(90);
 
-/// Timers are no finer.
+/// The resolution of timers.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);

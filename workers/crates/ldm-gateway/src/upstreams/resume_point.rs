@@ -1,14 +1,14 @@
-//! Where a request goes on after a restart: behind the product that was stored last of it, at that upstream.
+//! The resume point of a request after a restart: the last product stored from that upstream.
 use std::fs;
 use std::path::PathBuf;
 
 use downburst_ldm6::Signature;
 use downburst_model::{Micros, file_names};
 
-/// A file of one line for each request to each upstream.
+/// A file of one line for each upstream of a source.
 pub(super) struct ResumePoint {
     path: PathBuf,
-    /// What is asked for: another request begins anew.
+    /// The text of the request: a different one starts afresh.
     request: String,
     kept: Option<Signature>,
     latest: Option<Signature>,
@@ -26,7 +26,7 @@ impl ResumePoint {
         self.latest
     }
 
-    /// Remembers the product that was stored last; the file follows.
+    /// Records the last stored product; the file is updated later.
     pub(super) fn is_behind(&mut self, now: Micros, signature: Signature) {
         self.latest = Some(signature);
         if now >= self.kept_at.plus(KEPT_EACH) {
@@ -34,7 +34,7 @@ impl ResumePoint {
         }
     }
 
-    /// Brings the file up to date. What a stale one costs is that some products are sent again.
+    /// Updates the file. A stale file only causes some products to be sent again.
     pub(super) fn keep(&mut self, now: Micros) {
         let Some(latest) = self.latest.filter(|_| self.latest != self.kept) else { return };
         self.kept_at = now;
@@ -53,7 +53,7 @@ impl ResumePoint {
         }
     }
 
-    /// When the file is due, if it is behind.
+    /// The time of the next update, if the file is out of date.
     pub(super) fn due(&self) -> Option<Micros> {
         (self.latest != self.kept).then(|| self.kept_at.plus(KEPT_EACH))
     }
@@ -64,7 +64,7 @@ fn read(text: &str, request: &str) -> Option<Signature> {
     signature.parse().ok().filter(|_| kept == request)
 }
 
-/// A killed hub asks again for what came since.
+/// Interval between updates. After a crash the hub requests the products since the last one again.
 const KEPT_EACH: Micros = Micros::from_secs(1);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! LDMs that are asked for products: a task for each upstream of each source.
+//! Sources of products from LDMs: a task for each upstream of each source.
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -25,7 +25,7 @@ struct Source {
 }
 
 impl Sources {
-    /// Asks, changes and leaves until the sources are as `lines` say.
+    /// Starts, replaces and ends sources so that they match `lines`.
     pub(crate) async fn reconcile(
         &self,
         context: &Context,

@@ -1,4 +1,4 @@
-//! How an upstream stands, for people.
+//! The status of an upstream.
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -26,7 +26,7 @@ impl UpstreamStatus {
         *lock(&self.standing) = Standing { connected: true, mode, reason: None };
     }
 
-    /// True if the reason is another than before.
+    /// Notes a loss or refusal; true if the upstream was connected or the reason has changed.
     pub(super) fn is_away(&self, reason: &str) -> bool {
         let mut standing = lock(&self.standing);
         let was_connected = std::mem::replace(&mut standing.connected, false);

@@ -1,4 +1,4 @@
-//! What a connection is told and what it asks for.
+//! Inputs and outputs of a connection.
 use std::collections::BTreeSet;
 
 use bytes::{Bytes, BytesMut};
@@ -14,110 +14,112 @@ use crate::role::{News, Role};
 use crate::storage::StoredPosition;
 use crate::storage::{PlaceOrder, StoreRequest, Stored};
 
-/// What a connection is made for.
+/// The settings of a connection.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The hub, or one of its nodes, as people call it: `HOST:PORT`.
+    /// The address of the hub, or of one of its nodes: `HOST:PORT`.
     pub address: String,
-    /// Told to the hub, for people.
+    /// The site's software, for display at the hub.
     pub software: String,
-    /// The versions of the session that it speaks, best first.
+    /// The supported versions of the session, best first.
     pub versions: Vec<u16>,
-    /// All feeds come from the node that is called, even if the hub has several.
+    /// True if all feeds come from the contacted node, even if the hub has several.
     pub one_node: bool,
-    /// The feeds that come by it, where the hub is several nodes and this connection leads to one of them; `None`: all.
+    /// The feeds of this connection, if it leads to one of several nodes of the hub; `None`: all.
     pub only: Option<BTreeSet<FeedName>>,
-    /// A refusal by it is the hub's: another node may only not have heard yet of a site that is new.
+    /// True if a refusal on this connection counts for the hub. Other nodes may refuse a new site only because
+    /// they do not know it yet.
     pub decides: bool,
-    /// Products become files, and heartbeats come out there; without, storage is the end of the way.
+    /// True if products become files, which is then also the last stage of heartbeats; otherwise storage is the last
+    /// stage.
     pub has_files: bool,
-    /// Larger products go to places of their own.
+    /// Larger products are received into places of their own.
     pub memory_limit_bytes: usize,
 }
 
-/// What a connection is told.
+/// An input for a connection.
 #[derive(Debug)]
 pub enum Input {
     /// Answer to [`Output::Dial`].
     Dialled(Result<Linked, NoLink>),
-    /// Bytes from the hub, in the order they came.
+    /// Bytes from the hub, in order of arrival.
     Bytes {
-        /// The stream they came on.
+        /// Their stream.
         stream: StreamId,
         /// The bytes.
         bytes: Bytes,
     },
-    /// The first connection is over, for this reason.
+    /// The first connection ended, for this reason.
     Closed(String),
     /// Answer to [`Output::HangUp`] and [`Output::Farewell`]: all connections are closed.
     HungUp {
-        /// Spreads the attempts of many sites; in 0..1.
+        /// A random number in 0..1 that spreads the attempts of many sites.
         random: f64,
     },
-    /// A data connection stands.
+    /// A data connection is open.
     StreamOpened(StreamId),
     /// A data connection ended, or could not be opened.
     StreamClosed {
-        /// Which.
+        /// Its stream.
         stream: StreamId,
-        /// Why, for people.
+        /// The reason, as text.
         reason: String,
     },
-    /// Something of a multicast leg.
+    /// News of a multicast leg.
     Leg(LegId, LegNews),
     /// Answer to [`Output::Store`].
     Stored(Stored),
-    /// Something of local software.
+    /// News of local software.
     Local(LocalNews),
-    /// How an end of a circuit stands.
+    /// The state of a circuit's end.
     Circuit(CircuitState),
     /// Answer to [`Output::Credentials`].
     Credentials(CredentialsAnswer),
-    /// What the connection is for from here on.
+    /// The connection's new role.
     Role(Role),
 }
 
-/// A connection that stands.
+/// An established connection.
 #[derive(Debug)]
 pub struct Linked {
-    /// Where to go on, of feeds that another hub brought further: see
+    /// Where to resume the feeds in which another hub was ahead: see
     /// [`Completeness::resume`](crate::Completeness::resume).
     pub resume_at: Vec<FeedPosition>,
 }
 
-/// Why there is no connection.
+/// A failed attempt to connect, with the reason.
 #[derive(Debug)]
 pub struct NoLink {
-    /// For people.
+    /// The reason, as text.
     pub sentence: String,
-    /// Whether anything answered.
+    /// How the attempt ended.
     pub ended: Ended,
 }
 
-/// What is known of a leg's group.
+/// News of a leg's group.
 #[derive(Debug)]
 pub enum LegNews {
     /// The group was joined.
     Joined(Reception),
     /// It can't be joined, for this reason.
     NotJoined(String),
-    /// Nothing comes from it, for this reason.
+    /// Nothing arrives from it, for this reason.
     Deaf(String),
-    /// Datagrams from the group or the repair channel, as many as came together.
+    /// Datagrams from the group or the repair channel that arrived together.
     Datagrams(Vec<BytesMut>),
 }
 
-/// What a connection asks for.
+/// An output of a connection.
 #[derive(Debug)]
 pub enum Output {
     /// Connect to the hub; answered by [`Input::Dialled`].
     Dial,
-    /// Close everything: an attempt, the first connection, data connections, groups; answered by [`Input::HungUp`].
+    /// Close everything: attempts, the first connection, data connections, groups; answered by [`Input::HungUp`].
     HangUp,
-    /// Send what was written, and close once the hub has closed too: answered by [`Input::HungUp`], unless that takes
-    /// too long.
+    /// Send all pending bytes, and close once the hub has closed too; answered by [`Input::HungUp`],
+    /// unless that takes too long.
     Farewell,
-    /// The connection's work is over. These receipts are left to say.
+    /// The connection has ended, with these receipts unreported.
     Over(Vec<Receipt>),
     /// Send these bytes.
     Write {
@@ -128,9 +130,9 @@ pub enum Output {
     },
     /// Open a data connection.
     OpenStream {
-        /// Which.
+        /// Its stream.
         stream: StreamId,
-        /// By this path, or the first connection's.
+        /// Over this path; `None`: the path of the first connection.
         path: Option<StreamPath>,
     },
     /// Close a data connection.
@@ -139,36 +141,36 @@ pub enum Output {
     JoinGroup(LegJoin),
     /// Stop listening.
     LeaveGroup(LegId),
-    /// Send this datagram by the leg's repair channel.
+    /// Send this datagram over the leg's repair channel.
     Ask {
         /// The leg.
         leg: LegId,
         /// The datagram.
         bytes: Bytes,
     },
-    /// Of a product that is coming in.
+    /// An operation on the place of an incoming product.
     Place(PlaceOrder),
-    /// Verify and keep.
+    /// Verify and store products.
     Store(StoreRequest),
-    /// Keep this where it survives a restart, after everything that it says is stored.
+    /// Store this checkpoint durably, after everything that it covers is stored.
     Checkpoint(StoredPosition),
-    /// The hub's log of the feed began anew: what it sends again is known by id and content from here on.
+    /// The hub's log of the feed began a new epoch: from now on repeats are recognised by id and content.
     Guard(FeedName),
-    /// All that the hub had stored of a feed up to a stamp is settled here.
+    /// All products of a feed that the hub had stored up to a stamp are settled here.
     Reached {
         /// The feed.
         feed: FeedName,
-        /// The life of the hub's log.
+        /// The epoch of the hub's log.
         epoch: Epoch,
         /// The stamp.
         to: WallMicros,
     },
-    /// Of local software.
+    /// An order for local software.
     Show(ShowOrder),
-    /// Of what the site proves itself with.
+    /// An operation on the site's credentials.
     Credentials(CredentialsOrder),
-    /// For whoever keeps the connection.
+    /// For the owner of the connection.
     News(News),
-    /// For the log file, and for what the driver does by itself: the hub's name, rules and circuits.
+    /// For the log file, and for the driver's own tasks: the hub's name, rules and circuits.
     Event(SiteEvent),
 }

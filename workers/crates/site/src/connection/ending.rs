@@ -1,4 +1,4 @@
-//! How a connection ends: one that failed and is made again, and one that is not wanted any more.
+//! The end of a connection: after a failure, with further attempts, or because it is no longer needed.
 use downburst_model::{Machine as _, Micros, Now};
 use downburst_session::SiteInput;
 
@@ -11,7 +11,7 @@ impl Connection {
                 tracing::info!("{reason}");
                 self.attempts.hang_up = true;
             }
-            // Nobody hears the last words.
+            // The last receipts can't be sent any more.
             Link::Settling { was_up: true } => {
                 self.link = Link::Settling { was_up: false };
                 self.disconnect(now);
@@ -20,7 +20,7 @@ impl Connection {
         }
     }
 
-    /// Another role begins with a connection of its own.
+    /// Changes the role; a new role begins with a new connection.
     pub(super) fn take_role(&mut self, role: Role) {
         if role == self.role || !self.is_working() {
             return;
@@ -61,7 +61,8 @@ impl Connection {
         }
     }
 
-    /// All that came is settled. It is reported by this connection while it stands: no other node knows of it.
+    /// Reports the last receipts after everything received is settled, over this connection if it is up: no other
+    /// node knows these products.
     pub(super) fn say_farewell(&mut self, now: Now, was_up: bool) {
         if !was_up {
             return self.finish(now);
@@ -72,7 +73,8 @@ impl Connection {
         self.link = Link::Farewell { until: now.monotonic.plus(FAREWELL_PATIENCE) };
     }
 
-    /// What was not reported is given back, unless the site itself ends: its position follows with the next hello.
+    /// Ends the connection and returns unreported receipts, unless the site itself ends: the next hello reports its
+    /// position.
     pub(super) fn finish(&mut self, now: Now) {
         let unsaid = if self.role == Role::Leave { self.session.take_unsaid() } else { Vec::new() };
         self.disconnect(now);
@@ -92,5 +94,5 @@ impl Connection {
     }
 }
 
-/// Feeds wait for it: a node that is silent brings nothing more.
+/// Longest wait for the node to close. The feeds' next connection waits for it, and a silent node sends nothing more.
 const FAREWELL_PATIENCE: Micros = Micros::from_secs(1);

@@ -1,4 +1,4 @@
-//! What follows for the connection from what its session reports.
+//! Reactions of the connection to events of its session.
 use downburst_model::{Now, SiteName};
 use downburst_session::{RefusalCode, Refused, SiteEvent};
 
@@ -30,7 +30,7 @@ impl Connection {
         self.outputs.push_back(Output::Event(event));
     }
 
-    /// Does what follows for the site's credential.
+    /// Carries out the next step of the exchange of credentials.
     pub(super) fn follow(&mut self, now: Now, next: Next) {
         match next {
             Next::Nothing => {}
@@ -66,7 +66,7 @@ impl Connection {
         }
     }
 
-    /// The session closes the connection by itself.
+    /// Handles a refusal; the session itself closes the connection.
     fn refused(&mut self, now: Now, refused: &Refused) {
         let sentence = refused.sentence.clone();
         match refused.code {
@@ -82,7 +82,8 @@ impl Connection {
         }
     }
 
-    /// A node that does not decide may only not have heard yet of a site that is new.
+    /// Stops further attempts after a final refusal. A refusal by a node that does not decide is not final: it may
+    /// not know a new site yet.
     fn is_refused(&mut self, sentence: String) {
         if !self.settings.decides {
             return tracing::warn!("the hub refused: {sentence}");

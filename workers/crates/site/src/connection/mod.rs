@@ -1,4 +1,4 @@
-//! The connection to one hub, made and kept.
+//! Makes and keeps the connection to one hub.
 mod api;
 mod ending;
 mod events;
@@ -22,19 +22,19 @@ use crate::role::{News, Role};
 use crate::storage::{Brought, Stored, StoredItem, StoredWhat};
 use crate::storage::{Feeds, Noted, Recovered};
 
-/// A site's connection to one hub, over as many attempts as it takes.
+/// A site's connection to one hub, across all attempts.
 ///
-/// | link       | input or time                            | next       | asks for                                 |
+/// | link       | input or time                            | next       | outputs                                  |
 /// | ---------- | ---------------------------------------- | ---------- | ---------------------------------------- |
-/// | waiting    | the pause is over                        | dialling   | `Dial`, once credentials are kept        |
-/// | dialling   | `Dialled`, a link                        | up         | what the session says                    |
+/// | waiting    | the pause is over                        | dialling   | `Dial`, once credentials are stored      |
+/// | dialling   | `Dialled`, a link                        | up         | those of the session                     |
 /// | dialling   | `Dialled`, none                          | hanging up | `News(Away)`, `HangUp`                   |
 /// | up         | `Closed`, refusal, silence, another role | hanging up | `News(Away)`, `HangUp`                   |
-/// | hanging up | `HungUp`                                 | waiting    | nothing, for a pause that grows          |
-/// | hanging up | `HungUp`, refused for good               | resting    | nothing until the role changes           |
+/// | hanging up | `HungUp`                                 | waiting    | nothing, for a growing pause             |
+/// | hanging up | `HungUp`, refused permanently            | resting    | nothing until the role changes           |
 /// | any        | `Role(Leave)`                            | settling   | nothing more is read                     |
 /// | settling   | all requests are `Stored`                | farewell   | the last receipts, `Farewell`            |
-/// | farewell   | `HungUp`, or a second                    | over       | `Over`, with receipts that were not said |
+/// | farewell   | `HungUp`, or a second                    | over       | `Over`, with unreported receipts         |
 /// | any        | `Role(End)`                              | ending     | `HangUp`                                 |
 /// | ending     | `HungUp`                                 | over       | `Over`                                   |
 #[derive(Debug)]
@@ -64,29 +64,29 @@ enum Link {
     Over,
 }
 
-/// How attempts and sessions went, and what follows for the next one.
+/// Results of attempts and sessions, and their consequences for the next attempt.
 #[derive(Debug)]
 struct Attempts {
     reconnect: Reconnect,
-    /// How the last attempt ended.
+    /// The end of the last attempt.
     ended: Ended,
-    /// When the hub let the site in, while the session lasts.
+    /// The time of the hub's welcome, during a session.
     welcomed: Option<Micros>,
-    /// The last logged reason for the missing connection. Attempts follow each other for as long as a hub is away, and
-    /// a log with ten lines a second of one cause hides the others.
+    /// The last logged reason for the missing connection. Attempts are repeated while a hub is away, and ten lines a
+    /// second about one cause would hide the others.
     reported: Option<String>,
-    /// The hub's words, while it is not known whether the site has another credential to show.
+    /// The text of the hub's refusal, until it is known whether the site has another credential to show.
     refusal: Option<String>,
-    /// The connection is to be closed.
+    /// True if the connection is to be closed.
     hang_up: bool,
-    /// Nothing was heard for the liveness limit.
+    /// True if nothing arrived within the liveness limit.
     silent: bool,
-    /// Another connection is of no use until the role changes.
+    /// True if further attempts are useless until the role changes.
     resting: bool,
 }
 
 impl Connection {
-    /// Takes up where the site was with this hub. `owed` are receipts that connections before this one had left to say.
+    /// Resumes at the site's position with this hub. `owed` are unreported receipts of earlier connections.
     pub fn new(
         settings: Settings,
         credentials: Credentials,
@@ -114,37 +114,37 @@ impl Connection {
         }
     }
 
-    /// False while so much waits for the disk that nothing more is to be read from the hub.
+    /// False while there is no connection, or too much waits for the disk to read more from the hub.
     pub fn takes_bytes(&self) -> bool {
         self.link == Link::Up && self.intake.has_room()
     }
 
-    /// What it proves itself with.
+    /// The credentials in use.
     pub fn credentials(&self) -> &Credentials {
         self.credentials.held()
     }
 
-    /// What the hub brought of its feeds.
+    /// The state of the hub's feeds here.
     pub fn feeds(&self) -> &Feeds {
         &self.feeds
     }
 
-    /// Where the site stands in each feed.
+    /// The site's position in each feed.
     pub fn positions(&self) -> Vec<FeedPosition> {
         self.session.positions()
     }
 
-    /// What the site lacks of a feed.
+    /// The products of a feed that the site lacks.
     pub fn missing(&self, feed: &FeedName) -> Missing {
         self.session.missing(feed)
     }
 
-    /// How often bytes came for a product that was not begun, or beyond its end: none, unless the session is wrong.
+    /// The number of blocks for a product that was not begun, or beyond its end: zero, unless the session is faulty.
     pub fn misplaced(&self) -> u64 {
         self.intake.misplaced()
     }
 
-    /// True while products still go through it.
+    /// True until the connection begins to end.
     fn is_working(&self) -> bool {
         matches!(
             self.link,
@@ -181,7 +181,7 @@ impl Connection {
         }
     }
 
-    /// Passes on what the session asks for.
+    /// Passes on an output of the session.
     fn take(&mut self, now: Now, output: SiteOutput) {
         match output {
             SiteOutput::Write { stream, bytes } => self.outputs.push_back(Output::Write { stream, bytes }),
@@ -248,7 +248,8 @@ impl Connection {
         match what {
             StoredWhat::Product(info, result) => {
                 complain(&info.key.feed, &info.id, &result);
-                // Without files the log is the end of the way; so it is at a hub, which passes heartbeats over.
+                // Without files the log is the last stage. So it is at a hub, which skips
+                // heartbeats: they are `Held`.
                 let is_out = !self.local.has_files()
                     && info.id.is_heartbeat()
                     && matches!(result, StoreResult::Stored | StoreResult::Held);
@@ -273,7 +274,7 @@ impl Connection {
         self.outputs.push_back(Output::News(news));
     }
 
-    /// Does the next thing that is due; false if nothing is.
+    /// Takes the next step that is due; false if none is.
     fn advance(&mut self, now: Now) -> bool {
         if let Some(output) = self.session.poll(now) {
             self.local.may_have_changed();
@@ -326,7 +327,7 @@ impl Machine for Connection {
                 self.tell(now, SiteInput::StreamClosed { stream, reason });
             }
             Input::Leg(leg, news) if self.link == Link::Up => self.tell(now, news.into_input(leg)),
-            // They were on their way when the connection ended.
+            // These were in transit when the connection ended.
             Input::Bytes { .. } | Input::StreamOpened(_) | Input::StreamClosed { .. } | Input::Leg(..) => {}
             Input::Stored(stored) => self.stored(now, stored),
             Input::Local(news) => news.into_inputs().for_each(|input| self.tell(now, input)),
@@ -371,7 +372,7 @@ impl LegNews {
 }
 
 impl Attempts {
-    /// True if this is not what was logged last.
+    /// True if this differs from the last logged reason.
     fn is_news(&mut self, sentence: &str) -> bool {
         let news = self.reported.as_deref() != Some(sentence);
         if news {

@@ -1,21 +1,21 @@
-//! Why there is no connection to a hub, in words for people.
+//! The reasons for a missing connection to a hub, as text.
 use std::io::{self, ErrorKind};
 
 use super::NoLink;
 use crate::reconnect::Ended;
 
 impl NoLink {
-    /// Nothing could be sent to `hub`.
+    /// The host at `hub` could not be reached.
     pub fn unreached(hub: &str, error: &io::Error, ended: Ended) -> Self {
         Self { sentence: format!("the hub at {hub} can't be reached: {error}"), ended }
     }
 
-    /// The host answered, and there is no session for another reason.
+    /// The host answered, but there is no session for another reason.
     pub fn answered(sentence: String) -> Self {
         Self { sentence, ended: Ended::Answered }
     }
 
-    /// The host at `hub` answered, and no handshake came about.
+    /// The host at `hub` answered, but the handshake failed.
     pub fn unshaken(hub: &str, error: &io::Error) -> Self {
         Self::answered(match error.kind() {
             ErrorKind::TimedOut | ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
@@ -30,7 +30,7 @@ impl NoLink {
 }
 
 impl Ended {
-    /// Whether anything answered an attempt to connect that failed like this.
+    /// Whether a failed attempt to connect had an answer, by its error.
     pub fn of_attempt(error: &io::Error) -> Self {
         match error.kind() {
             ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset => Self::Answered,

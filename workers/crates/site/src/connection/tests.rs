@@ -13,7 +13,7 @@ use downburst_session::{
 
 const SECOND: Micros = Micros::from_secs(1);
 
-/// How long until the next call.
+/// The time until the next attempt.
 pub(super) fn next_dial(rig: &mut Rig) -> Micros {
     let began = rig.now_us;
     for _ in 0..10_000 {
@@ -39,11 +39,11 @@ fn it_calls_at_once_and_is_well_once_it_was_let_in() {
 #[test]
 fn pauses_between_calls_depend_on_what_answered() {
     let table: [(Option<Ended>, [u64; 5]); 3] = [
-        // Nothing answers: it is asked again soon, however long that lasts.
+        // Nothing answers: attempts follow each other at short intervals for any length of time.
         (Some(Ended::Unanswered), [200; 5]),
-        // A host answers and gives no session.
+        // A host answers, but there is no session.
         (Some(Ended::Answered), [200, 400, 800, 1_600, 3_200]),
-        // Sessions that end as soon as they began.
+        // Sessions that end immediately.
         (None, [200, 400, 800, 1_600, 3_200]),
     ];
     for (ended, expected) in table {
@@ -417,7 +417,7 @@ fn a_leg_is_joined_and_left_with_the_connection() {
     assert!(left(&rig));
 }
 
-/// Has the hub say this.
+/// Makes the hub send this.
 pub(super) fn hub_says(rig: &mut Rig, input: HubInput) {
     let now = rig.now();
     rig.hub.as_mut().unwrap().handle(now, input);

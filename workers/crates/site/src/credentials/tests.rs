@@ -21,7 +21,7 @@ fn shown(credentials: &Credentials) -> String {
     }
 }
 
-/// As they are after a restart.
+/// The credentials after a restart.
 fn kept(credentials: &Credentials) -> Credentials {
     CredentialsRecord::from(credentials).into()
 }

@@ -1,29 +1,29 @@
-//! Which of several hubs serves a site. Knows times and news, no sockets.
+//! The choice of the hub that serves a site, from times and news alone, without sockets.
 use downburst_model::Micros;
 
-/// The preferred hub serves as long as it can; the others stand by.
+/// The preferred hub serves while it can; the others stand by.
 #[derive(Debug)]
 pub(crate) struct Choice {
     hubs: Vec<Standing>,
     preferred: usize,
     active: usize,
-    /// How long the preferred hub must be well before it serves again.
+    /// The time for which the preferred hub must be connected before it serves again.
     return_after: Micros,
 }
 
-/// How it stands with a hub.
+/// The state of the connection to a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// The connection stands since then.
+    /// Connected since that time.
     Well { since: Micros },
-    /// There is none since then. `silent`: that was known only after the time a dead hub takes to be found.
+    /// Not connected since that time. `silent`: detected only after the time limit for a dead hub.
     Away { since: Micros, silent: bool },
-    /// It does not take this site.
+    /// The hub refuses this site.
     Refused,
 }
 
 impl Choice {
-    /// Begins with the first of `count` hubs.
+    /// Starts with the first of `count` hubs.
     pub(crate) fn new(count: usize, return_after: Micros, now: Micros) -> Self {
         let hubs = vec![Standing::Away { since: now, silent: false }; count];
         Self { hubs, preferred: 0, active: 0, return_after }
@@ -49,7 +49,7 @@ impl Choice {
         self.set(hub, Standing::Well { since: now });
     }
 
-    /// The connection ended, or could not be made. Only the first word of it counts.
+    /// Notes that the connection ended, or could not be made. Only the first report counts.
     pub(crate) fn is_away(&mut self, now: Micros, hub: usize, silent: bool) {
         if !matches!(self.hubs.get(hub), Some(Standing::Away { .. })) {
             self.set(hub, Standing::Away { since: now, silent });
@@ -60,13 +60,13 @@ impl Choice {
         self.set(hub, Standing::Refused);
     }
 
-    /// A person prefers this hub from now on. It serves immediately if it is well.
+    /// Makes this the preferred hub on an operator's request. It serves immediately if it is connected.
     pub(crate) fn prefer(&mut self, now: Micros, hub: usize) -> Option<usize> {
         self.preferred = hub;
         (self.is_standing_by(hub)).then(|| self.switch(now, hub)).flatten()
     }
 
-    /// The hub to switch to, if it is time.
+    /// The hub to switch to, if a switch is due.
     pub(crate) fn decide(&mut self, now: Micros) -> Option<usize> {
         let next = match self.standing(self.active)? {
             Standing::Refused => self.another().or_else(|| self.untried()),
@@ -80,7 +80,7 @@ impl Choice {
         next.and_then(|next| self.switch(now, next))
     }
 
-    /// When `decide` may say something without further news.
+    /// The time at which `decide` may return a hub without further news.
     pub(crate) fn deadline(&self) -> Option<Micros> {
         match (self.standing(self.active)?, self.standing(self.preferred)?) {
             (Standing::Away { since, .. }, _) if self.another().is_some() => {
@@ -101,12 +101,12 @@ impl Choice {
         }
     }
 
-    /// A hub that stands by, the first after the preferred one.
+    /// The first hub that stands by, in order of preference.
     fn another(&self) -> Option<usize> {
         self.in_order().find(|hub| self.is_standing_by(*hub))
     }
 
-    /// A hub that does not stand by (an older release can't) and may serve all the same.
+    /// A hub that does not stand by (an older release can't), but may serve.
     fn untried(&self) -> Option<usize> {
         let after = self.in_order().skip_while(|hub| *hub != self.active).skip(1);
         let mut candidates = after.chain(self.in_order()).filter(|hub| *hub != self.active);
@@ -122,7 +122,7 @@ impl Choice {
         hub != self.active && matches!(self.standing(hub), Some(Standing::Well { .. }))
     }
 
-    /// Both hubs are connected to anew, so that neither is well until it said so.
+    /// Switches to another hub. Both connections are made anew, so both hubs count as away until they report again.
     fn switch(&mut self, now: Micros, to: usize) -> Option<usize> {
         if to == self.active {
             return None;
@@ -144,10 +144,10 @@ impl Choice {
     }
 }
 
-/// A hub that was restarted is back by then, and the wait stays far below ten seconds.
+/// A restarted hub is back by then, and the wait stays far below ten seconds.
 const RECONNECT_PATIENCE: Micros = Micros::from_secs(2);
 
-/// Without a word of another hub the one in use gets more time.
+/// If no other hub stands by, the one in use gets more time.
 const UNTRIED_PATIENCE: Micros = Micros::from_secs(6);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One hub and the connections to it: one, or one to each of its nodes that serve the site.
+//! One hub and its connections: a single one, or one to each of its nodes that serve the site.
 use std::collections::VecDeque;
 
 use downburst_model::Micros;
@@ -10,24 +10,24 @@ use super::status::{HubStatus, NodeStatus};
 use super::{ConnectionId, GivenHub, HubsOutput, Listeners};
 use crate::role::Role;
 
-/// A hub, as the site sees it.
+/// The site's view of a hub.
 #[derive(Debug)]
 pub(super) struct Hub {
     at: usize,
     address: String,
     nodes: NodeChoice,
-    /// The hub's name, once it said it.
+    /// The hub's name, once received.
     name: Option<String>,
-    /// Why there is no connection.
+    /// The reason for the missing connection.
     sentence: Option<String>,
     connections: Vec<Kept>,
-    /// Those that are not wanted any more and have not ended.
+    /// Connections that are no longer needed and have not ended yet.
     leaving: Vec<ConnectionId>,
-    /// Receipts that ended connections had left to say.
+    /// Unreported receipts of ended connections.
     owed: Vec<Receipt>,
 }
 
-/// A connection that is wanted.
+/// A planned connection.
 #[derive(Debug)]
 struct Kept {
     id: ConnectionId,
@@ -62,15 +62,15 @@ impl Hub {
         self.address == wanted || self.name.as_deref() == Some(wanted)
     }
 
-    /// What a connection is for, unless it is ended meanwhile.
+    /// The plan of a connection, unless it is ending.
     pub(super) fn wanted(&self, id: ConnectionId) -> Option<Wanted> {
         self.connections.iter().find(|it| it.id == id).map(|it| it.wanted.clone())
     }
 
-    /// A connection was let in. True if the hub is well by it: the first of several nodes makes the hub well.
+    /// Notes that a connection was accepted. True if the hub is now connected: the first of several nodes suffices.
     pub(super) fn is_well(&mut self, id: ConnectionId, name: String, role: Role) -> bool {
         let kept = self.connections.iter_mut().find(|it| it.id == id);
-        // A connection made for the role before is about to end.
+        // A connection made for the former role is about to end.
         let Some(kept) = kept.filter(|it| it.wanted.role == role) else { return false };
         kept.well = true;
         (self.name, self.sentence) = (Some(name), None);
@@ -81,7 +81,7 @@ impl Hub {
         self.connections.iter().any(|it| it.well && (!parts || it.wanted.is_part()))
     }
 
-    /// A connection is not there. True if the hub is away by that.
+    /// Notes that a connection is lost or missing. True if the hub is away because of it.
     pub(super) fn is_away(&mut self, now: Micros, id: ConnectionId, of: &Wanted, sentence: String) -> bool {
         if let Some(kept) = self.connections.iter_mut().find(|it| it.id == id) {
             kept.well = false;
@@ -98,7 +98,7 @@ impl Hub {
         self.sentence = Some(sentence);
     }
 
-    /// The hub listed its nodes; what has to be kept of that if it is news.
+    /// Takes the hub's list of its nodes; returns the list to store if it has changed.
     pub(super) fn take_nodes(&mut self, now: Micros, nodes: Nodes) -> Option<Nodes> {
         self.nodes.take(now, nodes).then(|| {
             tracing::info!(hub = self.address, "the hub listed its nodes that serve this site");
@@ -106,7 +106,7 @@ impl Hub {
         })
     }
 
-    /// Has the planned connections made once the others have ended.
+    /// Orders the planned connections once the others have ended.
     pub(super) fn arrange(
         &mut self,
         now: Micros,
@@ -132,18 +132,18 @@ impl Hub {
         }
     }
 
-    /// When it is time to ask another node where the feeds are, if that is to come.
+    /// The time at which to ask for the location of the feeds, if no node is connected.
     pub(super) fn ask_at(&self) -> Option<Micros> {
         self.nodes.ask_at()
     }
 
-    /// Has all connections ended.
+    /// Orders the end of all connections.
     pub(super) fn end(&mut self, outputs: &mut VecDeque<HubsOutput>) {
         self.leaving.extend(self.connections.drain(..).map(|it| it.id));
         outputs.extend(self.leaving.iter().map(|id| HubsOutput::ChangeRole(*id, Role::End)));
     }
 
-    /// A connection has ended.
+    /// Notes that a connection has ended, and takes its unreported receipts.
     pub(super) fn is_ended(&mut self, id: ConnectionId, unsaid: Vec<Receipt>) {
         self.leaving.retain(|leaving| *leaving != id);
         self.connections.retain(|it| it.id != id);
@@ -157,7 +157,7 @@ impl Hub {
         self.connections.is_empty() && self.leaving.is_empty()
     }
 
-    /// Who is to know of local software while the hub serves.
+    /// The connections that receive the news of local software while the hub serves.
     pub(super) fn listeners(&self) -> Listeners {
         let all = self.connections.iter().find(|it| it.wanted.only.is_none()).map(|it| it.id);
         let by_feed = self.parts().flat_map(|it| {
@@ -205,7 +205,7 @@ impl Hub {
         }
     }
 
-    /// The receipts of what others brought that this connection is to say.
+    /// Takes the receipts of earlier connections that this one is to report.
     fn take_owed(&mut self, wanted: &Wanted) -> Vec<Receipt> {
         let (taken, left) =
             std::mem::take(&mut self.owed).into_iter().partition(|it| wanted.brings(&it.key.feed));
@@ -227,5 +227,5 @@ impl Kept {
     }
 }
 
-/// As many as a connection keeps; the frontier tells the rest.
+/// The number that a connection keeps; the frontier covers the rest.
 const MOST_OWED: usize = 16_384;

@@ -1,4 +1,4 @@
-//! A site and its hubs: one serves, the others stand by, all products end in the same logs.
+//! A site and its hubs: one serves, the others stand by, all products are stored in the same logs.
 pub(crate) mod choice;
 mod hub;
 pub(crate) mod nodes;
@@ -19,10 +19,10 @@ use choice::{Choice, Standing};
 use hub::Hub;
 use nodes::Wanted;
 
-/// All hubs of a site: which connections there are, and what each of them is for.
+/// All hubs of a site: the connections to them, and the role of each.
 ///
-/// A hub is served by one connection, or by one to each of its nodes that have a feed for the site. One that is not
-/// wanted any more ends first: its products are in the log before another one reports the site's position.
+/// A hub has one connection, or one to each of its nodes that have a feed for the site. A connection that is no
+/// longer needed ends first: its products are in the log before another one reports the site's position.
 #[derive(Debug)]
 pub struct Hubs {
     choice: Choice,
@@ -31,92 +31,92 @@ pub struct Hubs {
     listeners: Option<Listeners>,
     ending: Option<Ending>,
     is_over: bool,
-    /// When it was polled last.
+    /// The time of the last poll.
     polled: Micros,
     outputs: VecDeque<HubsOutput>,
 }
 
-/// A hub that a site is given.
+/// A configured hub of a site.
 #[derive(Clone, Debug)]
 pub struct GivenHub {
     /// Its address for sites, `HOST:PORT`.
     pub address: String,
-    /// Its nodes, as it listed them in a former run.
+    /// Its list of nodes from an earlier run.
     pub nodes: Nodes,
 }
 
-/// One connection; never given twice.
+/// Identifies one connection; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId {
-    /// To this of the hubs, in the order in which they were given.
+    /// Index of the hub, in the configured order.
     pub hub: usize,
     serial: u64,
 }
 
-/// Who is to know of local software.
+/// The connections that receive news of local software.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listeners {
-    /// Of all feeds without a connection of their own.
+    /// For feeds without a connection of their own.
     pub all: Option<ConnectionId>,
-    /// Of feeds with one.
+    /// For feeds with a connection of their own.
     pub by_feed: BTreeMap<FeedName, ConnectionId>,
 }
 
-/// Why a site ends.
+/// The reason for a site's end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Asked to.
+    /// It was told to stop.
     Stopped,
-    /// The sentence says what is wrong with the command, the directory or the token.
+    /// The command, the directory or the token is wrong, as the sentence explains.
     BadUse(String),
-    /// The hub refused for good.
+    /// The hub refused permanently.
     Refused(String),
 }
 
-/// What [`Hubs`] is told.
+/// An input for [`Hubs`].
 #[derive(Debug)]
 pub enum HubsInput {
-    /// Something happened to a connection.
+    /// News of a connection.
     News(ConnectionId, News),
-    /// A connection is over, with receipts that are left to say.
+    /// A connection ended, with these receipts unreported.
     Over(ConnectionId, Vec<Receipt>),
-    /// What was asked for can't be done or kept: the sentence says why, and what to do.
+    /// An output can't be carried out or stored: the sentence gives the reason and the remedy.
     Failed(String),
-    /// The site is to end.
+    /// End the site.
     Stop,
 }
 
-/// What [`Hubs`] asks for.
+/// An output of [`Hubs`].
 #[derive(Debug, PartialEq)]
 pub enum HubsOutput {
     /// Make a connection.
     Begin {
-        /// Its name from here on.
+        /// Its identifier.
         connection: ConnectionId,
-        /// Where to, and what for.
+        /// Its address, role and feeds.
         wanted: Wanted,
-        /// A refusal by it is the hub's.
+        /// True if a refusal on it counts for the hub.
         decides: bool,
-        /// Receipts that other connections had left to say.
+        /// Unreported receipts of other connections.
         owed: Vec<Receipt>,
     },
-    /// A connection is for this from here on.
+    /// Change the role of a connection.
     ChangeRole(ConnectionId, Role),
-    /// Keep which nodes a hub has for the next run.
+    /// Store the list of a hub's nodes for the next run.
     KeepNodes {
-        /// Of this of the hubs.
+        /// Index of the hub.
         hub: usize,
-        /// As it listed them.
+        /// The list.
         nodes: Nodes,
     },
-    /// Local software is reported to these from here on.
+    /// Report news of local software to these from now on.
     Listen(Listeners),
     /// All connections have ended.
     End(Ending),
 }
 
 impl Hubs {
-    /// A site of these hubs, the preferred one first, which serves again once it was well for `return_after`.
+    /// A site of these hubs, the preferred one first, which serves again once it was connected for `return_after`.
     pub fn new(hubs: Vec<GivenHub>, return_after: Micros, now: Micros) -> Self {
         let choice = Choice::new(hubs.len(), return_after, now);
         let hubs = hubs.into_iter().enumerate().map(|(at, given)| Hub::new(at, given, now)).collect();
@@ -132,11 +132,11 @@ impl Hubs {
         }
     }
 
-    /// A person prefers the hub with this address or name from now on.
+    /// Makes the hub with this address or name the preferred one, on an operator's request.
     ///
     /// # Errors
     ///
-    /// There is none, or several go by that name.
+    /// There is no such hub, or several have that name.
     pub fn prefer(&mut self, now: Micros, wanted: &str) -> Result<(), String> {
         let hub = self.find(wanted)?;
         let left = self.choice.active();
@@ -146,7 +146,7 @@ impl Hubs {
         Ok(())
     }
 
-    /// How it stands with each hub.
+    /// The status of each hub.
     pub fn status(&self, now: Micros) -> Vec<HubStatus> {
         let status = |hub: &Hub| hub.status(now, &self.choice);
         self.hubs.iter().map(status).collect()
@@ -216,7 +216,7 @@ impl Hubs {
         self.ending.get_or_insert(ending);
     }
 
-    /// Makes and ends connections, so that they are as the hubs said and as was decided.
+    /// Begins and ends connections to match the hubs' lists of nodes and the choice of the hub.
     fn arrange(&mut self, now: Micros) {
         let active = self.choice.active();
         for hub in &mut self.hubs {

@@ -1,9 +1,9 @@
-//! Which nodes of a hub a site is connected to, and for which feeds. Knows times and news, no sockets.
+//! The choice of a hub's nodes for a site's connections and feeds, from times and news alone, without sockets.
 //!
-//! A hub of one node serves everything by the connection to its configured address. A hub of several lists
-//! which of them serves which feeds: the site then has a connection to each of those, and no other while one
-//! of them is well, because each reports changes. While none is, the site tries the configured address, and
-//! all others that it ever learnt, in turn.
+//! A hub of one node serves everything over the connection to its configured address. A hub of several nodes lists
+//! the feeds of each: the site then has a connection to each node with feeds for it, and no other while one of them
+//! is connected, because each reports changes. While none is, the site tries in turn the configured address and all
+//! other nodes of the last list.
 use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_model::{FeedName, Micros};
@@ -14,46 +14,46 @@ use crate::role::Role;
 /// The nodes of one hub.
 #[derive(Debug)]
 pub(crate) struct NodeChoice {
-    /// The address that the site was given.
+    /// The configured address.
     given: String,
     known: Nodes,
     well: BTreeSet<String>,
-    /// Since when none of the nodes is connected.
+    /// The time since which none of the nodes is connected.
     unserved: Option<Micros>,
-    /// How many addresses were asked in vain, and when the last one was begun with.
+    /// The number of addresses asked without success, and the time of the last change of address.
     asked: usize,
     asked_at: Micros,
 }
 
-/// A connection that is to be there.
+/// A planned connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// `HOST:PORT`.
     pub address: String,
-    /// What it is for.
+    /// Its role.
     pub role: Role,
-    /// The feeds that it is for; `None`: all.
+    /// Its feeds; `None`: all.
     pub only: Option<BTreeSet<FeedName>>,
 }
 
 impl Wanted {
-    /// True if it is to serve some feeds, as one of several.
+    /// True if it serves some feeds, as one of several connections.
     pub fn is_part(&self) -> bool {
         self.role == Role::Serve && self.only.is_some()
     }
 
-    /// True if the feed comes by it.
+    /// True if it carries the feed.
     pub fn brings(&self, feed: &FeedName) -> bool {
         self.role == Role::Serve && self.only.as_ref().is_none_or(|only| only.contains(feed))
     }
 
-    /// True if it is there to hear of nodes, and for nothing else.
+    /// True if its only purpose is to learn of nodes.
     pub fn asks(&self) -> bool {
         self.role == Role::StandBy && self.only.is_some()
     }
 
-    /// The name of the place for what is on its way by it, as one of several to `hub`; no other has it. `address` is
-    /// its own, in a form that fits into a name.
+    /// The unique name of the spool place for its incoming products, as one of several connections to `hub`.
+    /// `address` is its address, in a form that is valid in a name.
     pub fn spool_name(&self, hub: usize, address: &str) -> String {
         let role = if self.asks() { "asks" } else { "part" };
         format!("hub-{hub}-{role}-{address}")
@@ -61,18 +61,18 @@ impl Wanted {
 }
 
 impl NodeChoice {
-    /// Takes up what the site kept of a former run; a site that is new at the hub knows nothing.
+    /// Starts with the list stored by an earlier run, which is empty for a new site.
     pub(crate) fn new(given: String, known: Nodes, now: Micros) -> Self {
         Self { given, known, well: BTreeSet::new(), unserved: Some(now), asked: 0, asked_at: now }
     }
 
-    /// The list as the hub gave it last, to be kept: a site that starts while the hub's own node is away finds the
-    /// others by it.
+    /// The hub's last list, to be stored: a site that starts while the hub's own node is away
+    /// finds the other nodes in it.
     pub(crate) fn known(&self) -> &Nodes {
         &self.known
     }
 
-    /// The connections that are to be there, for a hub that serves the site or stands by.
+    /// The planned connections, for a hub that serves the site or stands by.
     pub(crate) fn wanted(&self, now: Micros, serves: bool) -> Vec<Wanted> {
         if !serves || self.known.items.is_empty() {
             let role = if serves { Role::Serve } else { Role::StandBy };
@@ -94,14 +94,14 @@ impl NodeChoice {
         wanted
     }
 
-    /// When it is time to ask where the feeds are, if that is to come.
+    /// The time at which to ask for the location of the feeds, if no node is connected.
     pub(crate) fn ask_at(&self) -> Option<Micros> {
         self.unserved.filter(|_| !self.known.items.is_empty()).map(|since| since.plus(ASK_AFTER))
     }
 
-    /// A node said who serves what; true if that is news.
+    /// Takes a node's list of nodes and feeds; true if it is new.
     pub(crate) fn take(&mut self, now: Micros, nodes: Nodes) -> bool {
-        // Without a number: that hub is one node, whatever it was before.
+        // Version 0: the hub is one node, whatever it was before.
         if nodes.version <= self.known.version && nodes.version > 0 || nodes == self.known {
             return false;
         }
@@ -114,13 +114,13 @@ impl NodeChoice {
         true
     }
 
-    /// A node serves its part.
+    /// Notes that a node serves its feeds.
     pub(crate) fn is_well(&mut self, address: &str) {
         self.well.insert(address.to_owned());
         self.unserved = None;
     }
 
-    /// A node is away; true if no other one is well.
+    /// Notes that a node is away; true if no other one is connected.
     pub(crate) fn is_away(&mut self, now: Micros, address: &str) -> bool {
         if self.well.remove(address) && self.well.is_empty() {
             self.unserved = Some(now);
@@ -128,7 +128,7 @@ impl NodeChoice {
         self.well.is_empty()
     }
 
-    /// The one that was asked is not there: the next one is asked, after a moment for this one to come back.
+    /// Notes that the node asked is away: the next one is asked, after a short time for this one to return.
     pub(crate) fn asked_in_vain(&mut self, now: Micros) {
         if now.since(self.asked_at) >= ASK_EACH {
             self.asked = self.asked.wrapping_add(1);
@@ -136,7 +136,7 @@ impl NodeChoice {
         }
     }
 
-    /// The given one, then the other nodes, whether they serve the site or not.
+    /// The address to ask: the configured one, then the other nodes, whether they serve the site or not.
     fn to_ask(&self) -> String {
         let others = self.known.items.iter().map(|node| node.address.as_str());
         let others = others.filter(|address| *address != self.given);
@@ -146,10 +146,10 @@ impl NodeChoice {
     }
 }
 
-/// A node that was restarted is back by then.
+/// A restarted node is back by then.
 const ASK_AFTER: Micros = Micros::from_secs(1);
 
-/// How long one address is asked before the next.
+/// The time for each address before the next one.
 const ASK_EACH: Micros = Micros::from_secs(1);
 
 #[cfg(test)]

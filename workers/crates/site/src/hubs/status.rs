@@ -1,38 +1,38 @@
-//! How it stands with a site's hubs, for people.
+//! The status of a site's hubs, for display.
 use serde::{Deserialize, Serialize};
 
 use super::nodes::Wanted;
 
-/// How it stands with a hub.
+/// The status of a hub.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubStatus {
     /// Its address for sites.
     pub address: String,
-    /// Its name, once it said it.
+    /// Its name, once received.
     pub name: Option<String>,
     /// `serves`, `stands by`, `away` or `refused`.
     pub state: String,
-    /// For how long.
+    /// The time in this state.
     pub seconds: Option<u64>,
-    /// The site takes, or tries to take, its feeds from this one.
+    /// True if the site receives, or tries to receive, its feeds from this hub.
     pub active: bool,
-    /// It serves whenever it is well.
+    /// True if it serves whenever it is connected.
     pub preferred: bool,
-    /// Why there is no connection.
+    /// The reason for the missing connection.
     pub reason: Option<String>,
-    /// Where the hub is several nodes: those that serve the site.
+    /// The nodes that serve the site, if the hub has several.
     #[serde(default)]
     pub nodes: Vec<NodeStatus>,
 }
 
-/// How it stands with one of several nodes of a hub.
+/// The status of one of several nodes of a hub.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeStatus {
     /// Its address.
     pub address: String,
-    /// What it serves of the site's feeds.
+    /// The site's feeds that it serves.
     pub feeds: Vec<String>,
-    /// Whether there is a connection.
+    /// True if there is a connection.
     pub connected: bool,
 }
 

@@ -5,7 +5,7 @@ use downburst_session::{NodeFeeds, Outcome};
 
 use super::*;
 
-/// The machine, and the connections that it has.
+/// The machine, and its connections.
 struct Site {
     hubs: Hubs,
     now: Micros,
@@ -68,7 +68,7 @@ impl Site {
         std::mem::take(&mut self.said)
     }
 
-    /// The connection to this address that has not ended.
+    /// The latest connection to this address that has not ended.
     fn to(&self, address: &str) -> ConnectionId {
         let mut found = self.connections.iter().filter(|(_, (wanted, ..))| wanted.address == address);
         *found.next_back().expect("there is a connection").0

@@ -1,87 +1,87 @@
-//! How far a feed's files are written, so that each file is written once.
+//! The progress of a feed's files, so that each file is written once.
 //!
-//! What is kept are places in the site's log: files up to the first are complete; the second was about to be shown;
-//! files up to the third are on the disk for good. Where files are shown in another order than that of the log, the
-//! places beyond the first that were shown are kept too, and the last one shown of each class.
+//! A cursor stores places in the site's log: files up to the first are complete; the second was about to be shown;
+//! files up to the third are durable on the disk. If files are shown in another order than that of the log, the
+//! places shown beyond the first are stored too, and the last one shown of each class.
 //!
-//! A place that is damaged, of another life of the log or beyond the log's highest number is not used: the
-//! log is gone through again, and files that are whole under their names are not written a second time. After
-//! a power cut the same holds for all beyond the third place.
+//! A place that is damaged, of another epoch of the log or beyond the log's highest number is not used: the log is
+//! read again, and files that are whole under their names are not written a second time. After a power cut the same
+//! holds for everything beyond the third place.
 use downburst_model::{Class, Epoch, RangeSet, Sequence, WallMicros};
 use minicbor::{Decode, Encode};
 
-/// The numbers of a cursor that change with each file: the life of the log, the three places, the moment since which
-/// the third one holds, and the start of the machine.
+/// The numbers of a cursor that change with each file: the epoch of the log, the three places, the time since which
+/// the third one holds, and the identifier of the machine's boot.
 pub type CursorNumbers = [u64; 6];
 
-/// The place of a feed's files in the site's log.
+/// The position of a feed's files in the site's log.
 #[derive(Debug)]
 pub struct Cursor {
     life: Life,
-    /// Files up to here stand.
+    /// Files up to here are in place.
     done: Sequence,
     begun: Sequence,
-    /// Files up to here are on the disk for good, since that moment.
+    /// Files up to here are durable on the disk, since `proven_at`.
     proven: Sequence,
     proven_at: WallMicros,
     ahead: Option<ShownAhead>,
-    /// Files up to here may stand, though the cursor does not say so.
+    /// Files up to here may be in place, although the cursor does not record them.
     doubtful_to: Sequence,
 }
 
-/// What a cursor is about: a log in one of its lives, on a machine that runs since its last start.
+/// The context of a cursor: one epoch of the log, and one boot of the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Life {
-    /// That of the log.
+    /// The epoch of the log.
     pub epoch: Epoch,
-    /// No place beyond was ever given.
+    /// The highest place that was ever assigned.
     pub given_to: Sequence,
     /// The log's last place.
     pub head: Sequence,
-    /// Tells one start of the machine from another.
+    /// Distinguishes boots of the machine.
     pub boot: u64,
     /// The site's wall clock.
     pub now: WallMicros,
 }
 
-/// A cursor as storage found it.
+/// A cursor as read from storage.
 #[derive(Clone, Debug)]
 pub struct KeptCursor {
     /// Its numbers.
     pub numbers: Kept<CursorNumbers>,
-    /// How people call the place of its numbers.
+    /// The path of its numbers, for messages.
     pub numbers_path: String,
-    /// What was shown out of the log's order.
+    /// The products shown out of the log's order.
     pub ahead: Kept<ShownAhead>,
-    /// How people call the place of that.
+    /// The path of `ahead`, for messages.
     pub ahead_path: String,
 }
 
-/// What storage found of something that it was given.
+/// A stored value as read from storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept<T> {
-    /// It was given nothing.
+    /// Nothing was stored.
     Nothing,
-    /// As it was given last.
+    /// The last stored value.
     Whole(T),
-    /// As it was given last or before that.
+    /// The last stored value, or the one before it.
     Older(T),
     /// It can't be read.
     Damaged,
 }
 
-/// What opening a cursor found.
+/// The findings of opening a cursor.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Opened {
     /// The place that was about to be shown when the site stopped.
     pub begun: Option<Sequence>,
-    /// Why not all of it is believed: a sentence.
+    /// The reason why part of it is not used: a sentence.
     pub damage: Option<String>,
-    /// Files that were shown since this moment may not be whole: the power was cut.
+    /// After a power cut: files shown since this time may be damaged.
     pub unproven_since: Option<WallMicros>,
 }
 
-/// What was shown out of the log's order.
+/// The products shown out of the log's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct ShownAhead {
     #[n(0)]
@@ -90,33 +90,33 @@ pub struct ShownAhead {
     last: Vec<LastShown>,
 }
 
-/// What was shown last of a class.
+/// The last product shown of a class.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct LastShown {
     /// The class.
     #[n(0)]
     pub class: Class,
-    /// The life of the hub's log.
+    /// The epoch of the hub's log.
     #[n(1)]
     pub epoch: Epoch,
-    /// Its place at the hub.
+    /// Its sequence at the hub.
     #[n(2)]
     pub sequence: Sequence,
 }
 
-/// What changed of a cursor and is to be kept, in the order of the fields: what was shown ahead loses the places that
-/// the numbers have passed, and an end between both must not lose them.
+/// The changed parts of a cursor, to be stored in the order of the fields: `ahead` drops the places that the numbers
+/// have passed, and a crash between both must not lose them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct CursorChange {
-    /// The numbers.
+    /// The numbers have changed.
     pub numbers: bool,
-    /// What was shown ahead.
+    /// The list of products shown ahead has changed.
     pub ahead: bool,
 }
 
 impl Cursor {
-    /// Takes up a cursor as it was kept, as far as it can be true.
+    /// Opens a stored cursor, as far as it is plausible.
     pub fn open(kept: KeptCursor, life: Life) -> (Self, Opened) {
         let (ahead, ahead_is_damaged) = match kept.ahead {
             Kept::Nothing => (None, false),
@@ -127,7 +127,7 @@ impl Cursor {
         let (proven_at, doubtful_to) = (life.now, Sequence(0));
         let mut cursor = Self { life, done, begun, proven, proven_at, ahead, doubtful_to };
         let mut opened = cursor.believe(&kept.numbers, &kept.numbers_path);
-        // What a power cut did to it is made good by looking at the files.
+        // After a power cut the files are examined in any case.
         if ahead_is_damaged && opened.unproven_since.is_none() {
             cursor.doubtful_to = life.head;
             let sentence = format!("{} is damaged; {AGAIN}", kept.ahead_path);
@@ -160,8 +160,8 @@ impl Cursor {
             opened.damage = Some(format!("one of two copies in {path} is damaged; the other one counts"));
         }
         if boot != life.boot {
-            // Of the files shown since, the disk may have the name and not the bytes, or neither; and the
-            // note made here may be gone.
+            // Of the files shown since, the disk may have the name without the bytes, or neither; and the
+            // note of `begun` may be lost.
             (self.done, self.begun, self.ahead) = (self.proven.min(self.done), Sequence(0), None);
             self.doubtful_to = life.head;
             opened.unproven_since = Some(self.proven_at);
@@ -169,40 +169,40 @@ impl Cursor {
         opened
     }
 
-    /// As it is kept.
+    /// The numbers in their stored form.
     pub fn numbers(&self) -> CursorNumbers {
         let (done, begun, proven) = (self.done.0, self.begun.0, self.proven.0);
         let proven_at = self.proven_at.0.cast_unsigned();
         [self.life.epoch.0, done, begun, proven, proven_at, self.life.boot]
     }
 
-    /// What was shown out of the log's order, as it is kept; `None`: nothing is kept.
+    /// The products shown out of the log's order, in stored form; `None`: nothing is stored.
     pub fn ahead(&self) -> Option<&ShownAhead> {
         self.ahead.as_ref()
     }
 
-    /// True if the file of this place may stand, though the cursor does not say so: look before it is written.
+    /// True if the file of this place may exist although the cursor does not record it: check before writing.
     pub fn is_doubtful(&self, at: Sequence) -> bool {
         at <= self.doubtful_to
     }
 
-    /// Files up to here, as they were at that moment, are on the disk for good.
+    /// Records that files up to here, in their state at that time, are durable on the disk.
     pub fn prove(&mut self, proven: Sequence, at: WallMicros) -> CursorChange {
         (self.proven, self.proven_at) = (proven, at);
         CursorChange { numbers: true, ahead: false }
     }
 
-    /// How far files are on the disk for good.
+    /// Files up to here are durable on the disk.
     pub fn proven(&self) -> Sequence {
         self.proven
     }
 
-    /// Files up to here stand.
+    /// Files up to here are in place.
     pub fn done(&self) -> Sequence {
         self.done
     }
 
-    /// True if the file of this place stands already.
+    /// True if the file of this place is recorded as shown.
     pub fn is_shown(&self, at: Sequence) -> bool {
         at <= self.done || self.ahead.as_ref().is_some_and(|ahead| ahead.shown.contains(at.0))
     }
@@ -212,7 +212,7 @@ impl Cursor {
         self.ahead.is_some()
     }
 
-    /// What was shown last of each class, as far as that was kept.
+    /// The last product shown of each class, as far as recorded.
     pub fn last(&self) -> &[LastShown] {
         self.ahead.as_ref().map_or(&[], |ahead| &ahead.last)
     }
@@ -224,7 +224,7 @@ impl Cursor {
         CursorChange { ahead: begins, numbers: false }
     }
 
-    /// Goes back to the order of the log, once nothing beyond `done` was shown.
+    /// Returns to the order of the log, unless a place beyond `done` was shown.
     pub fn end_ordering(&mut self) -> CursorChange {
         let is_ahead = |last: u64| last > self.done.0;
         let ends = self.ahead.as_ref().is_some_and(|ahead| !ahead.shown.last().is_some_and(is_ahead));
@@ -234,31 +234,31 @@ impl Cursor {
         CursorChange { ahead: ends, numbers: false }
     }
 
-    /// Notes that the file of this place is about to be shown.
+    /// Records that the file of this place is about to be shown.
     pub fn note(&mut self, begun: Sequence) -> CursorChange {
         self.begun = begun;
         CursorChange { numbers: true, ahead: false }
     }
 
-    /// Notes that files up to here stand.
+    /// Records that files up to here are in place.
     pub fn move_to(&mut self, done: Sequence) -> CursorChange {
         let moves = done != self.done;
         self.done = done;
         CursorChange { numbers: moves, ahead: false }
     }
 
-    /// Notes that the file of this place stands, and all files up to `done`.
+    /// Records that the file of this place is shown, and all files up to `done` are in place.
     pub fn shown(&mut self, at: Sequence, done: Sequence) -> CursorChange {
         let Some(ahead) = &mut self.ahead else { return self.move_to(done) };
         let was_whole = ahead.shown.is_empty();
         ahead.shown.insert(at.0, at.0);
         ahead.shown.remove(0, done.0);
-        // In the log's own order, the place alone says it all.
+        // In the log's own order the numbers alone are sufficient.
         let changes = !was_whole || !ahead.shown.is_empty();
         CursorChange { ahead: changes, ..self.move_to(done) }
     }
 
-    /// Keeps what was shown last of each class.
+    /// Records the last product shown of each class.
     pub fn keep_last(&mut self, last: Vec<LastShown>) -> CursorChange {
         let changed = self.ahead.as_mut().filter(|ahead| ahead.last != last);
         let changes = changed.is_some();
@@ -270,7 +270,7 @@ impl Cursor {
 }
 
 impl Life {
-    /// Why numbers are not of this life; `None`: they may be.
+    /// The reason why the numbers can't belong to this log; `None`: they may.
     fn refuses(&self, numbers: &CursorNumbers) -> Option<&'static str> {
         let [epoch, done, begun, proven, ..] = *numbers;
         if epoch != self.epoch.0 {
@@ -298,7 +298,7 @@ mod tests {
         KeptCursor { numbers, numbers_path: "files/F".to_owned(), ahead, ahead_path: "order/F".to_owned() }
     }
 
-    /// What comes back of a cursor that storage keeps as it is.
+    /// A cursor after a restart with intact storage.
     fn reopened(cursor: &Cursor, life: Life) -> (Cursor, Opened) {
         let ahead = cursor.ahead().cloned().map_or(Kept::Nothing, Kept::Whole);
         Cursor::open(kept(Kept::Whole(cursor.numbers()), ahead), life)

@@ -1,8 +1,8 @@
-//! One feed's files: which product becomes a file next, and what is kept of that before and after.
+//! One feed's files: the choice of the next product, and the records before and after its file appears.
 //!
-//! Each product is written aside, its place is noted as about to be shown, it is put under its name, and the cursor
-//! moves on. A restart between the note and the move looks for the file written aside: if it is gone, it was put
-//! under its name. Where a subscription asks for order, live products wait here for earlier ones.
+//! Each product is written aside, its place is recorded as about to be shown, the file is moved to its name, and the
+//! cursor advances. A restart between the record and the advance looks for the file written aside: if it is gone, it
+//! was moved to its name. If a subscription requires order, live products wait here for earlier ones.
 use std::collections::{BTreeSet, VecDeque};
 
 use downburst_model::{Machine, Micros, Now, Sequence, WallMicros};
@@ -13,45 +13,45 @@ use super::order::{Arrival, Order, Turn};
 
 /// The files of one feed.
 ///
-/// Its driver carries out one output at a time and answers each with one input; it may be woken meanwhile. Where
-/// storage fails, the driver drops the machine and opens it again from what is kept: what waited is read from the log
-/// again.
+/// Its driver carries out one output at a time and answers each with one input; it may be woken before the answer. If
+/// storage fails, the driver drops the machine and opens it again from the stored cursor: waiting products are read
+/// from the log again.
 #[derive(Debug)]
 pub struct FeedRelease {
     cursor: Cursor,
-    /// Read from the log up to here; what is not shown of that waits in `order`.
+    /// The last place read from the log; products up to here that are not shown wait in `order`.
     read_to: Sequence,
     order: Option<Order>,
     waiting: BTreeSet<Sequence>,
     read: ReadProducts,
     turns: VecDeque<Turn>,
-    /// The product that is on its way to its place.
+    /// The product whose file is being made.
     current: Option<Current>,
     look: Option<Look>,
-    /// The next look, once this one is over.
+    /// The next look, after the current one.
     next: Option<(Option<Micros>, Look)>,
     outputs: VecDeque<ReleaseOutput>,
-    /// The last output has no answer yet.
+    /// True while the last output has no answer.
     is_asking: bool,
 }
 
-/// What happened to a feed's files.
+/// An input for a feed's files.
 #[derive(Debug)]
 pub enum ReleaseInput {
-    /// The log may have grown, or the order that is asked for may be another one.
+    /// The log may have grown, or the requested order may have changed.
     Woken {
         /// The log's last place.
         head: Sequence,
-        /// How long a missing product holds back later ones; `None`: the log's order is good.
+        /// The time for which a missing product holds back later ones; `None`: the log's order suffices.
         hold: Option<Micros>,
-        /// What a feed with an order still lacks.
+        /// The missing products of a feed with an order.
         missing: Missing,
     },
     /// Answers [`ReleaseOutput::Read`].
     Read {
         /// In the log's order.
         products: Vec<Candidate>,
-        /// Nothing else lies up to here.
+        /// There are no other products up to here.
         read_to: Sequence,
         /// The log's last place now.
         head: Sequence,
@@ -62,52 +62,52 @@ pub enum ReleaseInput {
     Written,
     /// Answers [`ReleaseOutput::Place`] and [`ReleaseOutput::Discard`].
     Placed,
-    /// Answers [`ReleaseOutput::Finish`]: whether the log still has the product.
+    /// Answers [`ReleaseOutput::Finish`]: true if the log still has the product.
     Finished(bool),
-    /// Answers [`ReleaseOutput::Look`] and [`ReleaseOutput::Write`] of a product whose bytes left the log.
+    /// Answers [`ReleaseOutput::Look`] and [`ReleaseOutput::Write`] if the product's bytes have left the log.
     Gone,
     /// Answers all others.
     Done,
 }
 
-/// What storage is to do for a feed's files.
+/// An operation of storage for a feed's files.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReleaseOutput {
-    /// The cursor is damaged; for people.
+    /// Report that the cursor is damaged, with this sentence.
     Damaged(String),
-    /// The power was cut: files that were shown since and that the log does not know go aside.
+    /// After a power cut: set aside the files shown since that are not in the log.
     SetUnprovenAside {
-        /// The last moment at which the disk kept everything.
+        /// The last time at which everything was durable.
         since: WallMicros,
     },
-    /// Keep the cursor's numbers; a power cut may take that back.
+    /// Store the cursor's numbers; a power cut may undo this.
     KeepNumbers(CursorNumbers),
-    /// Keep [`Cursor::ahead`]; a power cut may take that back.
+    /// Store [`Cursor::ahead`]; a power cut may undo this.
     KeepAhead,
-    /// Have the disk keep the cursor's numbers for good.
+    /// Make the stored numbers of the cursor durable.
     SyncNumbers,
-    /// Put the product of this place under its name if it lies aside: the site stopped in between.
+    /// Move the file of this place to its name if it lies aside: the site stopped in between.
     Finish(Sequence),
     /// Read the log.
     Read {
-        /// Behind this place.
+        /// After this place.
         after: Sequence,
-        /// Up to this one, or as far as is good at once.
+        /// Up to this one, or fewer if that is too much for one read.
         to: Sequence,
     },
-    /// Look whether the product of this place stands, whole.
+    /// Check whether the file of this place exists and is whole.
     Look(Sequence),
     /// Write the product of this place aside.
     Write(Sequence),
-    /// Put what was written aside under its name.
+    /// Move the file written aside to its name.
     Place(Sequence),
-    /// Remove what was written aside, and find out whether it could have been put under its name.
+    /// Remove the file written aside, after a check whether it could be moved to its name.
     Discard(Sequence),
-    /// Report that the product of this place stands.
+    /// Report that the file of this place is shown.
     Report {
         /// Its place.
         at: Sequence,
-        /// A later product of its class went before it, against the order that was asked for.
+        /// True if a later product of its class was shown before it, against the requested order.
         late: bool,
     },
 }
@@ -117,9 +117,9 @@ pub enum ReleaseOutput {
 pub struct Candidate {
     /// Its place in the site's own log.
     pub at: Sequence,
-    /// Its place in an order, which live products have.
+    /// Its place in the order; live products have one.
     pub arrival: Option<Arrival>,
-    /// It goes as far as files go, and leaves nothing.
+    /// True for a heartbeat, which passes all stages up to the file, and leaves none.
     pub heartbeat: bool,
 }
 
@@ -130,14 +130,14 @@ struct Current {
     heartbeat: bool,
 }
 
-/// Products as they were read, that have not been looked at.
+/// Products read from the log and not considered yet.
 #[derive(Debug, Default)]
 struct ReadProducts {
     products: std::vec::IntoIter<Candidate>,
     read_to: Option<Sequence>,
 }
 
-/// One look at the log, and then at what waits.
+/// One look at the log, and then at the waiting products.
 #[derive(Debug)]
 struct Look {
     head: Sequence,
@@ -147,14 +147,14 @@ struct Look {
 }
 
 impl FeedRelease {
-    /// Takes up where the site stopped: the product that was about to be shown is put in its place, unless it is there.
+    /// Resumes where the site stopped: a product that was about to be shown is moved to its name, unless it is there.
     pub fn open(kept: KeptCursor, life: Life) -> Self {
         let (cursor, opened) = Cursor::open(kept, life);
         let mut outputs = VecDeque::new();
         outputs.extend(opened.damage.map(ReleaseOutput::Damaged));
         outputs.extend(opened.unproven_since.map(|since| ReleaseOutput::SetUnprovenAside { since }));
-        // From here on it is believed: what was wrong is made good. After a power cut there is a place to go by,
-        // however early the cut came.
+        // From here on the cursor is valid: defects are repaired. After a power cut, even an early one, there is a
+        // stored place to start from.
         outputs.extend([ReleaseOutput::KeepNumbers(cursor.numbers()), ReleaseOutput::SyncNumbers]);
         outputs.extend(opened.begun.map(ReleaseOutput::Finish));
         Self {
@@ -172,18 +172,18 @@ impl FeedRelease {
         }
     }
 
-    /// How far its files are.
+    /// The progress of its files.
     pub fn cursor(&self) -> &Cursor {
         &self.cursor
     }
 
-    /// Files up to a place, as they were at that moment, are on the disk for good; the numbers to keep.
+    /// Records that files up to a place, in their state at that time, are durable; returns the numbers to store.
     pub(super) fn prove(&mut self, proven: Sequence, at: WallMicros) -> CursorNumbers {
         let _ = self.cursor.prove(proven, at);
         self.cursor.numbers()
     }
 
-    /// Does the next thing that needs no answer; false: there is nothing to do.
+    /// Takes the next step; false if there is nothing to do.
     fn advance(&mut self, now: Micros) -> bool {
         if let Some(Turn { at, late }) = self.turns.pop_front() {
             self.waiting.remove(&at);
@@ -226,7 +226,7 @@ impl FeedRelease {
         true
     }
 
-    /// Nothing is on its way: the order may change.
+    /// Begins the next look. No file is being made now, so the order may change.
     fn begin_look(&mut self) -> bool {
         let Some((hold, look)) = self.next.take() else { return false };
         self.set_hold(hold);
@@ -234,7 +234,7 @@ impl FeedRelease {
         true
     }
 
-    /// Shows a product, or lets it wait for its turn.
+    /// Shows a product, or makes it wait for its turn.
     fn consider(&mut self, candidate: Candidate, now: Micros) {
         let Candidate { at, arrival, heartbeat } = candidate;
         if !self.cursor.is_shown(at) {
@@ -285,7 +285,7 @@ impl FeedRelease {
         self.outputs.push_back(ReleaseOutput::Report { at, late });
     }
 
-    /// The log has the product that was about to be shown when the site stopped, or not.
+    /// Completes the product that was about to be shown when the site stopped; `is_there`: the log still has it.
     fn finished(&mut self, is_there: bool) {
         let Some(Current { at, late, .. }) = self.current.take() else { return };
         let done = if self.cursor.is_ordering() { self.cursor.done() } else { at };
@@ -311,7 +311,7 @@ impl FeedRelease {
                 change
             }
             (None, Some(_)) => {
-                // Read again from the first that was not shown: what waited goes in the log's order.
+                // Read again from the first product not shown: waiting ones follow in the log's order.
                 (self.order, self.read_to) = (None, self.cursor.done());
                 self.waiting.clear();
                 CursorChange::default()
@@ -330,7 +330,7 @@ impl FeedRelease {
         }
     }
 
-    /// Nothing up to here waits to be shown, now that `shown` stands.
+    /// The last place up to which no product waits, now that `shown` is in place.
     fn done_to(&self, shown: Sequence) -> Sequence {
         let read_to = self.read_to.max(shown);
         self.waiting.first().map_or(read_to, |first| Sequence(first.0.saturating_sub(1)).min(read_to))
@@ -378,11 +378,11 @@ impl Machine for FeedRelease {
         self.outputs.pop_front()
     }
 
-    /// When the next product has waited long enough for those before it.
+    /// The time at which the next product has waited long enough for earlier ones.
     fn deadline(&self) -> Option<Micros> {
         self.order.as_ref()?.deadline()
     }
 }
 
-/// Products that may wait for those before them; beyond it the log is read on when some have gone.
+/// Products that may wait for earlier ones; beyond it, reading continues when some have been shown.
 const WAITING_LIMIT: usize = 65_536;

@@ -1,4 +1,4 @@
-//! Which connection is told what local software has.
+//! The connections that receive news of local software.
 use std::collections::{BTreeMap, VecDeque};
 
 use downburst_model::FeedName;
@@ -6,20 +6,21 @@ use downburst_session::ActionFailed;
 
 use super::local::{LocalNews, Shown};
 
-/// Whoever wants to know of local software: the connections to the hub that serves the site. `C` is one of them.
+/// The recipients of news of local software: the connections to the hub that serves the site. `C` is one of them.
 #[derive(Debug)]
 pub struct LocalListeners<C> {
     all: Option<C>,
-    /// Where feeds have a connection of their own.
+    /// The connections of single feeds.
     by_feed: BTreeMap<FeedName, C>,
-    /// Files that stood before there was anybody to tell: those that the last run of the site left to write, for one.
+    /// Files shown before there was a recipient, such as those that the last run of the site had left to write.
     early: VecDeque<Shown>,
-    /// What the next one has to know as well.
+    /// Present failures, which the next recipient has to learn too.
     failed: BTreeMap<FeedName, ActionFailed>,
 }
 
 impl<C> LocalListeners<C> {
-    /// Has news of these feeds go there, and of others to `all`; `send` is given what they have not heard yet.
+    /// Sends news of these feeds there from now on, and of others to `all`; `send` receives the news
+    /// that they do not have yet.
     pub fn set(
         &mut self,
         all: Option<C>,
@@ -37,7 +38,7 @@ impl<C> LocalListeners<C> {
         }
     }
 
-    /// A file stands.
+    /// Reports a shown file.
     pub fn shown(&mut self, shown: Shown, mut send: impl FnMut(&C, LocalNews)) {
         if let Some(listener) = self.listener(&shown.key.feed) {
             send(listener, LocalNews::Shown(shown));
@@ -49,7 +50,7 @@ impl<C> LocalListeners<C> {
         }
     }
 
-    /// What local software can't do with a feed, or that it can again.
+    /// Reports a failure of local software with a feed, or its end.
     pub fn acts(
         &mut self,
         feed: &FeedName,
@@ -76,7 +77,7 @@ impl<C> Default for LocalListeners<C> {
     }
 }
 
-/// As many as a session keeps receipts: what is older is told without the time that it took.
+/// The number of receipts that a session keeps: older files are reported without their latency.
 const EARLY_FILES: usize = 16_384;
 
 #[cfg(test)]
@@ -101,7 +102,7 @@ mod tests {
         |to, news| heard.push((*to, news))
     }
 
-    /// Who heard of the files with these numbers, or of failures as 0.
+    /// The recipients with the numbers of the files reported to them; failures as 0.
     fn numbers(heard: &Heard) -> Vec<(&'static str, u64)> {
         let number = |news: &LocalNews| match news {
             LocalNews::Shown(shown) => shown.key.sequence.0,

@@ -1,58 +1,59 @@
-//! What local software is promised of feeds, and what it did with products.
+//! The order of feeds promised to local software, and its results with products.
 use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_model::{FeedName, Micros, ProductKey, WallMicros};
 use downburst_session::{ActionFailed, FeedHandling, Missing, SiteInput};
 
-/// What happened to products after the site's log.
+/// News of products after the site's log.
 #[derive(Debug)]
 pub enum LocalNews {
-    /// A product's file stands.
+    /// A product's file is shown.
     Shown(Shown),
-    /// What local software can't do with a feed; `None`: it can again.
+    /// Local software failed with a feed, or works again.
     Acts {
         /// The feed.
         feed: FeedName,
-        /// The newest failure.
+        /// The newest failure; `None`: it works again.
         failed: Option<ActionFailed>,
     },
 }
 
-/// A file stands.
+/// A file is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Of this product.
+    /// Its product.
     pub key: ProductKey,
     /// Site's wall clock.
     pub at: WallMicros,
-    /// A later product of its class went before it, against the order that was asked for.
+    /// True if a later product of its class was shown before it, against the requested order.
     pub late: bool,
-    /// It is a heartbeat: no file stands, but one could have been put there.
+    /// True for a heartbeat: there is no file, but one could have been moved there.
     pub heartbeat: bool,
 }
 
-/// What local software is to be shown in order.
+/// A request to show feeds in order.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ShowOrder {
-    /// These feeds, and of this connection's no others; with how long a missing product holds back later ones.
+    /// Show these feeds in order, and no other feeds of this connection; a missing product holds back later
+    /// ones for the given time.
     Feeds {
-        /// The feeds that this connection decides about; `None`: all.
+        /// The feeds of this connection; `None`: all.
         only: Option<BTreeSet<FeedName>>,
-        /// Those with an order.
+        /// The feeds with an order, with the time for each.
         holds: BTreeMap<FeedName, Micros>,
     },
-    /// What a feed with an order lacks now.
+    /// The products that a feed with an order lacks now.
     Missing(FeedName, Missing),
 }
 
-/// One connection's part in it.
+/// One connection's requests for local software.
 #[derive(Debug)]
 pub(crate) struct LocalSoftware {
-    /// Products become files; without, the log is the end of the way.
+    /// True if products become files; otherwise the log is the last stage.
     has_files: bool,
-    /// The feeds that are shown in order, and what was reported of each.
+    /// The feeds shown in order, with the last report of each.
     ordered: BTreeMap<FeedName, Missing>,
-    /// Something happened since the last look at what is missing.
+    /// True if something happened since the last look at the missing products.
     is_stale: bool,
 }
 
@@ -65,7 +66,7 @@ impl LocalSoftware {
         self.has_files
     }
 
-    /// Has local software see these feeds in order, and no others of this connection's. The hub that serves decides.
+    /// Requests order for these feeds, and for no other feeds of this connection. Only the hub that serves decides.
     pub(crate) fn order(
         &mut self,
         serves: bool,
@@ -90,7 +91,7 @@ impl LocalSoftware {
         self.is_stale = true;
     }
 
-    /// What is missing of the feeds that are shown in order, where that changed.
+    /// The missing products of feeds shown in order, if they changed.
     pub(crate) fn changes(&mut self, missing: impl Fn(&FeedName) -> Missing) -> Vec<ShowOrder> {
         if !std::mem::take(&mut self.is_stale) || !self.has_files {
             return Vec::new();
@@ -107,7 +108,7 @@ impl LocalSoftware {
 }
 
 impl LocalNews {
-    /// What the session is told of it.
+    /// The session's inputs for it.
     pub(crate) fn into_inputs(self) -> impl Iterator<Item = SiteInput> {
         let (first, second) = match self {
             Self::Acts { feed, failed } => (Some(SiteInput::Acts { feed, failed }), None),

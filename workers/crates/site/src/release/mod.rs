@@ -1,4 +1,4 @@
-//! How products become files for local software, exactly once each: a machine per feed, and what is above them all.
+//! Makes products into files for local software, exactly once each: a machine per feed, and their common state.
 mod cursor;
 mod feed;
 mod listeners;
@@ -22,16 +22,16 @@ pub use listeners::LocalListeners;
 pub use order_requests::OrderRequests;
 pub use unproven::{product_of_file, set_aside_name, unproven_since};
 
-/// The files of all feeds, and how far the disk keeps them for good.
+/// The files of all feeds, and the progress of their durability.
 #[derive(Debug)]
 pub struct Release {
     feeds: BTreeMap<FeedName, FeedRelease>,
-    /// The disk is asked to keep what was shown.
+    /// The pending request to make the shown files durable.
     asked: Option<Proof>,
     asked_at: Micros,
 }
 
-/// How far files were shown when the disk was asked to keep all of it.
+/// The progress of files at the time of a request to make them durable.
 #[derive(Debug)]
 struct Proof {
     shown: BTreeMap<FeedName, Sequence>,
@@ -39,7 +39,7 @@ struct Proof {
 }
 
 impl Release {
-    /// No feed is open yet.
+    /// Starts without feeds.
     pub fn new(now: Micros) -> Self {
         Self { feeds: BTreeMap::new(), asked: None, asked_at: now }
     }
@@ -49,29 +49,29 @@ impl Release {
         self.feeds.get_mut(feed)
     }
 
-    /// Takes up a feed.
+    /// Adds a feed.
     pub fn open(&mut self, feed: &FeedName, release: FeedRelease) {
         self.feeds.insert(feed.clone(), release);
     }
 
-    /// Storage failed with a feed: it is opened again by what is kept, two seconds later at the latest.
+    /// Drops a feed after a failure of storage: it is opened again from the stored state, within two seconds.
     pub fn failed(&mut self, feed: &FeedName) {
         self.feeds.remove(feed);
     }
 
-    /// How long nothing is to be done unless the logs grow or the requests change.
+    /// The time until something is due, unless the logs grow or the requests change before.
     pub fn patience(&self, now: Micros) -> Micros {
         let due = self.feeds.values().filter_map(FeedRelease::deadline).min();
         due.map_or(RETRY_INTERVAL, |due| due.since(now).min(RETRY_INTERVAL))
     }
 
-    /// True if the disk is to keep for good everything that was written so far, files and the log that they come from:
-    /// every half minute where something was shown since. Answered by [`proven`](Self::proven).
+    /// True if everything written so far is to be made durable, the files and the log of their products: every half
+    /// minute if something was shown since. Answered by [`proven`](Self::proven).
     pub fn prove(&mut self, now: Now) -> bool {
         now.monotonic.since(self.asked_at) >= PROOF_INTERVAL && self.prove_at_once(now)
     }
 
-    /// As [`prove`](Self::prove), however short ago the last time is.
+    /// As [`prove`](Self::prove), without the minimum interval.
     pub fn prove_at_once(&mut self, now: Now) -> bool {
         let unproven = |feed: &FeedRelease| feed.cursor().proven() < feed.cursor().done();
         if self.asked.is_some() || !self.feeds.values().any(unproven) {
@@ -83,7 +83,7 @@ impl Release {
         true
     }
 
-    /// Whether the disk confirmed that; the numbers of cursors that are to be kept now.
+    /// Takes the disk's confirmation or failure; returns the numbers of cursors to store now.
     pub fn proven(&mut self, is_kept: bool) -> Vec<(FeedName, CursorNumbers)> {
         let Some(Proof { shown, at }) = self.asked.take().filter(|_| is_kept) else { return Vec::new() };
         let proven = shown.into_iter().filter_map(|(feed, to)| {
@@ -93,8 +93,8 @@ impl Release {
         proven.collect()
     }
 
-    /// A machine that is shut down in order writes everything out; an end in order need not wait for that. The numbers
-    /// of cursors that are to be kept.
+    /// Records everything shown as durable, and returns the numbers of cursors to store. A regular end need not
+    /// wait for the disk: a machine that is shut down properly writes everything out.
     pub fn close(&mut self, at: WallMicros) -> Vec<(FeedName, CursorNumbers)> {
         let close = |(feed, release): (&FeedName, &mut FeedRelease)| {
             let done = release.cursor().done();
@@ -104,7 +104,7 @@ impl Release {
     }
 }
 
-/// The report to the hub of a file of the site's state that was found damaged; `sentence` is for people.
+/// The report to the hub of a damaged file of the site's state; `sentence` describes it.
 pub fn damaged_state(sentence: String) -> ActionFailed {
     ActionFailed {
         rule: DAMAGED_STATE.to_owned(),
@@ -118,11 +118,12 @@ pub fn damaged_state(sentence: String) -> ActionFailed {
     }
 }
 
-/// Stands in the place of a rule where the site's own state was found damaged; the hub raises `damaged-data` of it.
+/// Replaces the rule in reports of damaged state of the site; the hub raises the alarm `damaged-data` for it.
 pub const DAMAGED_STATE: &str = "damaged state";
 
-/// How often the disk is asked to keep what was shown. After a power cut files since the last time are looked at again.
+/// The interval between requests to make the shown files durable. After a power cut the files since the last one are
+/// checked again.
 const PROOF_INTERVAL: Micros = Micros::from_secs(30);
 
-/// Where storage failed it is tried again so much later.
+/// The time until the next attempt after a failure of storage.
 const RETRY_INTERVAL: Micros = Micros::from_secs(2);

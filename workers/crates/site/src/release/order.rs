@@ -1,14 +1,14 @@
-//! The order in which local software sees live products, where a subscription asks for one.
+//! The order of live products for local software, if a subscription requires one.
 //!
 //! Order is promised per feed, class and lane: a product waits until everything before it in its class is
-//! stored, rejected, expired or not for this site, or for the subscription's hold. Then later ones go, and
-//! late arrivals are marked late.
+//! stored, rejected, expired or not for this site, but no longer than the subscription's hold. Then later ones are
+//! shown, and late arrivals are marked late.
 use std::collections::BTreeMap;
 
 use downburst_model::{Class, Epoch, Micros, RangeSet, Sequence};
 use downburst_session::Missing;
 
-/// The products of one feed that came before their turn.
+/// The products of one feed that arrived before their turn.
 #[derive(Debug)]
 pub struct Order {
     hold: Micros,
@@ -22,9 +22,9 @@ pub struct Arrival {
     pub at: Sequence,
     /// Its class.
     pub class: Class,
-    /// The life of the hub's log.
+    /// The epoch of the hub's log.
     pub epoch: Epoch,
-    /// Its place at the hub.
+    /// Its sequence at the hub.
     pub sequence: Sequence,
 }
 
@@ -33,7 +33,7 @@ pub struct Arrival {
 pub struct Turn {
     /// Its place in the site's own log.
     pub at: Sequence,
-    /// A later one of its class went before it.
+    /// True if a later one of its class was shown before it.
     pub late: bool,
 }
 
@@ -45,27 +45,28 @@ struct Line {
 }
 
 impl Order {
-    /// Nothing waits longer than `hold` for a missing product.
+    /// An order in which no product waits longer than `hold` for a missing one.
     pub fn new(hold: Micros) -> Self {
         Self { hold, lines: BTreeMap::new() }
     }
 
-    /// Changes how long a missing product holds back later ones.
+    /// Changes the time for which a missing product holds back later ones.
     pub fn set_hold(&mut self, hold: Micros) {
         self.hold = hold;
     }
 
-    /// What was shown last of a class, before a restart.
+    /// Restores the last product shown of a class before a restart.
     pub fn resume(&mut self, class: Class, epoch: Epoch, shown: Sequence) {
         self.lines.insert(class, Line { epoch: Some(epoch), shown, waiting: BTreeMap::new() });
     }
 
-    /// What was shown last, for [`resume`](Self::resume).
+    /// The last product shown of each class, for [`resume`](Self::resume).
     pub fn shown(&self) -> impl Iterator<Item = (Class, Epoch, Sequence)> {
         self.lines.iter().filter_map(|(class, line)| Some((*class, line.epoch?, line.shown)))
     }
 
-    /// Takes an arrival; answers what goes at once because of it: itself if it is late, and in a new epoch what waited.
+    /// Takes an arrival; returns the products to show immediately because of it: itself if it is late, and at a
+    /// new epoch all that wait.
     pub fn arrive(&mut self, arrival: Arrival, now: Micros) -> Vec<Turn> {
         let line = self.lines.entry(arrival.class).or_default();
         let mut turns = Vec::new();
@@ -81,7 +82,7 @@ impl Order {
         turns
     }
 
-    /// The products whose turn has come: nothing before them is missing, or they waited long enough.
+    /// Takes the products whose turn has come: nothing before them is missing, or they have waited long enough.
     pub fn take_due(&mut self, missing: &Missing, now: Micros) -> Vec<Turn> {
         let hold = self.hold;
         let mut turns = Vec::new();
@@ -93,7 +94,7 @@ impl Order {
         turns
     }
 
-    /// When the next one has waited long enough.
+    /// The time at which the next product has waited long enough.
     pub fn deadline(&self) -> Option<Micros> {
         let waiting = self.lines.values().flat_map(|line| line.waiting.values());
         waiting.map(|(_, since)| since.plus(self.hold)).min()
@@ -101,8 +102,8 @@ impl Order {
 }
 
 impl Line {
-    /// The last sequence that may go. A product goes when nothing between it and the one shown before it is
-    /// missing. A product that waited long enough goes in any case, and takes those before it along.
+    /// The last sequence that may be shown. A product is shown when nothing between it and the one shown before it is
+    /// missing. A product that has waited long enough is shown in any case, with all waiting ones before it.
     fn due(&self, missing: Option<&RangeSet>, known_to: Sequence, now: Micros, hold: Micros) -> Sequence {
         let (mut last, mut reached) = (Sequence(0), self.shown.0);
         for (sequence, (_, since)) in &self.waiting {
@@ -141,7 +142,7 @@ mod tests {
         Arrival { at: Sequence(at), class: Class::Grid, epoch: Epoch(1), sequence: Sequence(sequence) }
     }
 
-    /// Only these numbers did not end, of all up to 999.
+    /// All numbers up to 999 have ended except these.
     fn lacking(numbers: impl IntoIterator<Item = u64>) -> Missing {
         let holes = numbers.into_iter().map(|number| (number, number)).collect();
         Missing { epoch: Some(Epoch(1)), by_class: [(Class::Grid, holes)].into(), to: Sequence(999) }

@@ -1,4 +1,4 @@
-//! The order in which the products of each feed are to be shown, as connections to hubs request it.
+//! The order of each feed's products, as requested by the connections to hubs.
 use std::collections::BTreeMap;
 
 use downburst_model::{FeedName, Micros};
@@ -6,16 +6,16 @@ use downburst_session::Missing;
 
 use super::local::ShowOrder;
 
-/// The feeds whose products are to be shown in order, and what these still lack.
+/// The feeds whose products are to be shown in order, with their missing products.
 #[derive(Debug, Default)]
 pub struct OrderRequests {
-    /// The feeds with an order, and how long a missing product holds back later ones.
+    /// The feeds with an order, with the time for which a missing product holds back later ones.
     holds: BTreeMap<FeedName, Micros>,
     missing: BTreeMap<FeedName, Missing>,
 }
 
 impl OrderRequests {
-    /// Takes an order of one connection.
+    /// Takes a request of one connection.
     pub fn take(&mut self, order: ShowOrder) {
         match order {
             ShowOrder::Feeds { only, mut holds } => {
@@ -32,7 +32,8 @@ impl OrderRequests {
         }
     }
 
-    /// How long a missing product of a feed holds back later ones, `None` if it has no order, and what it still lacks.
+    /// The time for which a missing product of a feed holds back later ones, `None` if it has no order;
+    /// and the missing products.
     pub fn of(&self, feed: &FeedName) -> (Option<Micros>, Missing) {
         (self.holds.get(feed).copied(), self.missing.get(feed).cloned().unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! The machine of a feed's files against storage that may end at any step.
+//! The machine of a feed's files with storage that may end at any step.
 use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_model::{Class, Epoch, RangeSet};
@@ -8,18 +8,18 @@ use proptest::prelude::*;
 use super::order::Arrival;
 use super::*;
 
-/// A site's log, its files and the kept cursor.
+/// A site's log, its files and the stored cursor.
 #[derive(Clone)]
 struct Disk {
-    /// The products of the log, the first at place 1: the hub's number, or `None` of one that has no order.
+    /// The products of the log, the first at place 1: the hub's number, or `None` for one without an order.
     log: Vec<Option<u64>>,
     /// Places whose bytes left the log.
     gone: BTreeSet<u64>,
     heartbeats: BTreeSet<u64>,
     aside: BTreeSet<u64>,
-    /// How often each product was put under its name.
+    /// The number of times that each product was moved to its name.
     placed: BTreeMap<u64, u32>,
-    /// Products that stand, whole.
+    /// Products whose files are in place and whole.
     standing: BTreeSet<u64>,
     numbers: Kept<CursorNumbers>,
     ahead: Kept<ShownAhead>,
@@ -63,7 +63,7 @@ impl Disk {
         FeedRelease::open(kept, Life { epoch: Epoch(3), given_to: head, head, boot: self.boot, now })
     }
 
-    /// Carries out at most `most` outputs; what is left of them.
+    /// Carries out at most `most` outputs; returns the remaining number.
     fn carry_out(&mut self, release: &mut FeedRelease, at: Micros, mut most: usize) -> usize {
         let now = Now { monotonic: at, wall: WallMicros(9) };
         while most > 0
@@ -119,7 +119,7 @@ impl Disk {
         }
     }
 
-    /// A few at once, as a log reads.
+    /// Reads a few products at a time, as a log does.
     fn read(&self, after: u64, to: u64) -> ReleaseInput {
         let read_to = to.min(after + 3);
         let product = |at: u64| {
@@ -149,7 +149,7 @@ impl Disk {
     }
 }
 
-/// The hub's numbers that did not end, of all up to 999.
+/// All of the hub's numbers up to 999 have ended except these.
 fn lacking(numbers: impl IntoIterator<Item = u64>) -> Missing {
     let holes: RangeSet = numbers.into_iter().map(|number| (number, number)).collect();
     Missing { epoch: Some(Epoch(1)), by_class: [(Class::Grid, holes)].into(), to: Sequence(999) }
@@ -307,7 +307,7 @@ fn an_end_between_the_numbers_and_what_was_shown_ahead_shows_nothing_twice() {
 }
 
 proptest! {
-    /// A process that ends at any step and starts again shows each product once, whatever the order asked for.
+    /// A process that ends at any step and starts again shows each product once, with and without an order.
     #[test]
     fn whatever_step_is_the_last_each_product_is_put_in_its_place_once(
         numbers in proptest::sample::subsequence((1u64..60).collect::<Vec<_>>(), 1..25).prop_shuffle(),
@@ -333,7 +333,7 @@ proptest! {
         }
     }
 
-    /// After a power cut all that the log holds stands, whatever the disk lost since it was last asked.
+    /// After a power cut all products of the log have whole files, whatever the disk lost since the last proof.
     #[test]
     fn after_a_power_cut_everything_stands_and_what_is_proven_is_not_written_again(
         count in 1u64..20,

@@ -1,12 +1,12 @@
-//! Files that a power cut may have torn: which they are, and where they go.
+//! Files that a power cut may have damaged: their detection, and their names when set aside.
 use downburst_model::{Epoch, FeedName, ProductKey, Sequence, WallMicros};
 
-/// Files that changed since may not be whole, if the disk kept everything at `proven_at`.
+/// The time since which changed files may be damaged, if everything was durable at `proven_at`.
 pub fn unproven_since(proven_at: WallMicros) -> WallMicros {
     WallMicros(proven_at.0.saturating_sub(SLACK_US).max(0))
 }
 
-/// The product that a file is of, by `name`, the first part of its path below the feed's directory.
+/// The product of a file, from `name`, the first part of its path below the feed's directory.
 pub fn product_of_file(feed: &FeedName, name: &str) -> Option<ProductKey> {
     let (epoch, rest) = name.split_once('-')?;
     let (sequence, _) = rest.split_once('_')?;
@@ -19,7 +19,7 @@ pub fn set_aside_name(directory: &str, key: &ProductKey) -> String {
     format!("{directory}-{:016x}-{:010}", key.epoch.0, key.sequence.0)
 }
 
-/// Clocks of file systems tick coarsely, and a clock may have been set.
+/// Clocks of file systems are coarse, and a clock may have been set.
 const SLACK_US: i64 = 60_000_000;
 
 #[cfg(test)]

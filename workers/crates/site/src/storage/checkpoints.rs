@@ -1,19 +1,20 @@
-//! Which checkpoints are kept, and when: the first of a feed before anything else happens, of later ones the last.
+//! The storage of checkpoints: the first of a feed immediately, of later ones the last at intervals.
 use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_model::{FeedName, Micros};
 
 use super::position::StoredPosition;
 
-/// The disk is not made to synchronise more often. What a crash takes back is in the site's log.
+/// The shortest interval between synchronisations of the disk. The site's log makes up for
+/// checkpoints lost in a crash.
 pub const CHECKPOINT_INTERVAL: Micros = Micros::from_secs(1);
 
-/// Feeds that have a checkpoint: without any, a start takes a feed for a new one and leaves out earlier products.
+/// Feeds that have a checkpoint: after a restart, a feed without one counts as new and skips earlier products.
 #[derive(Debug)]
 pub struct BegunFeeds(BTreeSet<FeedName>);
 
-/// The last checkpoint of each feed that is not on the disk yet. While the disk stands still one of each feed waits: a
-/// site has as many feeds as its hub allows, however long that takes. `L` is the log that a checkpoint speaks of.
+/// The last checkpoint of each feed that is not on the disk yet. While the disk stalls, one per feed waits, so that
+/// the number is bounded by the feeds that the hub allows, for any length of time. `L` is the log of a checkpoint.
 #[derive(Debug)]
 pub struct WaitingCheckpoints<L> {
     last: BTreeMap<FeedName, (StoredPosition, L)>,
@@ -21,12 +22,12 @@ pub struct WaitingCheckpoints<L> {
 }
 
 impl BegunFeeds {
-    /// Those that have one at the start.
+    /// Starts with the feeds that have a checkpoint.
     pub fn new(begun: impl IntoIterator<Item = FeedName>) -> Self {
         Self(begun.into_iter().collect())
     }
 
-    /// True if this is the first checkpoint of its feed, which does not wait.
+    /// True if this is the first checkpoint of its feed, which is stored immediately.
     pub fn is_first(&mut self, stored: &StoredPosition) -> bool {
         let feed = &stored.position.feed;
         !self.0.contains(feed) && self.0.insert(feed.clone())
@@ -34,32 +35,32 @@ impl BegunFeeds {
 }
 
 impl<L> WaitingCheckpoints<L> {
-    /// Has a checkpoint wait, in the place of an earlier one of its feed.
+    /// Adds a checkpoint, in place of an earlier one of its feed.
     pub fn put(&mut self, stored: StoredPosition, log: L) {
         self.last.insert(stored.position.feed.clone(), (stored, log));
     }
 
-    /// No more come; those that wait are still kept.
+    /// Notes that no more checkpoints follow; those waiting are still to be stored.
     pub fn end(&mut self) {
         self.is_over = true;
     }
 
-    /// True if no more come.
+    /// True if no more checkpoints follow.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// True if there is nothing to keep and more may come.
+    /// True if there is nothing to store and more may follow.
     pub fn is_idle(&self) -> bool {
         self.last.is_empty() && !self.is_over
     }
 
-    /// How many wait.
+    /// The number of waiting checkpoints.
     pub fn count(&self) -> usize {
         self.last.len()
     }
 
-    /// Those that wait; `None` if none does.
+    /// Takes the waiting checkpoints; `None` if there are none.
     pub fn take(&mut self) -> Option<BTreeMap<FeedName, (StoredPosition, L)>> {
         (!self.last.is_empty()).then(|| std::mem::take(&mut self.last))
     }

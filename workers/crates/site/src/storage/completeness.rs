@@ -1,23 +1,23 @@
-//! How far each feed is complete, whichever hub brought it: where to go on at another hub.
+//! The time up to which each feed is complete, from any hub: where to resume at another hub.
 use std::collections::BTreeMap;
 
 use downburst_model::{Epoch, FeedName, RangeSet, WallMicros};
 use downburst_session::FeedPosition;
 
-/// Of all feeds; one for the connections to all hubs, whose driver passes it on.
+/// The completeness of all feeds, common to the connections to all hubs; their driver passes it on.
 #[derive(Clone, Debug, Default)]
 pub struct Completeness(BTreeMap<FeedName, Reached>);
 
-/// All that a hub had stored of a feed up to a stamp of its clock is settled here.
+/// All products of a feed that a hub had stored up to a stamp of its clock are settled here.
 #[derive(Clone, Copy, Debug)]
 struct Reached {
-    /// The life of that hub's log.
+    /// The epoch of that hub's log.
     epoch: Epoch,
     to: WallMicros,
 }
 
 impl Completeness {
-    /// A hub brought a feed so far.
+    /// Records that a feed is complete up to this stamp of a hub.
     pub fn reached(&mut self, feed: &FeedName, epoch: Epoch, to: WallMicros) {
         let known = self.0.entry(feed.clone()).or_insert(Reached { epoch, to });
         if to > known.to {
@@ -25,9 +25,9 @@ impl Completeness {
         }
     }
 
-    /// The entry of a hello for feeds that another hub brought further: go on by time. `own` gives the epoch
-    /// and the position to which this hub brought a feed; where that is not older than the allowed difference
-    /// between hubs, its own cursor is exact and better.
+    /// The entries of a hello for feeds in which another hub was ahead: resume by time. `own` returns the epoch and
+    /// the stamp up to which the feed is complete from this hub; if that is within the allowed difference between
+    /// hubs, the hub's own cursor is exact and better.
     pub fn resume(
         &self,
         own: impl Fn(&FeedName) -> Option<(Epoch, Option<WallMicros>)>,
@@ -48,7 +48,7 @@ impl Completeness {
     }
 }
 
-/// By so much the session goes back where a site resumes by time.
+/// The session goes back by this much when a site resumes by time.
 const OVERLAP_US: i64 = 600_000_000;
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! Where the state of each hub lies, in words of the site's directory.
+//! The location of each hub's state in the site's directory.
 use downburst_model::Origin;
 
-/// Which of the hubs of a site, given by their addresses, has the site's own state directory; the others have one each
-/// below it. `first` is the address of the first hub that the site ever had, `has_own` tells whether a hub has a
-/// directory of its own. A hub is known by its address; a hub at a new address is taken for the first one if that is
-/// not named any more.
+/// The index of the hub, among the addresses of a site's hubs, that has the site's own state directory; the others
+/// have one each below it. `first` is the address of the site's first hub ever, `has_own` is true for a hub with a
+/// directory of its own. A hub is known by its address; if the first hub is no longer listed, a hub at a new
+/// address is taken for it.
 pub fn hub_at_home<'a>(
     hubs: impl IntoIterator<Item = &'a str> + Clone,
     first: Option<&str>,
@@ -14,8 +14,8 @@ pub fn hub_at_home<'a>(
     at_home.or_else(|| hubs.into_iter().position(|hub| !has_own(hub)))
 }
 
-/// The host name by which a hub is called, as an LDM appends it to the origins of products; `None` if it is not a
-/// host's name. `address` is `HOST:PORT`.
+/// The host name of a hub, in the form that an LDM appends to the origins of products; `None` if it is not a valid
+/// origin. `address` is `HOST:PORT`.
 pub fn host_of(address: &str) -> Option<Origin> {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     Origin::parse(host.trim_matches(['[', ']'])).ok()

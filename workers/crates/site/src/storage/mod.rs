@@ -1,5 +1,5 @@
-//! What a site keeps, as its machines speak of it: products in its logs, checkpoints, and how far each feed is
-//! complete.
+//! A site's storage in the terms of its machines: products in its logs, checkpoints, and the completeness of each
+//! feed.
 mod checkpoints;
 mod completeness;
 mod hub_states;

@@ -1,23 +1,23 @@
-//! Where a site stands with a hub: checkpoints, and what storage holds beyond them after a start.
+//! A site's position with a hub: checkpoints, and the products stored after them, found at a start.
 use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_model::{Epoch, FeedName, ProductKey, RangeSet, Sequence, WallMicros};
 use downburst_session::{FeedPosition, SiteState};
 use minicbor::{Decode, Encode};
 
-/// A checkpoint as it is kept.
+/// A stored checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct StoredPosition {
-    /// What the session knows.
+    /// The session's position.
     #[n(0)]
     pub position: FeedPosition,
-    /// Everything in the site's own log up to here is in `position`.
+    /// `position` covers the site's own log up to here.
     #[n(1)]
     pub log_head: Sequence,
-    /// The hub's log has had another life before this one.
+    /// True if the hub's log had an earlier epoch.
     #[n(2)]
     pub guarded: bool,
-    /// The hub's stored stamp up to which nothing is missing.
+    /// The stamp of storage at the hub up to which nothing is missing.
     #[n(3)]
     pub complete: Option<WallMicros>,
 }
@@ -25,43 +25,43 @@ pub struct StoredPosition {
 /// Checkpoints of a hub.
 #[derive(Debug, Default)]
 pub struct Positions {
-    /// Those that can be read.
+    /// Readable checkpoints.
     pub whole: BTreeMap<FeedName, StoredPosition>,
-    /// Feeds whose checkpoint can't be read.
+    /// Feeds with an unreadable checkpoint.
     pub damaged: BTreeSet<FeedName>,
 }
 
-/// What the site's own log holds of a feed.
+/// The contents of the site's own log of a feed.
 pub trait HeldProducts {
     /// Its last place.
     fn head(&self) -> Sequence;
 
-    /// Shows which products of hubs lie behind a place, with the stamps at which the hubs stored them.
+    /// Visits the hubs' products after a place, with the stamps at which the hubs stored them.
     ///
     /// # Errors
     ///
-    /// Why the log can't be read.
+    /// The log can't be read, for this reason.
     fn visit(&self, after: Sequence, visit: &mut dyn FnMut(&ProductKey, WallMicros)) -> Result<(), String>;
 }
 
-/// Where a site was when it stopped.
+/// A site's state when it stopped.
 #[derive(Debug, Default)]
 pub struct Recovered {
     /// For the session.
     pub state: SiteState,
     /// For the connection.
     pub feeds: Feeds,
-    /// How far each feed was complete by this hub, for [`Completeness`](crate::Completeness).
+    /// The stamp up to which each feed was complete from this hub, for [`Completeness`](crate::Completeness).
     pub reached: Vec<(FeedName, Epoch, WallMicros)>,
-    /// Feeds whose log at the hub began anew: products are known by id and content.
+    /// Feeds whose log at the hub began a new epoch: repeats are recognised by id and content.
     pub guarded: Vec<FeedName>,
 }
 
-/// What a connection knows of its feeds beside the session.
+/// A connection's state of its feeds, in addition to the session's.
 #[derive(Debug, Default)]
 pub struct Feeds(BTreeMap<FeedName, Feed>);
 
-/// What the site's own log holds of a feed, as far as the machine knows it.
+/// The state of a feed in the site's own log, as known to the machine.
 #[derive(Clone, Copy, Debug, Default)]
 struct Feed {
     log_head: Sequence,
@@ -70,20 +70,20 @@ struct Feed {
     guarded: bool,
 }
 
-/// What follows from a checkpoint.
+/// The result of a checkpoint.
 #[derive(Debug)]
 pub(crate) struct Noted {
     pub(crate) stored: StoredPosition,
-    /// The hub's log began anew just now.
+    /// True if this checkpoint is the first of a new epoch of the hub's log.
     pub(crate) begins_anew: bool,
 }
 
-/// Takes up checkpoints, of `only` these feeds, and adds what storage holds after them. `held` are feeds of which
-/// something is stored, whatever a checkpoint says of them; `open` gives their logs, `None` if a feed is gone.
+/// Resumes from checkpoints, of `only` these feeds, and adds the products stored after them. `held` are the feeds
+/// with stored products, with or without a checkpoint; `open` returns their logs, `None` if a feed is gone.
 ///
 /// # Errors
 ///
-/// Why a log can't be read.
+/// A log can't be read, for this reason.
 pub fn recover<H: HeldProducts>(
     positions: Positions,
     held: Vec<FeedName>,
@@ -160,17 +160,18 @@ impl Recovered {
 }
 
 impl Feeds {
-    /// The life of the hub's log, and how far it brought the feed, for [`Completeness`](crate::Completeness).
+    /// The epoch of the hub's log, and the stamp up to which the feed is complete from it, for
+    /// [`Completeness`](crate::Completeness).
     pub fn brought(&self, feed: &FeedName) -> Option<(Epoch, Option<WallMicros>)> {
         self.0.get(feed).and_then(|known| Some((known.epoch?, known.complete)))
     }
 
-    /// The site's log holds something new of a feed.
+    /// Notes the new head of the site's log of a feed.
     pub(crate) fn grew(&mut self, feed: &FeedName, head: Sequence) {
         self.0.entry(feed.clone()).or_default().log_head = head;
     }
 
-    /// Takes a checkpoint of the session, and how far the feed is complete.
+    /// Takes a checkpoint of the session, and the stamp up to which the feed is complete.
     pub(crate) fn note(&mut self, position: FeedPosition, complete: Option<WallMicros>) -> Noted {
         let known = self.0.entry(position.feed.clone()).or_default();
         let begins_anew = known.epoch.is_some_and(|known| known != position.epoch) && !known.guarded;
@@ -182,10 +183,10 @@ impl Feeds {
     }
 }
 
-/// A position within the log's contents, in an epoch of the hub or in the last one; `None` if it holds
-/// nothing of that.
+/// A position from the log's contents, in the given epoch of the hub or in the last one; `None` if the log holds no
+/// product of it.
 ///
-/// What came before the first product was not for this site, or has left the log: neither is asked for.
+/// Products before the first one were not for this site, or have left the log: neither are requested.
 fn position_by(log: &impl HeldProducts, epoch: Option<Epoch>) -> Result<Option<FeedPosition>, String> {
     let mut position = None::<FeedPosition>;
     log.visit(Sequence(0), &mut |key, stored| {
@@ -206,7 +207,7 @@ fn position_by(log: &impl HeldProducts, epoch: Option<Epoch>) -> Result<Option<F
     Ok(position)
 }
 
-/// Adds what the log stored after a place.
+/// Adds the products that the log stored after a place.
 fn add_held(position: &mut FeedPosition, log: &impl HeldProducts, after: Sequence) -> Result<(), String> {
     log.visit(after, &mut |key, stored| {
         if key.epoch == position.epoch {
@@ -228,7 +229,7 @@ mod tests {
 
     const HUB: Epoch = Epoch(7);
 
-    /// What a log holds: numbers of the hub, in the order in which they were stored.
+    /// The contents of a log: numbers of the hub, in order of storage.
     struct Log(Vec<u64>);
 
     impl HeldProducts for Log {
@@ -263,7 +264,7 @@ mod tests {
         StoredPosition { position, log_head: Sequence(log_head), guarded: false, complete }
     }
 
-    /// A site that stored these products of the hub, and its checkpoint of them; what it knows at the next start.
+    /// The settled ranges at the next start of a site that stored these products of the hub and this checkpoint.
     fn recovered(numbers: &[u64], log_head: Option<u64>) -> Option<Vec<(u64, u64)>> {
         let mut positions = Positions::default();
         positions.whole.extend(log_head.map(|head| (feed(), stored(head, None))));

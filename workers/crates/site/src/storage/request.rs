@@ -1,30 +1,30 @@
-//! How a site speaks of storage: places for bytes that come in, requests to store what is complete, and what became
-//! of them. Nothing here says what a place is: a file beside the log today, the product's own place in it tomorrow.
+//! The interface of a site's storage: places for incoming bytes, requests to store complete products, and their
+//! results. The nature of a place is left open: today a file beside the log, later the product's own place in it.
 use std::sync::Arc;
 
 use bytes::Bytes;
 use downburst_model::{FeedName, Lane, ProductInfo, Sequence, WallMicros};
 use downburst_session::{StoreResult, Train};
 
-/// A place for the bytes of one product that is coming in; never given twice by a connection.
+/// A place for the bytes of one incoming product; never reused by a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlaceId(pub u64);
 
-/// What is to be done at a place. A place that fails keeps its reason until the product is stored from it.
+/// An operation at a place. A place that fails keeps the reason until the product is stored from it.
 #[derive(Debug)]
 pub enum PlaceOrder {
     /// Make a place for this product.
     Begin(PlaceId, ProductInfo),
-    /// Put bytes there. Ranges come in any order and possibly again, and never reach beyond the product.
+    /// Write bytes there. Ranges arrive in any order and possibly repeatedly, and never reach beyond the product.
     Write {
-        /// Where.
+        /// The place.
         place: PlaceId,
-        /// In the product.
+        /// The offset in the product.
         offset: u64,
         /// The bytes.
         bytes: Bytes,
     },
-    /// The product will not be stored from it.
+    /// Discard the place: the product will not be stored from it.
     Drop(PlaceId),
 }
 
@@ -37,70 +37,70 @@ pub enum Contents {
     Place(PlaceId),
 }
 
-/// How a product came in.
+/// The circumstances of a product's arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Brought {
-    /// Site's wall clock when the last byte came.
+    /// The site's wall clock at the last byte.
     pub last_byte: WallMicros,
-    /// Why it travelled.
+    /// Its lane: the reason for its transfer.
     pub lane: Lane,
-    /// The number of the resend that brought it.
+    /// The number of its resend, if there was one.
     pub resend: Option<u64>,
 }
 
-/// Something that is complete.
+/// A complete item.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a request holds few, and lives until it is stored")]
 pub enum StoreItem {
-    /// A product that came in pieces.
+    /// A product that arrived in pieces.
     Product {
-        /// What it is.
+        /// Its description.
         info: ProductInfo,
-        /// How it came.
+        /// The circumstances of its arrival.
         brought: Brought,
         /// Its bytes, not yet verified.
         contents: Contents,
     },
-    /// Products that came whole and together.
+    /// Products that arrived whole and together.
     Train {
         /// The products.
         train: Arc<Train>,
-        /// Site's wall clock when they came.
+        /// The site's wall clock at their arrival.
         last_byte: WallMicros,
     },
 }
 
-/// Verify these and keep them, in this order; answered by [`Stored`] with the same number. Several requests may be
-/// on their way: a wake-up of the disk's thread per product would cost more than its storage.
+/// Verify and store these items, in this order; answered by [`Stored`] with the same number. Several requests may be
+/// pending: a wake-up of the disk's thread per product would cost more than its storage.
 #[derive(Debug)]
 pub struct StoreRequest {
-    /// Its number, never given twice by a connection.
+    /// Its number, never reused by a connection.
     pub id: u64,
-    /// At least one.
+    /// The items, at least one.
     pub items: Vec<StoreItem>,
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Debug)]
 pub struct Stored {
-    /// Of the request.
+    /// The number of the request.
     pub id: u64,
-    /// One for each of its items, in their order.
+    /// A result for each of its items, in their order.
     pub items: Vec<StoredItem>,
 }
 
-/// What became of an item.
+/// The result of an item.
 #[derive(Debug)]
 pub struct StoredItem {
-    /// Of which, and how it ended.
+    /// The item and its result.
     pub what: StoredWhat,
-    /// Site's wall clock when that was certain.
+    /// The site's wall clock when the result was certain.
     pub at: WallMicros,
-    /// Its place in the site's own log; of several the last.
+    /// Its place in the site's own log; for several products the last one.
     pub log_sequence: Option<Sequence>,
 }
 
-/// An item and its end.
+/// An item and its result.
 #[derive(Debug)]
 pub enum StoredWhat {
     /// A product.
@@ -110,7 +110,7 @@ pub enum StoredWhat {
 }
 
 impl Contents {
-    /// All bytes as one; copied only if they came in several pieces. `None` if they are at a place.
+    /// All bytes as one; copied only if they arrived in several pieces. `None` if they are at a place.
     pub fn at_hand(&self) -> Option<Bytes> {
         match self {
             Self::Pieces(pieces) if pieces.len() == 1 => pieces.first().cloned(),
@@ -121,7 +121,7 @@ impl Contents {
 }
 
 impl StoreItem {
-    /// The memory it keeps until it is stored.
+    /// The memory it occupies until it is stored.
     pub(crate) fn memory_bytes(&self) -> usize {
         match self {
             Self::Product { contents: Contents::Pieces(pieces), .. } => pieces.iter().map(Bytes::len).sum(),
@@ -141,5 +141,5 @@ impl StoredWhat {
     }
 }
 
-/// What a product of a train takes besides its bytes.
+/// Overhead in memory of a product of a train.
 const CAR_BYTES: usize = 256;

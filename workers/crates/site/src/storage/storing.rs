@@ -1,4 +1,4 @@
-//! A request to store products, carried out: what goes into a log together, and what became of each product.
+//! Carries out a request to store products: groups them for their logs, and collects the result of each.
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -8,49 +8,49 @@ use downburst_session::{Duplicates, StoreResult, Train};
 
 use super::request::{Brought, Contents, PlaceId, StoreItem, StoreRequest, Stored, StoredItem, StoredWhat};
 
-/// Where products are verified and kept.
+/// Storage that verifies and keeps products.
 pub trait ProductStore {
-    /// A product as it goes into a log.
+    /// A product in the form for a log.
     type Admitted;
-    /// The bytes of a product that came in by ranges.
+    /// The bytes of a product that arrived in ranges.
     type Place;
 
-    /// How a product goes into its log; `None` if it is passed over.
+    /// The product in the form for its log; `None` if it is skipped.
     fn admit(&self, info: ProductInfo, brought: Brought) -> Option<Self::Admitted>;
 
-    /// Appends products to the log of a feed at once; what became of each.
+    /// Appends products to the log of a feed together; returns the result of each.
     ///
     /// # Errors
     ///
-    /// What became of all of them where there is no log.
+    /// The common result of all products if there is no log.
     fn append(
         &self,
         feed: &FeedName,
         products: Vec<(Self::Admitted, Bytes)>,
     ) -> Result<Vec<ProductEnd>, StoreResult>;
 
-    /// Admits and appends a product of which the bytes lie at a place.
+    /// Admits and appends a product whose bytes are at a place.
     fn append_from(&self, info: &ProductInfo, brought: Brought, place: &mut Self::Place) -> ProductEnd;
 
-    /// The product of a place is stored, or never will be.
+    /// Discards a place: its product is stored, or never will be.
     fn discard(&self, place: Self::Place);
 
     /// The site's wall clock.
     fn wall(&self) -> WallMicros;
 }
 
-/// What became of a product, and its place in the site's own log.
+/// The result of a product, and its place in the site's own log.
 pub type ProductEnd = (StoreResult, Option<Sequence>);
 
-/// The end of a product for which there is no room at `path`. The log's own words are for those who bring products: at
-/// a site they come again by themselves.
+/// The result for a product without room at `path`. The log's own message is meant for sources of products: at a site
+/// products are sent again without action.
 pub fn full_disk(path: impl Display) -> StoreResult {
     StoreResult::Failed(format!(
         "the disk of {path} is full; free space there, or keep fewer products (--retention-hours, --retention-bytes)"
     ))
 }
 
-/// A request, with the bytes of its products at hand.
+/// A request, with the bytes of its products.
 #[derive(Debug)]
 pub struct StoreBatch<P> {
     id: u64,
@@ -75,12 +75,12 @@ enum Body<P> {
 struct Storing<'a, S> {
     store: &'a S,
     stored: Vec<StoredItem>,
-    /// Products of one feed that are appended together.
+    /// Products of one feed to be appended together.
     group: Vec<(ProductInfo, Brought, Bytes)>,
 }
 
 impl<P> StoreBatch<P> {
-    /// Takes over the places that the request names.
+    /// Takes over the places named in the request.
     pub fn new(request: StoreRequest, mut take: impl FnMut(PlaceId) -> P) -> Self {
         let StoreRequest { id, items } = request;
         let complete = |item| match item {
@@ -95,7 +95,7 @@ impl<P> StoreBatch<P> {
         Self { id, items: items.into_iter().map(complete).collect() }
     }
 
-    /// Stores everything, in order. Neighbours of one feed are appended together.
+    /// Stores all items in order. Adjacent ones of one feed are appended together.
     pub fn store<S: ProductStore<Place = P>>(self, store: &S) -> Stored {
         let mut storing = Storing { store, stored: Vec::new(), group: Vec::new() };
         self.items.into_iter().for_each(|complete| storing.take(complete));
@@ -151,7 +151,7 @@ impl<S: ProductStore> Storing<'_, S> {
         self.store.discard(place);
     }
 
-    /// Appends all products of a train at once.
+    /// Appends all products of a train together.
     fn append_train(&mut self, train: Arc<Train>, last_byte: WallMicros) {
         let brought = Brought { last_byte, lane: train.lane, resend: None };
         let products = train.cars.iter().map(|car| {
@@ -163,7 +163,7 @@ impl<S: ProductStore> Storing<'_, S> {
         self.put(StoredWhat::Train(train, results), sequences.into_iter().flatten().max());
     }
 
-    /// Appends the products that are not passed over at once; what became of each.
+    /// Appends the admitted products together; returns the result of each, `Held` for skipped ones.
     fn append_admitted(
         &self,
         feed: &FeedName,
@@ -186,18 +186,17 @@ impl<S: ProductStore> Storing<'_, S> {
     }
 }
 
-/// Which products of a feed are the same in the site's own log.
+/// The rule for duplicates in the site's own log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnDuplicates {
-    /// For products of one hub only its own numbers count: it decided on duplicates, until its log begins a second
-    /// life.
+    /// With one hub only its own numbers count: the hub decided on duplicates, until its log begins a second epoch.
     OfOneHub,
-    /// A site of several hubs drops what one of them sends after another.
+    /// A site of several hubs drops products that one hub sends after another.
     OfSeveralHubs,
 }
 
 impl OwnDuplicates {
-    /// The rule while nothing else is known.
+    /// The initial rule.
     pub fn at_first(self) -> Duplicates {
         match self {
             Self::OfOneHub => Duplicates::None,
@@ -205,13 +204,13 @@ impl OwnDuplicates {
         }
     }
 
-    /// The rule once the hub's log began anew, where that changes it.
+    /// The rule after the hub's log began a new epoch, if it changes.
     pub fn guarded(self) -> Option<Duplicates> {
         (self == Self::OfOneHub).then_some(Duplicates::IdAndContent)
     }
 
-    /// The rule where the hub has this one, if that changes it. A site of several hubs follows their rule. Where they
-    /// have none, their numbers differ and nothing else reveals a repeat: then id and content do.
+    /// The rule if the hub has this one, if it changes. A site of several hubs follows their rule. If they have
+    /// none, id and content decide: the hubs' numbers differ, and nothing else reveals a repeat.
     pub fn following(self, hub: Duplicates) -> Option<Duplicates> {
         let rule = if hub == Duplicates::None { Duplicates::IdAndContent } else { hub };
         (self == Self::OfSeveralHubs).then_some(rule)
@@ -226,7 +225,7 @@ mod tests {
 
     use super::*;
 
-    /// Logs with the calls that they got; feed `GONE` has none, and id `passed` is passed over.
+    /// Logs with a record of their calls; feed `GONE` has no log, and id `passed` is skipped.
     #[derive(Default)]
     struct Logs {
         calls: RefCell<Vec<String>>,
@@ -301,7 +300,7 @@ mod tests {
         Contents::Pieces(vec![Bytes::from_static(b"abc")])
     }
 
-    /// The calls that storing these made, and how each ended.
+    /// The calls made to store these items, and their results.
     fn stored(items: Vec<StoreItem>) -> (Vec<String>, Vec<(StoreResult, Option<u64>)>) {
         let logs = Logs::default();
         let stored = StoreBatch::new(StoreRequest { id: 4, items }, |_| "spool").store(&logs);

@@ -15,7 +15,7 @@ pub(super) struct Caller {
     pub(super) peers: Arc<Peers>,
     pub(super) peer: Arc<Peer>,
     pub(super) name: String,
-    /// Those that stood when it connected.
+    /// The rules at the time of its connection.
     pub(super) rules: Arc<Rules>,
 }
 
@@ -32,26 +32,26 @@ impl Caller {
         self.rules.site(&lock(&self.peer.standing).names)
     }
 
-    /// Notes for the status for which request it is served.
+    /// Records the peer's request for the status.
     pub(super) fn is_known_as(&self, what: &'static str, mode: &'static str, class: String) {
         let mut standing = lock(&self.peer.standing);
         standing.site = self.rules.site(&standing.names);
         standing.said = self.rules.said(&standing.names);
         (standing.what, standing.mode, standing.class) = (what, mode, class);
-        // Rules that changed since the connection was taken were not compared with it.
+        // Changes of the rules between accept and request have not been compared with this peer.
         if standing.said != self.peers.rules().said(&standing.names) {
             self.peer.end.send_replace(Some("its rights to request or push were changed"));
         }
     }
 
-    /// Tells the agent what became of the connection.
+    /// Reports the state of the connection to the agent.
     pub(super) fn tell(&self, context: &Context, state: &'static str, reason: Option<String>) {
         let standing = lock(&self.peer.standing);
         let (peer, site, what) = (self.name.clone(), standing.site.clone(), standing.what);
         context.hub.tell(Event::Peer { peer, site, state, what, reason });
     }
 
-    /// Tells the agent if the connection ended because of what the peer said.
+    /// Reports to the agent if the connection ended because of a protocol violation.
     pub(super) fn has_ended(&self, context: &Context, why: &Ending) {
         let from = Offender { peer: &self.name, source: None, site: self.site() };
         context.complaints.ended(&*context.hub, &from, why);

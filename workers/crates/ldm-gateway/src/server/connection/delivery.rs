@@ -1,4 +1,4 @@
-//! What a peer gets: the products behind its positions, and how far it acknowledged them.
+//! Delivery to a peer: the products after its positions, and the progress of its acknowledgements.
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,19 +13,19 @@ use crate::hub::Hub;
 
 #[derive(Default)]
 pub(super) struct Delivery {
-    /// None before the peer asked for products.
+    /// `None` before the peer's request.
     pub(super) readers: Option<Readers>,
-    /// What is left of the product that is being sent.
+    /// The remaining bytes of the product in transmission.
     current: Option<Bytes>,
     is_begun: bool,
-    /// The peer waits for a product that is not there yet.
+    /// True while the peer waits for the next product to be stored.
     is_awaited: bool,
-    /// Products that were sent before the peer was asked.
+    /// Products sent before the last question (NULLPROC) to the peer.
     sent_at_question: u64,
 }
 
 impl Delivery {
-    /// The next product; without one the peer waits.
+    /// The next product; `None`: the peer waits.
     pub(super) fn next(&mut self, hub: &dyn Hub) -> Option<ProductInfo> {
         let next = self.readers.as_mut().and_then(|readers| readers.next(hub));
         let Some(next) = next else {
@@ -36,7 +36,7 @@ impl Delivery {
         Some(next.info)
     }
 
-    /// Further bytes of that product; `None`: there are none left.
+    /// The next bytes of the current product; `None`: none are left.
     pub(super) fn piece(&mut self, most: u32) -> Option<Bytes> {
         let current = self.current.as_mut().filter(|current| !current.is_empty())?;
         let piece = current.split_to(current.len().min(most as usize));
@@ -46,12 +46,12 @@ impl Delivery {
         Some(piece)
     }
 
-    /// What says that the logs have grown, if the peer waits for it.
+    /// The notification of growing logs, if the peer waits for it.
     pub(super) fn awaited(&self) -> Option<Arc<Notify>> {
         self.readers.as_ref().filter(|_| self.is_awaited).map(|readers| Arc::clone(&readers.news))
     }
 
-    /// The peer is asked behind everything that went out.
+    /// Notes that a question was sent after all products so far.
     pub(super) fn asked(&mut self, counts: &Served) {
         self.sent_at_question = counts.products.load(Ordering::Relaxed);
         if let Some(readers) = &mut self.readers {
@@ -59,7 +59,7 @@ impl Delivery {
         }
     }
 
-    /// It answered.
+    /// Notes the peer's answer to the last question.
     pub(super) fn answered(&mut self, counts: &Served, now_us: u64, positions: &Positions) {
         counts.answered.store(self.sent_at_question, Ordering::Relaxed);
         counts.answered_at.store(now_us, Ordering::Relaxed);
@@ -68,7 +68,7 @@ impl Delivery {
         }
     }
 
-    /// Enters what was sent in the accounts.
+    /// Adds the sent products to the accounts.
     pub(super) fn account(&mut self, hub: &dyn Hub, counts: &Served) {
         let Some(readers) = &mut self.readers else { return };
         let (products, bytes) = readers.account(hub);

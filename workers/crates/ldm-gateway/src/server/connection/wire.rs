@@ -14,11 +14,11 @@ use crate::hub::Hub;
 pub(super) struct Wire {
     stream: TcpStream,
     buffer: BytesMut,
-    /// To be sent, in order.
+    /// Pending output, in order.
     out: VecDeque<Bytes>,
     out_bytes: usize,
     written: u64,
-    /// The peer speaks version 5: what it says is acknowledged without the usual delay.
+    /// The peer uses version 5: its messages are acknowledged without the usual delay.
     pub(super) is_prompt: bool,
 }
 
@@ -40,7 +40,7 @@ impl Wire {
         self.out.push_back(bytes);
     }
 
-    /// True while there is enough to be sent.
+    /// True if enough output is pending for a write.
     pub(super) fn is_full(&self) -> bool {
         self.out_bytes >= WRITE_BYTES
     }
@@ -68,12 +68,12 @@ impl Wire {
         Ok(())
     }
 
-    /// What the peer says; nothing at its end. Nothing is lost where it is given up waiting for.
+    /// Reads bytes from the peer; empty at the end of the stream. Safe to cancel: no bytes are lost.
     pub(super) async fn read(&mut self) -> io::Result<Bytes> {
         self.buffer.reserve(READ_BYTES);
         self.stream.read_buf(&mut self.buffer).await?;
         if self.is_prompt {
-            // LDM's notifyme answers twice, and its system holds the next answer back until this is
+            // LDM's notifyme answers twice, and its system delays the second answer until the first is
             // acknowledged.
             let _ = SockRef::from(&self.stream).set_tcp_quickack(true);
         }
@@ -86,7 +86,8 @@ impl Wire {
     }
 }
 
-/// Nothing but the peer's silence says that it is gone: what it does not acknowledge for as long is lost.
+/// Sets the socket options. The user timeout ends the connection to a peer that vanished silently: missing
+/// acknowledgements are the only sign of it.
 fn prepare(stream: &TcpStream) {
     let socket = SockRef::from(stream);
     let _ = socket.set_tcp_nodelay(true);
@@ -94,7 +95,7 @@ fn prepare(stream: &TcpStream) {
     let _ = socket.set_tcp_notsent_lowat(NOT_SENT_BYTES);
 }
 
-/// One write to the socket, about.
+/// Approximate size of one write to the socket.
 const WRITE_BYTES: usize = 128 << 10;
 const MOST_SLICES: usize = 256;
 const READ_BYTES: usize = 16 << 10;

@@ -1,4 +1,4 @@
-//! What a connection proves itself with.
+//! The credentials of a connection.
 use super::*;
 use crate::{CredentialsAnswer, CredentialsOrder, Token};
 
@@ -23,7 +23,7 @@ fn it_does_not_call_before_it_is_known_what_it_shows() {
     rig.settle();
     rig.take_said();
     rig.answer();
-    // The disk is slow: the rig's own answer is left out.
+    // The disk is slow: the rig's own answer is omitted.
     while let Some(output) = rig.connection.poll(rig.now()) {
         match output {
             Output::Credentials(CredentialsOrder::Read) => break,

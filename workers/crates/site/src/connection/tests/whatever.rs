@@ -1,9 +1,9 @@
-//! Whatever happens to a connection, in any order.
+//! Random events of a connection, in any order.
 use proptest::prelude::*;
 
 use super::*;
 
-/// What may happen to a connection.
+/// An event of a connection.
 #[derive(Clone, Debug)]
 enum Happening {
     Publish(usize, usize),
