@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DeliveryState(StrEnum):
-    """The delivery state of a product for a site."""
+    """Where a product is for a site."""
 
     WAITING = "waiting"
     SENDING = "sending"
@@ -31,7 +31,7 @@ class DeliveryState(StrEnum):
 
 
 class Cause(StrEnum):
-    """The obstacle between a product and a site or its local software, as a word for programs; names are stable."""
+    """What keeps a product from a site or from its local software, as a word for programs; names are promises."""
 
     NOT_SUBSCRIBED = "not-subscribed"
     FILTERED = "filtered"
