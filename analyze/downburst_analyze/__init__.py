@@ -1,1 +1,1 @@
-"""What recordings would have cost and how late products would have been: `downburst analyze`."""
+"""Analysis of recordings, their cost and latency by transport: `downburst analyze`."""

@@ -1,8 +1,8 @@
-"""How bursty a feed is, from a stream of arrivals of any length in bounded memory; a file is such a stream.
+"""Burstiness of a feed, from a stream of arrivals of any length in bounded memory; a file is such a stream.
 
-`Burstiness` is given arrivals in pieces and keeps sums, histograms and the bins that are still open; the figures do
-not depend on how the stream was cut into pieces. Bins begin at the first product and silence is counted by the gap
-and by the time it lasts, which tell different stories: a hundredth of the gaps may hold half of the time.
+`Burstiness` is given arrivals in pieces and keeps sums, histograms and the open bins; the figures do not depend on
+the division of the stream into pieces. Bins begin at the first product. Silence is counted by the gap and by its
+duration, which are different measures: a hundredth of the gaps may hold half of the time.
 """
 
 import math
@@ -26,7 +26,7 @@ class BinFigures:
     dispersion_of_products: float
     """Variance over mean of the number of products in a bin: 1 for independent arrivals, more for bursts."""
     dispersion_of_bytes: float
-    """The same of bytes, in mean product sizes; growing with the width it means long memory."""
+    """The same of bytes, in mean product sizes; growth with the width means long memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class SilenceFigures:
 
 @dataclass(frozen=True, slots=True)
 class SizeFigures:
-    """Sizes of products: quantiles, and how heavy the tail is."""
+    """Sizes of products: quantiles, and the weight of the tail."""
 
     quantiles_bytes: dict[str, float]
     mean_bytes: float
@@ -65,7 +65,7 @@ class BurstFigures:
 
 @dataclass(frozen=True, slots=True)
 class HourFigures:
-    """What came at one hour of the day (UTC), over all days of the stream."""
+    """Arrivals at one hour of the day (UTC), over all days of the stream."""
 
     hour_utc: int
     seconds: float
@@ -76,7 +76,7 @@ class HourFigures:
 
 @dataclass(frozen=True, slots=True)
 class FeedFigures:
-    """Everything that `Burstiness` knows."""
+    """All figures of `Burstiness`."""
 
     products: int
     bytes: int
@@ -85,7 +85,7 @@ class FeedFigures:
     mean_bps: float
     widths: dict[int, BinFigures]
     hurst: float | None
-    """From how the variance of counts falls with the width; 0.5 is no memory, 1 is all memory."""
+    """From the decrease of the variance of counts with the width; 0.5 is no memory, 1 is all memory."""
     gap_quantiles_s: dict[str, float]
     gap_variation: float
     silence: tuple[SilenceFigures, ...]
@@ -96,7 +96,7 @@ class FeedFigures:
 
 
 class Burstiness:
-    """Takes arrivals in order of time and tells the figures of all of them."""
+    """Takes arrivals in order of time and computes the figures of all of them."""
 
     def __init__(self) -> None:
         self._products = 0
@@ -132,7 +132,7 @@ class Burstiness:
         self._last_us = int(at_us[-1])
 
     def figures(self) -> FeedFigures:
-        """The figures so far; those of nothing are zero."""
+        """The figures so far; without products they are zero."""
         first_us = self._first_us or 0
         span_s = max((self._last_us - first_us) / 1e6, SHORTEST_SPAN_S) if self._products else 0.0
         mean_bps = self._bytes * 8 / span_s if span_s else 0.0
@@ -233,7 +233,7 @@ class _Bins:
         )
 
     def relative_variance(self) -> tuple[int, float]:
-        """How many whole bins there are, and the variance of their counts over the squared mean."""
+        """The number of whole bins, and the variance of their counts over the squared mean."""
         if not self._number:
             return 0, 0.0
         return self._number, _variance(self._number, self._sums[0], self._sums[1]) / (
@@ -250,7 +250,7 @@ class _Bins:
             self._peak = max(self._peak, float(volumes.max()))
 
     def _whole(self, span_s: float) -> tuple[int, Floats]:
-        """Bins and sums; of a few bins, one that the end cut to less than half says nothing about the others."""
+        """Bins and sums; of a few bins, a last one shorter than half is left out as unrepresentative."""
         cut_short = span_s - self._number * self._width_s < self._width_s / 2
         if cut_short and 1 <= self._number < MANY_BINS:
             return self._number, self._sums
@@ -316,7 +316,7 @@ class _Hours:
 
 
 def _seconds_by_hour(first_us: int, last_us: int) -> list[float]:
-    """How long the stream was at each hour of the day."""
+    """The time of the stream at each hour of the day."""
     days, rest_us = divmod(last_us - first_us, 24 * HOUR_US)
     seconds = [days * 3600.0] * 24
     at_us = first_us
@@ -328,7 +328,7 @@ def _seconds_by_hour(first_us: int, last_us: int) -> list[float]:
 
 
 def _hurst(relative: dict[int, tuple[int, float]]) -> float | None:
-    """Aggregated variance: the variance of a bin's mean falls with the width to the power 2H - 2."""
+    """Aggregated variance: the variance of a bin's mean decreases with the width to the power 2H - 2."""
     points = [
         (math.log(width), math.log(variance))
         for width, (bins, variance) in relative.items()

@@ -1,6 +1,6 @@
-"""Counters of a host beside transfers: CSV with a time and any other columns of numbers, each its value from then on.
+"""Counters of a host beside transfers: CSV with a time and any other numeric columns, each value valid from then on.
 
-Interfaces count up for ever: a column whose name ends in `_total` is turned into its growth per second.
+Interfaces count up without end: a column with a name in `_total` is converted into its growth per second.
 """
 
 import csv
@@ -25,7 +25,7 @@ class Counters:
 
 
 def counters(path: Path) -> Counters:
-    """Reads a file; what can't be read is refused in one sentence with the number of the line."""
+    """Reads a file; an unreadable line is refused in one sentence with its number."""
     try:
         with path.open(encoding="utf-8", errors="backslashreplace", newline="") as file:
             return _read(csv.reader(file), path.name)

@@ -1,4 +1,4 @@
-"""Rates, durations, shares and objectives as people write them on a command line."""
+"""Rates, durations, shares and objectives in command-line notation."""
 
 import math
 import re
@@ -39,7 +39,7 @@ def objective(text: str) -> Objective:
 
 
 def rates_of_sites(text: str, sites: int) -> list[float | None]:
-    """Access rates of sites: one for all, or `10M*3,100M*20` for so many each; those left over have no limit."""
+    """Access rates of sites: one for all, or `10M*3,100M*20` for that many each; the rest have no limit."""
     if "*" not in text and "," not in text:
         return [rate_bps(text)] * sites
     rates: list[float | None] = []

@@ -1,8 +1,8 @@
-"""Sessions of transfers, and which of them a dynamic circuit would suit.
+"""Sessions of transfers, and their suitability for a dynamic circuit.
 
-Transfers with one peer belong together as long as the next one starts no later than `gap_s` after the last of the
-open ones ended. A session suits a circuit if, at the throughput that a quarter of the transfers exceed, it would
-last more than ten times as long as the circuit takes to set up; otherwise setting up is what the time is spent on.
+Transfers with one peer belong together if the next one starts no later than `gap_s` after the last of the open ones
+ended. A session suits a circuit if, at the throughput that a quarter of the transfers exceed, it would last more than
+ten times as long as the set-up of the circuit; otherwise most of the time is spent on the set-up.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,7 +39,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Suitability:
-    """How many sessions are large enough for a circuit with this set-up delay."""
+    """The number of sessions large enough for a circuit with this set-up delay."""
 
     setup_delay_s: float
     threshold_bytes: float
@@ -51,15 +51,15 @@ class Suitability:
 
 @dataclass(frozen=True, slots=True)
 class SessionFigures:
-    """What the sessions of a log are like."""
+    """Properties of a log's sessions."""
 
     transfers: int
     peers: int
     sessions: int
     counted_sessions: int
-    """Those of at least `SMALLEST_COUNTED_BYTES`; shares are of these."""
+    """Sessions of at least `SMALLEST_COUNTED_BYTES`; shares refer to these."""
     throughput_quantiles_bps: dict[str, float]
-    """Of the single transfers."""
+    """Quantiles of the single transfers."""
     size_quantiles_bytes: dict[str, float]
     length_quantiles_s: dict[str, float]
     longest: Session | None
@@ -89,12 +89,12 @@ def sessions(transfers: Iterable[Transfer], *, gap_s: float = 60.0) -> Iterator[
 
 
 def threshold_bytes(third_quartile_bps: float, setup_delay_s: float) -> float:
-    """The least size of a session that suits a circuit."""
+    """The minimum size of a session that suits a circuit."""
     return TIMES_THE_SETUP * setup_delay_s * third_quartile_bps / 8
 
 
 class SessionStudy:
-    """The sessions of a log, with what is kept of each transfer bounded."""
+    """The sessions of a log, with bounded state for each transfer."""
 
     def __init__(self, *, gap_s: float = 60.0) -> None:
         self._gap_s = gap_s
@@ -108,7 +108,7 @@ class SessionStudy:
         self._sessions.extend(sessions(self._counted(transfers), gap_s=self._gap_s))
 
     def figures(self, setup_delays_s: Iterable[float]) -> SessionFigures:
-        """The figures, with the shares that each set-up delay leaves."""
+        """The figures, with the shares of suitable sessions for each set-up delay."""
         counted = [one for one in self._sessions if one.size_bytes >= SMALLEST_COUNTED_BYTES]
         sizes = np.array([one.size_bytes for one in counted], dtype=np.float64)
         lengths = np.array([one.length_s for one in counted], dtype=np.float64)
@@ -136,7 +136,7 @@ class SessionStudy:
 
 
 def suitability(counted: list[Session], third_quartile_bps: float, setup_delay_s: float) -> Suitability:
-    """Which of the sessions are over the threshold."""
+    """The sessions that exceed the threshold."""
     threshold = threshold_bytes(third_quartile_bps, setup_delay_s)
     fit = [one for one in counted if one.size_bytes > threshold]
     return Suitability(

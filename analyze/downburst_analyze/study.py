@@ -1,4 +1,4 @@
-"""Everything that can be said about a recording: how bursty it is, and what each transport would do with it."""
+"""The complete study of a recording: its burstiness, and predictions for each transport."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Step = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class FanOut:
-    """What a number of sites would ask of the hub's egress."""
+    """The demand of a number of sites on the hub's egress."""
 
     sites: int
     unicast_bps: float
@@ -35,7 +35,7 @@ class ProductStudy:
 
     arrivals: Arrivals
     modelled_products: int
-    """The models play no more than this many, the first ones; the figures are of all."""
+    """The models play at most this number of products, the first ones; the figures are of all."""
     traffic: FeedFigures
     releases: tuple[Releases, ...]
     sessions: int
@@ -48,23 +48,23 @@ class ProductStudy:
 
 @dataclass(frozen=True, slots=True)
 class ReportedFeed:
-    """What rtstats lines say of one feed: hourly mean latencies per host and path, and volumes."""
+    """Contents of rtstats lines about one feed: hourly mean latencies per host and path, and volumes."""
 
     feed: str
     lines: int
     hosts: int
     latency_quantiles_s: dict[str, float]
     negative: int
-    """Lines with a latency below zero, which is a wrong clock; they count as zero."""
+    """Lines with a latency below zero, a sign of a wrong clock; they count as zero."""
     products: int
     bytes: int
-    """Of the host that reported most."""
+    """Bytes of the host that reported most."""
 
 
 def study_products(
     pieces: Iterable[ProductPiece], situation: Situation, *, name: str, gap_s: float = 60.0, step: Step
 ) -> ProductStudy:
-    """Reads all pieces, then plays them; `step` is told what is being done."""
+    """Reads all pieces, then plays them; `step` is called with the name of each step."""
     step("reading")
     traffic, arrivals = read(pieces, name=name)
     step("comparing transports")
@@ -91,7 +91,7 @@ def study_products(
 
 
 def read(pieces: Iterable[ProductPiece], *, name: str) -> tuple[FeedFigures, Arrivals]:
-    """Figures of everything and arrivals for the models; at least two products are needed to have a rate."""
+    """Figures of everything and arrivals for the models; a rate requires at least two products."""
     seen = Burstiness()
     times: list[Floats] = []
     sizes: list[Floats] = []
@@ -157,7 +157,7 @@ def _suitability(found: list[Session], arrivals: Arrivals, situation: Situation)
 
 
 def _groups(arrivals: Arrivals, situation: Situation) -> Partition | None:
-    """By what sites' lines carry beside repair: no congestion control slows a group down for one member's loss."""
+    """Groups by the sites' line rates beside repair: no congestion control slows a group for one member's loss."""
     if not situation.sites:
         return None
     most_bps = situation.multicast_rate_bps

@@ -1,9 +1,9 @@
-"""Why some transfers are faster than others: how much of the variance of their throughput each factor explains.
+"""Causes of differences in throughput: the share of its variance that each factor explains.
 
-A factor's values are put into classes of equal count (peers and hours are classes already), and what the means of the
-classes explain is told, corrected for the number of classes; so a factor need not be linear, and noise explains
-nothing. Slow transfers overlap more, whatever makes them slow; so of the network counts what it explains beyond the
-best of all else. Where that is little, a circuit can't help.
+A factor's values are put into classes of equal count (peers and hours are classes already). The report is the share
+explained by the means of the classes, corrected for the number of classes; so a factor need not be linear, and noise
+explains nothing. Slow transfers overlap more, whatever makes them slow; so a factor of the network counts only with
+the share beyond the best of all other factors. If that is small, a circuit can't help.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,11 +18,11 @@ from downburst_scheduler.figures.histograms import Floats
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One thing that throughput may depend on."""
+    """A possible influence on throughput."""
 
     name: str
     explained: float
-    """Share of the variance that the factor alone explains, of none below zero."""
+    """Share of the variance that the factor alone explains; never below zero."""
     pearson: float | None
     spearman: float | None
     """None for classes without an order."""
@@ -31,31 +31,31 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class VarianceFigures:
-    """What the throughput of transfers depends on; the factor that explains most is first."""
+    """Factors of the throughput of transfers, the most explanatory first."""
 
     transfers: int
     quartiles_bps: tuple[float, float, float]
     factors: tuple[Factor, ...]
     network_share: float
-    """What the best of the network's factors explains beyond the best of the others."""
+    """The share that the best of the network's factors explains beyond the best of the others."""
     sentence: str
 
 
 class VarianceStudy:
-    """Keeps start, length, size and peer of as many transfers as it may."""
+    """Keeps start, length, size and peer of transfers, up to a maximum."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[int, float, int, str]] = []
 
     def passing(self, transfers: Iterable[Transfer]) -> Iterator[Transfer]:
-        """Hands transfers on and remembers the first million that took any time."""
+        """Passes transfers on and remembers the first million with a duration."""
         for one in transfers:
             if one.duration_s > 0 and one.size_bytes > 0 and len(self._rows) < MOST_TRANSFERS:
                 self._rows.append((one.start_us, one.duration_s, one.size_bytes, one.peer))
             yield one
 
     def figures(self, counters: Counters | None = None) -> VarianceFigures | None:
-        """The report; None of too few transfers to say anything."""
+        """The report; None if there are too few transfers."""
         if len(self._rows) < FEWEST_TRANSFERS:
             return None
         log = _Log.of(self._rows)
@@ -67,7 +67,7 @@ class VarianceStudy:
 
 
 def predicted_bps(start_s: Floats, end_s: Floats, capacity_bps: float = 1.0) -> Floats:
-    """The throughput of each transfer if all that are under way share a capacity evenly, and nothing else counts."""
+    """The throughput of each transfer if concurrent ones share a capacity evenly, without other influences."""
     edges_s, under_way = _under_way(start_s, end_s)
     shares = np.divide(1.0, under_way, out=np.zeros(len(under_way)), where=under_way > 0)
     result: Floats = capacity_bps * _mean_over(edges_s, shares, start_s, end_s)
@@ -120,7 +120,7 @@ def _factor(suspect: _Suspect, rate_bps: Floats) -> Factor:
 
 
 def _beyond_all_else(suspects: list[_Suspect], rate_bps: Floats) -> float:
-    """Of what the best factor outside the network leaves, the part that the network's best explains."""
+    """The share that the network's best factor explains of the remainder after the best other factor."""
     network = [_classes(one) for one in suspects if one.of_network]
     best = max((_classes(one) for one in suspects if not one.of_network), key=lambda one: _explained(one, rate_bps))
     left_bps = rate_bps - _means(best, rate_bps)
@@ -129,7 +129,7 @@ def _beyond_all_else(suspects: list[_Suspect], rate_bps: Floats) -> float:
 
 
 def _means(classes: Floats, values: Floats) -> Floats:
-    """For each value the mean of its class."""
+    """The mean of the class of each value."""
     _, place = np.unique(classes, return_inverse=True)
     result: Floats = (np.bincount(place, weights=values) / np.bincount(place))[place]
     return result
@@ -143,7 +143,7 @@ def _classes(suspect: _Suspect) -> Floats:
 
 
 def _explained(classes: Floats, values: Floats) -> float:
-    """The correlation ratio, corrected as a regression's share of explained variance is."""
+    """The correlation ratio, corrected like a regression's share of explained variance."""
     total = float(((values - values.mean()) ** 2).sum())
     free = len(values) - len(np.unique(classes))
     if total <= 0 or free <= 0:
@@ -172,7 +172,7 @@ def _numbered(names: list[str]) -> Floats:
 
 
 def _under_way(start_s: Floats, end_s: Floats) -> tuple[Floats, Floats]:
-    """Moments at which a transfer begins or ends, and how many are under way from each on."""
+    """Moments at which a transfer begins or ends, and the number in progress from each on."""
     edges_s = np.concatenate([start_s, end_s])
     steps = np.concatenate([np.ones(len(start_s)), -np.ones(len(end_s))])
     order = np.argsort(edges_s, kind="stable")
@@ -188,7 +188,7 @@ def _others_bps(log: _Log) -> Floats:
 
 
 def _mean_over(at_s: Floats, values: Floats, start_s: Floats, end_s: Floats) -> Floats:
-    """The mean from start to end of what has each value from its moment on; the first and last go on for ever."""
+    """The mean from start to end of a step function; its first and last values extend without end."""
     area = np.concatenate([[0.0], np.cumsum(values[:-1] * np.diff(at_s))])
 
     def until(moment_s: Floats) -> Floats:
@@ -218,4 +218,4 @@ CLASSES = 10
 FEWEST_TRANSFERS = 30
 MOST_TRANSFERS = 1_000_000
 LEAST_SHARE = 0.25
-"""Below this share of the variance a circuit is not what is lacking."""
+"""Below this share of the variance more capacity from a circuit would not help."""

@@ -1,1 +1,1 @@
-"""Decides for every feed how its bytes travel: traffic statistics, queue models, the planner and its loop."""
+"""Chooses the transport of every feed: traffic statistics, queue models, the planner and its loop."""

@@ -1,4 +1,4 @@
-"""Predictions set against what sites measured under the same plan, and what of it is the machines' floor."""
+"""Predictions compared with measurements under the same plan, and the share of the machines' floor in them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from downburst_scheduler.models.transports import fair_rates_bps
 
 
 def with_measurement(tx: Transaction, plan: Plan, *, now: datetime) -> Plan | None:
-    """The plan with what was measured under it, up to an hour back; None while there is nothing that was not told."""
+    """The plan with the measurements under it, up to an hour back; None without new ones."""
     first_minute = max(to_us(plan.made_at), to_us(now - LOOKED_BACK)) // 60_000_000
     rows = tx.measured.latency.rows(since_minute=first_minute, feed=plan.feed, kind=LatencyKind.DISTRIBUTION)
     return compared(plan, rows)
@@ -26,7 +26,7 @@ def with_measurement(tx: Transaction, plan: Plan, *, now: datetime) -> Plan | No
 def latencies_by_transport(
     tx: Transaction, plan: Plan, *, now: datetime, window_s: float
 ) -> dict[Transport, Quantiles]:
-    """What the plan's legs delivered in the window, minutes of the plan alone, where it is telling."""
+    """The latencies of the plan's legs in the window, only of the plan's own minutes, with enough measurements."""
     since = max(to_us(plan.made_at) // 60_000_000 + 1, to_us(now - timedelta(seconds=window_s)) // 60_000_000)
     found = {}
     for transport in {leg.transport for leg in plan.legs}:
@@ -42,7 +42,7 @@ def latencies_by_transport(
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A feed, and what of its latencies at these sites is not the machines'."""
+    """A feed, with the latencies that the models expect at these sites apart from the machines'."""
 
     feed: str
     transports: frozenset[Transport]
@@ -52,7 +52,7 @@ class Watched:
 def watched(
     plan: Plan, arrivals: Arrivals, sites: Sequence[SiteFacts], *, egress_bps: float, repair_share: float
 ) -> Watched | None:
-    """What the models expect of the arrivals under a plan, at each site that they can tell about."""
+    """The models' expectations for the arrivals under a plan, at each site that they can judge."""
     fair = dict(zip((site.name for site in sites), fair_rates_bps(sites, egress_bps), strict=True))
     facts = {site.name: site for site in sites}
     telling = [leg for leg in plan.legs if leg.transport is not Transport.MULTICAST or repair_share <= MOST_LOSS]
@@ -69,7 +69,7 @@ def watched(
 def site_floors(
     tx: Transaction, feeds: Iterable[Watched], *, since_minute: int, was_behind: Callable[[str, int], bool]
 ) -> SiteFloors:
-    """The floor of each site by what it measured since a minute (of 1970), without minutes in which it was behind."""
+    """The floor of each site from its measurements since a minute (of 1970), without minutes of a backlog."""
     found = []
     for feed in feeds:
         distribution, queueing = (
@@ -89,7 +89,7 @@ def site_floors(
 
 
 def with_floor(plan: Plan, floor: Floor) -> Plan:
-    """The plan with this floor in its predictions, in place of the one that it has."""
+    """The plan with this floor in its predictions, replacing the present one."""
     before = Floor.of_figures(plan.figures)
     more_ms = {name: floor.at_ms(share) - before.at_ms(share) for name, share in PREDICTED.items()}
     shown = dict(plan.figures) | floor.figures()
@@ -99,7 +99,7 @@ def with_floor(plan: Plan, floor: Floor) -> Plan:
 
 
 def compared(plan: Plan, rows: Iterable[SketchRow]) -> Plan | None:
-    """The plan with figures for the rows that its own legs produced."""
+    """The plan with measured figures from the rows of its own legs."""
     transports = {leg.transport for leg in plan.legs}
     measured = LatencySketch.of_rows(row for row in rows if row.transport in transports)
     if measured.count == 0 or measured.count == plan.figures.get("measured_count"):
@@ -118,7 +118,7 @@ def compared(plan: Plan, rows: Iterable[SketchRow]) -> Plan | None:
 
 
 def _rate_bps(leg: Leg, site: SiteFacts, fair_bps: float) -> float:
-    """At which a leg brings products to a site."""
+    """The rate at which a leg brings products to a site."""
     if leg.transport is Transport.MULTICAST and leg.rate_bps:
         return float(leg.rate_bps)
     rides = leg.transport is Transport.STATIC_CIRCUIT and site.circuit is not None
@@ -150,7 +150,7 @@ def _number(value: object) -> float | None:
 
 
 def _ratio(measured_ms: float | None, predicted_ms: object) -> float | None:
-    """A ratio says something only of two positive latencies."""
+    """The ratio of two positive latencies; others have none."""
     if measured_ms is None or not isinstance(predicted_ms, (int, float)):
         return None
     return measured_ms / predicted_ms if measured_ms > 0 and predicted_ms > 0 else None
@@ -162,6 +162,6 @@ def _inverse(ratio: object) -> float | None:
 
 LOOKED_BACK = timedelta(hours=1)
 PREDICTED = {"predicted_p50_ms": 0.5, "predicted_p95_ms": 0.95, "predicted_p99_ms": 0.99, "predicted_max_ms": 1.0}
-"""Names of predictions in figures and candidates, and the quantiles that they are."""
+"""Names of predictions in figures and candidates, and their quantiles."""
 TELLING_PAIRS = 100
-"""Products and sites: fewer have no 99th percentile."""
+"""Products times sites: fewer have no 99th percentile."""

@@ -1,8 +1,8 @@
-"""Measured over predicted latencies of one feed: by what predictions are multiplied, and when not to trust them.
+"""Measured over predicted latencies of one feed: the factor for predictions, and when to mistrust them.
 
-Each review compares the latencies of the last minutes with what the models say of the arrivals of that time, for
-every transport that served sites. The median of the last reviews is the factor. A feed whose ratio stays outside
-`TRUSTED` is not moved by predictions until it is back inside or somebody acts.
+Each review compares the latencies of the last minutes with the models' predictions for the arrivals of that time, for
+every transport that served sites. The median of the last reviews is the factor. A feed with a ratio that stays
+outside `TRUSTED` is not moved by predictions until it is back inside or an operator acts.
 """
 
 from collections import deque
@@ -16,17 +16,17 @@ from downburst_scheduler.models.situation import Calibration
 
 @dataclass(frozen=True, slots=True)
 class Quantiles:
-    """Of a latency."""
+    """Two quantiles of a latency."""
 
     p50_ms: float
     p99_ms: float
 
     def plus(self, p50_ms: float, p99_ms: float) -> "Quantiles":
-        """Later by a term of each."""
+        """The quantiles with a term added to each."""
         return Quantiles(self.p50_ms + p50_ms, self.p99_ms + p99_ms)
 
     def over(self, predicted: "Quantiles", *, floor_ms: float) -> "Ratio":
-        """How many times as large as predicted; what is below the floor moves no decision and counts as the floor."""
+        """The ratio to a prediction; values below the floor are irrelevant to decisions and count as the floor."""
         return Ratio(
             max(self.p50_ms, floor_ms) / max(predicted.p50_ms, floor_ms),
             max(self.p99_ms, floor_ms) / max(predicted.p99_ms, floor_ms),
@@ -42,7 +42,7 @@ class Ratio:
 
     @property
     def trusted(self) -> bool:
-        """Whether the tail, which objectives are about, is about right."""
+        """True if the tail, to which objectives refer, is about right."""
         return TRUSTED[0] <= self.p99 <= TRUSTED[1]
 
 
@@ -54,12 +54,12 @@ class FeedCalibration:
         self._outside: dict[Transport, int] = {}
 
     def add(self, transport: Transport, ratio: Ratio) -> None:
-        """Takes one review."""
+        """Adds one review."""
         self._ratios.setdefault(transport, deque(maxlen=KEPT)).append(ratio)
         self._outside[transport] = 0 if ratio.trusted else self._outside.get(transport, 0) + 1
 
     def factors(self) -> Mapping[Transport, Calibration]:
-        """For the transports that were reviewed often enough; never more than what is trusted."""
+        """The factors of the transports with enough reviews, limited to the trusted range."""
         enough = {name: ratios for name, ratios in self._ratios.items() if len(ratios) >= FEWEST}
         return {
             name: Calibration(_within(median(one.p50 for one in ratios)), _within(median(one.p99 for one in ratios)))
@@ -67,7 +67,7 @@ class FeedCalibration:
         }
 
     def mistrust(self, transport: Transport) -> str | None:
-        """Why what is predicted of a transport is not to be acted upon; None while it is."""
+        """The reason not to act on predictions for a transport; None if they are trusted."""
         if self._outside.get(transport, 0) < FEWEST:
             return None
         ratio = median(one.p99 for one in list(self._ratios[transport])[-FEWEST:])
@@ -78,12 +78,12 @@ class FeedCalibration:
         )
 
     def forget(self) -> None:
-        """Begins anew: somebody acted."""
+        """Starts over after an operator's action."""
         self._ratios.clear()
         self._outside.clear()
 
     def figures(self) -> dict[str, float | str | bool | None]:
-        """The factors as they are kept with a plan."""
+        """The factors in the form stored with a plan."""
         shown: dict[str, float | str | bool | None] = {}
         for name, factor in self.factors().items():
             shown |= {f"calibration_{name}_p50": factor.p50, f"calibration_{name}_p99": factor.p99}
@@ -91,7 +91,7 @@ class FeedCalibration:
 
     @classmethod
     def resumed(cls, figures: Mapping[str, object]) -> "FeedCalibration":
-        """Goes on from the factors of a plan."""
+        """Continues from the factors of a plan."""
         made = cls()
         for transport in Transport:
             p50, p99 = figures.get(f"calibration_{transport}_p50"), figures.get(f"calibration_{transport}_p99")
@@ -106,6 +106,6 @@ def _within(ratio: float) -> float:
 
 TRUSTED = (0.5, 2.0)
 KEPT = 31
-"""Reviews: half an hour of minutes, so that an hour of the day which differs is followed."""
+"""Reviews: half an hour at one a minute, so that the factor follows an hour of the day which differs."""
 FEWEST = 5
-"""Reviews in a row that make a factor, or a doubt."""
+"""Consecutive reviews that make a factor, or a doubt."""

@@ -1,4 +1,4 @@
-"""The legs of a plan: the feed's own unicast leg, and a group whose address follows from the number of its leg."""
+"""The legs of a plan: the feed's own unicast leg, and groups with addresses derived from the leg's number."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,16 +29,16 @@ def legs_of(
 
 
 def followed(parts: Sequence[Part], standing: Sequence[Leg]) -> list[Leg | None]:
-    """For each group the standing leg that most of its sites hear already; None where it needs one of its own.
+    """For each group the existing leg that most of its sites already receive; None if it needs a new one.
 
-    A leg leaves by one circuit, or by none, as long as it lives.
+    During its life a leg uses one circuit, or none.
     """
     free, found = list(standing), []
     for part in parts:
         alike = [leg for leg in free if _carriers(leg.circuits) == _carriers(part.circuits)]
         shared = [(len(set(part.sites).intersection(leg.sites)), leg) for leg in alike]
         most, leg = max(shared, key=lambda one: one[0], default=(0, None))
-        # A single group is the same one whoever joins and leaves.
+        # A single group stays the same one when sites join and leave.
         taken = leg if leg is not None and (most or len(parts) == len(standing) == 1) else None
         if taken is not None:
             free.remove(taken)
@@ -47,13 +47,13 @@ def followed(parts: Sequence[Part], standing: Sequence[Leg]) -> list[Leg | None]
 
 
 def paced(leg: Leg, rate_bps: int) -> Leg:
-    """The leg at a rate; measurements that differ a little are no reason for another plan."""
+    """The leg at a rate; small differences of measurements are no reason for another plan."""
     steady = leg.circuits and leg.rate_bps and KEPT_FROM * leg.rate_bps <= rate_bps <= KEPT_TO * leg.rate_bps
     return leg if steady else replace(leg, rate_bps=rate_bps)
 
 
 def group_leg(leg: int, settings: MulticastSettings, *, rate_bps: int) -> Leg:
-    """An empty multicast leg: address and port are its own among the legs that live at the same time."""
+    """An empty multicast leg: its address and port are unique among legs that exist at the same time."""
     return Leg(
         leg,
         Transport.MULTICAST,
@@ -65,7 +65,7 @@ def group_leg(leg: int, settings: MulticastSettings, *, rate_bps: int) -> Leg:
 
 
 def group_address(leg: int, network: IPv4Network | IPv6Network) -> str:
-    """The leg's place in the network, without the network's first address."""
+    """The leg's address in the network, without the network's first one."""
     usable = max(network.num_addresses - 1, 1)
     offset = (leg - 1) % usable + (1 if network.num_addresses > 1 else 0)
     return str(network.network_address + offset)
@@ -76,4 +76,4 @@ def _carriers(circuits: Sequence[tuple[str, int]]) -> set[int]:
 
 
 KEPT_FROM, KEPT_TO = 0.98, 1.1
-"""Of a leg's rate on a circuit: a little less than its pace is lost to repairs, a little more is not missed."""
+"""Relative to a leg's rate on a circuit: repair covers a small shortfall, a small surplus is not missed."""

@@ -1,10 +1,10 @@
-"""The scheduler at work: follows the traffic, looks at every feed each step, keeps plans and says them.
+"""The loop of the scheduler: follows the traffic, looks at every feed each step, stores and publishes plans.
 
-It runs on events alone: the node's counters come each second, and without them there is nothing to decide. A change
-of sites, subscriptions, feeds or pins is answered at once and counts as no look, so it can't hurry a change of
-transport. All of its memory beyond the plans is lost with a restart: dwell, the day's changes and the calibration go
-on from what the plans say, and groups get legs of their own again. A change is made before the old way is broken: the
-node joins sites to a leg one by one and ends a site's old leg where the other one's coverage begins.
+It runs on events only: the node's counters arrive each second, and without them there is nothing to decide. A change
+of sites, subscriptions, feeds or pins is processed immediately and does not count as a look, so it can't hurry a
+change of transport. All of its memory beyond the plans is lost with a restart: dwell, the day's changes and the
+calibration continue from the plans, and groups get new legs. A new transport is set up before the old one ends: the
+node joins sites to a leg one by one and ends a site's old leg where the coverage of the new one begins.
 """
 
 import asyncio
@@ -80,7 +80,7 @@ class SchedulerLoop:
         self._caught_up: dict[str, frozenset[tuple[str, str]]] = {}
         self._backlogs = Backlogs()
         self._stale = False
-        """Whether something may have changed that could not be looked up."""
+        """True if something may have changed that could not be read from the ledger."""
         self._next_look_s = 0.0
         self._next_review_s = 0.0
 
@@ -101,7 +101,7 @@ class SchedulerLoop:
                 await attempt("scheduler.event", partial(self._take, event, lost=events.take_dropped()))
 
     async def start(self) -> None:
-        """Takes up the plans that are in force and makes those that are missing."""
+        """Loads the plans in force and makes missing ones."""
         now_s = self._clock.monotonic_s()
         self._next_look_s = now_s + self._pace.step_s
         self._next_review_s = now_s + self._pace.review_s
@@ -118,7 +118,7 @@ class SchedulerLoop:
         await self.handle(event)
 
     async def handle(self, event: Event) -> None:
-        """Takes in one event and does what it calls for."""
+        """Processes one event and its consequences."""
         try:
             match event:
                 case TrafficSeen():
@@ -132,7 +132,7 @@ class SchedulerLoop:
                         self._feeds[event.feed].calibration.forget()
                     await self._reload()
         except LedgerAway as error:
-            # The hub says so itself; what changed meanwhile is looked up once the ledger is back.
+            # The hub itself reports the outage; missed changes are read once the ledger is back.
             self._stale = True
             _LOG.warning("the scheduler could not finish a review: %s", error.sentence)
         except DownburstError as error:
@@ -190,7 +190,7 @@ class SchedulerLoop:
                 self._feeds[leg.feed].repairs.add(leg)
 
     async def _explain(self) -> None:
-        """What would flip a plan is asked for one plan a second: it takes longer than the decision, and can wait."""
+        """Searches the flip of one plan per second: this takes longer than the decision, and can wait."""
         state = next((one for one in self._feeds.values() if one.unexplained is not None), None)
         if state is None or state.unexplained is None or state.plan is None:
             return
@@ -260,7 +260,7 @@ class SchedulerLoop:
         return tuple(self._with_circuit(site, feed.name) for site in found)
 
     def _with_circuit(self, site: SiteFacts, feed: str) -> SiteFacts:
-        """A site with its circuit, of which feeds that ride on it already leave the rest."""
+        """A site with the capacity of its circuit that other feeds leave."""
         offers = self._known.circuits
         offer = offers.to(site.name)
         if site.keeps_ldm:
@@ -277,7 +277,7 @@ class SchedulerLoop:
         return replace(site, circuit=without(offer, used_bps))
 
     def _free_egress_bps(self, name: str) -> float:
-        """What other feeds send on average is not free for this one; a tenth always is."""
+        """Egress free for this feed: capacity minus the average of other feeds, but at least a tenth."""
         capacity_bps = self._settings.egress_capacity_bps
         others_bps = sum(other.egress_bps for feed, other in self._feeds.items() if feed != name)
         return max(capacity_bps - others_bps, capacity_bps * SMALLEST_SHARE_OF_CAPACITY)
@@ -307,7 +307,7 @@ class SchedulerLoop:
         return await self._ledger.write(lambda tx: tx.planning.plans.append(made))
 
     async def _legs(self, feed: Feed, state: FeedState, decision: Decision) -> tuple[Leg, ...]:
-        """A group keeps its number as long as the feed stays on multicast; the next one gets another."""
+        """A group keeps its number while the feed stays on multicast; the next one gets another."""
         if feed.unicast_leg is None:
             raise DownburstError(f"the feed {feed.name} has no unicast leg; remove it and add it again")
         state.groups = await self._groups(feed, state.groups, decision.chosen.groups)
@@ -318,7 +318,7 @@ class SchedulerLoop:
         )
 
     async def _groups(self, feed: Feed, standing: tuple[Leg, ...], parts: Sequence[Part]) -> tuple[Leg, ...]:
-        """A multicast leg for each group: the one that its sites hear already, or another one."""
+        """A multicast leg for each group: the one that its sites already receive, or a new one."""
         multicast, found = self._settings.multicast.of(feed.name), []
         for part, heard in zip(parts, followed(parts, standing), strict=True):
             pace_bps = min(multicast.rate_bps, GROUP_SHARE_OF_EGRESS * self._settings.egress_capacity_bps)
@@ -334,7 +334,7 @@ class SchedulerLoop:
         return tuple(found)
 
     async def _review(self) -> None:
-        """Sets what was measured beside what was predicted; learns what sites take of feeds, and machines of time."""
+        """Compares measurements with predictions; updates the sites' shares of feeds, and the machines' floor."""
         self._paths.settled(await self._ledger.read(_settled), caught_up=frozenset().union(*self._caught_up.values()))
         floors = await self._floors()
         for name, state in self._feeds.items():
@@ -372,7 +372,7 @@ class SchedulerLoop:
             if transport in state.predicted:
                 predicted = state.predicted[transport].plus(state.floor.p50_ms, state.floor.p99_ms)
                 state.calibration.add(transport, quantiles.over(predicted, floor_ms=floor_ms))
-        # This floor is for the next predictions: those of these minutes are judged with the one that they had.
+        # This floor is for later predictions: those of these minutes are judged with the floor of their time.
         state.floor = floors.floor(site for leg in plan.legs for site in leg.sites) or state.floor
         floored = with_floor(plan, state.floor)
         measured = await self._ledger.read(lambda tx: with_measurement(tx, floored, now=now)) or floored
@@ -385,7 +385,7 @@ class SchedulerLoop:
 
 
 def _histories(tx: Transaction) -> list[list[Plan]]:
-    """Of every feed the plans that a day can hold, newest first."""
+    """The plans of every feed that may be of the last day, newest first."""
     return [tx.planning.plans.history(plan.feed) for plan in tx.planning.plans.all_current()]
 
 
@@ -395,6 +395,6 @@ def _settled(tx: Transaction) -> list[Settled]:
 
 _LOG = logging.getLogger(__name__)
 QUIETLY = (Because.WAITING, Because.QUIET, Because.MISTRUSTED)
-"""Reasons that come and go and alone make no plan version."""
+"""Transient reasons, which make no plan version on their own."""
 SMALLEST_SHARE_OF_CAPACITY = 0.1
 OBJECTIVE_SHARE = 0.99

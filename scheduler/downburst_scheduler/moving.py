@@ -1,4 +1,4 @@
-"""What it would save if sites that keep their LDM ran a node: LDM takes copies alone, whatever the others do."""
+"""The saving if LDM sites ran a node: LDM only takes copies, whatever the transport of the others."""
 
 from dataclasses import dataclass, replace
 
@@ -13,13 +13,13 @@ from downburst_scheduler.sentences import Figure
 
 @dataclass(frozen=True, slots=True)
 class Moving:
-    """The sites of a feed that keep their LDM, and the feed as it would go if they did not."""
+    """The sites of a feed that use LDM, and the feed's transport if they did not."""
 
     sites: int
     of: int
     transport: Transport
     saved_bps: float
-    """Mean egress of the hub, less than now; below zero it would be more."""
+    """Mean egress of the hub, less than now; negative if it would be more."""
 
     @property
     def sentence(self) -> str:
@@ -31,7 +31,7 @@ class Moving:
 
     @property
     def figures(self) -> dict[str, Figure]:
-        """By name; units are in the names."""
+        """Figures by name; units are in the names."""
         return {
             "ldm_sites": self.sites,
             "ldm_moved_transport": self.transport.value,
@@ -40,7 +40,7 @@ class Moving:
 
 
 def moving_of(question: Question, decision: Decision) -> Moving | None:
-    """What moving would change; None where no site keeps its LDM, or nothing is known of the traffic."""
+    """The effect of moving; None if no site uses LDM, or the traffic is unknown."""
     sites = question.situation.sites
     staying = sum(1 for site in sites if isinstance(site, SiteFacts) and site.keeps_ldm)
     if not staying or decision.chosen.outcome is None:

@@ -1,4 +1,4 @@
-"""What the scheduler knows of the way to each site: measured round trips, ceilings, groups heard, share taken."""
+"""The scheduler's facts about the path to each site: measured round trips, ceilings, groups received, shares."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
@@ -13,28 +13,28 @@ from downburst_scheduler.models.situation import SiteFacts
 
 
 class SitePaths:
-    """Follows sessions and legs; asked for each site of each feed."""
+    """Follows sessions and legs; queried for each site of each feed."""
 
     def __init__(self, retry: timedelta) -> None:
         self._retry = retry
         self._watch = PathWatch()
         self._facts: dict[str, PathFacts] = {}
-        """What the watch says of each site, worked out once for all feeds."""
+        """The watch's facts about each site, computed once for all feeds."""
         self._out_until: dict[tuple[str, bool], tuple[datetime, str]] = {}
         """By site, and whether the group was on a circuit."""
         self._shares = MatchShares()
 
     def sessions_seen(self, sessions: Iterable[SessionTraffic]) -> None:
-        """Takes what connected sites' sessions tell of their paths."""
+        """Records the reports of connected sites' sessions about their paths."""
         seen = list(sessions)
         self._watch.sessions(seen)
         for session in seen:
             self._facts.pop(session.site, None)
 
     def leg_changed(self, event: LegChanged, *, on_circuit: bool = False) -> None:
-        """Joining a group is its probe; who never heard it, or lost too much, is in none for the retry time.
+        """Joining a group is its probe; a site that never received it, or lost too much, is in none until the retry.
 
-        What is heard on a circuit says nothing of the network's groups, and the other way round.
+        Results on a circuit say nothing about the network's groups, and vice versa.
         """
         if not on_circuit:
             self._watch.leg(event)
@@ -44,15 +44,15 @@ class SitePaths:
             self._out_until[event.site, on_circuit] = out
 
     def arrived(self, feed: str, size_bytes: int) -> None:
-        """Counts what came into a feed, against which the sites' shares are measured."""
+        """Counts the arrivals of a feed, against which the sites' shares are measured."""
         self._shares.arrived(feed, size_bytes)
 
     def settled(self, reports: Iterable[Settled], *, caught_up: frozenset[tuple[str, str]]) -> None:
-        """Takes what sites stored; only of those (site, feed) that have caught up."""
+        """Records the stored products of sites; only of those (site, feed) that have caught up."""
         self._shares.settled(reports, caught_up=caught_up)
 
     def keep(self, sites: Iterable[str]) -> None:
-        """Forgets every site but these."""
+        """Drops every site except these."""
         kept = set(sites)
         self._watch.keep(kept)
         self._facts = {site: facts for site, facts in self._facts.items() if site in kept}
@@ -62,7 +62,7 @@ class SitePaths:
     def site(
         self, site: Site, feed: str, wishes: Iterable[Subscription], *, now: datetime, in_group: bool
     ) -> SiteFacts:
-        """What a decision about `feed` must know of a site."""
+        """The facts about a site for a decision on `feed`."""
         path = self._path(site.name)
         return SiteFacts(
             name=site.name,
@@ -95,24 +95,24 @@ class SitePaths:
 
 
 class Backlogs:
-    """In which minutes, since 1970, sites were behind with any feed: what they measured then tells of queues."""
+    """The minutes, since 1970, in which sites were behind with any feed: their measurements reflect queues."""
 
     def __init__(self) -> None:
         self._behind: dict[str, set[int]] = {}
 
     def seen(self, event: TrafficSeen, products_per_s: Callable[[str], float]) -> None:
-        """Takes the progress of sessions; what is behind now came in this minute or the one before."""
+        """Records the progress of sessions; a present backlog arrived in this minute or the one before."""
         minute = event.to_us // MINUTE_US
         for session in event.sessions:
             if any(_is_behind(progress, products_per_s(progress.feed)) for progress in session.feeds):
                 self._behind.setdefault(session.site, set()).update((minute - 1, minute))
 
     def was_behind(self, site: str, minute: int) -> bool:
-        """Whether the site was behind at some time of the minute."""
+        """True if the site was behind at some time of the minute."""
         return minute in self._behind.get(site, ())
 
     def forget_before(self, minute: int) -> None:
-        """Lets go of what nobody asks for any more."""
+        """Drops minutes that are no longer needed."""
         kept = {site: {one for one in minutes if one >= minute} for site, minutes in self._behind.items()}
         self._behind = {site: minutes for site, minutes in kept.items() if minutes}
 
@@ -122,10 +122,10 @@ def _is_behind(progress: SiteProgress, products_per_s: float) -> bool:
 
 
 class MatchShares:
-    """The share of a feed's bytes that each site stores: over everything so far, what is longer ago weighing less.
+    """The share of a feed's bytes that each site stores: over everything so far, with older data weighing less.
 
-    One burst of what a site wants, or does not want, says little about the feed, and a share that swings would move
-    the site between its legs.
+    One burst of products that a site wants, or does not want, says little about the feed, and a fluctuating share
+    would move the site between its legs.
     """
 
     def __init__(self) -> None:
@@ -134,11 +134,11 @@ class MatchShares:
         self._weighed: dict[tuple[str, str], tuple[float, float]] = {}
 
     def arrived(self, feed: str, size_bytes: int) -> None:
-        """Counts bytes that came into a feed."""
+        """Counts the bytes of a feed's arrivals."""
         self._arrived[feed] = self._arrived.get(feed, 0) + size_bytes
 
     def settled(self, reports: Iterable[Settled], *, caught_up: frozenset[tuple[str, str]]) -> None:
-        """Compares what sites stored with what arrived since the last time; a site that lags starts afresh."""
+        """Compares the stored products of sites with the arrivals since then; a site that lags starts afresh."""
         stored: dict[tuple[str, str], int] = {}
         for report in reports:
             key = (report.site, report.feed)
@@ -152,7 +152,7 @@ class MatchShares:
         return min(max(stored_bytes / arrived_bytes, SMALLEST_SHARE), 1.0)
 
     def keep(self, sites: set[str]) -> None:
-        """Forgets every site but these."""
+        """Drops every site except these."""
         self._at_start = {key: value for key, value in self._at_start.items() if key[0] in sites}
         self._weighed = {key: value for key, value in self._weighed.items() if key[0] in sites}
 
@@ -182,7 +182,7 @@ def _facts(path: KnownPath) -> PathFacts:
 
 
 def _congestion(path: KnownPath) -> CongestionControl:
-    """Of the kernel's many only those with a model; the kernel's own default stands for the others."""
+    """The congestion control, if it has a model; otherwise the kernel's default."""
     name = path.tcp.congestion if path.tcp else ""
     known = (control for control in CongestionControl if name.startswith(control))
     return next(known, CongestionControl.CUBIC)
@@ -200,14 +200,14 @@ def _takes_all(wish: Subscription) -> bool:
 
 
 OUT_OF_GROUPS = {"never-heard": "received no multicast", "too-slow": "could not keep up with its group"}
-"""States of a leg that say a site belongs in none for now, in words that follow its name."""
+"""States of a leg in which a site belongs in no group for now, in words that follow its name."""
 NEARLY_CAUGHT_UP = 8
 """Products on their way to a site that keeps up."""
 BEHIND_S = 2.0
-"""Seconds of a feed's products that wait at a site which is behind: more than machines need to wake up."""
+"""Seconds of a feed's products that wait for a site which is behind: more than machines need to wake up."""
 MINUTE_US = 60_000_000
 TELLING_BYTES = 1_000_000
 FADING = 0.98
 """Per comparison: the volume of fifty comparisons ago weighs a third."""
 SMALLEST_SHARE = 0.001
-"""A site that takes next to nothing still costs headers."""
+"""A site that takes hardly anything still costs headers."""

@@ -1,4 +1,4 @@
-"""Keeps feeds and sites with senders that are at work; one process of a hub does it, chosen by the ledger."""
+"""Assigns feeds and sites to live senders; run by one process of a hub, chosen by the ledger."""
 
 import asyncio
 import logging
@@ -14,23 +14,23 @@ from downburst_scheduler.placing import Demand, place
 
 
 class PlacementLoop:
-    """Looks each half second; writes only what changed."""
+    """Looks each half second; writes changes only."""
 
     def __init__(self, ledger: Ledger, clock: Clock | None = None) -> None:
         self._ledger = ledger
         self._clock = clock or SystemClock()
         self._pulse = Pulse(DEAD_S)
         self._known: frozenset[tuple[str, str]] | None = None
-        """Names and addresses of those that were at work at the last look."""
+        """Names and addresses of the senders that were alive at the last look."""
 
     async def run(self) -> None:
-        """Looks for good; what can't be read now is looked at again."""
+        """Looks until cancelled; a failed read is repeated at the next look."""
         while True:
             await self.look()
             await asyncio.sleep(EVERY_S)
 
     async def look(self) -> None:
-        """Gives what lacks a sender to one that is at work, and shares the load out."""
+        """Assigns unserved feeds and sites to live senders, and balances the load."""
         seen = await self._ledger.read(self._see)
         alive = self._pulse.alive(seen.senders, time.monotonic())
         working = frozenset((sender.name, sender.address) for sender in alive)
@@ -47,7 +47,7 @@ class PlacementLoop:
     def _see(self, tx: Transaction) -> "_Seen":
         senders, current = tx.fleet.senders.all(), tx.fleet.assignments.all()
         if not senders:
-            # Most hubs have none: what their sites want is not read twice a second for nothing.
+            # Most hubs have none: this saves reading their sites' subscriptions twice a second.
             return _Seen([], [], current)
         now = to_us(self._clock.now()) // 60_000_000
         arrived: dict[str, float] = defaultdict(float)
@@ -86,4 +86,4 @@ def _keep(tx: Transaction, wanted: list[Assignment]) -> None:
 _LOG = logging.getLogger("downburst.placement")
 EVERY_S = 0.5
 MINUTES = 10
-"""Of arrivals that the load is measured by."""
+"""The span of arrivals from which the load is measured."""

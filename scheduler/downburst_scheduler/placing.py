@@ -1,7 +1,7 @@
-"""Which sender serves which feed to which sites: by measured load, with few moves, and one sender for a group.
+"""Assignment of feeds and sites to senders: by measured load, with few moves, and one sender for a group.
 
-A feed stays in one piece as long as that is fair, because every sender of a feed keeps a copy of it. What is served
-well stays where it is; only what has no sender, and what makes one sender's load far greater than the others', moves.
+A feed is kept in one piece while that is fair, because every sender of a feed keeps a copy of it. Existing
+assignments stay; only unserved sites move, and whatever makes one sender's load far greater than the others'.
 """
 
 from collections import defaultdict
@@ -16,23 +16,23 @@ Part = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A feed and who wants it."""
+    """A feed and the sites that want it."""
 
     feed: str
     sites: tuple[str, ...]
     bps: float
-    """What one site gets of it, in bits per second."""
+    """The rate of the feed to one site, in bits per second."""
     together: bool = False
-    """A group brings it, which one sender has to send."""
+    """It is sent to a group, by one sender."""
 
     @property
     def weight(self) -> float:
-        """What serving one site costs; a feed that is silent at the moment counts a little, so that all spread."""
+        """The cost of serving one site; a feed that is silent at the moment counts a little, so that all spread."""
         return max(self.bps, SILENT_BPS)
 
 
 def place(demands: Iterable[Demand], senders: Sequence[str], current: Iterable[Assignment]) -> list[Assignment]:
-    """The assignments that are to be: every wanted feed has a sender for each site, if there is any sender."""
+    """The new assignments: every wanted feed has a sender for each site, if there is any sender."""
     if not senders:
         return []
     table = _Table(sorted(demands, key=lambda one: (-one.weight * len(one.sites), one.feed)), senders)
@@ -62,7 +62,7 @@ class _Table:
                 self._put(demand, one.sender, {one.site})
 
     def complete(self, demand: Demand) -> None:
-        """Finds a sender for the sites that have none; for all of them where they must be together."""
+        """Assigns the unserved sites to a sender; all sites if they must be together."""
         if demand.together:
             widest = max(self._senders, key=lambda name: (len(self._sites[demand.feed, name]), -self._load[name]))
             for name in self._senders:
@@ -82,7 +82,7 @@ class _Table:
         mean = sum(self._load.values()) / len(self._senders)
         if self._load[most] <= mean * UNFAIR or excess < WORTH_BPS:
             return False
-        # The largest that fits goes whole, else as many sites of the largest as fit.
+        # The largest feed that fits is moved whole, else as many sites of the largest as fit.
         parts = sorted(
             (demand for demand in self.demands if self._sites[demand.feed, most] and not demand.together),
             key=lambda demand: (-demand.weight * len(self._sites[demand.feed, most]), demand.feed),
@@ -102,7 +102,7 @@ class _Table:
         return sorted(found)
 
     def _for_more_of(self, demand: Demand) -> str:
-        """A sender that has the feed already, unless it has far more to do than another one."""
+        """A sender that already has the feed, unless its load is far above that of another one."""
         holders = [name for name in self._senders if self._sites[demand.feed, name]]
         least = min(self._senders, key=lambda name: (self._load[name], name))
         if not holders:
@@ -126,8 +126,8 @@ class _Table:
 
 SILENT_BPS = 1_000.0
 WORTH_BPS = 1_000_000.0
-"""A move costs every site that it concerns a connection, and the target a copy of the feed."""
+"""A move costs every site concerned a connection, and the target a copy of the feed."""
 UNFAIR = 1.25
-"""So much more than the mean is too much."""
+"""The ratio to the mean above which a load is too high."""
 MOST_MOVES = 4
-"""In one round; the next one sees what they did to the load."""
+"""Limit for one round; the next one sees their effect on the load."""

@@ -1,10 +1,10 @@
-"""The choice of a transport for one feed: what the models find best, and when it is worth to change to it.
+"""The choice of a transport for one feed: the best one by the models, and the conditions for a change to it.
 
-A pure function of what was measured and of the memory it gave back the last time. It changes only when the gain is
-worth it, several consecutive reviews agree, the last change is long enough ago and the day's budget of changes is not
-spent; an objective that is missed does not wait for the last change. What can't be carried out any more, because a
-group or circuit died, is left at once and costs nothing of the budget. A transport is moved to on grounds of price
-only if it meets the objective with room to spare, so that a latency near the objective moves nobody to and fro.
+A pure function of measurements and of its own memory from the last call. It changes only if the gain is sufficient,
+several consecutive reviews agree, the last change is long enough ago and the day's budget of changes is not spent; a
+missed objective does not wait for the last change. A transport that has become impossible, because a group or
+circuit died, is left immediately and costs nothing of the budget. A transport is chosen by price only if it meets the
+objective with room to spare, so that a latency near the objective does not cause oscillation.
 """
 
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from downburst_scheduler.models.parts import asked_of
 
 
 class Because(StrEnum):
-    """Why a decision is as it is; a new kind of reason makes a new plan version, other figures alone do not."""
+    """The kind of reason for a decision; a new kind makes a new plan version, other figures alone do not."""
 
     NO_SITES = "no-sites"
     NO_TRAFFIC = "no-traffic"
@@ -37,25 +37,25 @@ class Because(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """When a change is worth it; times in real seconds, already divided by the time scale."""
+    """The conditions for a change; times in real seconds, already divided by the time scale."""
 
     min_gain: float = 0.2
     agreeing_windows: int = 3
     dwell_s: float = 300.0
     changes_per_day: int = 8
-    """Of these two are kept for the case that the objective is missed."""
+    """Two of these are reserved for a missed objective."""
     day_s: float = 86_400.0
     dry_run: bool = False
-    """Whether changes are only said."""
+    """True if changes are only reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What the planner remembers of a feed from one look to the next."""
+    """The planner's memory of a feed between looks."""
 
     transport: Transport = Transport.UNICAST
     chosen_at_s: float | None = None
-    """When the transport was chosen on measured grounds; None while the feed is only being started."""
+    """The time at which the transport was chosen by measurements; None while the feed is being started."""
     favourite: Transport | None = None
     agreeing: int = 0
     changed_at_s: tuple[float, ...] = ()
@@ -64,7 +64,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """All that a decision depends on."""
+    """All inputs of a decision."""
 
     arrivals: Arrivals
     situation: Situation
@@ -73,13 +73,13 @@ class Question:
     rules: Rules = field(default_factory=Rules)
     pin: Pin | None = None
     look: bool = True
-    """Whether this is one of the regular looks, which are counted; False when something else asks in between."""
+    """True for a regular look, which is counted; False for other evaluations in between."""
     mistrust: str | None = None
-    """Why the predictions are not to be acted upon; None while they are."""
+    """The reason not to act on the predictions; None if they are trusted."""
 
     @property
     def sites(self) -> int:
-        """How many take the feed."""
+        """The number of sites that take the feed."""
         return len(self.situation.sites)
 
 
@@ -92,9 +92,9 @@ class Decision:
     because: Because
     memory: Memory
     favourite: Evaluated | None = None
-    """What would be chosen if changes cost nothing, while it differs from the choice."""
+    """The transport that would be chosen if changes cost nothing, if it differs from the choice."""
     left: Transport | None = None
-    """What a fallback leaves."""
+    """The transport that a fallback leaves."""
 
     @property
     def transport(self) -> Transport:
@@ -103,7 +103,7 @@ class Decision:
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """The options as they are kept in a plan: the chosen one, the others by their score, then what can't be."""
+        """The options in the form stored in a plan: the chosen one, the others by score, then the infeasible ones."""
         ranked = sorted(
             self.options, key=lambda one: (one is not self.chosen, not one.feasible, not one.outcome, one.score_bps)
         )
@@ -115,7 +115,7 @@ class Decision:
         return replace(self, chosen=chosen, options=(), favourite=None)
 
     def option(self, transport: Transport) -> Evaluated:
-        """What was found about a transport."""
+        """The evaluation of a transport."""
         return _of(self.options, transport)
 
 
@@ -133,7 +133,7 @@ def decide(question: Question) -> Decision:
 
 
 def flip_of(question: Question, decision: Decision) -> Flip | None:
-    """The one input whose change would flip a choice that was made by figures."""
+    """The input with the smallest change that would flip a choice made by figures."""
     after = replace(question, memory=decision.memory)
     return flip(question.arrivals, question.situation, lambda found: _preferred(after, tuple(found)).transport)
 
@@ -172,7 +172,7 @@ def _weighed(question: Question, found: tuple[Evaluated, ...]) -> Decision:
 
 
 def _preferred(question: Question, found: tuple[Evaluated, ...]) -> Evaluated:
-    """What the feed should go by if only gains counted; one that is just being started has nothing to stay with."""
+    """The transport if only gains counted; a feed that is being started has no present one to keep."""
     objective, memory = question.situation.objective, question.memory
     if memory.chosen_at_s is None:
         return best_of(found, objective)
@@ -183,8 +183,11 @@ def _preferred(question: Question, found: tuple[Evaluated, ...]) -> Evaluated:
 
 
 def _worth_it(question: Question, standing: Evaluated, best: Evaluated) -> bool:
-    """What meets the objective is left for a better price, what misses it for less delay or for what meets it, and an
-    overload for a better price or less delay."""
+    """True if the gain justifies a change from the present transport.
+
+    A transport that meets the objective is left for a better price; one that misses it, for less delay or for one
+    that meets it; an overload, for a better price or less delay.
+    """
     room = 1 - question.rules.min_gain
     cheaper = best.price_bps < standing.price_bps * room
     sooner = (best.late_s or 0.0) < (standing.late_s or 0.0) * room
@@ -200,7 +203,7 @@ def _agreeing(question: Question, preferred: Evaluated) -> int:
 
 
 def _held(question: Question, standing: Evaluated, preferred: Evaluated, agreeing: int) -> Because | None:
-    """What keeps the feed from changing; None if nothing does."""
+    """The reason that prevents a change; None if there is none."""
     before, rules = question.memory, question.rules
     urgent = not standing.feasible or (_meets(question, preferred) and not _meets(question, standing))
     rested = before.chosen_at_s is None or question.now_s - before.chosen_at_s >= rules.dwell_s
@@ -220,7 +223,7 @@ def _settled(question: Question, found: tuple[Evaluated, ...], chosen: Evaluated
     measured = len(question.arrivals.at_s) > 0 and bool(question.sites)
     chosen_at_s = question.now_s if changed else before.chosen_at_s
     if chosen_at_s is None and measured and because in (*BY_FIGURES, Because.PINNED):
-        # The first measured choice of the starting transport is no change that another one would have to wait for.
+        # The first measured choice of the starting transport is not a change that delays another one.
         chosen_at_s = question.now_s - question.rules.dwell_s
     today = _today(question)
     if changed and because in BY_FIGURES and before.chosen_at_s is not None:

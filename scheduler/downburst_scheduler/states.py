@@ -1,4 +1,4 @@
-"""What the loop knows of each feed and of the configuration, and how fast it works."""
+"""The loop's knowledge of each feed and of the configuration, and its pace."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class Pace:
 
     @classmethod
     def of(cls, settings: Settings) -> "Pace":
-        """As the settings have it."""
+        """The pace from the settings."""
         wanted, scale = settings.scheduler, settings.time_scale
         rules = Rules(
             wanted.min_gain,
@@ -46,20 +46,20 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The configuration as the ledger has it."""
+    """The configuration from the ledger."""
 
     feeds: Mapping[str, Feed] = field(default_factory=dict)
     sites: Mapping[str, Site] = field(default_factory=dict)
     subscribers: Mapping[str, Sequence[tuple[Site, list[Subscription]]]] = field(default_factory=dict)
-    """By feed: sites that want it, may take it and are active, with what they want."""
+    """By feed: active sites that want it and may take it, with their subscriptions."""
     pins: Mapping[str, Pin] = field(default_factory=dict)
     circuits: CircuitOffers = field(default_factory=CircuitOffers)
     placed: frozenset[tuple[str, str]] = frozenset()
-    """Feed and site, where a sender serves them and not the hub's own node."""
+    """Feed and site pairs served by a sender instead of the hub's own node."""
 
     @classmethod
     def of(cls, tx: Transaction) -> "Known":
-        """As the ledger has it now."""
+        """The present contents of the ledger."""
         sites = {site.name: site for site in tx.sites.all()}
         return cls(
             feeds={feed.name: feed for feed in tx.feeds.all()},
@@ -72,7 +72,7 @@ class Known:
 
 
 def placed(tx: Transaction) -> frozenset[tuple[str, str]]:
-    """What senders serve: it changes more often than all else, and nobody tells of it."""
+    """The pairs served by senders: they change more often than everything else, and no event reports them."""
     return frozenset((one.feed, one.site) for one in tx.fleet.assignments.all())
 
 
@@ -85,11 +85,11 @@ class Repairs:
 
     @property
     def share(self) -> float:
-        """Zero until enough was sent to tell."""
+        """The share; zero until enough was sent."""
         return min(self.repair_bytes / self.sent_bytes, 1.0) if self.sent_bytes >= TELLING_BYTES else 0.0
 
     def add(self, leg: LegTraffic) -> None:
-        """Counts what a leg sent in a second."""
+        """Counts the traffic of a leg in a second."""
         if leg.transport is Transport.MULTICAST and (leg.product_bytes or leg.repair_bytes):
             self.sent_bytes = self.sent_bytes * FADING + leg.product_bytes
             self.repair_bytes = self.repair_bytes * FADING + leg.repair_bytes
@@ -97,31 +97,31 @@ class Repairs:
 
 @dataclass(slots=True)
 class FeedState:
-    """One feed from look to look; what must survive a restart lies in its plans."""
+    """One feed between looks; state that must survive a restart is stored in its plans."""
 
     window: FeedWindow
     memory: Memory = field(default_factory=Memory)
     plan: Plan | None = None
     because: Because | None = None
     unexplained: tuple[Question, Decision] | None = None
-    """What the plan was made of, until it is known what would flip it."""
+    """The inputs of the plan, until its flip is known."""
     mistrusted: bool = False
     groups: tuple[Leg, ...] = ()
     circuit_leg: int | None = None
     repairs: Repairs = field(default_factory=Repairs)
     calibration: FeedCalibration = field(default_factory=FeedCalibration)
     predicted: Mapping[Transport, Quantiles] = field(default_factory=dict)
-    """What the models say of the arrivals of the window for each transport in use, not calibrated, without floor."""
+    """The models' predictions for the window's arrivals by transport in use, not calibrated, without floor."""
     floor: Floor = field(default_factory=Floor)
-    """Of the machines that the plan in force uses; the last one stands until a newer one is measured."""
+    """The floor of the machines in the plan in force; the last one is kept until a newer one is measured."""
     products_per_s: float = 0.0
     egress_bps: float = 0.0
-    """What it takes of the routed port on average."""
+    """The feed's mean use of the routed port."""
     mean_bps: float = 0.0
 
     @classmethod
     def resumed(cls, history: Sequence[Plan], *, pace: Pace, now_s: float, age_s: Mapping[int, float]) -> Self:
-        """Goes on from the plans of an earlier run, newest first; ages are by version."""
+        """Continues from the plans of an earlier run, newest first; ages are by version."""
         plan = history[0]
         rides = next((leg for leg in plan.legs if leg.transport is Transport.STATIC_CIRCUIT), None)
         standing = Transport.MULTICAST if groups_of(plan) else Transport.UNICAST
@@ -143,7 +143,7 @@ class FeedState:
         )
 
     def decided(self, decision: Decision, arrivals: Arrivals) -> None:
-        """Takes what the decision on these arrivals says of traffic and latencies."""
+        """Records the traffic and latencies of the decision on these arrivals."""
         self.memory = decision.memory
         self.egress_bps, self.mean_bps = decision.chosen.routed_bps, arrivals.mean_bps
         self.products_per_s = len(arrivals.at_s) / arrivals.span_s if arrivals.span_s else 0.0
@@ -156,7 +156,7 @@ class FeedState:
         }
 
     def used_bps(self, site: str) -> float:
-        """What the feed takes of the site's circuit on average."""
+        """The feed's mean use of the site's circuit."""
         legs = [leg for leg in self.plan.legs if leg.circuits] if self.plan else []
         return self.mean_bps if any(site in leg.sites for leg in legs) else 0.0
 
@@ -189,7 +189,7 @@ def _because(plan: Plan) -> Because | None:
 
 
 def _changes(history: Sequence[Plan]) -> list[Plan]:
-    """The plans that changed the transport by figures, newest first; a start is no change."""
+    """The plans that changed the transport by figures, newest first; a start is not a change."""
     pairs = pairwise(history)
     return [
         plan

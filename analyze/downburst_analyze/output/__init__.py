@@ -1,1 +1,1 @@
-"""What `downburst analyze` shows: quantities as people write them, tables, one document, a page with plots."""
+"""Output of `downburst analyze`: readable quantities, tables, one document, a page with plots."""

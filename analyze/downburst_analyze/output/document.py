@@ -1,4 +1,4 @@
-"""The study as one JSON document: names carry their units, and nothing in it is text to be parsed."""
+"""The study as one JSON document: names carry their units, and no value is text to be parsed."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from downburst_scheduler.models.transports import Outcome
 
 
 def product_document(file: Path, study: ProductStudy, situation: Situation) -> dict[str, Any]:
-    """Of a recording of products."""
+    """The document of a recording of products."""
     return {
         "file": str(file),
         "kind": "products",
@@ -32,13 +32,13 @@ def product_document(file: Path, study: ProductStudy, situation: Situation) -> d
 
 
 def transfer_document(file: Path, figures: SessionFigures, variance: VarianceFigures | None) -> dict[str, Any]:
-    """Of a log of transfers; too few say nothing of what varies."""
+    """The document of a log of transfers; without `variance` if there are too few."""
     throughput = asdict(variance) if variance else None
     return {"file": str(file), "kind": "transfers", "sessions": asdict(figures), "throughput": throughput}
 
 
 def report_document(file: Path, feeds: tuple[ReportedFeed, ...]) -> dict[str, Any]:
-    """Of rtstats lines."""
+    """The document of rtstats lines."""
     return {"file": str(file), "kind": "reports", "feeds": [asdict(one) for one in feeds]}
 
 

@@ -114,7 +114,7 @@ def _egress(study: ProductStudy, situation: Situation) -> str:
 
 
 def _paces(groups: Partition | None, situation: Situation) -> Iterable[str]:
-    """Which sites go at whose pace."""
+    """The access rates of sites, and the paces of their groups."""
     if groups is None:
         return
     lines_bps = {f"site-{number}": path.access_bps for number, path in enumerate(situation.sites, start=1)}

@@ -20,7 +20,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What an axis shows and over which range."""
+    """The label and range of an axis."""
 
     label: str
     low: float
@@ -31,7 +31,7 @@ class Axis:
     def over(
         cls, label: str, values: Sequence[float], *, logarithmic: bool = False, from_zero: bool = False
     ) -> "Axis":
-        """An axis that holds all values; a logarithmic one only what is above zero, and no more than nine decades."""
+        """An axis that holds all values; a logarithmic one only values above zero, and no more than nine decades."""
         usable = [value for value in values if math.isfinite(value) and (value > 0 or not logarithmic)]
         low, high = (min(usable), max(usable)) if usable else (1.0, 10.0)
         if logarithmic:
@@ -41,7 +41,7 @@ class Axis:
         return cls(label, low, high if high > low else low + 1)
 
     def place(self, value: float) -> float:
-        """Where a value lies, from 0 to 1; values outside lie at the border."""
+        """The position of a value, from 0 to 1; values outside are at the border."""
         if self.logarithmic:
             value = max(value, self.low)
             share = math.log(value / self.low) / math.log(self.high / self.low)
@@ -63,7 +63,7 @@ class Axis:
 
 
 def plot(title: str, lines: Sequence[Line], across: Axis, up: Axis) -> str:
-    """A figure with a title, a legend if there are several lines, and a table of nothing else."""
+    """A figure with a title, and a legend if there are several lines."""
     drawn = "".join(_line(line, number, across, up) for number, line in enumerate(lines))
     legend = _legend(lines) if len(lines) > 1 else ""
     return (

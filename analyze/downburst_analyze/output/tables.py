@@ -1,4 +1,4 @@
-"""The study as tables for people."""
+"""The study as readable tables."""
 
 from rich.console import Console
 from rich.table import Column, Table
@@ -26,7 +26,7 @@ def print_products(console: Console, study: ProductStudy, situation: Situation) 
 
 
 def print_transfers(console: Console, figures: SessionFigures) -> None:
-    """Sessions of transfers, and which of them suit a circuit."""
+    """Sessions of transfers, and their suitability for a circuit."""
     table = plain("sessions", "")
     table.add_row("transfers, peers, sessions", f"{figures.transfers}, {figures.peers}, {figures.sessions}")
     table.add_row("sessions of at least 100 MB", str(figures.counted_sessions))
@@ -141,12 +141,12 @@ def _under(situation: Situation) -> str:
 
 
 def plain(*names: str) -> Table:
-    """Without an edge; what is too wide for the terminal goes on below and is not cut off."""
+    """A table without an edge; text too wide for the terminal is wrapped, not cut off."""
     return Table(*(Column(name, overflow="fold") for name in names), show_edge=False)
 
 
 def volume(size_bytes: float) -> str:
-    """Bytes for people."""
+    """Bytes in readable form."""
     for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size_bytes >= factor:
             return f"{size_bytes / factor:.1f} {unit}"

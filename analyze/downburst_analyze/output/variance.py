@@ -1,4 +1,4 @@
-"""What the throughput of transfers depends on, as a table for people."""
+"""Factors of the throughput of transfers, as a readable table."""
 
 from rich.console import Console
 
@@ -8,7 +8,7 @@ from downburst_scheduler.figures.wording import megabits
 
 
 def print_variance(console: Console, found: VarianceFigures) -> None:
-    """The factors, the one that explains most first, and a sentence about circuits."""
+    """The factors, the most explanatory first, and a sentence about circuits."""
     table = plain("throughput depends on", "explains", "Pearson", "Spearman")
     for one in found.factors:
         name = f"{one.name} (network)" if one.of_network else one.name

@@ -1,7 +1,7 @@
-"""The bus: every subscriber has its own bounded queue; a slow one loses the oldest events and is told.
+"""The bus: every subscriber has its own bounded queue; a slow one loses the oldest events and is notified.
 
-Publishing never waits, so nobody who reads slowly (a browser on a train) holds up the hub. Subscribers to things
-that may not be missed treat a loss as "look again": every event says that something changed, the ledger says what.
+Publishing never waits, so a slow reader (a browser on a train) does not hold up the hub. Subscribers that must not
+miss a change treat a loss as "read again": an event only reports that something changed, the ledger holds the data.
 `LocalBus` serves one process; `downburst.kafka.bus` serves several. `tests/contract/test_bus.py` holds for both.
 """
 
@@ -39,7 +39,7 @@ class LocalBus:
         return [self._plans[feed] for feed in sorted(self._plans)]
 
     def miss(self, events: int) -> None:
-        """Tells every subscriber that it missed so many events."""
+        """Notifies every subscriber that it missed so many events."""
         for subscriber in self._subscribers:
             subscriber.miss(events)
 
@@ -50,7 +50,7 @@ class LocalBus:
         return subscription
 
     def close(self) -> None:
-        """Ends every subscription; what is published later reaches nobody."""
+        """Ends every subscription; events published later are not delivered."""
         for subscription in list(self._subscribers):
             subscription.close()
 
@@ -74,7 +74,7 @@ class BusSubscription:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing more will come in."""
+        """True if no more events will arrive."""
         return self._closed
 
     def offer(self, event: Event) -> None:
@@ -88,12 +88,12 @@ class BusSubscription:
         self._wake.set()
 
     def miss(self, events: int) -> None:
-        """Counts events that never came here, and says so by an event that everybody gets."""
+        """Counts events that never arrived here, and reports the loss by an event that every subscriber gets."""
         self.offer(EventsMissed())
         self._dropped += events
 
     def take_dropped(self) -> int:
-        """How many events were lost since the last call."""
+        """Returns the number of events lost since the last call."""
         dropped, self._dropped = self._dropped, 0
         return dropped
 

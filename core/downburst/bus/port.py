@@ -1,4 +1,4 @@
-"""The port of the bus: what publishers and subscribers may rely on."""
+"""The port of the bus: guarantees for publishers and subscribers."""
 
 from typing import Protocol
 
@@ -7,10 +7,10 @@ from downburst.domain.events import Event, PlanMade
 
 
 class Bus(Protocol):
-    """Hands each event to all who subscribed at that moment, in the order in which its publisher published."""
+    """Delivers each event to all current subscribers, in the order in which its publisher published."""
 
     def publish(self, event: Event) -> None:
-        """Tells everybody who wants events of its type; never waits."""
+        """Notifies every subscriber to events of its type; never waits."""
 
     def subscribe(self, *kinds: type[Event], limit: int = 1024) -> BusSubscription:
         """A queue of the given event types (all if none is given), of at most `limit` waiting events."""
@@ -19,4 +19,4 @@ class Bus(Protocol):
         """The newest plan of every feed that was ever published, by feed."""
 
     def close(self) -> None:
-        """Ends every subscription; what is published later reaches nobody."""
+        """Ends every subscription; events published later are not delivered."""

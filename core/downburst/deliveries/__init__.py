@@ -1,8 +1,8 @@
 """Deliveries: the computed state of one product for one site, with a reason and a next action.
 
-Nothing here is stored and nothing here asks anybody: facts of the node and of the ledger come in, a judgement comes
-out. `facts` holds what is known, `states` judges where a product is, `stages` where its time went, `naming` reads
-what people write when they mean a product.
+Nothing here is stored or queried: facts of the node and of the ledger are the input, a judgement is the output.
+`facts` holds the inputs, `states` determines the state of a product, `stages` splits its latency, `naming` parses
+the ways in which users name a product.
 """
 
 from downburst.deliveries.facts import (

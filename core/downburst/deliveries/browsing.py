@@ -1,4 +1,4 @@
-"""Looking through a feed's log by what people know of products: when they came, and what their ids look like."""
+"""Browsing of a feed's log by the facts that users know: times of arrival and patterns of ids."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from downburst.domain.rights import Limit
 
 @dataclass(frozen=True, slots=True)
 class Browse:
-    """Which products of a feed are meant: all that is given holds for each of them."""
+    """A selection of products of a feed: all given conditions apply."""
 
     feed: str
     since: datetime
@@ -24,21 +24,21 @@ class Browse:
     """Only products before this sequence."""
     limit: int = 20
     count: bool = False
-    """Goes on behind the last that is listed, and counts all."""
+    """Continues after the last listed product, and counts all."""
     limits: tuple[Limit, ...] = ()
-    """Of the site that asks: what none of these grants is neither listed nor counted. None: there are no limits."""
+    """Of the requesting site: products granted by none of these are neither listed nor counted. Empty: no limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Browsed:
-    """What was found."""
+    """The result."""
 
     products: tuple[ProductFacts, ...]
     """Newest first."""
     others: tuple[str, ...]
     """The newest ids that do not match."""
     shown: int
-    """So many were looked at."""
+    """The number of products examined."""
     matched: int
     matched_bytes: int
     sizes: Mapping[int, int]

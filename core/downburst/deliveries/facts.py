@@ -1,4 +1,4 @@
-"""What is known of a product and of its way to a site, before anybody judges it."""
+"""Facts about a product and its way to a site, before any judgement."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,12 +25,12 @@ class ProductFacts:
     digest: str
     feed_class: str
     kept: bool
-    """Whether the log still has the bytes; the description outlives them."""
+    """True if the log still has the bytes; the description outlives them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiptFacts:
-    """What a site said about a product. Stamps of the site are on the site's clock."""
+    """A site's report on a product. Stamps of the site are on the site's clock."""
 
     outcome: str
     lane: str
@@ -43,13 +43,13 @@ class ReceiptFacts:
     site_stored_at: datetime | None = None
     action_done_at: datetime | None = None
     clock_offset_us: int | None = None
-    """Site's clock minus the hub's; None while they were not compared."""
+    """The site's clock minus the hub's; None until they are compared."""
     clock_bound_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingBytes:
-    """What waits in a session's outbox of one feed."""
+    """The backlog of one feed in a session's outbox."""
 
     feed: str
     live: bool
@@ -58,7 +58,7 @@ class WaitingBytes:
 
 @dataclass(frozen=True, slots=True)
 class SentBytes:
-    """What the hub sent to a site of one feed while a product waited."""
+    """The bytes of one feed that the hub sent to a site while a product waited."""
 
     feed: str
     products: int
@@ -67,7 +67,7 @@ class SentBytes:
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """Where a product stands in the session of a connected site."""
+    """The state of a product in the session of a connected site."""
 
     standing: str
     """settled, queued, owed, left-to-leg, said, not-served, or no-answer."""
@@ -75,10 +75,10 @@ class SessionFacts:
     leg: int
     lane: str | None = None
     asked: bool = False
-    """The site asked for it: what should have brought it did not."""
+    """The site requested it, because its regular transport did not deliver it."""
     numbers_before: int | None = None
     joining: bool = False
-    """A multicast leg was offered that the site does not hear yet."""
+    """A multicast leg was offered, and the site does not receive it yet."""
     leg_backlog_bytes: int | None = None
     first_byte_at: datetime | None = None
     settled_to: int | None = None
@@ -90,14 +90,14 @@ class SessionFacts:
 
 @dataclass(frozen=True, slots=True)
 class SiteFacts:
-    """What the node knows of a product's way to one site."""
+    """The node's knowledge of a product's way to one site."""
 
     site: str
     active: bool = True
     subscriptions: int = 0
-    """How many the site has to the feed."""
+    """The number of the site's subscriptions to the feed."""
     matching: tuple[IdFilter, ...] = ()
-    """Those of them that want the product."""
+    """The subscriptions that match the product."""
     session: SessionFacts | None = None
     receipts: tuple[ReceiptFacts, ...] = ()
     sent_before: tuple[SentBytes, ...] = ()
@@ -105,7 +105,7 @@ class SiteFacts:
 
 @dataclass(frozen=True, slots=True)
 class FoundDeliveries:
-    """The node's answer: products, newest first, and what it knows of their ways."""
+    """The node's answer: products, newest first, with the facts about their ways."""
 
     feed: str
     epoch: str
@@ -120,12 +120,12 @@ class FoundDeliveries:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the ledger and the present add about one site and one product."""
+    """Facts of the ledger and of the present about one site and one product."""
 
     allowed: bool = True
     allow: tuple[str, ...] = ("*",)
     limits: tuple[Limit, ...] = ()
-    """What of the product's feed the site may take; none: all."""
+    """Restrictions on the product's feed for the site; empty: no restrictions."""
     enrolled: bool = True
     subscriptions: tuple[Subscription, ...] = ()
     """To the product's feed."""
@@ -136,8 +136,8 @@ class Known:
     last_seen_at: datetime | None = None
     away_reason: str | None = None
     trouble: str | None = None
-    """Why the site stores nothing of the feed at the moment, in its words."""
+    """The reason why the site stores nothing of the feed at the moment, in its words."""
     action_failed: ActionFailed | None = None
-    """What the site's own rules could not do with a product of the feed, the newest."""
+    """The newest failure of the site's own rules for a product of the feed."""
     retention_hours: float | None = None
     objective_ms: float | None = None

@@ -1,4 +1,4 @@
-"""What people write when they mean a product: an id, FEED:SEQUENCE, the name of a received file, or a digest."""
+"""Ways in which users name a product: an id, FEED:SEQUENCE, the name of a received file, or a digest."""
 
 import re
 from collections.abc import Collection
@@ -11,10 +11,10 @@ from downburst.foundation.names import check_product_id
 
 
 class Meaning(StrEnum):
-    """How a text was understood."""
+    """The interpretation of a text."""
 
     FILE = "file"
-    """The path of a received file, at whatever site."""
+    """The path of a received file, at any site."""
     SEQUENCE = "sequence"
     PRODUCT_ID = "id"
     DIGEST = "digest"
@@ -22,7 +22,7 @@ class Meaning(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProductName:
-    """One way to understand a text."""
+    """One interpretation of a text."""
 
     meaning: Meaning
     feed: str | None = None
@@ -33,7 +33,7 @@ class ProductName:
 
 
 def meanings(text: str, *, feed: str | None, feeds: Collection[str]) -> list[ProductName]:
-    """Every way to understand `text`, the most certain first; one sentence if there is none."""
+    """Every interpretation of `text`, the most certain first; raises `BadInput` if there is none."""
     text = text.strip()
     found = [name for read in (_file, _sequence) if (name := read(text, feeds)) is not None]
     if text.isascii() and text.isdecimal() and feed is not None:
@@ -53,7 +53,7 @@ def meanings(text: str, *, feed: str | None, feeds: Collection[str]) -> list[Pro
 def _file(text: str, feeds: Collection[str]) -> ProductName | None:
     del feeds
     parts = text.split("/")
-    # A name that long ids spread over directories ends the path; what stands before it is the site's own business.
+    # A name that long ids spread over directories ends the path; the part before it is local to the site.
     for start in range(max(len(parts) - 1, 0)):
         try:
             name = decode("/".join(parts[start:]))

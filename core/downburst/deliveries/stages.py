@@ -1,4 +1,4 @@
-"""Where a product's time went: the stages between its stamps, which of them was slow, and in whose hands it was."""
+"""The latency of a product by stage between its stamps, its slowest stage, and the place that caused it."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The time between two stamps that follow each other."""
+    """The time between two successive stamps."""
 
     name: str
     """origin, queue, transfer, hub-to-last-byte, store or action."""
     ms: float | None
-    """None where a clock that was not compared, or a stamp that is missing, leaves it unknown. May be negative."""
+    """None if a missing stamp or a clock that was not compared leaves it unknown. May be negative."""
     across_clocks: bool = False
     """Both ends are on different clocks: the value is known to within the bound."""
 
@@ -30,7 +30,7 @@ class Timing:
     end_to_end_ms: float | None = None
     bound_ms: float | None = None
     slow: str | None = None
-    """The stage that took most, if the product was late."""
+    """The longest stage, if the product was late."""
     sentence: str = ""
 
 
@@ -41,7 +41,7 @@ def timing(
     objective_ms: float | None = None,
     sent_before: "tuple[SentBytes, ...]" = (),
 ) -> Timing:
-    """Splits the way of a stored product into its stages."""
+    """Splits the latency of a stored product into its stages."""
     stages = _stages(product, receipt)
     stored_at = _at_hub(receipt.site_stored_at, receipt)
     distribution = _ms(product.stored_at, stored_at)
@@ -65,7 +65,7 @@ def timing(
 
 
 def duration(ms: float) -> str:
-    """A time for people."""
+    """A time in readable form."""
     size = abs(ms)
     if size >= 7_200_000:
         return f"{ms / 3_600_000:.1f} h"
@@ -75,7 +75,7 @@ def duration(ms: float) -> str:
 
 
 def size_text(count: int) -> str:
-    """A number of bytes for people."""
+    """A number of bytes in readable form."""
     for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= step:
             return f"{count / step:.3g} {unit}"
@@ -96,7 +96,7 @@ def _stages(product: "ProductFacts", receipt: "ReceiptFacts") -> tuple[Stage, ..
 
 
 def _slowest(stages: tuple[Stage, ...], distribution_ms: float | None, objective_ms: float | None) -> Stage | None:
-    """The stage that took most, if the product was later than wanted, was old, or waited at the site."""
+    """The longest stage, if the product was later than wanted, was old, or waited at the site."""
     limit = NOTICEABLE_MS if objective_ms is None else objective_ms
     known = [stage for stage in stages if stage.ms is not None]
     slowest = max(known, key=lambda stage: stage.ms or 0.0, default=None)
@@ -152,4 +152,4 @@ def _ms(begin: datetime | None, end: datetime | None) -> float | None:
 
 
 NOTICEABLE_MS = 1_000.0
-"""Where a feed has no objective: what a person begins to notice."""
+"""For a feed without an objective: the delay that a person begins to notice."""

@@ -1,7 +1,7 @@
-"""Where a product is for one site: one of eight states, why, and what to do about it.
+"""The delivery state of a product for one site: one of eight states, its reason, and the next action.
 
-The first of these that holds decides: what the site said of it, what it lost of it, its rights, its subscriptions,
-its session, and at last what is known of a site that is away.
+The first of these that applies decides: the site's receipts, its recorded losses, its rights, its subscriptions,
+its session, and finally the facts about an offline site.
 """
 
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class Cause(StrEnum):
 
     NOT_SUBSCRIBED = "not-subscribed"
     FILTERED = "filtered"
-    """Patterns of its subscriptions leave it out."""
+    """The patterns of its subscriptions exclude it."""
     DENIED = "denied"
     QUEUED = "queued-behind"
     SITE_DOWN = "site-down"
@@ -58,7 +58,7 @@ class Delivery:
     receipt: "ReceiptFacts | None" = None
     timing: Timing = field(default_factory=Timing)
     cause: Cause | None = None
-    """None where nothing keeps it: it is there, or on its way."""
+    """None without an obstacle: the product is there, or on its way."""
 
 
 def deliver(product: "ProductFacts", facts: "SiteFacts", known: "Known", *, now: datetime) -> Delivery:
@@ -83,7 +83,7 @@ class _Case:
 
     @property
     def resend(self) -> str:
-        """The command that brings it again."""
+        """The command that sends it again."""
         begin = self.product.stored_at - timedelta(seconds=1)
         end = self.product.stored_at + timedelta(seconds=1)
         return (
@@ -93,7 +93,7 @@ class _Case:
 
     @property
     def again(self) -> str:
-        """How the site could still get it."""
+        """A way in which the site can still get it."""
         if self.product.kept:
             return f"to send it again: {self.resend}"
         return f"the hub's log has only its description left; ask its origin, {self.product.origin}, for the bytes"
@@ -140,7 +140,7 @@ def _stored(case: _Case, receipt: "ReceiptFacts") -> Delivery:
 
 
 def _failed_action(case: _Case) -> str | None:
-    """What of the site's own rules failed for the product."""
+    """The failure of the site's own rules for the product."""
     failed, product = case.known.action_failed, case.product
     if failed is None or failed.epoch not in (None, product.epoch):
         return None
@@ -155,7 +155,7 @@ def _failed_action(case: _Case) -> str | None:
 
 
 def _is_overdue(case: _Case, receipt: "ReceiptFacts") -> bool:
-    """Whether the file should long be reported; that it is missing is known only at the site."""
+    """True if the file's report is overdue; only the site knows whether the file is missing."""
     stored_at = receipt.site_stored_at
     return stored_at is not None and case.now - stored_at > timedelta(milliseconds=FILE_OVERDUE_MS)
 
@@ -180,7 +180,7 @@ def _expired(case: _Case, receipt: "ReceiptFacts | None" = None) -> Delivery:
 
 
 def _age_limit_s(case: _Case) -> float | None:
-    """The maximum age that it exceeded; None if it was the log that let it go."""
+    """The maximum age that it exceeded; None if it expired from the log."""
     limits = [wish.max_age_s for wish in _matching(case)]
     known = [limit for limit in limits if limit is not None]
     if not known or len(known) < len(limits):
@@ -258,7 +258,7 @@ def _by_subscription(case: _Case) -> Delivery | None:
 
 
 def _wanted_since(case: _Case) -> datetime | None:
-    """From when on the matching subscriptions want products; None if that is not known."""
+    """The time from which the matching subscriptions want products; None if unknown."""
     begins = [wish.start_at or wish.created_at for wish in _matching(case)]
     known = [begin for begin in begins if begin is not None]
     return min(known, default=None)
@@ -431,10 +431,10 @@ _BY_STANDING = {
 _OUTCOMES = {"stored": 0, "held": 1, "rejected": 2, "expired": 3}
 
 REPAIR_AFTER_MS = 2_000.0
-"""Repairs of a leg take some round trips; what is not there by then is being repaired."""
+"""Repairs of a leg take some round trips; a product that is incomplete by then is being repaired."""
 FILE_WITHIN_MS = 2_000.0
 """Files follow the site's log within milliseconds, their stamps within 50 ms; this leaves room for a busy disk."""
 FILE_OVERDUE_MS = 60_000.0
-"""Beyond this a person should look; a minute leaves room for clocks that differ."""
+"""Beyond this an operator should look; a minute leaves room for clocks that differ."""
 CONFIRM_WITHIN_MS = 5_000.0
-"""Receipts come each 50 ms; this leaves room for a slow line."""
+"""Receipts arrive every 50 ms; this leaves room for a slow line."""

@@ -1,7 +1,7 @@
-"""Who may do what: roles, scopes, users, tokens, sessions and one-time links.
+"""Access rights: roles, scopes, users, tokens, sessions and one-time links.
 
-A scope is what a route asks for, a role is a set of scopes, and a token may have fewer than its role. Nothing secret
-is kept: passwords as argon2 hashes, everything else as the SHA-256 of a random text.
+A scope is required by a route, a role is a set of scopes, and a token may have fewer than its role. No secret is
+stored: passwords as argon2 hashes, everything else as the SHA-256 of a random text.
 """
 
 import secrets
@@ -34,17 +34,17 @@ class Scope(StrEnum):
     """What a route asks of its caller."""
 
     LATENCY = "latency"
-    """Latency, volume, and who feeds whom: what an operator may publish."""
+    """Latency, volume, and the distribution tree: data that an operator may publish."""
     READ = "read"
-    """Feeds, plans, states: what the page shows."""
+    """Feeds, plans, states: the contents of the page."""
     DETAILS = "details"
     """Contacts and addresses; never without a login."""
     METRICS = "metrics"
     """Prometheus."""
     INGEST = "ingest"
-    """Putting products in."""
+    """Submitting products."""
     OWN = "own"
-    """What belongs to the caller's own site."""
+    """Everything of the caller's own site."""
     OPERATE = "operate"
     """Changing feeds, sites, subscriptions, circuits, alarms."""
     ADMIN = "admin"
@@ -52,14 +52,14 @@ class Scope(StrEnum):
 
 
 class LinkKind(StrEnum):
-    """What a one-time link is for."""
+    """The purpose of a one-time link."""
 
     FIRST = "first"
     """Makes the first administrator."""
     INVITATION = "invitation"
     """Lets a user choose a password."""
     SIGN_IN = "sign-in"
-    """Signs in a browser of whoever may use the command line."""
+    """Signs in the browser of a user of the command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class AccessToken:
 
     number: int
     name: str
-    """What it is for, in the words of whoever made it."""
+    """Its purpose, as described by its creator."""
     sha256: str = field(repr=False)
     role: Role
     scopes: tuple[Scope, ...]
@@ -103,7 +103,7 @@ class AccessToken:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A user who has signed in; `user` is None for who came by a link of the hub's own machine."""
+    """A user who has signed in; `user` is None for a login by a link of the hub's own machine."""
 
     sha256: str = field(repr=False)
     user: str | None
@@ -132,23 +132,23 @@ class RequestState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision about a request, by whom, and the answer that the asker reads."""
+    """The decision on a request: its author, and the answer for the requester."""
 
     state: RequestState = RequestState.WAITING
     decided_at: datetime | None = None
     decided_by: str = ""
     answer: str = ""
     invites: str | None = None
-    """The user that its approval made, while that one is kept; one of the same name made later is another."""
+    """The user created by the approval, until it is removed; a later user of the same name is a different one."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
-    """A site that asks to be served, with the endpoint that it registers."""
+    """A site's request for access, with the endpoint that it registers."""
 
     number: int
     secret_sha256: str = field(repr=False)
-    """Of what the asker shows to learn what became of it."""
+    """SHA-256 of the secret by which the requester queries the outcome."""
     site: str
     organisation: str
     contact: str
@@ -167,45 +167,45 @@ class AccessRequest:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, as the audit names them, and what they may."""
+    """The author of a request, as named in the audit, with its rights."""
 
     name: str
     role: Role | None
     scopes: frozenset[Scope]
     site: str | None = None
     by_cookie: bool = False
-    """Whether a browser sent the proof by itself, so that other pages could make it do so."""
+    """True if a browser sent the proof by itself, so that other pages could trigger it."""
     peer: str = ""
 
     @property
     def known(self) -> bool:
-        """Whether it has signed in."""
+        """True if it has signed in."""
         return self.role is not None
 
     def may(self, scope: Scope) -> bool:
-        """Whether it has the scope."""
+        """True if it has the scope."""
         return scope in self.scopes
 
 
 def check_role(role: Role, site: str | None) -> None:
-    """A site's user has a site, and nobody else has one."""
+    """Requires a site for the role of a site's user, and none for other roles."""
     if (role is Role.SITE) != (site is not None):
         raise BadInput("the role `site` needs the name of the site, and no other role has one; give both or neither")
 
 
 def new_secret(prefix: str) -> str:
-    """A random text of 256 bits; the prefix says what it is, to people and to scanners of published code."""
+    """A random text of 256 bits; the prefix identifies its kind to readers and to scanners of published code."""
     return prefix + secrets.token_urlsafe(32)
 
 
 def hashed(secret: str) -> str:
-    """What is kept of a random secret; it needs no salt, because nobody can guess it."""
+    """The stored form of a random secret; it needs no salt, because it can't be guessed."""
     return sha256(secret.encode()).hexdigest()
 
 
 @contextmanager
 def acting(caller: Caller) -> Iterator[None]:
-    """Everything that is changed inside was changed by this caller."""
+    """Attributes all changes inside the block to this caller."""
     before = _ACTING.set(caller)
     try:
         yield
@@ -214,7 +214,7 @@ def acting(caller: Caller) -> Iterator[None]:
 
 
 def who_acts() -> Caller:
-    """Who is changing something; the hub itself if nobody asked."""
+    """The actor of the current changes; the hub itself if there is no caller."""
     return _ACTING.get()
 
 
@@ -227,9 +227,9 @@ SCOPES_OF: Mapping[Role, frozenset[Scope]] = {
     Role.ADMIN: frozenset(Scope),
 }
 THE_HUB = Caller("hub", Role.ADMIN, frozenset(Scope))
-"""Who acts when nobody asked: schedulers, housekeeping, the command line beside a stopped hub."""
+"""The actor without a caller: schedulers, housekeeping, the command line beside a stopped hub."""
 LOCAL = "local"
-"""The name of whoever may read the hub's own token file."""
+"""The name of any user who may read the hub's own token file."""
 _ACTING: ContextVar[Caller] = ContextVar("downburst_acting", default=THE_HUB)
 
 SESSION_PREFIX = "dbs_"

@@ -1,4 +1,4 @@
-"""The words of alarms: what is wrong, whom to tell, and what not to tell for a while."""
+"""The terms of alarms: conditions, receivers and silences."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ class AlarmKind(StrEnum):
     """What an alarm is about."""
 
     OBJECTIVE = "objective"
-    """Latency of a feed at a site misses its objective."""
+    """The latency of a feed at a site misses its objective."""
     SILENCE = "silence"
     """A feed is silent for longer than its own history makes likely."""
     SITE_DOWN = "site-down"
@@ -21,26 +21,26 @@ class AlarmKind(StrEnum):
     STALLED = "stalled"
     """A site is connected, products wait for it, and it takes none."""
     GROUP_LOSS = "group-loss"
-    """A site loses so much of a feed's group that it is served alone."""
+    """A site loses so much of a feed's group that it is served by unicast."""
     HEARTBEAT = "heartbeat"
-    """A site is connected, and what goes into a feed does not come out at its end."""
+    """A site is connected, and heartbeats of a feed do not come out at its end."""
     VIOLATION = "site-violation"
-    """A site says what can't be: its session ends each time, or what it says does not count."""
+    """A site reports impossible values: its session ends each time, or the value is ignored."""
     PEER_VIOLATION = "peer-violation"
-    """An LDM peer says what can't be: its connection ends each time."""
+    """An LDM peer sends impossible values: its connection ends each time."""
     CLOCK = "clock"
     CREDENTIAL = "credential"
-    """What a site's receiver shows ends soon or has ended, and nothing took its place."""
+    """The credential of a site's receiver ends soon or has ended, without a replacement."""
     HUB_DISK = "hub-disk"
     RETENTION = "retention"
     """A feed's log holds less than the longest outage that sites may have."""
     CIRCUIT = "circuit"
     PREDICTION = "prediction"
-    """Plans of a feed predict latencies that are far from what is measured."""
+    """Plans of a feed predict latencies that are far from the measured ones."""
     DAMAGED_DATA = "damaged-data"
     """A stored file of the hub's logs or of a site is not as it was written."""
     INTERNAL_FAULT = "internal-fault"
-    """A handler of the hub met an error that it does not know, set something aside and went on."""
+    """A handler of the hub met an unexpected error, set something aside and continued."""
     PART_SILENT = "part-silent"
     """A part in a process of its own, or the hub seen from there, gives no sign of life."""
 
@@ -51,9 +51,9 @@ class Severity(StrEnum):
     CRITICAL = "critical"
     """A site or the hub does not work, or products are lost."""
     WARNING = "warning"
-    """It works, and will not for long, or less well than was promised."""
+    """It works, but not for long, or less well than promised."""
     INFORMATION = "information"
-    """Nobody has to do anything for products to arrive."""
+    """Products arrive without any action."""
 
     @property
     def rank(self) -> int:
@@ -82,13 +82,13 @@ SEVERITIES: Mapping[AlarmKind, Severity] = {
     AlarmKind.INTERNAL_FAULT: Severity.WARNING,
     AlarmKind.PREDICTION: Severity.INFORMATION,
 }
-"""What each kind begins with. A lasting standstill, a full disk and a credential that ended are critical."""
+"""The initial severity of each kind. A lasting standstill, a full disk and an expired credential are critical."""
 TOLD_BY_DEFAULT = (Severity.CRITICAL, Severity.WARNING)
-"""What a receiver hears of that names neither severities nor kinds."""
+"""The severities for a receiver that names neither severities nor kinds."""
 
 
 def severities_told(given: Sequence[Severity] | None, kinds: Sequence[AlarmKind] | None) -> tuple[Severity, ...]:
-    """What a new receiver hears of: what it names; without that all of the kinds it names, or all but information."""
+    """The severities of a new receiver: those it names; by default all if it names kinds, or all but information."""
     if given is None and not kinds:
         return TOLD_BY_DEFAULT
     return tuple(severity for severity in Severity if not given or severity in given)
@@ -104,7 +104,7 @@ class ReceiverKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Something that is wrong at a moment."""
+    """A problem at a moment."""
 
     kind: AlarmKind
     sentence: str
@@ -112,29 +112,29 @@ class Condition:
     feed: str | None = None
     site: str | None = None
     subject: str = ""
-    """What else it is about, a circuit for one."""
+    """A further subject, for example a circuit."""
     grave: bool = False
-    """It has come to the worst that its kind can: it is critical, whatever the kind begins with."""
+    """The worst case of its kind: it is critical, irrespective of the kind's initial severity."""
 
     @property
     def severity(self) -> Severity:
-        """How soon somebody has to do something."""
+        """The urgency of a remedy."""
         return Severity.CRITICAL if self.grave else SEVERITIES[self.kind]
 
     @property
     def key(self) -> str:
-        """The same for the same trouble, however its figures change."""
+        """The same for the same problem, however its figures change."""
         return alarm_key(self.kind, self.feed, self.site, self.subject)
 
 
 def alarm_key(kind: AlarmKind, feed: str | None, site: str | None, subject: str) -> str:
-    """The same for the same trouble, however its figures change."""
+    """The same for the same problem, however its figures change."""
     return "/".join((kind.value, feed or "", site or "", subject))
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A condition from its first look to its end."""
+    """A condition from its first observation to its end."""
 
     number: int
     key: str
@@ -147,21 +147,21 @@ class Alarm:
     since: datetime
     ended_at: datetime | None = None
     told_at: datetime | None = None
-    """When receivers were told; None: a silence covers it, or nobody was told yet."""
+    """The time of the notice to receivers; None: a silence covers it, or no notice was sent yet."""
     end_told_at: datetime | None = None
     severity: Severity = Severity.WARNING
-    """The worst that it has been."""
+    """The worst severity so far."""
 
 
 def worst_first(alarms: Iterable[Alarm]) -> list[Alarm]:
-    """The worst first, of those the newest."""
+    """Sorts by severity, worst first, then newest first."""
     newest_first = sorted(alarms, key=lambda one: (one.since, one.number), reverse=True)
     return sorted(newest_first, key=lambda one: one.severity.rank)
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Alarms that nobody is told of until a moment; None stands for all."""
+    """Suppresses notices of alarms until a moment; None stands for all."""
 
     number: int
     until: datetime
@@ -171,21 +171,21 @@ class Silence:
     feed: str | None = None
     site: str | None = None
     begins: datetime | None = None
-    """None: it began when it was made."""
+    """None: it began when it was created."""
     alarm_key: str | None = None
-    """Of the only alarm that it is about, however often that begins and ends."""
+    """The key of the only alarm that it covers, however often that begins and ends."""
 
     @property
     def is_window(self) -> bool:
-        """Whether it is a window of maintenance: about all alarms of one site."""
+        """True for a maintenance window: all alarms of one site."""
         return self.site is not None and self.kind is None and self.feed is None and self.alarm_key is None
 
     def holds(self, now: datetime) -> bool:
-        """Whether it has begun, and is not over."""
+        """True if it has begun, and is not over."""
         return (self.begins is None or self.begins <= now) and now < self.until
 
     def covers(self, alarm: Alarm, now: datetime) -> bool:
-        """Whether it is about this alarm, and holds."""
+        """True if it applies to this alarm, and holds."""
         return (
             self.holds(now)
             and self.alarm_key in (None, alarm.key)
@@ -197,13 +197,13 @@ class Silence:
 
 
 def silence_of(alarm: Alarm, silences: Iterable[Silence], now: datetime) -> Silence | None:
-    """Of those that cover an alarm the one that lasts longest."""
+    """The silence that lasts longest, of those that cover an alarm."""
     return max((one for one in silences if one.covers(alarm, now)), key=lambda one: one.until, default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """Whom to tell, and of what; empty stands for all."""
+    """A receiver of notices, with a filter; empty stands for all."""
 
     name: str
     kind: ReceiverKind
@@ -214,10 +214,10 @@ class Receiver:
     sites: tuple[str, ...] = ()
     severities: tuple[Severity, ...] = tuple(Severity)
     owner: str | None = None
-    """The site whose administrator made it: it hears of that site alone."""
+    """The site whose administrator created it: it gets notices of that site only."""
 
     def wants(self, alarm: Alarm) -> bool:
-        """Whether it is to be told of this alarm."""
+        """True if it gets notices of this alarm."""
         return (
             self.owner in (None, alarm.site)
             and alarm.severity in self.severities
@@ -229,12 +229,12 @@ class Receiver:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """What the latency of a feed at one site has to meet, in place of the feed's objective."""
+    """The objective for the latency of a feed at one site, in place of the feed's own."""
 
     feed: str
     site: str
     objective_ms: float
     quantile: float | None = None
-    """Share of deliveries that has to meet it; None: as the settings say."""
+    """The share of deliveries that has to meet it; None: from the settings."""
     minutes: float | None = None
-    """Over how long that is judged; None: as the settings say."""
+    """The time over which it is judged; None: from the settings."""

@@ -1,4 +1,4 @@
-"""What a site lacks of its feeds, in products, bytes and age; the hub's node counts it, connected or not."""
+"""A site's backlog of its feeds, in products, bytes and age; counted by the hub's node, connected or not."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,26 +9,26 @@ from downburst.foundation.clock import from_us
 
 @dataclass(frozen=True, slots=True)
 class FeedBacklog:
-    """What a site lacks of one feed."""
+    """A site's backlog of one feed."""
 
     feed: str
     known: bool
-    """False: the site stands in another log than the hub's, so that it can't be counted."""
+    """False: the site's position is in another log than the hub's, so that the backlog can't be counted."""
     products: int = 0
-    """What its next session begins with, as its subscriptions are now."""
+    """The products at the beginning of its next session, by its present subscriptions."""
     bytes: int = 0
     oldest_us: int | None = None
-    """When the oldest of them was stored at the hub."""
+    """The time when the oldest of them was stored at the hub."""
     lost_products: int = 0
-    """What left the hub's log before the site had it: it won't come any more."""
+    """Products that left the hub's log before the site had them: they will never arrive."""
     lost_bytes: int = 0
     counting: bool = False
-    """The count goes on: it is at least so much."""
+    """The count is in progress: it is a lower bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What a site lacks of all its feeds together."""
+    """A site's backlog of all its feeds."""
 
     products: int
     bytes: int
@@ -39,7 +39,7 @@ class Backlog:
 
     @staticmethod
     def of(feeds: Iterable[FeedBacklog]) -> "Backlog | None":
-        """The sum; None if it is not known of any feed."""
+        """The sum; None if it is unknown for all feeds."""
         known = [one for one in feeds if one.known]
         if not known:
             return None
@@ -55,11 +55,11 @@ class Backlog:
 
     @property
     def lacks(self) -> bool:
-        """Whether there is anything to say of it."""
+        """True if there is a backlog or a loss."""
         return bool(self.products or self.lost_products)
 
     def oldest_s(self, now: datetime) -> float:
-        """Seconds since the oldest product was stored; 0 if nothing is lacking."""
+        """Seconds since the oldest product was stored; 0 without a backlog."""
         return 0.0 if self.oldest_at is None else max((now - self.oldest_at).total_seconds(), 0.0)
 
     def words(self, now: datetime) -> str:

@@ -1,7 +1,7 @@
-"""The words of circuits: ports, ends, windows, states, events, measurements.
+"""The terms of circuits: ports, ends, windows, states, events, measurements.
 
-Every rate is Ethernet-frame bits per second, which is what a policer counts. Directions are seen from the hub: `out`
-to the sites, `in` from each of them. A window is half-open: [begin, end), in UTC.
+Every rate is Ethernet-frame bits per second, the unit of a policer. Directions are seen from the hub: `out` to the
+sites, `in` from each of them. A window is half-open: [begin, end), in UTC.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class CircuitDriver(StrEnum):
     LINUX = "linux"
     """The nodes at its ends: VXLAN or VLAN, shaping, addresses and routes."""
     DECLARED = "declared"
-    """Somebody else; its interface and addresses are there and are only looked at and measured."""
+    """A third party; its interface and addresses exist and are only checked and measured."""
 
 
 class CircuitShape(StrEnum):
@@ -31,7 +31,7 @@ class Replication(StrEnum):
     HEAD_END = "head-end"
     """The hub: its port carries the rate once for every site."""
     UNDERLAY = "underlay"
-    """A group of the network below: the hub's port carries the rate once."""
+    """A group of the underlying network: the hub's port carries the rate once."""
 
 
 class Cap(StrEnum):
@@ -55,17 +55,17 @@ class CircuitState(StrEnum):
 
     REQUESTED = "requested"
     ADMITTED = "admitted"
-    """In the calendar; waits for its begin."""
+    """In the calendar; waits for its beginning."""
     PROVISIONING = "provisioning"
     VERIFYING = "verifying"
-    """It stands; probes have to get through before anything rides on it."""
+    """It is set up; probes have to pass before it carries feeds."""
     ACTIVE = "active"
     DEGRADED = "degraded"
     """Less than 0.8 of the reserved rate was measured, or an end is away."""
     DOWN = "down"
-    """It stands, and nothing gets through."""
+    """It is set up, and nothing passes."""
     FAILED = "failed"
-    """It can't be made at the moment; tried again while its window lasts."""
+    """It can't be set up at the moment; retried during its window."""
     ENDING = "ending"
     CANCELLING = "cancelling"
     ENDED = "ended"
@@ -75,36 +75,36 @@ class CircuitState(StrEnum):
 FINISHED = frozenset({CircuitState.ENDED, CircuitState.CANCELLED})
 LEAVING = frozenset({CircuitState.ENDING, CircuitState.CANCELLING})
 STANDING = frozenset({CircuitState.VERIFYING, CircuitState.ACTIVE, CircuitState.DEGRADED, CircuitState.DOWN})
-"""States in which a node holds the circuit as far as the hub knows."""
+"""States in which a node holds the circuit, as far as the hub knows."""
 WANTED = STANDING | {CircuitState.PROVISIONING, CircuitState.FAILED}
 """States in which a node should hold it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """Where circuits end: a port of the hub's host or of a site's, and what of it may be reserved."""
+    """An end point of circuits: a port of the hub's host or of a site's, with its reservable rate."""
 
     name: str
     rate_bps: int
-    """What circuits may reserve of it, in each direction."""
+    """The rate that circuits may reserve, in each direction."""
     site: str | None = None
-    """Whose port it is; None: this hub's."""
+    """The owner of the port; None: this hub."""
     interface: str = ""
     """Its name on the host."""
     underlay: str = ""
-    """The address on it between which the linux driver lays its tunnels."""
+    """Its address, the end point of the linux driver's tunnels."""
     stp: str = ""
     """Its name in the network's topology, such as urn:ogf:network:..., if it has one."""
     first_vlan: int | None = None
-    """The tags that circuits may have there; None: circuits are untagged."""
+    """The VLAN tags available to circuits there; None: circuits are untagged."""
     last_vlan: int | None = None
     port_rate_bps: int | None = None
-    """How fast the port itself is, in each direction; None: nobody said."""
+    """The speed of the port itself, in each direction; None: not given."""
     created_at: datetime | None = None
 
     @property
     def host(self) -> str:
-        """Who to ask about it."""
+        """The host that has it."""
         return self.site or "the hub"
 
 
@@ -114,14 +114,14 @@ class CircuitEnd:
 
     port: str
     site: str | None = None
-    """Whose port it is; None: this hub's."""
+    """The owner of the port; None: this hub."""
     first_vlan: int | None = None
-    """The tags that were asked for; None: any that the port offers."""
+    """The requested tags; None: any that the port offers."""
     last_vlan: int | None = None
     vlan: int | None = None
-    """The tag it has; None: untagged, or not admitted yet."""
+    """The assigned tag; None: untagged, or not admitted yet."""
     address: str | None = None
-    """Inside the circuit, with its prefix length; given at the begin, or declared."""
+    """Inside the circuit, with its prefix length; assigned at the beginning, or declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Circuit:
 
     number: int
     request_id: str
-    """The client's name for its request: the same one again is the same circuit."""
+    """The client's name for its request: a repeated one refers to the same circuit."""
     ends: tuple[CircuitEnd, ...]
     """The hub's first."""
     rate_out_bps: int
@@ -141,21 +141,21 @@ class Circuit:
     driver: CircuitDriver = CircuitDriver.LINUX
     replication: Replication = Replication.HEAD_END
     group: str | None = None
-    """Of the underlay, where that replicates."""
+    """The group of the underlay, if that replicates."""
     cap: Cap = Cap.HARD
     shaped_share: float = 0.9
-    """What is sent into it at most, as a share of its rate: at the rate itself a small buffer or a policer drops."""
+    """The maximum sent into it, as a share of its rate: at the rate itself a small buffer or a policer drops."""
     burst_bytes: int | None = None
-    """What may go back to back; None: the node's own choice by the rate."""
+    """The maximum sent back to back; None: chosen by the node by the rate."""
     description: str = ""
     ticket: str = ""
-    """Under which somebody else made it."""
+    """The reference of the third party that set it up."""
     requested_by: str = "operator"
     asked_sha256: str = ""
-    """Of the request as it came, by which the same request is told from another one under its name."""
+    """Hash of the original request, to tell a repeated one from a different one under the same name."""
     state: CircuitState = CircuitState.REQUESTED
     reason: str = ""
-    """Why it is in this state, in a sentence."""
+    """The reason for this state, in a sentence."""
     since: datetime | None = None
     created_at: datetime | None = None
 
@@ -170,116 +170,116 @@ class Circuit:
         return tuple(end.site for end in self.ends if end.site is not None)
 
     def rate_bps(self, direction: Direction) -> int:
-        """What is reserved in a direction, for each site."""
+        """The rate reserved in a direction, for each site."""
         return self.rate_out_bps if direction is Direction.OUT else self.rate_in_bps
 
     def over_at(self, instant: datetime) -> bool:
-        """Whether the window has passed."""
+        """True if the window has passed."""
         return self.end is not None and self.end <= instant
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitChange:
-    """What a modification may touch; what is left out stays."""
+    """The modifiable properties; those left out stay."""
 
     rate_out_bps: int | None = None
     rate_in_bps: int | None = None
     end: datetime | None = None
     burst_bytes: int | None = None
     until_cancelled: bool = False
-    """Lets the window last until the circuit is cancelled."""
+    """Extends the window until the circuit is cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitAnswer:
-    """What became of a request, or what would."""
+    """The result of a request, or the result that it would have."""
 
     circuit: Circuit
     done: bool = True
-    """False: it was asked only, or had been done before."""
+    """False: it was a dry run, or had been done before."""
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitEvent:
-    """Something that happened to a circuit."""
+    """An event of a circuit."""
 
     circuit: int
     at: datetime
     event: str
     state: CircuitState
-    """After it."""
+    """The state after it."""
     sentence: str
     step: str = ""
-    """For a failure: at what the circuit failed."""
+    """For a failure: the step that failed."""
     hop: str = ""
-    """For a failure: where."""
+    """For a failure: its place."""
     remedy: str = ""
-    """For a failure: what to do."""
+    """For a failure: the remedy."""
     by: str = "hub"
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the last probe of one end found in one direction."""
+    """The result of the last probe of one end in one direction."""
 
     circuit: int
     site: str
     direction: Direction
     at: datetime
     rate_bps: int
-    """What the circuit carries by measurement."""
+    """The measured rate of the circuit."""
     reserved_bps: int
     loss_share: float = 0.0
     round_trip_us: int | None = None
     cause: str = ""
-    """Of a shortfall: policer, slow-segment, unprotected-segment, small-buffer, cut or unclear."""
+    """Cause of a shortfall: policer, slow-segment, unprotected-segment, small-buffer, cut or unclear."""
     sentence: str = ""
     remedy: str = ""
 
     @property
     def enough(self) -> bool:
-        """Whether feeds may ride on it."""
+        """True if it may carry feeds."""
         return self.rate_bps >= LEAST_SHARE * self.reserved_bps
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitProblem:
-    """Why an end could not be made or reached: where, at what, and what to do."""
+    """The reason why an end could not be set up or reached, with its place, step and remedy."""
 
     sentence: str
     step: str = ""
     hop: str = ""
     remedy: str = ""
     site: str | None = None
-    """Whose end it is about; None: the hub's."""
+    """The site of the end; None: the hub's end."""
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitUse:
-    """Bytes of frames that went through a circuit's end since the last time."""
+    """Bytes of frames that passed a circuit's end since the last report."""
 
     circuit: int
     site: str | None
-    """Whose end; None: all that the hub sent into it."""
+    """The site of the end; None: all bytes that the hub sent into it."""
     out_bytes: int
     in_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a node says of a lease."""
+    """A node's report on a lease."""
 
     circuit: int
     state: str
     """up, partial or failed."""
     took_ms: float = 0.0
     problems: tuple[CircuitProblem, ...] = ()
-    """Of the ends that are away or failed."""
+    """Problems of the ends that are away or failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReachProbe:
-    """What came of five packets there and back."""
+    """The result of five packets there and back."""
 
     site: str
     sent: int
@@ -290,7 +290,7 @@ class ReachProbe:
 
 @dataclass(frozen=True, slots=True)
 class RateProbe:
-    """What came of a train of packets that was sent through a circuit at a steady rate."""
+    """The result of a train of packets sent through a circuit at a steady rate."""
 
     site: str
     direction: Direction
@@ -301,31 +301,31 @@ class RateProbe:
     bins_bps: tuple[float, ...] = ()
     """Received in each 50 ms."""
     loss_by_bin: tuple[float, ...] = ()
-    """Share of what was sent in each of them."""
+    """Lost share of the packets sent in each of them."""
     delay_rise_median_us: int = 0
-    """One-way delay over the least of the train."""
+    """One-way delay above the minimum of the train."""
     delay_rise_max_us: int = 0
     burst_sent: int = 0
     """Packets back to back."""
     burst_received: int = 0
     round_trip_us: int | None = None
     others_bps: float = 0.0
-    """What products sent through the circuit while the train went."""
+    """The rate of products sent through the circuit during the train."""
 
     @property
     def loss_share(self) -> float:
-        """Of the train."""
+        """Lost share of the train."""
         return 1 - self.received / self.sent if self.sent else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """What a node is told to hold of a circuit."""
+    """A node's part of a circuit, as ordered by the hub."""
 
     circuit: Circuit
     ports: tuple[Port, ...]
-    """Of its ends, in their order."""
+    """The ports of its ends, in their order."""
 
 
 LEAST_SHARE = 0.8
-"""Below this share of the reserved rate a circuit is degraded and nothing rides on it."""
+"""Below this share of the reserved rate a circuit is degraded and carries no feeds."""

@@ -1,4 +1,4 @@
-"""What receivers prove themselves with: credentials that end and are replaced, and the tokens that begin them."""
+"""Identities of receivers: credentials, which expire and are replaced, and the tokens that create them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,9 +6,9 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a receiver shows at each connection; only its SHA-256 is known to the hub.
+    """A receiver's secret, presented at each connection; the hub knows only its SHA-256.
 
-    A receiver replaces it within its session: both are good until it shows the new one.
+    A receiver replaces it within its session: both are valid until it presents the new one.
     """
 
     sha256: str
@@ -18,11 +18,11 @@ class Credential:
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     replaces: str | None = None
-    """SHA-256 of the one that it takes the place of."""
+    """SHA-256 of the credential that it replaces."""
     replaced_at: datetime | None = None
-    """Since when its receiver shows the one that took its place; it counts for nothing from then on."""
+    """The time when its receiver first presented the replacement; it is invalid from then on."""
     asked_at: datetime | None = None
-    """Since when somebody wants it replaced before its time."""
+    """The time since which an early replacement is requested."""
 
     def usable_at(self, instant: datetime) -> bool:
         """Neither revoked nor replaced nor expired."""
@@ -35,7 +35,7 @@ class Credential:
 
     @property
     def renews_at(self) -> datetime:
-        """From when on its receiver is asked for another one: a third of its time is left. An endless one is due."""
+        """The time from which its receiver is asked for a replacement: a third is left. An endless one is due."""
         if self.asked_at is not None:
             return self.asked_at
         if self.expires_at is None:
@@ -52,7 +52,7 @@ class EnrolmentToken:
     created_at: datetime
     expires_at: datetime
     credential_seconds: int | None = None
-    """How long the credential lasts that the token is traded for; None: a token of a release before they ended."""
+    """The lifetime of the resulting credential; None: a token of a release in which they did not expire."""
     used_at: datetime | None = None
     used_by: str | None = None
     used_peer: str | None = None

@@ -1,4 +1,4 @@
-"""What happens in a hub, as typed values that travel over the bus."""
+"""Events of a hub, as typed values that travel over the bus."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,10 +13,10 @@ from downburst.domain.plans import Plan, Transport
 
 @dataclass(frozen=True, slots=True)
 class SessionChanged:
-    """A site's control connection came, went or was refused."""
+    """A site's control connection opened, closed or was refused."""
 
     site: str
-    """Empty: a stranger's, which proved to be no site."""
+    """Empty: a stranger without proof of being a site."""
     state: Literal["connected", "closed", "refused"]
     at: datetime
     peer: str
@@ -32,7 +32,7 @@ class SessionChanged:
 
 @dataclass(frozen=True, slots=True)
 class SiteViolated:
-    """A site said what can't be: its session ended for it, or that one value does not count."""
+    """A site sent an impossible value: its session ended, or the value is ignored."""
 
     site: str
     at: datetime
@@ -41,32 +41,32 @@ class SiteViolated:
 
 @dataclass(frozen=True, slots=True)
 class LdmViolated:
-    """An LDM peer said what can't be: its connection ended."""
+    """An LDM peer sent impossible data: its connection ended."""
 
     peer: str
     at: datetime
     sentence: str
     source: str | None = None
-    """The source whose upstream it is; None: it called this hub."""
+    """The source of which it is an upstream; None: it connected to this hub."""
     site: str | None = None
-    """The site whose LDM it is, where one is known."""
+    """The site of the LDM, if known."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamChanged:
-    """The connection to a hub that this hub is a site of came, went or was refused."""
+    """The connection to a hub of which this hub is a site opened, closed or was refused."""
 
     upstream: str
     state: Literal["connected", "closed", "refused"]
     at: datetime
     hub: str | None = None
-    """What the other hub calls itself."""
+    """The other hub's own name."""
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LdmSourceChanged:
-    """The connection to an LDM that is asked for products came, went or was refused."""
+    """The connection to a source LDM opened, closed or was refused."""
 
     source: str
     upstream: str
@@ -78,20 +78,20 @@ class LdmSourceChanged:
 
 @dataclass(frozen=True, slots=True)
 class LdmPeerChanged:
-    """A connection of an LDM to this hub came, went or was refused."""
+    """A connection of an LDM to this hub opened, closed or was refused."""
 
     peer: str
     state: Literal["connected", "closed", "refused"]
     at: datetime
     what: str = ""
-    """`feedme`, `notifyme` or `hiya`; empty if it was told nothing."""
+    """`feedme`, `notifyme` or `hiya`; empty without a request."""
     site: str | None = None
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LegChanged:
-    """A site joined or left a leg, or never heard the group of one."""
+    """A site joined or left a leg, or never received the group of one, or was too slow for it."""
 
     feed: str
     leg: int
@@ -113,12 +113,12 @@ class FeedTraffic:
     """At most 64 samples of product sizes in bytes."""
     head: int
     epoch: str = ""
-    """Of the head; empty: not told."""
+    """The epoch of the head; empty: not reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class LegTraffic:
-    """What one leg sent since the last traffic event."""
+    """Traffic of one leg since the last traffic event."""
 
     leg: int
     feed: str
@@ -132,33 +132,33 @@ class LegTraffic:
 
     @property
     def unicast_equivalent_bytes(self) -> int:
-        """What these products would weigh if each site got its own copy; a unicast leg counts copies already."""
+        """The bytes of these products as separate copies for each site; a unicast leg already counts copies."""
         copies = self.sites if self.transport is Transport.MULTICAST else 1
         return self.product_bytes * copies
 
 
 @dataclass(frozen=True, slots=True)
 class ActionFailed:
-    """What the site's own rules could not do with a product."""
+    """A failure of the site's own rules for a product."""
 
     rule: str
     """The file and the line."""
     exit: int | None
-    """Of the program, or minus the signal that ended it; None if none ended."""
+    """Exit status of the program, or minus the signal that ended it; None if no program ended."""
     last_error: str
     product: str
     sequence: int
     epoch: str | None = None
-    """Of the hub's log that gave the numbers; None: the site's log does not name one."""
+    """The epoch of the sequences; None: the site's log does not name one."""
     count: int = 1
-    """For how many products of the feed rules failed and nobody at the site looked after it; this one counts."""
+    """The products of the feed with failed rules that are unattended at the site, including this one."""
     others: tuple[int, ...] = ()
-    """The numbers of the newest of the others."""
+    """The sequences of the newest of the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteProgress:
-    """How far a site is with one feed."""
+    """A site's progress with one feed."""
 
     feed: str
     settled_to: int
@@ -166,17 +166,17 @@ class SiteProgress:
     transport: Transport
     leg: int
     trouble: str | None = None
-    """Why the site stores nothing of the feed at the moment, in its words."""
+    """The reason why the site stores nothing of the feed at the moment, in its words."""
     late: int = 0
-    """Products that local software saw after a later one, against the order it asked for, since the site started."""
+    """Products that local software saw after a later one, against the requested order, since the site started."""
     action_failed: ActionFailed | None = None
-    """The newest failure of the site's own rules that nobody there has looked after."""
+    """The newest unattended failure of the site's own rules."""
     heartbeat_us: int | None = None
-    """When the newest heartbeat was put in that came out at the site's end."""
+    """The creation time of the newest heartbeat that came out at the site's end."""
     heartbeat_waits_us: int | None = None
-    """When the oldest heartbeat was put in that did not come out."""
+    """The creation time of the oldest heartbeat that did not come out."""
     heartbeat_waited_us: int | None = None
-    """How long the node had waited for that one when it reported, on its own clock."""
+    """The node's wait for that one at the time of the report, on its own clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,26 +186,26 @@ class Streams:
     open: int
     planned: int
     reason: str
-    """Why so many: a sentence of the node's."""
+    """The reason for the number: a sentence of the node."""
 
 
 @dataclass(frozen=True, slots=True)
 class TcpPath:
-    """What the hub's kernel knows of a session's connections together."""
+    """Facts of the hub's kernel about all connections of a session."""
 
     least_round_trip_us: int | None
-    """Of the last minutes, without what waits in buffers."""
+    """The minimum of the last minutes, without time in buffers."""
     sent_segments: int
-    """With data, since the connections began; those that were sent again count again."""
+    """Segments with data, since the connections began; each transmission counts."""
     resent_segments: int
     rate_bps: int
-    """How fast the site took bytes of late."""
+    """The recent rate at which the site took bytes."""
     is_lower_bound: bool
-    """Nothing more was there to be sent, so that the path may carry more."""
+    """There was nothing more to send, so the path may carry more."""
     congestion: str
     """The name of the congestion control."""
     path_mtu_bytes: int | None = None
-    """The longest IP packet that comes through whole."""
+    """The longest IP packet that passes unfragmented."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,28 +230,28 @@ class TrafficSeen:
     feeds: tuple[FeedTraffic, ...]
     legs: tuple[LegTraffic, ...]
     sessions: tuple[SessionTraffic, ...]
-    """Those of which something changed, and a few others; who is not here stands where it stood."""
+    """Sessions with changes, and a few others; a site that is not listed is unchanged."""
     control_bytes: int
     circuits: tuple[CircuitUse, ...] = ()
     gone: frozenset[str] = frozenset()
-    """Sites whose session ended before."""
+    """Sites with sessions that ended before."""
     sender: str = ""
     """The sender that counted; empty: the hub's own node."""
 
     @property
     def seconds(self) -> float:
-        """The real time that the counts stand for, never zero."""
+        """The real time that the counts cover, never zero."""
         return max(self.to_us - self.from_us, 1) / 1e6
 
     @property
     def egress_bps(self) -> float:
-        """What left for sites, in bits per second."""
+        """Egress to sites, in bits per second."""
         return (sum(leg.egress_bytes for leg in self.legs) + self.control_bytes) * 8 / self.seconds
 
 
 @dataclass(frozen=True, slots=True)
 class SiteBacklog:
-    """What a site lacks of each feed that it takes."""
+    """A site's backlog of each of its feeds."""
 
     site: str
     feeds: tuple[FeedBacklog, ...]
@@ -259,11 +259,11 @@ class SiteBacklog:
 
 @dataclass(frozen=True, slots=True)
 class BacklogSeen:
-    """What sites lack, as the node counted it; who is not here lacks what it lacked."""
+    """Backlogs of sites, as counted by the node; a site that is not listed is unchanged."""
 
     sites: tuple[SiteBacklog, ...]
     sender: str = ""
-    """The sender that counted, of the feeds that it serves; empty: the hub's own node."""
+    """The sender that counted the feeds that it serves; empty: the hub's own node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +282,7 @@ class PinChanged:
 
 @dataclass(frozen=True, slots=True)
 class BatchReady:
-    """The node wrote a batch file that waits to be loaded."""
+    """The node wrote a batch file, ready for loading."""
 
     batch: str
     path: Path
@@ -297,7 +297,7 @@ class BatchLoaded:
 
 @dataclass(frozen=True, slots=True)
 class FaultSeen:
-    """Something an operator should see."""
+    """A fault for the operator."""
 
     at: datetime
     sentence: str
@@ -308,7 +308,7 @@ class FaultSeen:
 
 @dataclass(frozen=True, slots=True)
 class HandlerFailed:
-    """A handler of a process beside the hub met an error that it does not know; told again while that is of late."""
+    """A handler of a process beside the hub met an unexpected error; repeated while that is recent."""
 
     process: str
     handler: str
@@ -317,12 +317,12 @@ class HandlerFailed:
     at: datetime
     error: str
     what: str = ""
-    """What was set aside, in words."""
+    """A description of the item that was set aside."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeChanged:
-    """The node's process came or went."""
+    """The node's process started or ended."""
 
     at: datetime
     running: bool
@@ -347,12 +347,12 @@ class SubscriptionsChanged:
 
 @dataclass(frozen=True, slots=True)
 class ResendsChanged:
-    """A resend was asked for, cancelled or finished."""
+    """A resend was requested, cancelled or finished."""
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitTold:
-    """The node says that an end of a circuit is reached no more, or again, or was removed at its moment."""
+    """The node reports that an end of a circuit is unreachable, or reachable again, or was removed on time."""
 
     circuit: int
     site: str | None
@@ -363,79 +363,79 @@ class CircuitTold:
 
 @dataclass(frozen=True, slots=True)
 class CircuitsChanged:
-    """A circuit came to another state, was modified or measured anew, or a port changed."""
+    """A circuit changed its state, was modified or measured again, or a port changed."""
 
     circuit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveriesAsked:
-    """The hub wants to know from its senders how products of a feed travel to sites."""
+    """The hub queries its senders for the way of products of a feed to sites."""
 
     ask: str
-    """Names the question; answers carry it."""
+    """The id of the query; answers carry it."""
     feed: str
     epoch: str
     sequences: tuple[int, ...]
     site: str | None = None
-    """Of this site alone."""
+    """Only for this site."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveriesTold:
-    """What a sender knows of one of these products."""
+    """A sender's knowledge of one of these products."""
 
     ask: str
     sender: str
     sequence: int
     answer: str | None
-    """The node's to `deliveries`, as JSON (docs/node-lines.md); None: it knows nothing, or too much for a record."""
+    """The node's answer to `deliveries`, as JSON (docs/node-lines.md); None: nothing known, or too much to send."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartSeen:
-    """A part in a process of its own is at work; it says so every few seconds."""
+    """The sign of life of a part in a process of its own, sent every few seconds."""
 
     part: str
     process: str
-    """The process and its host, for people."""
+    """The process and its host, for users."""
     fault: str | None = None
-    """Why the part does not do its work, as it found itself; None: it does."""
+    """The reason why the part does not work, by its own check; None: it works."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartAsked:
-    """A process of the hub asks a part in another one."""
+    """A process of the hub sends a request to a part in another one."""
 
     ask: str
-    """Names the question; answers carry it."""
+    """The id of the request; answers carry it."""
     part: str
     question: str
     content: str
-    """JSON; a long one comes in pieces."""
+    """JSON; a long one is sent in pieces."""
     piece: int = 0
     pieces: int = 1
     caller: Caller | None = None
-    """Whose request this is about, for the audit; None: the hub's own."""
+    """The caller on whose behalf the request is made, for the audit; None: the hub itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartAnswered:
-    """What a part answers."""
+    """An answer of a part."""
 
     ask: str
     content: str = ""
-    """JSON; a long one comes in pieces."""
+    """JSON; a long one is sent in pieces."""
     piece: int = 0
     pieces: int = 0
-    """0: the part is still at work on it."""
+    """0: the part is still working on it."""
     refused: bool = False
     """The content is a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventsMissed:
-    """Events of other processes did not come here; every subscriber gets this, whatever it asked for."""
+    """Events of other processes were lost; every subscriber gets this, irrespective of its event types."""
 
 
 Event = (

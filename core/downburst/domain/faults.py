@@ -1,4 +1,4 @@
-"""Faults: what an operator should see."""
+"""Faults for the operator."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something an operator should see, and what to do about it."""
+    """A fault for the operator, with its remedy."""
 
     at: datetime
     sentence: str

@@ -24,7 +24,7 @@ class DuplicateRule(StrEnum):
     CONTENT_WITHOUT_WMO_START = "content-without-wmo-start"
     ID = "id"
     SIGNATURE = "signature"
-    """LDM's own rule: its signature, normally the MD5 of the bytes, whatever the ids."""
+    """LDM's own rule: its signature, normally the MD5 of the bytes, irrespective of ids."""
     NONE = "none"
 
 
@@ -48,12 +48,12 @@ class Feed:
     durability: Durability = Durability.PROCESS
     max_product_bytes: int = 4_294_967_296
     unicast_leg: int | None = None
-    """The leg that serves sites by unicast; given by the ledger when the feed is created, kept for its life."""
+    """The leg that serves sites by unicast; assigned by the ledger when the feed is created, kept for its life."""
     created_at: datetime | None = None
     ldm_feed_type: str | None = None
-    """LDM's feed types of its products, as an expression; None: LDMs neither bring nor get them."""
+    """LDM's feed types of its products, as an expression; None: it is not exchanged with LDMs."""
     ldm_pattern: str | None = None
-    """Of these types, the products whose identifier matches; None: all."""
+    """Of these types, the products with a matching identifier; None: all."""
 
     def __post_init__(self) -> None:
         check_feed_name(self.name)
@@ -63,7 +63,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class FeedLog:
-    """What the log of a feed holds."""
+    """The contents of a feed's log."""
 
     feed: str
     products: int
@@ -71,12 +71,12 @@ class FeedLog:
     """Disk in use, indexes included."""
     limit_bytes: int
     oldest_us: int | None
-    """When its oldest product was stored; None: it holds none."""
+    """The time when its oldest product was stored; None: it is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrafficMinute:
-    """What came into a feed in one minute."""
+    """Arrivals of a feed in one minute."""
 
     feed: str
     minute: int

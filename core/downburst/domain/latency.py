@@ -1,4 +1,4 @@
-"""Latencies: between which stamps they lie, and their sketches by minute."""
+"""Latencies: their kinds, and their sketches by minute."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class LatencyKind(StrEnum):
     END_TO_END = "end-to-end"
     """From creation at the origin to storage at the site."""
     QUEUEING = "queueing"
-    """From storage at the hub to the first byte sent; the part of distribution that the hub itself makes."""
+    """From storage at the hub to the first byte sent; the part of distribution caused by the hub itself."""
     ACTION = "action"
     """From storage at the site to the file that local software sees."""
 

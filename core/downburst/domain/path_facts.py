@@ -1,4 +1,4 @@
-"""What is known of the way to each site: by the kernel, by the clock exchange and by groups that were tried."""
+"""Facts about the path to each site: from the kernel, from the clock exchange and from attempts to join groups."""
 
 import math
 from collections.abc import Container, Iterable
@@ -12,9 +12,9 @@ from downburst.foundation.clock import from_us
 
 @dataclass(frozen=True, slots=True)
 class GroupTried:
-    """How it went when a site was last told to hear a group: the only probe that tells of the site's own network.
+    """The result of a site's last attempt to receive a group: the only probe of the site's own network.
 
-    Nothing depends on it while it goes on: copies are sent until the site says from which product on it hears.
+    No delivery depends on it: copies are sent until the site reports the first product that it receives by the group.
     """
 
     result: Literal["heard", "not-heard", "too-slow"]
@@ -24,43 +24,43 @@ class GroupTried:
 
     @property
     def heard(self) -> bool:
-        """Whether the site can be in a group."""
+        """True if the site can be in a group."""
         return self.result == "heard"
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPath:
-    """What was seen of the way to a site; it outlives the session."""
+    """Observations of the path to a site; they outlive the session."""
 
     at: datetime | None = None
-    """When the site was last told of."""
+    """The time of the last report of the site."""
     round_trip_us: int | None = None
-    """Of the clock exchange: processors and buffers on both sides are in it."""
+    """From the clock exchange: includes processors and buffers on both sides."""
     clock_bound_us: int | None = None
     tcp: TcpPath | None = None
     sent_segments: float = 0.0
     resent_segments: float = 0.0
-    """Of late: what is longer ago weighs less."""
+    """Recent counts: older ones weigh less."""
     connections: int = 1
     """Those that carry products."""
     group: GroupTried | None = None
 
     @property
     def least_round_trip_us(self) -> int | None:
-        """The shorter of what kernel and clock say."""
+        """The smaller of the kernel's and the clock's value."""
         known = [self.round_trip_us, self.tcp.least_round_trip_us if self.tcp else None]
         return min((value for value in known if value is not None), default=None)
 
     @property
     def loss(self) -> float | None:
-        """The share of segments that were sent again; None before there were enough to tell."""
+        """The share of retransmitted segments; None with too few segments."""
         if self.sent_segments < TELLING_SEGMENTS:
             return None
         return min(self.resent_segments / self.sent_segments, 1.0)
 
     @property
     def sure_loss(self) -> float:
-        """Loss less two standard deviations of its count: a segment or two that were sent again are no lossy path."""
+        """Loss minus two standard deviations of its count: a few retransmitted segments are not a lossy path."""
         surely = self.resent_segments - 2 * math.sqrt(self.resent_segments)
         return min(max(surely, 0.0) / max(self.sent_segments, TELLING_SEGMENTS), 1.0)
 
@@ -72,37 +72,37 @@ class PathWatch:
         self._known: dict[str, KnownPath] = {}
 
     def of(self, site: str) -> KnownPath:
-        """What is known of a site; nothing of one that was never connected."""
+        """The observations of a site; empty for one that was never connected."""
         return self._known.get(site, KnownPath())
 
     def groups(self) -> dict[str, GroupTried]:
-        """By site, how it went when it was last told to hear a group."""
+        """By site, the result of its last attempt to receive a group."""
         return {site: known.group for site, known in self._known.items() if known.group is not None}
 
     def hears(self, site: str) -> bool:
-        """Whether the site was found to hear groups."""
+        """True if the site was found to receive groups."""
         tried = self.of(site).group
         return tried is not None and tried.heard
 
     def forget(self, site: str) -> None:
-        """Lets go of a site that was removed."""
+        """Drops a removed site."""
         self._known.pop(site, None)
 
     def keep(self, sites: Container[str]) -> None:
-        """Lets go of every site but these."""
+        """Drops every site except these."""
         self._known = {site: known for site, known in self._known.items() if site in sites}
 
     def traffic(self, event: TrafficSeen) -> None:
-        """Takes what sessions told, and when."""
+        """Records the reports of sessions, with their time."""
         self.sessions(event.sessions, from_us(event.to_us))
 
     def sessions(self, seen: Iterable[SessionTraffic], at: datetime | None = None) -> None:
-        """Takes what sessions told."""
+        """Records the reports of sessions."""
         for session in seen:
             self._known[session.site] = _seen(self.of(session.site), session, at)
 
     def leg(self, event: LegChanged) -> None:
-        """A site that joined hears groups; one that never heard, or could not keep up, does not."""
+        """Records that a site that joined receives groups; one that never received, or was too slow, does not."""
         if event.state == "left":
             return
         tried = GroupTried(RESULTS[event.state], event.feed, event.at, _why(event))
@@ -125,7 +125,7 @@ def _seen(before: KnownPath, session: SessionTraffic, at: datetime | None) -> Kn
 
 
 def _since(before: TcpPath | None, now: TcpPath | None) -> tuple[int, int]:
-    """Segments since the last telling; connections that began or ended make the counts begin anew."""
+    """Segments since the last report; connections that began or ended restart the counts."""
     if now is None:
         return 0, 0
     steps = [] if before is None else [now.sent_segments - before.sent_segments]

@@ -1,4 +1,4 @@
-"""Plans: how each feed travels, and why. Rates of legs are Ethernet-frame bits per second."""
+"""Plans: the transport of each feed, and the reason. Rates of legs are Ethernet-frame bits per second."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,12 +26,12 @@ class Leg:
     port: int | None = None
     rate_bps: int | None = None
     circuits: tuple[tuple[str, int], ...] = ()
-    """For a static-circuit leg the number of the circuit to each site; for a group on a circuit the same for all."""
+    """For a static-circuit leg the circuit to each site; for a group on a circuit the same one for all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One transport as the scheduler judged it."""
+    """The scheduler's judgement of one transport."""
 
     transport: Transport
     feasible: bool
@@ -44,11 +44,11 @@ class Candidate:
     predicted_p99_ms: float | None = None
     predicted_max_ms: float | None = None
     reserved_bps: float | None = None
-    """Rates of circuits over the time that they would be up."""
+    """Rates of circuits, averaged over the time that they would be up."""
     price_bps: float | None = None
-    """What egress, circuits and unwanted bytes cost, as bits per second of egress."""
+    """The cost of egress, circuits and unwanted bytes, as bits per second of egress."""
     score_bps: float | None = None
-    """The price, and what it costs that the objective is missed; the lowest is best."""
+    """The price, plus the cost of a missed objective; the lowest is best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Plan:
 
     @property
     def transport(self) -> Transport:
-        """That of the leg with most sites; unicast while there is no site."""
+        """The transport of the leg with most sites; unicast without sites."""
         widest = max(self.legs, key=lambda leg: len(leg.sites), default=None)
         return Transport.UNICAST if widest is None else widest.transport
 
@@ -83,7 +83,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class LegCounters:
-    """What a leg sent under one version of a feed's plan."""
+    """Traffic of a leg under one version of a feed's plan."""
 
     feed: str
     version: int
@@ -97,4 +97,4 @@ class LegCounters:
     repair_bytes: int = 0
     control_bytes: int = 0
     unicast_equivalent_bytes: int = 0
-    """What the same products would have cost at least if each site had got its own copy."""
+    """The minimum cost of the same products as separate copies for each site."""

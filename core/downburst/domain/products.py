@@ -8,7 +8,7 @@ from downburst.foundation.names import check_feed_name, check_product_id
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What is known of a product before its bytes are stored."""
+    """Facts about a product before its bytes are stored."""
 
     feed: str
     product_id: str

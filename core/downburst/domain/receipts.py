@@ -1,4 +1,4 @@
-"""Receipts: what the node tells of sites' progress, in batches."""
+"""Receipts: the node's reports of sites' progress, in batches."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +20,7 @@ class ProductException:
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
-    """The highest number that a feed's log is known to have given in one of its lives."""
+    """The highest known number of a feed's log in one of its epochs."""
 
     feed: str
     epoch: str
@@ -29,7 +29,7 @@ class LogHead:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """How far a site is with a feed, and what it did with the products: one batch's counts, or all of them summed."""
+    """A site's position in a feed, with its counts of products: of one batch, or the sum of all."""
 
     feed: str
     epoch: str
@@ -45,7 +45,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What the node hands over once: sketches, exceptions and frontiers since the last batch."""
+    """A one-time report of the node: sketches, exceptions and frontiers since the last batch."""
 
     id: str
     sketches: tuple[SketchRow, ...] = ()

@@ -11,16 +11,16 @@ class ResendKind(StrEnum):
     """Why stored products travel again."""
 
     RESEND = "resend"
-    """Somebody asked: every product is delivered once more, whether the site has it or not."""
+    """On request: every product is delivered once more, whether the site has it or not."""
     BACKFILL = "backfill"
-    """A subscription begins in the past: what the site holds already is dropped there."""
+    """A subscription begins in the past: the site drops the products that it already has."""
 
 
 class ResendState(StrEnum):
     """Where a resend stands."""
 
     WAITING = "waiting"
-    """Not finished; goes on whenever the site is connected."""
+    """Not finished; continues whenever the site is connected."""
     DONE = "done"
     CANCELLED = "cancelled"
 
@@ -37,7 +37,7 @@ class Resend:
     kind: ResendKind = ResendKind.RESEND
     wanted: IdFilter = IdFilter()
     had: tuple[IdFilter, ...] = ()
-    """What the site subscribed before a backfill; products that match one of these are left out."""
+    """The site's subscriptions before a backfill; products that match one of these are left out."""
     state: ResendState = ResendState.WAITING
     requested_at: datetime | None = None
     requested_by: str = ""
@@ -46,4 +46,4 @@ class Resend:
     """Delivered under this resend so far."""
     bytes: int = 0
     expired: int = 0
-    """Matched, but the hub has only the memory of them."""
+    """Matched, but the hub has only their descriptions left."""

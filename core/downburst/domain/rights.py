@@ -1,13 +1,13 @@
-"""What of a feed a site may take."""
+"""Rights of a site to a part of a feed."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Of a feed on its allow list a site may take what matches `pattern` (OK) and not `not_pattern` (NOT).
+    """Restricts a site to the products of a feed that match `pattern` (OK) and not `not_pattern` (NOT).
 
-    A feed without a limit may be taken whole; of several to one feed, each adds what it grants.
+    An allowed feed without a limit may be taken whole; of several limits to one feed, each adds its products.
     """
 
     feed: str

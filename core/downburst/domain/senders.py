@@ -1,4 +1,4 @@
-"""Nodes that send for a hub, and which of them serves which feeds to which sites."""
+"""Nodes that send for a hub, and their assignments of feeds and sites."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ class Sender:
 
     name: str
     address: str
-    """Where sites reach it, HOST:PORT."""
+    """The address for sites, HOST:PORT."""
     public_key: str
-    """Of its own key, which never leaves it: a point of P-256 in hex."""
+    """A point of P-256 in hex; the private key never leaves the sender."""
     certificate: str | None
-    """What the hub's authority signed for that key, DER in hex; None until the hub did."""
+    """The certificate that the hub's authority signed for that key, DER in hex; None until then."""
     authority: str | None
     """The authority's own certificate, DER in hex."""
     beats: int
-    """Counted up each second while it is at work."""
+    """Incremented each second while it is alive."""
     load_bps: float
-    """What it sent to sites of late, in bits per second."""
+    """Its recent rate to sites, in bits per second."""
     draining: bool
     seen_at: datetime
 
@@ -37,13 +37,13 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Who serves what: all assignments, and where the senders are."""
+    """The assignment of feeds and sites to senders: all assignments, and the senders' addresses."""
 
     version: int = 0
-    """Rises with each change, whatever happens to the ledger: microseconds since 1970 of the change, or one more."""
+    """Rises with each change, even of a restored ledger: microseconds since 1970 of the change, or one more."""
     assignments: tuple[Assignment, ...] = ()
     addresses: Mapping[str, str] | None = None
-    """Of the senders that are at work, by name."""
+    """Addresses of the senders that are alive, by name."""
 
     @property
     def is_empty(self) -> bool:
@@ -51,11 +51,11 @@ class Placement:
         return not self.assignments
 
     def feeds_of(self, sender: str) -> frozenset[str]:
-        """The feeds of which a sender serves any site."""
+        """The feeds that a sender serves to any site."""
         return frozenset(one.feed for one in self.assignments if one.sender == sender)
 
     def nodes_of(self) -> dict[str, list[tuple[str, list[str]]]]:
-        """By site the addresses of all senders, with what each of them serves of the site's feeds."""
+        """By site, the addresses of all senders, with the site's feeds that each of them serves."""
         addresses = self.addresses or {}
         served: dict[str, dict[str, list[str]]] = {}
         for one in sorted(self.assignments):
@@ -67,40 +67,40 @@ class Placement:
 
     @property
     def others(self) -> list[tuple[str, list[str]]]:
-        """What a site is told of whose feeds nothing is served: where to ask."""
+        """The addresses for a site without assignments: the senders to contact."""
         return [] if self.is_empty else [(address, []) for _, address in sorted((self.addresses or {}).items())]
 
 
 @dataclass(frozen=True, slots=True)
 class ClockStanding:
-    """How a clock stands to another one."""
+    """The offset of a clock from another one."""
 
     ahead_us: int
     """This clock minus the other, in microseconds."""
     bound_us: int
-    """The truth is within this of it."""
+    """The maximum error of the offset."""
     compared_at: datetime
 
     def to(self, other: "ClockStanding") -> "ClockStanding":
-        """How this clock stands to another one that was compared with the same third; both may have drifted since."""
+        """The offset from another clock that was compared with the same third; both may have drifted since."""
         apart_s = abs((self.compared_at - other.compared_at).total_seconds())
         bound_us = self.bound_us + other.bound_us + int(apart_s * DRIFT_US_PER_S)
         return ClockStanding(self.ahead_us - other.ahead_us, bound_us, self.compared_at)
 
 
 class Pulse:
-    """Tells by their beats which senders are at work, on this process's own clock: others' clocks don't matter."""
+    """Determines by their beats which senders are alive, on this process's own clock: others' clocks don't matter."""
 
     def __init__(self, dead_s: float) -> None:
         self._dead_s = dead_s
         self._seen: dict[str, tuple[int, float]] = {}
-        """By sender its last count, and when that was seen first."""
+        """By sender, its last count, and the time when that was first seen."""
         self._looked_s: float | None = None
 
     def alive(self, senders: Iterable[Sender], now_s: float) -> list[Sender]:
-        """Those whose count rose of late; one that is seen for the first time has its time before it."""
+        """The senders with recently risen counts; one that is new has its full time ahead."""
         if self._looked_s is not None and now_s - self._looked_s > self._dead_s / 2:
-            # Nobody could beat while this process could not look: the ledger was away, or it stood still itself.
+            # No beats were visible while this process could not look: the ledger was away, or the process stalled.
             self._seen = {name: (beats, now_s) for name, (beats, _) in self._seen.items()}
         self._looked_s = now_s
         found = list(senders)
@@ -112,10 +112,10 @@ class Pulse:
 
 BEAT_S = 1.0
 DEAD_S = 5.0
-"""After so long without a beat a sender's feeds go to others."""
+"""After this time without a beat a sender's feeds go to others."""
 HUB_CLOCK = ""
-"""The name under which the hub's own node keeps how its clock stands."""
+"""The name under which the hub's own node stores its clock offset."""
 DRIFT_US_PER_S = 100
-"""Clocks of computers that nobody corrects drift less than that."""
+"""Free-running computer clocks drift less than that."""
 FENCED_S = 3.5
-"""After so long without a beat that the ledger took a sender ends its multicast legs, before others begin them."""
+"""After this time without an accepted beat a sender ends its multicast legs, before others begin them."""

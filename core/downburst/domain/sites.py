@@ -9,7 +9,7 @@ from downburst.foundation.names import check_site_name
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a site is."""
+    """The location of a site."""
 
     text: str = ""
     latitude: float | None = None
@@ -18,7 +18,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class CircuitAttachment:
-    """Where circuits end at a site: a port or an STP, and the VLANs usable there (first, last)."""
+    """The end of circuits at a site: a port or an STP, and the VLANs usable there (first, last)."""
 
     port: str
     first_vlan: int
@@ -38,27 +38,27 @@ class Site:
     circuit_attachment: CircuitAttachment | None = None
     access_rate_bps: float | None = None
     ceiling_mbps_by_hour: tuple[float, ...] = ()
-    """What the site allows us, for each hour of the day in UTC; empty: no ceiling."""
+    """The site's limit on the hub, for each hour of the day in UTC; empty: no ceiling."""
     allow: tuple[str, ...] = ("*",)
     """Feeds the site may take; `*` stands for all."""
     limits: tuple[Limit, ...] = ()
-    """What of them it may take; of the others everything."""
+    """Limits on some of these feeds; the others may be taken whole."""
     multicast: bool = True
-    """Whether the site may be served by multicast."""
+    """True if the site may be served by multicast."""
     active: bool = True
     data_connections: int | None = None
-    """How many connections for products it gets beside its first, 0 to 16; `None`: as many as help."""
+    """The number of its connections for products beside the first, 0 to 16; `None`: as many as help."""
     created_at: datetime | None = None
     ldm_host: str | None = None
-    """It keeps its LDM: matches the host's name or address. Its subscriptions are what it may ask for."""
+    """It uses LDM: matches the host's name or address. It may request the products of its subscriptions."""
 
     def __post_init__(self) -> None:
         check_site_name(self.name)
 
     def may_take(self, feed: str) -> bool:
-        """Whether the allow list covers the feed."""
+        """True if the allow list covers the feed."""
         return "*" in self.allow or feed in self.allow
 
     def limits_of(self, feed: str) -> tuple[Limit, ...]:
-        """What of the feed it may take; none: all of it."""
+        """The limits on the feed; none: all of it may be taken."""
         return tuple(limit for limit in self.limits if limit.feed == feed)

@@ -1,4 +1,4 @@
-"""Subscriptions: which products of a feed a site wants."""
+"""Subscriptions: the products of a feed that a site wants."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A site's wish for the products of a feed whose id matches `pattern` and not `not_pattern`."""
+    """A site's request for the products of a feed with an id that matches `pattern` and not `not_pattern`."""
 
     id: int
     site: str
@@ -16,11 +16,11 @@ class Subscription:
     in_order: bool = False
     """Local software at the site sees live products in the order of their sequences; see `hold_s`."""
     hold_s: float = 2.0
-    """How long a missing product holds back the later ones, if `in_order`; then they go and it follows as late."""
+    """The time for which a missing product holds back later ones, if `in_order`; after that it follows late."""
     max_age_s: float | None = None
-    """Products stored at the hub longer ago than this are not sent any more; they expire for the site."""
+    """Products stored at the hub longer ago than this are no longer sent; they expire for the site."""
     start_at: datetime | None = None
-    """The site gets what was stored from here on; None: from the moment of the subscription."""
+    """The site gets products stored from then on; None: from the moment of the subscription."""
     created_at: datetime | None = None
 
 

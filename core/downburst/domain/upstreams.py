@@ -1,4 +1,4 @@
-"""Where this hub's products come from besides its own sources: other hubs, and LDMs."""
+"""Origins of this hub's products besides its own sources: other hubs, and LDMs."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -6,7 +6,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """A hub that this hub is a site of: what it sends goes into this hub's own feeds."""
+    """A hub of which this hub is a site: its products go into this hub's own feeds."""
 
     name: str
     address: str
@@ -20,22 +20,22 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class LdmSource:
-    """LDMs that are asked for the same products; these go into the feeds that have their feed types."""
+    """LDMs that are requested for the same products; these go into the feeds with their feed types."""
 
     name: str
     feeds: str
     """Feed types, as an expression."""
     upstreams: tuple[str, ...]
-    """`HOST[:PORT]`: the first one sends at once, the others after a question each; that turns by who is faster."""
+    """`HOST[:PORT]`: the first one sends immediately, the others ask before each product; roles change by speed."""
     pattern: str = ".*"
     max_age_s: int = 3600
-    """Older products are not taken, and no older ones asked for."""
+    """Older products are not accepted, and not requested."""
     created_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LdmAccept:
-    """Hosts that may push products of these feed types whose identifiers match."""
+    """Hosts that may push products of these feed types with matching identifiers."""
 
     id: int
     feeds: str

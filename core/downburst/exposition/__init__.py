@@ -1,4 +1,4 @@
-"""Figures for Prometheus: the catalogue of all metrics, their text, and those that every process has."""
+"""Metrics for Prometheus: the catalogue of all metrics, their text, and those that every process has."""
 
 from downburst.exposition.catalogue import CATALOGUE, Kind, Metric
 from downburst.exposition.process import process_text

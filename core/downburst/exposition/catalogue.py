@@ -1,7 +1,7 @@
-"""Every metric that a process of Downburst shows, described once: the code writes by it, the documentation lists it.
+"""Every metric of Downburst's processes, described once: used by the code, listed in the documentation.
 
 Names follow https://prometheus.io/docs/practices/naming: base units (seconds, bytes), `_total` for counters, `_info`
-for a gauge whose labels are its content. What bounds the series of each is said here, too.
+for a gauge with its content in the labels. The bounds on the series of each are given here, too.
 """
 
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ class Metric:
     help: str
     labels: tuple[str, ...] = ()
     per: tuple[str, ...] = ()
-    """How many series there are: the product of these, see `SIZES`."""
+    """The number of series: the product of these, see `SIZES`."""
 
     def series_at(self, sizes: dict[str, int]) -> int:
-        """Series at a hub of such sizes; a histogram has its buckets, a sum and a count."""
+        """The series at a hub of such sizes; a histogram has its buckets, a sum and a count."""
         each = len(BOUNDS_S) + 3 if self.kind is Kind.HISTOGRAM else 1
         return each * prod(sizes[name] for name in self.per)
 

@@ -1,4 +1,4 @@
-"""Figures that every process with a page has: its build, its own unknown errors, its memory and processor time."""
+"""Metrics of every process with a page: its build, its own unexpected errors, its memory and processor time."""
 
 from functools import cache
 from importlib.metadata import version
@@ -11,7 +11,7 @@ from downburst.supervision import FAULTS
 
 
 def process_text(part: str) -> str:
-    """Their text; `part` says which of Downburst's processes it is: hub, sender, scheduler, latency, fleet."""
+    """The text; `part` names the process: hub, sender, scheduler, latency, fleet."""
     build = text_of(BUILD_INFO, [((part, version("downburst")), 1)])
     faults = text_of(INTERNAL_FAULTS, [((fault.handler,), fault.count) for fault in FAULTS.all()])
     return build + faults + generate_latest(_of_the_system()).decode()

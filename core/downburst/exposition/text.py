@@ -1,7 +1,7 @@
 """Prometheus' text format, version 0.0.4.
 
-The client library writes a sample in some ten microseconds, and a hub of many sites has some hundred thousand of
-them at each scrape: what is the same in all lines of a series is put together once here.
+The client library takes some ten microseconds for a sample, and a hub of many sites has some hundred thousand of
+them at each scrape: the text common to all lines of a series is built once here.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from downburst.exposition.catalogue import BOUNDS_S, Metric
 
 Sample = tuple[Sequence[str], float]
-"""The labels' values in the order of the metric's labels, and the value."""
+"""The label values in the order of the metric's labels, and the value."""
 Counted = tuple[Sequence[str], Sequence[int], float]
-"""Labels' values, how many lie in each bucket (not summed up, the last one without a bound), the sum of all."""
+"""Label values, the counts of the buckets (not cumulative, the last one without a bound), the sum of all values."""
 
 
 def text_of(metric: Metric, samples: Iterable[Sample]) -> str:
-    """A counter or gauge with its samples; one without any is named all the same."""
+    """A counter or gauge with its samples; one without samples still has its header."""
     name = metric.name
     lines = (f"{name}{_braced(_labels(metric, values))} {_number(value)}\n" for values, value in samples)
     return _head(metric) + "".join(lines)
@@ -54,7 +54,7 @@ def _escaped(value: str) -> str:
 
 
 def _number(value: float) -> str:
-    # A bool is a number too, and Prometheus reads no True.
+    # A bool is an int too, and Prometheus does not accept True.
     return str(int(value)) if isinstance(value, int) else repr(value)
 
 

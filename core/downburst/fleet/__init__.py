@@ -1,4 +1,4 @@
-"""Senders of a hub as a fleet: how many are wanted, and two ways to have them run."""
+"""Senders of a hub as a fleet: the number wanted, and two ways to run them."""
 
 from downburst.fleet.loop import FleetLoop
 from downburst.fleet.port import Fleet, Standing

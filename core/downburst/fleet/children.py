@@ -20,7 +20,7 @@ from downburst.supervision import keep, start
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """How one sender is started, and where it says that it is ready."""
+    """The command that starts one sender, and the URL of its readiness."""
 
     argv: Sequence[str]
     environment: Mapping[str, str]
@@ -28,23 +28,23 @@ class Command:
 
 
 class ChildFleet:
-    """Each sender is a process in a session of its own; one that ends by itself is started again after a while.
+    """Each sender is a process in a session of its own; one that ends by itself is restarted after a delay.
 
-    They end when this process does, whatever ends it.
+    They end with this process, whatever the reason.
     """
 
     def __init__(self, command: Callable[[int], Command], *, drain_s: float, clock: Clock | None = None) -> None:
         self._command = command
         self._drain_s = drain_s
         self._clock = clock or SystemClock()
-        # Probes go nowhere but to this machine, whatever proxy its environment names.
+        # Probes connect to this machine only, even if its environment names a proxy.
         self._probes = httpx.AsyncClient(timeout=READY_S, trust_env=False)
         self._children: dict[int, _Child] = {}
         self._ending: dict[int, asyncio.Task[None]] = {}
 
     async def bring_to(self, senders: int) -> Standing:
-        """Starts what is missing, and drains what is beyond."""
-        # Who still drains has the ports and the directory of its number.
+        """Starts missing senders, and drains those beyond the number."""
+        # A sender that still drains occupies the ports and the directory of its number.
         for number in set(range(senders)) - self._ending.keys():
             if number not in self._children:
                 self._children[number] = _Child(self._command(number))
@@ -58,7 +58,7 @@ class ChildFleet:
         return Standing(len(self._children), await self._ready())
 
     async def close(self) -> None:
-        """Drains all of them, and waits until they are gone."""
+        """Drains all senders, and waits until they have ended."""
         for number in list(self._children):
             self._drain(number)
         await asyncio.gather(*self._ending.values())
@@ -66,7 +66,7 @@ class ChildFleet:
 
     def _drain(self, number: int) -> None:
         end = partial(self._children.pop(number).end, self._drain_s)
-        # Tried again: a sender that was forgotten would keep the ports of its number.
+        # Retried: a sender left running would keep the ports of its number.
         ending = start("fleet.end-of-sender", keep("fleet.end-of-sender", end))
         self._ending[number] = ending
         ending.add_done_callback(lambda _: self._ending.pop(number))
@@ -84,7 +84,7 @@ class _Child:
         self._backoff_s = FIRST_BACKOFF_S
 
     async def keep(self, now_s: float) -> None:
-        """Starts the process if it does not run, and not too often."""
+        """Starts the process if it is not running, with a limit on the frequency."""
         if self._process is not None and self._process.returncode is None:
             return
         if self._process is not None:

@@ -1,7 +1,7 @@
 """Senders as pods: one StatefulSet, applied by the server, that belongs to the release.
 
-The chart says how a sender looks, this says how many there are. Whoever holds the lease applies the whole workload at
-each look under one field manager, so that the server mends what somebody changed, and nothing here compares.
+The chart defines a sender, this module the number of them. The holder of the lease applies the whole workload at each
+look under one field manager, so the server reverts changes by others, and no comparison is needed here.
 """
 
 import asyncio
@@ -60,15 +60,15 @@ class KubernetesFleet:
         return await asyncio.to_thread(self._answered, lambda: self._apply(senders))
 
     async def standing(self) -> Standing:
-        """The workload as the server has it."""
+        """The state of the workload on the server."""
         return await asyncio.to_thread(self._answered, self._standing)
 
     async def close(self) -> None:
-        """Gives the lease back; pods stay."""
+        """Releases the lease; pods stay."""
         try:
             await asyncio.to_thread(self._answered, self._lease.release)
         except Failure:
-            # It runs out by itself.
+            # The lease expires by itself.
             return
         finally:
             self._client.close()
@@ -115,9 +115,9 @@ class KubernetesFleet:
 
 
 def client_here() -> tuple[ApiClient, str]:
-    """A client of the cluster that this process is a pod of, and its namespace; by KUBECONFIG elsewhere."""
+    """A client of the cluster in which this process is a pod, and its namespace; by KUBECONFIG elsewhere."""
     told = Configuration()
-    # Each look is a try by itself.
+    # Each look is a single attempt.
     told.retries = False
     try:
         configuration.load_incluster_config(client_configuration=told)
@@ -136,7 +136,7 @@ def client_here() -> tuple[ApiClient, str]:
 
 
 def manifest_of(path: Path) -> dict[str, Any]:
-    """The workload in a file; one sentence if it is none."""
+    """The workload in a file; raises `BadSettings` if it is none."""
     try:
         found = yaml.safe_load(path.read_text())
     except (OSError, ValueError, yaml.YAMLError) as error:

@@ -1,7 +1,7 @@
-"""Of several processes one is at work: a Lease of Kubernetes says which.
+"""A Lease of Kubernetes selects the active one of several processes.
 
-The holder renews it; the others take it over once it stood still for its duration *by their own clocks*, so that
-clocks of machines need not agree. Writes carry the version that was read, so of two that take it at once one
+The holder renews it; the others take it over once it was not renewed for its duration *by their own clocks*, so the
+clocks of machines need not agree. Writes carry the version that was read, so of two simultaneous takeovers one
 succeeds.
 """
 
@@ -12,7 +12,7 @@ from downburst.foundation.clock import Clock
 
 
 class Lease:
-    """One process's view of a lease. Calls block; errors of the API server but those of the lease are raised."""
+    """One process's view of a lease. Calls block; errors of the API server other than a conflict are raised."""
 
     def __init__(
         self, api: CoordinationV1Api, *, namespace: str, name: str, identity: str, clock: Clock, seconds: int = 15
@@ -24,11 +24,11 @@ class Lease:
         self._clock = clock
         self._seconds = seconds
         self._seen: str | None = None
-        """Its version as of the last look."""
+        """The version at the last look."""
         self._seen_since_s = 0.0
 
     def take(self) -> bool:
-        """Tries once to have or to keep the lease; whether this process has it now."""
+        """Tries once to take or renew the lease; returns True if this process holds it."""
         try:
             lease = self._api.read_namespaced_lease(self._name, self._namespace, _request_timeout=ANSWER_S)
         except ApiException as error:
@@ -41,7 +41,7 @@ class Lease:
         return False
 
     def release(self) -> None:
-        """Lets the next one begin at once; only if this process has it."""
+        """Releases the lease for an immediate takeover; only if this process holds it."""
         lease = self._api.read_namespaced_lease(self._name, self._namespace, _request_timeout=ANSWER_S)
         if lease.spec is not None and lease.spec.holder_identity == self._identity:
             self._replace(lease, holder="")
@@ -61,7 +61,7 @@ class Lease:
             else:
                 self._replace(lease, holder=self._identity)
         except ApiException as error:
-            # Somebody else was faster.
+            # Another process was faster.
             if error.status != CONFLICT:
                 raise
             return False
@@ -75,7 +75,7 @@ class Lease:
         self._api.replace_namespaced_lease(self._name, self._namespace, body, _request_timeout=ANSWER_S)
 
     def _spec(self, holder: str, *, transitions: int) -> V1LeaseSpec:
-        # The client leaves a fraction out that is 0, and the server refuses a time without one.
+        # The client omits a fraction of 0, and the server refuses a time without one.
         now = self._clock.now()
         return V1LeaseSpec(
             holder_identity=holder,
@@ -86,7 +86,7 @@ class Lease:
 
 
 def _version(lease: V1Lease) -> str | None:
-    """Another one after every write, whoever wrote."""
+    """A version that changes with every write, by any process."""
     return lease.metadata.resource_version if lease.metadata is not None else None
 
 

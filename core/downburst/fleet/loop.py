@@ -1,4 +1,4 @@
-"""The fleet at work: follows what is sent, and brings the fleet to what that needs, again and again."""
+"""The loop of the fleet: follows the traffic, and repeatedly scales the fleet to the need."""
 
 import logging
 from collections.abc import AsyncIterable, Awaitable, Callable
@@ -17,7 +17,7 @@ Say = Callable[[str, str], Awaitable[None]]
 
 
 class FleetLoop:
-    """Sizes one fleet; level-triggered, so whatever was missed is mended at the next look."""
+    """Sizes one fleet; level-triggered, so that the next look corrects anything missed."""
 
     def __init__(
         self, bus: Bus, fleet: Fleet, settings: FleetSettings, *, say: Say, clock: Clock | None = None
@@ -40,10 +40,10 @@ class FleetLoop:
             )
 
     async def look(self) -> None:
-        """One look: what is wanted now, and how it stands."""
+        """One look: determines the number needed, and applies it."""
         try:
             if self._told is None or not self._told.mine:
-                # What stands was needed when it was chosen, and nothing is known yet.
+                # The present number was needed when it was chosen, and the load is not known yet.
                 self._sizing.resume((await self._fleet.standing()).wanted)
             standing = await self._fleet.bring_to(self._sizing.look(self._clock.monotonic_s()))
         except FleetAway as error:
@@ -57,7 +57,7 @@ class FleetLoop:
         self._tell(standing)
 
     def count(self, event: TrafficSeen) -> None:
-        """Takes in what a node sent."""
+        """Counts the traffic of a node."""
         self._sizing.sent(sum(leg.egress_bytes for leg in event.legs), now_s=self._clock.monotonic_s())
 
     def _tell(self, standing: Standing) -> None:

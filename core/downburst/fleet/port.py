@@ -1,4 +1,4 @@
-"""What runs senders: child processes of this machine, or pods of a Kubernetes. Only wiring knows which."""
+"""The manager of senders: child processes of this machine, or pods of a Kubernetes. Only the wiring knows which."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,29 +6,29 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a fleet stands."""
+    """The state of a fleet."""
 
     wanted: int
-    """Senders that are meant to run."""
+    """The desired number of senders."""
     ready: int
-    """Those of them that take sites."""
+    """Those of them that accept sites."""
     mine: bool = True
-    """Whether this process decides; another one may have the lease."""
+    """True if this process decides; another one may hold the lease."""
 
 
 class Fleet(Protocol):
     """Senders, numbered from 0. `tests/contract/test_fleet.py` holds for every implementation."""
 
     async def bring_to(self, senders: int) -> Standing:
-        """Wants the senders 0 to `senders` - 1, and says how it stands; does not wait for them.
+        """Requests the senders 0 to `senders` - 1, and returns the state of the fleet; does not wait for them.
 
-        It is called again and again with what is wanted, and mends what is not so: what died or was removed is made
-        again, what somebody changed is changed back. Senders beyond are asked to drain, and end. Raises `FleetAway`
-        if whatever runs them can't be asked; senders go on meanwhile.
+        It is called repeatedly with the desired number, and corrects deviations: a sender that died or was removed is
+        started again, changes by others are reverted. Senders beyond the number are asked to drain, and end. Raises
+        `FleetAway` if their manager can't be reached; the senders continue to run.
         """
 
     async def standing(self) -> Standing:
-        """How it stands, without a change; raises `FleetAway` likewise."""
+        """The state of the fleet, without a change; raises `FleetAway` likewise."""
 
     async def close(self) -> None:
-        """Lets go. Child processes end with their fleet, pods do not."""
+        """Releases the fleet. Child processes end with it, pods do not."""

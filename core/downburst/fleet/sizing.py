@@ -1,4 +1,4 @@
-"""How many senders a load needs: more of them at once, fewer only after a while."""
+"""The number of senders for a load: it rises immediately, and falls only after a while."""
 
 import math
 from collections import deque
@@ -9,16 +9,16 @@ from downburst.settings.fleet import FleetSettings
 
 @dataclass
 class Sizing:
-    """Follows what is sent, in bytes, and says how many senders that takes. Times are of one monotonic clock."""
+    """Follows the sent bytes, and computes the number of senders that they need. Times are of one monotonic clock."""
 
     settings: FleetSettings
     _sent: deque[tuple[float, int]] = field(default_factory=deque)
     _fewer_since_s: float | None = None
-    """Since when fewer would have been enough, without a break."""
+    """The time since which fewer would have sufficed, without a break."""
     _current: int | None = None
 
     def sent(self, frame_bytes: int, *, now_s: float) -> None:
-        """Takes in what senders sent since the last call, together."""
+        """Adds the bytes that all senders sent since the last call."""
         self._sent.append((now_s, frame_bytes))
 
     def load_bps(self, now_s: float) -> float:
@@ -28,11 +28,11 @@ class Sizing:
         return sum(frame_bytes for _, frame_bytes in self._sent) * 8 / WINDOW_S
 
     def resume(self, senders: int) -> None:
-        """Goes on from a number that another process chose, as it may be needed."""
+        """Continues from a number that another process chose, as it may be needed."""
         self._current = min(max(senders, self.settings.at_least), self.settings.at_most)
 
     def look(self, now_s: float) -> int:
-        """How many senders are wanted now."""
+        """The number of senders needed now."""
         needed = self._needed(self.load_bps(now_s))
         if self._current is None or needed >= self._current:
             self._current, self._fewer_since_s = needed, None
@@ -49,6 +49,6 @@ class Sizing:
 
 
 WINDOW_S = 60.0
-"""Bursts of single products are the affair of queues, not of the number of senders."""
+"""Queues absorb bursts of single products; they don't affect the number of senders."""
 FILL = 0.7
-"""Share of what a sender can send that is used: the rest is for catching up and for the loss of one."""
+"""The used share of a sender's capacity: the rest is for catching up and for the loss of one."""

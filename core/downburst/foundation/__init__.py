@@ -1,1 +1,1 @@
-"""The ground: errors, clocks, names, bounds and units, which know nothing of the domain."""
+"""The foundation: errors, clocks, names, bounds and units, independent of the domain."""

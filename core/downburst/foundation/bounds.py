@@ -1,7 +1,7 @@
-"""What a value may be that comes over a border: from the node and through it from sites, from a file, to the node.
+"""Bounds of values from outside: from the node and through it from sites, from a file, to the node.
 
-The node holds the same bounds (crate model, bounds.rs); `tests/golden/bounds.json` keeps the two alike, and
-`docs/node-lines.md` tells them. Each function returns the value as its type or raises `OutOfBounds`.
+The node has the same bounds (crate model, bounds.rs); `tests/golden/bounds.json` keeps the two in step, and
+`docs/node-lines.md` documents them. Each function returns the value as its type or raises `OutOfBounds`.
 """
 
 import math
@@ -15,24 +15,24 @@ from downburst.foundation.names import check_feed_name, check_site_name
 
 T = TypeVar("T")
 NAMES_REMEMBERED = 4_096
-"""The same names come each second, a thousand times."""
+"""The same names arrive each second, a thousand times."""
 
 
 class OutOfBounds(ValueError):
-    """A value that can't be; the text names it and says what it can be."""
+    """An impossible value; the text names it and its bounds."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """An entry of a list that does not count."""
+    """A list entry that was rejected."""
 
     site: str | None
-    """Whose; None: it does not say so, or names no site."""
+    """The site concerned; None: the entry names no site."""
     sentence: str
 
 
 def each(entries: Iterable[object], parse: Callable[[Any], T], what: str, aside: list[SetAside]) -> tuple[T, ...]:
-    """Every entry that can be; the others go to `aside`, each for itself."""
+    """Every valid entry; the others go to `aside`, each with its own reason."""
     read = []
     for entry in entries:
         try:
@@ -62,7 +62,7 @@ def integer(value: object, *, least: int, most: int) -> int:
 
 
 def count(value: object, *, most: int | None = None) -> int:
-    """How many, how large or which number: from 0 to what the ledger's databases keep."""
+    """A count, size or number: from 0 to the maximum of the ledger's databases."""
     if most is None and type(value) is int and 0 <= value <= INTEGER_MAX:
         return value
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
@@ -89,7 +89,7 @@ def clock_us(value: object) -> int:
 
 
 def origin_us(value: object) -> int:
-    """A stamp of a product's origin, in microseconds since 1970: whatever a date can name."""
+    """A stamp of a product's origin, in microseconds since 1970: any time that a date can express."""
     return integer(value, least=ORIGIN_MIN_US, most=ORIGIN_MAX_US)
 
 
@@ -115,12 +115,12 @@ def flag(value: object) -> bool:
 
 
 def maybe(value: object, check: Callable[[object], T]) -> T | None:
-    """A value that need not be there."""
+    """An optional value."""
     return None if value is None else check(value)
 
 
 def added(*counts: int) -> int:
-    """A sum as far as the ledger counts."""
+    """A sum, capped at the ledger's maximum."""
     return min(sum(counts), INTEGER_MAX)
 
 
@@ -139,7 +139,7 @@ def word(value: object) -> str:
 
 
 def sentence(value: object) -> str:
-    """A text for people, cut to its longest, without control characters."""
+    """A text for users, cut to the maximum length, without control characters."""
     if not isinstance(value, str):
         raise OutOfBounds(f"{shown(value)} is not a text")
     return "".join(char if char.isprintable() else " " for char in value[:SENTENCE_CHARS_MAX])
@@ -155,7 +155,7 @@ def entries(value: object, *, most: int) -> list[object]:
 
 
 def shown(value: object) -> str:
-    """A value in a sentence, cut: it may be anything."""
+    """A value for a message, shortened: it may be anything."""
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 256:
         return f"a number of {value.bit_length()} bits"
     text = repr(value)
@@ -186,17 +186,17 @@ CLOCK_MIN_US = 0
 CLOCK_MAX_US = 7_258_118_399_999_999
 """The last stamp of a host's clock: the end of the year 2199."""
 ORIGIN_MIN_US = -62_135_596_800_000_000
-"""The earliest stamp of a product's origin: the first moment that a date can name, in the year 1."""
+"""The earliest stamp of a product's origin: the first moment that a date can express, in the year 1."""
 ORIGIN_MAX_US = 253_402_300_799_999_999
-"""The last stamp of a product's origin: the last moment that a date can name, in the year 9999."""
+"""The last stamp of a product's origin: the last moment that a date can express, in the year 9999."""
 OFFSET_MAX_US = 7_258_118_400_000_000
-"""The most that two clocks may differ: what lies between the first and the last stamp."""
+"""The greatest difference of two clocks: the span between the first and the last stamp."""
 BUCKET_MAX = 1_000
 """The highest index of a sketch's bucket, of either sign; that of the longest time between two stamps is 919."""
 SKETCH_COUNT_MAX = 2**40
-"""The most values of one sketch."""
+"""The maximum number of values in one sketch."""
 LATENCY_MS_MAX = 1_000_000_000_000_000
-"""The longest latency, of either sign: whatever stamps there are, the time between them is shorter."""
+"""The longest latency, of either sign: longer than the time between any two stamps."""
 LATENCY_SUM_MS_MAX = 9_000_000_000_000_000
 """The largest sum of a sketch's latencies, of either sign: in microseconds it is an integer of 64 bits."""
 SENTENCE_CHARS_MAX = 4_000
@@ -206,8 +206,8 @@ LINE_BYTES_MAX = 16 * 2**20
 BATCH_BYTES_MAX = 256 * 2**20
 """The longest batch file."""
 PRODUCTS_MAX = 2**53
-"""The most products of a sum: a thousand such sums are still one that databases add up."""
+"""The maximum of a sum of products: databases can still add up a thousand such sums."""
 BATCH_ENTRIES_MAX = 1_000_000
-"""The most entries of one list of a batch file."""
+"""The maximum number of entries in one list of a batch file."""
 WORD_CHARS = 100
 SHOWN_CHARS = 100

@@ -1,4 +1,4 @@
-"""The clock that is passed in: wall time for stamps, monotonic time for durations; a fake for tests beside it."""
+"""The injected clock: wall time for stamps, monotonic time for durations; with a fake for tests."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -6,13 +6,13 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the hub asks about time."""
+    """The hub's source of time."""
 
     def now(self) -> datetime:
         """Wall clock, aware, in UTC."""
 
     def monotonic_s(self) -> float:
-        """Seconds that never go backwards; only differences mean something."""
+        """Seconds that never go backwards; only differences are meaningful."""
 
 
 class SystemClock:
@@ -23,12 +23,12 @@ class SystemClock:
         return datetime.now(UTC)
 
     def monotonic_s(self) -> float:
-        """Seconds since some moment before the start of this process."""
+        """Seconds since an arbitrary moment before the start of this process."""
         return time.monotonic()
 
 
 class FakeClock:
-    """A clock that moves only when told to."""
+    """A clock that only moves when advanced."""
 
     def __init__(self, start: datetime | None = None) -> None:
         self._start = start or datetime(2026, 1, 1, tzinfo=UTC)
@@ -43,7 +43,7 @@ class FakeClock:
         return self._elapsed.total_seconds()
 
     def advance(self, seconds: float) -> None:
-        """Lets both times run on by `seconds`."""
+        """Advances both times by `seconds`."""
         self._elapsed += timedelta(seconds=seconds)
 
 

@@ -1,33 +1,33 @@
-"""Everything Downburst refuses or fails at, as one tree.
+"""The refusals and failures of Downburst, as one tree.
 
     DownburstError                 500
-    ├── BadInput                   400  what was given can't be used
+    ├── BadInput                   400  unusable input
     │   ├── BadName                400  a feed, product id, site or origin breaks the rules of names
     │   ├── BadPattern             422  a regular expression can't be read; knows the position
-    │   ├── ImpossiblePin          422  a transport by which a feed can't go to its sites
+    │   ├── ImpossiblePin          422  a transport that can't carry the feed to its sites
     │   ├── DigestMismatch         422  the bytes differ from the digest that came with them
     │   ├── TruncatedUpload        400  fewer bytes than announced
     │   ├── TooLarge               413  a product over the feed's limit
-    │   ├── RequestTooLarge        413  a body longer than whoever asks may send
-    │   ├── RequestTooSlow         408  a body that did not come whole in time
+    │   ├── RequestTooLarge        413  a body longer than the caller may send
+    │   ├── RequestTooSlow         408  a body that did not arrive whole in time
     │   └── BadSettings            400  settings file or environment
-    ├── NotFound                   404  feed, site, subscription or plan that nobody made; knows near names
+    ├── NotFound                   404  unknown feed, site, subscription or plan; carries similar names
     ├── AlreadyThere               409  a name that is taken
-    ├── LimitReached               409  the ledger takes no more rows of a kind; knows which limit
-    ├── ChangedMeanwhile           412  what a change was made for is not what is there
-    ├── KeyOfAnother               422  an idempotency key that came with another request before
-    ├── OutcomeUnknown             409  a request with this key is under way, or nobody knows how it ended
+    ├── LimitReached               409  the ledger accepts no more rows of a kind; names the limit
+    ├── ChangedMeanwhile           412  the object of a change has changed since it was read
+    ├── KeyOfAnother               422  an idempotency key used before with another request
+    ├── OutcomeUnknown             409  a request with this key is in progress, or its outcome is unknown
     ├── Refused                    403  a right is missing: allow list, token, credential
-    │   └── NotSignedIn            401  nobody is known to ask
-    ├── TooMany                    429  asked too often; knows when to ask again
+    │   └── NotSignedIn            401  the caller is not known
+    ├── TooMany                    429  too many requests; carries the time of the next attempt
     └── Failure                    500  the hub itself can't do it
         ├── DiskFull               507
         ├── NotWritable            500
         ├── PortInUse              500
         ├── AlreadyRunning         500  another hub holds the data directory
-        ├── BrokersAway            503  Kafka did not take something in time
+        ├── BrokersAway            503  Kafka did not accept a record in time
         ├── LedgerAway             503  the ledger's database server is away
-        ├── FleetAway              503  whatever runs the senders can't be asked
+        ├── FleetAway              503  the manager of the senders can't be reached
         ├── NodeAway               503  the node is not running or did not answer in time
         └── PartAway               503  a part in a process of its own is silent
 
@@ -39,7 +39,7 @@ from typing import ClassVar
 
 
 class DownburstError(Exception):
-    """A whole sentence with what happened, where, and what to do about it."""
+    """A whole sentence with the event, its place, and the remedy."""
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "error"
@@ -53,7 +53,7 @@ class DownburstError(Exception):
 
 
 class BadInput(DownburstError):
-    """What was given can't be used."""
+    """Unusable input."""
 
     status, code, title, exit_code = 400, "bad-request", "The request can't be used", 2
 
@@ -71,7 +71,7 @@ class BadPattern(BadInput):
 
 
 class ImpossiblePin(BadInput):
-    """A transport by which a feed can't go to its sites."""
+    """A transport that can't carry the feed to its sites."""
 
     status, code, title = 422, "impossible-pin", "The feed can't go by this transport"
 
@@ -95,13 +95,13 @@ class TooLarge(BadInput):
 
 
 class RequestTooLarge(BadInput):
-    """A body longer than whoever asks may send; `extra["limit_bytes"]` says what is taken."""
+    """A body longer than the caller may send; `extra["limit_bytes"]` is the limit."""
 
     status, code, title = 413, "request-too-large", "The request is too large"
 
 
 class RequestTooSlow(BadInput):
-    """A body that did not come whole in time."""
+    """A body that did not arrive whole in time."""
 
     status, code, title = 408, "request-too-slow", "The request took too long"
 
@@ -113,13 +113,13 @@ class BadSettings(BadInput):
 
 
 class NotFound(DownburstError):
-    """Something nobody made."""
+    """An unknown object."""
 
     status, code, title, exit_code = 404, "not-found", "Not found", 2
 
 
 class UnknownFeed(NotFound):
-    """A feed nobody made; `extra["near"]` lists names that look alike."""
+    """An unknown feed; `extra["near"]` lists similar names."""
 
     code, title = "unknown-feed", "Unknown feed"
 
@@ -131,25 +131,25 @@ class AlreadyThere(DownburstError):
 
 
 class LimitReached(DownburstError):
-    """The ledger takes no more rows of a kind; `extra` has `limit` (its name), `most` and `count`."""
+    """The ledger accepts no more rows of a kind; `extra` has `limit` (its name), `most` and `count`."""
 
     status, code, title, exit_code = 409, "limit-reached", "The limit is reached", 2
 
 
 class ChangedMeanwhile(DownburstError):
-    """What a change was made for is not what is there."""
+    """The object of a change has changed since it was read."""
 
     status, code, title, exit_code = 412, "changed-meanwhile", "It was changed by another request", 2
 
 
 class KeyOfAnother(BadInput):
-    """An idempotency key that came with another request before."""
+    """An idempotency key used before with another request."""
 
     status, code, title = 422, "key-of-another-request", "The key belongs to another request"
 
 
 class OutcomeUnknown(DownburstError):
-    """A request with the same key is under way, or nobody knows how it ended, or its answer can't be told again."""
+    """A request with the same key is in progress, or its outcome is unknown, or its answer can't be repeated."""
 
     status, code, title = 409, "outcome-unknown", "The request was already made"
 
@@ -167,13 +167,13 @@ class Refused(DownburstError):
 
 
 class NotSignedIn(Refused):
-    """Nobody is known to ask."""
+    """The caller is not known."""
 
     status, code, title, exit_code = 401, "not-signed-in", "Sign in first", 2
 
 
 class TooMany(DownburstError):
-    """Asked too often; `extra["retry_after_s"]` says when it is worth while again."""
+    """Too many requests; `extra["retry_after_s"]` is the time until the next attempt."""
 
     status, code, title = 429, "too-many", "Too many requests"
 
@@ -209,19 +209,19 @@ class AlreadyRunning(Failure):
 
 
 class BrokersAway(Failure):
-    """Kafka did not take something in time."""
+    """Kafka did not accept a record in time."""
 
     status, code, title = 503, "brokers-away", "Kafka is unavailable"
 
 
 class LedgerAway(Failure):
-    """The ledger's database server is away; what was asked was not done."""
+    """The ledger's database server is away; the request was not carried out."""
 
     status, code, title = 503, "ledger-away", "The ledger is unavailable"
 
 
 class FleetAway(Failure):
-    """Whatever runs the senders, Kubernetes' API server for one, did not answer or refused for now."""
+    """The manager of the senders, for example Kubernetes' API server, did not answer or refused for now."""
 
     status, code, title = 503, "fleet-away", "The senders can't be managed"
 
@@ -233,13 +233,13 @@ class NodeAway(Failure):
 
 
 class PartAway(Failure):
-    """A part in a process of its own gave no sign of life; whether it did what was asked is not known."""
+    """A part in a process of its own did not respond; it is unknown whether it carried out the request."""
 
     status, code, title = 503, "part-away", "A part of the hub is unavailable"
 
 
 def from_node(code: str, sentence: str, position: int | None = None) -> DownburstError:
-    """The error that stands for a refusal by the node."""
+    """The error for a refusal by the node."""
     kind = _BY_NODE_CODE.get(code, Failure)
     extra = {} if position is None else {"position": position}
     return kind(sentence, **extra)

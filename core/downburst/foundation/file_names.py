@@ -1,8 +1,8 @@
 """Names of the files at a receiving site: a reversible, bounded encoding of feed, epoch, sequence and product id.
 
-A product of feed ``IDS|DDPLUS`` with the id ``SAUS70 KWBC 231200`` lies, relative to the site's directory, at
-``received/IDS%7CDDPLUS/00000000000000a1-0000000042_SAUS70%20KWBC%20231200``. The rules, which the node in Rust
-shares through ``tests/golden/file-names.json``:
+A product of feed ``IDS|DDPLUS`` with the id ``SAUS70 KWBC 231200`` is stored, relative to the site's directory, at
+``received/IDS%7CDDPLUS/00000000000000a1-0000000042_SAUS70%20KWBC%20231200``. The rules, shared with the node in Rust
+through ``tests/golden/file-names.json``:
 
 * Letters, digits, ``.`` and ``-`` stand for themselves; every other byte of the UTF-8 text is ``%XX`` in upper case.
   A ``.`` that would open a path component's text is encoded too, so that no component is hidden or points upwards.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ReceivedName:
-    """What the name of a received file says."""
+    """The parts of a received file's name."""
 
     feed: str
     epoch: int
@@ -31,7 +31,7 @@ class ReceivedName:
 
 
 class FileNameError(ValueError):
-    """The path is no name that a site gives to a received product."""
+    """The path is not a name that a site gives to a received product."""
 
 
 def encode(name: ReceivedName) -> str:
@@ -47,7 +47,7 @@ def feed_directory(feed: str) -> str:
 
 
 def decode(path: "str | PurePosixPath") -> ReceivedName:
-    """What ``path`` (relative to the ``received`` directory) says; refuses a name that `encode` would not write."""
+    """Parses ``path`` (relative to the ``received`` directory); refuses a name that `encode` would not write."""
     text = str(path)
     feed, _, rest = text.partition("/")
     match = _FILE.fullmatch(rest)

@@ -1,4 +1,4 @@
-"""Moments as people write them: RFC 3339 with an offset, `now`, or so long ago: `90s`, `30m`, `2h`, `1d`."""
+"""Moments in user input: RFC 3339 with an offset, `now`, or a time ago: `90s`, `30m`, `2h`, `1d`."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -7,7 +7,7 @@ from downburst.foundation.errors import BadInput
 
 
 def moment(text: str, now: datetime) -> datetime:
-    """The instant that `text` names, seen from `now`; one sentence if it names none."""
+    """The instant that `text` names, relative to `now`; raises `BadInput` if it names none."""
     if text == "now":
         return now
     if ago := _AGO.fullmatch(text):
@@ -25,7 +25,7 @@ def moment(text: str, now: datetime) -> datetime:
 
 
 def coming_moment(text: str, now: datetime) -> datetime:
-    """As `moment`, for what may lie ahead: `+90s`, `+2h` is so long after `now`."""
+    """Like `moment`, for times that may be in the future: `+90s`, `+2h` is that long after `now`."""
     if later := _LATER.fullmatch(text):
         return _moved(now, later, 1)
     if _AGO.fullmatch(text):

@@ -1,4 +1,4 @@
-"""Rules of names: the same ones, in the same words, as the node's (crate model, names.rs)."""
+"""Rules of names: identical, also in wording, with the node's (crate model, names.rs)."""
 
 from downburst.foundation.errors import BadName
 
@@ -6,7 +6,7 @@ from downburst.foundation.errors import BadName
 def check_feed_name(text: str) -> str:
     """1 to 64 letters, digits and `| _ . - + ~ ! : , @`, a letter or digit first, for example IDS|DDPLUS.
 
-    What stands for something else in paths, patterns, shells and tables is no name: `.`, `..`, `*`, `=cmd`, `-r`.
+    Refuses names with a meaning of their own in paths, patterns, shells and tables: `.`, `..`, `*`, `=cmd`, `-r`.
     """
     length = len(_utf8(text, "feed name"))
     if not 1 <= length <= 64:
@@ -20,7 +20,7 @@ def check_feed_name(text: str) -> str:
 
 
 def is_feed_name(text: str) -> bool:
-    """Whether a feed may bear this name; ledgers of earlier releases hold others."""
+    """True if a feed may have this name; ledgers of earlier releases contain others."""
     try:
         return check_feed_name(text) == text
     except BadName:
@@ -58,7 +58,7 @@ def check_site_name(text: str) -> str:
 
 
 def check_user_name(text: str) -> str:
-    """1 to 64 letters, digits and `. _ @ + -`, a letter or digit first; none that the hub uses for itself."""
+    """1 to 64 letters, digits and `. _ @ + -`, a letter or digit first; not one reserved for the hub itself."""
     good = 1 <= len(text) <= 64 and all(_alphanumeric(char) or char in "._@+-" for char in text)
     if not good or not _alphanumeric(text[0]):
         raise BadName(
@@ -71,7 +71,7 @@ def check_user_name(text: str) -> str:
 
 
 def is_user_name(text: str) -> bool:
-    """Whether a user may bear this name; ledgers of earlier releases hold others."""
+    """True if a user may have this name; ledgers of earlier releases contain others."""
     try:
         return check_user_name(text) == text
     except BadName:
@@ -106,5 +106,5 @@ def _control(char: str) -> bool:
 
 _FEED_MARKS = "|_.-+~!:,@"
 _OWN_NAMES = frozenset({"local", "hub", "nobody"})
-"""Rights go by the name of who asks, and the hub's own user is called `local`."""
+"""Rights depend on the caller's name, and the hub's own user is called `local`."""
 _SITE_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789.-")

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 def hash_password(password: str) -> str:
-    """What is kept of a password; one that is too short or too long is refused."""
+    """The hash to store for a password; refuses one that is too short or too long."""
     if not SHORTEST <= len(password) <= LONGEST:
         raise BadInput(f"a password has {SHORTEST} to {LONGEST} characters; choose a longer one, such as four words")
     return _hasher().hash(password)
 
 
 def is_password(password: str, kept: str | None) -> bool:
-    """Whether it is the one that was hashed; takes as long for a user that does not exist."""
+    """True if it is the hashed password; takes the same time for a user that does not exist."""
     from argon2.exceptions import VerifyMismatchError  # noqa: PLC0415
 
     try:
@@ -29,7 +29,7 @@ def is_password(password: str, kept: str | None) -> bool:
 
 @lru_cache(maxsize=1)
 def _hasher() -> "PasswordHasher":
-    # Loaded with the first password: commands and hubs that see none need not wait for it.
+    # Loaded with the first password: commands and hubs without passwords need not wait for it.
     from argon2 import PasswordHasher  # noqa: PLC0415
 
     return PasswordHasher()

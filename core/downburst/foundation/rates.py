@@ -1,4 +1,4 @@
-"""Rates as people write and read them: Ethernet-frame bits per second, never without a unit."""
+"""Rates in user input and output: Ethernet-frame bits per second, always with a unit."""
 
 import re
 
@@ -6,7 +6,7 @@ from downburst.foundation.errors import BadInput
 
 
 def parse_rate_bps(text: str) -> int:
-    """Bits per second of `500M`, `7.8M`, `1G`, `100 kb/s`; a bare number or a unit of bytes is refused."""
+    """Bits per second of `500M`, `7.8M`, `1G`, `100 kb/s`; refuses a bare number or a unit of bytes."""
     found = _RATE.fullmatch(text.strip())
     if found is None:
         raise BadInput(
@@ -17,7 +17,7 @@ def parse_rate_bps(text: str) -> int:
 
 
 def rate_text(rate_bps: float) -> str:
-    """A rate for people, with three significant digits at least, all of a round one: 500 Mb/s, 1.001 Gb/s."""
+    """A rate in readable form, with at least three significant digits, all of a round one: 500 Mb/s, 1.001 Gb/s."""
     for factor, unit in ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")):
         if rate_bps >= factor:
             return f"{_short(rate_bps / factor)} {unit}"

@@ -1,1 +1,1 @@
-"""What a hub asks of the machine that it runs on."""
+"""The hub's interfaces to its machine."""

@@ -1,7 +1,7 @@
-"""How a command finds its right to ask a hub: given, saved by `downburst login`, or left by a hub of this machine.
+"""A command's token for a hub: given, saved by `downburst login`, or left by a hub of this machine.
 
-A hub keeps a token for its own user's commands in DATA_DIR/operator.token and, while it runs, found by its port, in
-the user's runtime directory. Both are readable by that user alone; without the first a start makes another token.
+A hub keeps a token for its own user's commands in DATA_DIR/operator.token and, while it runs, also under its port in
+the user's runtime directory. Both are readable by that user only; without the first a start creates another token.
 """
 
 import json
@@ -17,7 +17,7 @@ from downburst.foundation.errors import BadInput
 
 
 def token_for(address: str) -> str | None:
-    """The token to show to the hub at this address, if there is one."""
+    """The token for the hub at this address, if there is one."""
     if given := os.environ.get(TOKEN_VARIABLE):
         return given.strip()
     if file := os.environ.get(TOKEN_FILE_VARIABLE):
@@ -26,25 +26,25 @@ def token_for(address: str) -> str | None:
 
 
 def authorization(address: str) -> dict[str, str]:
-    """The header that shows the token; empty if there is none."""
+    """The header with the token; empty if there is none."""
     token = token_for(address)
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 def leave(data_dir: Path, *, port: int) -> str:
-    """Leaves the token of this process's hub where commands of the same user find it."""
+    """Writes the token of this process's hub to the places where commands of the same user look for it."""
     kept = _read_private(data_dir / FILE_NAME)
     token = kept if kept and kept.startswith(LOCAL_PREFIX) else new_secret(LOCAL_PREFIX)
     if token != kept:
         write_private(data_dir / FILE_NAME, token)
-    # Without a place for it, a read-only container for one, commands are given the file of the data directory.
+    # Without a writable place, as in a read-only container, commands are given the file of the data directory.
     with suppress(BadInput):
         write_private(_runtime_file(port), f"{token} {os.getpid()}")
     return token
 
 
 def take_back(*, port: int) -> None:
-    """Removes what `leave` left in the runtime directory, unless another hub has the port by now."""
+    """Removes the file that `leave` wrote in the runtime directory, unless another hub has the port by now."""
     file = _runtime_file(port)
     if (_read_private(file) or "").endswith(f" {os.getpid()}"):
         file.unlink(missing_ok=True)
@@ -61,7 +61,7 @@ def saved_logins() -> dict[str, str]:
 
 
 def save_login(address: str, token: str | None) -> Path:
-    """Keeps the token of a hub for later commands; None forgets it."""
+    """Saves the token of a hub for later commands; None removes it."""
     kept = {known: value for known, value in saved_logins().items() if known != _same(address)}
     if token is not None:
         kept[_same(address)] = token
@@ -71,7 +71,7 @@ def save_login(address: str, token: str | None) -> Path:
 
 
 def write_private(file: Path, text: str) -> None:
-    """Writes a file that only its owner can read, all at once."""
+    """Writes a file that only its owner can read, atomically."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}-")
@@ -84,11 +84,11 @@ def write_private(file: Path, text: str) -> None:
 
 def _of_this_machine(address: str) -> str | None:
     parts = urlsplit(address)
-    # The token of this machine's hub is for this machine's hub: it is shown to no other host.
+    # The token of this machine's hub is sent to this machine only.
     if parts.hostname not in _LOOPBACK:
         return None
     token, _, process = (_read_private(_runtime_file(parts.port or 80)) or "").partition(" ")
-    # Whoever took the port of a hub that died is not told its token.
+    # A process that took over the port of a dead hub does not get its token.
     return token if token and process.isdecimal() and Path(f"/proc/{process}").exists() else None
 
 
@@ -102,7 +102,7 @@ def _read_given(file: Path) -> str:
 
 
 def _read_private(file: Path) -> str | None:
-    """What a file of this user says that nobody else could have written or read."""
+    """The content of a file that only this user could have written or read; else None."""
     try:
         with file.open() as opened:
             found = os.fstat(opened.fileno())
@@ -110,7 +110,7 @@ def _read_private(file: Path) -> str | None:
                 return None
             return opened.read().strip() or None
     except (OSError, UnicodeDecodeError):
-        # What is damaged says nothing; a hub writes its own anew.
+        # A damaged file counts as missing; a hub writes its own again.
         return None
 
 
@@ -135,7 +135,7 @@ def _logins_file() -> Path:
     try:
         return Path.home() / ".config" / "downburst" / "logins.json"
     except RuntimeError:
-        # A user without a home, as containers have.
+        # A user without a home directory, as in containers.
         return _runtime_file(0).with_name("logins.json")
 
 

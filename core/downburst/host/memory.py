@@ -1,9 +1,9 @@
-"""How this process takes memory from the system, and gives it back.
+"""Memory management of this process: how it takes memory from the system, and returns it.
 
-glibc gives each thread an arena of its own, up to eight for each core, and hands memory back from the top of an
-arena alone. A process whose short-lived answers are made in a dozen threads so keeps a dozen times what one of them
-needed at its worst, and keeps growing for as long as a new worst comes: without these bounds a hub went from 102 to
-116 MB within 6,000 hostile sessions, of which its objects had two.
+glibc gives each thread an arena of its own, up to eight for each core, and returns memory from the top of an arena
+only. A process that builds short-lived answers in a dozen threads thus keeps a dozen times the peak of one of them,
+and grows with each new peak: without these bounds a hub went from 102 to 116 MB within 6,000 hostile sessions, of
+which its objects had two.
 """
 
 import ctypes
@@ -13,10 +13,10 @@ from contextlib import suppress
 
 
 def bound_arenas(environment: Mapping[str, str] = os.environ) -> bool:
-    """Has the threads of this process share one arena, and large blocks go back to the system at once.
+    """Makes the threads of this process share one arena, and large blocks return to the system immediately.
 
-    For processes that carry no product bytes. Returns whether it was done: not where the environment says how memory
-    is to be taken (`MALLOC_...`, `GLIBC_TUNABLES`), nor with a C library that knows no such bounds, as musl.
+    For processes that carry no product bytes. Returns True if it was done: not if the environment configures memory
+    allocation (`MALLOC_...`, `GLIBC_TUNABLES`), nor with a C library without such bounds, such as musl.
     """
     if _is_chosen(environment):
         return False
@@ -34,5 +34,5 @@ def _is_chosen(environment: Mapping[str, str]) -> bool:
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 """From glibc's malloc.h."""
 LARGE_BYTES = 128 * 1024
-"""glibc's own threshold at a start. It goes up by itself, to 32 MiB; one that is set stays."""
+"""glibc's own initial threshold. It rises by itself, to 32 MiB; an explicit one stays."""
 _BOUNDS = ((M_ARENA_MAX, 1), (M_MMAP_THRESHOLD, LARGE_BYTES), (M_TRIM_THRESHOLD, LARGE_BYTES))

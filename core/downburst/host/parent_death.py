@@ -1,7 +1,7 @@
-"""Becomes another program that ends when its parent does: `python tether.py PARENT_PID PROGRAM ARGUMENT...`.
+"""Becomes another program that ends with its parent: `python tether.py PARENT_PID PROGRAM ARGUMENT...`.
 
-The demonstration and a fleet start every child through this file, so that nothing is left behind even when they are
-killed. It runs without the package, as a bare file, to start quickly.
+The demonstration and a fleet start every child through this file, so that no process is left behind even when they
+are killed. It runs without the package, as a bare file, to start quickly.
 """
 
 import ctypes
@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 
 def bound_to_parent(argv: Sequence[str]) -> list[str]:
-    """The command that starts `argv` as a child of this process which ends when this process does."""
+    """The command that starts `argv` as a child of this process, and ends with it."""
     return [sys.executable, "-I", "-S", __file__, str(os.getpid()), *argv]
 
 
 def main(argv: list[str]) -> None:
-    """Asks the kernel for SIGTERM at the parent's death, then replaces this process."""
+    """Requests SIGTERM from the kernel at the parent's death, then replaces this process."""
     parent, program = int(argv[1]), argv[2:]
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != parent:

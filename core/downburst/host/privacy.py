@@ -1,4 +1,4 @@
-"""What a hub keeps is its user's alone: password hashes, keys, and a ledger that whoever may open it may lock."""
+"""Keeps a hub's files private to its user: password hashes, keys, and a ledger that any reader could lock."""
 
 import logging
 import os
@@ -8,15 +8,15 @@ from pathlib import Path
 
 
 def make_private(directory: Path, *, apart: Path | None = None) -> int:
-    """Closes a directory and all in it to other users; says in the log what was open, and returns how much that was.
+    """Closes a directory and everything in it to other users; logs what was open, and returns the number of entries.
 
-    A directory that is closed already is not looked through: nobody gets at what is in it. What lies below `apart`,
+    A directory that is already closed is not searched: nobody else can reach its contents. Everything below `apart`,
     where others are meant to leave files, stays as it is.
     """
     if stat.S_IMODE(directory.stat().st_mode) & OTHERS == 0:
         return 0
     way_in = apart is not None and directory in apart.resolve().parents
-    # First of all, so that nothing is opened while the rest is closed. A way through shows no names.
+    # First, so that nothing is opened while the rest is closed. Execute permission alone shows no names.
     closed = int(_close(directory, keep=stat.S_IXGRP | stat.S_IXOTH if way_in else 0))
     closed += sum(_close(path) for path in _inside(directory, apart))
     if closed:
@@ -38,7 +38,7 @@ def _inside(directory: Path, apart: Path | None) -> Iterator[Path]:
 
 
 def _close(path: Path, *, keep: int = 0) -> bool:
-    """Takes the rights of others away; a link is left, because its rights are those of what it leads to."""
+    """Removes the rights of others; a link is left alone, because its rights are those of its target."""
     try:
         found = path.lstat()
         mode = stat.S_IMODE(found.st_mode)
@@ -59,4 +59,4 @@ def _close(path: Path, *, keep: int = 0) -> bool:
 _LOG = logging.getLogger("downburst.hub")
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 PRIVATE_UMASK = 0o077
-"""For all that a hub and its node make later."""
+"""For everything that a hub and its node create later."""

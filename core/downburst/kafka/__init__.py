@@ -1,1 +1,1 @@
-"""Events and batches of receipts over Kafka, for a hub of several processes. Only wiring knows it."""
+"""Events and batches of receipts over Kafka, for a hub of several processes. Used by the wiring only."""

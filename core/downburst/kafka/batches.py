@@ -1,7 +1,7 @@
-"""Batches of receipts over Kafka: handed over by the hub, brought into the ledger by the latency service.
+"""Batches of receipts over Kafka: sent by the hub, loaded into the ledger by the latency service.
 
-A batch is handed over once the brokers have it for good; until then its file stays where the node wrote it. It may
-arrive twice, after a crash on either side, and is loaded once by its id. A large one travels in parts with ids of
+A batch is handed over once the brokers have stored it; until then its file stays where the node wrote it. It may
+arrive twice, after a crash on either side, and is loaded once by its id. A large one is sent in parts with ids of
 their own, cut the same way each time, so that each part is loaded once as well.
 """
 
@@ -35,7 +35,7 @@ class BatchSender:
         self._closing = threading.Event()
 
     async def open(self) -> "BatchSender":
-        """Connects; one sentence if it can't be."""
+        """Connects; a failure is a one-sentence error."""
         await asyncio.to_thread(self._cluster.prepare)
         self._loop = asyncio.get_running_loop()
         self._producer = Producer(
@@ -51,7 +51,7 @@ class BatchSender:
         return self
 
     async def hand_over(self, path: Path) -> None:
-        """Returns once the brokers have the batch; ValueError: the file can't be understood; `BrokersAway`: later."""
+        """Returns once the brokers have the batch; raises ValueError for a bad file, `BrokersAway` for a retry."""
         text = await asyncio.to_thread(path.read_text, encoding="utf-8")
         self._check(text)
         taken = [self._send(part_id, record) for part_id, record in parts_of(text)]
@@ -60,7 +60,7 @@ class BatchSender:
             raise BrokersAway(f"Kafka at {self._servers} does not accept receipts: {failed[0].str()}; start it again")
 
     def close(self) -> None:
-        """Lets the brokers go; what they have not taken is handed over again at the next start."""
+        """Disconnects; batches that the brokers did not accept are sent again at the next start."""
         self._closing.set()
         self._thread.join(POLL_S * 4)
 
@@ -82,16 +82,16 @@ class BatchSender:
 
 
 class BatchReader:
-    """The latency service's side: every batch in its order, from where the last reader got to."""
+    """The latency service's side: every batch in order, from the position of the last reader."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._cluster = Cluster(settings)
         self._group = f"{settings.prefix}.ledger"
 
     async def open(self) -> "BatchReader":
-        """Connects; one sentence if it can't be."""
+        """Connects; a failure is a one-sentence error."""
         await asyncio.to_thread(self._cluster.prepare)
-        # One reader holds the role in the ledger, so the brokers need not choose one.
+        # One reader holds the role in the ledger, so the brokers need not elect one.
         self._consumer = Consumer(
             self._cluster.options(
                 group_id=self._group,
@@ -103,7 +103,7 @@ class BatchReader:
         return self
 
     async def run(self, load: Callable[[str], Awaitable[object]], say: Callable[[str, str], Awaitable[None]]) -> None:
-        """Brings batches in for good; what can't be understood is said, and stays in the topic."""
+        """Loads batches until cancelled; an invalid one is reported, and stays in the topic."""
         self._consumer.assign([await self._place()])
         while True:
             messages = await asyncio.to_thread(self._consumer.consume, AT_ONCE, POLL_S)
@@ -114,14 +114,14 @@ class BatchReader:
                 await asyncio.to_thread(self._note, read[-1])
 
     def close(self) -> None:
-        """Lets the brokers go."""
+        """Disconnects."""
         self._consumer.close()
 
     async def _place(self) -> TopicPartition:
-        """Where the last reader got to, asked until the brokers say it.
+        """The position of the last reader, queried until the brokers return it.
 
-        Left to the library this is asked once: a broker that has just begun, and answers that the group's place is
-        not with it (yet), would leave the reader waiting for good (librdkafka, issue 5586).
+        The library would query it only once: a broker that has just started, and answers that it does not (yet)
+        coordinate the group, would leave the reader waiting forever (librdkafka, issue 5586).
         """
         wanted = TopicPartition(self._cluster.batches.name, 0)
         while True:
@@ -147,7 +147,7 @@ class BatchReader:
             try:
                 await load((message.value() or b"").decode())
             except Failure as error:
-                # The hub can't do it now: nothing is known against the batch.
+                # The hub can't do it now: the batch itself is not at fault.
                 _LOG.info("a batch of receipts waits: %s", error.sentence)
                 await asyncio.sleep(AGAIN_S)
                 continue
@@ -164,13 +164,13 @@ class BatchReader:
         return error is None
 
     def _note(self, last: "Message") -> None:
-        """Where the next reader begins. If that fails some batches come twice, which changes nothing."""
+        """Commits the position. If that fails some batches arrive twice, which changes nothing."""
         with suppress(KafkaException):
             self._consumer.commit(message=last, asynchronous=False)
 
 
 def parts_of(text: str) -> Iterator[tuple[str, bytes]]:
-    """A batch in records that brokers take as they are set up by default: ids and contents."""
+    """Splits a batch into records within the brokers' default limit: ids and contents."""
     if len(text) <= PART_BYTES:
         yield json.loads(text)["batch"], text.encode()
         return
@@ -202,10 +202,10 @@ def _answer(future: "asyncio.Future[KafkaError | None]", error: KafkaError | Non
 _LOG = logging.getLogger("downburst.kafka")
 _LISTS = ("sketches", "exceptions", "settled")
 PART_BYTES = 400_000
-"""Brokers take a megabyte by default."""
+"""Brokers accept a megabyte by default."""
 HAND_OVER_MS = 10_000
 COORDINATOR_AGAIN_MS = 2_000
-"""New brokers make the topic of groups' places first; the library would ask again minutes later."""
+"""New brokers first create the topic of group offsets; the library would query again minutes later."""
 AT_ONCE = 100
 POLL_S = 0.2
 AGAIN_S = 1.0

@@ -1,8 +1,8 @@
-"""The bus of several processes: what one publishes reaches the subscribers of all of them.
+"""The bus of several processes: an event published by one reaches the subscribers of all of them.
 
-Subscribers of the same process get an event at once, whatever the brokers do; the others by the topic of events,
-which each process reads from the moment it opened the bus. What could not be delivered, or not be read, is told to
-subscribers as a loss, and they look into the ledger as after any loss.
+Subscribers of the same process get an event immediately, independent of the brokers; the others get it by the topic
+of events, which each process reads from the moment it opened the bus. Events that could not be delivered or read are
+reported to subscribers as a loss, and they read the ledger as after any loss.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class KafkaBus:
-    """Opened in a running event loop, in which subscribers are told."""
+    """Opened in a running event loop, in which subscribers are notified."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._local = LocalBus()
@@ -38,12 +38,12 @@ class KafkaBus:
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._lost = 0
-        """Events that the brokers did not take, and others were not told of yet."""
+        """Events that the brokers did not accept, not yet reported to others."""
         self._saying_lost = False
         self._listener: Callable[[Event], None] | None = None
 
     async def open(self) -> "KafkaBus":
-        """Connects; what is published anywhere after this is heard here. One sentence if it can't be."""
+        """Connects; receives all events published anywhere from then on. A failure is a one-sentence error."""
         self._loop = asyncio.get_running_loop()
         plans = await asyncio.to_thread(self._connect)
         for plan in plans:
@@ -55,7 +55,7 @@ class KafkaBus:
         return self
 
     def publish(self, event: Event) -> None:
-        """Tells the subscribers of this process now, and those of others soon; never waits."""
+        """Notifies the subscribers of this process now, and those of others soon; never waits."""
         self._local.publish(event)
         record = encode(event)
         self._send(self._cluster.events.name, record)
@@ -67,7 +67,7 @@ class KafkaBus:
         return self._local.subscribe(*kinds, limit=limit)
 
     def hear_others(self, listener: Callable[[Event], None]) -> None:
-        """Has `listener` told what other processes publish, in the order of the topic, before subscribers are."""
+        """Calls `listener` with the events of other processes, in the order of the topic, before subscribers."""
         self._listener = listener
 
     def plans(self) -> list[PlanMade]:
@@ -75,7 +75,7 @@ class KafkaBus:
         return self._local.plans()
 
     def close(self) -> None:
-        """Ends every subscription, once the brokers took what was published; waits a moment for that, not longer."""
+        """Ends every subscription, after the brokers accepted the published events; waits briefly for that."""
         if self._closing.is_set():
             return
         self._local.close()
@@ -87,7 +87,7 @@ class KafkaBus:
 
     def _connect(self) -> list[PlanMade]:
         self._cluster.prepare()
-        # Retries end before an event is too old to mean anything; then it is said to be lost.
+        # Retries end before an event is too old to be useful; then it is reported as lost.
         options = self._cluster.options(
             acks="all", enable_idempotence=True, linger_ms=2, message_timeout_ms=DELIVERY_MS, compression_type="lz4"
         )
@@ -111,7 +111,7 @@ class KafkaBus:
         if first < end:
             place.offset = first
             self._consumer.assign([place])
-            # Compaction leaves gaps, so the position counts, not the number of records.
+            # Compaction leaves gaps, so the position is checked, not the number of records.
             while self._consumer.position([place])[0].offset < end:
                 message = self._consumer.poll(ANSWER_S)
                 if message is None:
@@ -127,7 +127,7 @@ class KafkaBus:
         self._consumer.assign([place])
 
     def _bounds(self, place: TopicPartition) -> tuple[int, int]:
-        """First and next offset; a topic that was made a moment ago has no leader for another one."""
+        """First and next offset; a topic that was just created has no leader for a moment, and is queried again."""
         give_up_s = time.monotonic() + ANSWER_S
         while True:
             try:
@@ -160,7 +160,7 @@ class KafkaBus:
             self._say_what_was_lost()
 
     def _say_what_was_lost(self) -> None:
-        """One record at a time; if it is lost itself, what it says is said by the next."""
+        """Reports losses, one record at a time; if the record itself is lost, the next one includes its count."""
         with self._lock:
             if not self._lost or self._saying_lost:
                 return
@@ -188,7 +188,7 @@ class KafkaBus:
             if error is None:
                 self._tell(message)
             elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-                # The brokers forgot what this process had not read yet.
+                # The brokers deleted events that this process had not read yet.
                 self._miss(1)
                 self._begin_again()
             else:
@@ -237,7 +237,7 @@ class KafkaBus:
 
 
 def _lost_in(record: bytes | None) -> int:
-    """How many events a publisher says that it lost, if this record says so."""
+    """The number of events that a publisher reports as lost, if this is such a record."""
     if record is None or not record.startswith(b'{"' + LOST.encode()):
         return 0
     try:
@@ -252,7 +252,7 @@ WAITING = 10_000
 DELIVERY_MS = 60_000
 POLL_S = 0.2
 CLOSE_S = 2.0
-# Of the last two the client speaks by itself, before it has heard of a topic that another process made.
+# The client itself raises the last two before it knows of a topic that another process created.
 _SETTLING = frozenset(
     {
         KafkaError.NOT_LEADER_FOR_PARTITION,

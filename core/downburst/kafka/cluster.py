@@ -1,4 +1,4 @@
-"""The brokers: how they are spoken to, the topics on them, and what their refusals mean to a person."""
+"""The brokers: connections to them, the topics on them, and the meaning of their errors to a user."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,18 +34,18 @@ class Cluster:
         self._reasons: list[str] = []
 
     def options(self, **more: object) -> Options:
-        """What every client is made with, and what one of them needs beside it."""
+        """The options of every client, and further ones for one of them."""
         wanted = self._settings
         options: Options = {
             "bootstrap.servers": wanted.servers,
             "client.id": "downburst",
             "security.protocol": _PROTOCOLS[wanted.security],
             "socket.keepalive.enable": True,
-            # Brokers that all went away come back at the addresses of the settings: those are asked after so long.
+            # Brokers that all went away return at the addresses of the settings: those are queried after this time.
             "metadata.recovery.rebootstrap.trigger.ms": 10_000,
             "reconnect.backoff.max.ms": 1_000,
             "error_cb": self._hear,
-            # What it would say on standard error is said by us, in a sentence.
+            # The client would log to standard error; errors are reported in a sentence instead.
             "log_level": 2,
         }
         for option, value in (
@@ -60,7 +60,7 @@ class Cluster:
         return options | {name.replace("_", "."): value for name, value in more.items()}
 
     def prepare(self) -> None:
-        """Makes the topics that are missing, and refuses those that can't be used; one sentence if nobody answers."""
+        """Creates missing topics, and refuses unusable ones; without an answer a one-sentence error."""
         admin = AdminClient(self.options())
         try:
             found = admin.list_topics(timeout=ANSWER_S).topics
@@ -72,12 +72,12 @@ class Cluster:
             if self.plans.name in found:
                 self._check_compacted(admin)
         except KafkaException as error:
-            # What broke the connections is told beside the error, to who asks.
+            # The callback gets the reason of the broken connections, apart from the error.
             admin.poll(0)
             raise self.explained(error) from error
 
     def explained(self, error: KafkaException) -> Failure:
-        """One sentence about brokers that can't be used."""
+        """One sentence about unusable brokers."""
         reason = error.args[0]
         where = f"Kafka at {self._settings.servers}"
         said = next((one for one in reversed(self._reasons) if "brokers are down" not in one), "")
@@ -104,10 +104,10 @@ class Cluster:
         )
         for name, future in made.items():
             try:
-                # The client ends it, with a reason, once its time is up.
+                # The client ends it, with a reason, at its timeout.
                 future.result()
             except KafkaException as error:
-                # Another process of the hub may have made it in between.
+                # Another process of the hub may have created it in between.
                 if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                     raise Failure(f"the topic {name} can't be made: {error.args[0].str()}") from error
 
@@ -150,7 +150,7 @@ def _check_partitions(topic: Topic, partitions: int) -> None:
 
 ANSWER_S = 10.0
 EVENTS_MS = 3_600_000
-"""An hour: who was away for longer looks into the ledger anyway."""
+"""An hour: a process that was away for longer reads the ledger anyway."""
 BATCHES_MS = 7 * 24 * 3_600_000
 _PROTOCOLS = {"plaintext": "PLAINTEXT", "tls": "SSL", "sasl": "SASL_PLAINTEXT", "sasl-tls": "SASL_SSL"}
 _NO_ANSWER = frozenset({KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN})

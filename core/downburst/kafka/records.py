@@ -1,8 +1,8 @@
 """Events as records: JSON in an envelope that names the kind and the version of its schema.
 
-A field that is added with a default keeps the version: older readers pass over it, newer readers fill it in. The
-version rises where an older reader would misunderstand; such a reader then knows that it missed something. A kind
-that is not known here tells this reader nothing, so it is passed over. `tests/golden/events` keeps what was ever
+A field added with a default keeps the version: older readers ignore it, newer readers fill it in. The version
+rises when an older reader would misunderstand the record; such a reader then knows that it missed something. An
+unknown kind is of no use to this reader, so it is ignored. `tests/golden/events` keeps all formats that were ever
 written.
 """
 
@@ -15,24 +15,24 @@ from downburst.domain.events import Event
 
 
 class ForeignRecord(ValueError):
-    """No record of Downburst's."""
+    """Not a record of Downburst."""
 
 
 class NewerSchema(ValueError):
-    """A record of a release that means something by it which this one does not know."""
+    """A record of a newer release with a meaning unknown to this one."""
 
 
 def encode(event: Event) -> bytes:
     """The record of an event."""
     kind = type(event).__name__
-    # A whole number where a float is meant is no reason for a warning; it is read as a float.
+    # An integer in place of a float is no reason for a warning; it is read as a float.
     content = _ADAPTERS[kind].dump_python(event, mode="json", warnings=False)
     envelope = {"kind": kind, "schema": SCHEMAS.get(kind, 1), "event": content}
     return json.dumps(envelope, separators=(",", ":")).encode()
 
 
 def decode(record: bytes) -> Event | None:
-    """The event of a record; None for a kind that is not known here."""
+    """The event of a record; None for an unknown kind."""
     try:
         envelope = json.loads(record)
         kind, schema, content = envelope["kind"], envelope["schema"], envelope["event"]
@@ -52,4 +52,4 @@ def decode(record: bytes) -> Event | None:
 
 _ADAPTERS: dict[str, TypeAdapter[Any]] = {kind.__name__: TypeAdapter(kind) for kind in get_args(Event)}
 SCHEMAS: dict[str, int] = {}
-"""Versions of schemas by kind; those that are not here are 1."""
+"""Schema versions by kind; the default is 1."""

@@ -1,1 +1,1 @@
-"""LDM's own files, read as LDM reads them, and what they mean for a hub. Nothing here changes anything."""
+"""LDM's own files, read as LDM reads them, and their meaning for a hub. Nothing here changes anything."""

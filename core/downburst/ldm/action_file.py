@@ -1,6 +1,6 @@
-"""`pqact.conf`: what an LDM site does with products, as a node read it.
+"""`pqact.conf`: the actions of an LDM site, as parsed by a node.
 
-The node has the one reader of such files: what it takes, passes over or sets aside is what a site does.
+The node has the only parser of such files: the entries that it accepts, ignores or sets aside are those of a site.
 """
 
 import shlex
@@ -14,13 +14,13 @@ from downburst.ldm.lines import Spot
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An entry: every product of these feeds whose id matches is given to the action."""
+    """An entry: an action for every product of these feeds with a matching id."""
 
     spot: Spot
     feeds: int
     """LDM's bits."""
     pattern: str | None
-    """None: it gets what no other entry matched."""
+    """None: the entry gets the products that no other entry matched."""
     does: str
     """file, pipe, exec or nothing."""
     options: tuple[str, ...]
@@ -30,17 +30,17 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class ActionFiles:
-    """What files of actions come to."""
+    """The contents of action files."""
 
     actions: tuple[Action, ...] = ()
     set_aside: tuple[tuple[Spot, str], ...] = ()
     """Entries that can't be understood; the others work without them."""
     notes: tuple[tuple[Spot, str], ...] = ()
-    """What is not done as the file's author may expect."""
+    """Differences from the behaviour that the file's author may expect."""
 
 
 def action_files(checked: Mapping[str, Any]) -> ActionFiles:
-    """What ``downburst-node actions check --json`` printed. A file that can't be used raises `BadInput`."""
+    """Parses the output of ``downburst-node actions check --json``. An unusable file raises `BadInput`."""
     files = checked["files"]
     for spot, sentence in _problems(files, "errors"):
         raise spot.wrong(sentence)

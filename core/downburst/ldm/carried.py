@@ -1,4 +1,4 @@
-"""What LDM's registry and its EXEC lines say that a hub has in another form, and what means nothing to it."""
+"""Parts of LDM's registry and EXEC lines that a hub has in another form, and parts without meaning to it."""
 
 import shlex
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from downburst.settings.hub import Settings
 
 
 def setting_of(key: str, registry: Mapping[str, str]) -> tuple[str, Any] | None:
-    """The setting that a key of the registry is in a hub, with its value; None if it is none or can't be one."""
+    """The hub's setting for a key of the registry, with its value; None without a setting or a valid value."""
     match key:
         case "/hostname":
             return _accepted("origin", registry[key])
@@ -18,20 +18,20 @@ def setting_of(key: str, registry: Mapping[str, str]) -> tuple[str, Any] | None:
             value = registry[key]
             return _accepted("ldm.max_clients", int(value)) if value.isdecimal() else None
         case "/server/ip-addr" | "/server/port":
-            # A hub adds its own port to an address that ends in none.
+            # A hub adds its own port to an address without one.
             is_port = registry.get("/server/port", "388").isdecimal()
             return _accepted("ldm.listen", [listening(registry)]) if is_port else None
     return None
 
 
 def listening(registry: Mapping[str, str]) -> str:
-    """HOST:PORT on which the registry has LDM listen."""
+    """HOST:PORT on which LDM listens according to the registry."""
     host = registry.get("/server/ip-addr", "0.0.0.0")  # noqa: S104
     return f"{f'[{host}]' if ':' in host else host}:{registry.get('/server/port', '388')}"
 
 
 def rtstats_setting(command: str) -> tuple[str, Any] | None:
-    """The setting that an EXEC of rtstats is: the collector that it names."""
+    """The setting for an EXEC of rtstats: the collector that it names."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -42,24 +42,24 @@ def rtstats_setting(command: str) -> tuple[str, Any] | None:
 
 
 def max_age_s(registry: Mapping[str, str]) -> int | None:
-    """Seconds that a source goes back at most, and of age at which products are dropped; None: what is usual."""
+    """Limit in seconds on a source's start in the past and on the age of products; None: the default."""
     ages = [registry[key] for key in AGES if key in registry]
     return int(ages[0]) if ages and ages[0].isdecimal() and int(ages[0]) > 0 else None
 
 
 def reason(key: str) -> str:
-    """Why a key of the registry means nothing to a hub."""
+    """The reason why a key of the registry has no meaning for a hub."""
     found = (why for begin, why in REASONS.items() if key == begin or key.startswith(f"{begin}/"))
     return next(found, "no setting of a hub corresponds to it, or its value can't be used there")
 
 
 def settings_text(settings: Mapping[str, Any]) -> str:
-    """Settings as a hub's settings file has them."""
+    """Settings in the format of a hub's settings file."""
     return "".join(f"{name} = {_toml(value)}\n" for name, value in settings.items())
 
 
 def _accepted(name: str, value: Any) -> tuple[str, Any] | None:
-    """The setting, unless the hub would refuse the value. A name that no setting has is a fault here."""
+    """The setting, unless the hub would refuse the value. An unknown name of a setting is a bug here."""
     section, _, last = name.rpartition(".")
     field = Settings.model_fields[section or last]
     kind: Any = field.annotation
@@ -99,4 +99,4 @@ REASONS = {
     "/fmtp-retx-timeout": "LDM-7 is not supported; multicast has its own repair",
     "/oess-pathname": "circuits are requested with downburst circuits, not through OESS",
 }
-"""Keys of the registry, or what they begin with, that mean nothing to a hub, and why."""
+"""Keys of the registry, or their prefixes, without meaning to a hub, and the reason."""

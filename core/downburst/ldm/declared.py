@@ -1,4 +1,4 @@
-"""What LDM's files say, as a declaration for a hub and its sites, with what has no equivalent and why."""
+"""LDM's files as a declaration for a hub and its sites, with the lines that have no equivalent and the reasons."""
 
 import itertools
 import re
@@ -19,7 +19,7 @@ from downburst.ldm.volumes import SMALLEST_LOG_BYTES, shares
 
 @dataclass(slots=True)
 class Declaration:
-    """The result; `document` is what people and programs read."""
+    """The result; `document` is the form for users and programs."""
 
     feeds: list[dict[str, Any]] = field(default_factory=list)
     sources: list[dict[str, Any]] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Declaration:
     remarks: list[dict[str, Any]] = field(default_factory=list)
     no_equivalent: list[dict[str, Any]] = field(default_factory=list)
     judged: Mapping[str, Judged] = field(default_factory=dict)
-    """By pattern, what a hub's node says of it; those that are not here are as good as LDM's."""
+    """The verdicts of a hub's node by pattern; a pattern without one works as in LDM."""
 
     def document(self) -> dict[str, Any]:
         """All parts that are not empty."""
@@ -47,11 +47,11 @@ class Declaration:
         return {name: part for name, part in parts.items() if part}
 
     def remark(self, where: Spot | str, what: str, how: str) -> None:
-        """Notes what is carried over in another form than its own."""
+        """Notes a line that is carried over in another form."""
         self.remarks.append({"at": str(where), "line": what, "as": how})
 
     def without(self, where: Spot | str, what: str, why: str) -> None:
-        """Notes what has no equivalent."""
+        """Notes a line without an equivalent."""
         self.no_equivalent.append({"at": str(where), "line": what, "why": why})
 
 
@@ -62,7 +62,7 @@ def declare(
     *,
     judged: Mapping[str, Judged] | None = None,
 ) -> Declaration:
-    """Everything the files say, each line either declared or among what has no equivalent."""
+    """All statements of the files; each line is either declared or listed as without an equivalent."""
     made, registry = Declaration(judged=judged or {}), registry or {}
     _registry(made, registry)
     _feeds(made, statements)
@@ -78,7 +78,7 @@ def declare(
 
 
 def _sources(made: Declaration, requests: Sequence[Request], age_s: int | None) -> None:
-    """A source for each class; the first request for it names its primary, as LDM begins."""
+    """Makes a source for each class; its first request names the primary, as LDM starts."""
     found: dict[tuple[int, str], dict[str, Any]] = {}
     for one in requests:
         if not _is_usable(made, one.spot, one.pattern):
@@ -102,9 +102,9 @@ def _sources(made: Declaration, requests: Sequence[Request], age_s: int | None) 
 
 
 def _sites(made: Declaration, lines: Sequence[Allow]) -> None:
-    """A site for each host that a line names, and one for each pattern that names none; in the order of the lines.
+    """Makes a site for each host that a line names, and one for each pattern without host names, in line order.
 
-    What a site may ask for are its subscriptions; where several sites know a host, the first of them decides.
+    A site's subscriptions are the products that it may request; if several lines match a host, the first one decides.
     """
     for line in [one for one in lines if is_loopback(one.host)]:
         made.without(line.spot, _allow_text(line), LOOPBACK)
@@ -122,7 +122,7 @@ def _sites(made: Declaration, lines: Sequence[Allow]) -> None:
 
 
 def _site(made: Declaration, host: str, lines: Sequence[Allow], *, is_named: bool) -> set[Spot]:
-    """Makes the site of a host; returns the lines that gave it something."""
+    """Makes the site of a host; returns the lines that granted it something."""
     decided = 0
     subscriptions: list[dict[str, Any]] = []
     used: list[Spot] = []
@@ -184,7 +184,7 @@ def _others(made: Declaration, one: Statement) -> None:
 
 
 def _feeds(made: Declaration, statements: Sequence[Statement]) -> None:
-    """The feeds that are asked for by name. Products are the same when LDM takes them for the same: by content."""
+    """The feeds requested by name. Products are duplicates when LDM treats them as such: by content."""
     bits = 0
     for one in statements:
         if isinstance(one, Request) and one.feeds & ANY == ANY:
@@ -204,7 +204,7 @@ def _feeds(made: Declaration, statements: Sequence[Statement]) -> None:
 
 
 def _logs(made: Declaration, registry: dict[str, str]) -> None:
-    """Divides LDM's one queue among the logs of the feeds."""
+    """Divides LDM's single queue among the logs of the feeds."""
     text = registry.get("/queue/size", "")
     size = size_bytes(text)
     if size is None or not made.feeds:
@@ -245,7 +245,7 @@ def _action(action: Action) -> dict[str, Any]:
 
 
 def _registry(made: Declaration, registry: dict[str, str]) -> None:
-    """Every key with a value: a setting, a property of sources and feeds, or the reason why it is nothing here."""
+    """Handles every key with a value: a setting, a property of sources and feeds, or the reason why it has no use."""
     for key, value in registry.items():
         line = f"{key} = {value}"
         if found := setting_of(key, registry):
@@ -263,7 +263,7 @@ def _are_usable(made: Declaration, line: Allow) -> bool:
 
 
 def _is_usable(made: Declaration, spot: Spot, pattern: str) -> bool:
-    """LDM takes expressions that a hub refuses, since they are never meant or can't be matched in linear time."""
+    """LDM accepts expressions that a hub refuses: mistakes, and those that can't be matched in linear time."""
     judged = made.judged.get(pattern, Judged())
     if judged.refused:
         made.without(spot, pattern, judged.refused)
@@ -290,7 +290,7 @@ PROGRAMS = {
     "pqexpire": "logs keep their feeds' retention themselves",
     "scour": "a site removes old files by the same file: downburst-node receive --scour scour.conf",
 }
-"""Programs of LDM that an EXEC starts, and what there is instead."""
+"""LDM programs that an EXEC starts, and their replacements."""
 
 CLASSES = {
     "CONDUIT": "grid",
@@ -305,4 +305,4 @@ CLASSES = {
     "NOTHER": "bulk",
     "UNIWISC": "bulk",
 }
-"""Priorities to begin with; what is not here are observations and bulletins."""
+"""Initial priorities; feeds not listed carry observations and bulletins."""

@@ -111,7 +111,7 @@ NAMES = {
     **{name: 1 << bit for bit, name in enumerate(_SINGLE)},
     "NONE": 0,
 }
-"""What is printed: unions first, the larger ones before those they hold."""
+"""Names for output: unions first, larger ones before their subsets."""
 
 ALIASES = {
     alias: NAMES[name]
@@ -143,7 +143,7 @@ ALIASES = {
     }.items()
     for alias in aliases.split()
 }
-"""What is read as well."""
+"""Further names accepted in input."""
 
 _DEEPEST = 32
 _WORD = re.compile("[A-Za-z0-9]+")

@@ -1,10 +1,10 @@
-"""Which hosts a host pattern names."""
+"""The hosts that a host pattern names."""
 
 import re
 
 
 def named_hosts(pattern: str) -> list[str] | None:
-    """The hosts that a pattern names one by one; None if it matches others too, or can't be told."""
+    """The hosts that a pattern lists; None if it matches others too, or if this can't be determined."""
     if not (pattern.startswith("^") and pattern.endswith("$") and not pattern.endswith("\\$")):
         return None
     inner = pattern[1:-1]
@@ -15,7 +15,7 @@ def named_hosts(pattern: str) -> list[str] | None:
 
 
 def host_matches(pattern: str, host: str) -> bool:
-    """True if the pattern matches the host. What Python can't read as an expression matches nothing."""
+    """True if the pattern matches the host. A pattern that Python can't compile matches nothing."""
     try:
         return re.search(pattern, host) is not None
     except re.error:
@@ -23,7 +23,7 @@ def host_matches(pattern: str, host: str) -> bool:
 
 
 def is_loopback(pattern: str) -> bool:
-    """True for the line that lets LDM's own programs in."""
+    """True for the line that admits LDM's own programs."""
     return any(host_matches(pattern, host) for host in ("localhost", "127.0.0.1")) and not host_matches(
         pattern, "host.example.org"
     )

@@ -1,4 +1,4 @@
-"""What a hub's node says of the patterns in LDM's files: refused, or matching other ids than LDM's."""
+"""The node's verdict on patterns in LDM's files: refused, or matching other ids than in LDM."""
 
 import json
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from downburst.ldm.server_file import Accept, Allow, Request, Statement
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A node's word on a pattern."""
+    """A node's verdict on a pattern."""
 
     refused: str | None = None
-    """Why a hub does not take it; LDM may."""
+    """The reason why a hub refuses it; LDM may accept it."""
     differs: str | None = None
-    """Where it matches other ids than LDM's."""
+    """The ids on which its matches differ from LDM's."""
 
 
 def patterns_of(statements: Sequence[Statement]) -> list[str]:
@@ -32,6 +32,6 @@ def patterns_of(statements: Sequence[Statement]) -> list[str]:
 
 
 def judgements(printed: str) -> dict[str, Judged]:
-    """By pattern, what ``downburst-node patterns`` printed."""
+    """The output of ``downburst-node patterns`` by pattern."""
     lines = [json.loads(line) for line in printed.splitlines()]
     return {line["pattern"]: Judged(line["refused"], line["differs"]) for line in lines}

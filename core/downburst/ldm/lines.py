@@ -1,4 +1,4 @@
-"""Files of lines, and where in them something stands."""
+"""Files of lines, and positions in them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ class Spot:
     number: int
 
     def __str__(self) -> str:
-        """As editors and compilers write it."""
+        """The format of editors and compilers."""
         return f"{self.file}:{self.number}"
 
     def wrong(self, what: str) -> BadInput:
@@ -23,7 +23,7 @@ class Spot:
 
 
 def read_lines(path: Path) -> list[tuple[Spot, str]]:
-    """The lines of a text file. Bytes that are no UTF-8 are read as Latin-1, as old files have them in comments."""
+    """Reads the lines of a text file. Bytes other than UTF-8 are read as Latin-1, found in comments of old files."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -36,7 +36,7 @@ def read_lines(path: Path) -> list[tuple[Spot, str]]:
 
 
 def included(spot: Spot, name: str, way: tuple[Path, ...]) -> Path:
-    """The file that an INCLUDE names, beside the one it stands in unless it is absolute."""
+    """The file that an INCLUDE names, relative to the including file unless it is absolute."""
     path = spot.file.parent / name
     if path.resolve() in way or len(way) >= MOST_FILES:
         raise spot.wrong(f"INCLUDE of {name} never ends: it includes itself; remove one INCLUDE")
@@ -44,4 +44,4 @@ def included(spot: Spot, name: str, way: tuple[Path, ...]) -> Path:
 
 
 MOST_FILES = 16
-"""Files within each other; people use two."""
+"""Depth of nested files; two are common."""

@@ -24,7 +24,7 @@ def read_registry(path: Path) -> dict[str, str]:
 
 
 def size_bytes(text: str) -> int | None:
-    """A size as LDM writes it: 500M, 2G, or bytes."""
+    """Parses a size in LDM's notation: 500M, 2G, or bytes."""
     number, unit = text[:-1], UNITS.get(text[-1:].upper(), 0)
     if text.isdecimal():
         return int(text)

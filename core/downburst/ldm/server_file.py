@@ -1,4 +1,4 @@
-"""`ldmd.conf`: what an LDM server asks for, serves, takes and starts."""
+"""`ldmd.conf`: the requests, permissions and programs of an LDM server."""
 
 import re
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """ALLOW: hosts that may ask for feeds, and which of their products."""
+    """ALLOW: hosts that may request feeds, and the subset of products."""
 
     spot: Spot
     feeds: int
@@ -61,7 +61,7 @@ Statement = Request | Allow | Accept | Exec | Multicast
 
 
 def read_server_file(path: Path) -> list[Statement]:
-    """The statements in order, those of included files in the place of the INCLUDE."""
+    """Reads the statements in order; those of included files replace the INCLUDE."""
     return _read(path, way=())
 
 
@@ -86,7 +86,7 @@ def _statement(words: "_Words", keyword: str) -> Statement:
         case "REQUEST":
             feeds, pattern = words.feeds(), words.needed("a pattern")
             host, port = _address(words, words.needed("the upstream's host"))
-            words.next()  # PRIMARY or ALTERNATE, which LDM-6 finds out itself
+            words.next()  # PRIMARY or ALTERNATE, which LDM-6 determines itself
             made: Statement = Request(words.spot, feeds, pattern, host, port)
         case "ALLOW":
             made = Allow(words.spot, words.feeds(), words.needed("a host pattern"), words.next(), words.next())
@@ -112,7 +112,7 @@ def _address(words: "_Words", text: str) -> tuple[str, int]:
 
 
 class _Words:
-    """The words of a line: in double quotes, or up to the next blank. A # at a word's beginning begins a comment."""
+    """The words of a line: in double quotes, or up to the next blank. A # at the start of a word begins a comment."""
 
     def __init__(self, spot: Spot, line: str) -> None:
         self.spot = spot
@@ -135,7 +135,7 @@ class _Words:
         return word
 
     def feeds(self) -> int:
-        """A feed type: quoted, or as far as operators join its names."""
+        """Reads a feed type: quoted, or names joined by operators."""
         quoted = _WORD.match(self.line, self.at)
         bare = _FEEDS.match(self.line, self.at)
         if bare is not None and (quoted is None or quoted["quoted"] is None):

@@ -1,4 +1,4 @@
-"""How much each feed brings, to divide what LDM keeps in one queue among the logs of feeds."""
+"""Volumes of feeds, to divide LDM's single queue among the logs of the feeds."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,14 +8,14 @@ from downburst.ldm.feed_types import each_feed, parse_feed_type
 def shares(queue_bytes: int, feeds: Sequence[str]) -> Mapping[str, int]:
     """Bytes of log for each feed: the queue by the feeds' usual volumes, and no log below `SMALLEST_LOG_BYTES`.
 
-    A queue is shared by its feeds in the same way, so that each feed keeps about as many minutes as before.
+    The feeds of a queue share it in the same way, so each feed keeps about as many minutes as before.
     """
     all_volumes = sum(map(_volume, feeds))
     return {feed: max(int(queue_bytes * _volume(feed) / all_volumes), SMALLEST_LOG_BYTES) for feed in feeds}
 
 
 def _volume(feed: str) -> float:
-    """Megabytes an hour; a feed of several types brings what they bring."""
+    """Megabytes an hour; a feed of several types has the sum of their volumes."""
     return sum(MEGABYTES_PER_HOUR.get(name, UNKNOWN_MEGABYTES_PER_HOUR) for name in each_feed(parse_feed_type(feed)))
 
 
@@ -36,8 +36,8 @@ MEGABYTES_PER_HOUR: Mapping[str, float] = {
     "DDS": 17,
     "PPS": 17,
 }
-"""What a leading host of the IDD published for April 2024. The text feeds share one figure; CONDUIT's is that of
+"""Published by a leading host of the IDD for April 2024. The text feeds share one figure; CONDUIT's is that of
 earlier years, 60 GB a day."""
 
 UNKNOWN_MEGABYTES_PER_HOUR = 100.0
-"""For feeds of which no figure is known; all of those are small."""
+"""For feeds without a known figure; all of those are small."""

@@ -1,6 +1,6 @@
-"""The ledger: the truth of the configuration, and the history that can't be computed again.
+"""The ledger: the authority on the configuration, and the history that can't be recomputed.
 
-`Ledger` holds the database and hands out transactions; each groups every query by noun:
+`Ledger` holds the database and opens transactions; each groups its queries by noun:
 feeds, sites, tokens, credentials, subscriptions, ports, circuits, plans, pins,
 users, access tokens, sessions, links, audit,
 legs, latency, settled, exceptions, batches, faults, traffic.

@@ -1,11 +1,11 @@
 """The ledger: a database and the threads that use it.
 
 Synchronous SQLAlchemy in threads rather than an asynchronous driver: one code path for SQLite and PostgreSQL, plain
-functions in tests and migrations, and one writing thread, which is all that SQLite allows anyway. Readers have
-threads of their own, because with a write-ahead log they are not held up by the writer.
+functions in tests and migrations, and one writing thread, the most that SQLite allows anyway. Readers have threads
+of their own, because with a write-ahead log the writer does not block them.
 
-A server that goes away is waited for. A transaction whose connection broke is run again on another one, and whether
-one took place whose very commit lost its answer is asked afterwards: every write happens once.
+If the server goes away, the ledger waits for it. A transaction with a broken connection is run again on another one.
+If a commit got no answer, the ledger checks afterwards whether it took place: every write happens once.
 """
 
 import asyncio
@@ -68,17 +68,17 @@ class Ledger:
 
     @property
     def outage(self) -> Outage | None:
-        """Since when the database has been away, as the last work found out."""
+        """The start of the database's outage, as found by the last work."""
         return self._outages.current
 
     def hold(self, role: str = "hub") -> None:
-        """Makes this process the one that writes; refuses while another one is alive. On SQLite nothing to do."""
+        """Makes this process the only writer; refuses while another one is alive. No-op on SQLite."""
         if self._engine.dialect.name == "postgresql":
             with _explaining(self._engine):
                 self._hold = Hold(self._engine, role, self._clock.now())
 
     async def renew_hold(self) -> None:
-        """Holds the ledger again after its server was away; refuses if another process was faster."""
+        """Acquires the hold again after a server outage; refuses if another process was faster."""
         hold = self._hold
         if hold is not None:
             # On the writing thread, which counts writes as well.
@@ -86,22 +86,22 @@ class Ledger:
             await loop.run_in_executor(self._writer, self._renew, hold)
 
     async def write(self, work: Callable[[Transaction], T], *, patience_s: float = PATIENCE_S) -> T:
-        """Runs `work` in one transaction on the writing thread; what it raises undoes all of it.
+        """Runs `work` in one transaction on the writing thread; an exception rolls all of it back.
 
-        While the database is away it is tried again, so `work` may run several times and must touch nothing else.
+        While the database is away it is retried, so `work` may run several times and must not change anything else.
         """
-        # The audit names who acts in the task that asks.
+        # The audit names the actor of the task that calls.
         work_on = partial(copy_context().run, self._persist, work, True, patience_s)  # noqa: FBT003
         return await asyncio.get_running_loop().run_in_executor(self._writer, work_on)
 
     async def read(self, work: Callable[[Transaction], T], *, patience_s: float = PATIENCE_S) -> T:
-        """Runs `work`, which only reads, on a reading thread; tried again like a write."""
+        """Runs `work`, which only reads, on a reading thread; retried like a write."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._persist, work, False, patience_s)  # noqa: FBT003
 
     @contextmanager
     def transaction(self, *, writes: bool = True) -> Iterator[Transaction]:
-        """A transaction whose changes are kept when the block ends well; for commands and tests without a loop."""
+        """A transaction that is committed when the block succeeds; for commands and tests without a loop."""
         try:
             with self._engine.connect() as connection, options(connection, writes=writes).begin():
                 yield Transaction(connection, self._clock)
@@ -111,7 +111,7 @@ class Ledger:
             raise explained(error, self._engine.url) from error
 
     def close(self) -> None:
-        """Waits for the work under way and lets the database go."""
+        """Waits for running work and closes the database."""
         self._outages.end()
         self._writer.shutdown()
         self._readers.shutdown()
@@ -146,13 +146,13 @@ class Ledger:
 
     def _renew(self, hold: Hold) -> None:
         if self._outages.current is None:
-            # A server that goes away in the middle of it is asked again at the next look.
+            # If the server goes away during the renewal, the next check tries again.
             with suppress(ConnectionLost):
                 self._attempt(lambda _: hold.renew(self._clock.now()))
 
 
 class _Held(Generic[T]):
-    """One write to a ledger that is held: it takes place once, whatever becomes of its connections."""
+    """One write to a held ledger: it takes place once, even if connections break."""
 
     def __init__(self, hold: Hold, work: Callable[[Transaction], T], clock: Clock) -> None:
         self._hold = hold
@@ -162,7 +162,7 @@ class _Held(Generic[T]):
         """Number and result of a transaction whose commit was not answered."""
 
     def run(self, connection: Connection) -> T:
-        """Runs the work, unless it turns out to have been committed before."""
+        """Runs the work, unless it proves to have been committed before."""
         with options(connection, writes=True).begin():
             if self._open is not None and self._hold.was_written(connection, self._open[0]):
                 number, result = self._open
@@ -177,7 +177,7 @@ class _Held(Generic[T]):
 
 
 def migrate_ledger(url: str) -> tuple[str | None, str]:
-    """Brings the schema up to date; the revisions before and after."""
+    """Updates the schema; returns the revisions before and after."""
     engine = connect(url)
     with _explaining(engine):
         before = migrate(engine)
@@ -186,7 +186,7 @@ def migrate_ledger(url: str) -> tuple[str | None, str]:
 
 
 def standing_of(url: str) -> Standing:
-    """Where a database stands in the chain of schemas; makes nothing."""
+    """The position of a database in the chain of schemas; creates nothing."""
     if (file := file_of(url)) is not None and not file.exists():
         return Standing.nowhere()
     engine = connect_to_read(url)
@@ -198,7 +198,7 @@ def standing_of(url: str) -> Standing:
 
 @contextmanager
 def _explaining(engine: Engine) -> Iterator[None]:
-    """Lets the engine go, and says what its database refused, if the block fails."""
+    """Disposes of the engine and explains the database's refusal if the block fails."""
     try:
         yield
     except DBAPIError as error:

@@ -27,7 +27,7 @@ from downburst.ledger.storage.partitions import Partitions
 
 
 class Transaction:
-    """Every query, grouped by noun; valid until its transaction ends."""
+    """All queries, grouped by noun; valid until the transaction ends."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.clock = clock
@@ -57,7 +57,7 @@ class Planning:
 
 
 class Fleet:
-    """The nodes of a hub, and their shares."""
+    """The nodes of a hub, and their assignments."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.senders = Senders(connection, clock)
@@ -73,7 +73,7 @@ class Ldm:
 
 
 class Enrolment:
-    """Credentials of receivers, and the tokens that they enrol with."""
+    """Credentials of receivers, and the tokens for their enrolment."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.tokens = Tokens(connection, clock)
@@ -81,7 +81,7 @@ class Enrolment:
 
 
 class Access:
-    """People and programs: their rights, and their changes."""
+    """Users and programs: their rights, and their changes."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.users = Users(connection, clock)

@@ -1,1 +1,1 @@
-"""What is going on right now, kept in memory and bounded."""
+"""The present state of the hub, in memory and bounded."""

@@ -1,4 +1,4 @@
-"""How it stands with a site: one function says it, for every page, command, route and alarm."""
+"""The state of a site: determined by one function for every page, command, route and alarm."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,32 +16,32 @@ class SiteState(StrEnum):
     REMOVED = "removed"
     """It may not connect."""
     NEVER_ENROLLED = "never-enrolled"
-    """No receiver of it ever had a credential."""
+    """None of its receivers ever had a credential."""
     NEVER_CONNECTED = "never-connected"
-    """A receiver was enrolled, and none has taken anything yet."""
+    """A receiver was enrolled, and none has received anything yet."""
     CONNECTED = "connected"
     STANDS_BY = "stands-by"
-    """It is connected, and takes its feeds from another hub."""
+    """It is connected, and receives its feeds from another hub."""
     AWAY = "away"
 
 
 @dataclass(frozen=True, slots=True)
 class SiteStanding:
-    """The state of a site, since when it is so, and why."""
+    """The state of a site, its beginning and its reason."""
 
     state: SiteState
     since: datetime | None = None
-    """None: not known, as for what happened before the hub was started."""
+    """None: unknown, as for events before the start of the hub."""
     reason: str | None = None
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection."""
+        """True if there is a connection."""
         return self.state in (SiteState.CONNECTED, SiteState.STANDS_BY)
 
     @property
     def words(self) -> str:
-        """The state for people: `away since 2026-01-31 06:00:00 UTC: the site ended`."""
+        """The state for users: `away since 2026-01-31 06:00:00 UTC: the site ended`."""
         words = _WORDS[self.state]
         if self.since is not None and self.state in (SiteState.AWAY, SiteState.CONNECTED, SiteState.STANDS_BY):
             words += f" since {self.since:%Y-%m-%d %H:%M:%S} UTC"
@@ -59,8 +59,8 @@ def standing(
 ) -> SiteStanding:
     """The state of a site.
 
-    `enrolled`: a receiver of it ever had a credential. `ever_stood`: the hub knows how far it once was with a feed;
-    `last_heard`: when the last receipt came. Both outlive a restart of the hub, and sessions do not.
+    `enrolled`: a receiver of it ever had a credential. `ever_stood`: the hub knows an earlier position of it in a
+    feed; `last_heard`: time of the last receipt. Both survive a restart of the hub, and sessions do not.
     """
     if not site.active:
         return SiteStanding(SiteState.REMOVED)

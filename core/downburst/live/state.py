@@ -1,4 +1,4 @@
-"""What is going on right now, kept in memory and bounded: sessions, clocks, progress, recent rates."""
+"""The present state, in memory and bounded: sessions, clocks, progress, recent rates."""
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
@@ -31,7 +31,7 @@ from downburst.recordings.recording import Report, report_of
 
 @dataclass(frozen=True, slots=True)
 class SiteSession:
-    """A site's control connection as last heard of."""
+    """A site's control connection as last reported."""
 
     site: str
     connected: bool
@@ -49,12 +49,12 @@ class SiteSession:
     streams: Streams | None = None
     progress: Mapping[str, SiteProgress] = field(default_factory=dict)
     behind_since: datetime | None = None
-    """Since when the site lacks something in any of its feeds."""
+    """The time since which the site lacks products in any of its feeds."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamLink:
-    """How it stands with a hub that this hub is a site of, as last heard."""
+    """The last reported state of the connection to a hub of which this hub is a site."""
 
     connected: bool
     since: datetime
@@ -64,7 +64,7 @@ class UpstreamLink:
 
 @dataclass(frozen=True, slots=True)
 class LdmLink:
-    """How it stands with an LDM: one that is asked for products, or that of a site."""
+    """The state of an LDM: a source of products, or that of a site."""
 
     connections: int
     since: datetime
@@ -74,7 +74,7 @@ class LdmLink:
 
 @dataclass(slots=True)
 class CircuitLoad:
-    """What goes through an end of a circuit, in frames: since the hub started, and in the last second."""
+    """The traffic through an end of a circuit, in frames: since the hub started, and in the last second."""
 
     out_bytes: int = 0
     in_bytes: int = 0
@@ -88,7 +88,7 @@ class FeedArrivals:
     def __init__(self) -> None:
         self.products = self.products_here = 0
         self.bytes = self.bytes_here = 0
-        """`_here`: since the hub started; the others begin with what the ledger remembers."""
+        """`_here`: since the hub started; the others include the ledger's totals."""
         self.head = 0
         self._seconds: deque[tuple[int, float]] = deque(maxlen=HISTORY_SECONDS)
 
@@ -122,7 +122,7 @@ class RetentionWarning:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What the reading of a feed's log last found not to be as it was written."""
+    """The last damage found by reading a feed's log."""
 
     at: datetime
     sentence: str
@@ -161,14 +161,14 @@ class LdmState:
 
 
 class LiveState:
-    """Follows the events of a hub; read by the api, written by whoever hands events to `apply`."""
+    """Follows the events of a hub; read by the api, updated through `apply`."""
 
     def __init__(self) -> None:
         self.sessions: dict[str, SiteSession] = {}
         self._at_senders: dict[str, set[str]] = {}
-        """By site the senders that it is connected to."""
+        """By site, the senders that it is connected to."""
         self._backlogs: dict[str, dict[str, tuple[FeedBacklog, ...]]] = {}
-        """By site, what each of the nodes that serve it counted last; the hub's own has no name."""
+        """By site, the last count of each node that serves it; the hub's own node has no name."""
         self.upstreams: dict[str, UpstreamLink] = {}
         self.ldm = LdmState()
         self.arrivals: dict[str, FeedArrivals] = {}
@@ -180,18 +180,18 @@ class LiveState:
         self.control_bytes = 0
         self.paths = PathWatch()
         self.circuits: dict[tuple[int, str | None], CircuitLoad] = {}
-        """By circuit and site; None: all that the hub's end sent and got."""
+        """By circuit and site; None: all traffic of the hub's end."""
         self._egress: deque[tuple[int, float]] = deque(maxlen=RATE_SECONDS)
         self._unicast_equivalent: deque[tuple[int, float]] = deque(maxlen=RATE_SECONDS)
 
     def remember(self, totals: Mapping[str, TrafficMinute]) -> None:
-        """Starts the totals of feeds where an earlier run of the hub left them."""
+        """Initializes the totals of feeds from an earlier run of the hub."""
         for feed, total in totals.items():
             arrivals = self.arrivals.setdefault(feed, FeedArrivals())
             arrivals.products, arrivals.bytes = total.products, total.bytes
 
     def apply(self, event: Event) -> None:
-        """Takes in one event; those that say nothing about the present are ignored."""
+        """Processes one event; ignores those without news about the present."""
         match event:
             case SessionChanged():
                 self._session(event)
@@ -214,7 +214,7 @@ class LiveState:
                 pass
 
     def hear_sender(self, event: Event) -> None:
-        """Takes in what another node of the hub tells of its sites; everything else of it is its own affair."""
+        """Processes another node's events about its sites; its other events are ignored."""
         if isinstance(event, SessionChanged) and event.sender and event.state != "refused" and not event.stand_by:
             at = self._at_senders.setdefault(event.site, set())
             if event.state == "connected":
@@ -230,7 +230,7 @@ class LiveState:
             self._backlog(event)
 
     def only_senders(self, alive: Collection[str], at: datetime) -> None:
-        """Forgets sessions with senders that are not at work any more, and what these counted."""
+        """Ends sessions with senders that are no longer alive, and drops their counts."""
         for counted in self._backlogs.values():
             for sender in counted.keys() - {"", *alive}:
                 del counted[sender]
@@ -248,51 +248,51 @@ class LiveState:
         return self.sessions.get(site)
 
     def backlog(self, site: str) -> Backlog | None:
-        """What the site lacks of all its feeds; None while it is not known."""
+        """The site's backlog over all its feeds; None if it is unknown."""
         return Backlog.of(self.backlog_by_feed(site).values())
 
     def backlogs(self) -> dict[str, Backlog]:
-        """The same of all sites of which it is known."""
+        """The known backlogs of all sites."""
         found = ((site, self.backlog(site)) for site in self._backlogs)
         return {site: backlog for site, backlog in found if backlog is not None}
 
     def backlog_by_feed(self, site: str) -> dict[str, FeedBacklog]:
-        """The same feed by feed."""
+        """The site's backlog by feed."""
         return {one.feed: one for counted in self._backlogs.get(site, {}).values() for one in counted}
 
     def forget_site(self, site: str) -> None:
-        """Lets go of a site that was removed."""
+        """Drops a removed site."""
         self.sessions.pop(site, None)
         self.ldm.sites.pop(site, None)
         self._backlogs.pop(site, None)
         self.paths.forget(site)
 
     def forget_feed(self, feed: str) -> None:
-        """Lets go of a feed that was removed."""
+        """Drops a removed feed."""
         self.arrivals.pop(feed, None)
 
     def forget_circuit(self, number: int) -> None:
-        """Lets go of a circuit that has ended."""
+        """Drops a circuit that has ended."""
         self.circuits = {key: load for key, load in self.circuits.items() if key[0] != number}
 
     @property
     def connected(self) -> int:
-        """How many sites are connected."""
+        """The number of connected sites."""
         return sum(session.connected for session in self.sessions.values())
 
     @property
     def in_bps(self) -> float:
-        """Product bits per second coming in, over the last seconds."""
+        """Incoming product bits per second, over the last seconds."""
         return sum(arrivals.mean_bps(RATE_SECONDS) for arrivals in self.arrivals.values())
 
     @property
     def out_bps(self) -> float:
-        """Payload bits per second going out over all legs, over the last seconds."""
+        """Outgoing payload bits per second of all legs, over the last seconds."""
         return _mean_bps(self._egress)
 
     @property
     def unicast_equivalent_bps(self) -> float:
-        """What would go out if each site got its own copy, over the last seconds."""
+        """Bits per second that separate copies for each site would take, over the last seconds."""
         return _mean_bps(self._unicast_equivalent)
 
     def _session(self, event: SessionChanged) -> None:
@@ -300,10 +300,10 @@ class LiveState:
             return
         before = self.sessions.get(event.site)
         if event.state == "closed" and not event.sender and self._at_senders.get(event.site):
-            # It went from the hub's own node to a sender.
+            # It moved from the hub's own node to a sender.
             return
         if event.state == "refused":
-            # A stranger with a bad credential must not make a connected site look away.
+            # A stranger with a bad credential must not make a connected site appear offline.
             if before is None or not before.connected:
                 refused = SiteSession(
                     site=event.site, connected=False, since=event.at, peer=event.peer, reason=event.reason
@@ -326,7 +326,7 @@ class LiveState:
     def _upstream(self, event: UpstreamChanged) -> None:
         before = self.upstreams.get(event.upstream)
         connected = event.state == "connected"
-        # Each attempt in vain is told; the upstream is away since the first.
+        # Each failed attempt is reported; the upstream is away since the first.
         since = before.since if before and not before.connected and not connected else event.at
         name = event.hub or (before.hub if before else None)
         self.upstreams[event.upstream] = UpstreamLink(connected, since, name, event.reason)
@@ -428,7 +428,7 @@ def _mean_bps(counts: Iterable[tuple[int, float]]) -> float:
 
 
 MOST_REPORTS = 10_000
-"""Hosts times feed types times ways; the IDD has some thousands."""
+"""Hosts times feed types times paths; the IDD has some thousands."""
 HISTORY_SECONDS = 120
 RATE_SECONDS = 5
 NODE_ENDS_KEPT = 100

@@ -1,1 +1,1 @@
-"""Addresses that others gave: what they have to look like, and which of them lie on the public network."""
+"""Addresses given by others: their syntax, and whether they are on the public network."""

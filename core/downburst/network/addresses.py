@@ -1,12 +1,12 @@
-"""Which IP addresses are single hosts' on the public network, and which count as one."""
+"""IP addresses of single hosts on the public network, and groups of addresses that count as one."""
 
 from ipaddress import IPv6Address, ip_address, ip_network
 
 
 def is_public(text: str) -> bool:
-    """Whether it is an address of the public network; not one that carries another one.
+    """True for an address of the public network that does not embed another address.
 
-    What carries one (NAT64, 6to4, Teredo, mapped) leads to a place that only the translator knows.
+    An address that embeds one (NAT64, 6to4, Teredo, mapped) leads to a place that only the translator knows.
     """
     try:
         address = ip_address(text)
@@ -18,7 +18,7 @@ def is_public(text: str) -> bool:
 
 
 def network_of(address: str) -> str:
-    """What counts as one address: with IPv6 a network of 64 bits, which anybody has to choose from."""
+    """The unit that counts as one address: for IPv6 the /64 network, in which a host can choose any address."""
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:
@@ -34,14 +34,14 @@ _NOT_PUBLIC = tuple(
         (
             "192.0.0.0/24",  # for protocols (RFC 6890), DS-Lite for one
             "192.88.99.0/24",  # relays of 6to4 (RFC 7526)
-            "::/96",  # compatible with IPv4, given up
+            "::/96",  # IPv4-compatible, deprecated
             "::ffff:0:0/96",  # mapped
             "::ffff:0:0:0/96",  # translated (RFC 2765)
             "64:ff9b::/96",  # NAT64
             "64:ff9b:1::/48",  # NAT64 of a network's own (RFC 8215)
             "2001::/32",  # Teredo
             "2002::/16",  # 6to4
-            "fec0::/10",  # site-local, given up and routed in some networks still
+            "fec0::/10",  # site-local, deprecated and still routed in some networks
         ),
     )
 )

@@ -1,4 +1,4 @@
-"""Connections to the very addresses that were checked: a name is resolved once, not again for the connection."""
+"""Connections to exactly the addresses that were checked: a name is resolved once, not again for the connection."""
 
 import asyncio
 import socket
@@ -16,11 +16,11 @@ Resolve = Callable[[str, int], Iterable[str]]
 
 
 class NotPublic(Failure):
-    """A name leads to an address that is not on the public network."""
+    """A name resolves to an address that is not on the public network."""
 
 
 def addresses_of(host: str, port: int) -> list[str]:
-    """What the system's resolver has for a name, each once."""
+    """The addresses of a name from the system's resolver, without duplicates."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(one[4][0]) for one in found))
 
@@ -33,7 +33,7 @@ class PublicTransport(httpx.AsyncBaseTransport):
         self._pool = httpcore.AsyncConnectionPool(ssl_context=context, network_backend=_Pinned(resolve, allowed))
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Sends one request; the answer's body is read as it is asked for."""
+        """Sends one request; the answer's body is read on demand."""
         url = request.url
         asked = httpcore.Request(
             request.method,
@@ -105,4 +105,4 @@ class _Pinned(httpcore.AsyncNetworkBackend):
 
 
 MOST_TRIED = 3
-"""Of the addresses of a name; each may take the whole limit of a connection."""
+"""The number of addresses tried for a name; each may take the whole time limit of a connection."""

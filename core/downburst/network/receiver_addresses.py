@@ -1,4 +1,4 @@
-"""What the address of a receiver has to look like: checked where it is given, and again where it is used."""
+"""Syntax of a receiver's address: checked on input, and again before use."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from downburst.foundation.errors import BadInput
 
 @dataclass(frozen=True, slots=True)
 class WebAddress:
-    """Where an address with http:// or https:// leads."""
+    """The destination of an address with http:// or https://."""
 
     host: str
     """A name in ASCII, or an IP address without brackets."""
@@ -20,7 +20,7 @@ class WebAddress:
 
 
 def web_address(text: str, *, what: str = "`address`") -> WebAddress:
-    """Where a URL leads; BadInput says in one sentence why it can't be used."""
+    """The destination of a URL; raises `BadInput` with a one-sentence reason if it is unusable."""
     if _UNPRINTABLE.search(text):
         raise BadInput(f"{what} holds a space, a line break or a control character; write the URL without it")
     try:
@@ -30,7 +30,7 @@ def web_address(text: str, *, what: str = "`address`") -> WebAddress:
         raise BadInput(f"{what} is not a URL ({error}); {_EXAMPLE}") from None
     if parts.scheme not in _PORTS:
         raise BadInput(f"{what} needs http:// or https:// in front; {_EXAMPLE}")
-    # Where two readers differ over the host, one host is checked and another one is connected to.
+    # If two parsers disagree on the host, one host is checked and another one is connected to.
     same = not (parts.hostname or "").isascii() or parts.hostname == host
     if port == 0 or not same or not _HOST.fullmatch(host) or len(host) > LONGEST_HOST:
         raise BadInput(f"{what} names no host and port that can be connected to; {_EXAMPLE}")
@@ -38,7 +38,7 @@ def web_address(text: str, *, what: str = "`address`") -> WebAddress:
 
 
 def check_address(kind: ReceiverKind, address: str) -> None:
-    """Refuses an address by which receivers of the kind can't be told."""
+    """Refuses an address that can't be used for receivers of the kind."""
     if kind is ReceiverKind.MAIL:
         check_mail_address(address)
     else:
@@ -46,7 +46,7 @@ def check_address(kind: ReceiverKind, address: str) -> None:
 
 
 def check_mail_address(text: str) -> None:
-    """Refuses what is no single address such as ops@example.edu."""
+    """Refuses anything but a single address such as ops@example.edu."""
     if _MAIL.fullmatch(text) is None or len(text) > LONGEST_MAIL:
         raise BadInput(
             "`address` is not a single mail address such as ops@example.edu in plain characters; correct it"

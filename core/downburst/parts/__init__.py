@@ -1,1 +1,1 @@
-"""Parts of a hub in processes of their own: their names, signs of life, and questions between them over the bus."""
+"""Parts of a hub in processes of their own: names, signs of life, and requests between them over the bus."""

@@ -1,4 +1,4 @@
-"""The parts that may run in a process of their own beside a hub, and which of them do by its settings."""
+"""The parts that may run in a process of their own beside a hub, and those that do by its settings."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -7,7 +7,7 @@ from downburst.settings.hub import Settings
 
 
 class Part(StrEnum):
-    """Names for people; the role of the same name in the ledger belongs to one process at a time."""
+    """Names for users; the role of the same name in the ledger belongs to one process at a time."""
 
     HUB = "hub"
     SCHEDULER = "scheduler"
@@ -22,12 +22,12 @@ class Part(StrEnum):
 
     @property
     def remedy(self) -> str:
-        """The first thing to do when it is silent."""
+        """The first step when it is silent."""
         return f"start it again: downburst {self.command}; if it runs, check Kafka, which carries its signs of life"
 
 
 def parts_apart(settings: Settings) -> Sequence[Part]:
-    """The parts that this hub leaves to other processes."""
+    """The parts that run in other processes of this hub."""
     chosen = {
         Part.SCHEDULER: settings.scheduler.apart,
         Part.LATENCY: settings.latency_apart,

@@ -1,4 +1,4 @@
-"""Signs of life of parts in processes of their own: told over the bus every few seconds, and missed when they end."""
+"""Signs of life of parts in processes of their own: published every few seconds, and missed when they end."""
 
 import time
 from collections.abc import Awaitable, Callable, Iterable
@@ -12,7 +12,7 @@ from downburst.supervision.probes import Probe
 
 
 class Presence:
-    """When each part was heard last, by this process's own clock; a part is given its time from the start on."""
+    """The last sign of life of each part, by this process's clock; silence is counted from the start."""
 
     def __init__(self, parts: Iterable[Part], now_s: Callable[[], float] = time.monotonic) -> None:
         self._now_s = now_s
@@ -21,7 +21,7 @@ class Presence:
         self._follows = False
 
     def seen(self, event: PartSeen) -> None:
-        """Takes in a sign of life; those of parts that run here are ignored."""
+        """Records a sign of life; those of parts in this process are ignored."""
         for part in self._heard_s:
             if part == event.part:
                 self._heard_s[part] = self._now_s()
@@ -33,7 +33,7 @@ class Presence:
         return silent_s if silent_s > SILENT_S else 0.0
 
     def silent(self) -> dict[Part, float]:
-        """The parts that are silent, and for how many seconds."""
+        """The silent parts, and the seconds of their silence."""
         return {part: silent_s for part in self._heard_s if (silent_s := self.silent_s(part))}
 
     def probes(self) -> dict[str, Probe]:
@@ -41,9 +41,9 @@ class Presence:
         return {part.command: self._probe(part) for part in self._heard_s}
 
     async def follow(self, bus: Bus) -> None:
-        """Hears signs of life for good."""
+        """Records signs of life until cancelled."""
         if not self._follows:
-            # The start of a hub takes longer than the silence that a part may keep.
+            # The start of a hub takes longer than the permitted silence of a part.
             self._heard_s = dict.fromkeys(self._heard_s, self._now_s())
         self._follows = True
         with bus.subscribe(PartSeen, limit=QUEUE) as events:
@@ -62,7 +62,7 @@ class Presence:
 
 
 async def show_life(bus: Bus, part: Part, process: str, prove: Callable[[], Awaitable[None]]) -> None:
-    """Tells for good that a part is at work, with what its own proof finds."""
+    """Publishes signs of life of a part until cancelled, with the result of its own proof."""
 
     async def show() -> None:
         fault = None
@@ -76,10 +76,10 @@ async def show_life(bus: Bus, part: Part, process: str, prove: Callable[[], Awai
 
 
 async def at_work() -> None:
-    """The proof of a part that has none of its own: its event loop turns."""
+    """The proof of a part that has none of its own: its event loop runs."""
 
 
 QUEUE = 256
 EVERY_S = 2.0
 SILENT_S = 15.0
-"""A part that is started again at once takes less, also with Python's seconds to start on a busy machine."""
+"""Longer than an immediate restart of a part, also with Python's seconds to start on a busy machine."""

@@ -1,7 +1,7 @@
-"""Questions to parts in other processes: a call with typed arguments goes over the bus, and so does its answer.
+"""Requests to parts in other processes: a call with typed arguments goes over the bus, and so does its answer.
 
-A part that is at work on an answer says so every second, so that whoever waits tells a long answer from a part that
-is gone. Arguments and answers may be longer than a record of the brokers: they travel in pieces.
+A part that is working on an answer reports it every second, so that the caller can tell a slow answer from a dead
+part. Arguments and answers may be longer than a record of the brokers: they are sent in pieces.
 """
 
 import asyncio
@@ -30,14 +30,14 @@ Answer = Callable[[str], Awaitable[str]]
 
 
 class Remote:
-    """A part in another process, as whoever asks it sees it."""
+    """A part in another process, from the caller's side."""
 
     def __init__(self, bus: Bus, part: Part) -> None:
         self._bus = bus
         self._part = part
 
     async def ask(self, method: Method[T], **arguments: Any) -> T:
-        """What the part's method returns, or raises; `PartAway` if the part gives no sign of life."""
+        """Returns or raises the result of the part's method; raises `PartAway` if the part does not respond."""
         spoken = _spoken(method)
         asked = uuid.uuid4().hex
         caller = None if who_acts() is THE_HUB else who_acts()
@@ -54,7 +54,7 @@ class Remote:
         return result
 
     async def _whole(self, events: BusSubscription, records: Sequence[PartAsked]) -> tuple[str, bool]:
-        """The text of an answer, and whether it is a refusal."""
+        """The text of an answer, and True if it is a refusal."""
         found: dict[int, str] = {}
         answer = await self._first_sign(events, records)
         while answer is not None:
@@ -69,7 +69,7 @@ class Remote:
         )
 
     async def _first_sign(self, events: BusSubscription, records: Sequence[PartAsked]) -> PartAnswered | None:
-        """Asks until the part has the question: one that stood by may take over just now."""
+        """Sends the request until the part confirms it: a standby may be taking over at that moment."""
         for _ in range(ASKED_TIMES):
             for record in records:
                 self._bus.publish(record)
@@ -80,7 +80,7 @@ class Remote:
 
 
 async def answer_for_good(bus: Bus, part: Part, answers: Mapping[str, Answer]) -> None:
-    """Answers the questions to a part, several at a time, each once however often it is asked."""
+    """Answers the requests to a part until cancelled, several at a time; a repeated request is answered once."""
     waiting: dict[str, dict[int, str]] = {}
     known: dict[str, None] = {}
     with bus.subscribe(PartAsked, limit=WAITING) as questions:
@@ -101,12 +101,12 @@ async def answer_for_good(bus: Bus, part: Part, answers: Mapping[str, Answer]) -
 
 
 def answers_of(target: object, *methods: Method[Any]) -> dict[str, Answer]:
-    """How an object answers calls of methods, which are named by the class that whoever asks knows."""
+    """The answers of an object to calls of methods, named by the class known to the caller."""
     return {_spoken(method).name: _spoken(method).answered_by(target) for method in methods}
 
 
 class _Spoken:
-    """How the calls of a method travel: arguments and result as JSON of their types."""
+    """The encoding of a method's calls: arguments and result as JSON of their types."""
 
     def __init__(self, method: Method[Any]) -> None:
         hints = get_type_hints(method)
@@ -139,7 +139,7 @@ def _spoken(method: Method[Any]) -> _Spoken:
 
 
 async def _sign(events: BusSubscription, asked: str, *, within_s: float) -> PartAnswered | None:
-    """The next answer, or sign that it is worked on; None: there was none for too long."""
+    """The next answer, or sign of work on it; None after a timeout."""
     with suppress(TimeoutError):
         async with asyncio.timeout(within_s):
             while (event := await events.next()) is not None:
@@ -166,7 +166,7 @@ def _unknown(asked: PartAsked) -> Answer:
 
 
 async def _text(asked: PartAsked, content: str, answer: Answer) -> tuple[str, bool]:
-    """The text of an answer, and whether it is a refusal."""
+    """The text of an answer, and True if it is a refusal."""
     try:
         return await call("parts.answer", partial(answer, content)), False
     except DownburstError as error:
@@ -202,12 +202,12 @@ def _pieces(text: str) -> Iterator[tuple[int, str, int]]:
 
 WAITING = 4_096
 MOST_INCOMPLETE = 64
-"""Questions of which some pieces came: those of processes that ended halfway."""
+"""Incomplete requests: those of processes that ended halfway."""
 MOST_KNOWN = 4_096
-"""Questions that are remembered so that none is answered twice."""
+"""Requests remembered so that none is answered twice."""
 ASKED_TIMES = 4
 PIECE = 200_000
-"""Characters; quoted once more as JSON they stay below the megabyte that brokers take by default."""
+"""Characters; quoted once more as JSON they stay below the megabyte that brokers accept by default."""
 WORKING_S = 1.0
 SIGN_S = 8.0
-"""A busy machine takes seconds for an answer that costs nothing."""
+"""A busy machine takes seconds even for a trivial answer."""

@@ -1,1 +1,1 @@
-"""What was recorded elsewhere: traces of arrivals, logs of transfers, statistics of LDMs."""
+"""External recordings: traces of arrivals, logs of transfers, statistics of LDMs."""

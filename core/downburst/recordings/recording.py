@@ -1,12 +1,12 @@
-"""What was recorded of a feed, from a file of any of the kinds people have, in pieces of bounded size.
+"""Recordings of a feed, read from files of any common kind in pieces of bounded size.
 
 * products: the trace format (`size_bytes YYYYMMDDhhmmss.mmm`), or CSV with columns for the size and the time;
 * transfers: CSV with start, duration, size and, where it is known, the peer;
 * reports: lines of rtstats, eleven fields separated by blanks.
 
 A file may be compressed by gzip. CSV without a header is read as size in bytes, arrival in milliseconds. Times are
-RFC 3339, YYYYMMDDhhmmss with or without a fraction, or numbers whose unit the column's name ends in (`_s`, `_ms`,
-`_us`). What can't be read is refused in one sentence with the number of the line.
+RFC 3339, YYYYMMDDhhmmss with or without a fraction, or numbers with the unit at the end of the column's name (`_s`,
+`_ms`, `_us`). An unreadable line is refused in one sentence with its number.
 """
 
 import gzip
@@ -31,7 +31,7 @@ from downburst.recordings.traces import LONGEST_LINE_BYTES, parse_lines
 
 
 class Kind(StrEnum):
-    """What the lines of a recording are."""
+    """The kind of a recording's lines."""
 
     PRODUCTS = "products"
     TRANSFERS = "transfers"
@@ -70,7 +70,7 @@ class Report:
 
 
 def report_of(line: str) -> Report:
-    """One rtstats line that came by itself, from anybody; `BadInput` says what is none, or can't be."""
+    """Parses one rtstats line from an untrusted sender; raises `BadInput` with the reason if it is invalid."""
     report = _report(line.encode(errors="replace"), name="rtstats", number=1)
     try:
         _check(report)
@@ -90,11 +90,11 @@ def _check(report: Report) -> None:
 
 
 Progress = Callable[[float], None]
-"""Told which share of the file was read."""
+"""Called with the share of the file that was read."""
 
 
 class Recording:
-    """A file whose kind is known by its first line; open it by `recording`."""
+    """A file of a kind that its first line determines; open it by `recording`."""
 
     def __init__(self, file: "_Lines", kind: Kind, columns: Columns | None) -> None:
         self.kind = kind
@@ -102,7 +102,7 @@ class Recording:
         self._columns = columns
 
     def products(self, *, sort: bool = False) -> Iterator[ProductPiece]:
-        """The products of a recording of products; `sort` puts a whole file in order of time first."""
+        """The products of a recording of products; `sort` first sorts a whole file by time."""
         read = self._products if self._columns is None else self._product_rows
         rows = read(check_order=not sort)
         if sort:
@@ -115,7 +115,7 @@ class Recording:
             yield Transfer(row.time_us("start"), row.duration_s(), row.size_bytes(), row.peer())
 
     def reports(self) -> Iterator[Report]:
-        """The reports of an rtstats file; one that was broken into several lines on its way is put together."""
+        """The reports of an rtstats file; a report broken into several lines in transit is joined."""
         begun, first = b"", 0
         for number, line in self._file.numbered():
             first = first if begun else number
@@ -176,7 +176,7 @@ def _recognised(lines: "_Lines", columns: str | None) -> Recording:
 
 
 class _Lines:
-    """Lines of a file that may be compressed, with their numbers; none is read beyond a bounded length."""
+    """Numbered lines of a file that may be compressed; no line is read beyond a bounded length."""
 
     def __init__(self, path: Path, raw: IO[bytes], progress: Progress | None) -> None:
         self.name = path.name
@@ -202,7 +202,7 @@ class _Lines:
         self._next()
 
     def numbered(self, *, blank: bool = False) -> Iterator[tuple[int, bytes]]:
-        """Lines with their numbers, without empty ones unless they are wanted."""
+        """Numbered lines, without empty ones unless `blank` is set."""
         if blank:
             yield from ((number, b"") for number in range(1, self._number + 1))
         while line := self._next():
@@ -235,7 +235,7 @@ def _report(line: bytes, *, name: str, number: int) -> Report:
     if len(fields) != REPORT_FIELDS:
         raise BadInput(f"{name}, line {number}: rtstats has 11 fields and this line {len(fields)}", line=number)
     row = Row(fields, Columns.of(REPORT_COLUMNS, name=name), name=name, number=number)
-    # What is not used is still looked at: without numbers there it is no line of rtstats.
+    # Unused fields are still checked: without numbers there it is not a line of rtstats.
     row.number("newest", signed=True)
     if not WORST.fullmatch(fields[9]):
         raise row.bad(f"{fields[9][:40]!r} is not a worst latency; rtstats writes seconds@MMSS, for example 11@0022")
@@ -252,7 +252,7 @@ def _report(line: bytes, *, name: str, number: int) -> Report:
 
 REPORT_FIELDS = 11
 REPORT_NAME_CHARS = 256
-"""Hosts have 253, feed types and ways fewer."""
+"""Hosts have at most 253, feed types and paths fewer."""
 WORST = re.compile(r"-?\d+(\.\d+)?@\d{4}")
 BROKEN_INTO = 4
 REPORT_COLUMNS = "time,arrived,host,feed,path,products,size,newest,latency,worst,version"

@@ -1,4 +1,4 @@
-"""Rows of CSV files by the meaning of their columns: when, how much, how long, with whom."""
+"""Rows of CSV files by the meaning of their columns: time, size, duration, peer."""
 
 import csv
 import math
@@ -13,13 +13,13 @@ from downburst.foundation.errors import BadInput
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Where in a row each meaning stands, and in which unit."""
+    """The position and unit of each meaning in a row."""
 
     places: dict[str, int]
     units: dict[str, str]
     count: int
     named: bool
-    """Whether the text was a header; otherwise it is the first row, and the columns are what is usual."""
+    """True if the text was a header; otherwise it is the first row, and the columns are the default ones."""
 
     @classmethod
     def of(cls, header: str, *, name: str) -> "Columns":
@@ -40,11 +40,11 @@ class Columns:
         return found
 
     def has(self, meaning: str) -> bool:
-        """Whether there is such a column."""
+        """True if there is such a column."""
         return meaning in self.places
 
     def check(self, name: str) -> None:
-        """Refuses columns from which nothing can be read."""
+        """Refuses columns without the required meanings."""
         if not self.has("size") or not (self.has("time") or self.has("start")):
             raise BadInput(
                 f"{name}, line 1: no column for the size and the time is known by its name; call them size_bytes and "
@@ -54,7 +54,7 @@ class Columns:
 
 
 class Row:
-    """One row; what a cell can't mean is refused with the number of the line."""
+    """One row; an invalid cell is refused with the number of the line."""
 
     def __init__(self, cells: Sequence[str], columns: Columns, *, name: str, number: int) -> None:
         self._cells = cells
@@ -85,14 +85,14 @@ class Row:
         return int(size)
 
     def duration_s(self) -> float:
-        """How long it took, in seconds."""
+        """The duration in seconds."""
         duration_s = self.number("duration") * TO_US[self._columns.units["duration"] or "s"] / 1e6
         if duration_s > LATEST_US / 1e6:
             raise self.bad(f"{self._cell('duration')[:40]} is not a duration; it is longer than history")
         return duration_s
 
     def peer(self) -> str:
-        """With whom; empty where the file does not say."""
+        """The peer; empty if the file does not name it."""
         return self._cell("peer") if self._columns.has("peer") else ""
 
     def number(self, meaning: str, *, signed: bool = False) -> float:
@@ -107,7 +107,7 @@ class Row:
         return value
 
     def bad(self, what: str) -> BadInput:
-        """A sentence about this row."""
+        """An error about this row."""
         return BadInput(f"{self._name}, line {self._line}: {what}", line=self._line)
 
     def _cell(self, meaning: str) -> str:

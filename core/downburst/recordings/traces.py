@@ -1,6 +1,6 @@
 """Arrival traces: one product a line, `size_bytes YYYYMMDDhhmmss.mmm` (UTC creation time), in time order.
 
-Size and time are separated by blanks, empty lines are passed over, one to six decimals of a second are read.
+Size and time are separated by blanks, empty lines are skipped, one to six decimals of a second are read.
 """
 
 import re
@@ -16,14 +16,14 @@ from downburst.foundation.errors import BadInput
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A product of so many bytes that came into being at so many microseconds after 1970."""
+    """A product with its size in bytes and its time of creation in microseconds since 1970."""
 
     size_bytes: int
     at_us: int
 
 
 def parse(path: Path) -> Iterator[Arrival]:
-    """The arrivals of a trace file, read as they are asked for; `BadInput` names the file and the wrong line."""
+    """Iterates over the arrivals of a trace file; `BadInput` names the file and the wrong line."""
     try:
         with path.open("rb") as file:
             yield from parse_lines(_bounded_lines(file.readline), name=path.name)
@@ -32,7 +32,7 @@ def parse(path: Path) -> Iterator[Arrival]:
 
 
 def parse_lines(lines: Iterable[bytes], *, name: str, check_order: bool = True) -> Iterator[Arrival]:
-    """The arrivals of lines; `name` is what messages call their source."""
+    """The arrivals of lines; `name` is their source in messages."""
     latest = Arrival(0, -(2**63))
     for number, line in enumerate(lines, start=1):
         text = line.strip()
@@ -70,7 +70,7 @@ def _arrival(text: bytes, *, name: str, number: int) -> Arrival:
 
 @lru_cache(maxsize=64)
 def _second_us(digits: bytes) -> int:
-    """Neighbours in a trace mostly share their second."""
+    """Cached, as neighbours in a trace mostly share their second."""
     text = digits.decode("ascii")
     parts = (text[:4], text[4:6], text[6:8], text[8:10], text[10:12], text[12:14])
     year, month, day, hour, minute, second = map(int, parts)

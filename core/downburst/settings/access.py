@@ -1,4 +1,4 @@
-"""Settings of access: who may look without a login, and how long logins last."""
+"""Settings of access: public access, and the duration of logins."""
 
 from ipaddress import IPv4Network, IPv6Network
 from typing import Literal
@@ -9,7 +9,7 @@ from downburst.settings.section import Section
 
 
 class AccessSettings(Section):
-    """Who may look without a login, and how long a login lasts."""
+    """Public access, and the duration of a login."""
 
     without_login: Literal["nothing", "latency", "page"] = Field(
         default="nothing",

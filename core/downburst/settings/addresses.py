@@ -1,4 +1,4 @@
-"""Addresses as settings write them."""
+"""Addresses in settings."""
 
 
 def split_address(text: str) -> tuple[str, int]:

@@ -107,7 +107,7 @@ class NoticeSettings(Section):
 
 
 class AlarmSettings(ConditionSettings, NoticeSettings):
-    """From when on something is wrong, and how receivers are reached."""
+    """The conditions of alarms, and the ways to receivers."""
 
     apart: bool = Field(
         default=False,

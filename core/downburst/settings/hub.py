@@ -1,4 +1,4 @@
-"""Every setting of a hub, with unit, default and reason; the only place that knows names of the environment.
+"""Every setting of a hub, with unit, default and reason; the only place that knows the environment's names.
 
 Sources, strongest first: the command line, the environment (`DOWNBURST_DATA_DIR`, nested with two underscores:
 `DOWNBURST_MULTICAST__RATE_BPS`), the settings file (TOML, the same names), the defaults below.
@@ -76,22 +76,22 @@ class Settings(ProcessSettings, DeliverySettings, RecordSettings, BaseSettings):
 
     @property
     def node_dir(self) -> Path:
-        """Where the node keeps the product log and its certificates."""
+        """The directory of the node's product log and its certificates."""
         return self.data_dir / "node"
 
     @property
     def batch_dir(self) -> Path:
-        """Where the node leaves batches for the ledger."""
+        """The directory of the node's batches for the ledger."""
         return self.data_dir / "batches"
 
     @property
     def spool_dir(self) -> Path:
-        """Where uploads wait until the node stored them."""
+        """The directory of uploads until the node has stored them."""
         return self.data_dir / "spool"
 
 
 def load_settings(file: Path | None = None, /, **given: object) -> Settings:
-    """Settings from the given values, the environment and the file; one sentence about the first bad one."""
+    """Settings from the given values, the environment and the file; raises `BadSettings` for the first bad one."""
     if file is not None and not file.is_file():
         raise BadSettings(f"the settings file {file} does not exist; check the path given with --settings")
     present = {name: value for name, value in given.items() if value is not None}
@@ -130,7 +130,7 @@ def _sentence(error: ValidationError) -> str:
 
 
 HUB_VARIABLE = "DOWNBURST_HUB"
-"""Names the hub that the command line asks."""
+"""Names the hub that the command line contacts."""
 
 
 DEFAULT_HUB = "http://127.0.0.1:7371"

@@ -1,4 +1,4 @@
-"""How the brokers between several processes of a hub are reached: a section of the hub's settings."""
+"""The brokers between several processes of a hub: a section of the hub's settings."""
 
 from pathlib import Path
 from typing import Literal
@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class KafkaSettings(BaseModel):
-    """The brokers by which several processes of a hub tell each other what happens."""
+    """The brokers by which several processes of a hub exchange events."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

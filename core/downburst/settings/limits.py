@@ -1,4 +1,4 @@
-"""Settings of what callers may take of the hub at a time."""
+"""Settings of the limits on concurrent use of the hub."""
 
 from pydantic import Field
 

@@ -99,7 +99,7 @@ class MulticastSettings(Section):
         return _multicast_network(network)
 
     def of(self, feed: str) -> "MulticastSettings":
-        """What holds for one feed."""
+        """The settings for one feed."""
         own = self.feeds.get(feed)
         return self if own is None else self.model_copy(update=own.model_dump(exclude_none=True))
 

@@ -6,7 +6,7 @@ from downburst.settings.section import Section
 
 
 class FeedScheduling(Section):
-    """What the scheduler does differently for one feed."""
+    """Settings of the scheduler for one feed."""
 
     dry_run: bool | None = Field(default=None, description="As `scheduler.dry_run`, for this feed.")
 
@@ -72,6 +72,6 @@ class SchedulerSettings(Section):
     feeds: dict[str, FeedScheduling] = Field(default={}, description="For feeds by name: dry_run where it differs.")
 
     def dry_run_of(self, feed: str) -> bool:
-        """Whether changes of this feed are only said."""
+        """True if changes of this feed are only logged and stored."""
         own = self.feeds.get(feed)
         return self.dry_run if own is None or own.dry_run is None else own.dry_run

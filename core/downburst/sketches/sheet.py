@@ -1,7 +1,7 @@
-"""Many latency sketches in columns, so that thousands are merged and asked for quantiles at once.
+"""Many latency sketches in columns, so that thousands are merged and queried for quantiles in one step.
 
-A sheet holds what `LatencySketch` holds, for many paths and minutes: whole microseconds, as stamps are, and buckets
-by a code that rises with their value. Figures from a sheet are those of the sketches merged one by one.
+A sheet has the contents of `LatencySketch` for many paths and minutes: whole microseconds, as stamps are, and
+buckets by a code that rises with their value. Figures from a sheet equal those of sketches merged one by one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 
 class Path(NamedTuple):
-    """What is measured: a feed at a site, by a transport, between which stamps."""
+    """The subject of a measurement: a feed at a site, by a transport, between two kinds of stamps."""
 
     feed: str
     site: str
@@ -34,7 +34,7 @@ class Sheet:
 
     paths: tuple[Path, ...]
     path: Ints
-    """Which of the paths."""
+    """Index into `paths`."""
     minute: Ints
     """The minute since 1970 at which the sketch begins."""
     count: Ints
@@ -43,9 +43,9 @@ class Sheet:
     min_us: Ints
     max_us: Ints
     bound_us: Ints
-    """-1: nobody gave one."""
+    """-1: no bound was given."""
     sizes: Ints
-    """How many buckets."""
+    """The number of buckets."""
     codes: Ints
     held: Ints
 
@@ -54,12 +54,12 @@ class Sheet:
 
     @classmethod
     def empty(cls) -> Self:
-        """No sketch at all."""
+        """A sheet without sketches."""
         return cls((), *(np.zeros(0, np.int64) for _ in COLUMNS))
 
     @classmethod
     def of_rows(cls, rows: Iterable[SketchRow]) -> Self:
-        """The rows that count something; several of one path and minute stay several."""
+        """The rows with a count; several rows of one path and minute stay separate."""
         kept = [row for row in rows if row.count]
         known: dict[Path, int] = {}
         path = [known.setdefault(path_of(row), len(known)) for row in kept]
@@ -90,7 +90,7 @@ class Sheet:
         places: dict[int, Ints] = {}
         path = []
         for sheet in some:
-            # Sheets that were read together share their paths, so each set of them is looked at once.
+            # Sheets that were read together share their paths, so each set of paths is processed once.
             if id(sheet.paths) not in places:
                 at = [known.setdefault(one, len(known)) for one in sheet.paths]
                 places[id(sheet.paths)] = np.array(at, np.int64)
@@ -113,7 +113,7 @@ class Sheet:
         return self.only(_wanted(self.paths, site, transport)[self.path])
 
     def between(self, begin: int, end: int) -> Self:
-        """The rows that begin in a range of minutes, its end left out."""
+        """The rows that begin in a range of minutes, excluding its end."""
         return self.only((self.minute >= begin) & (self.minute < end))
 
     def merged(self, step_minutes: int) -> Self:
@@ -122,11 +122,11 @@ class Sheet:
         return self._with(merged)
 
     def by_feed(self) -> Self:
-        """The same rows with paths that name neither site nor transport, so that those of a feed are merged."""
+        """The same rows with paths without site and transport, so that those of a feed are merged."""
         return self._with_paths([path._replace(site="", transport="") for path in self.paths])
 
     def by_site(self) -> Self:
-        """The same rows with paths that name no transport, so that those of a feed at a site are merged."""
+        """The same rows with paths without transport, so that those of a feed at a site are merged."""
         return self._with_paths([path._replace(transport="") for path in self.paths])
 
     def by_path(self) -> "Merged":
@@ -134,19 +134,19 @@ class Sheet:
         return Merged.of(self, self.path, len(self.paths))
 
     def by_step(self, step_minutes: int) -> "tuple[Ints, Merged]":
-        """The steps of time in which something is counted, and the values of all paths in each."""
+        """The time steps with a count, and the values of all paths in each."""
         steps, group = np.unique(self.minute // step_minutes, return_inverse=True)
         return steps, Merged.of(self, group.astype(np.int64), len(steps))
 
     def by_path_and_step(self, step_minutes: int) -> "tuple[Ints, Ints, Merged]":
-        """Paths, beginnings of steps and the values of each of these pairs that has one."""
+        """Paths, beginnings of steps, and the values of each pair that occurs."""
         paths = max(len(self.paths), 1)
         keys, group = np.unique(self.minute // step_minutes * paths + self.path, return_inverse=True)
         merged = Merged.of(self, group.astype(np.int64), len(keys))
         return keys % paths, keys // paths * step_minutes, merged
 
     def rows(self) -> Iterator[SketchRow]:
-        """Each sketch as the rest of the program knows it."""
+        """Each sketch in the form used by the rest of the program."""
         ends = np.cumsum(self.sizes)
         columns = (getattr(self, name).tolist() for name in COLUMNS[:-3])
         names, held = [bucket_of_code(code) for code in self.codes.tolist()], self.held.tolist()
@@ -169,7 +169,7 @@ class Sheet:
             )
 
     def _with_paths(self, paths: Sequence[Path]) -> Self:
-        """The same rows with other paths in the place of these; equal ones become one."""
+        """The same rows with their paths replaced; equal paths become one."""
         known: dict[Path, int] = {}
         at = [known.setdefault(path, len(known)) for path in paths]
         return replace(self, paths=tuple(known), path=np.array(at, np.int64)[self.path])
@@ -203,7 +203,7 @@ class Merged:
     codes: Ints
     """Of all groups, rising."""
     blocks: tuple[NDArray[np.float64], ...]
-    """A line for each group, block after block, and in it what each bucket holds; exact up to 2^53."""
+    """A line for each group, block after block, with the count of each bucket; exact up to 2^53."""
 
     @classmethod
     def of(cls, sheet: Sheet, group: Ints, groups: int) -> Self:
@@ -227,14 +227,14 @@ class Merged:
         )
 
     def quantiles_ms(self, *shares: float) -> list[NDArray[np.float64]]:
-        """For each share, of each group the value of nearest rank (`sketch.rank_of`), to within 2 %."""
+        """For each share, the value of nearest rank of each group (`sketch.rank_of`), to within 2 %."""
         worth = np.array([value_of_code(code) for code in self.codes.tolist()] or [0.0])
         begins = np.cumsum([0, *map(len, self.blocks)]).tolist()
         found = [self._values(block, worth, shares, at) for block, at in zip(self.blocks, begins, strict=False)]
         return [np.concatenate([np.zeros(0), *(part[at] for part in found)]) for at in range(len(shares))]
 
     def buckets(self) -> tuple[Ints, Ints, Ints]:
-        """Of each group how many buckets, then their codes, then what they hold."""
+        """The number of buckets of each group, then their codes, then their counts."""
         sizes, codes, held = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for block in self.blocks:
             lines, columns = np.nonzero(block)
@@ -278,7 +278,7 @@ def bucket_of_code(code: int) -> str:
 
 
 def value_of_code(code: int) -> float:
-    """The milliseconds that stand for a bucket."""
+    """The representative value of a bucket in milliseconds."""
     return value_of(bucket_of_code(code))
 
 
@@ -308,7 +308,7 @@ def _columns(codes: Ints) -> tuple[Ints, Ints]:
 
 
 def _blocks(line: Ints, column: Ints, held: Ints, *, lines: int, columns: int) -> Iterator[NDArray[np.float64]]:
-    """What the buckets hold as a table, in blocks of lines that bound the memory."""
+    """The counts of the buckets as a table, in blocks of lines that bound the memory."""
     height = max(MOST_CELLS // columns, 1)
     for begin in range(0, lines, height):
         end = min(begin + height, lines)
@@ -325,5 +325,5 @@ COLUMNS = ("path", "minute", "count", "negative", "sum_us", "min_us", "max_us", 
 BESIDE_ZERO = 1_000
 """Bucket indices are above -173 (a microsecond); this keeps the codes of all positive values above 0."""
 MOST_CELLS = 16_000_000
-"""128 MB; a hundred sites' hour by the minute takes three million."""
+"""128 MB; an hour of a hundred sites by the minute takes three million."""
 _FAR = np.iinfo(np.int64).max

@@ -3,8 +3,8 @@
     version, then compressed: rows, buckets, bytes of the names (u4 each), each column's width (a byte each),
     the names ([[site, transport], ...] as JSON), the columns
 
-Minutes count from the sheet's beginning, a maximum from its minimum, a bucket's code from the one before. zlib's
-checksum tells of damage.
+Minutes count from the sheet's beginning, a maximum from its minimum, a bucket's code from the previous one. zlib's
+checksum detects damage.
 """
 
 import json
@@ -44,7 +44,7 @@ class Unpacking:
         self._paths: dict[tuple[str, str, bytes], tuple[Path, ...]] = {}
 
     def sheet(self, packed: bytes, *, feed: str, kind: str, begin: int) -> Sheet:
-        """What `pack_sheet` was given; ValueError if this is nothing of the kind."""
+        """Restores the input of `pack_sheet`; raises ValueError if the bytes are not a sheet."""
         if not packed or packed[0] != VERSION:
             found = packed[0] if packed else "none"
             raise ValueError(f"a sheet of latencies is of version {found}; this program reads {VERSION}")

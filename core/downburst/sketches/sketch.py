@@ -23,7 +23,7 @@ class LatencySketch:
     max_ms: float = -math.inf
     negative: int = 0
     bound_ms: float | None = None
-    """The largest bound of the clock offsets behind the values; None if nobody gave one."""
+    """The largest bound of the clock offsets behind the values; None if no bound was given."""
     buckets: dict[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -45,7 +45,7 @@ class LatencySketch:
         self._fill(bucket_of(value_ms), 1)
 
     def merge(self, other: "LatencySketch | SketchRow") -> None:
-        """Adds what the other has counted; the result is that of all values in one sketch."""
+        """Adds the counts of the other; the result equals that of all values in one sketch."""
         if other.count == 0:
             return
         self.count += other.count
@@ -96,7 +96,7 @@ def bucket_of(value_ms: float) -> str:
 
 
 def value_of(bucket: str) -> float:
-    """The value in milliseconds that stands for a bucket, at most 2 % off any value in it."""
+    """The representative value of a bucket in milliseconds, at most 2 % off any value in it."""
     if bucket == ZERO_BUCKET:
         return 0.0
     size_ms = 2 * GAMMA ** int(bucket.removeprefix(NEGATIVE_PREFIX)) / (GAMMA + 1)

@@ -1,8 +1,8 @@
-"""What runs for long: every task and thread of the hub's processes begins here, so none dies unheard.
+"""Long-running work: every task and thread of the hub's processes starts here, so none dies unnoticed.
 
-Two kinds of errors are told apart. A `DownburstError` is a refusal that somebody foresaw: whoever calls knows what to
-do about it. Every other exception is one that no handler expected: it sets aside the one line, batch, receiver,
-circuit or round that was worked on, is counted under the handler's name in `FAULTS`, and raises an alarm.
+There are two kinds of errors. A `DownburstError` is an expected refusal: the caller handles it. Any other exception
+is unexpected: the handler sets aside the one line, batch, receiver, circuit or round that it worked on, the error is
+counted under the handler's name in `FAULTS`, and an alarm is raised.
 """
 
 from downburst.supervision.faults import FAULTS, HandlerFault

@@ -1,4 +1,4 @@
-"""Disk space: held in reserve for a start on a full disk, and proof that there is room for a product."""
+"""Disk space: a reserve for a start on a full disk, and proof that there is room for a product."""
 
 import errno
 import logging
@@ -13,14 +13,14 @@ _LOG = logging.getLogger("downburst.disk")
 
 
 class Reserve:
-    """A file that only takes room: given up where a start finds none, made again where there is plenty."""
+    """A file that only takes space: released when a start finds none, made again when there is plenty."""
 
     def __init__(self, directory: Path, size_bytes: int) -> None:
         self._path = directory / "reserve"
         self._size_bytes = size_bytes
 
     def give_up_if_full(self) -> bool:
-        """Before a start: makes room if the disk has less than the reserve; says whether it did."""
+        """Before a start: frees the reserve if the disk has less space than it; returns True if space was freed."""
         with suppress(OSError):
             if shutil.disk_usage(self._path.parent).free < max(self._size_bytes, LEAST_BYTES):
                 held = self._path.stat().st_size
@@ -31,7 +31,7 @@ class Reserve:
         return False
 
     def hold(self) -> None:
-        """Makes the file if it is not there and the disk has four times its room."""
+        """Makes the file if it is missing and the disk has four times its size free."""
         if self._size_bytes == 0:
             self._path.unlink(missing_ok=True)
             return
@@ -45,7 +45,7 @@ class Reserve:
 
 
 def prove_room(directory: Path) -> None:
-    """Has the disk set aside the room of a product, without writing it, and gives it back, or raises. Blocks."""
+    """Allocates the room of a product without writing it, and frees it; raises if there is none. Blocks."""
     path = directory / ".probe"
     try:
         free = shutil.disk_usage(directory).free
@@ -65,6 +65,6 @@ def prove_room(directory: Path) -> None:
 
 PLENTY = 4
 LEAST_BYTES = 4_000_000
-"""What a hub writes while it starts: the ledger's journal, a sequence of each feed, a token."""
+"""Written by a hub while it starts: the ledger's journal, a sequence of each feed, a token."""
 ROOM_BYTES = 256 * 1024
 """More than the last free blocks of a full disk."""

@@ -1,4 +1,4 @@
-"""What no handler expected, counted by handler: one record for a process, as its log is one."""
+"""Unexpected errors, counted by handler: one record for a process, as there is one log."""
 
 import logging
 import threading
@@ -11,7 +11,7 @@ from downburst.foundation.clock import Clock, SystemClock
 
 @dataclass(frozen=True, slots=True)
 class HandlerFault:
-    """What a handler did not expect: how often since the start of the process, and the last time."""
+    """Unexpected errors of a handler: the count since the start of the process, and the last one."""
 
     handler: str
     count: int
@@ -19,18 +19,18 @@ class HandlerFault:
     error: str
     """Type and text of the last exception, cut to one line."""
     what: str
-    """What was set aside the last time, in words."""
+    """A description of the item that was set aside the last time."""
     process: str = ""
-    """Where: a process beside the hub; none: here."""
+    """The name of a process beside the hub; empty: this process."""
 
     @property
     def place(self) -> str:
-        """The handler, with its process if that is another one."""
+        """The handler, with its process if that is a different one."""
         return f"{self.handler} of the {self.process}" if self.process else self.handler
 
     @property
     def sentence(self) -> str:
-        """What happened, for people."""
+        """A description for users."""
         about = f" ({self.what})" if self.what else ""
         times = "once" if self.count == 1 else f"{self.count} times"
         return (
@@ -40,18 +40,18 @@ class HandlerFault:
 
 
 class Faults:
-    """Bounded: handlers are named in the code, and of each the last fault is kept."""
+    """A bounded record: handler names are fixed in the code, and only the last fault of each is kept."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        # Threads meet errors too.
+        # Errors occur in threads too.
         self._lock = threading.Lock()
         self._by_handler: dict[str, HandlerFault] = {}
         self._logged_at: dict[str, datetime] = {}
         self._listeners: list[Callable[[HandlerFault], None]] = []
 
     def caught(self, handler: str, error: BaseException, what: str = "") -> HandlerFault:
-        """Counts an error; the log gets its trace, at most once a minute for each handler."""
+        """Counts an error and logs its traceback, at most once a minute for each handler."""
         now = self._clock.now()
         with self._lock:
             before = self._by_handler.get(handler)
@@ -68,21 +68,21 @@ class Faults:
         return fault
 
     def now(self) -> datetime:
-        """By the clock that faults are stamped with."""
+        """The time by the clock that stamps faults."""
         return self._clock.now()
 
     def listen(self, listener: Callable[[HandlerFault], None]) -> Callable[[], None]:
-        """Has `listener` hear of faults, as often as the log gets their traces; returns what ends that."""
+        """Calls `listener` for each fault with a logged traceback; returns a function that removes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def all(self) -> list[HandlerFault]:
-        """Of each handler that met an unknown error the last one, by name."""
+        """The last unexpected error of each handler, by name."""
         with self._lock:
             return [self._by_handler[name] for name in sorted(self._by_handler)]
 
     def recent(self, now: datetime) -> list[HandlerFault]:
-        """Those of the last minutes: what an alarm stands for."""
+        """The faults of the last minutes: the span of an alarm."""
         return [fault for fault in self.all() if now - fault.last_at < HOLDS]
 
     def forget(self) -> None:
@@ -104,8 +104,8 @@ def cut(text: str) -> str:
 
 _LOG = logging.getLogger("downburst.supervision")
 LONGEST = 200
-"""Characters: whatever set an error off may have been chosen by a stranger."""
+"""Characters: the text of an error may come from a stranger."""
 BETWEEN_TRACES = timedelta(minutes=1)
 HOLDS = timedelta(minutes=10)
-"""An alarm for an error that does not come again ends after this."""
+"""An alarm for an error that does not recur ends after this time."""
 FAULTS = Faults()

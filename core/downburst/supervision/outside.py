@@ -10,20 +10,20 @@ _LOG = logging.getLogger("downburst.supervision")
 
 
 def tell_systemd(state: str) -> None:
-    """Tells the service manager, if there is one: `READY=1`, `WATCHDOG=1`, `STOPPING=1`."""
+    """Notifies the service manager, if there is one: `READY=1`, `WATCHDOG=1`, `STOPPING=1`."""
     place = os.environ.get("NOTIFY_SOCKET", "")
     if not place:
         return
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as sending:
-            # A place that begins with @ has no file.
+            # An address that begins with @ is abstract and has no file.
             sending.sendto(state.encode(), "\0" + place[1:] if place.startswith("@") else place)
     except OSError as error:
         _LOG.warning("systemd can't be notified of %s: %s", state, error.strerror)
 
 
 class DeadMan:
-    """An address outside that is asked while all is well, and raises an alarm of its own once it is not."""
+    """An external address that is called while all is well, and raises an alarm of its own when the calls stop."""
 
     def __init__(self, url: str, every_s: float, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._url = url
@@ -32,7 +32,7 @@ class DeadMan:
         self._told_s: float | None = None
 
     async def tell(self, now_s: float) -> None:
-        """Asks the address, at most every so many seconds; what fails is tried again at the next round."""
+        """Calls the address, at most once every `every_s` seconds; a failed call is retried in the next round."""
         if not self._url or (self._told_s is not None and now_s - self._told_s < self._every_s):
             return
         try:

@@ -1,6 +1,6 @@
-"""Proof that a process works: small end-to-end tries, again and again, each within a limit and never twice at a time.
+"""Proof that a process works: small repeated end-to-end tests, each with a time limit and never two at a time.
 
-Whoever asks how it stands gets what the last round found, so that asking costs nothing, however often it is done.
+A status query gets the findings of the last round, so queries cost nothing, however often they are made.
 """
 
 import asyncio
@@ -12,21 +12,21 @@ from downburst.foundation.errors import DownburstError
 from downburst.supervision.tasks import call, keep, start
 
 Probe = Callable[[], Awaitable[object]]
-"""Does some real work; raises why it could not."""
+"""Does some real work; raises an error with the reason of a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What a probe found."""
+    """The finding of a probe."""
 
     name: str
     fault: str | None
-    """Why it failed; None: it passed."""
+    """The reason of a failure; None: it passed."""
     took_ms: float
 
 
 class Probes:
-    """The probes of one process and what they found last."""
+    """The probes of one process and their last findings."""
 
     def __init__(
         self,
@@ -44,11 +44,11 @@ class Probes:
         self._round_s: float | None = None
 
     async def run(self) -> None:
-        """Probes for good."""
+        """Runs the probes until cancelled."""
         await keep("probes.round", self.look, every_s=EVERY_S)
 
     async def look(self) -> None:
-        """One round: every probe at the same time."""
+        """Runs one round: all probes in parallel."""
         late_s = 0.0 if self._round_s is None else self._now_s() - self._round_s - EVERY_S - LIMIT_S
         found = await asyncio.gather(*(self._one(name) for name in self._probes))
         loop_fault = None if late_s < LOOP_LATE_S else f"no progress for {late_s:.1f} s"
@@ -63,7 +63,7 @@ class Probes:
             await self._after_round(self)
 
     def all(self) -> list[Probed]:
-        """What each probe found last; old findings are none."""
+        """The last finding of each probe; findings that are too old add a fault."""
         if self._round_s is None:
             return [Probed("event-loop", "the first round of probes has not ended yet", 0.0)]
         age_s = self._now_s() - self._round_s
@@ -72,11 +72,11 @@ class Probes:
         return list(self._found.values())
 
     def failing(self, *names: str) -> list[Probed]:
-        """Those that failed, of the named ones or of all."""
+        """The failed probes, of the named ones or of all."""
         return [one for one in self.all() if one.fault is not None and (not names or one.name in (*names, *_OWN))]
 
     def failing_s(self, name: str) -> float:
-        """For how many seconds a probe has failed; 0: it passed last."""
+        """The seconds for which a probe has failed; 0: it passed last."""
         since_s = self._failing_since_s.get(name)
         return 0.0 if since_s is None else self._now_s() - since_s
 
@@ -88,7 +88,7 @@ class Probes:
         done, _ = await asyncio.wait({task}, timeout=LIMIT_S)
         took_ms = 1_000 * (self._now_s() - began_s)
         if not done:
-            # It is left at work: another one behind it would only wait as well.
+            # The task continues: a second one behind it would only wait as well.
             return Probed(name, f"no answer within {LIMIT_S:g} s", took_ms)
         del self._at_work[name]
         return Probed(name, task.result(), took_ms)
@@ -105,7 +105,7 @@ async def _fault_of(name: str, probe: Probe) -> str | None:
 
 
 def why(error: Exception) -> str:
-    """One line about an error; the probe that failed is the alarm."""
+    """One line about an error; the failed probe raises the alarm."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:200]
 
 

@@ -1,4 +1,4 @@
-"""What handlers of a process beside the hub did not expect: told to the hub over the bus, and kept there."""
+"""Unexpected errors in a process beside the hub: reported to the hub over the bus, and kept there."""
 
 import asyncio
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from downburst.supervision.tasks import keep, start
 
 
 def start_telling(bus: Bus, process: str) -> asyncio.Task[None]:
-    """Begins to tell the hub what handlers of this process did not expect; whatever happens to the telling itself."""
+    """Starts to report this process's unexpected errors to the hub; continues after errors of the reporting."""
     return start("faults.telling", keep("faults.telling", partial(tell_faults, bus, process)))
 
 
 async def tell_faults(bus: Bus, process: str) -> None:
-    """Tells of each fault when the log gets its trace, at most once a minute for each handler, until cancelled.
+    """Reports each fault when its traceback is logged, at most once a minute for each handler, until cancelled.
 
-    Those of late are told again each minute: the hub, or the brokers, may have been away.
+    Recent faults are reported again each minute: the hub, or the brokers, may have been unavailable.
     """
     loop = asyncio.get_running_loop()
 
-    # Threads meet errors too.
+    # Errors occur in threads too.
     def heard(fault: HandlerFault) -> None:
         loop.call_soon_threadsafe(_tell, bus, process, fault)
 
@@ -50,13 +50,13 @@ class _Heard:
 
 
 class RemoteFaults:
-    """Of each handler of each other process the last fault, bounded."""
+    """The last fault of each handler of each other process, bounded."""
 
     def __init__(self) -> None:
         self._heard: dict[tuple[str, str], _Heard] = {}
 
     def seen(self, event: HandlerFailed, now: datetime) -> None:
-        """Takes one in; one that is told again is not met again."""
+        """Records a fault; a repeated report of the same fault is not counted as a new one."""
         place = cut(event.process), cut(event.handler)
         known = self._heard.get(place)
         if known is not None and (known.event.count, known.event.at) == (event.count, event.at):
@@ -66,7 +66,7 @@ class RemoteFaults:
             del self._heard[min(self._heard, key=lambda one: self._heard[one].heard_at)]
 
     def recent(self, now: datetime) -> list[HandlerFault]:
-        """Those of the last minutes by this hub's clock, by place: what an alarm stands for."""
+        """The faults of the last minutes by this hub's clock, by place: the span of an alarm."""
         self._heard = {place: one for place, one in self._heard.items() if now - one.heard_at < HOLDS}
         return [
             HandlerFault(
@@ -78,4 +78,4 @@ class RemoteFaults:
 
 AGAIN_S = 60.0
 MOST = 1_000
-"""Faults that are kept: processes of a hub times handlers of one, ten times over."""
+"""The number of faults kept: a hub's processes times the handlers of one, times ten."""

@@ -1,7 +1,7 @@
-"""Steps of a start. A step that waits for somebody else is logged while it waits, and ends the process at its limit.
+"""Steps of a start. A step that waits for an external party is logged, and ends the process at its time limit.
 
-A thread watches, not a task: a disk or a server that never answers may hold up the event loop, and the thread that
-waits for it can't be ended. Locks and the node's input are the kernel's to let go of.
+A thread watches, not a task: a disk or a server that never answers may block the event loop, and the blocked thread
+can't be ended. The kernel releases locks and the node's input.
 """
 
 import logging
@@ -18,16 +18,16 @@ Leave = Callable[[str], object]
 
 
 def leave(sentence: str) -> None:
-    """Ends the process with a sentence, whatever its threads wait for."""
+    """Ends the process with a sentence, even if its threads are blocked."""
     print(f"downburst: {sentence}", file=sys.stderr, flush=True)
     os._exit(1)
 
 
 @contextmanager
 def step(name: str, *, limit_s: float | None, leave: Leave = leave) -> Iterator[None]:
-    """Around one step of a start, named by what is waited for.
+    """Encloses one step of a start, named by the thing that it waits for.
 
-    `limit_s`: None for a change of schema, which takes as long as it takes; it is logged like the others.
+    `limit_s`: None for a change of schema, which has no time limit; it is logged like the others.
     """
     done = Event()
     start_thread(HANDLER, partial(_watch, name, done, limit_s=limit_s, leave=leave))
@@ -38,7 +38,7 @@ def step(name: str, *, limit_s: float | None, leave: Leave = leave) -> Iterator[
 
 
 def leave_after(seconds: float) -> None:
-    """Ends the process so many seconds from now, with code 0, unless it has ended by itself: a stop was asked for."""
+    """Ends the process after so many seconds, with code 0, unless it ended by itself: a stop was requested."""
     watch = partial(_watch, "steps in progress", Event(), limit_s=seconds, leave=lambda _: os._exit(0))
     start_thread(HANDLER, watch)
 

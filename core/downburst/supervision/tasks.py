@@ -1,4 +1,4 @@
-"""Tasks and threads whose unknown errors are counted, and loops that go on after one."""
+"""Tasks and threads with counted unexpected errors, and loops that continue after one."""
 
 import asyncio
 import contextvars
@@ -13,11 +13,11 @@ from downburst.supervision.faults import FAULTS
 
 T = TypeVar("T")
 Refused = Callable[[DownburstError], Awaitable[None]]
-"""What a loop does about a refusal that somebody foresaw."""
+"""A loop's reaction to an expected refusal."""
 
 
 def start(handler: str, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """A task named after its handler; an unknown error that ends it is counted, whether or not somebody waits."""
+    """Starts a task named after its handler; an unexpected error that ends it is counted, awaited or not."""
     task = asyncio.get_running_loop().create_task(work, name=handler)
     _KEPT.add(task)
     task.add_done_callback(_ended)
@@ -25,7 +25,7 @@ def start(handler: str, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
 
 
 async def attempt(handler: str, work: Callable[[], Awaitable[T]], *, what: str = "") -> T | None:
-    """What `work` returns; None if it met an unknown error: then `what` is set aside. Refusals are raised."""
+    """Returns the result of `work`; None after an unexpected error: then `what` is set aside. Refusals are raised."""
     try:
         return await call(handler, work)
     except DownburstError:
@@ -36,7 +36,7 @@ async def attempt(handler: str, work: Callable[[], Awaitable[T]], *, what: str =
 
 
 def attempt_now(handler: str, work: Callable[[], T], *, what: str = "") -> T | None:
-    """As `attempt`, of work that does not wait."""
+    """Like `attempt`, for work that does not wait."""
     try:
         return call(handler, work)
     except DownburstError:
@@ -53,9 +53,9 @@ async def keep(
     every_s: float | None = None,
     refused: Refused | None = None,
 ) -> None:
-    """Runs `work` until it returns, or with `every_s` again and again; what fails is tried again, ever more rarely.
+    """Runs `work` until it returns, or repeatedly with `every_s`; a failure is retried with growing intervals.
 
-    Refusals go to `refused`, or else to the log; one that `refused` raises ends the loop. Cancelling ends it too.
+    Refusals go to `refused`, or else to the log; an error that `refused` raises ends the loop. So does cancelling.
     """
     wait_s = FIRST_WAIT_S
     while True:
@@ -90,7 +90,7 @@ async def side_by_side(*works: Coroutine[Any, Any, object]) -> None:
 
 
 def start_thread(handler: str, work: Callable[[], object]) -> threading.Thread:
-    """A thread that doesn't keep the process from ending; unknown errors are counted, and it begins again."""
+    """Starts a daemon thread; an unexpected error is counted, and the work starts again."""
 
     def guarded() -> None:
         while True:
@@ -114,12 +114,12 @@ def call(handler: str, work: Callable[[], T]) -> T:
 
 
 def _enter(_handler: str, work: Callable[[], T]) -> T:
-    """The one place through which every handler is entered; tests throw here, under the handler's name."""
+    """The only entry to every handler; tests raise errors here, under the handler's name."""
     return work()
 
 
 def hear_the_loop() -> None:
-    """Has errors of the event loop's own callbacks counted too, which belong to no task."""
+    """Counts errors of the event loop's own callbacks too, which belong to no task."""
     loop = asyncio.get_running_loop()
 
     def heard(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -143,7 +143,7 @@ def _ended(task: asyncio.Task[Any]) -> None:
 
 def _log(handler: str) -> Refused:
     async def log(error: DownburstError) -> None:
-        # An outage of the ledger is told once for all, by the one that watches it.
+        # The watcher of the ledger reports an outage once for all.
         level = logging.INFO if isinstance(error, LedgerAway) else logging.WARNING
         _LOG.log(level, "%s is retried: %s", handler, error.sentence)
 

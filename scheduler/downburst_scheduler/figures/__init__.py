@@ -1,1 +1,1 @@
-"""Figures of traffic and latency that models and planner share, and their wording."""
+"""Figures of traffic and latency shared by models and planner, and their wording."""

@@ -1,8 +1,8 @@
 """Counts by magnitude: quantiles and tails of a stream of positive numbers in a few kilobytes.
 
-A bin is `STEP` wide in the natural logarithm, so that a quantile is right to one per cent whatever the stream's
-length. Beside the count each bin has the sum of its values, from which shares of the total come out exactly at the
-bins' edges. Zero has a bin of its own.
+A bin is `STEP` wide in the natural logarithm, so that a quantile is accurate to one per cent for a stream of any
+length. Beside the count each bin has the sum of its values, which gives exact shares of the total at the bins'
+edges. Zero has a bin of its own.
 """
 
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class LogHistogram:
     largest: float = 0.0
 
     def add(self, values: Floats, weights: Floats | float = 1.0) -> None:
-        """Counts the values, each as often as its weight says."""
+        """Counts the values, with weights."""
         if len(values) == 0:
             return
         bins = places(values)
@@ -36,14 +36,14 @@ class LogHistogram:
         self.largest = max(self.largest, float(values.max()))
 
     def merge(self, other: "LogHistogram", *, weight: float = 1.0) -> None:
-        """Takes in what another one counted."""
+        """Adds the counts of another histogram."""
         self.counts += other.counts * weight
         self.sums += other.sums * weight
         self.largest = max(self.largest, other.largest)
 
     @property
     def count(self) -> float:
-        """How much was counted."""
+        """The total count."""
         return float(self.counts.sum())
 
     @property
@@ -52,11 +52,11 @@ class LogHistogram:
         return float(self.sums.sum()) / self.count if self.count else 0.0
 
     def quantile(self, share: float) -> float:
-        """The value that `share` of the values do not exceed; the mean of the bin in which it lies."""
+        """The value that `share` of the values do not exceed; the mean of its bin."""
         return quantile_of(self.counts, self.sums, share, largest=self.largest)
 
     def share_of_largest(self, share: float) -> float:
-        """What share of the sum the largest `share` of the values hold."""
+        """The share of the sum that is held by the largest `share` of the values."""
         total = float(self.sums.sum())
         if not total:
             return 0.0
@@ -76,11 +76,11 @@ class LogHistogram:
 
 
 def quantile_of(counts: Floats, sums: Floats, share: float, *, largest: float) -> float:
-    """The quantile of bins; `largest` is the greatest value that was counted."""
+    """The quantile of bins; `largest` is the greatest value counted."""
     total = float(counts.sum())
     if not total or share >= 1:
         return largest if total else 0.0
-    # Of no share at all it is the least that was counted, not the first bin.
+    # For a share of 0 it is the least value counted, not the first bin.
     wanted = max(share * total * (1 - 1e-12), np.finfo(np.float64).tiny)
     place = int(np.searchsorted(np.cumsum(counts), wanted, side="left"))
     place = min(place, BINS - 1)

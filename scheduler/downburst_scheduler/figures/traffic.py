@@ -1,9 +1,10 @@
-"""How bursty a feed is: statistics over a window of arrivals, live from one-second bins and offline from a trace.
+"""Burstiness of a feed: statistics over a window of arrivals, live from one-second bins and offline from a trace.
 
-Rates are product bits per real second, the ones on the wire. When a trace is played `time_scale` times faster, only
-the windows shrink: 60 s of the trace are 60 / time_scale real seconds, and the rates in them are higher by as much.
-Times inside a bin are not known; live windows put a bin's products at even distances and their silence is a lower
-bound (a run of k empty bins is a gap of at least k seconds).
+Rates are product bits per real second, as on the wire. When a trace is played `time_scale` times faster, only the
+windows shrink: 60 s of the trace are 60 / time_scale real seconds, and the rates in them rise by the same factor.
+
+Times inside a bin are unknown; live windows space a bin's products evenly, and their silence is a lower bound (a run
+of k empty bins is a gap of at least k seconds).
 """
 
 from collections import deque
@@ -21,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Products in order of time: when each came, in seconds from the start of the span, and its size."""
+    """Products in order of time: the arrival of each, in seconds from the start of the span, and its size."""
 
     at_s: Floats
     size_bytes: Floats
@@ -63,7 +64,7 @@ class WidthStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TrafficStatistics:
-    """What a window of arrivals looks like; widths longer than the window are left out."""
+    """The statistics of a window of arrivals; widths longer than the window are left out."""
 
     products: int
     bytes: int
@@ -84,7 +85,7 @@ class FeedWindow:
         self._open = _Bin.empty()
 
     def add(self, *, seconds: float, products: int, size_bytes: int, sizes: Sequence[int]) -> None:
-        """Counts what came in `seconds`; less than half a second waits for more, several are spread evenly."""
+        """Counts the arrivals of `seconds`; less than half a second waits for more, several are spread evenly."""
         self._open = self._open.with_more(seconds, products, size_bytes, sizes)
         whole = round(self._open.seconds)
         if self._open.seconds < 0.5 or whole < 1:
@@ -94,12 +95,12 @@ class FeedWindow:
 
     @property
     def seconds(self) -> float:
-        """How much time the window has seen."""
+        """The time covered by the window."""
         return sum(one.seconds for one in self._bins)
 
     @property
     def products(self) -> int:
-        """How many products lie in the window."""
+        """The number of products in the window."""
         return sum(one.products for one in self._bins)
 
     def statistics(self) -> TrafficStatistics:
@@ -120,7 +121,7 @@ class FeedWindow:
         )
 
     def arrivals(self) -> Arrivals:
-        """The window as products to be played through a model; a bin's samples stand for all its products."""
+        """The window as products to play through a model; a bin's samples stand for all its products."""
         if not self._bins:
             return Arrivals(np.empty(0), np.empty(0), 0.0)
         starts_s = np.cumsum([0.0, *(one.seconds for one in self._bins)])
@@ -147,7 +148,7 @@ class _Bin:
         return _Bin(self.seconds + seconds, self.products + products, self.bytes + size_bytes, kept)
 
     def split(self, parts: int, *, keep: int) -> Iterable["_Bin"]:
-        """The bin cut into equal parts, of which the last `keep` are given."""
+        """Cuts the bin into equal parts, and yields the last `keep` of them."""
         for part in range(max(parts - keep, 0), parts):
             products = _share(self.products, part, parts)
             sizes = self.sizes[part::parts] if self.products >= parts else self.sizes
@@ -217,4 +218,4 @@ def _size_quantiles(sizes: Floats) -> dict[str, float]:
 WIDTHS_S = (1, 10, 60)
 SILENCES_S = (1.0, 10.0, 60.0)
 SAMPLES_PER_BIN = 64
-"""As many as the node sends in a second."""
+"""The number that the node sends in a second."""

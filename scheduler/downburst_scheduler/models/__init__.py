@@ -1,1 +1,1 @@
-"""Models of what transports would do: rates of connections, queues, repair, circuits, groups; pure functions."""
+"""Models of transports: rates of connections, queues, repair, circuits, groups; pure functions."""

@@ -1,9 +1,9 @@
-"""Every transport for one feed under stated offers: feasible or why not, what it would do, and which one is best.
+"""Every transport for one feed under given offers: feasibility with reasons, predictions, and the best one.
 
-What the egress, the offers or the paths rule out is discarded with the figure that rules it out. Of the others the
-one with the lowest score is best, which is the cheapest that meets the objective, or the one that misses it least. A
-price is in bits per second: egress of the hub, rates of circuits while they are up, what a group brings to those
-who don't want it, and for a group one copy in reserve for a site that stops hearing it.
+A transport ruled out by the egress, the offers or the paths is discarded with the figure that rules it out. Of the
+others the one with the lowest score is best: the cheapest that meets the objective, or the one that misses it least.
+A price is in bits per second: egress of the hub, rates of circuits while they are up, bytes that a group brings to
+sites that don't want them, and for a group one copy in reserve for a site that stops receiving it.
 """
 
 from collections.abc import Sequence
@@ -28,27 +28,27 @@ __all__ = ["CircuitOffers", "Comparison", "Costs", "Evaluated", "Situation", "be
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """One transport, judged."""
+    """The evaluation of one transport."""
 
     transport: Transport
     feasible: bool
     reason: str
     parts: tuple[Part, ...] = ()
-    """Which sites would be served how."""
+    """The sites, by the way of serving them."""
     outcome: Outcome | None = None
     rate_bps: float | None = None
     price_bps: float = 0.0
-    """What it costs, in bits per second of egress."""
+    """The cost, in bits per second of egress."""
     late_s: float | None = None
-    """The objective's quantile of the latency, calibrated, as the choice weighs it: with no more of the floor than
-    half the objective, so that what no transport changes does not decide between them."""
+    """The objective's quantile of the latency, calibrated, as weighed by the choice: it includes the floor up to half
+    the objective, so that time independent of the transport does not decide between transports."""
     score_bps: float = 0.0
-    """The price, and what it costs that the objective is missed."""
+    """The price, plus the cost of a missed objective."""
     calibration: Calibration = field(default_factory=Calibration)
     floor: Floor = field(default_factory=Floor)
 
     def quantile_ms(self, share: float) -> float:
-        """A quantile of the predicted latency, the machines' floor included; zero where nothing is predicted."""
+        """A quantile of the predicted latency, including the machines' floor; zero without a prediction."""
         if self.outcome is None:
             return 0.0
         own_ms = self.outcome.latencies.quantile_s(share) * 1e3 * self.calibration.at(share)
@@ -61,18 +61,18 @@ class Evaluated:
 
     @property
     def unicast_sites(self) -> tuple[str, ...]:
-        """Who gets a copy over the routed path."""
+        """The sites that get a copy over the routed path."""
         return tuple(site for part in self.parts if part.transport is Transport.UNICAST for site in part.sites)
 
     @property
     def circuit_sites(self) -> tuple[tuple[str, int], ...]:
-        """Who is served by a reserved circuit, each with its number."""
+        """The sites served by a reserved circuit, each with its number."""
         riding = (part for part in self.parts if part.transport is Transport.STATIC_CIRCUIT)
         return tuple(one for part in riding for one in part.circuits)
 
     @property
     def routed_bps(self) -> float:
-        """What leaves by the hub's routed port."""
+        """The egress of the hub's routed port."""
         return sum(part.outcome.egress_bps for part in self.parts if part.routed and part.outcome is not None)
 
 
@@ -86,14 +86,14 @@ class Comparison:
 
 
 def compare(arrivals: Arrivals, situation: Situation) -> Comparison:
-    """Evaluates every transport and says which is best and why the others are not."""
+    """Evaluates every transport, and gives the best one and the reasons against the others."""
     found = evaluate(asked_of(arrivals, situation))
     best = best_of(found, situation.objective)
     return Comparison(found, best, _sentence(found, best, situation))
 
 
 def evaluate(asked: Asked) -> tuple[Evaluated, ...]:
-    """Every transport; without arrivals or sites there are no figures."""
+    """Evaluates every transport; without arrivals or sites there are no figures."""
     unicast = _unicast(asked)
     return (unicast, _multicast(asked, unicast), _static(asked), _dynamic(asked))
 
@@ -101,9 +101,9 @@ def evaluate(asked: Asked) -> tuple[Evaluated, ...]:
 def best_of(
     found: Sequence[Evaluated], objective: Objective, *, standing: Transport | None = None, room: float = 0.0
 ) -> Evaluated:
-    """The lowest score; others than the standing transport must meet the objective with room to spare.
+    """The transport with the lowest score; others than the present one must meet the objective with room to spare.
 
-    What scores the same leaves the feed where it is.
+    With equal scores the feed keeps its transport.
     """
     feasible = [one for one in found if one.feasible]
     if not feasible:
@@ -136,7 +136,7 @@ def _multicast(asked: Asked, unicast: Evaluated) -> Evaluated:
     """Groups of the network, or one on a circuit that is reserved to several of the sites."""
     network = _of_network(asked, unicast)
     ridden = [_on_circuit(asked, part, offer) for part, offer in riding_groups(asked)]
-    # What is not feasible comes last, and the network's own word on it is the better one.
+    # Infeasible ones are last, and the network's own reason is preferred.
     return min(
         [network, *ridden], key=lambda one: (not one.feasible, one is not network and not one.feasible, one.score_bps)
     )
@@ -180,14 +180,14 @@ def _of_network(asked: Asked, unicast: Evaluated) -> Evaluated:
     found = [_grouped(asked, some_, limit_bps) for some_ in tried if count_of(some_) >= SMALLEST_GROUP]
     if found:
         return next((one for one in found if one.feasible), found[-1])
-    # Those who want little would throw away most of what a group brings them, so nobody gains by their joining.
+    # A site that wants little would discard most of a group's bytes, so its joining benefits no one.
     why = some([reason for one in able if (reason := asked.why_alone(one)) is not None])
     gaining = f"only {count_of(wanting):g} of {sites_of(count_of(able))} would benefit from a group"
     return _refused(Transport.MULTICAST, f"{gaining} ({why})")
 
 
 def _grouped(asked: Asked, members: Sequence[Alike], limit_bps: float | None) -> Evaluated:
-    """One group at the pace of its slowest member; several where that misses the objective."""
+    """One group at the pace of its slowest member; several if that misses the objective."""
     one = _of_groups(asked, grouped_sites(asked, members, limit_bps=limit_bps), limit_bps)
     objective = asked.situation.objective
     if one.outcome is None or limit_bps is not None or (one.feasible and (one.late_s or 0) <= objective.latency_s):
@@ -265,7 +265,7 @@ def _reserved(asked: Asked) -> Evaluated:
     whole = together(sent)
     routed = parts[-1].outcome if rest else None
     refusal = _overload(routed, asked.situation) if routed is not None else None
-    # Circuits that stand are paid for whoever rides on them, so riding costs what it carries.
+    # Existing circuits are paid for in any case, so using them costs the bytes carried.
     return _judged(asked, Transport.STATIC_CIRCUIT, parts, refusal, reason, price_bps=whole.egress_bps)
 
 
@@ -289,7 +289,7 @@ def _dynamic(asked: Asked) -> Evaluated:
     return _judged(asked, Transport.DYNAMIC_CIRCUIT, (part,), refusal, reason, price_bps=price_bps, rate_bps=rate_bps)
 
 
-def _judged(  # noqa: PLR0913 (what is known of a candidate)
+def _judged(  # noqa: PLR0913 (the facts about a candidate)
     asked: Asked,
     transport: Transport,
     parts: tuple[Part, ...],
@@ -360,7 +360,7 @@ def _partition(asked: Asked, groups: Sequence[Part], rest: Sequence[Alike], *, c
 
 
 def _unheard(asked: Asked, groups: Sequence[Part]) -> str:
-    """A group is tried by joining it: nobody's copies end before the site has heard."""
+    """Sites are tested for multicast by joining: copies continue until the site has received the group."""
     inside = {site for part in groups for site in part.sites}
     unheard = [site.name for site in members_of(asked.served) if site.unheard and site.name in inside]
     if not unheard:
@@ -396,7 +396,7 @@ def _sentence(found: Sequence[Evaluated], best: Evaluated, situation: Situation)
 
 
 def against(one: Evaluated, best: Evaluated, objective: Objective) -> str:
-    """Why a candidate is not the best one."""
+    """The reason why a candidate is not the best one."""
     if not one.feasible:
         return one.reason
     if one.late_s is not None and one.late_s > objective.latency_s:
@@ -406,9 +406,9 @@ def against(one: Evaluated, best: Evaluated, objective: Objective) -> str:
 
 SMALLEST_GROUP = 2
 LEAST_UTILISATION = 0.2
-"""A circuit that stands four fifths empty is somebody else's capacity."""
+"""A circuit that is four fifths empty withholds capacity from others."""
 FLOOR_SHARE = 0.5
-"""Of the objective: the most that the machines' floor weighs. With all of it, a floor above the objective would make
-every transport miss it, and microseconds would choose."""
+"""The maximum weight of the machines' floor, as a share of the objective. With all of it, a floor above the
+objective would make every transport miss it, and microseconds would decide."""
 LEAST_RELEASED = 0.05
-"""A circuit that is given back for less of the time is a static one with a set-up in the way."""
+"""A circuit released for less of the time is a static one with an obstructive set-up."""

@@ -1,7 +1,7 @@
 """Latencies of products at sites: played once for sites that share a queue, then shifted by each site's own path.
 
-A distribution is kept by magnitude and by how many round trips the product pays for the opening of a window, so that
-a site of another distance costs some thousand steps instead of one per product.
+A distribution is stored by magnitude and by the number of round trips for the opening of a window, so that a site at
+another distance costs some thousand steps instead of one per product.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from downburst_scheduler.figures.histograms import BINS, Floats, LogHistogram, p
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """Sojourns in a queue, by magnitude and by round trips that are added."""
+    """Sojourns in a queue, by magnitude and by additional round trips."""
 
     sojourn_s: Floats
     round_trips: Floats
@@ -22,7 +22,7 @@ class Delays:
 
     @classmethod
     def of_values(cls, sojourn_s: Floats, round_trips: Floats, weight: Floats) -> "Delays":
-        """Of sojourns with a whole number of round trips each."""
+        """Delays from sojourns with a whole number of round trips each."""
         place = round_trips.astype(np.int64) * BINS + places(sojourn_s)
         counts = np.bincount(place, weights=weight)
         sums = np.bincount(place, weights=weight * sojourn_s)
@@ -30,7 +30,7 @@ class Delays:
         return cls(sums[used] / counts[used], (used // BINS).astype(np.float64), counts[used].astype(np.float64))
 
     def at_site(self, round_trip_s: float) -> LogHistogram:
-        """The latencies at a site of this distance: half a round trip to arrive, and those that are added."""
+        """The latencies at a site of this distance: half a round trip to arrive, plus the additional ones."""
         seen = LogHistogram()
         seen.add(self.sojourn_s + (self.round_trips + 0.5) * round_trip_s, self.weight)
         return seen
@@ -38,14 +38,14 @@ class Delays:
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """Over all products and sites, and per site what an objective is judged by."""
+    """Latencies over all products and sites, and per site for the objective."""
 
     together: LogHistogram
     sites: tuple[LogHistogram, ...] = field(repr=False)
 
     @classmethod
     def of_sites(cls, sites: Iterable[LogHistogram], counts: Iterable[float] | None = None) -> "Latencies":
-        """Each site weighs as much as it has products, and as often as it is counted."""
+        """Combines sites, weighted by their products and their counts."""
         every = tuple(sites)
         weights: dict[int, float] = {}
         for one, count in zip(every, counts or [1.0] * len(every), strict=True):
@@ -57,16 +57,16 @@ class Latencies:
 
     @classmethod
     def together_of(cls, parts: Sequence["Latencies"]) -> "Latencies":
-        """Of sites that are served in several ways."""
+        """Combines sites that are served in several ways."""
         together = LogHistogram()
         for part in parts:
             together.merge(part.together)
         return cls(together, tuple(site for part in parts for site in part.sites))
 
     def quantile_s(self, share: float) -> float:
-        """Over products and sites."""
+        """A quantile over products and sites."""
         return self.together.quantile(share)
 
     def worst_site_s(self, share: float) -> float:
-        """The quantile at the site where it is worst."""
+        """The quantile at the worst site."""
         return max((site.quantile(share) for site in {id(one): one for one in self.sites}.values()), default=0.0)

@@ -1,7 +1,7 @@
-"""The one input whose change would flip a choice: the one that needs to change least, found by asking again.
+"""The input with the smallest change that would flip a choice, found by repeated evaluation.
 
-All inputs are taken a little larger and smaller, then more so, until one changes the answer; that change is halved
-(on a scale of ratios) until it is known to some per cent.
+All inputs are raised and lowered a little, then by more, until one changes the choice; that change is bisected (on a
+logarithmic scale) to some per cent.
 """
 
 import math
@@ -19,12 +19,12 @@ from downburst_scheduler.models.situation import Situation
 from downburst_scheduler.models.sizing import Objective
 
 Prefer = Callable[[Sequence[Evaluated]], Transport]
-"""Which transport is chosen of those that were evaluated."""
+"""Chooses one of the evaluated transports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """An input, what it is, and at which value another transport is chosen."""
+    """An input, its value, and the value at which another transport is chosen."""
 
     name: str
     now: float
@@ -48,7 +48,7 @@ def flip(arrivals: Arrivals, situation: Situation, prefer: Prefer) -> Flip | Non
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """What is asked, with one input or another changed."""
+    """The input of a comparison, with modifications."""
 
     arrivals: Arrivals
     situation: Situation
@@ -100,7 +100,7 @@ class _Input:
     scaled: Callable[[float], _Base]
     said: Callable[[float], str]
     whole: bool = False
-    """Whether it comes in whole numbers only."""
+    """True if it is an integer."""
 
 
 def _inputs(base: _Base) -> Iterator[_Input]:
@@ -134,7 +134,7 @@ def _between(one: _Input, near: float, far: float, chosen: Transport, prefer: Pr
 def _halved(
     answer: Callable[[float], Transport], chosen: Transport, near: float, far: float
 ) -> tuple[float, Transport] | None:
-    """The least factor that was found to give another answer, and the answer; None if the far one gives the same."""
+    """The least factor found with another choice, and that choice; None if the far factor does not change it."""
     low, high, other = math.log(near), math.log(far), answer(far)
     if other is chosen:
         return None
@@ -149,7 +149,7 @@ def _halved(
 
 
 def _whole(one: _Input, factor: float) -> float:
-    """More sites are rounded up and fewer down, so that a number is named that does flip it."""
+    """More sites are rounded up and fewer down, so that the reported number does flip the choice."""
     if not one.whole:
         return factor
     count = math.ceil(one.now * factor - 1e-9) if factor > 1 else math.floor(one.now * factor + 1e-9)
@@ -157,9 +157,9 @@ def _whole(one: _Input, factor: float) -> float:
 
 
 FACTORS = (1.0, 1.2, 2.0, 10.0)
-"""How far inputs are changed before the next ones are tried; what is farther away is of no interest."""
+"""The steps in which all inputs are changed; larger changes are of no interest."""
 PRECISION = 1.05
 KINDS_OF_SITES = 8
-"""A flip is a hint, and asking is what costs."""
+"""A flip is a hint, and evaluations are expensive."""
 MOST_LOSS = 0.5
-"""Of packets; beyond that no transport is of use."""
+"""Share of packets; beyond that no transport is of use."""

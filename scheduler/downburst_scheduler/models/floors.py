@@ -1,8 +1,8 @@
-"""The floor of a prediction: the time of the machines themselves, whatever a product's size, its rate and its path.
+"""The floor of a prediction: the time of the machines themselves, independent of size, rate and path.
 
 Processes wake up, wait for a processor and write files. No model of a network knows that time, so it is measured: at
-sites where nothing waits, small products that have a line nearly to themselves are late by half a round trip, their
-serialisation and the floor. What is left of their latencies after the first two is the floor. docs/adr/0046 has the
+sites without queues, small products that have a line nearly to themselves are late by half a round trip, their
+serialisation and the floor. The remainder of their latencies after the first two is the floor. docs/adr/0046 has the
 reasons.
 """
 
@@ -22,17 +22,17 @@ from downburst_scheduler.models.rates import PathFacts
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """What the machines add to every prediction of a plan; none of it is known until it was measured."""
+    """The time that the machines add to every prediction of a plan; zero until it is measured."""
 
     p50_ms: float = 0.0
     p95_ms: float = 0.0
     p99_ms: float = 0.0
     hub_p50_ms: float | None = None
-    """The hub's part of the median: from storage to the first byte sent. None where first bytes are not known."""
+    """The hub's part of the median: from storage to the first byte sent. None if first bytes are unknown."""
     slowest_site: str | None = None
     slowest_site_p50_ms: float | None = None
     deliveries: int = 0
-    """Products and sites behind the figures; 0: not measured yet."""
+    """Products times sites behind the figures; 0: not measured yet."""
 
     def at_ms(self, share: float) -> float:
         """The term of a quantile's prediction."""
@@ -41,7 +41,7 @@ class Floor:
         return self.p95_ms if share >= TAIL else self.p50_ms
 
     def figures(self) -> dict[str, float | str | bool | None]:
-        """As it is kept with a plan; None stands for what was not measured."""
+        """The figures stored with a plan; None if not measured."""
         found = self.deliveries > 0
         return {
             "floor_p50_ms": self.p50_ms if found else None,
@@ -55,12 +55,12 @@ class Floor:
 
     @classmethod
     def stated(cls, ms: float) -> Self:
-        """As somebody says it is, the same at every quantile."""
+        """A given floor, the same at every quantile."""
         return cls(ms, ms, ms)
 
     @classmethod
     def of_figures(cls, figures: Mapping[str, object]) -> Self:
-        """As a plan has it; not measured where the plan lacks a quantile."""
+        """The floor in a plan's figures; not measured if the plan lacks a quantile."""
         numbers = {name: figures.get(f"floor_{name}") for name in ("p50_ms", "p95_ms", "p99_ms", "deliveries")}
         known = [value for value in numbers.values() if isinstance(value, (int, float))]
         if len(known) < len(numbers):
@@ -80,7 +80,7 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the models know of the latencies of a feed at a site, where its products may tell of the floor."""
+    """The models' prediction of a feed's latencies at a site with products that reveal the floor."""
 
     away_ms: float
     """Half a round trip."""
@@ -90,12 +90,12 @@ class Expected:
 
 
 def expected(arrivals: Arrivals, sites: Mapping[str, tuple[PathFacts, float]]) -> dict[str, Expected]:
-    """Of sites by name, each with the rate at which it gets the arrivals, those whose path loses next to nothing."""
+    """The sites with hardly any loss on their path, by name; `sites` has the rate at which each gets the arrivals."""
     own_ms: dict[tuple[float, float], tuple[float, float]] = {}
     found = {}
     for name, (path, rate_bps) in sites.items():
         if path.loss <= MOST_LOSS and rate_bps > 0 and len(arrivals.at_s):
-            # Taken down and up to octaves, so that the work does not grow with the sites.
+            # Rounded down and up to octaves, so that the work does not grow with the sites.
             line = (2.0 ** math.floor(math.log2(rate_bps)), _octave_up(path.round_trip_s))
             if line not in own_ms:
                 own_ms[line] = _own_ms(arrivals, *line)
@@ -105,14 +105,14 @@ def expected(arrivals: Arrivals, sites: Mapping[str, tuple[PathFacts, float]]) -
 
 @dataclass(frozen=True, slots=True)
 class Residuals:
-    """What is left of measured latencies, each value as often as it was counted."""
+    """The remainders of measured latencies, each value with its count."""
 
     values_ms: Floats
     counts: Floats
 
     @classmethod
     def of(cls, measured: LatencySketch, known: Expected) -> Self | None:
-        """None if these latencies are no machine's: below zero by more than clocks explain, or above a second."""
+        """None if these are not machines' latencies: below zero by more than clock errors, or above a second."""
         values_ms, counts = _values(measured)
         values_ms = values_ms - known.away_ms - known.own_p50_ms
         unsure_ms = (measured.bound_ms or 0.0) + SKETCH_ERROR * known.away_ms
@@ -124,7 +124,7 @@ class Residuals:
 
     @classmethod
     def joined(cls, parts: Sequence["Residuals"]) -> Self:
-        """All of them together."""
+        """All of them combined."""
         return cls(
             np.concatenate([np.empty(0), *(part.values_ms for part in parts)]),
             np.concatenate([np.empty(0), *(part.counts for part in parts)]),
@@ -132,11 +132,11 @@ class Residuals:
 
     @property
     def count(self) -> int:
-        """How many deliveries they stand for."""
+        """The number of deliveries behind them."""
         return int(self.counts.sum())
 
     def quantile_ms(self, share: float) -> float:
-        """By nearest rank, as of all latencies; there must be a value."""
+        """By nearest rank, as for all latencies; there must be a value."""
         order = np.argsort(self.values_ms)
         place = np.searchsorted(np.cumsum(self.counts[order]), rank_of(share, self.count))
         return float(self.values_ms[order][place])
@@ -144,7 +144,7 @@ class Residuals:
 
 @dataclass(frozen=True, slots=True)
 class SiteFloors:
-    """What was measured of late, by site."""
+    """Recent measurements, by site."""
 
     residuals: Mapping[str, Residuals]
     queueing: Mapping[str, LatencySketch]
@@ -152,7 +152,7 @@ class SiteFloors:
 
     @classmethod
     def of(cls, found: Iterable[tuple[str, Expected, LatencySketch, LatencySketch]]) -> Self:
-        """Of each site, and feed that it takes: what is expected, the latencies measured, and the hub's part."""
+        """From the expectation, the measured latencies and the hub's part, for each site and each of its feeds."""
         parts: dict[str, list[Residuals]] = {}
         queueing: dict[str, LatencySketch] = {}
         for site, known, measured, queued in found:
@@ -163,7 +163,7 @@ class SiteFloors:
         return cls({site: Residuals.joined(some) for site, some in parts.items()}, queueing)
 
     def floor(self, sites: Iterable[str]) -> Floor | None:
-        """Of some sites together; None below `FEWEST` deliveries."""
+        """The common floor of some sites; None below `FEWEST` deliveries."""
         by_site = {site: self.residuals[site] for site in sites if site in self.residuals}
         every = Residuals.joined(list(by_site.values()))
         if every.count < FEWEST:
@@ -208,12 +208,12 @@ FEWEST = 100
 """Deliveries: fewer have no 99th percentile."""
 FIRST_WINDOW_BYTES = 14_480.0
 MOST_LOSS = 0.001
-"""Where more is lost, the tail is that of repeated segments."""
+"""With more loss, the tail is that of retransmitted segments."""
 NEGLIGIBLE_MS, NEGLIGIBLE = 1.0, 0.1
-"""What products wait for each other and their serialisation: a millisecond, or a tenth of what is left."""
+"""The time of queueing and serialisation: a millisecond, or a tenth of the remainder."""
 MOST_MS = 1_000.0
-"""Later than that is an outage or a queue, and no machine's own time."""
+"""A longer time is an outage or a queue, not a machine's own time."""
 SKETCH_ERROR = 0.02
-"""Of a latency in a sketch."""
+"""Relative error of a latency in a sketch."""
 SLOWEST = ("slowest_site", "slowest_site_p50_ms")
 P99, TAIL = 0.99, 0.9

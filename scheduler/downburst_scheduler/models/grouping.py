@@ -1,8 +1,8 @@
-"""Which sites share a group: by right, by interest, and by rate under a budget of egress.
+"""Assigns sites to groups: by right, by interest, and by rate under a budget of egress.
 
 A group goes at the pace of its slowest member, so in an optimal partition sites are next to each other in order of
-their rate. A group of one is unicast. Whoever can't take the feed's mean is put out: it would fall behind by any
-transport.
+their rate. A group of one is unicast. A site that can't take the feed's mean is put out: it would fall behind with
+any transport.
 """
 
 import math
@@ -20,19 +20,19 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """A site as far as grouping goes."""
+    """The properties of a site that matter for grouping."""
 
     site: str
     rate_bps: float
     share: float = 1.0
     """Share of the feed that it wants."""
     entitled: bool = True
-    """Whether its allow list covers everything that a group carries."""
+    """True if its allow list covers everything that a group carries."""
     reachable: bool = True
-    """Whether it was found to hear groups."""
+    """True if it was found to receive groups."""
     weight: float = 1.0
     count: int = 1
-    """How many sites it stands for."""
+    """The number of sites that it represents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """What becomes of every site, with the reason where it is in no group."""
+    """The placement of every site, with the reason if it is in no group."""
 
     groups: tuple[Group, ...]
     alone: dict[str, str]
@@ -61,14 +61,14 @@ MOST_GROUPS = 4
 
 @dataclass(frozen=True, slots=True)
 class GroupingRules:
-    """Costs, settings of whoever runs the hub."""
+    """Costs, from the operator's settings."""
 
     egress_bps: float = 1e9
     largest_groups: int = MOST_GROUPS
     mean_bps: float = 0.0
-    """Of the feed; zero puts nobody out."""
+    """Mean rate of the feed; zero puts no site out."""
     unwanted_byte_cost: float = 0.5
-    """What a byte nobody asked for costs on a site's line, against one of the hub's egress."""
+    """The cost of an unrequested byte on a site's line, relative to one of the hub's egress."""
 
 
 def partition(receivers: Sequence[Receiver], size_bytes: float, rules: GroupingRules) -> Partition:
@@ -96,7 +96,7 @@ def partition(receivers: Sequence[Receiver], size_bytes: float, rules: GroupingR
 
 
 def why_alone(one: Receiver, rules: GroupingRules) -> str | None:
-    """Why a site is better served by a copy of its own; None where it may be in a group."""
+    """The reason why a site is better served by its own copy; None if it may be in a group."""
     if not one.entitled:
         return f"{one.site} is not allowed all products of a group"
     if not one.reachable:
@@ -109,15 +109,15 @@ def why_alone(one: Receiver, rules: GroupingRules) -> str | None:
 
 
 def replace_egress(rules: GroupingRules, egress_bps: float) -> GroupingRules:
-    """The rules with what is left of the egress."""
+    """The rules with the remaining egress."""
     return GroupingRules(max(egress_bps, 1.0), rules.largest_groups, rules.mean_bps, rules.unwanted_byte_cost)
 
 
 def grouped(ordered: Sequence[Receiver], size_bytes: float, rules: GroupingRules) -> tuple[Group, ...]:
     """Groups by rate of receivers in order of their rate, by a dynamic programme for prices of egress.
 
-    At a price the best partition is exact; the price is raised until the egress is kept, and every partition met on
-    the way is priced again with the egress divided in the best way, which also uses what the last price left over.
+    At a price the best partition is exact; the price is raised until the egress suffices. Every partition met so far
+    is evaluated again with the egress divided optimally, which also uses the remainder of the last price.
     """
     if not ordered:
         return ()
@@ -133,7 +133,7 @@ def grouped(ordered: Sequence[Receiver], size_bytes: float, rules: GroupingRules
     seen: set[tuple[int, ...]] = set()
     for price in _prices(ordered, size_bytes):
         seen.update(_cheapest(ordered, size_bytes, price, rules.largest_groups))
-    # Of partitions that are equally fast, the one that sends least: sites that are alike belong together.
+    # Of equally fast partitions, the one that sends least: similar sites belong together.
     best = min(sorted(seen), key=lambda ends: (float(f"{cost(ends):.9g}"), len(ends)))
     if len(ordered) <= TRIED_FURTHER:
         best = _improved(best, cost, rules.largest_groups)
@@ -141,7 +141,7 @@ def grouped(ordered: Sequence[Receiver], size_bytes: float, rules: GroupingRules
 
 
 def _grouped_by_class(ordered: Sequence[Receiver], size_bytes: float, rules: GroupingRules) -> tuple[Group, ...]:
-    """Of very many sites those of nearly the same rate are taken as one, which keeps the work bounded."""
+    """Combines sites of nearly the same rate if there are very many, which bounds the work."""
     slow, fast = ordered[0].rate_bps, ordered[-1].rate_bps
     width = math.log(fast / slow) / TOLD_APART + 1e-9
     members = [
@@ -161,7 +161,7 @@ def _grouped_by_class(ordered: Sequence[Receiver], size_bytes: float, rules: Gro
 def _improved(
     ends: tuple[int, ...], cost: Callable[[tuple[int, ...]], float], largest_groups: int
 ) -> tuple[int, ...]:
-    """Adds, drops and moves single borders as long as that helps: prices alone pass over some partitions."""
+    """Adds, drops and moves single borders while that helps: prices alone miss some partitions."""
     best, least = ends, cost(ends)
     while True:
         tried = min(((cost(one), one) for one in _neighbours(best, largest_groups)), default=(least, best))
@@ -186,7 +186,7 @@ def _neighbours(ends: tuple[int, ...], largest_groups: int) -> Iterator[tuple[in
 def _cheapest(
     ordered: Sequence[Receiver], size_bytes: float, price: float, largest_groups: int
 ) -> set[tuple[int, ...]]:
-    """Ends of the groups of the best partitions at a price of a bit per second, by how many groups have several."""
+    """Ends of the groups of the best partitions at a price of a bit per second, by the number of multicast groups."""
     rates = np.array([one.rate_bps for one in ordered])
     weight = np.concatenate([[0.0], np.cumsum([one.weight for one in ordered])])
     count = len(ordered)
@@ -219,7 +219,7 @@ def _ends(came: Integers, several: Sequence[bool], groups: int) -> tuple[int, ..
 
 
 def _prices(ordered: Sequence[Receiver], size_bytes: float) -> list[float]:
-    """From no price to one at which a single slow group is all that pays."""
+    """From no price to one at which the best partition is a single slow group."""
     weights = sum(one.weight for one in ordered)
     slow, fast = min(one.rate_bps for one in ordered), max(one.rate_bps for one in ordered)
     least, most = size_bytes * 8 / fast**2 / 10, weights * size_bytes * 8 / slow**2 * 10
@@ -229,7 +229,7 @@ def _prices(ordered: Sequence[Receiver], size_bytes: float) -> list[float]:
 def divided(
     ordered: Sequence[Receiver], ends: tuple[int, ...], size_bytes: float, egress_bps: float
 ) -> tuple[Group, ...]:
-    """Groups that end at these places, each as fast as its slowest member, or less where the egress is short."""
+    """Groups that end at these places, each as fast as its slowest member, or less if the egress is short."""
     starts = (0, *ends[:-1])
     limits = np.array([ordered[start].rate_bps for start in starts])
     weights = np.array([sum(one.weight for one in ordered[a:b]) for a, b in zip(starts, ends, strict=True)])
@@ -241,7 +241,7 @@ def divided(
 
 
 def _paces(limits: Floats, weights: Floats, egress_bps: float) -> Floats:
-    """Least weighted latency: in proportion to the root of the weight, up to each group's limit."""
+    """Minimizes the weighted latency: in proportion to the root of the weight, up to each group's limit."""
     paces, free, left_bps = limits.copy(), np.ones(len(limits), dtype=bool), egress_bps
     if limits.sum() <= egress_bps:
         return paces
@@ -270,4 +270,4 @@ ROOM = 1.2
 PRICES = 48
 TOLD_APART = 200
 TRIED_FURTHER = 40
-"""Up to so many sites borders are tried one by one as well."""
+"""Up to this number of sites, single borders are tried as well."""

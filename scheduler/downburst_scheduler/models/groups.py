@@ -1,4 +1,4 @@
-"""Groups of a feed's sites as parts of a plan: who hears which group at which pace."""
+"""Groups of a feed's sites as parts of a plan: their members and paces."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +28,7 @@ def grouped_sites(
 
 
 def riding_groups(asked: Asked) -> list[tuple[Part, CircuitOffer]]:
-    """For each circuit that joins several of the sites one group, at the rate that was measured on it."""
+    """One group for each circuit that joins several of the sites, at its measured rate."""
     found: dict[int, list[Alike]] = {}
     for one in asked.served:
         if one.facts.circuit is not None and one.facts.circuit.sites > 1 and one.facts.no_circuit_group is None:
@@ -43,7 +43,7 @@ def _riding(asked: Asked, members: Sequence[Alike]) -> tuple[Part, CircuitOffer]
     part = Part(Transport.MULTICAST, names_of(members), rate_bps=offer.group_frames_bps, circuits=circuits)
     if not asked.figures:
         return part, offer
-    # What is reserved loses nothing to others, and no line's rate but the circuit's holds on it.
+    # Reserved bandwidth has no loss through others, and only the circuit's rate limits it.
     paths = [replace(one.facts, loss=0.0, access_bps=None) for one in members]
     pace_bps = max(offer.group_frames_bps, 1.0)
     return replace(part, outcome=multicast(asked.for_groups, paths, rate_bps=pace_bps)), offer
@@ -55,7 +55,7 @@ def _receiver(name: str, one: Alike, fastest_bps: float) -> Receiver:
 
 
 def _group(asked: Asked, members: Sequence[Alike], limit_bps: float | None) -> Part:
-    """At the pace of its slowest member."""
+    """A group at the pace of its slowest member."""
     fastest_bps = _fastest_bps(asked)
     paths = [replace(one.facts, loss=max(one.facts.loss, asked.situation.group_loss)) for one in members]
     rate_bps = min([fastest_bps, *(path.access_bps for path in paths if path.access_bps)])

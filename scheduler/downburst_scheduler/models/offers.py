@@ -1,4 +1,4 @@
-"""What circuits offer to a feed's sites: the rate that each was measured to carry, or why it may not be used."""
+"""Offers of circuits to a feed's sites: the measured rate of each, or the reason not to use it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -13,27 +13,27 @@ class CircuitOffer:
 
     circuit: int
     rate_bps: int
-    """Ethernet-frame bits per second to a site, as measured, without what other feeds take."""
+    """Ethernet-frame bits per second to a site, as measured, without the use by other feeds."""
     sites: int = 1
-    """How many it joins with the hub: a group can ride on one that joins several."""
+    """The number of sites that it joins with the hub: a group can use one that joins several."""
     replicated: bool = False
-    """Whether the network below makes the copies, so that the hub's port carries the rate once for all."""
+    """True if the underlying network makes the copies, so that the hub's port carries the rate once for all."""
     group_bps: int = 0
-    """What a group is paced at: the least that was measured to any of its good ends."""
+    """The pace of a group: the lowest rate measured to any of its good ends."""
 
     @property
     def payload_bps(self) -> float:
-        """What is left for products of a copy to each site under the headers of Ethernet, the tunnel and TLS."""
+        """The rate for products of a copy to each site, without the headers of Ethernet, the tunnel and TLS."""
         return self.copy_bps * PAYLOAD_SHARE
 
     @property
     def copy_bps(self) -> float:
-        """What a copy to each site has of it: all of them share what the network below replicates."""
+        """The rate of a copy to each site: all of them share a circuit replicated by the underlying network."""
         return self.rate_bps / (self.sites if self.replicated else 1)
 
     @property
     def group_frames_bps(self) -> float:
-        """What of it is left for the frames of a group, under the headers of the tunnel."""
+        """The rate for the frames of a group, without the headers of the tunnel."""
         return min(self.group_bps, self.rate_bps) * TUNNEL_SHARE
 
 
@@ -55,15 +55,15 @@ class CircuitOffers:
         return self._offers.get(site)
 
     def group_bps(self, circuit: int) -> int:
-        """What a group on a circuit is paced at; 0 where none can ride on it."""
+        """The pace of a group on a circuit; 0 if none can use it."""
         return next((offer.group_bps for offer in self._offers.values() if offer.circuit == circuit), 0)
 
     def why_not(self, site: str) -> str | None:
-        """Why the circuit to a site may not be used, as `<site> ...`; None where there is none, or a good one."""
+        """The reason not to use the circuit to a site, as `<site> ...`; None if there is none, or a good one."""
         return None if site in self._offers else self._refusals.get(site)
 
     def _take(self, circuit: Circuit, site: str, row: Measured | None, *, group_bps: int) -> None:
-        """An end that was measured to carry enough is good whatever becomes of the circuit's other ends."""
+        """An end with enough measured capacity is good, irrespective of the circuit's other ends."""
         if circuit.state not in _USABLE or row is None or not row.enough:
             self._refusals[site] = f"{site}: circuit {circuit.number} {_why_not(circuit, row)}"
             return
@@ -76,25 +76,25 @@ class CircuitOffers:
 
 def _why_not(circuit: Circuit, row: Measured | None) -> str:
     reason = (row.sentence if row and circuit.state in _USABLE else "") or circuit.reason
-    # What was measured is known a moment before the state that follows from it.
+    # A measurement is known a moment before the state that follows from it.
     is_so = "carries too little" if reason and circuit.state is CircuitState.ACTIVE else f"is {circuit.state}"
     return f"{is_so}: {reason}" if reason else is_so
 
 
 def without(offer: CircuitOffer, used_bps: float) -> CircuitOffer:
-    """What other feeds leave of an offer; a tenth always is."""
+    """The rest of an offer beside other feeds; at least a tenth."""
     left_bps = max(offer.rate_bps - used_bps / PAYLOAD_SHARE, offer.rate_bps * LEAST_LEFT)
     return replace(offer, rate_bps=int(left_bps))
 
 
 def rates_bps(offers: Mapping[str, CircuitOffer]) -> float:
-    """The payload that all of them carry together."""
+    """The sum of their payload rates."""
     return sum(offer.payload_bps for offer in offers.values())
 
 
 _USABLE = (CircuitState.ACTIVE, CircuitState.DEGRADED)
 PAYLOAD_SHARE = 1 / (1 + TUNNEL.share)
-"""Of the frames in a circuit's tunnel, the bytes of products."""
+"""The share of product bytes in the frames of a circuit's tunnel."""
 TUNNEL_SHARE = 1_414 / 1_464
-"""Of a full frame of a tunnel, the frame inside."""
+"""The share of the inner frame in a full frame of a tunnel."""
 LEAST_LEFT = 0.1

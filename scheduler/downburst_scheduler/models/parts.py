@@ -1,4 +1,4 @@
-"""Parts of a plan: some of a feed's sites, served in one way, and what that would do."""
+"""Parts of a plan: some of a feed's sites, served in one way, with the predicted outcome."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,45 +26,45 @@ class Part:
     outcome: Outcome | None = None
     rate_bps: float | None = None
     limited: bool = False
-    """Whether a member's line sets the pace of a group."""
+    """True if a member's line sets the pace of a group."""
     circuits: tuple[tuple[str, int], ...] = ()
-    """For reserved circuits the number of each site's own; for a group on one, that of all its sites."""
+    """For reserved circuits, the number of each site's own; for a group on one, that of all its sites."""
 
     @property
     def routed(self) -> bool:
-        """Whether it leaves by the hub's routed port."""
+        """True if it leaves by the hub's routed port."""
         return self.transport in (Transport.UNICAST, Transport.MULTICAST) and not self.circuits
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A comparison's input, with what several candidates need of it."""
+    """The input of a comparison, with values shared by several candidates."""
 
     arrivals: Arrivals
     situation: Situation
     served: tuple[Alike, ...]
-    """Whom the choice is about."""
+    """The sites that the choice is about."""
     put_out: tuple[Alike, ...] = ()
-    """Whose lines can't take the feed: they get copies, fall behind by any transport, and don't count."""
+    """Sites with lines too slow for the feed: they get copies, fall behind with any transport, and don't count."""
 
     @cached_property
     def figures(self) -> bool:
-        """Whether there is anything to play."""
+        """True if there is anything to play."""
         return bool(self.served) and len(self.arrivals.at_s) > 0
 
     @cached_property
     def mean_bps(self) -> float:
-        """Of the products."""
+        """Mean rate of the products."""
         return self.arrivals.mean_bps
 
     @cached_property
     def paths(self) -> list[PathFacts]:
-        """Of those whom the choice is about."""
+        """Paths of the sites that the choice is about."""
         return [one.facts for one in self.served]
 
     @cached_property
     def circuit_bps(self) -> float:
-        """What a circuit is asked for: the busiest minute, room over the mean, more if the objective needs it."""
+        """The rate to request for a circuit: the busiest minute, the mean with room, or what the objective needs."""
         objective = self.situation.objective
         away_s = max((site.round_trip_s for site in self.paths), default=0.0) / 2
         least = least_rate(self.arrivals, Objective(objective.share, objective.latency_s * SURELY), away_s=away_s)
@@ -87,7 +87,7 @@ class Asked:
 
     @cached_property
     def put_out_sentence(self) -> str:
-        """Who is put out, and why."""
+        """The sites that are put out, and the reason."""
         if not self.put_out:
             return ""
         slowest = min(self.put_out, key=lambda one: one.facts.access_bps or 0.0)
@@ -97,11 +97,11 @@ class Asked:
         return f"{who} can take {takes} and {falls} behind by any transport"
 
     def with_put_out(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
-        """The parts with copies for those who are put out."""
+        """The parts, plus copies for the sites that are put out."""
         return (*parts, Part(Transport.UNICAST, names_of(self.put_out))) if self.put_out else parts
 
     def why_alone(self, one: Alike) -> str | None:
-        """Why these sites are better served by copies; a member leaves later than an outsider would join."""
+        """The reason why these sites are better served by copies; members leave later than outsiders would join."""
         cost = self.situation.costs.unwanted * (MEMBERS_STAY if one.facts.in_group else 1.0)
         rate_bps = min(one.facts.access_bps or self.situation.multicast_rate_bps, self.situation.multicast_rate_bps)
         rules = GroupingRules(
@@ -110,12 +110,12 @@ class Asked:
         return why_alone(Receiver(one.names[0], rate_bps, one.facts.share), rules)
 
     def too_narrow(self, one: Alike) -> bool:
-        """Whether the circuit of these sites carries less than what they take on average."""
+        """True if the circuit of these sites carries less than their average need."""
         circuit = one.facts.circuit
         return circuit is not None and self.mean_bps * one.facts.share >= circuit.payload_bps
 
     def carried_bps(self, offer: CircuitOffer) -> float:
-        """The rate at which a circuit takes the arrivals as they are played."""
+        """The rate at which a circuit accepts the arrivals as they are played."""
         return offer.copy_bps if self.situation.headers else offer.payload_bps
 
     def _framed(self, overhead: wire.Overhead) -> Arrivals:
@@ -125,7 +125,7 @@ class Asked:
 
 
 def asked_of(arrivals: Arrivals, situation: Situation, population: tuple[Alike, ...] | None = None) -> Asked:
-    """The question, with those put out whom no transport helps."""
+    """The input, with sites put out that no transport can serve."""
     every = alike(situation.sites) if population is None else population
     mean_bps = arrivals.mean_bps
     hopeless = tuple(
@@ -160,13 +160,13 @@ def on_circuits(asked: Asked, some: Sequence[Alike]) -> tuple[Part, ...]:
 
 
 def left_beside(situation: Situation, paced_bps: float) -> float:
-    """What groups of this pace leave of the egress for copies."""
+    """The egress that groups of this pace leave for copies."""
     return max(situation.egress_bps - paced_bps, (1 - GROUP_SHARE_OF_EGRESS) * situation.egress_bps)
 
 
 SURELY = 0.98
-"""Predictions are kept to one per cent, and a circuit that just misses is no use."""
+"""Predictions are accurate to one per cent, and a circuit that just misses is of no use."""
 GROUP_SHARE_OF_EGRESS = 0.9
-"""A group paced at more than this share of what is free would starve everything else."""
+"""A group paced at more than this share of the free egress would starve everything else."""
 MEMBERS_STAY = 0.5
-"""A member stays until what it throws away costs twice as much as would keep it from joining."""
+"""A member stays until its discarded bytes cost twice as much as would keep it from joining."""

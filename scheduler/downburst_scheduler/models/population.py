@@ -1,4 +1,4 @@
-"""The sites of a feed, those that are alike taken as one, so that a comparison costs no more for many sites."""
+"""The sites of a feed, with similar ones combined, so that a comparison costs no more for many sites."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from downburst_scheduler.models.situation import SiteFacts
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Sites that the models don't tell apart; `facts.count` of them."""
+    """Sites that the models don't distinguish; `facts.count` of them."""
 
     facts: SiteFacts
     members: tuple[SiteFacts, ...]
@@ -20,15 +20,15 @@ class Alike:
 
 EXACT_SITES = 32
 FIRST_STEP, LAST_STEP = 0.125, 8.0
-"""In the natural logarithm: sites are alike whose round trips, losses and rates differ by less than 13 % at first."""
+"""In the natural logarithm: sites are alike if round trips, losses and rates initially differ by less than 13 %."""
 UNTOLD = -1e9
-"""Beyond every logarithm: what is not known, nothing or without limit."""
+"""Below every logarithm: for values that are unknown, zero or unlimited."""
 MOST = 48
-"""Kinds of sites in a comparison: with more the steps become wider."""
+"""Kinds of sites in a comparison: with more, the steps become wider."""
 
 
 def alike(sites: Sequence[PathFacts], *, most: int = MOST) -> tuple[Alike, ...]:
-    """Few sites are told apart as measured; of many, distances, rates, losses and shares are taken in steps."""
+    """Few sites are distinguished as measured; for many, distances, rates, losses and shares are taken in steps."""
     named = [
         site if isinstance(site, SiteFacts) else _named(site, number) for number, site in enumerate(sites, start=1)
     ]
@@ -43,7 +43,7 @@ def alike(sites: Sequence[PathFacts], *, most: int = MOST) -> tuple[Alike, ...]:
 
 
 def count_of(some: Iterable[Alike]) -> float:
-    """How many sites these are."""
+    """The number of these sites."""
     return sum(one.facts.count for one in some)
 
 
@@ -53,17 +53,17 @@ def names_of(some: Iterable[Alike]) -> tuple[str, ...]:
 
 
 def members_of(some: Iterable[Alike]) -> list[SiteFacts]:
-    """Each of them."""
+    """All of their members."""
     return [site for one in some for site in one.members]
 
 
 def outlined(some: Iterable[Alike]) -> tuple[Alike, ...]:
-    """Each kind with one of its members, for questions about how many rather than who."""
+    """Each kind with one of its members, for questions about numbers rather than names."""
     return tuple(replace(one, members=one.members[:1], names=one.names[:1]) for one in some)
 
 
 def scaled(some: Iterable[Alike], factor: float) -> tuple[Alike, ...]:
-    """As if there were so many times as many sites of each kind."""
+    """The same kinds with their numbers of sites multiplied."""
     return tuple(replace(one, facts=replace(one.facts, count=one.facts.count * factor)) for one in some)
 
 
@@ -75,7 +75,7 @@ def _merged(sites: Sequence[SiteFacts], keys: Sequence[tuple[object, ...]]) -> t
 
 
 def _in_steps(sites: Sequence[SiteFacts], width: float) -> list[tuple[object, ...]]:
-    """All sites' keys at once: a round asks for them for every feed and every site."""
+    """The keys of all sites in one step: each round computes them for every feed and every site."""
     shares = np.rint(np.array([site.share for site in sites]) / (1.01 * width)).tolist()
     ways = np.array([_ways(site)[:-1] for site in sites], dtype=np.float64)
     told = np.isfinite(ways) & (ways > 0)
@@ -101,7 +101,7 @@ def _ways(site: SiteFacts) -> tuple[float | None, ...]:
 
 
 def _together(members: list[SiteFacts]) -> Alike:
-    """The least able stands for all: a group goes at its pace anyway."""
+    """The least capable site represents all: a group goes at its pace anyway."""
     stands = members[0]
     if len(members) > 1:
         count = sum(one.count for one in members)

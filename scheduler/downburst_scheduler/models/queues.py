@@ -1,9 +1,9 @@
 """One server and the products that wait for it, under three orders of service.
 
-All functions take products in order of arrival with the time each takes to serve, and give sojourns: from arrival to
-the end of service. First come first served and shortest first are computed by whole arrays; round robin (processor
-sharing) has no such form and is played product by product, but only where products meet. Busy periods are the same
-for every order of service and nothing in one depends on another, so that of many a sample can stand for all.
+All functions take products in order of arrival with their service times, and return sojourns: from arrival to the end
+of service. First come first served and shortest first are computed by whole arrays; round robin (processor sharing)
+has no such form and is played product by product, but only where products overlap. Busy periods are the same for
+every order of service and independent of each other, so that a sample can represent many.
 """
 
 import heapq
@@ -21,7 +21,7 @@ Indices = npt.NDArray[np.int64]
 
 
 class Order(StrEnum):
-    """Who is served next."""
+    """The order of service."""
 
     FIRST_COME = "first-come"
     ROUND_ROBIN = "round-robin"
@@ -30,17 +30,17 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sojourns:
-    """Sojourns of products, each standing for `weight` of them; `index` says which products were played."""
+    """Sojourns of products, each representing `weight` of them; `index` lists the products that were played."""
 
     index: Indices
     sojourn_s: Floats
     weight: Floats
     alone: npt.NDArray[np.bool_]
-    """Whether the product found the server idle."""
+    """True if the product found the server idle."""
 
 
 def play(at_s: Floats, service_s: Floats, order: Order, *, budget: int = 400_000) -> Sojourns:
-    """The sojourns under an order of service; where products meet, no more than about `budget` of them are played."""
+    """The sojourns under an order of service; of overlapping products at most about `budget` are played."""
     wait_s = waits(at_s, service_s)
     alone = wait_s <= 0
     if order is Order.FIRST_COME:
@@ -54,7 +54,7 @@ def play(at_s: Floats, service_s: Floats, order: Order, *, budget: int = 400_000
 
 
 def waits(at_s: Floats, service_s: Floats) -> Floats:
-    """How long each product waits when the first to come is the first to be served (Lindley's recursion)."""
+    """The wait of each product under first come, first served (Lindley's recursion)."""
     done_before_s = np.cumsum(service_s) - service_s
     wait_s = np.maximum.accumulate(at_s - done_before_s) + done_before_s - at_s
     result: Floats = np.where(wait_s > NO_WAIT_S, wait_s, 0.0)
@@ -62,12 +62,12 @@ def waits(at_s: Floats, service_s: Floats) -> Floats:
 
 
 def backlog_bytes(wait_s: Floats, size_bytes: Floats, rate_bps: float) -> float:
-    """The most that ever lies in the queue: what waits when a product comes, and the product."""
+    """The maximum length of the queue: the backlog at a product's arrival, plus the product."""
     return float((wait_s * rate_bps / 8 + size_bytes).max()) if len(wait_s) else 0.0
 
 
 def round_robin(at_s: Floats, service_s: Floats) -> Floats:
-    """Processor sharing: everything that is there is served at the same time, at equal shares of the rate."""
+    """Processor sharing: all products present are served at the same time, at equal shares of the rate."""
     sojourn_s = np.empty(len(at_s))
     starts = np.flatnonzero(waits(at_s, service_s) <= 0).tolist()
     times, services = at_s.tolist(), service_s.tolist()
@@ -77,7 +77,7 @@ def round_robin(at_s: Floats, service_s: Floats) -> Floats:
 
 
 def shortest_first(at_s: Floats, service_s: Floats) -> Floats:
-    """Preemptive, by classes of service times a factor of two apart; within a class the first to come.
+    """Preemptive, by classes of service times a factor of two apart; within a class first come, first served.
 
     A class is served in the time that shorter ones leave idle. On the clock that only runs in that time it is an
     ordinary queue, and its ends are translated back.
@@ -118,7 +118,7 @@ class _Busy:
         return result
 
     def when_idle_was(self, idle_s: Floats) -> Floats:
-        """The first moment at which the clock showed so much."""
+        """The first moment at which the clock showed this value."""
         before = np.searchsorted(self._idle_at_start_s, idle_s - NO_WAIT_S, side="left")
         result: Floats = idle_s + self._total_s[before]
         return result
@@ -130,7 +130,7 @@ def _classes(service_s: Floats) -> Indices:
 
 
 def _played(alone: npt.NDArray[np.bool_], budget: int) -> tuple[Indices, Floats, Indices]:
-    """The products of the busy periods to play, how many each stands for, and the lengths of the periods."""
+    """The products of the busy periods to play, the weight of each, and the lengths of the periods."""
     starts = np.flatnonzero(alone)
     lengths = np.diff(starts, append=len(alone))
     chosen, weights = np.arange(len(starts)), np.ones(len(starts))
@@ -147,7 +147,7 @@ def _played(alone: npt.NDArray[np.bool_], budget: int) -> tuple[Indices, Floats,
 
 
 def _sample(lengths: Indices, budget: int) -> tuple[Indices, Floats]:
-    """Busy periods of several products: the longest up to half the budget, of the others one in so many by length."""
+    """Busy periods of several products: the longest up to half the budget, of the others a sample by length."""
     by_length = np.argsort(lengths, kind="stable")[::-1]
     by_length = by_length[lengths[by_length] > 1]
     longest = max(int((np.cumsum(lengths[by_length]) <= budget / 2).sum()), 1)
@@ -161,7 +161,7 @@ def _sample(lengths: Indices, budget: int) -> tuple[Indices, Floats]:
 
 
 def _shared(at_s: list[float], service_s: list[float]) -> Floats:
-    """One busy period: `served` is what a product that is there all the time would have got so far."""
+    """One busy period: `served` is the service so far of a product that is present all the time."""
     done_s = [0.0] * len(at_s)
     present: list[tuple[float, int]] = []
     served, now_s = 0.0, at_s[0]

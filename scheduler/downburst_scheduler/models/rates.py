@@ -1,6 +1,6 @@
-"""How fast one connection can be on a path, by what is known of its congestion control, and what a relay changes.
+"""The rate of one connection on a path, by its congestion control, and the effect of a relay.
 
-Closed forms from the literature, kept as caps and cross-checks: a measured rate is always better. Loss is a share of
+Closed forms from the literature, used as caps and cross-checks: a measured rate is always better. Loss is a share of
 packets; rates are bits of payload per second.
 """
 
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class CongestionControl(StrEnum):
-    """What the sender's kernel does about loss."""
+    """The reaction of the sender's kernel to loss."""
 
     RENO = "reno"
     CUBIC = "cubic"
@@ -20,23 +20,23 @@ class CongestionControl(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PathFacts:
-    """What is known of the way to one site; None means not measured."""
+    """The known facts about the path to one site; None means not measured."""
 
     round_trip_s: float = 0.0
     loss: float = 0.0
     access_bps: float | None = None
     window_bytes: float | None = None
-    """What the receiver's kernel lets be on its way."""
+    """The maximum in flight that the receiver's kernel allows."""
     congestion: CongestionControl = CongestionControl.CUBIC
     connections: int = 1
     share: float = 1.0
-    """Share of the feed's bytes that the site's patterns take."""
+    """The share of the feed's bytes that the site's patterns match."""
     count: float = 1
-    """How many sites it stands for, all alike."""
+    """The number of sites that it represents, all alike."""
 
 
 def connection_bps(path: PathFacts) -> float:
-    """The most that the site's connections carry together: access, window and loss each set a limit."""
+    """The maximum rate of the site's connections together: access, window and loss each set a limit."""
     limits = [path.access_bps or math.inf]
     if path.round_trip_s > 0:
         if path.window_bytes:
@@ -48,7 +48,7 @@ def connection_bps(path: PathFacts) -> float:
 
 
 def reno_bps(round_trip_s: float, loss: float, *, segment_bytes: float = 1448.0) -> float:
-    """Mathis: 1.22 segments per round trip over the root of the loss; Linux was measured 1.3 times above."""
+    """Mathis: 1.22 segments per round trip over the root of the loss; measured Linux was 1.3 times faster."""
     if loss <= 0 or round_trip_s <= 0:
         return math.inf
     return 1.22 * segment_bytes * 8 / (round_trip_s * math.sqrt(loss))
@@ -63,7 +63,7 @@ def cubic_bps(round_trip_s: float, loss: float, *, segment_bytes: float = 1448.0
 
 
 def bbr_bps(capacity_bps: float, loss: float) -> float:
-    """What arrives of the capacity, until loss is so high that BBR takes it for congestion."""
+    """The capacity less the loss, until loss is so high that BBR takes it for congestion."""
     return capacity_bps * (1 - loss) if loss < BBR_GIVES_WAY else capacity_bps * (1 - BBR_GIVES_WAY) * BBR_AFTER
 
 
@@ -75,22 +75,22 @@ class RelayChoice:
     bound_bps: float
     """The slowest segment."""
     expected_bps: float
-    """What of it is left in practice."""
+    """The share of it achieved in practice."""
 
     @property
     def relay(self) -> bool:
-        """Whether relays are worth it."""
+        """True if relays are worth it."""
         return self.expected_bps > self.direct_bps
 
 
 def relay_choice(direct_bps: float, segments_bps: Sequence[float]) -> RelayChoice:
-    """Depots against the direct path."""
+    """Compares relays with the direct path."""
     bound_bps = min(segments_bps)
     return RelayChoice(direct_bps, bound_bps, bound_bps * RELAYED_SHARE)
 
 
 def split_gain(path: PathFacts, segments: Sequence[PathFacts]) -> float:
-    """How many times faster a path is when relays cut it; an upper bound, which BBR has little of."""
+    """The speed-up of a path that relays divide; an upper bound, of which BBR gains little."""
     return min(connection_bps(segment) for segment in segments) / connection_bps(path)
 
 
@@ -104,6 +104,6 @@ def _by_loss(path: PathFacts) -> float:
 
 BBR_GIVES_WAY = 0.15
 BBR_AFTER = 0.1
-"""Beyond 15 % of loss BBR collapses; a tenth stands for that."""
+"""Beyond 15 % of loss BBR collapses; a tenth represents that."""
 RELAYED_SHARE = 0.85
 """Measured on a three-segment path: 762 of 900 Mb/s."""

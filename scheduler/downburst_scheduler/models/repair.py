@@ -1,7 +1,7 @@
-"""What repair costs a group, and the rate at which loss and speed are in balance.
+"""The cost of repair for a group, and the rate at which loss and speed are in balance.
 
-By unicast, what each receiver lost is sent to it alone, so the cost grows with their number. Coded, one symbol
-repairs a different loss at each receiver, so that the receiver who lost most sets the cost.
+By unicast, each receiver's losses are sent to it alone, so the cost grows with the number of receivers. Coded, one
+symbol repairs a different loss at each receiver, so the receiver with most losses determines the cost.
 """
 
 import math
@@ -16,7 +16,7 @@ from downburst_scheduler.figures.histograms import Floats
 
 
 class Repair(StrEnum):
-    """How what a group lost comes after."""
+    """The transport of a group's repair."""
 
     UNICAST = "unicast"
     CODED = "coded"
@@ -37,9 +37,9 @@ def repair_share(size_bytes: Floats, losses: Sequence[float], repair: Repair) ->
 
 
 def expected_symbols(blocks: int, losses: tuple[float, ...]) -> float:
-    """The mean of the largest number of blocks that any receiver lost, losses being independent.
+    """The mean of the largest number of blocks that any receiver lost, with independent losses.
 
-    Each repair symbol may be lost as well, which the factor 1 / (1 - p) of the worst receiver stands for.
+    Each repair symbol may be lost as well: hence the factor 1 / (1 - p) of the worst receiver.
     """
     return _expected_most(blocks, tuple(sorted(losses))) / (1 - max(losses))
 
@@ -53,7 +53,7 @@ def missing_share(size_bytes: Floats, loss: float) -> Floats:
 
 @lru_cache(maxsize=4096)
 def _expected_most(blocks: int, losses: tuple[float, ...]) -> float:
-    """The sum over k of the probability that somebody lost more than k."""
+    """The sum over k of the probability that at least one receiver lost more than k."""
     limit = _surely_less(blocks, losses[-1], len(losses))
     logs = np.zeros(limit)
     for loss, receivers in Counter(losses).items():
@@ -63,7 +63,7 @@ def _expected_most(blocks: int, losses: tuple[float, ...]) -> float:
 
 
 def _surely_less(blocks: int, loss: float, receivers: int) -> int:
-    """A number of losses that next to no receiver exceeds."""
+    """A number of losses that hardly any receiver exceeds."""
     deviation = math.sqrt(blocks * loss * (1 - loss))
     return min(blocks, math.ceil(blocks * loss + (6 + math.sqrt(2 * math.log(max(receivers, 1)))) * deviation + 8))
 

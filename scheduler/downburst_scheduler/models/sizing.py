@@ -1,4 +1,4 @@
-"""The least rate of a circuit that keeps an objective, how sure that is, and whether it holds on what comes next."""
+"""The least rate of a circuit that keeps an objective, its confidence, and a validation on later data."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from downburst_scheduler.models.queues import backlog_bytes, waits
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """A share of the products shall be at their site within so many seconds."""
+    """A share of the products that must be at their site within a number of seconds."""
 
     share: float = 0.99
     latency_s: float = 5.0
@@ -21,7 +21,7 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class CircuitSize:
-    """A circuit's rate for one feed and what follows from it."""
+    """A circuit's rate for one feed and its consequences."""
 
     rate_bps: float
     utilisation: float
@@ -32,7 +32,7 @@ class CircuitSize:
 
 @dataclass(frozen=True, slots=True)
 class SizingStudy:
-    """A size with its bootstrap interval, and the size of the first half of the time tried on the second."""
+    """A size with its bootstrap interval, and the size of the first half of the time validated on the second."""
 
     size: CircuitSize
     low_bps: float
@@ -44,7 +44,7 @@ class SizingStudy:
 
 
 def least_rate(arrivals: Arrivals, objective: Objective, *, away_s: float = 0.0) -> CircuitSize | None:
-    """The least rate by bisection, exact to a part in a thousand; None if the way alone takes too long."""
+    """The least rate by bisection, exact to a part in a thousand; None if the path alone takes too long."""
     allowed_s = objective.latency_s - away_s
     if allowed_s <= 0 or len(arrivals.at_s) == 0:
         return None
@@ -57,7 +57,7 @@ def least_rate(arrivals: Arrivals, objective: Objective, *, away_s: float = 0.0)
 
 
 def size_at(arrivals: Arrivals, rate_bps: float, objective: Objective) -> CircuitSize:
-    """What a given rate means."""
+    """The consequences of a given rate."""
     sojourn_s = _sojourns(arrivals, rate_bps)
     wait_s = sojourn_s - arrivals.size_bytes * 8 / rate_bps
     quantile_s = _at_share(sojourn_s, objective.share)
@@ -66,7 +66,7 @@ def size_at(arrivals: Arrivals, rate_bps: float, objective: Objective) -> Circui
 
 
 def study(arrivals: Arrivals, objective: Objective, *, away_s: float = 0.0, seed: int = 1) -> SizingStudy | None:
-    """Size, interval and validation; None where there is too little to tell, or no rate is enough."""
+    """Size, interval and validation; None if there are too few data, or no rate is enough."""
     size = least_rate(arrivals, objective, away_s=away_s)
     half_s = arrivals.span_s / 2
     first, second = between(arrivals, 0.0, half_s), between(arrivals, half_s, arrivals.span_s + 1)
@@ -79,7 +79,7 @@ def study(arrivals: Arrivals, objective: Objective, *, away_s: float = 0.0, seed
 
 
 def between(arrivals: Arrivals, begin_s: float, end_s: float) -> Arrivals:
-    """The arrivals of a part of the time, counted from its begin."""
+    """The arrivals of a part of the time, counted from its beginning."""
     first, last = np.searchsorted(arrivals.at_s, [begin_s, end_s])
     span_s = min(end_s, arrivals.span_s) - begin_s
     return Arrivals(arrivals.at_s[first:last] - begin_s, arrivals.size_bytes[first:last], max(span_s, 1.0))
@@ -102,7 +102,7 @@ def _interval(
 ) -> tuple[float, float]:
     """Bootstrap over blocks of time: hours if there are enough, otherwise twelfths of the whole.
 
-    Late products are counted per block and rate once; resampling blocks then costs next to nothing.
+    Late products are counted once per block and rate; resampling blocks then costs next to nothing.
     """
     blocks = min(max(FEWEST_BLOCKS, int(arrivals.span_s // 3600)), MOST_BLOCKS)
     block = np.minimum((arrivals.at_s / arrivals.span_s * blocks).astype(np.int64), blocks - 1)
@@ -127,7 +127,7 @@ def _sojourns(arrivals: Arrivals, rate_bps: float) -> Floats:
 
 
 def _at_share(sojourn_s: Floats, share: float) -> float:
-    """What this share of the products stays within; a whole number of them but for rounding counts as that number."""
+    """The value that this share of the products does not exceed; their number is rounded up, with a tolerance."""
     within = max(math.ceil(share * len(sojourn_s) - 1e-9), 1)
     return float(np.partition(sojourn_s, within - 1)[within - 1])
 

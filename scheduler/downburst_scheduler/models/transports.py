@@ -1,8 +1,8 @@
-"""What each transport would do with arrivals: latencies at the sites, egress of the hub, use of circuits.
+"""Predictions for each transport: latencies at the sites, egress of the hub, use of circuits.
 
-Every function plays the whole trace. Sites whose connections can't take their share of the egress keep what they can
-and leave the rest to the others; all sites get the same products, so whoever is slower always has the longer queue,
-and fixed max-min fair rates are what a fluid model that shares anew at every moment comes to as well.
+Every function plays the whole trace. Sites with connections slower than their share of the egress keep their rate and
+leave the rest to the others. All sites get the same products, so the slower one always has the longer queue, and
+fixed max-min fair rates agree with a fluid model that shares anew at every moment.
 """
 
 import math
@@ -21,19 +21,19 @@ from downburst_scheduler.models.repair import Repair, missing_share, repair_shar
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a transport is predicted to do."""
+    """The predicted outcome of a transport."""
 
     latencies: Latencies
     egress_bps: float
     """Mean over the arrivals' span, repair included."""
     peak_egress_bps: float
-    """What the busiest minute asks for."""
+    """The egress in the busiest minute."""
     repair_share: float = 0.0
     reserved_bps: float = 0.0
-    """The sum of the rates of circuits, over the time that they were up."""
+    """The sum of the rates of circuits, averaged over the time that they were up."""
     utilisation: float | None = None
     buffer_bytes: float = 0.0
-    """The most that waits in one queue."""
+    """The maximum backlog of one queue."""
     setups: int = 0
 
 
@@ -45,7 +45,7 @@ def unicast(
     order: Order = Order.ROUND_ROBIN,
     first_window_bytes: float = 14_480.0,
 ) -> Outcome:
-    """A copy to each site, by connections that the path limits and the hub's egress is shared among."""
+    """A copy to each site, by connections limited by the path that share the hub's egress."""
     rates = fair_rates_bps(sites, egress_bps)
     delays: dict[tuple[float, float], Delays] = {}
     found: dict[tuple[float, float, float], LogHistogram] = {}
@@ -79,9 +79,9 @@ def static_circuit(arrivals: Arrivals, sites: Sequence[PathFacts], *, rate_bps: 
 def dynamic_circuit(
     arrivals: Arrivals, sites: Sequence[PathFacts], *, rate_bps: float, setup_s: float, hold_s: float
 ) -> Outcome:
-    """A circuit to each site that is asked for when a product comes, and given back after a silence of `hold_s`.
+    """A circuit to each site, requested when a product arrives, and released after a silence of `hold_s`.
 
-    A silence shorter than the set-up frees nobody's capacity in time, so the hold is never shorter than that.
+    A silence shorter than the set-up frees no capacity in time, so the hold is never shorter than that.
     """
     service_s = arrivals.size_bytes * 8 / rate_bps
     firsts = session_starts(arrivals.at_s, service_s, setup_s=setup_s, hold_s=max(hold_s, setup_s))
@@ -104,7 +104,7 @@ def multicast(
     repair_bps: float | None = None,
     reserved: bool = False,
 ) -> Outcome:
-    """One copy to a group at a rate that the slowest member can take, and repair of what members lost."""
+    """One copy to a group at the slowest member's rate, and repair of the members' losses."""
     rate_bps = min([rate_bps, *(site.access_bps for site in sites if site.access_bps)])
     losses = [site.loss for site in sites for _ in range(max(round(site.count), 1))]
     again = repair_share(arrivals.size_bytes, losses, repair)
@@ -137,7 +137,7 @@ def multicast(
 def relayed(
     arrivals: Arrivals, sites: Sequence[Sequence[PathFacts]], *, egress_bps: float, residence_s: float = 0.005
 ) -> Outcome:
-    """Each site behind relays: its path in segments, which pass a product on while it comes in."""
+    """Each site behind relays: its path in segments, which forward a product while it arrives."""
     rates = fair_rates_bps([segments[0] for segments in sites], egress_bps)
     found: dict[tuple[tuple[PathFacts, ...], float], LogHistogram] = {}
     latencies = []
@@ -155,7 +155,7 @@ def relayed(
 
 
 def together(parts: Sequence[Outcome]) -> Outcome:
-    """Sites of one feed that are served in several ways at the same time."""
+    """Combines sites of one feed that are served in several ways at the same time."""
     if len(parts) == 1:
         return parts[0]
     sent_bps = sum(part.egress_bps for part in parts)
@@ -173,7 +173,7 @@ def together(parts: Sequence[Outcome]) -> Outcome:
 
 
 def fair_rates_bps(sites: Sequence[PathFacts], egress_bps: float) -> list[float]:
-    """Max-min fair shares of the egress, by what each site takes of the feed."""
+    """Max-min fair shares of the egress, weighted by each site's share of the feed."""
     rates = [0.0] * len(sites)
     left_bps, weight = egress_bps, sum(site.share * site.count for site in sites)
     limits = [connection_bps(site) for site in sites]
@@ -186,10 +186,10 @@ def fair_rates_bps(sites: Sequence[PathFacts], egress_bps: float) -> list[float]
 
 
 def session_starts(at_s: Floats, service_s: Floats, *, setup_s: float, hold_s: float) -> Indices:
-    """The products for which a circuit is asked: the first, and those after a silence longer than the hold.
+    """The products for which a circuit is requested: the first, and those after a silence longer than the hold.
 
-    Set-ups put off what comes behind them, which shortens silences; so the candidates are those of a circuit that is
-    always there, and they are gone through in order.
+    Set-ups delay the following products, which shortens silences; so the candidates are those of a permanent circuit,
+    checked in order.
     """
     if len(at_s) == 0:
         return np.empty(0, dtype=np.int64)
@@ -208,7 +208,7 @@ def session_starts(at_s: Floats, service_s: Floats, *, setup_s: float, hold_s: f
 
 @dataclass(frozen=True, slots=True)
 class Releases:
-    """What a hold time would give back of a circuit's time, by the gaps between arrivals alone."""
+    """The share of a circuit's time that a hold time would release, from the gaps between arrivals alone."""
 
     hold_s: float
     releases: int
@@ -216,7 +216,7 @@ class Releases:
 
 
 def releases(arrivals: Arrivals, *, setup_s: float, hold_s: float) -> Releases:
-    """Closed form of what dynamic circuits can gain: the sum of what each gap is longer than the hold."""
+    """Closed form of the possible gain of dynamic circuits: the sum of each gap's excess over the hold."""
     hold_s = max(hold_s, setup_s)
     gaps_s = np.diff(arrivals.at_s)
     long_s = gaps_s[gaps_s > hold_s]
@@ -242,7 +242,7 @@ class _Queue:
 
 
 def _unicast_delays(arrivals: Arrivals, site: PathFacts, rate_bps: float, queue: _Queue) -> Delays:
-    """A site that takes a share of the bytes has a queue whose products are rarer; service is that of whole ones."""
+    """A site that takes a share of the bytes has a queue of fewer products; each has its full service time."""
     service_s = arrivals.size_bytes * 8 / rate_bps
     sojourns = play(arrivals.at_s, service_s * site.share, queue.order, budget=queue.budget)
     rest_s = service_s[sojourns.index] * (1 - site.share)
@@ -255,7 +255,7 @@ def _unicast_delays(arrivals: Arrivals, site: PathFacts, rate_bps: float, queue:
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """What a circuit was used for."""
+    """The use of a circuit."""
 
     rate_bps: float
     up_s: float
@@ -287,7 +287,7 @@ def _circuits(arrivals: Arrivals, sites: Sequence[PathFacts], delays: Delays, us
 
 
 def _group_delays(size_bytes: Floats, done_s: Floats, repair_s: Floats, *, loss: float) -> Delays:
-    """Products of which a site missed something are complete a request and a repair later."""
+    """Products with losses at a site are complete a request and a repair later."""
     if loss <= 0:
         return Delays.of_values(done_s, np.zeros(len(done_s)), np.ones(len(done_s)))
     missed = missing_share(size_bytes, loss)
@@ -297,7 +297,7 @@ def _group_delays(size_bytes: Floats, done_s: Floats, repair_s: Floats, *, loss:
 
 
 def _tandem(arrivals: Arrivals, segments: Sequence[PathFacts], first_bps: float, residence_s: float) -> LogHistogram:
-    """A relay begins to send what it has begun to get, and ends no earlier than it got the end."""
+    """A relay forwards a product while it arrives, and ends no earlier than the arrival of the product's end."""
     came_s, ended_s = arrivals.at_s, np.zeros(len(arrivals.at_s))
     for number, segment in enumerate(segments):
         rate_bps = first_bps if number == 0 else connection_bps(segment)
@@ -312,7 +312,7 @@ def _tandem(arrivals: Arrivals, segments: Sequence[PathFacts], first_bps: float,
 
 
 def _stepped(rate_bps: float, distinct: int) -> float:
-    """Few rates are exact, many are taken in steps of 5 %, so that the work does not grow with the sites."""
+    """Few rates are exact, many are rounded in steps of 5 %, so that the work does not grow with the sites."""
     if distinct <= EXACT_RATES or not math.isfinite(rate_bps):
         return rate_bps
     return float(1.05 ** math.floor(math.log(rate_bps, 1.05)))
@@ -325,6 +325,6 @@ def _longest_queue(arrivals: Arrivals, rate_bps: float) -> float:
 
 EXACT_RATES = 8
 PLAYED_PRODUCTS, LEAST_PLAYED = 2_000_000, 40_000
-"""How many products are played one by one, over all rates and for each of them."""
+"""The number of products played one by one, over all rates and for each of them."""
 REQUEST_WAIT_S = 0.02
-"""How long a receiver holds back a request so that late packets are not asked for."""
+"""The delay of a receiver's request, so that late packets are not requested."""

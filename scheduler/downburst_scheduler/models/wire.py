@@ -1,7 +1,7 @@
-"""What becomes of product bytes on a link: frames, as rates of links, circuits and legs are stated.
+"""Bytes on a link: from products to frames, the unit in which rates of links, circuits and legs are stated.
 
-Models play bits at rates and don't ask which. Where a rate is that of a link, products are taken with everything that
-is sent for them, so that both are in bits of Ethernet frames.
+Models play bits at rates, of any unit. If a rate is that of a link, products are taken with all their overhead, so
+that both are in bits of Ethernet frames.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from downburst_scheduler.figures.traffic import Arrivals
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """What a transport adds to the bytes of a product until they are frames."""
+    """The overhead of a transport from the bytes of a product to frames."""
 
     share: float
     per_product_bytes: float
@@ -23,7 +23,7 @@ class Overhead:
 
 
 def framed(arrivals: Arrivals, overhead: Overhead) -> Arrivals:
-    """The arrivals with the sizes that their frames have."""
+    """The arrivals with the sizes of their frames."""
     return Arrivals(arrivals.at_s, overhead.on(arrivals.size_bytes), arrivals.span_s)
 
 
@@ -36,10 +36,10 @@ def _by_tcp(segment_bytes: float) -> Overhead:
 FRAME_BYTES = 1_514
 RECORD_BYTES, RECORD_EXTRA_BYTES = 16_384, 22
 PRODUCT_HEAD_BYTES = 250
-"""What tells of a product, and its share of a frame that is not full."""
+"""The description of a product, and its share of a frame that is not full."""
 UNICAST = _by_tcp(segment_bytes=1_448)
 """TCP with time stamps over Ethernet."""
 TUNNEL = _by_tcp(segment_bytes=1_398)
-"""The same inside a circuit's VXLAN, whose frames are as long outside."""
+"""The same inside a circuit's VXLAN, with outer frames of the same length."""
 GROUP = Overhead(share=0.075, per_product_bytes=300)
-"""Datagrams of a leg, counted as its pace counts them: headers, seals, manifests and the batches' signatures."""
+"""Datagrams of a leg, counted as in its pace: headers, seals, manifests and the batches' signatures."""

@@ -24,7 +24,7 @@ def optional(kind: Kind, *names: str) -> list[sa.Column[Any]]:
 
 
 def of(column: str) -> sa.ForeignKey:
-    """The row that a row goes with."""
+    """A reference to the parent row; its deletion deletes this row."""
     return sa.ForeignKey(column, ondelete="CASCADE")
 
 

@@ -1,4 +1,4 @@
-"""Runs the chain on the connection that the ledger hands over; there is no alembic.ini and no second way in."""
+"""Runs the chain on the ledger's connection; there is no alembic.ini and no other entry point."""
 
 from alembic import context
 

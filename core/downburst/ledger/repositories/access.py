@@ -31,7 +31,7 @@ class Users:
         return [_user(row) for row in self._connection.execute(query) if is_user_name(row.name)]
 
     def misnamed(self) -> list[str]:
-        """Names that an earlier release took and this one does not: such users can't sign in until made anew."""
+        """Names that an earlier release accepted and this one does not: such users can't sign in until recreated."""
         return [name for name in self._connection.scalars(select(users.c.name)) if not is_user_name(name)]
 
     def find(self, name: str) -> User | None:
@@ -40,14 +40,14 @@ class Users:
         return None if row is None or not is_user_name(row.name) else _user(row)
 
     def one(self, name: str) -> User:
-        """The user; a name nobody has is refused."""
+        """The user; refuses an unknown name."""
         user = self.find(name)
         if user is None:
             raise NotFound(f"there is no user {name!r}; `downburst users list` shows all")
         return user
 
     def add(self, user: User) -> User:
-        """Keeps a user under a name that is free."""
+        """Adds a user; refuses a name that is taken."""
         if self.find(user.name) is not None:
             raise AlreadyThere(f"user {user.name!r} already exists; choose another name, or change that one")
         self._check_site(user)
@@ -58,7 +58,7 @@ class Users:
         return kept
 
     def change(self, user: User) -> User:
-        """Keeps other properties of a user; whoever may not sign in any more, or as another role, is signed out."""
+        """Updates a user; a user who lost the right to sign in, or has a changed role, is signed out."""
         before = self.one(user.name)
         self._check_site(user)
         kept = replace(user, created_at=before.created_at)
@@ -77,7 +77,7 @@ class Users:
         return kept
 
     def remove(self, name: str) -> None:
-        """Forgets a user with the sessions; what the audit says of it stays."""
+        """Removes a user with the sessions; the audit entries remain."""
         before = None if name in self.misnamed() else self.one(name)
         if before is not None:
             self._keep_an_admin(before, None)
@@ -85,7 +85,7 @@ class Users:
         self._audit.record("user", name, "removed", before=None if before is None else _shown(before))
 
     def has_admin(self) -> bool:
-        """Whether somebody can sign in as an administrator."""
+        """True if an administrator can sign in."""
         return self._admins() > 0
 
     def _admins(self) -> int:
@@ -124,7 +124,7 @@ class AccessTokens:
         return None if row is None else _token(row)
 
     def add(self, token: AccessToken) -> AccessToken:
-        """Keeps a token under a number of its own."""
+        """Adds a token under a new number."""
         self._make_room(token)
         row = asdict(token) | {"scopes": [scope.value for scope in token.scopes]}
         del row["number"]
@@ -144,7 +144,7 @@ class AccessTokens:
         )
 
     def revoke(self, number: int) -> AccessToken:
-        """Ends a token at once."""
+        """Revokes a token with immediate effect."""
         row = self._connection.execute(select(access_tokens).where(access_tokens.c.number == number)).one_or_none()
         if row is None:
             raise NotFound(f"there is no access token {number}; `downburst tokens list` shows all")
@@ -159,14 +159,14 @@ class AccessTokens:
 
 
 class Sessions:
-    """Who has signed in."""
+    """Sessions of users who have signed in."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
 
     def add(self, sha256: str, user: str | None, *, lifetime: timedelta) -> Session:
-        """Keeps a session; those that have ended are forgotten, and the oldest of a user who has too many ends."""
+        """Adds a session; removes expired ones, and the oldest of a user who has too many."""
         now = self._clock.now()
         self._connection.execute(delete(login_sessions).where(login_sessions.c.expires_at <= now))
         of_user = _of(login_sessions.c.user, user)
@@ -178,7 +178,7 @@ class Sessions:
         return session
 
     def find(self, sha256: str) -> tuple[Session, User | None] | None:
-        """A session that has not ended, with its user as it is now."""
+        """A session that has not expired, with its user in the current state."""
         row = self._connection.execute(select(login_sessions).where(login_sessions.c.sha256 == sha256)).one_or_none()
         if row is None or row.expires_at <= self._clock.now():
             return None
@@ -198,7 +198,7 @@ class Links:
         self._clock = clock
 
     def add(self, sha256: str, kind: LinkKind, *, lifetime: timedelta, user: str | None = None) -> Link:
-        """Keeps a link; an earlier one of the same kind for the same user is worth nothing any more."""
+        """Adds a link; earlier ones for the same user are removed, except links to sign in."""
         now = self._clock.now()
         stale = [login_links.c.expires_at <= now]
         same = (login_links.c.kind == kind) & _of(login_links.c.user, user)
@@ -213,7 +213,7 @@ class Links:
         return link
 
     def find(self, sha256: str) -> Link:
-        """A link that can still be used; the refusal says why it can't."""
+        """A link that can still be used; the refusal names the reason."""
         row = self._connection.execute(select(login_links).where(login_links.c.sha256 == sha256)).one_or_none()
         if row is None:
             raise Refused("this link is unknown here; ask for another one: downburst login --link")
@@ -234,7 +234,7 @@ class Links:
 
 
 def token_scopes(role: Role, wanted: Sequence[Scope], allowed: frozenset[Scope]) -> tuple[Scope, ...]:
-    """The scopes of a token: those asked for, or all of its role; never more than role and maker have."""
+    """The scopes of a token: the requested ones, or all of its role; never more than `allowed`."""
     too_much = [scope.value for scope in wanted if scope not in allowed]
     if too_much:
         raise BadInput(f"a token with the role {role.value} can't have {', '.join(too_much)}; leave that out")
@@ -242,7 +242,7 @@ def token_scopes(role: Role, wanted: Sequence[Scope], allowed: frozenset[Scope])
 
 
 def _of(column: Column[Any], user: str | None) -> ColumnElement[bool]:
-    """The rows of a user; None stands for whoever may use the hub's machine."""
+    """The rows of a user; None stands for any user of the hub's machine."""
     return column.is_(None) if user is None else column == user
 
 

@@ -1,4 +1,4 @@
-"""Sites that ask for access, by number."""
+"""Requests of sites for access, by number."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
@@ -19,7 +19,7 @@ from downburst.network.addresses import network_of
 
 
 class AccessRequests:
-    """The queue; decided requests beyond the newest thousand are forgotten."""
+    """The queue; decided requests beyond the newest thousand are removed."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
@@ -27,14 +27,14 @@ class AccessRequests:
         self._audit = Audit(connection, clock)
 
     def all(self, *, waiting: bool = True) -> list[AccessRequest]:
-        """Those that wait, oldest first; or all."""
+        """The pending requests, oldest first; or all."""
         query = select(access_requests).order_by(access_requests.c.number)
         if waiting:
             query = query.where(access_requests.c.state == RequestState.WAITING)
         return [_request(row) for row in self._connection.execute(query)]
 
     def one(self, number: int) -> AccessRequest:
-        """The request; a number nobody gave is refused."""
+        """The request; refuses an unknown number."""
         query = select(access_requests).where(access_requests.c.number == number)
         row = self._connection.execute(query).one_or_none()
         if row is None:
@@ -42,7 +42,7 @@ class AccessRequests:
         return _request(row)
 
     def by_secret(self, sha256: str) -> AccessRequest:
-        """The request of whoever shows this; another secret is refused."""
+        """The request with this secret; refuses another secret."""
         query = select(access_requests).where(access_requests.c.secret_sha256 == sha256)
         row = self._connection.execute(query).one_or_none()
         if row is None:
@@ -50,7 +50,7 @@ class AccessRequests:
         return _request(row)
 
     def add(self, wanted: AccessRequest) -> AccessRequest:
-        """Keeps a request under a number of its own, while there is room."""
+        """Adds a request under a new number, within the limits."""
         self._check_limits(wanted.peer)
         row = _row(wanted) | {"feeds": list(wanted.feeds), "asked_at": self._clock.now()}
         del row["number"]
@@ -63,7 +63,7 @@ class AccessRequests:
         return kept
 
     def approve(self, number: int, *, allow: Sequence[str], by: str, answer: str = "") -> AccessRequest:
-        """Makes the site with what it registered, and a user of its own who may sign in once invited."""
+        """Adds the requested site, and a user of the site who may sign in once invited."""
         request = self._waiting(number)
         sites = Sites(self._connection, self._clock)
         if sites.find(request.site) is not None:
@@ -87,7 +87,7 @@ class AccessRequests:
         return self._decide(request, RequestState.APPROVED, by, answer, invites=user.name)
 
     def refuse(self, number: int, *, by: str, answer: str) -> AccessRequest:
-        """Refuses a request, with a reason that the asker reads."""
+        """Refuses a request, with a reason for the requester."""
         return self._decide(self._waiting(number), RequestState.REFUSED, by, answer)
 
     def _check_limits(self, peer: str) -> None:
@@ -118,7 +118,7 @@ class AccessRequests:
 
 
 def user_of(site: str) -> str:
-    """The user that is made with a site that asked."""
+    """The user created together with the site of a request."""
     return f"admin@{site}"[:64]
 
 
@@ -128,7 +128,7 @@ def _row(request: AccessRequest) -> dict[str, Any]:
 
 
 def _audited(request: AccessRequest) -> dict[str, Any]:
-    """The columns without the hash of the asker's secret."""
+    """The columns without the hash of the requester's secret."""
     values = _row(request)
     del values["secret_sha256"]
     return values

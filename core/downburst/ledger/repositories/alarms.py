@@ -26,45 +26,45 @@ from downburst.ledger.tables.alarms import alarm_receivers, alarms, objectives, 
 
 
 class Alarms:
-    """Alarms by number; ended ones beyond the newest ten thousand are forgotten."""
+    """Alarms by number; ended ones beyond the newest ten thousand are removed."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
 
     def open(self) -> list[Alarm]:
-        """Those whose condition has not ended, the worst first, of those the newest."""
+        """The open alarms, the worst first, then the newest."""
         query = select(alarms).where(alarms.c.ended_at.is_(None))
         return worst_first(_alarm(row) for row in self._connection.execute(query))
 
     def keys_begun(self, kind: AlarmKind, *, since: datetime) -> set[str]:
-        """Of alarms of a kind that began since then, ended ones too."""
+        """The keys of the alarms of a kind that began since then, including ended ones."""
         query = select(alarms.c.key).where(alarms.c.kind == kind, alarms.c.since >= since)
         return set(self._connection.scalars(query))
 
     def find_open(self, number: int) -> Alarm:
-        """The alarm; one that is over or that nobody raised is not there."""
+        """The open alarm; refuses a number that is unknown or of an ended alarm."""
         for alarm in self.open():
             if alarm.number == number:
                 return alarm
         raise NotFound(f"no open alarm {number}; `downburst alarms list` shows open ones")
 
     def to_tell(self) -> list[Alarm]:
-        """Those of which receivers were not told, and those of whose end they were not."""
+        """The alarms with a beginning or an end that was not yet reported to receivers."""
         begun = alarms.c.ended_at.is_(None) & alarms.c.told_at.is_(None)
         ended = alarms.c.ended_at.is_not(None) & alarms.c.told_at.is_not(None) & alarms.c.end_told_at.is_(None)
         query = select(alarms).where(or_(begun, ended)).order_by(alarms.c.number)
         return [_alarm(row) for row in self._connection.execute(query)]
 
     def newest(self, *, before: int | None = None, limit: int = 100) -> list[Alarm]:
-        """The newest, ended ones too."""
+        """The newest alarms, including ended ones."""
         query = select(alarms).order_by(alarms.c.number.desc()).limit(limit)
         if before is not None:
             query = query.where(alarms.c.number < before)
         return [_alarm(row) for row in self._connection.execute(query)]
 
     def raise_(self, condition: Condition) -> int:
-        """Begins an alarm; its number."""
+        """Begins an alarm; returns its number."""
         row = asdict(condition) | {"key": condition.key, "since": self._clock.now(), "severity": condition.severity}
         del row["grave"]
         key = self._connection.execute(insert(alarms).values(row)).inserted_primary_key
@@ -74,7 +74,7 @@ class Alarms:
         return number
 
     def update(self, alarm: Alarm, condition: Condition) -> None:
-        """Keeps the figures of an alarm as they are now. One that gets worse is told again."""
+        """Updates the figures of an alarm. One that gets worse is reported again."""
         values: dict[str, Any] = {"sentence": condition.sentence, "next_step": condition.next_step}
         if condition.severity.rank < alarm.severity.rank:
             values |= {"severity": condition.severity, "told_at": None}
@@ -85,14 +85,14 @@ class Alarms:
         self._connection.execute(update(alarms).where(alarms.c.number.in_(list(numbers))).values(ended_at=at))
 
     def told(self, alarm: Alarm) -> None:
-        """Notes that receivers were told of its beginning, or of its end."""
+        """Notes that its beginning, or its end, was reported to receivers."""
         name = "told_at" if alarm.ended_at is None else "end_told_at"
         change = update(alarms).where(alarms.c.number == alarm.number)
         self._connection.execute(change.values({name: self._clock.now()}))
 
 
 class Silences:
-    """What nobody is told of for a while."""
+    """Silences: conditions without notices for a time."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
@@ -100,12 +100,12 @@ class Silences:
         self._audit = Audit(connection, clock)
 
     def current(self) -> list[Silence]:
-        """Those that are not over, the one that ends first first; some may not have begun."""
+        """The silences that are not over, by their end; some may not have begun."""
         query = select(silences).where(silences.c.until > self._clock.now()).order_by(silences.c.until)
         return [_silence(row) for row in self._connection.execute(query)]
 
     def add(self, silence: Silence) -> Silence:
-        """Keeps a silence under a number of its own; those that are over are forgotten."""
+        """Adds a silence under a new number; removes those that are over."""
         self._connection.execute(delete(silences).where(silences.c.until <= self._clock.now()))
         self._check_limits(silence)
         row = asdict(silence)
@@ -116,7 +116,7 @@ class Silences:
         return Silence(number, **row)
 
     def of_site(self, site: str) -> list[Silence]:
-        """Those of a site that are not over, those ahead among them."""
+        """The silences of a site that are not over, including future ones."""
         return [silence for silence in self.current() if silence.site == site]
 
     def _check_limits(self, silence: Silence) -> None:
@@ -134,7 +134,7 @@ class Silences:
         limits.SILENCES.check(self._connection, silences, holder="this hub")
 
     def end(self, number: int, *, site: str | None = None) -> None:
-        """Ends a silence before its time; one of another site than the given one is not there."""
+        """Ends a silence early; one of another site than the given one counts as unknown."""
         row = self._connection.execute(select(silences).where(silences.c.number == number)).one_or_none()
         if row is None or site not in (None, row.site):
             raise NotFound(f"there is no silence {number}; `downburst alarms silences` shows all")
@@ -143,7 +143,7 @@ class Silences:
 
 
 class Receivers:
-    """Whom to tell, by name."""
+    """Receivers of alarms, by name."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
@@ -155,14 +155,14 @@ class Receivers:
         return [_receiver(row) for row in self._connection.execute(query)]
 
     def one(self, name: str) -> Receiver:
-        """The receiver; a name nobody gave is refused."""
+        """The receiver; refuses an unknown name."""
         for receiver in self.all():
             if receiver.name == name:
                 return receiver
         raise NotFound(f"there is no receiver {name!r}; `downburst alarms receivers` shows all")
 
     def add(self, receiver: Receiver) -> Receiver:
-        """Keeps a receiver under a name that is free."""
+        """Adds a receiver; refuses a name that is taken."""
         if any(known.name == receiver.name for known in self.all()):
             raise AlreadyThere(f"receiver {receiver.name!r} already exists; remove it first")
         limits.RECEIVERS.check(self._connection, alarm_receivers, holder="this hub")
@@ -174,21 +174,21 @@ class Receivers:
         return receiver
 
     def remove(self, name: str) -> None:
-        """Forgets a receiver."""
+        """Removes a receiver."""
         before = self.one(name)
         self._connection.execute(delete(alarm_receivers).where(alarm_receivers.c.name == name))
         self._audit.record("receiver", name, "removed", before=before)
 
 
 class SiteReceivers:
-    """Whom the administrators of sites want told of their own site."""
+    """Receivers that the administrators of sites want for alarms of their own site."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._audit = Audit(connection, clock)
 
     def all(self) -> list[Receiver]:
-        """Every one, by site and name."""
+        """All of them, by site and name."""
         query = select(site_receivers).order_by(site_receivers.c.site, site_receivers.c.name)
         return [_site_receiver(row) for row in self._connection.execute(query)]
 
@@ -197,14 +197,14 @@ class SiteReceivers:
         return [receiver for receiver in self.all() if receiver.owner == site]
 
     def one(self, site: str, name: str) -> Receiver:
-        """The receiver; a name that the site did not give is refused."""
+        """The receiver; refuses a name that is unknown at the site."""
         for receiver in self.of(site):
             if receiver.name == name:
                 return receiver
         raise NotFound(f"site {site!r} has no receiver {name!r}; GET /v1/sites/{site}/alarm-receivers shows all")
 
     def add(self, receiver: Receiver) -> Receiver:
-        """Keeps a receiver under a name that is free at its site."""
+        """Adds a receiver; refuses a name that is taken at its site."""
         known = self.of(receiver.owner or "")
         if any(one.name == receiver.name for one in known):
             raise AlreadyThere(f"receiver {receiver.name!r} already exists; remove it first")
@@ -226,7 +226,7 @@ class SiteReceivers:
         return receiver
 
     def remove(self, site: str, name: str) -> None:
-        """Forgets a receiver."""
+        """Removes a receiver."""
         before = self.one(site, name)
         found = (site_receivers.c.site == site) & (site_receivers.c.name == name)
         self._connection.execute(delete(site_receivers).where(found))
@@ -234,23 +234,23 @@ class SiteReceivers:
 
 
 class Objectives:
-    """What latencies of a feed at single sites have to meet."""
+    """Objectives for the latency of a feed at single sites."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._audit = Audit(connection, clock)
 
     def all(self) -> list[Objective]:
-        """Every one, by feed and site."""
+        """All of them, by feed and site."""
         query = select(objectives).order_by(objectives.c.feed, objectives.c.site)
         return [Objective(**_values(row)) for row in self._connection.execute(query)]
 
     def find(self, feed: str, site: str) -> Objective | None:
-        """That of a feed at a site, if there is one."""
+        """The objective of a feed at a site, if there is one."""
         return next((one for one in self.all() if (one.feed, one.site) == (feed, site)), None)
 
     def put(self, objective: Objective) -> Objective:
-        """Keeps it in place of what was there."""
+        """Sets an objective; replaces an earlier one."""
         before = self.find(objective.feed, objective.site)
         if before is not None:
             self._connection.execute(delete(objectives).where(self._of(objective.feed, objective.site)))
@@ -262,7 +262,7 @@ class Objectives:
         return objective
 
     def remove(self, feed: str, site: str) -> None:
-        """The feed's own objective holds again."""
+        """Removes it; the feed's own objective applies again."""
         before = self.find(feed, site)
         if before is None:
             raise NotFound(f"there is no objective of {feed} at {site}; `GET /v1/objectives` shows all")

@@ -1,4 +1,4 @@
-"""What was answered to requests with an idempotency key, for a day."""
+"""Answers to requests with an idempotency key, kept for a day."""
 
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -15,15 +15,15 @@ class Answered:
     """A request that was made under a key."""
 
     key_sha256: str
-    """Of who asks, what, and the key."""
+    """Hash of the caller, the operation and the key."""
     request_sha256: str
     status: int | None = None
-    """None: it is under way, or the process that did it ended before it could tell."""
+    """None: it is in progress, or its process ended before an answer."""
     body: str | None = None
-    """None: the answer holds a secret, which is told once."""
+    """None: the answer holds a secret, which is sent once."""
     etag: str = ""
     tenant: str = ""
-    """Whose budget it counts to: a site, a user or token, or an address."""
+    """The tenant whose budget it counts against: a site, a user or token, or an address."""
 
 
 class Answers:
@@ -34,7 +34,7 @@ class Answers:
         self._clock = clock
 
     def begin(self, wanted: Answered) -> Answered | None:
-        """Takes a key for a request; what was done under it before, if it is taken."""
+        """Takes a key for a request; if it is taken, returns the earlier request under it."""
         now = self._clock.now()
         self._connection.execute(delete(answers).where(answers.c.at < now - KEPT))
         found = self._connection.execute(
@@ -47,20 +47,20 @@ class Answers:
         return None
 
     def end(self, answered: Answered) -> None:
-        """Keeps the answer."""
+        """Stores the answer."""
         values = asdict(answered)
         self._connection.execute(
             update(answers).where(answers.c.key_sha256 == values.pop("key_sha256")).values(values)
         )
 
     def prove(self) -> None:
-        """Writes a row of no meaning: what was committed shows that the ledger takes writes."""
+        """Writes a dummy row: its commit shows that the ledger accepts writes."""
         self.give_back(_PROOF)
         values = asdict(Answered(_PROOF, "", etag="")) | {"at": self._clock.now()}
         self._connection.execute(insert(answers).values(values))
 
     def give_back(self, key_sha256: str) -> None:
-        """Frees a key whose request was not carried out."""
+        """Frees a key after its request was not carried out."""
         self._connection.execute(delete(answers).where(answers.c.key_sha256 == key_sha256))
 
     def _check_limits(self, tenant: str) -> None:
@@ -73,6 +73,6 @@ class Answers:
 
 
 STRANGERS = "address "
-"""How the names of tenants without a login begin."""
+"""Prefix of the names of tenants without a login."""
 _PROOF = "probe"
 KEPT = timedelta(hours=24)

@@ -1,4 +1,4 @@
-"""Who changed what, and what it was before; written in the same transaction as the change."""
+"""Audit of changes: the actor, the object and its earlier values; written in the transaction of the change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -18,7 +18,7 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change; `before` and `after` hold what differs, or the whole of what was added or removed."""
+    """One change; `before` and `after` hold the differences, or the whole of an added or removed object."""
 
     number: int
     at: datetime
@@ -34,7 +34,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Which changes are asked for; None stands for all."""
+    """A selection of changes; None stands for all."""
 
     who: str | None = None
     kind: str | None = None
@@ -51,9 +51,9 @@ class Audit:
         self._clock = clock
 
     def record(self, kind: str, subject: object, action: str, *, before: object = None, after: object = None) -> None:
-        """Keeps a change by whoever acts; a change that changed nothing is none.
+        """Records a change by the current actor; a change without a difference is not recorded.
 
-        Refuses, and so undoes the change, where a site's user or a viewer has made too many within a day.
+        Refuses, and so undoes the change, if a site's user or a viewer has made too many within a day.
         """
         old, new = _plain_values(before), _plain_values(after)
         if old is not None and new is not None:
@@ -73,7 +73,7 @@ class Audit:
             limits.CHANGES_OF_TENANT.check(self._connection, audit, *of_late, holder=f"{caller.name!r}")
 
     def page(self, wanted: Changes, *, before: int | None = None, limit: int = 100) -> list[Change]:
-        """The newest of what is asked for, of those before a number."""
+        """The newest of the selected changes with a number below `before`."""
         query = select(audit).order_by(audit.c.number.desc()).limit(limit)
         for column, value in (
             (audit.c.who, wanted.who),
@@ -91,12 +91,12 @@ class Audit:
         return [Change(**row._mapping) for row in self._connection.execute(query)]
 
     def forget_before(self, instant: datetime) -> int:
-        """Removes changes older than an instant; says how many."""
+        """Removes changes older than an instant; returns their number."""
         return self._connection.execute(delete(audit).where(audit.c.at < instant)).rowcount
 
 
 def _plain_values(value: object) -> dict[str, Any] | None:
-    """The members of a value, without those that are no part of what it shows: secrets and their hashes."""
+    """The fields of a value, without those excluded from its representation: secrets and their hashes."""
     if value is None:
         return None
     if is_dataclass(value):

@@ -1,4 +1,4 @@
-"""Ports, and the circuits reserved on them, with what happened to each and what it was measured to carry."""
+"""Ports, and the circuits reserved on them, with their events and measurements."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -48,14 +48,14 @@ class Ports:
         return [Port(**row._mapping) for row in rows]
 
     def one(self, name: str) -> Port:
-        """The port; a name nobody gave is refused."""
+        """The port; refuses an unknown name."""
         row = self._connection.execute(select(circuit_ports).where(circuit_ports.c.name == name)).one_or_none()
         if row is None:
             raise NotFound(f"there is no port {name!r}; `downburst ports list` shows all, `ports add` creates one")
         return Port(**row._mapping)
 
     def add(self, port: Port) -> Port:
-        """Keeps a port under a name that is free."""
+        """Adds a port; refuses a name that is taken."""
         taken = select(circuit_ports.c.name).where(circuit_ports.c.name == port.name)
         if self._connection.scalar(taken) is not None:
             raise AlreadyThere(f"port {port.name!r} already exists; change it with `downburst ports set {port.name}`")
@@ -67,7 +67,7 @@ class Ports:
         return kept
 
     def change(self, port: Port) -> Port:
-        """Keeps other properties of a port that is there."""
+        """Updates an existing port."""
         before = self.one(port.name)
         row = asdict(port) | {"created_at": before.created_at}
         put(self._connection, circuit_ports, row)
@@ -76,7 +76,7 @@ class Ports:
         return kept
 
     def remove(self, name: str) -> None:
-        """Forgets a port."""
+        """Removes a port."""
         before = self.one(name)
         self._connection.execute(delete(circuit_ports).where(circuit_ports.c.name == name))
         self._audit.record("port", name, "removed", before=before)
@@ -84,7 +84,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class Which:
-    """Which circuits are asked for; None stands for all."""
+    """A selection of circuits; None stands for all."""
 
     states: Sequence[CircuitState] | None = None
     site: str | None = None
@@ -92,7 +92,7 @@ class Which:
 
 
 class Circuits:
-    """Circuits by number; finished ones beyond the newest ten thousand are forgotten with their events."""
+    """Circuits by number; finished ones beyond the newest ten thousand are removed with their events."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
@@ -100,7 +100,7 @@ class Circuits:
         self._audit = Audit(connection, clock)
 
     def add(self, circuit: Circuit) -> Circuit:
-        """Keeps a circuit under a number of its own, whatever number it carries."""
+        """Adds a circuit under a new number; its own number is ignored."""
         unfinished = circuits.c.state.not_in(_FINISHED)
         limits.CIRCUITS.check(self._connection, circuits, unfinished, holder="this hub")
         now = self._clock.now()
@@ -119,8 +119,8 @@ class Circuits:
         return kept
 
     def save(self, circuit: Circuit) -> None:
-        """Keeps what became of a circuit that is there."""
-        # What the hub itself does to circuits all day is in their own events.
+        """Saves the current state of an existing circuit."""
+        # The hub's own frequent changes to circuits are in their events.
         if who_acts() is not THE_HUB:
             before = self.one(circuit.number)
             self._audit.record("circuit", circuit.number, "changed", before=before, after=circuit)
@@ -128,19 +128,19 @@ class Circuits:
         self._put_ends(circuit)
 
     def one(self, number: int) -> Circuit:
-        """The circuit; a number nobody gave is refused."""
+        """The circuit; refuses an unknown number."""
         found = self._read(select(circuits).where(circuits.c.number == number))
         if not found:
             raise NotFound(f"there is no circuit {number}; `downburst circuits list` shows all")
         return found[0]
 
     def of_request(self, request_id: str) -> Circuit | None:
-        """The circuit that a request made, if it did."""
+        """The circuit that a request created, if any."""
         found = self._read(select(circuits).where(circuits.c.request_id == request_id))
         return found[0] if found else None
 
     def unfinished(self) -> list[Circuit]:
-        """Every circuit that waits, stands or has to be cleared away, by number."""
+        """Every circuit that is waiting, in use or still to be removed, by number."""
         return self._read(select(circuits).where(circuits.c.state.not_in(_FINISHED)).order_by(circuits.c.number))
 
     def begun(self) -> list[Circuit]:
@@ -149,12 +149,12 @@ class Circuits:
         return self._read(select(circuits).where(circuits.c.state.not_in(waiting)).order_by(circuits.c.number))
 
     def next_to_begin(self, limit: int) -> list[Circuit]:
-        """The circuits that wait for their begin, the next one first."""
+        """The circuits that wait for their beginning, the next one first."""
         waiting = circuits.c.state == CircuitState.ADMITTED.value
         return self._read(select(circuits).where(waiting).order_by(circuits.c.begin, circuits.c.number).limit(limit))
 
     def newest(self, which: Which, *, before: int | None = None, limit: int = 100) -> list[Circuit]:
-        """The newest circuits, of those before a number, newest first."""
+        """The newest circuits with a number below `before`, newest first."""
         query = select(circuits).order_by(circuits.c.number.desc()).limit(limit)
         if before is not None:
             query = query.where(circuits.c.number < before)
@@ -167,7 +167,7 @@ class Circuits:
         return self._read(query)
 
     def note(self, event: CircuitEvent, *, first: bool = False) -> None:
-        """Keeps an event; of one circuit the newest two hundred stay, which the first one needs no look for."""
+        """Records an event; the newest two hundred of a circuit are kept, a check that the first event skips."""
         key = self._connection.execute(insert(circuit_events).values(asdict(event))).inserted_primary_key
         if first:
             return
@@ -178,13 +178,13 @@ class Circuits:
             self._connection.execute(delete(circuit_events).where(of_it, circuit_events.c.number < oldest_kept))
 
     def events(self, number: int) -> list[CircuitEvent]:
-        """What happened to a circuit, oldest first."""
+        """The events of a circuit, oldest first."""
         columns = [column for column in circuit_events.c if column.name != "number"]
         query = select(*columns).where(circuit_events.c.circuit == number).order_by(circuit_events.c.number)
         return [_event(row) for row in self._connection.execute(query)]
 
     def measured(self, rows: Iterable[Measured]) -> None:
-        """Keeps measurements in the place of earlier ones of the same end and direction."""
+        """Stores measurements; they replace earlier ones of the same end and direction."""
         for row in rows:
             put(self._connection, circuit_measurements, asdict(row))
 
@@ -203,7 +203,7 @@ class Circuits:
     def _read(self, query: "Select[Any]") -> list[Circuit]:
         rows = list(self._connection.execute(query))
         ends: dict[int, list[CircuitEnd]] = {}
-        # Databases take so many numbers in one question and no more.
+        # Databases limit the number of parameters of a query.
         for first in range(0, len(rows), NUMBERS_AT_ONCE):
             numbers = [row.number for row in rows[first : first + NUMBERS_AT_ONCE]]
             of_them = select(circuit_ends).where(circuit_ends.c.circuit.in_(numbers))

@@ -1,4 +1,4 @@
-"""Credentials of receivers, and the tokens that begin them."""
+"""Credentials of receivers, and the enrolment tokens that create them."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -18,7 +18,7 @@ from downburst.ledger.tables.sites import credentials, tokens
 
 
 class Credentials:
-    """What receivers show at each connection, by SHA-256."""
+    """Credentials that receivers present at each connection, by SHA-256."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
@@ -31,17 +31,17 @@ class Credentials:
         return [_credential(row) for row in self._connection.execute(query)]
 
     def usable(self) -> list[Credential]:
-        """Every credential that was neither revoked nor replaced; the node itself watches the expiry."""
+        """Every credential that was neither revoked nor replaced; the node itself checks the expiry."""
         kept = credentials.c.revoked_at.is_(None), credentials.c.replaced_at.is_(None)
         query = select(credentials).where(*kept).order_by(credentials.c.sha256)
         return [_credential(row) for row in self._connection.execute(query)]
 
     def enrolled(self) -> set[str]:
-        """The sites of which a receiver ever had a credential, whatever became of it."""
+        """The sites with a receiver that ever had a credential, in any state."""
         return set(self._connection.scalars(select(credentials.c.site).distinct()))
 
     def revoke(self, site: str, sha256: str | None = None) -> int:
-        """Revokes all credentials of a site, or those of the receiver that ever had this one; says how many."""
+        """Revokes all credentials of a site, or those of the receiver that had this one; returns their number."""
         own = self.of(site)
         chosen = own if sha256 is None else _of_one_receiver(own, sha256)
         hashes = [one.sha256 for one in chosen if one.is_kept]
@@ -52,7 +52,7 @@ class Credentials:
         return len(hashes)
 
     def ask(self, site: str) -> list[Credential]:
-        """Has the receivers of a site replace their credentials as soon as they are connected; tells which."""
+        """Makes the receivers of a site replace their credentials once connected; returns those to be replaced."""
         own, now = self.of(site), self._clock.now()
         followed = {one.replaces for one in own if one.is_kept}
         due = [one for one in own if one.usable_at(now) and one.sha256 not in followed]
@@ -62,9 +62,9 @@ class Credentials:
         return due
 
     def replace(self, site: str, sha256: str, offered: str, *, peer: str, lifetime: timedelta) -> Credential:
-        """Keeps what a receiver offers in the place of its credential, beside that; the same offer has one answer.
+        """Stores the replacement that a receiver offers for its credential, beside it; idempotent for the same offer.
 
-        The new one lasts as long as the former did, or `lifetime` where that had no end.
+        The new one has the lifetime of the former one, or `lifetime` if that had no end.
         """
         self.taken(site, sha256)
         now, current = self._clock.now(), self._one(sha256)
@@ -87,7 +87,7 @@ class Credentials:
         return made
 
     def taken(self, site: str, sha256: str) -> bool:
-        """A receiver shows this one: what it took the place of counts for nothing any more. True if that is news."""
+        """Invalidates the predecessor of a credential that a receiver presented. True if it was valid until now."""
         own = {one.sha256: one for one in self.of(site)}
         shown = own.get(sha256)
         former = None if shown is None or not shown.is_kept else own.get(shown.replaces or "")
@@ -100,7 +100,7 @@ class Credentials:
         return True
 
     def _make_room(self, site: str, now: datetime) -> None:
-        """Refuses what a receiver offers again and again, and forgets the oldest of those that count for nothing."""
+        """Limits repeated offers of a receiver, and removes the oldest invalid credentials."""
         today = credentials.c.replaces.is_not(None), credentials.c.created_at > now - DAY
         of_site = credentials.c.site == site
         limits.REPLACEMENTS_OF_SITE.check(self._connection, credentials, of_site, *today, holder=f"site {site!r}")
@@ -111,7 +111,7 @@ class Credentials:
         return None if row is None else _credential(row)
 
     def _forget_offers(self, sha256: str) -> None:
-        """What was kept in the place of a credential and never shown: its receiver has lost it."""
+        """Revokes replacements of a credential that were never presented: its receiver has lost them."""
         offers = update(credentials).where(credentials.c.replaces == sha256, credentials.c.revoked_at.is_(None))
         self._connection.execute(offers.values(revoked_at=self._clock.now()))
 
@@ -130,7 +130,7 @@ class Tokens:
     def add(
         self, site: str, secret_sha256: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None
     ) -> EnrolmentToken:
-        """Keeps a token that enrols one receiver of a site, and how long the credentials of that last."""
+        """Adds a token that enrols one receiver of a site, with the lifetime of its credentials."""
         Sites(self._connection, self._clock).one(site)
         begin = self._clock.now()
         self._make_room(site, begin)
@@ -148,7 +148,7 @@ class Tokens:
         return [_token(row) for row in self._connection.execute(query)]
 
     def end_pending(self, site: str) -> int:
-        """Ends the tokens of a site that nobody has used; says how many."""
+        """Ends the unused tokens of a site; returns their number."""
         Sites(self._connection, self._clock).one(site)
         now = self._clock.now()
         pending = update(tokens).where(tokens.c.site == site, _pending_at(now))
@@ -166,7 +166,7 @@ class Tokens:
         )
 
     def consume(self, secret_sha256: str, credential_sha256: str, *, peer: str) -> Site:
-        """Turns the token into a credential, once; the same receiver asking again is told the same."""
+        """Exchanges the token for a credential, once; a repeated request of the same receiver gets the same site."""
         row = self._connection.execute(select(tokens).where(tokens.c.secret_sha256 == secret_sha256)).one_or_none()
         if row is None:
             raise Refused("this token is unknown to the hub; ask the operator for a new one", code="token")
@@ -207,7 +207,7 @@ class Tokens:
 
 
 def _forget_ended(connection: Connection, site: str, now: datetime) -> None:
-    """Removes the oldest credentials of a site that count for nothing, beyond those that are kept."""
+    """Removes the oldest invalid credentials of a site beyond the limit."""
     ended = credentials.c.site == site, not_(_usable_at(now))
     limits.ENDED_CREDENTIALS_OF_SITE.trim(
         connection, credentials, *ended, by=credentials.c.created_at, holder=f"site {site!r}"
@@ -224,7 +224,7 @@ def _pending_at(instant: datetime) -> ColumnElement[bool]:
 
 
 def _of_one_receiver(own: Sequence[Credential], sha256: str) -> list[Credential]:
-    """Those that took each other's place: the receiver that has one has the others."""
+    """The credentials that replaced each other: they belong to the same receiver."""
     former = {one.sha256: one.replaces for one in own}
 
     def first(one: str) -> str:

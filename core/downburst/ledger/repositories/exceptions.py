@@ -1,4 +1,4 @@
-"""Products that were not stored somewhere: the exact list of what each site lost."""
+"""Products that sites did not store: the exact list of each site's losses."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -17,7 +17,7 @@ from downburst.ledger.tables.receipts import exceptions
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Which exceptions are asked for; None stands for all."""
+    """A selection of exceptions; None stands for all."""
 
     outcomes: Sequence[str] = ("expired", "rejected")
     site: str | None = None
@@ -28,20 +28,20 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class ExceptionsPage:
-    """Some of them, newest first, and where the next page begins; None: these were the last."""
+    """Some of them, newest first, and the beginning of the next page; None: this was the last page."""
 
     items: list[ProductException]
     next: str | None
 
 
 class Exceptions:
-    """Products that were not stored somewhere."""
+    """Products that sites did not store."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(self, *rows: ProductException) -> None:
-        """Keeps exceptions, of each site the newest; a later outcome of the same product replaces the earlier."""
+        """Stores exceptions, of each site the newest; a later outcome of the same product replaces an earlier one."""
         put_all(self._connection, exceptions, (asdict(row) for row in rows))
         for site in sorted({row.site for row in rows}):
             self._trim(site)
@@ -57,11 +57,11 @@ class Exceptions:
         oldest_kept = self._connection.scalar(newest.offset(limit.most - 1).limit(1))
         gone = self._connection.execute(delete(exceptions).where(of_site, exceptions.c.at < oldest_kept)).rowcount
         if count - gone > limit.most + limit.most // 10:
-            # A site gave very many the same moment; to tell them apart takes longer.
+            # Very many rows of the site share the same time; to order them takes longer.
             limit.trim(self._connection, exceptions, of_site, by=exceptions.c.at, holder=site)
 
     def forget_before(self, at: datetime) -> None:
-        """Removes what is older."""
+        """Removes older exceptions."""
         Partitions(self._connection).forget_before("exceptions", to_us(at))
         self._connection.execute(delete(exceptions).where(exceptions.c.at < at))
 
@@ -70,7 +70,7 @@ class Exceptions:
         return self.page(Lost(feed=feed, site=site), limit=limit).items
 
     def page(self, lost: Lost, *, after: str | None = None, limit: int = 100) -> ExceptionsPage:
-        """One page of what is asked for, newest first."""
+        """One page of the selection, newest first."""
         columns = (exceptions.c.at, exceptions.c.feed, exceptions.c.epoch, exceptions.c.sequence, exceptions.c.site)
         query = _narrowed(lost).order_by(*(column.desc() for column in columns)).limit(limit + 1)
         if after is not None:
@@ -80,14 +80,14 @@ class Exceptions:
         return ExceptionsPage(found[:limit], _text(found[limit - 1]) if more else None)
 
     def of_product(self, feed: str, epoch: str, sequence: int) -> list[ProductException]:
-        """The sites that did not get one product."""
+        """The exceptions of one product, one for each site that did not get it."""
         query = select(exceptions).where(
             exceptions.c.feed == feed, exceptions.c.epoch == epoch, exceptions.c.sequence == sequence
         )
         return [ProductException(**row._mapping) for row in self._connection.execute(query)]
 
     def count(self) -> int:
-        """How many there are."""
+        """The number of exceptions."""
         return self._connection.scalar(select(func.count()).select_from(exceptions)) or 0
 
 

@@ -29,7 +29,7 @@ class Feeds:
         return [_feed(row) for row in self._connection.execute(query) if is_feed_name(row.name)]
 
     def misnamed(self) -> list[str]:
-        """Names that an earlier release took and this one does not: such feeds are set aside until removed."""
+        """Names that an earlier release accepted and this one does not: such feeds are set aside until removed."""
         return [name for name in self._connection.scalars(select(feeds.c.name)) if not is_feed_name(name)]
 
     def find(self, name: str) -> Feed | None:
@@ -38,14 +38,14 @@ class Feeds:
         return None if row is None or not is_feed_name(row.name) else _feed(row)
 
     def one(self, name: str) -> Feed:
-        """The feed; a name nobody made is answered with the near ones."""
+        """The feed; the refusal of an unknown name lists similar names."""
         feed = self.find(name)
         if feed is None:
             raise unknown_feed(name, list(self._connection.scalars(select(feeds.c.name))))
         return feed
 
     def add(self, feed: Feed) -> Feed:
-        """Keeps a feed under a name that is free, and gives it a unicast leg."""
+        """Adds a feed with a unicast leg; refuses a name that is taken."""
         if self.find(feed.name) is not None:
             raise AlreadyThere(f"feed {feed.name!r} already exists; change it instead, or choose another name")
         limits.FEEDS.check(self._connection, feeds, holder="this hub")
@@ -55,7 +55,7 @@ class Feeds:
         return kept
 
     def change(self, feed: Feed) -> Feed:
-        """Keeps other properties of a feed; its unicast leg and creation stay."""
+        """Updates a feed; its unicast leg and time of creation stay."""
         before = self.one(feed.name)
         kept = replace(feed, unicast_leg=before.unicast_leg, created_at=before.created_at)
         self._connection.execute(update(feeds).where(feeds.c.name == feed.name).values(asdict(kept)))
@@ -63,14 +63,14 @@ class Feeds:
         return kept
 
     def remove(self, name: str) -> None:
-        """Forgets a feed and the subscriptions to it; its plans and latencies stay as history."""
+        """Removes a feed and the subscriptions to it; its plans and latencies stay as history."""
         before = None if name in self.misnamed() else self.one(name)
         self._connection.execute(delete(feeds).where(feeds.c.name == name))
         self._audit.record("feed", name, "removed", before=before)
 
 
 def unknown_feed(name: str, known: list[str]) -> UnknownFeed:
-    """The refusal of a feed that nobody made, with names that look alike."""
+    """The refusal of an unknown feed, with similar names."""
     upper = {candidate.upper(): candidate for candidate in known}
     near = [upper[match] for match in get_close_matches(name.upper(), upper, n=3, cutoff=0.6)]
     hint = (

@@ -1,4 +1,4 @@
-"""The hub's own diary: faults, and arrivals by the minute."""
+"""The hub's own journal: faults, and arrivals by the minute."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -16,13 +16,13 @@ from downburst.ledger.tables.processes import faults
 
 
 class Faults:
-    """The newest faults; older ones than the newest thousand are forgotten."""
+    """The newest faults; only the newest thousand are kept."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(self, fault: Fault) -> None:
-        """Keeps a fault."""
+        """Stores a fault."""
         key = self._connection.execute(insert(faults).values(asdict(fault))).inserted_primary_key
         if key is not None:
             self._connection.execute(delete(faults).where(faults.c.number <= int(key[0]) - FAULTS_KEPT))
@@ -66,7 +66,7 @@ class Traffic:
         return [TrafficMinute(**row._mapping) for row in self._connection.execute(ordered)]
 
     def spans(self, *, since_minute: int) -> list[TrafficMinute]:
-        """The same in fewer rows: whole hours, named by their first minutes; the greatest second is not told."""
+        """The same in fewer rows: whole hours, named by their first minutes, without the peak second."""
         first = -(-since_minute // 60)
         query = select(traffic_hours).where(traffic_hours.c.hour >= first - 1)
         hours = list(self._connection.execute(query))
@@ -76,7 +76,7 @@ class Traffic:
         return [*self._of_feeds(sorted({one.feed for one in hours}), since_minute, first * 60), *whole]
 
     def first_minute(self, *, since_minute: int) -> int | None:
-        """The first minute of a range in which something came."""
+        """The first minute of a range with an arrival."""
         for hour in self._connection.scalars(
             select(traffic_hours.c.hour)
             .where(traffic_hours.c.hour >= since_minute // 60)
@@ -84,7 +84,7 @@ class Traffic:
             .order_by(traffic_hours.c.hour)
             .limit(2)
         ).all():
-            # The hour that the range begins in may have had its arrivals before.
+            # The arrivals of the first hour may all be before the range.
             feeds = self._connection.scalars(select(traffic_hours.c.feed).where(traffic_hours.c.hour == hour)).all()
             found = self._of_feeds(feeds, max(since_minute, hour * 60), (hour + 1) * 60)
             if found:
@@ -92,7 +92,7 @@ class Traffic:
         return None
 
     def totals(self) -> dict[str, TrafficMinute]:
-        """Everything that ever came into each feed, with the newest minute."""
+        """The sum of all arrivals of each feed, with the newest minute."""
         columns = (
             traffic_minutes.c.feed,
             func.max(traffic_minutes.c.minute).label("minute"),
@@ -104,7 +104,7 @@ class Traffic:
         return {row.feed: TrafficMinute(row.feed, row.minute, int(row.products), int(row[3]), row[4]) for row in rows}
 
     def forget_before(self, minute: int) -> int:
-        """Removes arrivals older than a minute; says how many."""
+        """Removes arrivals older than a minute; returns their number."""
         self._connection.execute(delete(traffic_hours).where(traffic_hours.c.hour < minute // 60))
         return self._connection.execute(delete(traffic_minutes).where(traffic_minutes.c.minute < minute)).rowcount
 
@@ -123,7 +123,7 @@ class Traffic:
         put_all(self._connection, traffic_hours, hours.values())
 
     def _of_feeds(self, feeds: Sequence[str], begin: int, end: int) -> list[TrafficMinute]:
-        """The minutes of a short range; the key begins with the feed, so feeds have to be named."""
+        """The minutes of a short range; the key begins with the feed, so the feeds must be named."""
         if begin >= end or not feeds:
             return []
         inside = (traffic_minutes.c.feed.in_(feeds), traffic_minutes.c.minute.between(begin, end - 1))

@@ -1,4 +1,4 @@
-"""LDMs that are asked for products, and hosts that may push."""
+"""LDMs from which products are requested, and hosts that may push."""
 
 from dataclasses import asdict
 from typing import Any
@@ -32,14 +32,14 @@ class LdmSources:
         return None if row is None else _source(row)
 
     def one(self, name: str) -> LdmSource:
-        """The source; a name nobody gave is refused."""
+        """The source; refuses an unknown name."""
         found = self.find(name)
         if found is None:
             raise NotFound(f"there is no LDM source {name!r}; `downburst ldm sources` shows all")
         return found
 
     def add(self, source: LdmSource) -> LdmSource:
-        """Keeps a source under a name that is free."""
+        """Adds a source; refuses a name that is taken."""
         if self.find(source.name) is not None:
             raise AlreadyThere(f"LDM source {source.name!r} already exists; remove it first, or choose another name")
         limits.LDM_SOURCES.check(self._connection, ldm_sources, holder="this hub")
@@ -49,7 +49,7 @@ class LdmSources:
         return kept
 
     def change(self, source: LdmSource) -> LdmSource:
-        """Keeps other properties of a source."""
+        """Updates a source."""
         before = self.one(source.name)
         change = update(ldm_sources).where(ldm_sources.c.name == source.name)
         self._connection.execute(change.values(_row(source) | {"created_at": before.created_at}))
@@ -58,14 +58,14 @@ class LdmSources:
         return kept
 
     def remove(self, name: str) -> None:
-        """Forgets a source; what it brought stays."""
+        """Removes a source; its products stay."""
         before = self.one(name)
         self._connection.execute(delete(ldm_sources).where(ldm_sources.c.name == name))
         self._audit.record("LDM source", name, "removed", before=before)
 
 
 class LdmAccepts:
-    """Who may push what."""
+    """Permissions to push, by feeds, pattern and host."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
@@ -78,7 +78,7 @@ class LdmAccepts:
         return [LdmAccept(**row._mapping) for row in self._connection.execute(query)]
 
     def add(self, line: LdmAccept) -> LdmAccept:
-        """Keeps a line under a number of its own; the id it carries is not looked at."""
+        """Adds a line under a new number; its own id is ignored."""
         limits.LDM_ACCEPTS.check(self._connection, ldm_accepts, holder="this hub")
         row = asdict(line) | {"created_at": self._clock.now()}
         del row["id"]
@@ -89,7 +89,7 @@ class LdmAccepts:
         return kept
 
     def remove(self, number: int) -> None:
-        """Forgets a line."""
+        """Removes a line."""
         before = next((line for line in self.all() if line.id == number), None)
         if before is None:
             raise NotFound(f"nothing is accepted under the number {number}; `downburst ldm accepts` shows all")

@@ -1,4 +1,4 @@
-"""The highest number that each feed's log gave, remembered beside the log: an older copy of it can't know."""
+"""The highest number of each feed's log, stored outside the log: an older copy of the log can't know it."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -19,12 +19,12 @@ class LogHeads:
         self._clock = clock
 
     def all(self) -> list[LogHead]:
-        """Every one of them, by feed, those that rose last first."""
+        """All heads, by feed, the last to rise first."""
         query = select(heads.c.feed, heads.c.epoch, heads.c.sequence)
         return [LogHead(*row) for row in self._connection.execute(query.order_by(heads.c.feed, heads.c.at.desc()))]
 
     def rise(self, seen: Iterable[LogHead]) -> None:
-        """Remembers heads that are higher than before; those of removed feeds stay, as their logs may."""
+        """Stores heads that are higher than before; those of removed feeds stay, as their logs may."""
         for head in seen:
             if head.sequence > 0:
                 self._rise(head)
@@ -46,5 +46,5 @@ class LogHeads:
         self._connection.execute(delete(heads).where(heads.c.feed == feed, heads.c.epoch.in_(old)))
 
 
-# A log begins another epoch only when it is lost; nobody puts back one from so many losses ago.
+# A log begins another epoch only when it is lost; a backup from so many losses ago is not restored.
 EPOCHS_REMEMBERED = 8

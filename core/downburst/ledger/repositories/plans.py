@@ -1,4 +1,4 @@
-"""Plans, pins, legs and what legs sent."""
+"""Plans, pins, legs and the traffic of legs."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, replace
@@ -40,16 +40,16 @@ class Plans:
         return [_plan(row) for row in self._connection.execute(query)]
 
     def history(self, feed: str, *, before: int | None = None, limit: int = 100) -> list[Plan]:
-        """The plans of a feed, of those before a version, newest first."""
+        """The plans of a feed with a version below `before`, newest first."""
         query = select(plans).where(plans.c.feed == feed).order_by(plans.c.version.desc()).limit(limit)
         if before is not None:
             query = query.where(plans.c.version < before)
         return [_plan(row) for row in self._connection.execute(query)]
 
     def append(self, plan: Plan) -> Plan:
-        """Keeps the plan under the next version of its feed, whatever version it carries, and returns it so.
+        """Stores the plan under the next version of its feed, ignoring its own, and returns it with that version.
 
-        Plans beyond the newest of the feed are forgotten; what their legs sent is summed up.
+        Plans beyond the newest of the feed are removed; the traffic of their legs is summed up.
         """
         before = self._connection.scalar(select(func.max(plans.c.version)).where(plans.c.feed == plan.feed))
         kept = replace(plan, version=(before or 0) + 1)
@@ -61,7 +61,7 @@ class Plans:
         return kept
 
     def annotate(self, plan: Plan) -> None:
-        """Keeps other figures and candidates of a plan that is there: what was measured since corrects them."""
+        """Updates figures and candidates of an existing plan, corrected by later measurements."""
         row = _plan_row(plan)
         kept = {name: row[name] for name in ("figures", "candidates")}
         change = plans.update().where(same_key(plans, row)).values(**kept)
@@ -69,7 +69,7 @@ class Plans:
 
 
 class Pins:
-    """Transports that an operator ordered."""
+    """Transports chosen by an operator."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
@@ -94,7 +94,7 @@ class Pins:
         return pin
 
     def remove(self, feed: str) -> bool:
-        """Lets the scheduler choose again; says whether there was a pin."""
+        """Lets the scheduler choose again; returns True if there was a pin."""
         before = self.find(feed)
         if before is None:
             return False
@@ -104,13 +104,13 @@ class Pins:
 
 
 class Legs:
-    """Numbers of legs, and what was sent under each."""
+    """Numbers of legs, and the traffic under each."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def allocate(self, feed: str) -> int:
-        """A number that no leg ever had; the database remembers it, so only the newest rows are kept."""
+        """Returns a number that no leg ever had; the database keeps the counter, so only the newest rows are kept."""
         key = self._connection.execute(insert(legs).values(feed=feed)).inserted_primary_key
         if key is None:
             raise Failure("the ledger gave no number to a leg; check the database")
@@ -119,7 +119,7 @@ class Legs:
         return number
 
     def sum_up(self, feed: str, *, through: int) -> None:
-        """Adds what legs sent under old plans, one of the given version the last, to a row for each transport."""
+        """Adds the traffic of legs under old plans, up to the given version, to a row for each transport."""
         old = (leg_counters.c.feed == feed) & leg_counters.c.version.between(SUMMED_UP + 1, through)
         rows = [_counters(row) for row in self._connection.execute(select(leg_counters).where(old))]
         numbers = {transport: number for number, transport in enumerate(Transport)}
@@ -128,10 +128,10 @@ class Legs:
             self.count([replace(row, version=SUMMED_UP, leg=numbers[row.transport])])
 
     def count(self, counted: Iterable[LegCounters]) -> None:
-        """Adds counts to what the legs sent before under the same plan version."""
+        """Adds counts to the traffic of the legs under the same plan version."""
         rows = [asdict(more) for more in counted]
         if speaks_postgresql(self._connection):
-            # The nodes of a hub add to the same rows.
+            # Several nodes of a hub add to the same rows.
             self._connection.execute(select(func.pg_advisory_xact_lock(COUNT_LOCK)))
         known = {key: dict(row._mapping) for key, row in found(self._connection, leg_counters, rows).items()}
         for row in rows:
@@ -143,14 +143,14 @@ class Legs:
         put_all(self._connection, leg_counters, rows)
 
     def counters(self, feed: str | None = None) -> list[LegCounters]:
-        """What legs sent, by feed, plan version and leg."""
+        """The traffic of legs, by feed, plan version and leg."""
         query = select(leg_counters).order_by(leg_counters.c.feed, leg_counters.c.version, leg_counters.c.leg)
         if feed is not None:
             query = query.where(leg_counters.c.feed == feed)
         return [_counters(row) for row in self._connection.execute(query)]
 
     def totals(self) -> LegCounters:
-        """Everything all legs ever sent, as one row without a feed."""
+        """The sum of the traffic of all legs, as one row without a feed."""
         sums = [func.coalesce(func.sum(leg_counters.c[name]), 0).label(name) for name in _ADDED]
         row = self._connection.execute(select(*sums)).one()
         values = {name: int(value) for name, value in row._mapping.items()}
@@ -204,7 +204,7 @@ def _counters(row: Row[Any]) -> LegCounters:
 
 COUNT_LOCK = 7_371
 SUMMED_UP = 0
-"""The version that stands for plans that are forgotten; plans have numbers from 1 on."""
+"""The version that stands for removed plans; plans have numbers from 1 on."""
 _ADDED = (
     "products",
     "product_bytes",

@@ -1,4 +1,4 @@
-"""What sites reported: latencies as sketches, frontiers, exceptions; loaded in batches, each once."""
+"""Reports of sites: latencies as sketches, frontiers, exceptions; loaded in batches, each once."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -16,14 +16,14 @@ from downburst.ledger.tables.receipts import batches, settled
 
 
 class Batches:
-    """Hand-overs from the node."""
+    """Batches from the node."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
 
     def load(self, batch: Batch) -> bool:
-        """Keeps everything in the batch, with its id, at once; a batch that was loaded before changes nothing."""
+        """Stores the whole batch with its id in one transaction; a batch that was loaded before changes nothing."""
         if self._connection.scalar(select(batches.c.number).where(batches.c.batch == batch.id)) is not None:
             return False
         at = self._clock.now()
@@ -41,7 +41,7 @@ class Batches:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What a site has of all feeds together."""
+    """A site's totals over all feeds."""
 
     stored: int
     """Products."""
@@ -49,7 +49,7 @@ class Received:
 
 
 class LossKey(NamedTuple):
-    """Of what losses are counted."""
+    """The key under which losses are counted."""
 
     feed: str
     site: str
@@ -58,7 +58,7 @@ class LossKey(NamedTuple):
 
 
 class Frontiers:
-    """How far each site is with each feed."""
+    """The progress of each site with each feed."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -69,13 +69,13 @@ class Frontiers:
         return [Settled(**row._mapping) for row in self._connection.execute(query)]
 
     def by_site(self) -> dict[str, Received]:
-        """What each site has, summed by the database: a page asks each second, and there is a row for each feed."""
+        """Totals of each site, summed by the database: a page queries every second, and each feed has a row."""
         sums = func.sum(settled.c.stored), func.max(settled.c.last_receipt_at)
         query = select(settled.c.site, *sums).group_by(settled.c.site)
         return {site: Received(int(stored), last) for site, stored, last in self._connection.execute(query)}
 
     def losses(self) -> dict[LossKey, int]:
-        """Products that sites did not get, of those that lack some."""
+        """Products that sites did not get, for sites with losses."""
         lost = or_(settled.c.rejected > 0, settled.c.expired > 0)
         columns = settled.c.feed, settled.c.site, settled.c.epoch, settled.c.rejected, settled.c.expired
         counted = {}
@@ -90,7 +90,7 @@ class Frontiers:
         return [Settled(**row._mapping) for row in self._connection.execute(query)]
 
     def advance(self, *reports: Settled, at: datetime) -> None:
-        """Adds what sites did since the last report, which came at `at`."""
+        """Adds the progress of sites since the last report; `at` is the time of this report."""
         rows = [asdict(report) for report in reports]
         known = {key: dict(row._mapping) for key, row in found(self._connection, settled, rows).items()}
         for row in rows:
@@ -112,6 +112,6 @@ _COUNTED = {
     "rejected": PRODUCTS_MAX,
     "expired": PRODUCTS_MAX,
 }
-"""What is counted, and how far: a site's products are summed over its feeds."""
-# More than a day of one batch a second; a batch file never waits longer than the node remembers to keep it.
+"""The counters and their maxima: a site's products are summed over its feeds."""
+# More than a day of one batch a second; a batch file never waits longer than the node keeps it.
 BATCHES_REMEMBERED = 200_000

@@ -1,4 +1,4 @@
-"""What sites get once more, and what they get late because their subscription begins in the past."""
+"""Jobs that send products to sites again, or late because a subscription begins in the past."""
 
 from dataclasses import asdict
 from typing import Any
@@ -16,7 +16,7 @@ from downburst.ledger.tables.sites import resends
 
 
 class Resends:
-    """Resends by number; ended ones beyond the newest thousand are forgotten."""
+    """Resends by number; ended ones beyond the newest thousand are removed."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
@@ -24,7 +24,7 @@ class Resends:
         self._audit = Audit(connection, clock)
 
     def add(self, wanted: Resend) -> Resend:
-        """Keeps a resend under a number of its own; the id it carries is not looked at."""
+        """Adds a resend under a new number; its own id is ignored."""
         waiting = resends.c.site == wanted.site, resends.c.state == ResendState.WAITING.value
         limits.RESENDS_OF_SITE.check(self._connection, resends, *waiting, holder=f"site {wanted.site!r}")
         row = _row(wanted) | {"requested_at": self._clock.now(), "state": ResendState.WAITING.value}
@@ -37,7 +37,7 @@ class Resends:
         return kept
 
     def one(self, number: int) -> Resend:
-        """The resend; a number nobody gave is refused."""
+        """The resend; refuses an unknown number."""
         row = self._connection.execute(select(resends).where(resends.c.id == number)).one_or_none()
         if row is None:
             raise NotFound(f"there is no resend {number}; `downburst resends list` shows the newest")
@@ -46,7 +46,7 @@ class Resends:
     def newest(
         self, *, site: str | None = None, feed: str | None = None, before: int | None = None, limit: int = 100
     ) -> list[Resend]:
-        """The newest resends, of a site or feed if given, of those before a number."""
+        """The newest resends with a number below `before`, filtered by site or feed."""
         query = select(resends).order_by(resends.c.id.desc()).limit(limit)
         if before is not None:
             query = query.where(resends.c.id < before)
@@ -62,12 +62,12 @@ class Resends:
         return [_resend(row) for row in self._connection.execute(query) if is_feed_name(row.feed)]
 
     def finish(self, number: int, *, products: int, size_bytes: int, expired: int) -> bool:
-        """Notes what a resend that waited has brought; False if it was ended or forgotten before."""
+        """Stores the result of a waiting resend; False if it was ended or removed before."""
         counted = {"products": products, "bytes": size_bytes, "expired": expired}
         return self._end(number, ResendState.DONE, counted)
 
     def cancel(self, number: int) -> Resend:
-        """Ends a resend; what was delivered stays."""
+        """Ends a resend; delivered products stay."""
         before = self.one(number)
         self._end(number, ResendState.CANCELLED, {})
         kept = self.one(number)

@@ -1,4 +1,4 @@
-"""The nodes that send for a hub, and what each of them serves."""
+"""The nodes that send for a hub, and their assignments."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -19,7 +19,7 @@ class Senders:
         self._clock = clock
 
     def all(self) -> list[Sender]:
-        """Every sender that registered and did not take itself off, by name."""
+        """Every registered sender, by name."""
         return [_sender(row) for row in self._connection.execute(select(senders).order_by(senders.c.name))]
 
     def find(self, name: str) -> Sender | None:
@@ -28,7 +28,7 @@ class Senders:
         return None if row is None else _sender(row)
 
     def register(self, name: str, *, address: str, public_key: str) -> Sender:
-        """Keeps a sender that starts; a certificate of another key, or of another start, is forgotten."""
+        """Registers a sender at its start; a certificate for another key is dropped."""
         before = self.find(name)
         known = before if before is not None and before.public_key == public_key else None
         row = {
@@ -46,40 +46,40 @@ class Senders:
         return _sender(self._connection.execute(select(senders).where(senders.c.name == name)).one())
 
     def certify(self, name: str, public_key: str, *, certificate: str, authority: str) -> None:
-        """Keeps what the hub's authority signed, unless the sender has another key by now."""
+        """Stores the certificate signed by the hub's authority, unless the sender has another key by now."""
         mine = (senders.c.name == name) & (senders.c.public_key == public_key)
         change = update(senders).where(mine).values(certificate=certificate, authority=authority)
         self._connection.execute(change)
 
     def beat(self, name: str, *, load_bps: float, draining: bool) -> bool:
-        """A sender is at work; False if somebody took it off."""
+        """Records a sign of life of a sender; False if it was removed."""
         change = update(senders).where(senders.c.name == name)
         values = {"load_bps": load_bps, "draining": draining, "seen_at": self._clock.now()}
         return self._connection.execute(change.values(beats=senders.c.beats + 1, **values)).rowcount == 1
 
     def remove(self, name: str) -> None:
-        """Forgets a sender that ended."""
+        """Removes a sender that ended."""
         self._connection.execute(delete(senders).where(senders.c.name == name))
 
 
 class Assignments:
-    """Which sender serves which feed to which site."""
+    """The sender of each feed to each site."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
 
     def all(self) -> list[Assignment]:
-        """Every one, by feed and site."""
+        """All assignments, by feed and site."""
         query = select(assignments).order_by(assignments.c.feed, assignments.c.site)
         return [Assignment(row.feed, row.site, row.sender) for row in self._connection.execute(query)]
 
     def version(self) -> int:
-        """Of the whole set; 0 while there never was one."""
+        """The version of the whole set; 0 if there never was one."""
         return int(self._connection.scalar(select(placements.c.version)) or 0)
 
     def replace(self, wanted: Iterable[Assignment]) -> int:
-        """Makes the set be this one; the version of it."""
+        """Replaces the set; returns its version."""
         before, after = set(self.all()), set(wanted)
         if before == after:
             return self.version()
@@ -93,11 +93,11 @@ class Assignments:
         return self._rise()
 
     def touch(self) -> int:
-        """Says that something else changed that sites are told of: which senders there are."""
+        """Raises the version after a change of the senders, which sites are notified of."""
         return self._rise()
 
     def _rise(self) -> int:
-        # Sites remember it: it must rise even if the ledger was restored from a backup in between.
+        # Sites store it: it must rise even if the ledger was restored from a backup in between.
         version = max(self.version() + 1, to_us(self._clock.now()))
         changed = self._connection.execute(update(placements).values(version=version))
         if changed.rowcount == 0:

@@ -1,4 +1,4 @@
-"""Sites, and what they subscribe."""
+"""Sites, and their subscriptions."""
 
 from dataclasses import asdict
 from typing import Any
@@ -34,14 +34,14 @@ class Sites:
         return None if row is None else _site(row)
 
     def one(self, name: str) -> Site:
-        """The site; a name nobody made is refused."""
+        """The site; refuses an unknown name."""
         site = self.find(name)
         if site is None:
             raise NotFound(f"there is no site {name!r}; `downburst sites list` shows all, `sites add` creates one")
         return site
 
     def add(self, site: Site) -> Site:
-        """Keeps a site under a name that is free."""
+        """Adds a site; refuses a name that is taken."""
         if self.find(site.name) is not None:
             raise AlreadyThere(f"site {site.name!r} already exists; change it instead, or choose another name")
         limits.SITES.check(self._connection, sites, holder="this hub")
@@ -51,7 +51,7 @@ class Sites:
         return kept
 
     def change(self, site: Site) -> Site:
-        """Keeps other properties of a site."""
+        """Updates a site."""
         before = self.one(site.name)
         self._connection.execute(update(sites).where(sites.c.name == site.name).values(_site_row(site)))
         kept = self.one(site.name)
@@ -59,14 +59,14 @@ class Sites:
         return kept
 
     def remove(self, name: str) -> None:
-        """Forgets a site with its credentials, tokens and subscriptions; its latencies stay as history."""
+        """Removes a site with its credentials, tokens and subscriptions; its latencies stay as history."""
         before = self.one(name)
         self._connection.execute(delete(sites).where(sites.c.name == name))
         self._audit.record("site", name, "removed", before=before)
 
 
 class Subscriptions:
-    """What sites want."""
+    """Subscriptions of sites."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
@@ -87,11 +87,11 @@ class Subscriptions:
         return [_subscription(row) for row in self._connection.execute(query)]
 
     def _good(self, query: Select[Any]) -> list[Subscription]:
-        """Those to feeds that are not set aside for their names, which no node would understand."""
+        """The subscriptions to feeds with valid names; no node would understand the others."""
         return [_subscription(row) for row in self._connection.execute(query) if is_feed_name(row.feed)]
 
     def pairs(self) -> set[tuple[str, str]]:
-        """Feed and site of every subscription, whatever its pattern."""
+        """Feed and site of every subscription, with any pattern."""
         query = select(subscriptions.c.feed, subscriptions.c.site).distinct()
         return {(feed, site) for feed, site in self._connection.execute(query)}
 
@@ -102,7 +102,7 @@ class Subscriptions:
         return None if row is None else _subscription(row)
 
     def add(self, wish: Subscription) -> Subscription:
-        """Keeps a wish under a number of its own; the id it carries is not looked at."""
+        """Adds a wish under a new number; its own id is ignored."""
         of_site = subscriptions.c.site == wish.site
         limits.SUBSCRIPTIONS_OF_SITE.check(self._connection, subscriptions, of_site, holder=f"site {wish.site!r}")
         row = asdict(wish) | {"created_at": self._clock.now()}
@@ -115,7 +115,7 @@ class Subscriptions:
         return kept
 
     def remove(self, subscription_id: int) -> None:
-        """Forgets a subscription."""
+        """Removes a subscription."""
         before = self.find(subscription_id)
         if before is None:
             raise NotFound(f"there is no subscription {subscription_id}; `downburst subscriptions list` shows all")

@@ -1,4 +1,4 @@
-"""The hubs that this hub is a site of."""
+"""The hubs of which this hub is a site."""
 
 from dataclasses import asdict
 from typing import Any
@@ -26,14 +26,14 @@ class Upstreams:
         return [_upstream(row) for row in self._connection.execute(select(upstreams).order_by(upstreams.c.name))]
 
     def one(self, name: str) -> Upstream:
-        """The upstream; a name nobody gave is refused."""
+        """The upstream; refuses an unknown name."""
         row = self._connection.execute(select(upstreams).where(upstreams.c.name == name)).one_or_none()
         if row is None:
             raise NotFound(f"there is no upstream {name!r}; `downburst upstreams list` shows all")
         return _upstream(row)
 
     def add(self, upstream: Upstream) -> Upstream:
-        """Keeps an upstream under a name that is free."""
+        """Adds an upstream; refuses a name that is taken."""
         if any(known.name == upstream.name for known in self.all()):
             raise AlreadyThere(f"upstream {upstream.name!r} already exists; remove it first, or choose another name")
         limits.UPSTREAMS.check(self._connection, upstreams, holder="this hub")
@@ -44,7 +44,7 @@ class Upstreams:
         return kept
 
     def remove(self, name: str) -> None:
-        """Forgets an upstream; what it brought stays."""
+        """Removes an upstream; its products stay."""
         before = self.one(name)
         self._connection.execute(delete(upstreams).where(upstreams.c.name == name))
         self._audit.record("upstream", name, "removed", before=before)

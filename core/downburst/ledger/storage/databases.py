@@ -1,4 +1,4 @@
-"""The two databases that a ledger may lie in: how each is connected to, and what its refusals mean to a person."""
+"""The two kinds of databases for a ledger: how to connect to each, and the meaning of its errors to a user."""
 
 import sqlite3
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def connect(url: str) -> Engine:
-    """The database, whatever its schema."""
+    """Connects to the database, with any schema."""
     parsed = parse(url)
     if parsed.get_backend_name() == "postgresql":
         engine = create_engine(
@@ -28,7 +28,7 @@ def connect(url: str) -> Engine:
         return engine
     if parsed.database:
         break_seal(Path(parsed.database))
-    # Values are hidden from logs and errors: the keys of webhooks are among them.
+    # Values are hidden from logs and errors: keys of webhooks are among them.
     engine = create_engine(
         parsed, pool_size=CONNECTIONS, connect_args={"timeout": BUSY_TIMEOUT_S}, hide_parameters=True
     )
@@ -38,7 +38,7 @@ def connect(url: str) -> Engine:
 
 
 def connect_to_read(url: str) -> Engine:
-    """The database for reading alone: makes no database and no file."""
+    """Connects to the database for reading only: creates no database and no file."""
     parsed = parse(url)
     if parsed.get_backend_name() != "sqlite" or not parsed.database:
         return connect(url)
@@ -47,7 +47,7 @@ def connect_to_read(url: str) -> Engine:
 
 
 def parse(url: str) -> URL:
-    """The URL with its driver; refuses what is neither SQLite nor PostgreSQL."""
+    """The URL with its driver; refuses anything but SQLite and PostgreSQL."""
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
@@ -61,18 +61,18 @@ def parse(url: str) -> URL:
 
 
 def file_of(url: str) -> Path | None:
-    """The file of a ledger that is one."""
+    """The file of an SQLite ledger; None for others."""
     parsed = parse(url)
     return Path(parsed.database) if parsed.get_backend_name() == "sqlite" and parsed.database else None
 
 
 def speaks_postgresql(connection: Connection) -> bool:
-    """Whether this is PostgreSQL, where it matters."""
+    """True for PostgreSQL."""
     return connection.dialect.name == "postgresql"
 
 
 def options(connection: Connection, *, writes: bool) -> Connection:
-    """The connection as a transaction of its kind needs it: a reader sees one moment, as it does on SQLite."""
+    """Sets the connection's options for a transaction: a reader sees one snapshot, as it does on SQLite."""
     if speaks_postgresql(connection):
         level = "READ COMMITTED" if writes else "REPEATABLE READ"
         return connection.execution_options(isolation_level=level, postgresql_readonly=not writes)
@@ -80,26 +80,26 @@ def options(connection: Connection, *, writes: bool) -> Connection:
 
 
 def is_lost(error: DBAPIError) -> bool:
-    """Whether the connection failed, or none could be made, so that nothing is known against the work itself."""
+    """True if the connection failed, or none could be made, so that the work itself is not at fault."""
     if getattr(error.orig, "sqlstate", None) in _NOT_NOW:
         return True
     if error.connection_invalidated:
         return True
-    # What fails before any statement is the making of a connection.
+    # An error before any statement is a failure to connect.
     return (
         isinstance(error, OperationalError) and error.statement is None and not isinstance(error.orig, sqlite3.Error)
     )
 
 
 def is_of_server(error: DBAPIError) -> bool:
-    """Whether it is the database that can't, rather than a row that does not fit."""
+    """True if the database itself fails, rather than a row that does not fit."""
     if _is_damage(error):
         return True
     return isinstance(error, OperationalError | InterfaceError) or getattr(error.orig, "sqlstate", None) == _NO_RIGHT
 
 
 def explained(error: DBAPIError, url: URL | str) -> Failure:
-    """One sentence about a database that can't be used."""
+    """One sentence about an unusable database."""
     reason, where = str(error.orig), f"the ledger {shown(url)}"
     if isinstance(error.orig, sqlite3.Error):
         return damaged(where, reason) if _is_damage(error) else _explained_sqlite(reason, where)
@@ -120,13 +120,13 @@ def explained(error: DBAPIError, url: URL | str) -> Failure:
 
 
 def shown(url: URL | str) -> str:
-    """The URL as people write it, without its password."""
+    """The URL in its usual form, without its password."""
     parsed = make_url(url)
     return repr(parsed.set(drivername=parsed.get_backend_name()))
 
 
 def _is_damage(error: DBAPIError) -> bool:
-    # What SQLite raises of a file that is no database, or not whole; its other errors have classes of their own.
+    # Raised by SQLite for a file that is not a database, or is damaged; its other errors have classes of their own.
     return type(error.orig) is sqlite3.DatabaseError
 
 
@@ -144,7 +144,7 @@ def _first_line(reason: str) -> str:
 
 
 def _patient(url: URL) -> dict[str, object]:
-    """How long to wait for a server that does not answer; what the URL says itself stands."""
+    """Time limits for a server that does not answer; parameters in the URL take precedence."""
     wanted: dict[str, object] = {
         "application_name": "downburst",
         "connect_timeout": CONNECT_TIMEOUT_S,
@@ -152,14 +152,14 @@ def _patient(url: URL) -> dict[str, object]:
         "keepalives_interval": 2,
         "keepalives_count": 3,
         "tcp_user_timeout": 10_000,
-        # The server, too, shall soon know of a hub whose machine is gone, and free what it held.
+        # The server, too, must notice soon that a hub's machine is gone, and free its locks.
         "options": "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3",
     }
     return {name: value for name, value in wanted.items() if name not in url.query}
 
 
 def _prepare_postgresql(connection: "Psycopg[Any]", _entry: ConnectionPoolEntry) -> None:
-    # What was answered survives a power cut, whatever the defaults of server, database and role. Stricter stays.
+    # Confirmed commits survive a power cut with any defaults of server, database and role. Stricter settings stay.
     connection.execute(
         "SELECT set_config('synchronous_commit', 'on', false) "
         "WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')"
@@ -168,9 +168,9 @@ def _prepare_postgresql(connection: "Psycopg[Any]", _entry: ConnectionPoolEntry)
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
-    # SQLAlchemy says BEGIN itself (below), because the driver would begin too late for a safe read-then-write.
+    # SQLAlchemy issues BEGIN itself (below), because the driver would begin too late for a safe read-then-write.
     connection.isolation_level = None
-    # FULL: with a write-ahead log NORMAL keeps the file whole at a power cut, and takes the newest commits back.
+    # FULL: with a write-ahead log, NORMAL keeps the file consistent at a power cut but loses the newest commits.
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
 
@@ -187,7 +187,7 @@ BUSY_TIMEOUT_S = 30.0
 CONNECT_TIMEOUT_S = 5
 WRITE_IT_SO = "write postgresql://ROLE@HOST:5432/DATABASE, or sqlite:////PATH/ledger.sqlite"
 _DISK_FULL, _NO_RIGHT, _READ_ONLY = "53100", "42501", "25006"
-# Shut down by an operator, by a crash, starting up, and no connection left.
+# Shut down by an operator, by a crash, starting up, and too many connections.
 _NOT_NOW = frozenset({"57P01", "57P02", "57P03", "53300"})
 _MEANINGS = (
     ("password authentication failed", "refused the password; correct it in the URL or in the file of PGPASSFILE"),

@@ -1,4 +1,4 @@
-"""Every row of a ledger as plain values, out of one database and into another, whichever of the two kinds it is."""
+"""Every row of a ledger as plain values, to copy between databases of either kind."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -14,11 +14,11 @@ from downburst.ledger.storage.schema import known_revisions, migrate
 
 Row = Mapping[str, Any]
 Tables = Iterable[tuple[str, Iterable[Row]]]
-"""Names and rows, in an order in which every row finds the rows it refers to."""
+"""Names and rows, in an order in which every row follows the rows it refers to."""
 
 
 class Dump:
-    """One consistent look at a ledger; changes nothing in it, not even an old schema."""
+    """One consistent snapshot of a ledger; changes nothing in it, not even an old schema."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -27,7 +27,7 @@ class Dump:
 
     @property
     def tables(self) -> list[str]:
-        """Names of the tables; one that refers to another comes after it."""
+        """Names of the tables; a table follows those that it refers to."""
         return [table.name for table in self._tables]
 
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
@@ -37,13 +37,13 @@ class Dump:
             yield dict(row._mapping)
 
     def counters(self) -> dict[str, int]:
-        """The greatest number that each self-numbering table has ever given."""
+        """The greatest number that each self-numbering table has ever assigned."""
         counted = [table for table in self._tables if _numbers_itself(table)]
         return {table.name: _last_number(self._connection, table) for table in counted}
 
 
 def look(url: str) -> tuple[Engine, Connection]:
-    """A connection in a reading transaction, and what to dispose of after it."""
+    """A connection in a reading transaction, and the engine to dispose of afterwards."""
     engine = connect(url)
     try:
         connection = options(engine.connect(), writes=False)
@@ -56,8 +56,9 @@ def look(url: str) -> tuple[Engine, Connection]:
 
 
 def fill(url: str, revision: str, tables: Tables, counters: Mapping[str, int], *, migrated: bool = True) -> None:
-    """Makes a ledger of these rows where there is none, then brings its schema up to date (if `migrated`); all of
-    it or nothing."""
+    """Creates a ledger of these rows where there is none, then updates its schema (if `migrated`).
+
+    Stores all rows or none."""
     check_revision(revision)
     engine = connect(url)
     try:
@@ -82,7 +83,7 @@ def fill(url: str, revision: str, tables: Tables, counters: Mapping[str, int], *
 
 
 def silence_receivers(url: str) -> None:
-    """Takes out of a copy of a ledger all by which a hub reaches others: a copy must disturb nobody."""
+    """Removes everything from a copy of a ledger by which a hub contacts others: a copy must disturb nobody."""
     engine = connect(url)
     try:
         with engine.begin() as connection:
@@ -95,7 +96,7 @@ def silence_receivers(url: str) -> None:
 
 
 def check_revision(revision: str) -> None:
-    """Refuses a schema that this program does not know."""
+    """Refuses a schema unknown to this program."""
     if revision not in known_revisions():
         raise BadInput(
             f"the ledger was written by another version of Downburst (its schema is {revision or 'not named'!r}); "
@@ -165,7 +166,7 @@ def _continue_after(connection: Connection, table: Table, last: int) -> None:
 
 
 NOT_KEPT = frozenset({"alembic_version", "holders", "senders", "assignments", "placements", "node_clocks"})
-"""Tables that say something of a database, or of what runs at the moment, and nothing of a hub."""
+"""Tables that describe a database or the running processes, not the hub."""
 REACHING_OUT = frozenset(
     {
         "alarm_receivers",
@@ -179,7 +180,7 @@ REACHING_OUT = frozenset(
         "upstreams",
     }
 )
-"""Tables that make a hub call somebody by itself: receivers of alarms, other hubs, LDMs, ends of circuits."""
+"""Tables that make a hub contact others by itself: receivers of alarms, other hubs, LDMs, ends of circuits."""
 SELF_NUMBERING = frozenset(
     {
         "access_requests",
@@ -197,5 +198,5 @@ SELF_NUMBERING = frozenset(
         "subscriptions",
     }
 )
-"""Tables whose numbers are never given twice."""
+"""Tables with numbers that are never assigned twice."""
 CHUNK_ROWS = 1_000

@@ -1,6 +1,6 @@
-"""Why no table of the ledger grows without end, and who can add rows.
+"""Bounds on the growth of every table of the ledger, and the parties that can add rows.
 
-`docs/access.md` shows this as a table. A test asks for an entry of each table of the schema, so none is forgotten.
+`docs/access.md` shows this as a table. A test requires an entry for each table of the schema.
 """
 
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ class Unique:
     """At most one row for each of these, which are bounded themselves."""
 
     columns: tuple[str, ...]
-    """The primary key, or a part of it that has one row."""
+    """The primary key, or a part of it that is unique."""
     each: str
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Rows are removed by age or number, whoever made them."""
+    """Rows are removed by age or number, irrespective of their creator."""
 
     words: str
     setting: str | None = None
@@ -35,12 +35,12 @@ class Growth:
     """One table."""
 
     by: str
-    """Whoever can add rows."""
+    """The parties that can add rows."""
     bounds: tuple[Bound, ...]
 
 
 def in_words(bound: Bound) -> str:
-    """A bound as the documentation shows it."""
+    """A bound in the form used by the documentation."""
     match bound:
         case RowLimit():
             return f"{bound.most:,} {bound.rows} per {bound.per} (`{bound.name}`)"
@@ -53,7 +53,7 @@ def in_words(bound: Bound) -> str:
 
 
 def markdown() -> str:
-    """The table of tables."""
+    """The table in Markdown."""
     rows = [
         f"| `{table}` | {growth.by} | {'; '.join(map(in_words, growth.bounds))} |"
         for table, growth in sorted(GROWTH.items())

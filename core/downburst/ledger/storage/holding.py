@@ -1,8 +1,9 @@
-"""One hub writes a ledger: a PostgreSQL that two hubs reach is held by one of them, and the other's writes fail.
+"""One hub writes a ledger: of two hubs with access to a PostgreSQL, one holds it, and the other's writes fail.
 
-Two things do it. An advisory lock, which lives as long as the connection that took it, tells whether another hub is
-alive. A row of `holders`, which every write of a hub counts up, fences one that was believed dead, and tells after
-a connection that broke in a commit whether that commit took place. On SQLite the data directory's lock is enough.
+There are two mechanisms. An advisory lock, which lasts as long as the connection that took it, shows whether another
+hub is alive. A row of `holders`, incremented by every write of a hub, fences off a hub that was believed dead. After
+a connection broke in a commit, the row shows whether that commit took place. On SQLite the data directory's lock is
+enough.
 """
 
 import secrets
@@ -38,11 +39,11 @@ class Hold:
         return number
 
     def written(self, number: int) -> None:
-        """Learns that the write of this number was committed."""
+        """Records that the write of this number was committed."""
         self._writes = number
 
     def was_written(self, connection: Connection, number: int) -> bool:
-        """Whether the write of this number was committed, where the commit's answer was lost."""
+        """True if the write of this number was committed; for a commit without an answer."""
         # Locked: a server that has not noticed the broken connection yet may still be about to commit.
         mine = select(holders.c.token, holders.c.writes).where(holders.c.role == self._role)
         query = mine.with_for_update()
@@ -68,7 +69,7 @@ class Hold:
         self._writes += 1
 
     def release(self) -> None:
-        """Lets others hold the ledger."""
+        """Releases the ledger for others."""
         with suppress(DBAPIError), self._engine.begin() as connection:
             mine = (holders.c.role == self._role) & (holders.c.token == self._token)
             connection.execute(delete(holders).where(mine))
@@ -108,7 +109,7 @@ class Hold:
     def _drop(self) -> None:
         if self._lock is not None:
             with suppress(DBAPIError):
-                # Not back into the pool: the server lets go of the lock with the session.
+                # Not returned to the pool: the server releases the lock with the session.
                 self._lock.invalidate()
                 self._lock.close()
             self._lock = None

@@ -1,8 +1,8 @@
-"""How many rows the ledger takes of whom.
+"""Limits on the number of rows for each holder.
 
-A limit is checked in the transaction that adds the row, so concurrent requests can't get past it: SQLite has one
+A limit is checked in the transaction that adds the row, so concurrent requests can't bypass it: SQLite has one
 writer at a time, and on PostgreSQL the check takes a lock of that limit and holder until the transaction ends.
-`growth.py` says for each table which of these hold it.
+`growth.py` lists the bounds of each table.
 """
 
 from dataclasses import dataclass
@@ -16,27 +16,27 @@ from downburst.ledger.storage.databases import speaks_postgresql
 
 @dataclass(frozen=True, slots=True)
 class RowLimit:
-    """The most rows of one kind that a holder may have; more are refused."""
+    """The maximum number of rows of one kind for a holder; more are refused."""
 
     name: str
-    """Stable; problems carry it."""
+    """Stable; problem documents carry it."""
     most: int
     rows: str
-    """What is counted, in the plural."""
+    """The things counted, in the plural."""
     per: str
-    """Whose rows are counted together."""
+    """The holder: the rows of each one are counted together."""
     remedy: str
-    """What to do, for a sentence."""
+    """The remedy, as part of a sentence."""
     reason: str
-    """Why this number."""
+    """The reason for this number."""
 
     def check(self, connection: Connection, table: Table, *where: ColumnElement[bool], holder: str) -> None:
-        """Refuses one more row; call it in the transaction that adds the row, before it does."""
+        """Refuses one more row at the limit; call it in the transaction that adds the row, before the insert."""
         lock(connection, self.name, holder)
         self.check_count(connection.scalar(select(func.count()).select_from(table).where(*where)) or 0, holder=holder)
 
     def check_count(self, count: int, *, holder: str) -> None:
-        """The same of rows that the caller counted, under a lock."""
+        """The same for rows that the caller counted under a lock."""
         if count >= self.most:
             raise LimitReached(
                 f"{holder} has {count:,} {self.rows}, and the limit is {self.most:,}; {self.remedy}",
@@ -48,7 +48,7 @@ class RowLimit:
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """How many rows of one kind a holder keeps; the oldest beyond them are removed."""
+    """The number of rows of one kind kept for a holder; the oldest beyond them are removed."""
 
     name: str
     most: int
@@ -59,14 +59,14 @@ class Newest:
     def make_room(
         self, connection: Connection, table: Table, *where: ColumnElement[bool], by: ColumnElement[Any], holder: str
     ) -> None:
-        """Leaves room for one more row; call it in the transaction that adds the row, before it does."""
+        """Makes room for one more row; call it in the transaction that adds the row, before the insert."""
         lock(connection, self.name, holder)
         self._remove(connection, table, where, by, keep=self.most - 1)
 
     def trim(
         self, connection: Connection, table: Table, *where: ColumnElement[bool], by: ColumnElement[Any], holder: str
     ) -> None:
-        """Removes what is too much, in the transaction that added rows."""
+        """Removes the rows beyond the limit, in the transaction that added rows."""
         lock(connection, self.name, holder)
         self._remove(connection, table, where, by, keep=self.most)
 
@@ -86,14 +86,14 @@ class Newest:
 
 
 def lock(connection: Connection, name: str, holder: str) -> None:
-    """Lets no other transaction check the same limit of the same holder until this one has ended."""
+    """Blocks checks of the same limit and holder by other transactions until this one has ended."""
     if speaks_postgresql(connection):
         query = text("SELECT pg_advisory_xact_lock(:space, hashtext(:what))")
         connection.execute(query, {"space": LIMIT_SPACE, "what": f"{name} {holder}"})
 
 
 LIMIT_SPACE = 7_372
-"""Of PostgreSQL's advisory locks; others begin with 7370 and 7371."""
+"""Key space of PostgreSQL's advisory locks; others begin with 7370 and 7371."""
 
 FEEDS = RowLimit(
     "feeds",

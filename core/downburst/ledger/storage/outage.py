@@ -1,7 +1,7 @@
-"""Work that is tried again while the database is away, and given up in one sentence when that takes too long.
+"""Retries of work while the database is away, ended by a one-sentence refusal after a time limit.
 
-Shared by all threads of a ledger: while the database is away one of them at a time tries whether it is back, and
-what is asked once it has been away for longer than the patience is answered at once, so that nothing piles up.
+Shared by all threads of a ledger: during an outage one thread at a time tries the database. Once the outage has
+lasted longer than the patience, further calls are refused immediately, so that nothing piles up.
 """
 
 import threading
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class ConnectionLost(Exception):
-    """Nothing is known against the work: the connection under it failed. `failure` says so to people."""
+    """The connection failed; the work itself is not at fault. `failure` is the message for users."""
 
     def __init__(self, failure: LedgerAway) -> None:
         super().__init__(failure.sentence)
@@ -29,11 +29,11 @@ class Outage:
 
     seconds: float
     sentence: str
-    """Why, as far as is known."""
+    """The reason, as far as known."""
 
 
 class Outages:
-    """Whether the database answers, as the last work found out."""
+    """The availability of the database, as found by the last work."""
 
     def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
         self._now_s = now_s
@@ -45,14 +45,14 @@ class Outages:
 
     @property
     def current(self) -> Outage | None:
-        """The outage of now, if there is one."""
+        """The current outage, if there is one."""
         with self._lock:
             if self._since_s is None:
                 return None
             return Outage(self._now_s() - self._since_s, self._failure.sentence)
 
     def through(self, attempt: Callable[[], T], *, patience_s: float) -> T:
-        """What `attempt` returns, tried again while it loses its connection; raises `LedgerAway` after a while."""
+        """Runs `attempt`, again while it loses its connection; raises `LedgerAway` after `patience_s`."""
         tries = 0
         while True:
             self._wait_for_turn(patience_s, tries)
@@ -62,7 +62,7 @@ class Outages:
                 self._lost(lost.failure)
                 tries += 1
             except BaseException:
-                # A refusal is an answer too.
+                # A refusal proves that the database answers.
                 self._back()
                 raise
             else:
@@ -70,7 +70,7 @@ class Outages:
                 return result
 
     def end(self) -> None:
-        """Lets nobody wait any more."""
+        """Ends all waiting."""
         with self._lock:
             self._ended = True
             self._lock.notify_all()
@@ -90,14 +90,14 @@ class Outages:
                 self._lock.wait(self._next_try_s - now_s)
 
     def _refusal(self) -> LedgerAway:
-        """One for each who asked: an exception that is raised again and again gathers the calls of all of them."""
+        """A new exception for each caller: a shared one would accumulate the tracebacks of all of them."""
         return LedgerAway(self._failure.sentence, **self._failure.extra)
 
     def _lost(self, failure: LedgerAway) -> None:
         with self._lock:
             self._failure = failure
             if self._since_s is None:
-                # The pool's other connections are as old as the one that failed: a fresh one is tried at once.
+                # The pool's other connections are as old as the failed one, so a fresh one is tried immediately.
                 self._since_s = self._next_try_s = self._now_s()
             else:
                 self._next_try_s = self._now_s() + BETWEEN_TRIES_S
@@ -111,6 +111,6 @@ class Outages:
 
 BETWEEN_TRIES_S = 0.5
 PATIENCE_S = 10.0
-"""A restart of the server is sat out; who asks is not kept for longer."""
+"""Longer than a restart of the server takes; callers do not wait longer."""
 MEANWHILE = "products are still received and sent, receipts wait in the data directory, and settings can't be changed"
 LEDGER_STEP = "restore the server; the hub continues by itself"

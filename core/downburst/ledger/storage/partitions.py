@@ -1,6 +1,6 @@
-"""Tables in parts by time, on PostgreSQL: old parts go as a whole, and an hour's churn stays in its own small table.
+"""Tables partitioned by time, on PostgreSQL: old parts are dropped whole, and an hour's churn stays in its own table.
 
-Every table keeps a part for the rest, so that no row is ever refused because its time has no part yet.
+Every table has a default part, so that a row is never refused because its time has no part yet.
 """
 
 import re
@@ -16,32 +16,32 @@ from downburst.ledger.storage.databases import speaks_postgresql
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """How one table is cut."""
+    """The division of one table."""
 
     table: str
     column: str
     unit_us: int
-    """What the column counts, in microseconds."""
+    """The unit of the column, in microseconds."""
     step: int
-    """How many of these units a part holds."""
+    """The number of units in a part."""
 
     @property
     def rest(self) -> str:
-        """The part for rows whose time has none."""
+        """The default part, for rows outside all other parts."""
         return f"{self.table}_rest"
 
     def place(self, instant: datetime) -> int:
-        """Which part, counted from 1970, an instant belongs to."""
+        """The number of the part, counted from 1970, to which an instant belongs."""
         return to_us(instant) // self.unit_us // self.step
 
     def name(self, place: int) -> str:
-        """The table of a part, with the hour at which it begins."""
+        """The table of a part, named after its first hour."""
         return f"{self.table}_{from_us(place * self.step * self.unit_us):%Y%m%d_%H}"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A table that holds the values from `begin` up to, not including, `end`."""
+    """A table of the values from `begin` to `end`, exclusive."""
 
     name: str
     begin: int
@@ -49,14 +49,14 @@ class Part:
 
 
 class Partitions:
-    """The parts of the divided tables; where a database has none, there is nothing to do."""
+    """The parts of the divided tables; a no-op on databases without parts."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._divided = speaks_postgresql(connection)
 
     def keep(self, now: datetime) -> None:
-        """Makes the parts of the near future."""
+        """Creates the parts of the near future."""
         for division in DIVISIONS if self._divided else ():
             made = {part.begin for part in self.parts(division)}
             here = division.place(now)
@@ -65,7 +65,7 @@ class Partitions:
                     self._make(division, place)
 
     def spread(self) -> None:
-        """Gives a part to every time of which there are rows among the rest: after a migration or a restore."""
+        """Creates the missing parts for the rows in the default part: after a migration or a restore."""
         for division in DIVISIONS if self._divided else ():
             column = f"{division.column} / {division.step}"
             query = f"SELECT DISTINCT {column} FROM {division.rest} LIMIT {MOST_PARTS}"  # noqa: S608
@@ -75,7 +75,7 @@ class Partitions:
                     self._make(division, place)
 
     def forget_before(self, table: str, bound: int) -> None:
-        """Drops the parts of a table that hold nothing from `bound` on."""
+        """Drops the parts of a table that end before `bound`."""
         for division in DIVISIONS if self._divided else ():
             if division.table == table:
                 for part in self.parts(division):
@@ -83,7 +83,7 @@ class Partitions:
                         self._connection.execute(text(f"DROP TABLE {part.name}"))
 
     def parts(self, division: Division) -> Iterator[Part]:
-        """The parts of a table but the rest, oldest first."""
+        """The parts of a table except the default one, oldest first."""
         query = text(
             "SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) FROM pg_inherits i "
             "JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = to_regclass(:table) ORDER BY c.relname"
@@ -93,7 +93,7 @@ class Partitions:
                 yield Part(name, int(found[1]), int(found[2]))
 
     def _make(self, division: Division, place: int) -> None:
-        """Makes a part beside the table, moves what the rest holds of it, and puts it in."""
+        """Creates a part beside the table, moves its rows out of the default part, and attaches it."""
         name, table, column = division.name(place), division.table, division.column
         begin, end = place * division.step, (place + 1) * division.step
         within = f"{column} >= {begin} AND {column} < {end}"
@@ -107,7 +107,7 @@ class Partitions:
 
 
 def parts_in(connection: Connection) -> set[str]:
-    """The tables that are parts of others; they are no tables of their own for a backup."""
+    """The tables that are parts of others; a backup does not list them separately."""
     if not speaks_postgresql(connection):
         return set()
     return set(connection.scalars(text("SELECT relname FROM pg_class WHERE relispartition")))
@@ -120,5 +120,5 @@ DIVISIONS = (
 )
 PARTS_AHEAD = 2
 MOST_PARTS = 1_000
-"""A year of weeks is 53; times beyond that stay among the rest, where they are found as well."""
+"""A year of weeks is 53; rows of further times stay in the default part, where queries find them too."""
 _BOUNDS = re.compile(r"FROM \('?(-?\d+)'?\) TO \('?(-?\d+)'?\)")

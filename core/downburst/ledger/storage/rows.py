@@ -1,4 +1,4 @@
-"""What the repositories share: writing rows by their keys, one by one or many at once."""
+"""Shared code of the repositories: writing rows by their keys, singly or in bulk."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
@@ -19,14 +19,14 @@ Key = tuple[Any, ...]
 
 
 def put(connection: Connection, table: Table, row: Values) -> None:
-    """Writes the row over the one of the same primary key, or adds it."""
+    """Replaces the row with the same primary key, or adds it."""
     changed = connection.execute(update(table).where(same_key(table, row)).values(dict(row)))
     if changed.rowcount == 0:
         connection.execute(insert(table).values(dict(row)))
 
 
 def put_all(connection: Connection, table: Table, rows: Iterable[Values]) -> None:
-    """Writes rows over those of the same primary keys, or adds them; of several with one key the last counts."""
+    """Replaces rows with the same primary keys, or adds them; of several with one key the last wins."""
     newest = list({key_of(table, row): row for row in rows}.values())
     if not speaks_postgresql(connection):
         _put_into_sqlite(connection, table, newest)
@@ -38,7 +38,7 @@ def put_all(connection: Connection, table: Table, rows: Iterable[Values]) -> Non
 
 
 def found(connection: Connection, table: Table, rows: Sequence[Values]) -> dict[Key, Row[Any]]:
-    """By key, what the table holds of the keys of `rows`."""
+    """The existing rows with the keys of `rows`, by key."""
     keys = [key_of(table, row) for row in rows]
     if speaks_postgresql(connection):
         held = _found_in_postgresql(connection, table, keys) if keys else []
@@ -49,7 +49,7 @@ def found(connection: Connection, table: Table, rows: Sequence[Values]) -> dict[
 
 
 def same_key(table: Table, row: Values) -> ColumnElement[bool]:
-    """The condition that picks the row with the primary key of `row`."""
+    """The condition that selects the row with the primary key of `row`."""
     return and_(*(column == row[column.name] for column in table.primary_key.columns))
 
 
@@ -72,7 +72,7 @@ def _found_in_sqlite(connection: Connection, table: Table, keys: Sequence[Key]) 
 
 
 def _found_in_postgresql(connection: Connection, table: Table, keys: Sequence[Key]) -> Sequence[Row[Any]]:
-    """One question with an array for each column, whatever the number of keys."""
+    """One query with an array for each column, for any number of keys."""
     columns = list(table.primary_key.columns)
     arrays = [
         literal(list(values), ARRAY(part.type)) for part, values in zip(columns, zip(*keys, strict=True), strict=True)
@@ -86,7 +86,7 @@ def _found_in_postgresql(connection: Connection, table: Table, keys: Sequence[Ke
 
 
 def _copy_into_postgresql(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
-    """COPY into a table of this session's own, and from there over the old rows and beside them."""
+    """Copies into a temporary table, updates the existing rows from it, and inserts the others."""
     name, incoming, names = table.name, f"incoming_{table.name}", list(rows[0])
     connection.execute(
         text(
@@ -121,5 +121,5 @@ def _plain(value: Any) -> Any:
 
 
 WORTH_COPYING = 16
-"""Below, a statement a row costs less than the three of a copy."""
+"""Below this, a statement per row costs less than the three of a copy."""
 KEYS_AT_ONCE = 500

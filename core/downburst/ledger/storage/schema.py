@@ -1,4 +1,4 @@
-"""The ledger's schema: one chain of revisions for both databases, and where a database stands in it."""
+"""The ledger's schema: one chain of revisions for both databases, and the position of a database in it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,26 +16,26 @@ from downburst.ledger.storage.partitions import Partitions
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a database is in the chain."""
+    """The position of a database in the chain."""
 
     found: str | None
     """The revision of its schema; None: it has none."""
     wanted: str
-    """The one that this release reads and writes."""
+    """The revision that this release reads and writes."""
     pending: tuple[str, ...]
-    """What a migration would run, in order."""
+    """The revisions that a migration would run, in order."""
 
     @classmethod
     def nowhere(cls) -> "Standing":
-        """Of a database that is yet to be made."""
+        """The position of a database that does not exist yet."""
         known = known_revisions()
         return cls(None, known[-1], tuple(known))
 
 
 def migrate(engine: Engine, to: str = "head") -> Standing:
-    """Brings the schema to a revision of the chain, the newest if none is named; says where it stood before.
+    """Migrates the schema to a revision of the chain, by default the newest; returns the position before.
 
-    All of it happens in one transaction, behind a lock: of two that start at once the second finds the work done.
+    All of it happens in one transaction, behind a lock: of two simultaneous starts the second finds the work done.
     """
     with engine.begin() as connection:
         if speaks_postgresql(connection):
@@ -51,7 +51,7 @@ def migrate(engine: Engine, to: str = "head") -> Standing:
 
 
 def standing(connection: Connection) -> Standing:
-    """Where the database is; refuses a schema that this release does not know."""
+    """The position of the database; refuses a schema unknown to this release."""
     known = known_revisions()
     found = MigrationContext.configure(connection).get_current_revision()
     if found is not None and found not in known:
@@ -94,5 +94,5 @@ def _config() -> Config:
 
 MIGRATIONS = Path(__file__).parent.parent / "migrations"
 MIGRATION_LOCK = 7_370_001
-"""Advisory locks are numbers that all programs of a database share."""
+"""Advisory locks are numbers shared by all programs of a database."""
 OLDEST_SERVER = 130_000

@@ -1,8 +1,8 @@
-"""Whether the file of a ledger is what was last written to it.
+"""Checks whether a ledger's file is as it was last written.
 
-SQLite has checksums in its write-ahead log alone. So a hub that stops leaves the hash of its ledger beside it, and a
-start compares them; after a crash a start compares the log with the index of it that the crash left, and has SQLite
-look through the pages.
+SQLite has checksums in its write-ahead log only. So a hub leaves the hash of its ledger beside it when it stops, and
+a start compares them. After a crash, a start compares the log with the index that the crash left, and has SQLite
+check the pages.
 """
 
 import hashlib
@@ -18,9 +18,9 @@ from downburst.foundation.errors import Failure
 
 
 def examine(ledger: Path, *, is_expected: bool) -> list[str]:
-    """Looks at a ledger before it is opened: refuses one that can't be used, and returns what people have to know.
+    """Checks a ledger before it is opened: refuses an unusable one, and returns warnings for the operator.
 
-    `is_expected` says that a hub worked here before, so that a ledger that is missing is no new one.
+    `is_expected`: a hub worked here before, so a missing ledger is not a new one.
     """
     if not ledger.exists() or ledger.stat().st_size == 0:
         if is_expected:
@@ -47,7 +47,7 @@ def examine(ledger: Path, *, is_expected: bool) -> list[str]:
 
 
 def seal(ledger: Path) -> None:
-    """Leaves the hash of a ledger that nobody has open any more."""
+    """Stores the hash of a ledger that is no longer open."""
     if not ledger.exists() or _wal(ledger).exists() or ledger.stat().st_size > LARGEST_SEALED_BYTES:
         return
     aside = ledger.with_name(f"{seal_of(ledger).name}.tmp")
@@ -57,18 +57,18 @@ def seal(ledger: Path) -> None:
 
 
 def break_seal(ledger: Path) -> None:
-    """Before the ledger is written to: a hash of what was is of no use."""
+    """Removes the hash before the ledger is written to: it would be out of date."""
     with suppress(OSError):
         seal_of(ledger).unlink(missing_ok=True)
 
 
 def seal_of(ledger: Path) -> Path:
-    """Where the hash lies."""
+    """The path of the hash."""
     return ledger.with_name(f"{ledger.name}.seal")
 
 
 def flaw(ledger: Path) -> str | None:
-    """What SQLite finds when it looks through a ledger that is in use; None if all is well."""
+    """The problem that SQLite finds when it checks a ledger in use; None if there is none."""
     try:
         _look_through(ledger, None)
     except Failure as failure:
@@ -77,7 +77,7 @@ def flaw(ledger: Path) -> str | None:
 
 
 def damaged(where: str, reason: str) -> Failure:
-    """The sentence about a ledger whose pages can't be read."""
+    """The error about a ledger with unreadable pages."""
     return Failure(f"{where} is damaged ({reason}); {RESTORE}")
 
 
@@ -92,12 +92,12 @@ def _read(path: Path) -> object:
     except FileNotFoundError:
         return None
     except (OSError, ValueError):
-        # Whatever it says, it is not the ledger's hash.
+        # Any other content is not the ledger's hash.
         return {}
 
 
 def _look_through(ledger: Path, seconds: float | None) -> None:
-    """Has SQLite read all pages; what takes longer than so many seconds is left to the scrub."""
+    """Has SQLite check all pages; a check that takes longer than so many seconds is left to the scrub."""
     give_up = None if seconds is None else time.monotonic() + seconds
     with closing(sqlite3.connect(f"file:{quote(str(ledger))}?mode=rw", uri=True, timeout=5.0)) as connection:
         if give_up is not None:
@@ -105,7 +105,7 @@ def _look_through(ledger: Path, seconds: float | None) -> None:
         try:
             (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         except sqlite3.OperationalError:
-            # Interrupted, or held by another one: opening it will say that.
+            # Interrupted, or held by another process: opening it will report that.
             return
         except sqlite3.DatabaseError as error:
             raise damaged(f"the ledger {ledger}", str(error)) from error
@@ -114,14 +114,14 @@ def _look_through(ledger: Path, seconds: float | None) -> None:
 
 
 def _lost_transactions(ledger: Path) -> list[str]:
-    """Compares the log with the index that a crash left of it: the index knows how many frames were committed."""
+    """Compares the log with the index that a crash left: the index holds the number of committed frames."""
     committed, copied, salt = _committed(ledger.with_name(f"{ledger.name}-shm"))
     wal = _wal(ledger)
     if wal.exists() and wal.stat().st_size >= WAL_HEADER_BYTES:
         with wal.open("rb") as file:
             header = file.read(WAL_HEADER_BYTES)
         if header[16:24] != salt and _is_header(header):
-            # Of another round than the index: a power cut may leave that.
+            # From another round than the index: a power cut may leave that.
             return []
     found = _frames(ledger) if committed > copied else committed
     if max(found, copied) >= committed:
@@ -133,9 +133,9 @@ def _lost_transactions(ledger: Path) -> list[str]:
 
 
 def _committed(index: Path) -> tuple[int, int, bytes]:
-    """Frames that were committed, those of them that were copied into the ledger, and the salt of the log.
+    """Committed frames, the number of them copied into the ledger, and the salt of the log.
 
-    The layout is that of SQLite's walformat document: two copies of a header of 48 bytes, then what checkpoints note.
+    The layout is that of SQLite's walformat document: two copies of a header of 48 bytes, then the checkpoint info.
     """
     try:
         with index.open("rb") as file:
@@ -154,12 +154,12 @@ def _is_header(header: bytes) -> bool:
 
 
 def _frames(ledger: Path) -> int:
-    """Frames of the log that SQLite itself takes for whole; copies them into the ledger."""
+    """The frames of the log that SQLite itself accepts as valid; copies them into the ledger."""
     try:
         with closing(sqlite3.connect(f"file:{quote(str(ledger))}?mode=rw", uri=True, timeout=5.0)) as connection:
             _, found, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     except sqlite3.DatabaseError:
-        # Looking through the pages will say why.
+        # The check of the pages will report the reason.
         return 0
     return max(int(found), 0)
 
@@ -170,9 +170,9 @@ def _wal(ledger: Path) -> Path:
 
 RESTORE = "restore the last backup into an empty data directory: downburst restore"
 EXAMINE_S = 15.0
-"""A start takes no longer for this: some gigabytes."""
+"""Limit on this check at a start: enough for some gigabytes."""
 LARGEST_SEALED_BYTES = 4 << 30
-"""Hashing that takes some seconds, at a stop and at a start."""
+"""Hashing it takes some seconds, at a stop and at a start."""
 LONGEST_REASON = 200
 WAL_HEADER_BYTES = 32
 SHM_HEADER_BYTES = 136

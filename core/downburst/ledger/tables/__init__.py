@@ -1,4 +1,4 @@
-"""The ledger's tables, a module for each noun; whoever imports one has all of them."""
+"""The ledger's tables, a module for each noun; importing one defines all of them."""
 
 from downburst.ledger.tables import (
     access,

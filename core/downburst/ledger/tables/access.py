@@ -1,4 +1,4 @@
-"""The ledger's tables of whoever asks, and of who changed what."""
+"""The ledger's tables of callers and of their changes."""
 
 from sqlalchemy import JSON, Boolean, Column, Float, ForeignKey, Index, String, Table, Text
 
@@ -28,7 +28,7 @@ access_tokens = Table(
     Column("created_by", String(64), nullable=False),
     Column("expires_at", Instant, nullable=False),
     Column("revoked_at", Instant),
-    # The audit names tokens by number, so none is given twice.
+    # The audit names tokens by number, so numbers are never reused.
     sqlite_autoincrement=True,
 )
 
@@ -66,7 +66,7 @@ audit = Table(
     Column("after", JSON(none_as_null=True)),
     Index(None, "kind", "subject"),
     Index(None, "who", "at"),
-    # Numbers are pages' ends, so none is given twice.
+    # Numbers are page cursors, so they are never reused.
     sqlite_autoincrement=True,
 )
 
@@ -89,8 +89,8 @@ access_requests = Table(
     Column("decided_at", Instant),
     Column("decided_by", String(80), nullable=False),
     Column("answer", Text, nullable=False),
-    # The database itself forgets whom a request may invite once that user is gone, however it went.
+    # The database itself clears the invited user of a request once that user is removed by any means.
     Column("invites", ForeignKey("users.name", ondelete="SET NULL")),
-    # Operators and sites talk of requests by number, so none is given twice.
+    # Operators and sites refer to requests by number, so numbers are never reused.
     sqlite_autoincrement=True,
 )

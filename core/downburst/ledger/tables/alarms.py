@@ -21,7 +21,7 @@ alarms = Table(
     Column("end_told_at", Instant),
     Column("severity", String(16), nullable=False),
     Index(None, "ended_at"),
-    # Receivers know alarms by number, so none is given twice.
+    # Receivers refer to alarms by number, so numbers are never reused.
     sqlite_autoincrement=True,
 )
 

@@ -1,4 +1,4 @@
-"""What all tables share. Types are those that SQLite and PostgreSQL have in common."""
+"""Shared definitions of all tables. Types are those that SQLite and PostgreSQL have in common."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from downburst.foundation.clock import from_us, to_us
 
 
 class Instant(TypeDecorator[datetime]):
-    """An aware instant, kept as microseconds since 1970 so that both databases keep all of it."""
+    """An aware instant, stored as microseconds since 1970 so that both databases keep full precision."""
 
     impl = BigInteger
     cache_ok = True

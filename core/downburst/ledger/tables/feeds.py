@@ -39,7 +39,7 @@ legs = Table(
     metadata,
     Column("leg", NUMBER, primary_key=True, autoincrement=True),
     Column("feed", String(64), nullable=False),
-    # A leg's number stands for keys and packet numbers at sites, so none is given twice.
+    # A leg's number identifies keys and packet numbers at sites, so numbers are never reused.
     sqlite_autoincrement=True,
 )
 

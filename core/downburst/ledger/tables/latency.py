@@ -27,7 +27,7 @@ latency_sheets = Table(
     metadata,
     Column("feed", String(64), primary_key=True),
     Column("kind", String(16), primary_key=True),
-    # Minutes that each sketch stands for; those of one minute lie by the hour.
+    # Minutes that each sketch covers; those of one minute are stored by the hour.
     Column("step", Integer, primary_key=True, autoincrement=False),
     Column("minute", Integer, primary_key=True, autoincrement=False),
     Column("packed", LargeBinary, nullable=False),

@@ -1,4 +1,4 @@
-"""Tables of the processes of a hub: who writes the ledger, their faults, requests that they answered."""
+"""Tables of the processes of a hub: writers of the ledger, their faults, requests that they answered."""
 
 from sqlalchemy import (
     BigInteger,
@@ -15,7 +15,7 @@ holders = Table(
     "holders",
     metadata,
     Column("role", String(32), primary_key=True),
-    # Of the process that writes the ledger in this role, and how often it did.
+    # The process that writes the ledger in this role, and the number of its writes.
     Column("token", String(32), nullable=False),
     Column("writes", BigInteger, nullable=False),
     Column("host", Text, nullable=False),

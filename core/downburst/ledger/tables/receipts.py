@@ -1,4 +1,4 @@
-"""Tables of what sites received, by the node's batches."""
+"""Tables of receipts of sites, from the node's batches."""
 
 from sqlalchemy import (
     BigInteger,

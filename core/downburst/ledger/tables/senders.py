@@ -38,7 +38,7 @@ node_clocks = Table(
 placements = Table(
     "placements",
     metadata,
-    # One row, of the set of assignments as a whole.
+    # One row, for the set of assignments as a whole.
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("version", BigInteger, nullable=False),
 )

@@ -105,6 +105,6 @@ resends = Table(
     Column("products", BigInteger, nullable=False),
     Column("bytes", BigInteger, nullable=False),
     Column("expired", BigInteger, nullable=False),
-    # A site remembers by the number what it was given once more, so none is given twice.
+    # A site remembers the number of each resend it received, so numbers are never reused.
     sqlite_autoincrement=True,
 )

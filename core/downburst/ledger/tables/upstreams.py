@@ -1,4 +1,4 @@
-"""Tables of other hubs and LDMs that bring products."""
+"""Tables of other hubs and LDMs that supply products."""
 
 from sqlalchemy import (
     JSON,
@@ -16,7 +16,7 @@ upstreams = Table(
     metadata,
     Column("name", String(63), primary_key=True),
     Column("address", Text, nullable=False),
-    # Shown once; afterwards the node's own credential counts.
+    # Used once; afterwards the node uses its own credential.
     Column("token", Text, nullable=False),
     Column("feeds", JSON, nullable=False),
     Column("created_at", Instant, nullable=False),

@@ -482,7 +482,7 @@ def _processes() -> None:
 
 
 def _partition() -> None:
-    """A partition for rows whose time has none. Packed values are compressed already; the server need not try."""
+    """Adds a partition for rows outside all others. Packed values are compressed, so the server need not try."""
     for table in ("exceptions", "latency_sheets"):
         op.execute(f"CREATE TABLE {table}_rest PARTITION OF {table} DEFAULT")
     for table in ("latency_minutes", "latency_sheets", "latency_sheets_rest"):

@@ -1,9 +1,9 @@
-"""Latencies as sheets of sketches: by the minute while receipts still come, packed by the hour, merged over spans.
+"""Latencies as sheets of sketches: by the minute while receipts still arrive, packed by the hour, merged over spans.
 
-Sketches merge exactly, so a span is merged once, when its hours are packed, and a range is answered from the longest
-spans that fit into it and from shorter ones at its ends, to the minute. docs/adr/0028 does the arithmetic.
+Sketches merge exactly, so a span is merged once, when its hours are packed. A query uses the longest spans that fit
+into its range and shorter ones at its ends, to the minute. docs/adr/0028 has the arithmetic.
 
-A value lies in `latency_minutes` until it is packed with those of the same ten minutes. Then it goes into
+A value stays in `latency_minutes` until it is packed with those of the same ten minutes. Then it goes into
 `latency_sheets`, once for each step: by the minute in its hour's sheet, and merged into the hour, the six hours, the
 day and the six days that hold it.
 """
@@ -44,7 +44,7 @@ class Latency:
                 self._merge(latency_minutes, at, more, step=1, level=QUICKLY)
 
     def sheet(self, wanted: Selection | None = None, *, step_minutes: int | None = None) -> Sheet:
-        """The sketches of a range of minutes, none longer than a step; None: as long as they come."""
+        """The sketches of a range of minutes, each at most one step long; None: of any length."""
         wanted = wanted or Selection()
         steps = [step for step in STEPS if step_minutes is None or step_minutes % step == 0]
         unpacking = Unpacking()
@@ -64,7 +64,7 @@ class Latency:
         transport: Transport | None = None,
         kind: LatencyKind | None = None,
     ) -> list[SketchRow]:
-        """The sketch of every minute in a range (its end left out), narrowed to what is given, oldest first."""
+        """The sketch of every minute in a range (excluding its end), filtered by the arguments, oldest first."""
         wanted = Selection(since_minute, until_minute, feed, site, transport, kind)
         return list(self.sheet(wanted, step_minutes=1).merged(1).rows())
 
@@ -83,7 +83,7 @@ class Latency:
         return list(self.sheet(wanted).merged(1).rows())
 
     def feeds(self, wanted: Selection) -> list[str]:
-        """The feeds of which something was measured about that time: days more may count as well."""
+        """The feeds with measurements in that time; neighbouring days may be included."""
         begin, end = (minute // LONGEST * LONGEST for minute in (wanted.since_minute, wanted.until_minute))
         query = narrowed(select(latency_sheets.c.feed).distinct(), latency_sheets, wanted).where(
             latency_sheets.c.step == LONGEST, latency_sheets.c.minute >= begin, latency_sheets.c.minute <= end
@@ -92,7 +92,7 @@ class Latency:
         return sorted({*self._connection.scalars(query), *self._connection.scalars(young)})
 
     def roll_up(self, *, before_minute: int) -> int:
-        """Packs the oldest minutes of one feed and kind that ended before one; how many sketches, 0: none is due."""
+        """Packs the oldest due minutes of one feed and kind; returns the number of sketches, 0: none is due."""
         before = before_minute // TOGETHER * TOGETHER
         due = latency_minutes.c.minute < before
         columns = (latency_minutes.c.minute, latency_minutes.c.feed, latency_minutes.c.kind)
@@ -111,14 +111,14 @@ class Latency:
         return len(minutes)
 
     def pack(self, feed: str, kind: str, step: int, minutes: Sheet) -> None:
-        """Merges sketches of one feed, kind and hour into the sheet of a step that holds them."""
+        """Merges sketches of one feed, kind and hour into the sheet of a step that contains them."""
         span = max(step, HOUR)
         begin = int(minutes.minute[0]) // span * span
         at: Key = {"feed": feed, "kind": kind, "step": step, "minute": begin}
         self._merge(latency_sheets, at, minutes.merged(step), step=step, level=WELL)
 
     def forget_before(self, minute: int) -> int:
-        """Removes sketches older than a minute, longer spans once all of them is older.
+        """Removes sketches older than a minute, and longer spans once they are wholly older.
 
         Returns the number of rows deleted one by one; dropped partitions are not counted.
         """
@@ -132,7 +132,7 @@ class Latency:
         return rows
 
     def packed_bytes(self) -> int:
-        """What the packed sketches take, without the keys."""
+        """The size of the packed sketches, without the keys."""
         size = self._connection.scalar(select(func.sum(func.length(latency_sheets.c.packed))))
         return int(size or 0)
 
@@ -150,7 +150,7 @@ class Latency:
         query = narrowed(select(latency_minutes), latency_minutes, wanted).where(inside)
         rows = self._connection.execute(query.order_by(latency_minutes.c.minute))
         sheets = (unpacking.sheet(row.packed, feed=row.feed, kind=row.kind, begin=row.minute) for row in rows)
-        # They are small, so that to narrow all at once is quicker.
+        # They are small, so filtering all of them in one step is faster.
         return Sheet.joined(sheets).narrowed(wanted.site, wanted.transport)
 
     def _packed(self, step: int, begin: int, end: int, wanted: Selection, unpacking: Unpacking) -> Iterator[Sheet]:
@@ -162,7 +162,7 @@ class Latency:
 
 
 def cover(begin: int, end: int, steps: Iterable[int]) -> list[tuple[int, int, int]]:
-    """Step, begin and end of the longest whole spans that make up a range of minutes, in no order.
+    """Step, begin and end of the longest whole spans that make up a range of minutes, in no particular order.
 
     The last of the steps is the longest; each divides the next, and the first is a minute.
     """
@@ -179,9 +179,9 @@ def cover(begin: int, end: int, steps: Iterable[int]) -> list[tuple[int, int, in
 HOUR = 60
 DAY = 24 * HOUR
 STEPS = (1, HOUR, 6 * HOUR, DAY, 6 * DAY)
-"""Each four to six times the one before, so that a range has at most a dozen spans at either end."""
+"""From the hour on, each is four to six times the previous one: a range has about a dozen spans at either end."""
 LONGEST = STEPS[-1]
 TOGETHER = 10
-"""Minutes that are packed at once; few are left over, and an hour's sheet is written six times."""
+"""Minutes packed in one step; few are left over, and an hour's sheet is written six times."""
 QUICKLY, WELL = 1, 6
-"""How hard to compress: what changes each second, and what stays for a year."""
+"""Compression levels: for values that change each second, and for those kept for a year."""

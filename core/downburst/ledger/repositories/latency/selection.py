@@ -1,4 +1,4 @@
-"""Which latencies are asked for."""
+"""A selection of latencies."""
 
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ Query = TypeVar("Query", "Select[Any]", Delete)
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A range of minutes since 1970, its end left out, and what it is narrowed to; None stands for all."""
+    """A range of minutes since 1970, excluding its end, with filters; None stands for all."""
 
     since_minute: int = 0
     until_minute: int = 2**31 - 1
@@ -22,11 +22,11 @@ class Selection:
     transport: Transport | None = None
     kind: LatencyKind | None = None
     feeds: tuple[str, ...] = ()
-    """Some feeds, where it is not one."""
+    """Several feeds, instead of one."""
 
 
 def narrowed(query: Query, table: Table, wanted: Selection) -> Query:
-    """The query for what a table's own columns can tell of a selection, its time aside."""
+    """The query, filtered by those parts of a selection that are columns of the table, except its time."""
     for name in ("feed", "site", "transport", "kind"):
         value = getattr(wanted, name)
         if value is not None and name in table.c:
