@@ -18,7 +18,7 @@ class Counted:
     histograms: Histograms = field(default_factory=Histograms)
     losses: SinceStart[LossKey] = field(default_factory=SinceStart)
     one_scrape: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Each scrape takes the counters' increase once, and a hub of many sites writes one text at a time."""
+    """One scrape at a time: each counts the increase since the last, and a large hub writes one text at a time."""
 
     @classmethod
     def at_start(cls, tx: Transaction, now: datetime) -> "Counted":
