@@ -36,7 +36,7 @@ from downburst_api.users import routes as users
 
 
 def create_app(runtime: Runtime, *, page: Path | None = None) -> FastAPI:
-    """The api of one hub, with the built page of this directory; touches neither network nor files by itself."""
+    """The api of one hub, with the built page from this directory; opens neither network nor files by itself."""
     app = FastAPI(
         title="Downburst",
         # FastAPI's own pages load their scripts from elsewhere.

@@ -1,4 +1,4 @@
-"""What the api is given: the ledger, the present, the bus, the clock, and a node to ask."""
+"""The parts that the api works with: the ledger, the present, the bus, the clock, and the node."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,83 +28,83 @@ from downburst_api.overview.memory import OverviewMemory
 
 
 class Node(Protocol):
-    """What the api asks of the node, by way of the agent."""
+    """The api's requests to the node, by way of the agent."""
 
     @property
     def running(self) -> bool:
-        """Whether the node is up."""
+        """True if the node is up."""
 
     @property
     def restarts(self) -> int:
-        """How often it was started again."""
+        """The number of its restarts."""
 
     @property
     def sites_address(self) -> tuple[str, ...]:
-        """Where sites connect."""
+        """The address that sites connect to."""
 
     @property
     def ca_sha256(self) -> str:
-        """The fingerprint that tokens carry."""
+        """The certificate's fingerprint for tokens."""
 
     async def ingest(
         self, path: Path, product: Product, *, remove: bool = True, digest: object = None
     ) -> Acknowledgement:
-        """Creates a complete file a product."""
+        """Makes a product of a complete file."""
 
     async def check_pattern(self, pattern: str) -> None:
         """Raises `BadPattern` unless the node can use the pattern."""
 
     async def status(self) -> dict[str, Any]:
-        """What the node says of its feeds and sessions."""
+        """The node's report on its feeds and sessions."""
 
     async def logs(self) -> list[FeedLog]:
-        """What the log of each feed holds; raises `NodeAway`."""
+        """The contents of each feed's log; raises `NodeAway`."""
 
     async def found_deliveries(
         self, name: ProductName, *, feed: str, before: int | None = None, limit: int = 5, site: str | None = None
     ) -> FoundDeliveries:
-        """Where the products of a feed are that a name may mean."""
+        """The deliveries of a feed's products that match a name."""
 
     async def products(self, feed: str, epoch: str, sequences: Sequence[int]) -> list[ProductFacts]:
-        """What numbers of a feed's log stand for."""
+        """The products with these numbers in a feed's log."""
 
     async def browse(self, wanted: Browse) -> Browsed:
-        """Which products of a feed's log match; raises `BadPattern` for a pattern that the node can't use."""
+        """The products of a feed's log that match; raises `BadPattern` for a pattern that the node can't use."""
 
     async def new_token(
         self, site: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None
     ) -> tuple[str, EnrolmentToken]:
-        """An enrolment token, told once."""
+        """An enrolment token, shown only once."""
 
     async def connect_upstreams(self) -> None:
-        """Has the node connect to the upstreams as the ledger has them; raises why it can't."""
+        """Has the node connect to the ledger's upstreams; raises the reason if it can't."""
 
     async def connect_ldm(self) -> tuple[str, ...]:
-        """Has the node ask and serve LDMs as the ledger has them; raises what can't be done, else says where."""
+        """Has the node request from and serve the ledger's LDMs; raises the failure, else returns its address."""
 
     async def refresh(self) -> None:
-        """Sends feeds and sites as the ledger has them."""
+        """Sends the ledger's feeds and sites."""
 
 
 class Circuits(Protocol):
-    """Where circuits and ports are asked for; refusals are raised in their sentences."""
+    """Requests for circuits and ports; refusals are raised with their sentences."""
 
     async def request(self, wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:
-        """Reserves a circuit; the same request again is answered with what it made the first time."""
+        """Reserves a circuit; the same request again gets the first circuit."""
 
     async def modify(self, number: int, change: CircuitChange, *, by: str, dry_run: bool = False) -> CircuitAnswer:
         """Changes a circuit, all or nothing."""
 
     async def cancel(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
-        """Gives a circuit back."""
+        """Releases a circuit."""
 
     async def clone(
         self, number: int, *, request_id: str, begin: datetime | None, by: str, dry_run: bool = False
     ) -> CircuitAnswer:
-        """Reserves another circuit like one."""
+        """Reserves another circuit with the same properties."""
 
     async def measure(self, number: int) -> Circuit:
-        """Has a circuit measured now."""
+        """Starts a measurement of a circuit."""
 
     async def add_port(self, port: Port) -> Port:
         """Creates a port."""
@@ -113,19 +113,19 @@ class Circuits(Protocol):
         """Changes a port."""
 
     async def remove_port(self, name: str) -> None:
-        """Removes a port that no circuit needs."""
+        """Removes a port that no circuit uses."""
 
 
 class AlarmTests(Protocol):
-    """Where receivers are tried."""
+    """Tests of receivers."""
 
     async def tell_as_a_test(self, receiver: Receiver) -> None:
-        """Tells a receiver that this is a test; raises why it can't."""
+        """Sends a receiver a test notice; raises the reason if it can't."""
 
 
 @dataclass(slots=True)
 class Runtime:
-    """One running hub as the api sees it."""
+    """One running hub, as the api's routes use it."""
 
     settings: Settings
     ledger: Ledger
@@ -136,11 +136,11 @@ class Runtime:
     circuits: Circuits
     alarms: AlarmTests
     probes: Probes = field(default_factory=lambda: Probes({}))
-    """Whether the hub works, end to end."""
+    """True while the hub works, end to end."""
     local_token: str = field(default="", repr=False)
-    """What commands of the hub's own user show; empty: there are none."""
+    """The secret of commands of the hub's own user; empty: there are no such commands."""
     counted: Counted = field(default_factory=Counted)
-    """What Prometheus counts since the hub started."""
+    """Prometheus' counters since the hub's start."""
     gate: Gate = field(init=False)
     started_at: datetime = field(init=False)
     overview: OverviewMemory = field(init=False)
@@ -158,7 +158,7 @@ class Runtime:
         )
 
     async def feed(self, name: str) -> Feed:
-        """The feed, from memory: each upload asks, and feeds change only through this api."""
+        """The feed, from memory: each upload needs it, and feeds change only through this api."""
         if self._feeds is None:
             self._feeds = {feed.name: feed for feed in await self.ledger.read(lambda tx: tx.feeds.all())}
         found = self._feeds.get(name)
@@ -167,11 +167,11 @@ class Runtime:
         return found
 
     def forget_feeds(self) -> None:
-        """Reads the feeds afresh at the next question."""
+        """Reads the feeds afresh at the next request."""
         self._feeds = None
 
 
 def runtime_of(request: Request) -> Runtime:
-    """The hub that answers this request."""
+    """The hub of this request."""
     runtime: Runtime = request.app.state.runtime
     return runtime

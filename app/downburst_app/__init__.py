@@ -1,1 +1,1 @@
-"""The application: the command line, and processes wired of all parts."""
+"""The application: the command line, and processes wired from all parts."""

@@ -1,7 +1,7 @@
-"""One file with all that can't be made again: the ledger, the hub's certificate authority, epochs and sequences.
+"""Backups in one file: the ledger, the hub's certificate authority, epochs and sequences.
 
-A gzipped tar: `manifest.json` first, then `ledger/TABLE.jsonl`, then `node/...` as it lies in the data directory. No
-product bytes are in it; sites fetch what they lack from the hub's log while that lives.
+These can't be recreated. The file is a gzipped tar: `manifest.json` first, then `ledger/TABLE.jsonl`, then `node/...`
+as in the data directory. It has no product bytes; sites fetch missing products from the hub's log while that exists.
 """
 
 import base64
@@ -31,7 +31,7 @@ from downburst.settings.hub import Settings
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup holds."""
+    """Contents of a backup."""
 
     hub: str
     made_at: str
@@ -39,17 +39,17 @@ class Manifest:
     revision: str
     """Schema of the ledger."""
     rows: dict[str, int]
-    """Rows by table, in an order in which each finds the rows it refers to."""
+    """Rows by table, in an order in which each table follows those that it refers to."""
     counters: dict[str, int]
     feeds: list[str]
-    """Feeds whose epoch and sequences are in it, as their directories are named."""
+    """Feeds with their epoch and sequences in the backup, by the names of their directories."""
     sha256: dict[str, str]
-    """Of every other file in it."""
+    """SHA-256 of every other file in the backup."""
     format: int = 1
 
 
 def back_up(settings: Settings, target: Path, clock: Clock) -> Manifest:
-    """Writes a backup of a hub, running or not; the file appears under its name when it is whole."""
+    """Writes a backup of a hub, running or not; the file gets its name when it is complete."""
     if not (settings.node_dir / "tls" / "ca.key").is_file():
         raise BadInput(f"there is no hub in {settings.data_dir}; name its directory with --data-dir")
     aside = target.with_name(f".{target.name}.{os.getpid()}")
@@ -67,7 +67,7 @@ def back_up(settings: Settings, target: Path, clock: Clock) -> Manifest:
 
 
 def inspect(source: Path) -> Manifest:
-    """What a backup holds, after every byte of it was checked."""
+    """Contents of a backup, after a check of every byte."""
     with _open(source) as archive:
         manifest = _manifest(archive, source)
         for _ in _members(archive, manifest, source):
@@ -77,7 +77,7 @@ def inspect(source: Path) -> Manifest:
 
 
 def rows(source: Path, tables: Container[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Table and values of each row of a backup, or of some of its tables; every byte is checked on the way."""
+    """Table and values of each row of a backup, or of some of its tables; every byte is checked while reading."""
     with _open(source) as archive:
         manifest = _manifest(archive, source)
         for name, content in _members(archive, manifest, source):
@@ -87,7 +87,7 @@ def rows(source: Path, tables: Container[str] | None = None) -> Iterator[tuple[s
 
 
 def restore(settings: Settings, source: Path, *, migrated: bool = True) -> Manifest:
-    """Makes a hub of a backup where there is none: same authority and credentials, sequences beyond all given.
+    """Creates a hub from a backup in an empty place: same authority and credentials, sequences above all assigned.
 
     Without `migrated` the ledger keeps the backup's schema until a hub starts on it.
     """
@@ -118,7 +118,7 @@ def _write(file: IO[bytes], settings: Settings, made_at: datetime) -> Manifest:
                 content = stack.enter_context(SpooledTemporaryFile(SPOOL_BYTES))
                 rows[table] = _write_rows(content, dump.rows(table))
                 parts[f"ledger/{table}.jsonl"] = content
-            # After the ledger: a feed that is in it has its sequences here.
+            # After the ledger: the sequences of each feed in it are here.
             for path in _node_files(settings.node_dir):
                 parts[f"node/{path.relative_to(settings.node_dir).as_posix()}"] = io.BytesIO(path.read_bytes())
             manifest = Manifest(
@@ -163,7 +163,7 @@ def _sha256(content: IO[bytes]) -> str:
 
 
 def _node_files(node: Path) -> Iterator[Path]:
-    """What must survive of the node's directory; logs and receipts stay out."""
+    """The files of the node's directory that must survive; logs and receipts are excluded."""
     for pattern in NODE_FILES:
         yield from (path for path in sorted(node.glob(pattern)) if path.is_file())
 
@@ -182,7 +182,7 @@ def _pack(file: IO[bytes], parts: Mapping[str, IO[bytes]], made_at: datetime) ->
 
 
 def _private(path: Path) -> IO[bytes]:
-    """Readable by its owner alone: the authority's key and the credentials' hashes are in it."""
+    """Readable only by its owner: it has the authority's key and the credentials' hashes."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
 
 
@@ -209,7 +209,7 @@ def _manifest(archive: tarfile.TarFile, source: Path) -> Manifest:
 
 
 def _members(archive: tarfile.TarFile, manifest: Manifest, source: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """Every file but the manifest, checked against it; each is closed when the next is asked for."""
+    """Every file but the manifest, checked against it; each is closed when the next is requested."""
     seen = set()
     try:
         while entry := archive.next():
@@ -248,7 +248,7 @@ def _restore(
         with _private(path) as file:
             shutil.copyfileobj(content, file)
     for feed in manifest.feeds:
-        # The log goes on far beyond any sequence that it can have given since the backup was made.
+        # The log continues far above any sequence that it can have assigned since the backup was made.
         (settings.node_dir / "log" / feed / "restored").touch()
 
 

@@ -1,1 +1,1 @@
-"""Alarms: what is wrong, told once to whoever asked for it, and once more when it is over."""
+"""Alarms: faults, with one notice at their beginning and one at their end for each subscribed receiver."""

@@ -1,4 +1,4 @@
-"""What is wrong at a moment: pure functions of the ledger's facts and the present."""
+"""The conditions of alarms at a moment: pure functions of the ledger's facts and the present."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ from downburst_alarms.situation import Situation
 
 
 def conditions(situation: Situation, settings: AlarmSettings) -> list[Condition]:
-    """What is wrong."""
+    """All conditions that hold now."""
     found: list[Condition] = []
     for look in (
         _objectives,
@@ -68,7 +68,7 @@ def _missed(
     now: datetime,
     settings: AlarmSettings,
 ) -> Iterable[Condition]:
-    """Those of objectives with the same window and quantile, by their path's place, that were not met."""
+    """The unmet objectives among those with the same window and quantile, by their path's place."""
     since = int(now.timestamp() // 60) - round(minutes) + 1
     merged = measured.only(measured.minute >= since).by_path()
     (reached_ms,) = merged.quantiles_ms(quantile)
@@ -89,7 +89,7 @@ def _late(objective: Objective, measured_ms: float, minutes: float, quantile: fl
 
 
 def _silences(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
-    # Of the time that the node did not tell of yet nobody knows whether anything came in.
+    # Arrivals after the node's last report are unknown.
     known_to = min(situation.now, situation.arrivals_known_to or situation.now)
     for feed in situation.ledger.feeds:
         gaps = situation.gaps.get(feed.name)
@@ -179,7 +179,7 @@ def _connected(
 
 
 def _group_loss(site: Site, situation: Situation) -> Iterable[Condition]:
-    """Until the site hears the group again, or the time in which it is told to try again is long over."""
+    """Holds until the site hears the group again, or the time of its next attempt is long past."""
     tried = situation.hub.groups.get(site.name)
     if tried is not None and tried.result == "too-slow" and situation.now - tried.at < GROUP_RESTS:
         sentence = f"{site.name} can't keep up with the group of {tried.feed}: {tried.reason}"
@@ -191,8 +191,8 @@ def _group_loss(site: Site, situation: Situation) -> Iterable[Condition]:
 
 
 def _heartbeat(site: Site, progress: SiteProgress, settings: AlarmSettings) -> Condition | None:
-    """A heartbeat takes the way of every product, so what holds it up holds up all of them."""
-    # As long as the node had waited when it reported: a report that comes late is no fault of the site.
+    """A heartbeat takes the path of every product, so a delay of it delays all of them."""
+    # Waiting time as of the node's report: a late report is no fault of the site.
     waited = timedelta(microseconds=progress.heartbeat_waited_us or 0)
     if progress.heartbeat_waits_us is None or waited < timedelta(seconds=settings.heartbeat_late_s):
         return None
@@ -213,7 +213,7 @@ def _violations(situation: Situation, settings: AlarmSettings) -> Iterable[Condi
     for site in situation.ledger.sites:
         said = situation.violations.get(site.name)
         if said is not None and said.last_at >= lately:
-            # Without the count of them, which would make each look another sentence.
+            # Without their count, which would change the sentence at each check.
             since = f"{said.since:%Y-%m-%d %H:%M} UTC"
             sentence = f"{site.name} has reported impossible values since {since}: {said.sentence}"
             step = (
@@ -240,7 +240,7 @@ def _peer_violations(situation: Situation, settings: AlarmSettings) -> Iterable[
 
 
 def _credentials(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
-    """Of each site the one that lasts longest: those of receivers that were enrolled anew may end."""
+    """Judges each site by its longest-lived credential: those of re-enrolled receivers may expire."""
     last: dict[str, Credential] = {}
     for credential in situation.ledger.credentials:
         known = last.setdefault(credential.site, credential)
@@ -311,7 +311,7 @@ def _circuits(situation: Situation, _settings: AlarmSettings) -> Iterable[Condit
 
 
 def _predictions(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
-    """What is far below the objective moves no decision: below its fiftieth both figures count as that."""
+    """Figures far below the objective affect no decision: both count as a fiftieth of it if they are lower."""
     floors_ms = {feed.name: feed.objective_ms * PREDICTION_FLOOR for feed in situation.ledger.feeds}
     for plan in situation.ledger.plans:
         predicted_ms, measured_ms, count = (
@@ -345,14 +345,14 @@ def _faults(situation: Situation, _settings: AlarmSettings) -> Iterable[Conditio
 
 def _silent_parts(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
     for part, silent_s in situation.hub.silent_s.items():
-        # To the minute: each look would make another sentence of the seconds.
+        # To the minute: seconds would change the sentence at each check.
         since = situation.now - timedelta(seconds=silent_s)
         sentence = f"the {part} has given no sign of life since {since:%Y-%m-%d %H:%M} UTC"
         yield Condition(AlarmKind.PART_SILENT, sentence, Part(part).remedy, subject=part)
 
 
 def silent_hub(silent_s: float) -> Condition:
-    """The one thing that can be known without the hub's process."""
+    """The only condition that can be judged without the hub's process."""
     sentence = f"the hub has not answered the alarm service for {_seconds(silent_s)}; other alarms are not evaluated"
     return Condition(AlarmKind.PART_SILENT, sentence, Part.HUB.remedy, subject=Part.HUB.value)
 
@@ -375,20 +375,20 @@ def _seconds(value: float) -> str:
 
 
 GROUP_RESTS = timedelta(minutes=6)
-"""A site that was too slow for a group is offered it again after five, by the node; then it is known anew."""
+"""The node offers the group again after five minutes to a site that was too slow; then the result is known."""
 DAMAGED_STATE = "damaged state"
-"""What a site's node says in the place of a rule where its own stored files are damaged."""
+"""A site's node reports this in place of a rule if its own stored files are damaged."""
 DAMAGE_STANDS = timedelta(hours=48)
-"""Each reading of a log names what is damaged still; the default is one a day."""
+"""Each check of a log reports the remaining damage; the default is one a day."""
 PREDICTION_FLOOR = 1 / 50
-"""Of a feed's objective: as the scheduler's reviews have it (`TELLING_SHARE_OF_OBJECTIVE`)."""
+"""Relative to a feed's objective, as in the scheduler's reviews (`TELLING_SHARE_OF_OBJECTIVE`)."""
 LEAST_MS = 1e-3
 ENDS_WITHIN = 0.8
-"""Exponent of the factor within which an alarm of predictions ends, so that it does not flap around its bound."""
+"""Exponent of the factor within which an alarm of predictions ends: hysteresis, so that it does not flap."""
 LASTING = timedelta(minutes=10)
-"""A standstill that lasts as long is no hiccup: the site is as good as down."""
+"""A standstill of this length is no transient: the site counts as down."""
 FULL_SHARE = 0.2
-"""Of the share that has to be free: below it the disk is full in minutes, 1 % by default."""
+"""Relative to the share that must be free: below it the disk is full in minutes, 1 % by default."""
 PEERS_NAMED = 20
-"""LDM peers with an alarm each at a time: addresses are easy to come by."""
+"""Most LDM peers with an alarm each at a time: addresses are easy to obtain."""
 RESEND_STEP = "a damaged product is no longer delivered; it is stored again if its source sends it again"

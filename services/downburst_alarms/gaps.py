@@ -1,4 +1,4 @@
-"""How long each feed is used to be silent: gaps between arrivals, newest thousands of them."""
+"""The usual silence of each feed: gaps between arrivals, the newest thousands of them."""
 
 from bisect import insort
 from collections import deque
@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from downburst.domain.feeds import TrafficMinute
 
 FEWEST = 100
-"""Gaps below which a feed's habits are not known."""
+"""Gaps below which a feed's usual silence is unknown."""
 
 
 class Gaps:
-    """Gaps of one feed, in seconds, and since when it is silent."""
+    """Gaps of one feed, in seconds, and the begin of its present silence."""
 
     def __init__(self, fewest: int = FEWEST) -> None:
         self._fewest = fewest
@@ -21,28 +21,29 @@ class Gaps:
         self.last_at: datetime | None = None
 
     def arrived(self, at: datetime) -> None:
-        """Something arrived."""
+        """Records an arrival."""
         if self.last_at is not None and at > self.last_at:
             gap_s, usual_s = (at - self.last_at).total_seconds(), self.usual_s
-            # An outage is no habit: of the next one must be told as early. A new habit is learnt step by step.
+            # An outage must not become usual: the next one must be reported as early. A new pattern is learnt in
+            # steps.
             self._add(gap_s if usual_s is None else min(gap_s, max(SHORTEST_S, FACTOR * usual_s)))
         self.last_at = at if self.last_at is None else max(at, self.last_at)
 
     @property
     def known(self) -> int:
-        """How many gaps are known."""
+        """The number of recorded gaps."""
         return len(self._sorted)
 
     @property
     def usual_s(self) -> float | None:
-        """The silence that 999 of 1000 do not exceed, of fewer the longest; None while too few are known to say."""
+        """The 99.9th percentile of the gaps, of few gaps the longest; None while there are too few."""
         if self.known < self._fewest:
             return None
         return self._sorted[min(self.known - 1, int(self.known * 0.999))]
 
     @property
     def limit_s(self) -> float | None:
-        """The silence that is too long: just below twice the usual, or three times where habits are new."""
+        """The silence that is too long: just below twice the usual, or three times while few gaps are known."""
         usual_s = self.usual_s
         factor = FACTOR if self.known >= MANY else FACTOR_OF_FEW
         return None if usual_s is None else max(SHORTEST_S, factor * usual_s)
@@ -55,12 +56,12 @@ class Gaps:
         self._order.append(gap_s)
         insort(self._sorted, gap_s)
         if len(self._order) > MOST:
-            # The list is sorted, so the oldest is found where it would be inserted.
+            # The list is sorted, so bisection finds the oldest gap.
             self._sorted.remove(self._order.popleft())
 
 
 def gaps_of_history(minutes: Iterable[TrafficMinute], fewest: int = FEWEST) -> dict[str, Gaps]:
-    """What the ledger's minutes say of each feed, for a hub that has just started."""
+    """Each feed's gaps from the ledger's minutes, for a hub that has just started."""
     found: dict[str, Gaps] = {}
     for one in sorted(minutes, key=lambda it: it.minute):
         if one.products:
@@ -74,10 +75,10 @@ MANY = 1_000
 """Gaps from which the usual silence is well known."""
 MOST = 5_000
 FACTOR = 1.9
-"""A feed whose source has stopped is noticed within twice its usual silence."""
+"""A stopped source is noticed within twice the feed's usual silence."""
 FACTOR_OF_FEW = 3.0
 """Of fewer than MANY gaps the usual silence is about their longest. A pause between independent arrivals
 (exponential) exceeds k times the longest of n before it with a chance of k!/n^k, so that a healthy feed rings once
 within the pauses from n on with k!/((k - 1) n^(k - 1)): one in 50 with k = 2 from 100 on, one in 3,300 with k = 3."""
 SHORTEST_S = 10.0
-"""Arrivals are told by the second, so shorter silences are not judged."""
+"""Arrivals are reported by the second, so shorter silences are not judged."""

@@ -1,4 +1,4 @@
-"""What the rules of alarms look at that only the hub's process knows: sessions, its disk, its own errors."""
+"""Facts for the rules of alarms that only the hub's process has: sessions, its disk, its own errors."""
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -20,22 +20,22 @@ class HubFacts:
 
     sessions: Mapping[str, SiteSession] = field(default_factory=dict)
     groups: Mapping[str, GroupTried] = field(default_factory=dict)
-    """By site, how it went when it was last told to hear a group."""
+    """By site, the result of its last order to hear a group."""
     backlogs: Mapping[str, Backlog] = field(default_factory=dict)
-    """By site, what it lacks, where that is known."""
+    """By site, its backlog, if known."""
     retention: Mapping[str, RetentionWarning] = field(default_factory=dict)
     damages: Mapping[str, Damage] = field(default_factory=dict)
-    """By feed, what the reading of its log found last."""
+    """By feed, the findings of its log's last check."""
     disk_free_bytes: int | None = None
     disk_bytes: int | None = None
     faults: Sequence[HandlerFault] = ()
-    """What handlers of the hub's process met of late and did not know."""
+    """Recent unexpected errors of handlers in the hub's process."""
     silent_s: Mapping[str, float] = field(default_factory=dict)
-    """Parts in processes of their own that give no sign of life, and for how many seconds."""
+    """Silent parts in separate processes, with the seconds of their silence."""
 
 
 class Facts(Protocol):
-    """Where the watch gets the facts: from its own process, or from the hub's."""
+    """The watch's source of facts: its own process, or the hub's."""
 
     async def of_hub(self, now: datetime) -> HubFacts:
         """The facts at this moment; raises `PartAway` if the hub is silent."""
@@ -52,7 +52,7 @@ class LiveFacts:
         self._silent = silent
 
     async def of_hub(self, now: datetime) -> HubFacts:
-        """The facts at this moment; none of them changes later."""
+        """The facts at this moment, as an immutable copy."""
         disk = shutil.disk_usage(self._data_dir)
         return HubFacts(
             sessions=dict(self._live.sessions),

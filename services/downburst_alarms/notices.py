@@ -1,4 +1,4 @@
-"""How receivers are told: a webhook, an Alertmanager, a mail."""
+"""Notices to receivers: by webhook, to an Alertmanager, by mail."""
 
 import asyncio
 import smtplib
@@ -19,23 +19,23 @@ from downburst.settings.alarms import AlarmSettings
 
 
 class Teller(Protocol):
-    """What tells a receiver; raises `Failure` if it can't be reached."""
+    """Notifies a receiver; raises `Failure` if it can't be reached."""
 
     async def tell(self, receiver: Receiver, alarm: Alarm, now: datetime) -> None:
-        """Tells of an alarm's beginning, or of its end if it has ended."""
+        """Sends a notice of an alarm's beginning, or of its end if it has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkTeller:
-    """Tells over the network."""
+    """Sends notices over the network."""
 
     hub: str
     settings: AlarmSettings
     transport: httpx.AsyncBaseTransport | None = None
 
     async def tell(self, receiver: Receiver, alarm: Alarm, now: datetime) -> None:
-        """Tells of an alarm's beginning, or of its end if it has ended."""
-        # What an earlier release let pass may lie in the ledger.
+        """Sends a notice of an alarm's beginning, or of its end if it has ended."""
+        # The ledger may hold addresses that an earlier release accepted.
         check_address(receiver.kind, receiver.address)
         match receiver.kind:
             case ReceiverKind.WEBHOOK:
@@ -48,11 +48,11 @@ class NetworkTeller:
 
     async def _post(self, receiver: Receiver, address: str, body: object) -> None:
         try:
-            # Each reading has a limit of its own; an answer that drips in byte by byte needs one for the whole.
+            # Each read has a timeout of its own; an answer sent byte by byte needs one for the whole.
             async with (
                 asyncio.timeout(WHOLE_ANSWER_S),
                 httpx.AsyncClient(timeout=ANSWER_S, transport=self._way_to(receiver)) as client,
-                # The answer's body is never read, however long it is; nor is a redirection followed.
+                # The answer's body is never read, of any length; redirections are not followed.
                 client.stream("POST", address, json=body, follow_redirects=False) as answer,
             ):
                 if not answer.is_success:
@@ -64,7 +64,7 @@ class NetworkTeller:
             raise _unreached(receiver, str(error) or type(error).__name__) from None
 
     def _way_to(self, receiver: Receiver) -> httpx.AsyncBaseTransport | None:
-        """Whoever administers a site must not make the hub speak to what only the hub can reach."""
+        """A site's administrator must not make the hub connect to addresses that only the hub can reach."""
         if self.transport is None and receiver.owner is not None and not self.settings.site_webhooks_inside:
             return PublicTransport()
         return self.transport
@@ -86,7 +86,7 @@ class NetworkTeller:
 
 
 def webhook_body(hub: str, alarm: Alarm) -> Mapping[str, Any]:
-    """What a webhook gets; names here are promises."""
+    """The body for a webhook; its names are stable."""
     return {
         "hub": hub,
         "alarm": alarm.number,
@@ -99,13 +99,13 @@ def webhook_body(hub: str, alarm: Alarm) -> Mapping[str, Any]:
         "next": alarm.next_step,
         "since": alarm.since.isoformat(),
         "ended_at": None if alarm.ended_at is None else alarm.ended_at.isoformat(),
-        # Chat services show this member of whatever they get.
+        # Chat services show this member of any document.
         "text": headline(hub, alarm),
     }
 
 
 def alertmanager_body(hub: str, alarm: Alarm, now: datetime) -> Mapping[str, Any]:
-    """An alert of the Alertmanager's API v2; it ends there by itself unless it is told again."""
+    """An alert of the Alertmanager's API v2; it ends there by itself unless it is repeated."""
     labels = {"alertname": f"Downburst {alarm.kind.value}", "hub": hub, "kind": alarm.kind.value}
     labels["severity"] = alarm.severity.value
     named = {"feed": alarm.feed, "site": alarm.site, "subject": alarm.subject}
@@ -119,7 +119,7 @@ def alertmanager_body(hub: str, alarm: Alarm, now: datetime) -> Mapping[str, Any
 
 
 def mail(hub: str, alarm: Alarm, receiver: Receiver, settings: AlarmSettings) -> EmailMessage:
-    """A mail that is read on a telephone."""
+    """A mail in a form for a telephone."""
     message = EmailMessage()
     message["Subject"] = " ".join(headline(hub, alarm).split())[:200]
     message["From"], message["To"] = settings.mail_from, receiver.address
@@ -130,7 +130,7 @@ def mail(hub: str, alarm: Alarm, receiver: Receiver, settings: AlarmSettings) ->
 
 
 def headline(hub: str, alarm: Alarm) -> str:
-    """One line that says it all."""
+    """One line with all essentials."""
     return f"[{hub}] {'over' if alarm.ended_at is not None else alarm.severity.value}: {alarm.sentence}"
 
 
@@ -143,4 +143,4 @@ def _unreached(receiver: Receiver, reason: str) -> Failure:
 ANSWER_S = 10.0
 WHOLE_ANSWER_S = 15.0
 ALERTMANAGER_HOLDS_S = 300.0
-"""So long an alert stands there after it was told last; it is told each minute."""
+"""Lifetime of an alert in the Alertmanager after its last notice; notices are repeated each minute."""

@@ -1,4 +1,4 @@
-"""Notifies receivers of alarms, once of each beginning and end; the failure of one receiver is its own."""
+"""Notifies receivers of each beginning and end of an alarm, once; one receiver's failure does not affect others."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,12 +27,12 @@ class Notifier:
         self._repeated_at: datetime | None = None
         self._unreached: set[tuple[str | None, str]] = set()
         self._told: set[tuple[int, bool]] = set()
-        """Notices that were sent and are not in the ledger yet."""
+        """Notices that were sent and are not yet in the ledger."""
         self.toured_s = clock.monotonic_s()
-        """The end of the last tour of all receivers, by the monotonic clock."""
+        """The end of the last round of all receivers, by the monotonic clock."""
 
     async def tell_as_a_test(self, receiver: Receiver) -> None:
-        """Tells a receiver of an alarm that is none; raises why it can't."""
+        """Sends a receiver a test alarm; raises the cause of a failure."""
         now = self._clock.now()
         sentence = f"this is a test of the receiver {receiver.name}; no action is needed"
         alarm = Alarm(0, "test", AlarmKind.SITE_DOWN, None, None, "test", sentence, "nothing to do", now)
@@ -42,13 +42,13 @@ class Notifier:
             raise Failure(f"{error.sentence}; correct its address, or repair its server") from error
 
     async def tell(self) -> None:
-        """Has receivers told of what they were not told yet."""
+        """Notifies receivers of all news that they have not had."""
         now = self._clock.now()
         waiting, receivers, silences, standing = await self._ledger.read(_to_tell)
         silenced = {alarm.number for alarm in waiting if any(one.covers(alarm, now) for one in silences)}
         to_tell = [alarm for alarm in waiting if alarm.number not in silenced and _news(alarm) not in self._told]
         await self._tell_all(receivers, to_tell, now)
-        # Whatever becomes of the note, nobody hears of the same twice.
+        # Even if the write to the ledger fails, no notice is sent twice.
         self._told |= set(map(_news, to_tell))
         noted = [alarm for alarm in waiting if alarm.number not in silenced or alarm.ended_at is not None]
         if noted:
@@ -61,12 +61,12 @@ class Notifier:
             await self._tell_all(repeated, [alarm for alarm in standing if alarm.told_at is not None], now)
 
     async def _tell_all(self, receivers: list[Receiver], alarms: list[Alarm], now: datetime) -> None:
-        """Each receiver hears its alarms in their order; the failure of one, of whatever kind, is its own."""
+        """Notifies each receiver of its alarms in order; one receiver's failure of any kind leaves others alone."""
         wishes = [(one, [alarm for alarm in alarms if one.wants(alarm)]) for one in receivers]
         await asyncio.gather(*(self._tell_one(one, wanted, now) for one, wanted in wishes if wanted))
 
     async def _tell_one(self, receiver: Receiver, alarms: list[Alarm], now: datetime) -> None:
-        """Ends at the first alarm that the receiver can't be told: the others are kept waiting by one try at most."""
+        """Stops at the first alarm that can't be delivered, so that other receivers wait for one attempt at most."""
         for alarm in alarms:
             work = partial(self._reach, receiver, alarm, now)
             if not await attempt("alarms.receiver", work, what=f"receiver {receiver.name} of {_owner(receiver)}"):
@@ -89,7 +89,7 @@ class Notifier:
         return True
 
     async def _say_unreached(self, who: tuple[str | None, str], sentence: str) -> None:
-        """Once, until it can be reached."""
+        """Reports it once, until the receiver can be reached."""
         if who not in self._unreached:
             self._unreached.add(who)
             advice = f"correct its address or repair its server, then test it: downburst alarms test {who[1]}"
@@ -107,7 +107,7 @@ def _note(tx: Transaction, alarms: list[Alarm]) -> None:
 
 
 def _news(alarm: Alarm) -> tuple[int, bool]:
-    """What is told of an alarm: its beginning or its end."""
+    """The key of a notice: the alarm, and its beginning or its end."""
     return alarm.number, alarm.ended_at is not None
 
 

@@ -1,4 +1,4 @@
-"""Alarms in a process of their own: they get the hub's facts from the hub, which has receivers tried there."""
+"""Alarms in a separate process: the hub sends it facts, and forwards tests of receivers to it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,13 +27,13 @@ class RemoteFacts:
 
 
 class ToldFacts:
-    """What of a hub's facts travels: a healthy hub has thousands of paths of which no rule says anything."""
+    """The facts that the hub sends: a healthy hub has thousands of paths that no rule applies to."""
 
     def __init__(self, facts: LiveFacts) -> None:
         self._facts = facts
 
     async def of_hub(self, now: datetime) -> HubFacts:
-        """The facts at this moment, without paths and backlogs that are as they should be."""
+        """The facts at this moment, without paths and backlogs in good order."""
         facts = await self._facts.of_hub(now)
         return replace(
             facts,
@@ -43,7 +43,7 @@ class ToldFacts:
 
 
 def answers_of_hub(facts: LiveFacts) -> Mapping[str, Answer]:
-    """How the hub answers the alarm service."""
+    """The hub's answers to the alarm service."""
     return answers_of(ToldFacts(facts), LiveFacts.of_hub)
 
 
@@ -59,14 +59,14 @@ def _is_looked_at(progress: SiteProgress) -> bool:
 
 
 class ReceiverTests:
-    """Where receivers are tried for a hub that leaves alarms to this process."""
+    """Tests receivers for a hub that leaves alarms to this process."""
 
     def __init__(self, watch: AlarmWatch, ledger: Ledger) -> None:
         self._watch = watch
         self._ledger = ledger
 
     async def tell_as_a_test(self, name: str, owner: str | None) -> None:
-        """Tells a receiver of an alarm that is none. It is named: its address may hold a secret."""
+        """Sends a receiver a test alarm. The request has the receiver's name, as its address may hold a secret."""
         await self._watch.tell_as_a_test(await self._receiver(name, owner))
 
     async def _receiver(self, name: str, owner: str | None) -> Receiver:
@@ -76,16 +76,16 @@ class ReceiverTests:
 
 
 class RemoteAlarms:
-    """Alarms as the api of a hub has them that leaves them to another process."""
+    """Alarms for the api of a hub that leaves them to another process."""
 
     def __init__(self, bus: Bus) -> None:
         self._service = Remote(bus, Part.ALARMS)
 
     async def tell_as_a_test(self, receiver: Receiver) -> None:
-        """Tells a receiver that this is a test; raises why it can't."""
+        """Sends a receiver a test notice; raises the cause of a failure."""
         await self._service.ask(ReceiverTests.tell_as_a_test, name=receiver.name, owner=receiver.owner)
 
 
 def answers_of_watch(watch: AlarmWatch, ledger: Ledger) -> Mapping[str, Answer]:
-    """How the alarm service answers the api."""
+    """The alarm service's answers to the api."""
     return answers_of(ReceiverTests(watch, ledger), ReceiverTests.tell_as_a_test)

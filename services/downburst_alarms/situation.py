@@ -1,4 +1,4 @@
-"""The facts that alarms are judged by, at one moment: of the ledger, the hub's process and the watch itself."""
+"""The facts that alarms are judged by, at one moment: from the ledger, the hub's process and the watch itself."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,21 +20,21 @@ from downburst_alarms.violations import Violations
 
 @dataclass(frozen=True, slots=True)
 class LedgerFacts:
-    """The settings of operators, and the measurements."""
+    """Operators' settings, and measurements."""
 
     credentials: Sequence[Credential] = ()
-    """Those of receivers, expired ones too. A site without any is not expected to connect."""
+    """Credentials of receivers, including expired ones. A site without any is not expected to connect."""
     feeds: Sequence[Feed] = ()
     sites: Sequence[Site] = ()
     subscriptions: Sequence[Subscription] = ()
     objectives: Sequence[Objective] = ()
-    """Of single sites."""
+    """Objectives of single sites."""
     latencies: Sheet = field(default_factory=Sheet.empty)
     """Distribution latencies by the minute, of the longest window of an objective."""
     circuits: Sequence[Circuit] = ()
     plans: Sequence[Plan] = ()
     standing: frozenset[str] = frozenset()
-    """Keys of the alarms that go on."""
+    """Keys of the open alarms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,10 @@ class Situation:
     arrivals_known_to: datetime | None = None
     """The end of the node's last report of arrivals; None before the first."""
     standstills: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
-    """By site and feed, the begin of a time in which products wait and none is taken."""
+    """By site and feed, the begin of a time in which products wait and none is settled."""
     remote_faults: Sequence[HandlerFault] = ()
     """Recent unexpected errors of handlers in other processes of the hub."""
     violations: Mapping[str, Violations] = field(default_factory=dict)
-    """By site, its recent reports that can't be true."""
+    """By site, its recent reports of impossible values."""
     peer_violations: Mapping[str, Violations] = field(default_factory=dict)
     """The same of LDM peers, by the peer's name or address."""

@@ -1,4 +1,4 @@
-"""What sites and LDM peers said that can't be, bounded: who does so may do it a thousand times a minute."""
+"""Impossible values reported by sites and LDM peers, in bounded memory: one may send a thousand a minute."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -8,18 +8,18 @@ from downburst.domain.events import LdmViolated, SiteViolated
 
 @dataclass(frozen=True, slots=True)
 class Violations:
-    """Those of one site or peer, one after the other."""
+    """The violations of one site or peer, in sequence."""
 
     since: datetime
     last_at: datetime
     sentence: str
-    """The first of them: the others tend to follow from it."""
+    """The first of them: the others are usually consequences."""
     site: str | None = None
-    """Whose LDM a peer is, where that is known."""
+    """The site that the peer belongs to, if known."""
 
 
 class ViolationWatch:
-    """Remembers them for as long as they are watched."""
+    """Remembers violations for the time that they are watched."""
 
     def __init__(self, *, watched: timedelta) -> None:
         self._watched = watched
@@ -27,18 +27,18 @@ class ViolationWatch:
         self._by_peer: dict[str, Violations] = {}
 
     def seen(self, event: SiteViolated | LdmViolated) -> None:
-        """Takes one in."""
+        """Records a violation."""
         if isinstance(event, LdmViolated):
             self._add(self._by_peer, event.peer, event)
         else:
             self._add(self._by_site, event.site, event)
 
     def by_site(self) -> dict[str, Violations]:
-        """Those of sites."""
+        """The violations of sites."""
         return dict(self._by_site)
 
     def by_peer(self) -> dict[str, Violations]:
-        """Those of LDM peers."""
+        """The violations of LDM peers."""
         return dict(self._by_peer)
 
     def _add(self, known_by: dict[str, Violations], who: str, event: SiteViolated | LdmViolated) -> None:

@@ -1,4 +1,4 @@
-"""Looks again and again, begins and ends alarms, and has receivers told once of each."""
+"""Checks conditions periodically, begins and ends alarms, and has receivers notified once of each."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -46,7 +46,7 @@ class AlarmWatch:
         self._looked_s = self._hub_heard_s = clock.monotonic_s()
 
     async def run(self) -> None:
-        """Looks for good."""
+        """Checks without end."""
         minutes = await self._ledger.read(lambda tx: tx.measured.traffic.minutes())
         self._gaps = gaps_of_history(minutes, self._settings.alarms.silence_pauses)
         every_s = self._settings.alarms.look_s
@@ -55,7 +55,7 @@ class AlarmWatch:
             keep("alarms.look", self.look, every_s=every_s),
             keep("alarms.violations", self._follow_violations),
             keep("alarms.remote-faults", self._follow_others),
-            # Apart, because a receiver that does not answer must not keep anybody from looking.
+            # In a separate task, so that an unresponsive receiver does not delay the checks.
             keep("alarms.tell", self.tell, every_s=every_s),
         )
 
@@ -64,25 +64,25 @@ class AlarmWatch:
         await self._notifier.tell_as_a_test(receiver)
 
     async def tell(self) -> None:
-        """Notifies receivers of the alarms that they do not know."""
+        """Notifies receivers of alarms that are new to them."""
         await self._notifier.tell()
 
     def seen(self, event: TrafficSeen) -> None:
-        """Takes in a second of arrivals."""
+        """Records a second of arrivals."""
         at = self._arrivals_known_to = from_us(event.to_us)
         for feed in event.feeds:
             if feed.products:
                 self._gaps.setdefault(feed.feed, Gaps(self._settings.alarms.silence_pauses)).arrived(at)
 
     async def prove(self) -> None:
-        """Raises `Failure` if it is long ago that it was looked, or receivers told."""
+        """Raises `Failure` if the last check, or the last round of receivers, is too long ago."""
         for what, done_s in (("evaluated", self._looked_s), ("notified", self._notifier.toured_s)):
             silent_s = self._clock.monotonic_s() - done_s
             if silent_s > PROOF_S + 2 * self._settings.alarms.look_s:
                 raise Failure(f"alarms were not {what} for {silent_s:.0f} s; the hub's log says why")
 
     async def look(self) -> None:
-        """Looks once."""
+        """Checks once."""
         now = self._clock.now()
         try:
             facts = await self._facts.of_hub(now)
@@ -96,18 +96,18 @@ class AlarmWatch:
         self._looked_s = self._clock.monotonic_s()
 
     def violated(self, event: SiteViolated | LdmViolated) -> None:
-        """Takes in what a site or an LDM peer said that can't be."""
+        """Records an impossible value reported by a site or an LDM peer."""
         self._violations.seen(event)
 
     async def _follow_violations(self) -> None:
-        # Apart: a site that says a thousand of them pushes nothing else out of a queue.
+        # In a separate subscription: a site with a thousand of them displaces nothing else from a queue.
         with self._bus.subscribe(SiteViolated, LdmViolated, limit=QUEUE) as events:
             async for event in events:
                 if isinstance(event, SiteViolated | LdmViolated):
                     self.violated(event)
 
     def failed(self, event: HandlerFailed) -> None:
-        """Takes in what a handler of another process of this hub did not expect."""
+        """Records an unexpected error of a handler in another process of this hub."""
         self._remote.seen(event, self._clock.now())
 
     async def _follow_others(self) -> None:
@@ -123,7 +123,7 @@ class AlarmWatch:
                     self.seen(event)
 
     async def _look_without_hub(self) -> None:
-        """Of a silent hub nothing is known but that: other alarms stand as they stood."""
+        """Checks a silent hub: only its silence can be judged, and other alarms remain unchanged."""
         silent_s = self._clock.monotonic_s() - self._hub_heard_s
         if silent_s < HUB_SILENT_S:
             return
@@ -169,7 +169,7 @@ class AlarmWatch:
         )
 
     def _standstills(self, sessions: Mapping[str, SiteSession], now: datetime) -> dict[tuple[str, str], datetime]:
-        """Since when sites that lack something have settled nothing more."""
+        """By site and feed with a backlog, the time since which nothing more was settled."""
         found: dict[tuple[str, str], tuple[int, datetime]] = {}
         for site, session in sessions.items():
             for progress in session.progress.values() if session.connected and not session.stand_by else ():
@@ -182,7 +182,7 @@ class AlarmWatch:
         return {key: since for key, (_, since) in found.items()}
 
     def _keep(self, tx: Transaction, wrong: Mapping[str, Condition], now: datetime) -> None:
-        """Begins what is new, keeps the figures of what goes on, and ends what has been over for a while."""
+        """Begins new alarms, updates the figures of open ones, and ends those without a cause for a while."""
         known = {alarm.key: alarm for alarm in tx.alerting.alarms.open()}
         lately = now - timedelta(hours=self._settings.alarms.prediction_again_h)
         said = tx.alerting.alarms.keys_begun(AlarmKind.PREDICTION, since=lately)
@@ -209,6 +209,6 @@ def _has_changed(alarm: Alarm, condition: Condition) -> bool:
 
 QUEUE = 1024
 HUB_SILENT_S = 30.0
-"""A hub that is started again takes less."""
+"""Longer than a hub's restart."""
 PROOF_S = 60.0
-"""A receiver that does not answer keeps the others waiting for less."""
+"""Longer than the others wait for an unresponsive receiver."""

@@ -1,1 +1,1 @@
-"""Circuits: who may reserve which rate when, and what becomes of each reservation. Nodes act; this decides."""
+"""Circuits: reservations of rates for a time, and the life of each one. This package decides, nodes act."""

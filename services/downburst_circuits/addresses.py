@@ -1,4 +1,4 @@
-"""Inner addresses of circuits: a block for each, out of one network, while it stands."""
+"""Inner addresses of circuits: a block for each, from one network, for the circuit's life."""
 
 from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_interface
@@ -25,13 +25,13 @@ def _given(circuit: Circuit) -> bool:
 
 
 def _host_bits(ends: int) -> int:
-    """Two ends take a block of two; more take one whose first and last address stay unused."""
+    """Two ends take a block of two; more ends take a block with its first and last address unused."""
     return 1 if ends == 2 else (ends + 1).bit_length()
 
 
 def _free(network: Network, bits: int, number: int, taken: set[Network]) -> Network:
-    """Blocks are taken in turn, so that one that was just given back rests before it is used again."""
-    # A network without room for a block of this size has none to look at.
+    """Assigns blocks in turn, so that a released block rests before it is used again."""
+    # A network without room for a block of this size has none to try.
     count = network.num_addresses >> bits
     for step in range(min(count, MOST_LOOKED_AT)):
         block = _block(network, bits, (number + step) % count)

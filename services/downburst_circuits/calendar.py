@@ -1,8 +1,8 @@
-"""The bandwidth calendar: which rates and tags of which port are reserved when.
+"""The bandwidth calendar: reserved rates and tags of each port over time.
 
-Per port and direction the sum of reserved rates is kept as steps over time, so that a question costs one look at the
-steps inside its window. Windows are half-open: one that ends where another begins doesn't meet it. Instants are whole
-microseconds and rates whole bits per second, so that sums are exact.
+Per port and direction the sum of reserved rates is kept as steps over time, so that a query costs one scan of the
+steps inside its window. Windows are half-open: one that ends where another begins doesn't overlap it. Instants are
+whole microseconds and rates whole bits per second, so that sums are exact.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -14,20 +14,20 @@ from downburst.domain.circuits import Direction
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a reservation takes of one port."""
+    """A reservation's use of one port."""
 
     port: str
     out_bps: int
-    """What the port's own host sends."""
+    """The rate that the port's own host sends at."""
     in_bps: int
     first_vlan: int | None = None
-    """The tags that would do; None: it goes untagged."""
+    """The acceptable tags, from here to `last_vlan`; None: the traffic is untagged."""
     last_vlan: int | None = None
     vlan: int | None = None
-    """The tag it must have, or was given."""
+    """The required or assigned tag."""
 
     def rate_bps(self, direction: Direction) -> int:
-        """What it takes in a direction."""
+        """Its rate in a direction."""
         return self.out_bps if direction is Direction.OUT else self.in_bps
 
 
@@ -43,20 +43,20 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """Why a reservation doesn't fit: the first port and moment at which it would not."""
+    """The reason for a refusal: the first port and moment at which the reservation would not fit."""
 
     port: str
     with_numbers: tuple[int, ...]
-    """The reservations that are in the way, by number."""
+    """The conflicting reservations, by number."""
     direction: Direction | None = None
-    """None: tags are missing, not bits per second."""
+    """None: tags are exhausted, not bits per second."""
     free_bps: int = 0
-    """What is left at the fullest moment of the window."""
+    """The remaining rate at the fullest moment of the window."""
     begin_us: int = 0
-    """When it is fullest."""
+    """The fullest moment."""
     end_us: int = 0
     vlan: int | None = None
-    """The tag that is taken; None with no direction: all are."""
+    """The taken tag; None with no direction: all are taken."""
 
 
 class NoRoom(Exception):
@@ -81,24 +81,24 @@ class Calendar:
         return number in self._kept
 
     def capacity(self, port: str, rate_bps: int) -> None:
-        """Adds a port, or changes what it can carry; what is reserved stays."""
+        """Adds a port, or changes its capacity; reservations stay."""
         self._ports.setdefault(port, _PortCalendar(rate_bps)).rate_bps = rate_bps
 
     def forget_port(self, port: str) -> None:
-        """Drops a port that no reservation needs."""
+        """Drops a port that no reservation uses."""
         self._ports.pop(port, None)
 
     def users(self, port: str) -> list[int]:
-        """The reservations that claim a port."""
+        """The reservations on a port."""
         return sorted(self._ports[port].reservations) if port in self._ports else []
 
     def most_bps(self, port: str) -> int:
-        """The most that is reserved of a port at any moment, in either direction."""
+        """The most that is reserved on a port at any moment, in either direction."""
         levels = self._ports[port].levels.values()
         return max(level.peak(BEGINNING_US, FOREVER_US) for level in levels)
 
     def fit(self, wanted: Reservation) -> Reservation:
-        """The reservation with its tags as it would be admitted, and nothing changed; raises `NoRoom`."""
+        """The reservation with its tags as it would be admitted, without any change; raises `NoRoom`."""
         for claim in wanted.claims:
             clash = self._ports[claim.port].clash(wanted, claim)
             if clash is not None:
@@ -106,20 +106,20 @@ class Calendar:
         return replace(wanted, claims=self._tagged(wanted))
 
     def admit(self, wanted: Reservation) -> Reservation:
-        """Keeps the reservation, with its tags; raises `NoRoom` and changes nothing if it doesn't fit."""
+        """Stores the reservation, with its tags; raises `NoRoom` and changes nothing if it doesn't fit."""
         fitting = self.fit(wanted)
         self.put(fitting)
         return fitting
 
     def put(self, reservation: Reservation) -> None:
-        """Keeps a reservation that was admitted before, without asking whether it fits."""
+        """Stores a reservation that was admitted before, without a check."""
         self._kept[reservation.number] = reservation
         for claim in reservation.claims:
             if claim.port in self._ports:
                 self._ports[claim.port].put(reservation, claim)
 
     def remove(self, number: int) -> Reservation | None:
-        """Gives back what a reservation took."""
+        """Releases a reservation."""
         gone = self._kept.pop(number, None)
         for claim in gone.claims if gone else ():
             if gone is not None and claim.port in self._ports:
@@ -127,7 +127,7 @@ class Calendar:
         return gone
 
     def exchange(self, wanted: Reservation) -> Reservation:
-        """Puts the reservation in the place of the one with its number; if it doesn't fit, the old one stays."""
+        """Replaces the reservation with the same number; if the new one doesn't fit, the old one stays."""
         before = self.remove(wanted.number)
         try:
             return self.admit(wanted)
@@ -137,7 +137,7 @@ class Calendar:
             raise
 
     def fit_instead(self, wanted: Reservation) -> Reservation:
-        """As `exchange`, and nothing changed in either case."""
+        """As `exchange`, without any change in either case."""
         before = self.remove(wanted.number)
         try:
             return self.fit(wanted)
@@ -146,7 +146,7 @@ class Calendar:
                 self.put(before)
 
     def _tagged(self, wanted: Reservation) -> tuple[Claim, ...]:
-        """One tag for all ends if there is one, because then nobody has to translate; else the lowest of each."""
+        """One tag for all ends if possible, so that no switch has to translate; else the lowest of each."""
         open_claims = [claim for claim in wanted.claims if claim.vlan is None and claim.first_vlan is not None]
         if not open_claims:
             return wanted.claims
@@ -194,10 +194,10 @@ class _PortCalendar:
         return None
 
     def holder(self, vlan: int, wanted: Reservation) -> int | None:
-        """Who has the tag at some moment of the window."""
+        """The holder of the tag at some moment of the window."""
         held = self.tags.get(vlan, [])
         before_end = bisect_left(held, (wanted.end_us,))
-        # Windows of one tag don't overlap, so only the last one that begins before the end can reach into it.
+        # Windows of one tag don't overlap, so only the last one before the end can reach into it.
         return held[before_end - 1][2] if before_end and held[before_end - 1][1] > wanted.begin_us else None
 
     def put(self, reservation: Reservation, claim: Claim) -> None:
@@ -251,7 +251,7 @@ class _Levels:
         return max(self._levels[first:last])
 
     def first_at_least(self, level: int, begin_us: int, end_us: int) -> tuple[int, int]:
-        """The first moments of a window at which the sum is that high, cut to the window."""
+        """The first interval of a window in which the sum is that high, cut to the window."""
         first, last = self._inside(begin_us, end_us)
         found = next(index for index in range(first, last) if self._levels[index] >= level)
         following = self._moments[found + 1] if found + 1 < len(self._moments) else end_us
@@ -261,7 +261,7 @@ class _Levels:
         return bisect_right(self._moments, begin_us) - 1, bisect_left(self._moments, end_us)
 
     def _cut(self, moment_us: int) -> int:
-        """The index of the step that begins at a moment; makes one if need be."""
+        """The index of the step that begins at a moment; inserts one if necessary."""
         index = bisect_left(self._moments, moment_us)
         if index == len(self._moments) or self._moments[index] != moment_us:
             self._moments.insert(index, moment_us)
@@ -275,4 +275,4 @@ class _Levels:
 
 BEGINNING_US = -(2**62)
 FOREVER_US = 2**62
-"""The end of a window that lasts until somebody ends it."""
+"""The end of a window without a set end."""

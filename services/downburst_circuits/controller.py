@@ -1,9 +1,8 @@
-"""The controller of circuits: fires the moments of windows, has the node do what each state waits for, measures.
+"""The controller of circuits: triggers begin and end of windows, has the node act for each state, measures.
 
-What it remembers beyond the register (when to try again, when to measure) is lost with a restart and costs time
-only: the states are in the ledger, every step can be done again, and the node is told the whole set of leases
-whenever it or this service has started. Windows follow the wall clock; retries and measurements follow a clock that
-nobody sets.
+Its memory beyond the register (times of retries and measurements) is lost with a restart, which costs time only: the
+states are in the ledger, every step can be repeated, and the node gets the whole set of leases whenever it or this
+service has started. Windows follow the wall clock; retries and measurements follow a monotonic clock.
 """
 
 import asyncio
@@ -40,7 +39,7 @@ from downburst_circuits.requests import moment_text
 
 
 class CircuitController:
-    """Keeps the circuits of one hub in the state that their windows, the node and the probes give them."""
+    """Keeps the circuits of one hub in the state that follows from their windows, the node and the probes."""
 
     def __init__(
         self, register: Register, node: CircuitNode, *, bus: Bus, clock: Clock, settings: CircuitSettings
@@ -76,14 +75,14 @@ class CircuitController:
             await self._stop_work()
 
     def start(self) -> None:
-        """Takes up the circuits that the register holds."""
+        """Loads the circuits from the register."""
         self._agenda.clear()
         self._reconciled = False
         for circuit in self._register.open.values():
             self._changed(circuit)
 
     async def handle(self, event: Event) -> None:
-        """Takes in what the node and others say."""
+        """Handles an event from the node or another part."""
         match event:
             case CircuitTold():
                 await self._told(event)
@@ -99,7 +98,7 @@ class CircuitController:
                 pass
 
     async def tick(self) -> None:
-        """Does what is due at this moment; work with the node goes on beside it."""
+        """Performs all due actions; work with the node goes on in tasks."""
         await self._watch_clock()
         await self._fire()
         if not self._node.running:
@@ -110,11 +109,11 @@ class CircuitController:
             await self._next_step(circuit)
 
     def measure_soon(self, number: int) -> None:
-        """Has a circuit measured at the next tick."""
+        """Schedules a measurement of a circuit at the next tick."""
         self._measuring.soon(number)
 
     async def idle(self) -> None:
-        """Waits until all work that was begun is done."""
+        """Waits until all tasks are done."""
         while self._at_work:
             await asyncio.gather(*self._at_work.values())
 
@@ -167,7 +166,7 @@ class CircuitController:
             await self._stands(number, await self._node.circuit_up(lease))
 
     async def _lease(self, number: int) -> Lease | None:
-        """What the node is to hold; the circuit gets its inner addresses the first time."""
+        """The lease for the node; the circuit gets its inner addresses the first time."""
         circuit = self._register.open.get(number)
         if circuit is None or circuit.state is not CircuitState.PROVISIONING:
             return None
@@ -214,7 +213,7 @@ class CircuitController:
         await self._register.happen(number, Happening.BROKE, said)
 
     async def _reconcile(self) -> None:
-        """The node is told the whole set, and its answer is the truth, wherever it or this hub stopped before."""
+        """Sends the node the whole set; its answer counts as the truth, wherever it or this hub stopped before."""
         wanted = [circuit for circuit in self._register.begun.values() if circuit.state in WANTED]
         if not wanted and not self._register.ports:
             self._reconciled = True
@@ -266,13 +265,13 @@ class CircuitController:
         if circuit.shape is CircuitShape.POINT_TO_POINT or event.site is None:
             await self._register.happen(circuit.number, Happening.LOST, said)
         else:
-            # The other sites of a multipoint circuit may be well; what is measured says so.
+            # The other sites of a multipoint circuit may be well; measurements will show it.
             await self._measuring.cut(circuit, event.site, problem)
             await self._register.happen(circuit.number, Happening.FELL_SHORT, said)
             self._measuring.soon(circuit.number)
 
     def _try_again(self, site: str) -> None:
-        """A site that has come is asked at once, not when its turn would be."""
+        """Retries immediately for a site that has connected, before its scheduled time."""
         for circuit in self._register.begun.values():
             if site in circuit.sites:
                 self._retries.now(circuit.number)
@@ -308,7 +307,7 @@ class CircuitController:
 
 
 class _Retries:
-    """When each circuit is tried again: at first soon, then ever more rarely."""
+    """The times of each circuit's retries: soon at first, then with growing intervals."""
 
     def __init__(self) -> None:
         self._at: dict[int, tuple[float, float]] = {}
@@ -345,8 +344,8 @@ _LOG = logging.getLogger("downburst.circuits")
 _HEARD = (CircuitTold, NodeChanged, SessionChanged, SitesChanged, TrafficSeen)
 _NO_WORDS = CircuitProblem("the node could not set it up and gave no reason", step="node", hop="the hub's node")
 TICK_S = 0.25
-"""A window's moments may come a second late; a quarter is asked for."""
+"""A begin or end of a window may be a second late; the service aims at a quarter."""
 FIRST_PAUSE_S = 2.0
 LONGEST_PAUSE_S = 60.0
 CLOCK_STEP_S = 2.0
-"""Less is what a time server does in its ordinary work."""
+"""A time server's ordinary corrections are smaller."""

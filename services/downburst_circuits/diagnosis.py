@@ -1,13 +1,13 @@
-"""What a probe says of a circuit: the rate it carries, and the likely cause where that is less than was reserved.
+"""Judges a probe of a circuit: the rate it carries, and the likely cause if that is less than was reserved.
 
 The causes differ in what they do to a paced train of packets:
 
 * A *policer* passes a constant rate and drops the rest at once: steady bins, loss in all of them once its bucket is
-  empty, and no packet waits for longer than before.
+  empty, and no packet is delayed more than before.
 * A *slow segment* passes a constant rate too, and keeps a queue before it drops: the delay rises by the size of its
   buffer over its rate.
-* An *unprotected segment* shares with others: what arrives swings from bin to bin with what they send.
-* A *small buffer* lets the paced train through and loses of packets that come back to back.
+* An *unprotected segment* shares with others: arrivals vary from bin to bin with the others' traffic.
+* A *small buffer* passes the paced train and loses some of the packets sent back to back.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from downburst.foundation.rates import rate_text
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a circuit carries, and why not more."""
+    """A circuit's carried rate, and the reason if it falls short."""
 
     rate_bps: int
     cause: str = ""
@@ -30,19 +30,19 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a train was to show."""
+    """The rates that a train was to verify."""
 
     reserved_bps: int
     shaped_bps: float
-    """Train and products together never get more: what waits for that lacks nothing."""
+    """Train and products together never get more; packets beyond it wait in the shaper and are not lost."""
     train_bps: float
-    """Less than that where products use the circuit."""
+    """Less than that if products use the circuit."""
 
 
 def judge(probe: RateProbe, asked: Asked, *, used_bps: float = 0.0) -> Finding | None:
-    """The finding; what products used of the circuit meanwhile counts as carried.
+    """The finding; products' concurrent use of the circuit counts as carried.
 
-    None: the train made room for products that did not come, so it was too slow to tell of the whole rate.
+    None: the train made room for products that did not arrive, so it was too slow to verify the whole rate.
     """
     reserved_bps = asked.reserved_bps
     if probe.received == 0:
@@ -59,7 +59,7 @@ def judge(probe: RateProbe, asked: Asked, *, used_bps: float = 0.0) -> Finding |
 
 
 def _carried(probe: RateProbe) -> float:
-    """Packets that a queue still holds at the end of the train were no more carried at its rate than lost ones."""
+    """Excludes packets still queued at the end of the train: like lost ones, they were not carried at its rate."""
     return min(probe.received_bps, probe.offered_bps * (1 - probe.loss_share))
 
 
@@ -127,7 +127,7 @@ def _cut(probe: RateProbe) -> Finding:
 
 
 def _unsent(probe: RateProbe) -> Finding:
-    """What was not sent says nothing of the path."""
+    """Packets that were not sent are no evidence about the path."""
     return Finding(
         0,
         SLOW_SENDER,
@@ -148,9 +148,9 @@ def _unsteady(bins_bps: Sequence[float]) -> bool:
 SLOW_SENDER = "slow-sender"
 FEWEST_BINS = 4
 SHORT = 0.95
-"""A path that passes less of a train than this limits it."""
+"""A path that passes a smaller share of a train limits it."""
 KEPT_OF_BURST = 0.9
 SWING = 0.15
-"""Standard deviation over mean of what arrives in 50 ms: a policer's or a shaper's bins differ by a few packets."""
+"""Standard deviation over mean of arrivals in 50 ms: bins of a policer or a shaper differ by a few packets."""
 QUEUE_US = 2_000
-"""A packet that waited for so long stood in a queue; a busy host holds it up for less."""
+"""A packet with a longer delay was in a queue; a busy host delays it by less."""

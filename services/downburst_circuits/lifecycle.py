@@ -1,4 +1,4 @@
-"""The life of a circuit: one table of states and happenings, and what is to be done next in each state.
+"""The life of a circuit: one table of states and events, and the work due in each state.
 
 requested ─► admitted ─► provisioning ─► verifying ─► active ◄─► degraded
                  │            ▲  │           │           │            │
@@ -6,7 +6,7 @@ requested ─► admitted ─► provisioning ─► verifying ─► active ◄
                  │            └─────────┘                       │
                  │            verifying ◄───────────────────────┘
                  ▼
-cancelled ◄─ cancelling ◄─ (cancel, in every state in which it may stand)
+cancelled ◄─ cancelling ◄─ (cancel, in every state in which it may exist)
 ended     ◄─ ending     ◄─ (its window has passed)
 """
 
@@ -19,33 +19,33 @@ from downburst.foundation.errors import BadInput
 
 
 class Happening(StrEnum):
-    """What moves a circuit from one state to another."""
+    """The events that move a circuit from one state to another."""
 
     ADMIT = "admitted"
     BEGIN = "begun"
     """Its window has begun."""
     BUILT = "built"
     BROKE = "failed"
-    """A step of making or verifying it failed."""
+    """A step of building or verifying it failed."""
     PASSED = "verified"
-    """Probes found what was reserved."""
+    """Probes found the reserved rate."""
     FELL_SHORT = "degraded"
     LOST = "down"
-    """Nothing gets through any more."""
+    """Nothing gets through."""
     RETURNED = "returned"
     RETRY = "retried"
     REBUILD = "rebuilt"
-    """The node has it no longer: it is made again."""
+    """The node has lost it: it is built again."""
     MODIFIED = "modified"
     CANCEL = "cancelled"
     OVER = "over"
     """Its window has passed."""
     CLEARED = "cleared"
-    """Nothing of it is left."""
+    """All of it is removed."""
 
 
 class Work(StrEnum):
-    """What is to be done for a circuit."""
+    """The work on a circuit."""
 
     BUILD = "build"
     VERIFY = "verify"
@@ -53,19 +53,19 @@ class Work(StrEnum):
 
 
 def after(state: CircuitState, happening: Happening) -> CircuitState | None:
-    """The state that follows; None where the happening means nothing in this one."""
+    """The state that follows; None if the event has no effect in this one."""
     return TABLE.get((state, happening))
 
 
 def work_in(state: CircuitState) -> Work | None:
-    """What the state waits for."""
+    """The work that the state waits for."""
     return _WORK.get(state)
 
 
 def due_by_window(circuit: Circuit, now_us: int) -> Happening | None:
-    """What the window demands at this moment.
+    """The event due by the window at this moment.
 
-    The begin counts once: a clock that is set back afterwards takes nothing away from a circuit that has begun.
+    The begin counts once: setting the clock back afterwards does not affect a circuit that has begun.
     """
     if circuit.end is not None and to_us(circuit.end) <= now_us and circuit.state not in FINISHED | LEAVING:
         return Happening.OVER
@@ -75,7 +75,7 @@ def due_by_window(circuit: Circuit, now_us: int) -> Happening | None:
 
 
 def next_moment_us(circuit: Circuit) -> int | None:
-    """When the window demands something next; None: never."""
+    """The window's next begin or end; None: there is none."""
     if circuit.state in FINISHED | LEAVING:
         return None
     if circuit.state is CircuitState.ADMITTED:
@@ -84,7 +84,7 @@ def next_moment_us(circuit: Circuit) -> int | None:
 
 
 def check_cancellable(circuit: Circuit) -> None:
-    """One sentence if there is nothing to cancel."""
+    """Raises one sentence if there is nothing to cancel."""
     if circuit.state in FINISHED:
         raise BadInput(
             f"circuit {circuit.number} is {circuit.state} already; `downburst circuits clone {circuit.number}` "
@@ -93,7 +93,7 @@ def check_cancellable(circuit: Circuit) -> None:
 
 
 def check_modifiable(circuit: Circuit) -> None:
-    """One sentence if it is too late to change anything."""
+    """Raises one sentence if it is too late for any change."""
     if circuit.state in FINISHED | LEAVING:
         raise BadInput(
             f"circuit {circuit.number} is {circuit.state}, so it can't be changed; "
@@ -102,7 +102,7 @@ def check_modifiable(circuit: Circuit) -> None:
 
 
 def said_of(circuit: Circuit) -> str:
-    """The state and its reason, for a sentence of something that wanted to use the circuit."""
+    """The state and its reason, for a sentence about a user of the circuit."""
     since = f" since {circuit.since:%Y-%m-%d %H:%M:%S} UTC" if circuit.since else ""
     return f"circuit {circuit.number} is {circuit.state}{since}" + (f": {circuit.reason}" if circuit.reason else "")
 

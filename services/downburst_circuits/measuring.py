@@ -1,4 +1,4 @@
-"""Measures circuits by short trains inside their own reservations, and says what that means for their states."""
+"""Measures circuits by short trains inside their own reservations, and draws conclusions for their states."""
 
 from dataclasses import dataclass
 
@@ -24,14 +24,14 @@ from downburst_circuits.register import Register, Said
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a round of probes means for a circuit."""
+    """The conclusion from a round of probes for a circuit."""
 
     happening: Happening
     said: Said
 
 
 class Measuring:
-    """Knows when each circuit is measured next, and what products use of it."""
+    """Schedules each circuit's measurements, and tracks products' use of it."""
 
     def __init__(self, register: Register, node: CircuitNode, clock: Clock, settings: CircuitSettings) -> None:
         self._register = register
@@ -42,30 +42,30 @@ class Measuring:
         self._used_bps: dict[tuple[int, str | None, Direction], float] = {}
 
     def due(self, circuit: Circuit, now_s: float) -> bool:
-        """Whether a circuit that stands should be measured again."""
+        """True if a circuit that is up should be measured again."""
         return circuit.state in _MEASURED and self._next_s.get(circuit.number, 0.0) <= now_s
 
     def soon(self, number: int) -> None:
-        """Something changed: the next round comes at once."""
+        """Schedules the next round immediately, after a change."""
         self._next_s.pop(number, None)
 
     def forget(self, number: int) -> None:
-        """The circuit is gone."""
+        """Forgets a removed circuit."""
         self._next_s.pop(number, None)
         self._used_bps = {key: used for key, used in self._used_bps.items() if key[0] != number}
 
     def used(self, traffic: TrafficSeen) -> None:
-        """Takes what products used in the last second; it counts as carried."""
+        """Records products' use in the last second; it counts as carried."""
         for use in traffic.circuits:
             circuit = self._register.begun.get(use.circuit)
             sites = (use.site,) if use.site is not None or circuit is None else circuit.sites
             for site in sites:
                 for direction, count in ((Direction.OUT, use.out_bytes), (Direction.IN, use.in_bytes)):
-                    # What went to all ends is so many copies, or came from each of them.
+                    # Traffic to all ends is one copy for each of them, or the sum from them.
                     self._used_bps[use.circuit, site, direction] = count * 8 / traffic.seconds / len(sites)
 
     async def measure(self, circuit: Circuit) -> Verdict:
-        """One round: who is reached, at which rate each way; what was found is kept."""
+        """One round: the reachable sites, and the rate each way; results are stored."""
         reached = [await self._node.probe_reach(circuit.number, site) for site in circuit.sites]
         self._next_s[circuit.number] = self._clock.monotonic_s() + AGAIN_S
         if circuit.state is CircuitState.DOWN and any(probe.received for probe in reached):
@@ -78,7 +78,7 @@ class Measuring:
         return verdict
 
     async def cut(self, circuit: Circuit, site: str, problem: CircuitProblem) -> None:
-        """One site of several is reached no more."""
+        """Records that one site of several can't be reached."""
         await self._register.measured(circuit, [self._dead(circuit, site, each, problem) for each in Direction])
 
     async def _of_site(self, circuit: Circuit, reach: ReachProbe) -> list[Measured]:
@@ -90,7 +90,7 @@ class Measuring:
         return [row for row in rows if row is not None]
 
     async def _of_way(self, circuit: Circuit, reach: ReachProbe, direction: Direction) -> Measured | None:
-        """None: products use nearly all of it, so there is no room to ask and no doubt that it carries them."""
+        """None: products use nearly all of it, which leaves no room for a train and no doubt about the rate."""
         number, reserved_bps = circuit.number, circuit.rate_bps(direction)
         used_bps = self._used_bps.get((number, reach.site, direction), 0.0)
         short: list[Measured] = []
@@ -113,12 +113,12 @@ class Measuring:
             row = self._row(circuit, reach, probe, found)
             if not found.cause:
                 return row
-            # A busy host that could not send says nothing of the circuit unless it never can.
+            # A busy host that could not send is no evidence about the circuit, unless it never can.
             if found.cause != SLOW_SENDER or attempt == MOST_TRAINS:
                 short.append(row)
             if len(short) == SURE_TRAINS:
                 break
-        # Where products come and go too quickly to be made room for, the next round asks again.
+        # If products vary too quickly for a train to fit beside them, the next round tries again.
         return max(short, key=lambda row: row.rate_bps, default=None)
 
     def _row(self, circuit: Circuit, reach: ReachProbe, probe: RateProbe, found: Finding) -> Measured:
@@ -174,7 +174,7 @@ def _verdict(circuit: Circuit, reached: list[ReachProbe], rows: list[Measured]) 
 
 
 def _nobody(circuit: Circuit, reached: list[ReachProbe]) -> Verdict:
-    """Before it carried anything it was not made; after that it is cut, and may come back by itself."""
+    """A circuit that never carried anything failed to build; otherwise it is cut, and may return by itself."""
     sites = ", ".join(probe.site for probe in reached)
     sent = sum(probe.sent for probe in reached)
     said = Said(f"none of {sent} probes to {sites} came back", step="verify", hop=sites, remedy=_FAR_END)
@@ -188,10 +188,10 @@ _FAR_END = (
 )
 _MEASURED = (CircuitState.ACTIVE, CircuitState.DEGRADED, CircuitState.DOWN)
 SURE_TRAINS = 2
-"""That fell short: what the machine itself held up for a moment happens to one, what the path does to both."""
+"""Trains that fell short: a stall of the machine affects one, a fault of the path both."""
 LEAST_ROOM = 0.2
-"""A train at less of the rate says too little about the rest."""
+"""A train at a smaller share is too weak evidence for the rest."""
 MOST_TRAINS = 3
-"""In a row: each makes the room that products needed during the one before, and a host is busy for a moment only."""
+"""In a row: each leaves the room that products needed during its predecessor, and a host is only briefly busy."""
 AGAIN_S = 60.0
-"""A degraded circuit is looked at more often: feeds wait to come back."""
+"""A degraded circuit is measured more often: feeds wait to return to it."""

@@ -1,4 +1,4 @@
-"""What this service asks of the node that makes circuits."""
+"""The service's requests to the node that builds circuits."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,20 +7,20 @@ from downburst.domain.circuits import CircuitProblem, Direction, Lease, RateProb
 
 
 class CircuitNode(Protocol):
-    """The hub's node, by way of the agent; every question raises `NodeAway` while it is away."""
+    """The hub's node, by way of the agent; every request raises `NodeAway` while it is away."""
 
     @property
     def running(self) -> bool:
-        """Whether the node is up."""
+        """True if the node is up."""
 
     async def hold_circuits(self, leases: Sequence[Lease]) -> list[Standing]:
-        """Tells the whole set of leases; what else is found under our names is removed."""
+        """Sends the whole set of leases; other interfaces under our names are removed."""
 
     async def circuit_up(self, lease: Lease) -> Standing:
-        """Makes one circuit, or changes it in place; put back as it was if a step fails."""
+        """Builds one circuit, or changes it in place; restored to its old state if a step fails."""
 
     async def circuit_down(self, circuit: int) -> list[CircuitProblem]:
-        """Removes one circuit; tells what could not be removed."""
+        """Removes one circuit; returns the parts that could not be removed."""
 
     async def probe_reach(self, circuit: int, site: str) -> ReachProbe:
         """Five packets to a site and back."""

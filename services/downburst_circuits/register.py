@@ -1,4 +1,4 @@
-"""Every unfinished circuit, with the calendar, in memory; what happens to one goes through here into the ledger.
+"""All unfinished circuits, with the calendar, in memory; every change passes through here into the ledger.
 
 One hub process writes circuits, so the ledger is read once, at the start.
 """
@@ -25,7 +25,7 @@ from downburst_circuits.requests import Known, reservation_of
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The words of an event."""
+    """The text of an event."""
 
     sentence: str
     step: str = ""
@@ -44,16 +44,16 @@ class Register:
         self.ports: dict[str, Port] = {}
         self.open: dict[int, Circuit] = {}
         self.begun: dict[int, Circuit] = {}
-        """Those of the open ones whose window has begun."""
+        """Open circuits with a window that has begun."""
         self.calendar = Calendar({})
         self.watchers: list[Callable[[Circuit], None]] = []
-        """Told of every circuit that changed."""
+        """Called with every changed circuit."""
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._writing = asyncio.Lock()
         self._promised: dict[int, Reservation] = {}
 
     async def load(self) -> None:
-        """Reads what the ledger holds."""
+        """Loads the circuits from the ledger."""
         ports, circuits = await self._ledger.read(lambda tx: (tx.ports.all(), tx.circuits.unfinished()))
         self.ports = {port.name: port for port in ports}
         self.calendar = Calendar({port.name: port.rate_bps for port in ports})
@@ -63,7 +63,7 @@ class Register:
             self._remember(circuit)
 
     async def asked_before(self, wanted: Circuit) -> tuple[Circuit | None, Known]:
-        """What the same request made before, and what a new one is checked against: the sites that it names."""
+        """The circuit of an earlier equal request, and the facts to check a new one by: the sites that it names."""
         ports = (self.ports.get(end.port) for end in wanted.ends)
         names = {end.site for end in wanted.ends} | {port.site for port in ports if port is not None}
 
@@ -74,23 +74,23 @@ class Register:
         return before, Known(self.ports, {site.name: site for site in found if site}, self._clock.now())
 
     async def known(self) -> Known:
-        """All that there is at this moment."""
+        """All ports and sites at this moment."""
         sites = await self._ledger.read(lambda tx: tx.sites.all())
         return Known(self.ports, {site.name: site for site in sites}, self._clock.now())
 
     def lock(self, number: int) -> asyncio.Lock:
-        """Held by whoever works on a circuit; the next one finds it as it was left."""
+        """The lock of work on a circuit, which serialises it."""
         return self._locks[number]
 
     def lease(self, circuit: Circuit) -> Lease:
-        """What the node is told of a circuit."""
+        """The lease of a circuit for the node."""
         missing = next((end.port for end in circuit.ends if end.port not in self.ports), None)
         if missing is not None:
             raise NotFound(f"the port {missing} of circuit {circuit.number} was removed; add it again")
         return Lease(circuit, tuple(self.ports[end.port] for end in circuit.ends))
 
     async def keep_new(self, circuit: Circuit, said: Said) -> Circuit:
-        """Writes an admitted circuit down under a number of its own."""
+        """Stores an admitted circuit under a number of its own."""
 
         def write(tx: Transaction) -> Circuit:
             kept = tx.circuits.add(replace(circuit, state=CircuitState.ADMITTED, reason=said.sentence))
@@ -103,9 +103,9 @@ class Register:
         return kept
 
     async def happen(self, number: int, happening: Happening, said: Said) -> Circuit | None:
-        """Moves an open circuit on; None if the happening means nothing in its state.
+        """Moves an open circuit on; None if the event has no effect in its state.
 
-        What is neither a new state nor a new reason is not written down again.
+        An event with neither a new state nor a new reason is not stored again.
         """
 
         def moved(circuit: Circuit) -> Circuit | None:
@@ -120,7 +120,7 @@ class Register:
     async def change(
         self, number: int, update: Callable[[Circuit], Circuit | None], event: str, said: Said
     ) -> Circuit | None:
-        """Changes an open circuit as it is now, with the event that says why; None if the update wants nothing."""
+        """Changes an open circuit as it is now, with the event as the reason; None if the update changes nothing."""
         async with self._writing:
             before = self.open.get(number)
             circuit = update(before) if before is not None else None
@@ -135,7 +135,7 @@ class Register:
 
     @contextmanager
     def promising(self, circuit: Circuit) -> Iterator[None]:
-        """Holds what a circuit is to have in the calendar until it has it, whatever else happens to it meanwhile."""
+        """Reserves a circuit's future terms in the calendar until they are applied, whatever changes in between."""
         self._promised[circuit.number] = self.calendar.exchange(reservation_of(circuit, self.ports))
         try:
             yield
@@ -146,24 +146,24 @@ class Register:
                 self._remember(now)
 
     async def note(self, circuit: Circuit, event: str, said: Said) -> None:
-        """Keeps an event that changed nothing."""
+        """Stores an event without a change."""
         kept = self._event(circuit, event, said)
         await self._ledger.write(lambda tx: tx.circuits.note(kept))
 
     async def fault(self, sentence: str) -> None:
-        """Tells the operator of something that concerns circuits as a whole."""
+        """Reports a fault of circuits as a whole to the operator."""
         fault = Fault(self._clock.now(), sentence, next_step="downburst circuits list")
         _LOG.warning("%s", sentence)
         await self._ledger.write(lambda tx: tx.measured.faults.add(fault))
         self._bus.publish(FaultSeen(fault.at, sentence, next_step=fault.next_step))
 
     async def measured(self, circuit: Circuit, rows: list[Measured]) -> None:
-        """Keeps what probes found."""
+        """Stores measurements."""
         await self._ledger.write(lambda tx: tx.circuits.measured(rows))
         self._tell(circuit)
 
     def _remember(self, circuit: Circuit) -> None:
-        """A circuit that is being cleared away keeps nobody else from its rate and tags."""
+        """Updates the memory; a circuit in removal no longer occupies rate and tags."""
         number = circuit.number
         self.calendar.remove(number)
         for kept in (self.open, self.begun):
@@ -201,7 +201,7 @@ class Register:
 
 
 def _reason(happening: Happening, said: Said) -> str:
-    """A circuit that carries what was reserved needs no reason."""
+    """A circuit that carries its reserved rate needs no reason."""
     return "" if happening is Happening.PASSED else said.sentence
 
 

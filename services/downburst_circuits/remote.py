@@ -1,4 +1,4 @@
-"""Circuits in a process of their own: the api asks the service there, and the service asks the hub's node."""
+"""Circuits in a separate process: the api sends requests to the service there, and the service to the hub's node."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -26,13 +26,13 @@ from downburst_circuits.service import CircuitService
 
 
 class RemoteCircuits:
-    """`CircuitService` as the api of a hub has it that leaves circuits to another process."""
+    """`CircuitService` for the api of a hub that leaves circuits to another process."""
 
     def __init__(self, bus: Bus) -> None:
         self._service = Remote(bus, Part.CIRCUITS)
 
     async def request(self, wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:
-        """Reserves a circuit; the same request again is answered with what it made the first time."""
+        """Reserves a circuit; the same request again gets the first circuit."""
         return await self._service.ask(CircuitService.request, wanted=wanted, dry_run=dry_run)
 
     async def modify(self, number: int, change: CircuitChange, *, by: str, dry_run: bool = False) -> CircuitAnswer:
@@ -40,19 +40,19 @@ class RemoteCircuits:
         return await self._service.ask(CircuitService.modify, number=number, change=change, by=by, dry_run=dry_run)
 
     async def cancel(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
-        """Gives a circuit back."""
+        """Releases a circuit."""
         return await self._service.ask(CircuitService.cancel, number=number, by=by, dry_run=dry_run)
 
     async def clone(
         self, number: int, *, request_id: str, begin: datetime | None, by: str, dry_run: bool = False
     ) -> CircuitAnswer:
-        """Reserves another circuit like one."""
+        """Reserves another circuit with the same properties."""
         return await self._service.ask(
             CircuitService.clone, number=number, request_id=request_id, begin=begin, by=by, dry_run=dry_run
         )
 
     async def measure(self, number: int) -> Circuit:
-        """Has a circuit measured now."""
+        """Starts a measurement of a circuit."""
         return await self._service.ask(CircuitService.measure, number=number)
 
     async def add_port(self, port: Port) -> Port:
@@ -64,12 +64,12 @@ class RemoteCircuits:
         return await self._service.ask(CircuitService.change_port, port=port)
 
     async def remove_port(self, name: str) -> None:
-        """Removes a port that no circuit needs."""
+        """Removes a port that no circuit uses."""
         await self._service.ask(CircuitService.remove_port, name=name)
 
 
 def answers_of_service(service: CircuitService) -> Mapping[str, Answer]:
-    """How the service answers the api."""
+    """The service's answers to the api."""
     return answers_of(
         service,
         CircuitService.request,
@@ -84,7 +84,7 @@ def answers_of_service(service: CircuitService) -> Mapping[str, Answer]:
 
 
 class RemoteNode:
-    """The hub's node as the service in another process has it; a hub that does not answer has no node."""
+    """The hub's node for a service in another process; a hub that does not answer has no node."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
@@ -92,21 +92,21 @@ class RemoteNode:
         self.running = False
 
     async def run(self) -> None:
-        """Keeps track of whether the node runs, for good."""
+        """Tracks whether the node runs, without end."""
         await side_by_side(
             keep("circuits.remote-node", self._look, every_s=LOOK_S), keep("circuits.node-changes", self._follow)
         )
 
     async def hold_circuits(self, leases: Sequence[Lease]) -> list[Standing]:
-        """Tells the whole set of leases; what else is found under our names is removed."""
+        """Sends the whole set of leases; other interfaces under our names are removed."""
         return await self._ask(CircuitNode.hold_circuits, leases=leases)
 
     async def circuit_up(self, lease: Lease) -> Standing:
-        """Makes one circuit, or changes it in place; put back as it was if a step fails."""
+        """Builds one circuit, or changes it in place; restored to its old state if a step fails."""
         return await self._ask(CircuitNode.circuit_up, lease=lease)
 
     async def circuit_down(self, circuit: int) -> list[CircuitProblem]:
-        """Removes one circuit; tells what could not be removed."""
+        """Removes one circuit; returns the parts that could not be removed."""
         return await self._ask(CircuitNode.circuit_down, circuit=circuit)
 
     async def probe_reach(self, circuit: int, site: str) -> ReachProbe:
@@ -147,18 +147,18 @@ class RemoteNode:
 
 
 class NodeState:
-    """What the hub tells of its node beside the node's own answers."""
+    """The hub's report on its node beside the node's own answers."""
 
     def __init__(self, node: CircuitNode) -> None:
         self._node = node
 
     async def is_running(self) -> bool:
-        """Whether the node is up."""
+        """True if the node is up."""
         return self._node.running
 
 
 def answers_of_node(node: CircuitNode) -> Mapping[str, Answer]:
-    """How the hub answers the service."""
+    """The hub's answers to the service."""
     return {
         **answers_of(NodeState(node), NodeState.is_running),
         **answers_of(

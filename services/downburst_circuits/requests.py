@@ -1,4 +1,4 @@
-"""What may be asked for: checks of a request, one clear sentence for each thing that can't be, and what it claims."""
+"""Checks of requests for circuits, with one clear sentence for each refusal, and the reservations they need."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from downburst_circuits.calendar import FOREVER_US, Claim, Clash, Reservation
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a request is checked against."""
+    """The facts that a request is checked against."""
 
     ports: Mapping[str, Port]
     sites: Mapping[str, Site]
@@ -23,7 +23,7 @@ class Known:
 
 
 def checked(wanted: Circuit, known: Known) -> Circuit:
-    """The request with its ends resolved and its begin not in the past; one sentence if it can't be."""
+    """The request with its ends resolved and its begin not in the past; raises one sentence if it is invalid."""
     circuit = replace(wanted, ends=_resolved(wanted.ends, known), begin=_begin(wanted, known.now))
     check_window(circuit, known.now)
     _check_ends(circuit, known)
@@ -33,7 +33,7 @@ def checked(wanted: Circuit, known: Known) -> Circuit:
 
 
 def check_window(circuit: Circuit, now: datetime) -> None:
-    """An end that can still come, after the begin."""
+    """Refuses an end in the past or not after the begin, and a begin years ahead."""
     if circuit.end is not None and circuit.end <= circuit.begin:
         raise BadInput(
             f"the window ends at {moment_text(circuit.end)}, not after its begin at {moment_text(circuit.begin)}; "
@@ -51,7 +51,7 @@ def check_window(circuit: Circuit, now: datetime) -> None:
 
 
 def check_rates(circuit: Circuit, ports: Mapping[str, Port]) -> None:
-    """A rate, and none that a port could never carry."""
+    """Refuses a missing rate, and one beyond any port."""
     if circuit.rate_out_bps < SMALLEST_BPS:
         raise BadInput(
             f"the rate to the sites is {rate_text(circuit.rate_out_bps)}; give at least {rate_text(SMALLEST_BPS)}"
@@ -64,7 +64,7 @@ def check_rates(circuit: Circuit, ports: Mapping[str, Port]) -> None:
 
 
 def check_port(port: Port) -> None:
-    """No more may be reserved of a port than it carries."""
+    """Refuses a port with more reserved than it carries."""
     if port.port_rate_bps is not None and port.rate_bps > port.port_rate_bps:
         raise BadInput(
             f"port {port.name} is one of {rate_text(port.port_rate_bps)} and circuits can't reserve "
@@ -73,13 +73,13 @@ def check_port(port: Port) -> None:
 
 
 def reservation_of(circuit: Circuit, ports: Mapping[str, Port]) -> Reservation:
-    """What a circuit takes of the calendar."""
+    """A circuit's reservation in the calendar."""
     end_us = FOREVER_US if circuit.end is None else to_us(circuit.end)
     return Reservation(circuit.number, to_us(circuit.begin), end_us, claims_of(circuit, ports))
 
 
 def claims_of(circuit: Circuit, ports: Mapping[str, Port]) -> tuple[Claim, ...]:
-    """What each end takes of its port; the hub's carries as many copies as it makes."""
+    """Each end's claim on its port; the hub's sends one copy for each site."""
     hub, *others = circuit.ends
     copies = 1 if circuit.replication is Replication.UNDERLAY else len(others)
     back = len(others)
@@ -90,7 +90,7 @@ def claims_of(circuit: Circuit, ports: Mapping[str, Port]) -> tuple[Claim, ...]:
 
 
 def with_tags(circuit: Circuit, reservation: Reservation) -> Circuit:
-    """The circuit with the tags that the calendar gave."""
+    """The circuit with the tags assigned by the calendar."""
     tags = {claim.port: claim.vlan for claim in reservation.claims}
     return replace(circuit, ends=tuple(replace(end, vlan=tags.get(end.port)) for end in circuit.ends))
 
@@ -98,7 +98,7 @@ def with_tags(circuit: Circuit, reservation: Reservation) -> Circuit:
 def conflict(
     circuit: Circuit, clash: Clash, others: Mapping[int, Circuit], port: Port, instead_of: Circuit | None = None
 ) -> CircuitConflict:
-    """The refusal that names who is in the way, and of a change also what stays."""
+    """The refusal with the conflicting reservations, and for a change also the unchanged state."""
     holders = [others[number] for number in clash.with_numbers if number in others]
     listed = [_holder_out(holder) for holder in holders]
     sentence = _conflict_sentence(circuit, clash, holders, port)
@@ -108,12 +108,12 @@ def conflict(
 
 
 def moment_text(instant: datetime | None) -> str:
-    """An instant for people."""
+    """Formats an instant for people."""
     return "no end" if instant is None else f"{instant:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _begin(wanted: Circuit, now: datetime) -> datetime:
-    """Now, if the begin has just passed: a request takes its time, and clocks differ a little."""
+    """Now, if the begin has just passed: a request takes some time, and clocks differ a little."""
     if wanted.begin >= now:
         return wanted.begin
     if now - wanted.begin <= JUST_NOW:
@@ -131,7 +131,7 @@ def _resolved(ends: Sequence[CircuitEnd], known: Known) -> tuple[CircuitEnd, ...
 
 
 def _named(end: CircuitEnd, known: Known, *, is_hub: bool) -> CircuitEnd:
-    """An end by its port, or by its site if that has one port or says which."""
+    """Finds an end by its port, or by its site if that has one port or the request names the port."""
     if end.port:
         port = known.ports.get(end.port)
         if port is None:
@@ -161,7 +161,7 @@ def _only_port(site: str | None, known: Known) -> Port:
 
 
 def unknown_port(name: str, ports: Iterable[str]) -> NotFound:
-    """The refusal of a port that nobody made."""
+    """The refusal of a port that does not exist."""
     listed = ", ".join(sorted(ports)[:10]) or "none"
     return NotFound(f"there is no port {name!r}; known are: {listed}; create one with `downburst ports add {name}`")
 

@@ -1,4 +1,4 @@
-"""Requests for circuits: reserved, changed and given back; each question can be asked without doing it."""
+"""Requests for circuits: reserve, change and release; each can be tried without effect."""
 
 import asyncio
 from dataclasses import replace
@@ -59,15 +59,15 @@ class CircuitService:
         self._clock = clock
         self._places = count(1)
         self._one_at_a_time = asyncio.Lock()
-        """So that a request that comes twice at once finds what the first made."""
+        """Serialises equal concurrent requests, so that the second finds the first one's circuit."""
 
     async def request(self, wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:
-        """Reserves a circuit; the same request again is answered with what it made the first time."""
+        """Reserves a circuit; the same request again gets the first circuit."""
         async with self._one_at_a_time:
             return await self._request(wanted, dry_run=dry_run)
 
     async def modify(self, number: int, change: CircuitChange, *, by: str, dry_run: bool = False) -> CircuitAnswer:
-        """Changes rate, end or burst, all or nothing: what was there stays if the calendar or the node refuses."""
+        """Changes rate, end or burst, all or nothing: the old terms stay if the calendar or the node refuses."""
         before = await self._open(number)
         async with self._register.lock(number):
             circuit = self._register.open.get(number, before)
@@ -81,7 +81,7 @@ class CircuitService:
             return CircuitAnswer(await self._carry_out(circuit, wanted, by))
 
     async def cancel(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
-        """Gives a circuit back; what stands of it is cleared away."""
+        """Releases a circuit; its built parts are removed."""
         circuit = await self._open(number)
         check_cancellable(circuit)
         if dry_run:
@@ -93,7 +93,7 @@ class CircuitService:
     async def clone(
         self, number: int, *, request_id: str, begin: datetime | None, by: str, dry_run: bool = False
     ) -> CircuitAnswer:
-        """Reserves a copy of a circuit, with the same duration, from a moment on (now if none is given)."""
+        """Reserves a copy of a circuit, with the same duration, from a given moment on (default now)."""
         before = await self._ledger.read(lambda tx: tx.circuits.one(number))
         start = begin or self._clock.now()
         wanted = replace(
@@ -111,7 +111,7 @@ class CircuitService:
         return await self.request(wanted, dry_run=dry_run)
 
     async def measure(self, number: int) -> Circuit:
-        """Has a circuit measured now."""
+        """Starts a measurement of a circuit."""
         circuit = await self._open(number)
         if circuit.state not in STANDING:
             raise BadInput(f"{said_of(circuit)}; it can be measured when it is up")
@@ -119,7 +119,7 @@ class CircuitService:
         return circuit
 
     async def add_port(self, port: Port) -> Port:
-        """Makes a port."""
+        """Creates a port."""
 
         check_port(port)
 
@@ -131,13 +131,13 @@ class CircuitService:
         return self._with(await self._ledger.write(write))
 
     async def change_port(self, port: Port) -> Port:
-        """Changes a port, unless circuits on it would lose what was promised to them."""
+        """Changes a port, unless circuits on it would lose their reserved terms."""
         check_port(port)
         self._check_still_enough(port)
         return self._with(await self._ledger.write(lambda tx: tx.ports.change(port)))
 
     async def remove_port(self, name: str) -> None:
-        """Forgets a port that no circuit needs."""
+        """Removes a port that no circuit uses."""
         if name not in self._register.ports:
             raise unknown_port(name, self._register.ports)
         users = [circuit.number for circuit in self._register.open.values() if _ends_at(circuit, name)]
@@ -176,7 +176,7 @@ class CircuitService:
             raise conflict(circuit, refused.clash, self._register.open, port, instead_of) from None
 
     async def _admit(self, circuit: Circuit) -> Circuit:
-        """Holds the place in the calendar while the ledger writes, so that nobody else is promised it."""
+        """Holds the place in the calendar during the write to the ledger, so that no other request gets it."""
         calendar = self._register.calendar
         place = replace(reservation_of(circuit, self._register.ports), number=-next(self._places))
         calendar.put(place)
@@ -206,7 +206,7 @@ class CircuitService:
         if standing.state == "up" or (standing.state == "partial" and circuit.state is not CircuitState.ACTIVE):
             return
         problem = next(iter(standing.problems), CircuitProblem("the node could not change it"))
-        # The node put back what it could by itself; told again, it has the old lease in any case.
+        # The node restored all it could; the second request ensures that it has the old lease.
         await self._node.circuit_up(self._register.lease(circuit))
         raise Failure(
             f"circuit {circuit.number} stays as it was: {problem.sentence}",
@@ -262,7 +262,7 @@ def _changed(circuit: Circuit, change: CircuitChange) -> Circuit:
 
 
 def _with_terms(now: Circuit, wanted: Circuit) -> Circuit:
-    """The circuit as it is by now, with the terms that were asked for."""
+    """The circuit in its present state, with the requested terms."""
     check_modifiable(now)
     return replace(
         now,

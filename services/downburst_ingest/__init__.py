@@ -1,1 +1,1 @@
-"""Where products come from: watched directories, traces played over HTTP, generated feeds."""
+"""Sources of products: watched directories."""

@@ -4,8 +4,8 @@ A file is taken when it is complete: renamed into place, or closed by its writer
 end in ``.tmp`` or ``.part`` are left alone. A taken file is first moved to ``.taken/``, so that its writer can't
 replace it while it is read; when the hub stops in between, the next start takes it from there, and the feed's
 duplicate key drops it if it had been stored already. After the acknowledgement the file moves to ``done/`` or is
-removed; a file that can't become a product moves to ``failed/`` beside a ``.reason.txt`` that says why. What fails
-for the hub's own reasons (the node restarts, the disk is full) is tried again until it succeeds.
+removed; a file that can't become a product moves to ``failed/`` beside a ``.reason.txt`` with the reason. A file
+that fails due to the hub's own state (the node restarts, the disk is full) is tried again until it succeeds.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ class Ingest(Protocol):
     """Hands a complete file to the node and waits for its acknowledgement."""
 
     async def __call__(self, path: Path, product: Product, *, remove: bool) -> Acknowledgement:
-        """Stores the bytes of `path` as `product`; the node unlinks the file only if `remove` says so."""
+        """Stores the bytes of `path` as `product`; the node unlinks the file only with `remove`."""
 
 
 class AfterIngest(StrEnum):
-    """What becomes of a file whose product is stored."""
+    """The treatment of a file after its product is stored."""
 
     MOVE = "move"
     REMOVE = "remove"
@@ -42,7 +42,7 @@ class AfterIngest(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DirectoryCounts:
-    """What the source did since it started."""
+    """The source's counts since its start."""
 
     stored: int = 0
     duplicates: int = 0
@@ -72,11 +72,11 @@ class DirectorySource:
 
     @property
     def counts(self) -> DirectoryCounts:
-        """What became of the files so far."""
+        """The outcomes of files so far."""
         return DirectoryCounts(self._stored, self._duplicates, self._failed)
 
     async def run(self) -> None:
-        """Takes files until cancelled. What was taken and not acknowledged is taken up again by the next run."""
+        """Takes files until cancelled. Files taken and not acknowledged are processed by the next run."""
         self._prepare()
         waiting: asyncio.Queue[_Taken] = asyncio.Queue(maxsize=4 * self._concurrency)
         servers = (self._serve(waiting) for _ in range(self._concurrency))
@@ -177,7 +177,7 @@ class DirectorySource:
 
 
 def is_ignored(relative: Path) -> bool:
-    """Whether a path below the watched directory is none of the source's business."""
+    """True if the source ignores a path below the watched directory."""
     name = relative.name
     return name.startswith(".") or name.endswith((".tmp", ".part")) or relative in _OWN_DIRECTORIES
 
@@ -186,11 +186,11 @@ def is_ignored(relative: Path) -> bool:
 class _Taken:
     path: Path
     relative: Path
-    """Where the file lay below the watched directory."""
+    """The file's original path below the watched directory."""
 
 
 def _text(relative: Path) -> str:
-    """The path as text; a name that is no UTF-8 keeps surrogates, which the check of ids refuses with a sentence."""
+    """The path as text; a name not in UTF-8 keeps surrogates, which the check of ids refuses with a sentence."""
     return os.fsdecode(os.fsencode(relative))
 
 
@@ -200,7 +200,7 @@ def _move(source: Path, target: Path) -> None:
 
 
 def _make_readable(wanted: Path) -> None:
-    """Makes a directory for whoever reads the one it lies in, whatever the hub keeps for itself elsewhere."""
+    """Gives a directory the readers of its parent, whatever umask the hub uses elsewhere."""
     if not wanted.is_dir():
         _make_readable(wanted.parent)
         wanted.mkdir(exist_ok=True)
@@ -208,7 +208,7 @@ def _make_readable(wanted: Path) -> None:
 
 
 def _free_name(wanted: Path) -> Path:
-    """`wanted`, or the first of wanted.2, wanted.3 ... that nothing bears."""
+    """`wanted`, or the first of wanted.2, wanted.3 ... that is free."""
     candidate, number = wanted, 2
     while candidate.exists():
         candidate = wanted.with_name(_bounded(wanted.name, f".{number}"))

@@ -1,7 +1,7 @@
-"""Complete files below a directory, as the kernel tells of them: closed after writing, or renamed into place.
+"""Complete files below a directory, as reported by the kernel: closed after writing, or renamed into place.
 
-Libraries that watch directories in a portable way report that a file changed, which is too early. Linux tells exactly
-when a writer closed a file.
+Portable libraries that watch directories report a file's change, which is too early. Linux reports exactly the moment
+at which a writer closed a file.
 """
 
 import errno
@@ -17,10 +17,10 @@ from downburst.foundation.errors import Failure
 
 
 class CompleteFiles:
-    """Watches a tree; iterate to receive the path of each file that is complete, first those that lie there already.
+    """Watches a tree; iterate to receive the path of each complete file, starting with existing ones.
 
-    A path may come more than once (the tree is read again when the kernel's queue overflows), and the file may be
-    gone when it is looked at. `ignored` says which directories and files, relative to the tree, are left alone.
+    A path may be reported more than once (the tree is read again when the kernel's queue overflows), and the file may
+    be gone by then. `ignored` selects directories and files, relative to the tree, to leave alone.
     """
 
     def __init__(self, tree: Path, *, ignored: Callable[[Path], bool]) -> None:
@@ -32,7 +32,7 @@ class CompleteFiles:
             raise Failure(f"inotify_init1 failed ({error.strerror}); raise fs.inotify.max_user_instances") from error
 
     def close(self) -> None:
-        """Gives the kernel's watches back."""
+        """Releases the kernel's watches."""
         self._inotify.close()
 
     async def __aiter__(self) -> AsyncIterator[Path]:
@@ -54,9 +54,9 @@ class CompleteFiles:
             yield path
 
     def _watch_and_list(self, directory: Path) -> Iterator[Path]:
-        """Watches first and lists then, so that a file that comes meanwhile is seen at least once."""
+        """Watches first and lists then, so that a file created in between is seen at least once."""
         try:
-            # A directory that was moved within the tree keeps its watch, and has another path.
+            # A directory moved within the tree keeps its watch, and has a new path.
             self._inotify.add_watch(directory, WANTED).path = directory
         except OSError as error:
             self._refuse_unless_gone(directory, error)
@@ -79,9 +79,9 @@ class CompleteFiles:
 
 
 def open_for_writing(path: Path) -> bool:
-    """Whether some process has the file open for writing: the kernel grants no read lease on such a file.
+    """True if some process has the file open for writing: the kernel grants no read lease on such a file.
 
-    Where leases are not to be had (network file systems, files of other users), the answer is no.
+    Where leases are unavailable (network file systems, other users' files), the answer is no.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -99,4 +99,4 @@ def open_for_writing(path: Path) -> bool:
 
 WANTED = Mask.CLOSE_WRITE | Mask.MOVED_TO | Mask.CREATE | Mask.ONLYDIR | Mask.DONT_FOLLOW
 EVENTS_AT_ONCE = 240
-"""With the longest names 64 KiB, which is what one call reads."""
+"""64 KiB with the longest names, the size of one read."""

@@ -31,7 +31,7 @@ class PathRule:
         return rule
 
     def product_of(self, relative_path: str) -> Product | None:
-        """The product that the path stands for; None if the path does not begin as the expression says."""
+        """The product of the path; None if the path does not match from its start."""
         match = self.pattern.match(relative_path)
         if match is None:
             return None
@@ -59,7 +59,7 @@ class PathRules:
         self._rules: Sequence[PathRule] = tuple(rules)
 
     def product_of(self, relative_path: str) -> Product:
-        """The product that the path stands for, or one sentence why there is none."""
+        """The product of the path, or one sentence with the reason why there is none."""
         if not self._rules:
             return _by_first_directory(relative_path)
         for rule in self._rules:

@@ -1,1 +1,1 @@
-"""Loads the latencies and receipts that the node hands over, once, and answers questions about them."""
+"""Loads the node's batches of latencies and receipts, each once, and answers queries about them."""

@@ -1,7 +1,7 @@
-"""Batch files as the node writes them, read into the shared words.
+"""Parses the node's batch files into the shared types.
 
-A batch holds what all sites said in a second, so one entry that can't be is set aside with the reason, and the others
-count. A file that is no batch is refused whole; a kind of latency that is not known here is passed over.
+A batch holds all sites' reports of a second, so an impossible entry is set aside with the reason, and the others
+count. A file that is no batch is refused whole; an unknown kind of latency is skipped.
 """
 
 import json
@@ -31,21 +31,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ReadBatch:
-    """A batch, and what of its file is not in it."""
+    """A batch, and the entries of its file that were left out."""
 
     batch: Batch
     set_aside: tuple[SetAside, ...] = ()
 
 
 def text_of(path: Path) -> str:
-    """What a batch file holds; ValueError: it is longer than any batch."""
+    """The text of a batch file; ValueError: it is longer than any batch."""
     if (size := path.stat().st_size) > BATCH_BYTES_MAX:
         raise ValueError(f"the batch has {size} bytes; at most {BATCH_BYTES_MAX} are read")
     return path.read_text(encoding="utf-8")
 
 
 def read_batch(text: str) -> ReadBatch:
-    """The contents of a batch file; ValueError says why it is none."""
+    """Parses a batch file; ValueError has the reason for a refusal."""
     if len(text) > BATCH_BYTES_MAX:
         raise ValueError(f"the batch has {len(text)} characters; at most {BATCH_BYTES_MAX} are read")
     try:
@@ -57,7 +57,7 @@ def read_batch(text: str) -> ReadBatch:
     except (TypeError, RecursionError) as error:
         raise ValueError(f"a field has the wrong shape: {error}") from error
     aside: list[SetAside] = []
-    # A node of a later release may measure more; what has no word here is no reason to lose the rest.
+    # A node of a later release may measure more; an unknown kind is no reason to lose the rest.
     sketches = [entry for entry in lists[0] if not _is_of_a_later_release(entry)]
     batch = Batch(
         id=identity,
@@ -69,7 +69,7 @@ def read_batch(text: str) -> ReadBatch:
 
 
 def parse_batch(text: str) -> Batch:
-    """The entries of a batch file that count; ValueError says why it is none."""
+    """The valid entries of a batch file; ValueError has the reason for a refusal."""
     return read_batch(text).batch
 
 
@@ -141,7 +141,7 @@ def _bucket(name: str) -> str:
         return name
     index = int(name.removeprefix(NEGATIVE_PREFIX))
     bounds.integer(index, least=-bounds.BUCKET_MAX, most=bounds.BUCKET_MAX)
-    # One name for each bucket: two of the same would hide that they hold more than the sketch counts.
+    # Each bucket must occur once: duplicates would hide that they hold more than the sketch counts.
     return f"{NEGATIVE_PREFIX if name.startswith(NEGATIVE_PREFIX) else ''}{index}"
 
 

@@ -1,8 +1,8 @@
-"""Brings the node's batches into the ledger, each once, and answers how late products were.
+"""Loads the node's batches into the ledger, each once, and answers queries about latency.
 
-The batch's id is kept in the transaction that keeps its contents, so a batch that is handed over again, after a crash
-between the ledger and the node's acknowledgement, changes nothing. Quantiles of any selection come from merged
-sketches, never from averaged quantiles. Negative latencies are shown as they are and said to be a clock's fault.
+The batch's id is stored in the transaction with its contents, so a batch that is handed over again, after a crash
+between the ledger and the node's acknowledgement, changes nothing. Quantiles of any selection are computed from
+merged sketches, never from averaged quantiles. Negative latencies are shown as they are and attributed to a clock.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ from downburst_latency.batch import ReadBatch, read_batch, text_of
 
 @dataclass(frozen=True, slots=True)
 class LatencySelection:
-    """Which latencies are asked for; None stands for all."""
+    """A selection of latencies; None stands for all."""
 
     kind: LatencyKind = LatencyKind.DISTRIBUTION
     feed: str | None = None
     site: str | None = None
     transport: Transport | None = None
     minutes: int = 60
-    """How far to look back from the current minute, which counts as one."""
+    """Minutes back from the current one, which counts as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class LatencyFigures:
 
     @property
     def flag(self) -> str | None:
-        """What a reader must know before trusting the figures."""
+        """The caveat that a reader needs before trusting the figures."""
         if self.negative:
             values = "1 value is" if self.negative == 1 else f"{self.negative} values are"
             return f"{values} negative: a clock is off by at least {-self.min_ms:.3g} ms"
@@ -65,7 +65,7 @@ class LatencyFigures:
 
 
 class LatencyService:
-    """Loads batches and answers questions about latency."""
+    """Loads batches and answers queries about latency."""
 
     def __init__(self, ledger: Ledger, *, bus: Bus | None = None, clock: Clock | None = None) -> None:
         self._ledger = ledger
@@ -73,13 +73,13 @@ class LatencyService:
         self._clock = clock or SystemClock()
 
     async def load(self, path: Path) -> bool:
-        """Keeps a batch file's contents; False if they were kept before. ValueError: the file can't be understood."""
+        """Stores a batch file's contents; False if they were stored before. ValueError: the file is invalid."""
         return await self.load_text(await asyncio.to_thread(text_of, path))
 
     async def load_text(self, text: str) -> bool:
-        """Keeps what a batch says; False if it was kept before. ValueError: it can't be understood.
+        """Stores a batch's contents; False if they were stored before. ValueError: they are invalid.
 
-        Entries that can't be are set aside: logged, told as a fault, and laid to the site that they name.
+        Impossible entries are set aside: logged, reported as a fault, and attributed to the site that they name.
         """
         read = await asyncio.to_thread(read_batch, text)
         now = self._clock.now()
@@ -102,7 +102,7 @@ class LatencyService:
             self._bus.publish(SiteViolated(site, now, sentence))
 
     async def keep_history(self, *, days: float) -> None:
-        """Packs what no receipt changes any more and forgets what is older than wanted, for good."""
+        """Packs minutes that no receipt changes any more and deletes expired history, without end."""
         while True:
             while await self.roll_up():
                 pass
@@ -111,7 +111,7 @@ class LatencyService:
             await asyncio.sleep(ROLL_UP_S)
 
     async def roll_up(self) -> int:
-        """Packs some minutes of one feed, if they are due; says how many sketches that were."""
+        """Packs some minutes of one feed, if they are due; returns the number of sketches."""
         before = self._minute() - OPEN_MINUTES
         return await self._ledger.write(lambda tx: tx.measured.latency.roll_up(before_minute=before))
 
@@ -165,7 +165,7 @@ def _keep(tx: Transaction, batch: Batch, fault: Fault | None) -> bool:
 
 
 def _fault_of(read: ReadBatch, now: datetime) -> Fault | None:
-    """What an operator should see of a batch's entries that do not count."""
+    """The fault for operators about a batch's entries that do not count."""
     if not read.set_aside:
         return None
     first, many = read.set_aside[0], len(read.set_aside)
@@ -206,8 +206,8 @@ def figures_of(rows: Iterable[SketchRow]) -> LatencyFigures | None:
 _LOG = logging.getLogger("downburst.latency")
 SENTENCE_CHARS = 500
 ROLL_UP_S = 300.0
-"""Ten minutes are packed together; looking much oftener would find nothing."""
+"""Ten minutes are packed together; much more frequent checks would find nothing."""
 OPEN_MINUTES = 10
-"""Sketches are of live products, whose receipts come within minutes; what comes later is merged into packed hours."""
-"""Between bites of an earlier release's history, so that receipts and people pass."""
+"""Sketches hold live products, with receipts within minutes; later ones are merged into packed hours."""
+"""Between portions of an earlier release's history, so that receipts and people get through."""
 MINUTES_A_DAY = 1_440

@@ -1,1 +1,1 @@
-"""The Python agent beside a node: starts it, tells it what is wanted, writes down what it says."""
+"""The Python agent beside a node: starts it, sends it the wanted state, and stores its reports."""

@@ -1,4 +1,4 @@
-"""Books what legs sent under the plan that made them send it."""
+"""Books legs' traffic under the plan that caused it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -9,10 +9,10 @@ from downburst.domain.plans import LegCounters, Plan, Transport
 
 
 class LegAccounts:
-    """Knows which plan version each leg belongs to, and turns traffic into counts for the ledger.
+    """Maps legs to versions of plans, and turns traffic into counts for the ledger.
 
-    While a change is carried out, the leg of the old plan goes on sending what it began; those bytes are booked
-    under the newest version that holds the leg.
+    During a change, the leg of the old plan finishes its products; those bytes are booked under the newest version
+    that has the leg.
     """
 
     def __init__(self) -> None:
@@ -23,17 +23,17 @@ class LegAccounts:
 
     @property
     def transports(self) -> Mapping[int, Transport]:
-        """How each known leg travels."""
+        """The transport of each known leg."""
         return self._transports
 
     def name_unicast_legs(self, feeds: Iterable[Feed]) -> None:
-        """Learns the unicast legs that feeds have whatever their plan."""
+        """Adds the unicast legs that feeds have under any plan."""
         for feed in feeds:
             if feed.unicast_leg is not None:
                 self._transports[feed.unicast_leg] = Transport.UNICAST
 
     def adopt(self, plan: Plan) -> None:
-        """Learns the legs of a plan."""
+        """Adds the legs of a plan."""
         if plan.version < self._current.get(plan.feed, 0):
             return
         self._current[plan.feed] = plan.version
@@ -42,7 +42,7 @@ class LegAccounts:
             self._transports[leg.leg] = leg.transport
 
     def count(self, traffic: TrafficSeen) -> tuple[list[LegCounters], list[TrafficMinute]]:
-        """What this traffic adds to legs and to minutes; control bytes are shared out by the sites on each leg."""
+        """This traffic as counts of legs and minutes; control bytes are divided by the sites on each leg."""
         legs = [leg for leg in traffic.legs if leg.egress_bytes or leg.products]
         shares = self._shared_control(traffic.control_bytes, legs)
         counted = [
@@ -61,7 +61,7 @@ class LegAccounts:
         control_bytes += self._control_carried_bytes
         weights = [max(leg.sites, 1) for leg in legs]
         if not weights:
-            # Nobody sent anything: the next second that does carries these bytes too, so that none is lost.
+            # No leg sent anything: the bytes are carried to the next second with traffic, so that none is lost.
             self._control_carried_bytes = control_bytes
             return []
         self._control_carried_bytes = 0

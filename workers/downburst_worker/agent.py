@@ -1,7 +1,7 @@
-"""The agent of a node: starts it, tells it what the ledger wants, and writes down what it says.
+"""The agent of a node: starts it, sends it the ledger's wishes, and stores its reports.
 
-`desired` has what the ledger wants, `reports` what the node says, `upkeep` the loops beside it, and `roles` what
-differs between the hub's own node and a sender.
+`desired` has the ledger's wishes, `reports` the node's reports, `upkeep` the loops beside it, and `roles` the
+differences between the hub's own node and a sender.
 """
 
 from contextlib import suppress
@@ -33,7 +33,7 @@ from downburst_worker.upkeep import Upkeep
 
 
 class Agent(Asking):
-    """Everything the hub's other parts ask of the node."""
+    """All requests of the hub's other parts to the node."""
 
     def __init__(  # noqa: PLR0913
         self,
@@ -81,19 +81,19 @@ class Agent(Asking):
             shared, self._desired, self._writer, self._upkeep, enrolment=self._enrolment, reporter=self._reporter
         )
         self.circuits = CircuitJobs(self._node)
-        """What the service of circuits asks of the node."""
+        """The circuit service's requests to the node."""
         self.ca_sha256 = ""
         """SHA-256 of the hub's own certificate authority; known once the node has started."""
         self.sites_address: tuple[str, ...] = ()
-        """Where sites connect, with the real port."""
+        """The address that sites connect to, with the actual port."""
 
     @property
     def egress_bps(self) -> float:
-        """What the node sent in its last second, in bits per second."""
+        """The node's egress in its last second, in bits per second."""
         return self._reports.egress_bps
 
     async def start(self) -> None:
-        """Starts the node and waits until it has all it needs; raises why if it can't."""
+        """Starts the node and waits until it has all it needs; raises the cause of a failure."""
         await self._node.start()
         self._upkeep.start()
 
@@ -106,31 +106,31 @@ class Agent(Asking):
     async def new_token(
         self, site: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None
     ) -> tuple[str, EnrolmentToken]:
-        """An enrolment token for a site: the text for its administrator, told once, and what is kept of it."""
+        """An enrolment token for a site: the text for its administrator, shown once, and the stored part."""
         if not self.ca_sha256:
             raise NodeAway("the node has not started, so its certificate is not known; try again in some seconds")
         text, kept = await self._enrolment.new_token(site, lifetime=lifetime, credential_lifetime=credential_lifetime)
         return f"dbt1.{self.ca_sha256}.{text}", kept
 
     async def fence(self, *, fenced: bool) -> None:
-        """Ends the multicast legs of a sender that may have lost them to another one, or begins them again."""
+        """Ends the multicast legs of a sender that may have lost them to another one, or restarts them."""
         if self._role.share.fenced != fenced:
             self._role.share.fenced = fenced
             with suppress(NodeAway):
                 await self._desired.apply_plans()
 
     async def refresh(self) -> None:
-        """Sends feeds and sites as the ledger has them; what the node does not take now it gets at its next start."""
+        """Sends the ledger's feeds and sites; what the node does not accept now it gets at its next start."""
         with suppress(NodeAway):
             await self._desired.apply_feeds()
             await self._desired.apply_sites()
 
     async def connect_upstreams(self) -> None:
-        """Has the node connect to the upstreams as the ledger has them; raises why it can't to one of them."""
+        """Has the node connect to the ledger's upstreams; raises the reason if it can't connect to one."""
         await self._desired.connect_upstreams()
 
     async def connect_ldm(self) -> tuple[str, ...]:
-        """Has the node ask and serve LDMs as the ledger has them; raises what can't be done, else tells where."""
+        """Has the node request from and serve the ledger's LDMs; raises the failure, else returns its address."""
         return await self._desired.connect_ldm()
 
     async def _make_ready(self) -> None:
@@ -148,10 +148,10 @@ class Agent(Asking):
         self._writer.look_for_batches()
 
     async def _start_node(self, job: Line) -> Line:
-        """Has it listen where it listened before: a port that the system chose is the one that sites know."""
+        """Has the node listen at its earlier address: sites know a port that the system chose."""
         if self.sites_address and split_address(self._settings.sites)[1] == 0:
             known, self.sites_address = self.sites_address, ()
-            # A node that can't begins again, and has the system choose another one.
+            # If the node can't, it starts again, and the system chooses another port.
             answer = await self._node.request("start", **job, listen=list(known))
             self.sites_address = known
             return answer

@@ -1,4 +1,4 @@
-"""What other parts of a hub ask of its node, once it runs."""
+"""Requests of a hub's other parts to its node, while it runs."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -26,7 +26,7 @@ from downburst_worker.roles import Role
 
 
 class Asking:
-    """Questions, and products to be taken in; `NodeAway` while the node is restarted."""
+    """Requests, and products to ingest; `NodeAway` while the node is restarted."""
 
     _settings: Settings
     _node: NodeProcess
@@ -35,12 +35,12 @@ class Asking:
 
     @property
     def running(self) -> bool:
-        """Whether the node is up and knows what is wanted."""
+        """True if the node is up and has the wanted state."""
         return self._node.running
 
     @property
     def restarts(self) -> int:
-        """How often the node died and was started again."""
+        """The number of the node's deaths and restarts."""
         return self._node.restarts
 
     @property
@@ -51,7 +51,7 @@ class Asking:
     async def ingest(
         self, path: Path, product: Product, *, remove: bool = True, digest: object = None
     ) -> Acknowledgement:
-        """Makes a complete file a product; the answer says that it is stored, or of what it is a duplicate."""
+        """Makes a product of a complete file; the answer confirms its storage, or names its duplicate."""
         job = lines.ingest_job(str(path), product, digest=digest, remove=remove)
         return lines.acknowledgement(await self._node.ask("ingest", timeout_s=INGEST_S, **job))
 
@@ -62,43 +62,43 @@ class Asking:
     async def found_deliveries(
         self, name: ProductName, *, feed: str, before: int | None = None, limit: int = 5, site: str | None = None
     ) -> FoundDeliveries:
-        """Where the products of a feed are that a name may mean, and what is known of their way to each site."""
+        """The deliveries of a feed's products that match a name, with the known facts for each site."""
         job = deliveries_job(name, feed=feed, before=before, limit=limit, site=site)
         found = found_deliveries(await self._node.ask("deliveries", **job))
         return await self._remote.add(found, senders=self._role.share.senders, site=site)
 
     async def products(self, feed: str, epoch: str, sequences: Sequence[int]) -> list[ProductFacts]:
-        """What numbers of a feed's log stand for; those that are forgotten are left out."""
+        """The products with these numbers in a feed's log; forgotten ones are left out."""
         answer = await self._node.ask("products", feed=feed, epoch=epoch, sequences=list(sequences))
         return [product_facts(line) for line in answer["products"]]
 
     async def browse(self, wanted: Browse) -> Browsed:
-        """Which products of a feed's log match."""
+        """The products of a feed's log that match."""
         return browsed(await self._node.ask("browse", timeout_s=BROWSE_S, **browse_job(wanted)))
 
     async def status(self) -> Line:
-        """What the node says of its feeds and sessions."""
+        """The node's report on its feeds and sessions."""
         return await self._node.request("status")
 
     async def logs(self) -> list[FeedLog]:
-        """What the log of each feed holds; a node that hangs is not waited for longer than Prometheus waits."""
+        """The contents of each feed's log; the timeout is shorter than Prometheus' own, for a node that hangs."""
         return feed_logs(await self._node.ask("logs", timeout_s=LOGS_S))
 
     async def prove(self) -> None:
-        """Has the node answer something; raises `NodeAway` if it does not."""
+        """Checks that the node answers; raises `NodeAway` if it does not."""
         await self._node.ask("check-pattern", pattern="a", timeout_s=PROOF_S)
 
     async def prove_store(self) -> None:
-        """Has a product of the hub's own stored and read back; raises at which step that failed."""
+        """Has a product of the hub's own stored and read back; raises the step that failed."""
         settings = self._settings
         await prove_store(self._node.ask, node_dir=settings.node_dir, spool_dir=settings.spool_dir, answer_s=PROOF_S)
 
     def restart_node(self) -> None:
-        """Ends a node that runs and does not answer; another one begins."""
+        """Ends a node that runs and does not answer; another one is started."""
         self._node.kill()
 
     async def drain(self, *, limit_s: float) -> bool:
-        """Waits until every connected site has everything it subscribed; False if the limit came first."""
+        """Waits until every connected site has all its subscribed products; False if the limit is reached first."""
         with suppress(NodeAway):
             answer = await self._node.request("drain", timeout_s=limit_s + 5, seconds=limit_s)
             return bool(answer.get("drained", True))

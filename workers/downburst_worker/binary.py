@@ -1,4 +1,4 @@
-"""Where the node's binary is."""
+"""The paths of the node's binaries."""
 
 import os
 import shutil
@@ -8,12 +8,12 @@ from downburst.foundation.errors import Failure
 
 
 def find_node(given: Path | None = None) -> Path:
-    """The binary: as given, beside this source tree's build, or on PATH."""
+    """The binary: as given, in this source tree's build, or on PATH."""
     return _find(NAME, given, "run `make setup`, or name it with the setting `node` (DOWNBURST_NODE)")
 
 
 def find_node_for_kafka(given: Path | None = None) -> Path:
-    """The hub's node that keeps logs on Kafka: beside the other one, this source tree's build, or on PATH."""
+    """The hub's node that keeps logs on Kafka: next to the other one, in this source tree's build, or on PATH."""
     beside = None if given is None else given.expanduser().absolute().with_name(NAME_FOR_KAFKA)
     if beside is not None and _executable(beside):
         return beside

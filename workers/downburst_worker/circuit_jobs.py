@@ -1,4 +1,4 @@
-"""Jobs about circuits, asked of the node."""
+"""The node's jobs for circuits."""
 
 from collections.abc import Sequence
 
@@ -8,27 +8,27 @@ from downburst_worker.node import NodeProcess
 
 
 class CircuitJobs:
-    """What the service of circuits asks the hub's node."""
+    """The circuit service's requests to the hub's node."""
 
     def __init__(self, node: NodeProcess) -> None:
         self._node = node
 
     @property
     def running(self) -> bool:
-        """Whether the node is up and knows sites and feeds."""
+        """True if the node is up and has sites and feeds."""
         return self._node.running
 
     async def hold_circuits(self, leases: Sequence[Lease]) -> list[Standing]:
-        """Tells the whole set of leases; what else is found under our names is removed."""
+        """Sends the whole set of leases; other interfaces under our names are removed."""
         answer = await self._node.request("circuits", circuits=[lines.lease_line(lease) for lease in leases])
         return [lines.standing(line) for line in answer["circuits"]]
 
     async def circuit_up(self, lease: Lease) -> Standing:
-        """Makes one circuit, or changes it in place; put back as it was if a step fails."""
+        """Builds one circuit, or changes it in place; restored to its old state if a step fails."""
         return lines.standing(await self._node.request("circuit-up", circuit=lines.lease_line(lease)))
 
     async def circuit_down(self, circuit: int) -> list[CircuitProblem]:
-        """Removes one circuit; tells what could not be removed."""
+        """Removes one circuit; returns the parts that could not be removed."""
         answer = await self._node.request("circuit-down", lease=circuit)
         return [lines.problem(line) for line in answer.get("left", [])]
 

@@ -1,7 +1,7 @@
-"""What the ledger wants of a node, told to it level-triggered.
+"""The ledger's wishes for a node, sent level-triggered.
 
-Whatever changes in the ledger, the whole set is sent again; after a restart of the node everything is sent again. So
-a lost message costs time, never correctness.
+At any change in the ledger the whole set is sent again; after a restart of the node everything is sent again. So a
+lost message costs time, never correctness.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class DesiredState:
-    """Sends the node what the ledger has for it."""
+    """Sends the node the ledger's wishes."""
 
     def __init__(
         self, settings: Settings, ledger: Ledger, node: NodeProcess, *, writer: LedgerWriter, reporter: Reporter
@@ -37,15 +37,15 @@ class DesiredState:
         self._role = reporter.role
         self.accounts = LegAccounts()
         self._unmet: dict[str, Plan] = {}
-        """By feed the plan that the node could not take because the circuit of a group was not up."""
+        """By feed, the plan that the node could not apply because a group's circuit was not up."""
         self._applying = asyncio.Lock()
         self._read_last: dict[str, object] = {}
-        """By question what the ledger answered last: a node that is restarted while the ledger is away gets that."""
+        """By query, the ledger's last answer: a node that is restarted while the ledger is away gets that."""
         self.missed = False
-        """Something changed and could not be looked up, because the ledger was away."""
+        """True if a change could not be read because the ledger was away."""
 
     async def apply_at_start(self) -> None:
-        """Everything, to a node that has just started; of sites also where they stood, from where it follows them."""
+        """Sends everything to a node that has just started; with sites' positions, from which it follows them."""
         await self.apply_feeds()
         await self.apply_sites(await self._look_up("positions", lambda tx: tx.measured.settled.all()))
         await self.apply_plans()
@@ -54,13 +54,13 @@ class DesiredState:
             await self._apply_ldm()
 
     async def apply_all(self) -> None:
-        """Feeds, sites and plans."""
+        """Sends feeds, sites and plans."""
         await self.apply_feeds()
         await self.apply_sites()
         await self.apply_plans()
 
     async def apply_feeds(self) -> None:
-        """The feeds that the node serves."""
+        """Sends the feeds that the node serves."""
         async with self._applying:
             feeds, heads = await self._look_up("feeds", lambda tx: (tx.feeds.all(), tx.measured.log_heads.all()))
             job = lines.feeds_job(self._role.share.own_feeds(feeds), heads)
@@ -83,7 +83,7 @@ class DesiredState:
             return {}
 
     async def apply_sites(self, stood: list[Settled] | None = None) -> None:
-        """All sites with their subscriptions; `stood`: where they stood, for a node that has just started."""
+        """Sends all sites with their subscriptions; `stood`: their positions, for a node that has just started."""
         async with self._applying:
             job = await self._look_up(
                 "sites",
@@ -96,7 +96,7 @@ class DesiredState:
             await self._node.request("sites", **self._role.share.tell_sites(job))
 
     async def apply_plans(self) -> None:
-        """The newest plan of each feed."""
+        """Sends the newest plan of each feed."""
         plans, feeds = await self._look_up("plans", lambda tx: (tx.planning.plans.all_current(), tx.feeds.all()))
         known = {feed.name for feed in feeds}
         for plan in plans:
@@ -104,7 +104,7 @@ class DesiredState:
                 await self.apply_plan(plan)
 
     async def apply_plan(self, plan: Plan) -> None:
-        """One plan, as far as it is this node's."""
+        """Sends one plan, reduced to this node's part."""
         self.accounts.adopt(plan)
         self._unmet.pop(plan.feed, None)
         own = self._role.share.own_part(plan)
@@ -122,18 +122,18 @@ class DesiredState:
             await self._reporter.fault(sentence, feed=plan.feed)
 
     async def apply_unmet_plans(self) -> None:
-        """A circuit is up: plans that waited for one may be carried out now."""
+        """Applies plans that waited for a circuit, as one is up."""
         for plan in list(self._unmet.values()):
             await self.apply_plan(plan)
 
     async def connect_upstreams(self) -> None:
-        """Has the node connect to the upstreams as the ledger has them; raises why it can't to one of them."""
+        """Has the node connect to the ledger's upstreams; raises the reason if it can't connect to one."""
         async with self._applying:
             upstreams = await self._look_up("upstreams", lambda tx: tx.upstreams.all())
             await self._node.request("upstreams", **lines.upstreams_job(upstreams))
 
     async def connect_ldm(self) -> tuple[str, ...]:
-        """Has the node ask and serve LDMs as the ledger has them; raises what can't be done, else tells where."""
+        """Has the node request from and serve the ledger's LDMs; raises the failure, else returns its address."""
         async with self._applying:
             sources, accepts = await self._look_up("ldm", lambda tx: (tx.ldm.sources.all(), tx.ldm.accepts.all()))
             answer = await self._node.request("ldm", **lines.ldm_job(sources, accepts, self._settings.ldm))
@@ -161,7 +161,7 @@ class DesiredState:
             await self._reporter.fault(error.sentence, next_step="downburst ldm sources; downburst ldm peers")
 
     async def _look_up(self, question: str, work: Callable[[Transaction], T]) -> T:
-        """What the ledger has; while it is away, what it had."""
+        """The ledger's answer; while it is away, its last one."""
         try:
             self._read_last[question] = found = await self._ledger.read(work)
         except LedgerAway:

@@ -1,4 +1,4 @@
-"""Receivers that show a token, or have their credential replaced: what the ledger says of it goes to the node."""
+"""Enrolment with tokens and replacement of credentials: the ledger's decisions go to the node."""
 
 import base64
 import logging
@@ -17,7 +17,7 @@ from downburst_worker.node import Line, NodeProcess
 
 
 class Enrolment:
-    """Answers the node's questions about tokens and credentials."""
+    """Answers the node's queries about tokens and credentials."""
 
     def __init__(
         self,
@@ -37,9 +37,9 @@ class Enrolment:
     async def new_token(
         self, site: str, *, lifetime: timedelta, credential_lifetime: timedelta | None
     ) -> tuple[str, EnrolmentToken]:
-        """A token's secret, told once, and what is kept of it."""
+        """A token's secret, shown once, and the stored part."""
         text = base64.urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode()
-        # The receiver shows the hash of the text it was given, and never decodes it.
+        # The receiver presents the hash of the text it was given, and never decodes it.
         hashed = sha256(text.encode()).hexdigest()
         lasts = credential_lifetime or self._credential_lifetime
         kept = await self._ledger.write(
@@ -48,7 +48,7 @@ class Enrolment:
         return text, kept
 
     async def hear(self, line: Line) -> None:
-        """What the node asks or tells of them."""
+        """Handles a query or a report of the node."""
         match line["event"]:
             case "enrol":
                 await self._enrol(line)
@@ -58,26 +58,26 @@ class Enrolment:
                 await self._taken(line)
 
     async def _enrol(self, line: Line) -> None:
-        """A receiver shows a token, and what its credential will be."""
+        """Enrols a receiver that presents a token and the hash of its future credential."""
         token, credential, peer = line["secret_sha256"], line["credential_sha256"], line["peer"]
         try:
             site = await self._ledger.write(
                 lambda tx: tx.enrolment.tokens.consume(token, credential, peer=peer), patience_s=ENROL_S
             )
         except LedgerAway as error:
-            # A refusal would make the receiver give up; without an answer it comes again.
+            # A refusal would make the receiver give up; without an answer it tries again.
             _LOG.warning("the receiver at %s got no answer: %s", peer, error.sentence)
             return
         except DownburstError as error:
             await self._refuse(line, error)
             return
-        # The node must know the credential before the receiver, which shows it at once.
+        # The node must know the credential before the receiver, which presents it immediately.
         await self._apply_sites()
         await self._node.request("enrol-answer", ask=line["ask"], ok=True, site=site.name)
         self._bus.publish(SitesChanged())
 
     async def _offered(self, line: Line) -> None:
-        """A connected receiver offers a credential in the place of the one that it shows."""
+        """Answers a connected receiver that offers a new credential in place of its present one."""
         site, current, peer = line["site"], line["credential_sha256"], line["peer"]
         offered, lifetime = line["offered_sha256"], self._credential_lifetime
         try:
@@ -86,7 +86,7 @@ class Enrolment:
                 patience_s=ENROL_S,
             )
         except DownburstError as error:
-            # It goes on with the one it has, and the node asks it again.
+            # The receiver keeps its present one, and the node asks it again.
             _LOG.warning("the credential of %s was not replaced: %s", site, error.sentence)
             await self._refuse(line, error)
             return
@@ -96,7 +96,7 @@ class Enrolment:
         self._bus.publish(SitesChanged())
 
     async def _taken(self, line: Line) -> None:
-        """A receiver shows a credential that took another's place. The node tells it again while that one is kept."""
+        """Ends the old credential when a receiver presents the new one; the node repeats its report until then."""
         site, sha256 = line["site"], line["credential_sha256"]
         try:
             is_news = await self._ledger.write(
@@ -116,4 +116,4 @@ class Enrolment:
 
 _LOG = logging.getLogger("downburst.agent")
 ENROL_S = 3.0
-"""A receiver that was not answered asks again."""
+"""A receiver without an answer asks again."""

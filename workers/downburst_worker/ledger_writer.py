@@ -1,7 +1,7 @@
-"""Brings what the node counted into the ledger: at once, or later if the ledger's server is away.
+"""Writes the node's counts into the ledger: immediately, or later if the ledger's server is away.
 
-Nothing that the node told is lost meanwhile, and nothing of it piles up: batches lie as files until they are loaded,
-and of each leg, minute, head and resend there is one entry, however long it takes.
+In the meantime no report of the node is lost and memory stays bounded: batches remain files until they are loaded,
+and each leg, minute, head and resend has one entry, for any length of time.
 """
 
 import asyncio
@@ -19,18 +19,18 @@ from downburst.ledger import Ledger, Transaction
 from downburst.supervision import FAULTS
 
 BatchLoader = Callable[[Path], Awaitable[object]]
-"""Brings one batch file into the ledger, once; raises ValueError or KeyError if the file can't be understood."""
+"""Loads one batch file into the ledger, once; raises ValueError or KeyError if the file is invalid."""
 
 
 class Counts:
-    """What was counted and is not in the ledger yet."""
+    """Counts that are not in the ledger yet."""
 
     def __init__(self) -> None:
         self._legs: dict[tuple[str, int, int], LegCounters] = {}
         self._minutes: dict[tuple[str, int], TrafficMinute] = {}
         self._heads: dict[tuple[str, str], LogHead] = {}
         self.resends: dict[int, tuple[int, int, int]] = {}
-        """By resend that ended: products, bytes, and how many had expired."""
+        """By ended resend: products, bytes, and the number expired."""
 
     def __bool__(self) -> bool:
         return bool(self._legs or self._minutes or self._heads or self.resends)
@@ -38,7 +38,7 @@ class Counts:
     def add(
         self, legs: Iterable[LegCounters] = (), minutes: Iterable[TrafficMinute] = (), heads: Iterable[LogHead] = ()
     ) -> None:
-        """Adds to what waits."""
+        """Adds to the waiting counts."""
         for leg in legs:
             here = leg.feed, leg.version, leg.leg
             self._legs[here] = _sum(self._legs[here], leg) if here in self._legs else leg
@@ -51,7 +51,7 @@ class Counts:
                 self._heads[head.feed, head.epoch] = head
 
     def keep_in(self, tx: Transaction) -> None:
-        """Writes all of it."""
+        """Writes all of them."""
         tx.planning.legs.count(self._legs.values())
         tx.measured.traffic.add(self._minutes.values())
         tx.measured.log_heads.rise(self._heads.values())
@@ -60,7 +60,7 @@ class Counts:
 
 
 class LedgerWriter:
-    """The way of the node's counts and batches into the ledger."""
+    """Writes the node's counts and batches into the ledger."""
 
     def __init__(
         self,
@@ -84,22 +84,22 @@ class LedgerWriter:
     async def count(
         self, legs: Iterable[LegCounters] = (), minutes: Iterable[TrafficMinute] = (), heads: Iterable[LogHead] = ()
     ) -> None:
-        """Keeps counts, with those that waited."""
+        """Stores counts, together with the waiting ones."""
         self._waiting.add(legs, minutes, heads)
         await self._write_counts()
 
     async def finish_resend(self, number: int, products: int, size_bytes: int, expired: int) -> None:
-        """Keeps what became of a resend."""
+        """Stores the outcome of a resend."""
         self._waiting.resends[number] = products, size_bytes, expired
         await self._write_counts()
 
     async def take_batch(self, path: Path) -> None:
-        """Loads a batch; puts it aside if it can't be understood, leaves it where it is while the ledger is away."""
+        """Loads a batch; sets an invalid one aside, leaves it in place while the ledger is away."""
         async with self._loading:
             await self._take(path)
 
     async def take_waiting_batches(self) -> None:
-        """Loads what lies there, oldest first."""
+        """Loads the waiting batches, oldest first."""
         self._batches_wait = False
         for path in await asyncio.to_thread(_oldest_first, self._batch_dir):
             await self.take_batch(path)
@@ -107,11 +107,11 @@ class LedgerWriter:
                 return
 
     def look_for_batches(self) -> None:
-        """Has `catch_up` load what lies there: nobody waits for it, whatever is in it."""
+        """Has `catch_up` load the waiting batches, so that no caller waits for their contents."""
         self._batches_wait = True
 
     async def catch_up(self) -> None:
-        """Once more what the ledger did not take before, if there is anything."""
+        """Retries what the ledger did not take before, if there is anything."""
         await self._write_counts()
         if self._batches_wait:
             await self.take_waiting_batches()
@@ -122,13 +122,13 @@ class LedgerWriter:
         try:
             await self._load_batch(path)
         except Failure as error:
-            # The hub can't do it now: nothing is known against the batch.
+            # The hub can't do it now: this is no evidence against the batch.
             _LOG.info("batch %s waits: %s", path.name, error.sentence)
             self._batches_wait = True
             return
         except Exception as error:  # noqa: BLE001
             if isinstance(error, ValueError):
-                # A file that was damaged: nothing is wrong with the hub.
+                # A damaged file: the hub itself is not at fault.
                 _LOG.warning("the batch of receipts %s can't be understood: %s", path.name, error)
             else:
                 FAULTS.caught("node.batch", error, f"the batch of receipts {path.name}")
@@ -143,7 +143,7 @@ class LedgerWriter:
                 return
             counts, self._waiting = self._waiting, Counts()
             try:
-                # What comes in a second has the next try in it; who counts is not kept waiting.
+                # Without patience: the next second's counts retry it, and callers do not wait.
                 await self._ledger.write(counts.keep_in, patience_s=0)
             except LedgerAway:
                 self._put_back(counts)

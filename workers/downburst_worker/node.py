@@ -1,6 +1,6 @@
 """The node as a child process: JSON lines in and out, answers as futures, restarted when it dies.
 
-The child's end of file on stdin is its order to stop, so that it can't outlive this process, however that ends.
+End of file on stdin is the child's order to stop, so that it can't outlive this process, however that ends.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ Line = dict[str, Any]
 
 
 class NodeProcess:
-    """Keeps one node running, and speaks with it."""
+    """Keeps one node running, and exchanges lines with it."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class NodeProcess:
         return None if self._process is None else self._process.pid
 
     async def start(self) -> None:
-        """Starts the child and waits until it is ready; raises why if the first start fails."""
+        """Starts the child and waits until it is ready; raises the cause if the first start fails."""
         first = asyncio.get_running_loop().create_future()
         self._supervisor = start("node.keeper", keep("node.keeper", partial(self._keep_or_fail, first)))
         await first
@@ -67,7 +67,7 @@ class NodeProcess:
             self._process.kill()
 
     async def stop(self) -> None:
-        """Ends the child: end of its input, then SIGTERM, then SIGKILL; returns when it is gone and was heard out."""
+        """Ends the child: end of its input, then SIGTERM, then SIGKILL; returns when it is gone and its output read."""
         self._stopping = True
         if self._process is not None:
             await _end(self._process)
@@ -79,13 +79,13 @@ class NodeProcess:
                 await self._supervisor
 
     async def ask(self, do: str, *, timeout_s: float | None = None, **fields: object) -> Line:
-        """As `request`, of a node that was told its feeds and sites: one that just began again knows none of them."""
+        """As `request`, but refused until the node has feeds and sites: a restarted one has none of them at first."""
         if not self.running:
             raise NodeAway("the node is not running; it is being restarted, try again in some seconds")
         return await self.request(do, timeout_s=timeout_s, **fields)
 
     async def request(self, do: str, *, timeout_s: float | None = None, **fields: object) -> Line:
-        """Sends one job and waits for its answer; a refusal is raised as the error it stands for."""
+        """Sends one job and waits for its answer; a refusal is raised as the corresponding error."""
         process = self._process
         if process is None or process.stdin is None or process.stdin.is_closing():
             raise NodeAway("the node is not running; it is being restarted, try again in some seconds")
@@ -176,7 +176,7 @@ class NodeProcess:
             if not isinstance(error, NodeAway):
                 self._last_words.append(error.sentence)
                 _fail(first, error)
-            # Without its start and settings the child is of no use: it is started afresh.
+            # Without its start and settings the child is of no use: it is restarted.
             await _end(process)
             return
         self.running = True
@@ -187,7 +187,7 @@ class NodeProcess:
         words = f": {self._last_words[-1]}" if self._last_words else ""
         code = process.returncode or 0
         if code == -signal.SIGKILL:
-            # Nobody has last words at that; what it logged before is no cause.
+            # SIGKILL leaves no time for last words; the last line logged before is no cause.
             words = ": a user killed it, or the system did for lack of memory (dmesg)"
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         reason = f"the node ended {how}{words}"
@@ -244,9 +244,9 @@ class NodeProcess:
 
 
 async def _lines_of(stream: asyncio.StreamReader, handler: str) -> AsyncIterator[bytes]:
-    """Lines until the end of the stream; one that is longer than any is set aside, and counted.
+    """Lines until the end of the stream; one above the limit is set aside, and counted.
 
-    Somebody has to read on: a node whose words nobody takes stands still once the pipe is full.
+    Reading must go on: a node blocks once the pipe is full.
     """
     while True:
         try:
@@ -304,7 +304,7 @@ LAST_BACKOFF_S = 15.0
 HEALTHY_S = 60.0
 STOP_S = 8.0
 READY_S = 50.0
-"""For all that a node is told before it counts as running: a hub starts within a minute, or says why not."""
+"""Limit for all jobs before a node counts as running: a hub starts within a minute, or reports why not."""
 DRAIN_S = 2.0
 EVENTS_WAITING = 10_000
 LONGEST_LINE_BYTES = 16 * 1024 * 1024

@@ -1,6 +1,6 @@
-"""A product of the hub's own on the way of all others: spooled, told to the node, stored in a log, read back.
+"""A product of the hub's own on the path of all others: spooled, sent to the node, stored in a log, read back.
 
-The node keeps it in a log that no site, user or figure sees, and that holds what came in the last two minutes.
+The node keeps it in a log outside all sites, users and figures, with the last two minutes of such products.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ from downburst.supervision.disk import prove_room
 from downburst_worker.node import Line
 
 Ask = Callable[..., Awaitable[Line]]
-"""Asks the node; raises why it can't or won't."""
+"""Sends the node a job; raises the reason for a failure or refusal."""
 
 
 async def prove_store(ask: Ask, *, node_dir: Path, spool_dir: Path, answer_s: float) -> None:
-    """Raises `Failure` with a sentence that begins with the step at which the product got no further.
+    """Raises `Failure` with a sentence that begins with the step at which the product failed.
 
-    The steps: `room`, `spool`, `node` (which took no job in), and of the node's own `append` and `read-back`.
+    The steps: `room`, `spool`, `node` (which accepted no job), and the node's own `append` and `read-back`.
     """
     with _step("room"):
         await asyncio.to_thread(prove_room, node_dir)
@@ -43,7 +43,7 @@ async def _told(ask: Ask, **job: object) -> Line:
     try:
         return await ask("prove", **job)
     except DownburstError as error:
-        # What the node says of its own steps begins with their names.
+        # The node's sentences about its own steps begin with their names.
         if error.sentence.startswith(NODE_STEPS):
             raise
         raise Failure(f"node: {error.sentence}") from error

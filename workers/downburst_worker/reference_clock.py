@@ -1,4 +1,4 @@
-"""Compares a node's clock with that of the ledger's server, so that a sender knows how it stands to the hub's."""
+"""Compares a node's clock with the ledger server's, so that a sender knows its offset from the hub's clock."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -8,11 +8,11 @@ from downburst.ledger import Ledger, Transaction
 from downburst_worker.messages.lines import Line
 
 Ask = Callable[..., Awaitable[Line]]
-"""Asks the node to do a job."""
+"""Sends the node a job."""
 
 
 class ReferenceClock:
-    """The hub's own node says how its clock stands; a sender's node is told what lies between the two."""
+    """The hub's own node stores its clock's offset; a sender's node gets the difference of the two."""
 
     def __init__(self, ledger: Ledger, *, sender: str | None) -> None:
         self._ledger = ledger
@@ -20,11 +20,11 @@ class ReferenceClock:
         self._next_s = 0.0
 
     def again(self) -> None:
-        """The node began anew and knows nothing."""
+        """Starts again for a node that has restarted and has no offset."""
         self._next_s = 0.0
 
     async def tend(self, ask: Ask) -> None:
-        """Compares if that is due; raises what the ledger or the node says."""
+        """Compares if that is due; raises errors of the ledger or the node."""
         if time.monotonic() < self._next_s:
             return
         own = await self._ledger.read(lambda tx: tx.measured.clocks.compare(), patience_s=0)

@@ -1,4 +1,4 @@
-"""What other nodes of a hub know of products' ways to the sites that they serve: asked and told over the bus."""
+"""Other nodes' facts about deliveries to the sites that they serve: queries and answers over the bus."""
 
 import asyncio
 import json
@@ -16,19 +16,19 @@ from downburst_worker.messages.delivery_lines import deliveries_of_job, found_de
 from downburst_worker.messages.lines import Line
 
 Ask = Callable[..., Awaitable[Line]]
-"""Asks the node to do a job."""
+"""Sends the node a job."""
 Told = dict[int, list[FoundDeliveries]]
-"""By sequence what senders told."""
+"""Senders' facts by sequence."""
 
 
 class RemoteDeliveries:
-    """One node's way to ask the others, and to answer them."""
+    """Queries the other nodes, and answers their queries."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
     async def add(self, found: FoundDeliveries, *, senders: Collection[str], site: str | None) -> FoundDeliveries:
-        """What this node found, and what senders add; cut short, and told to be, if one says nothing in time."""
+        """This node's facts and those of senders; incomplete, and marked so, if one does not answer in time."""
         sequences = tuple(product.sequence for product, _ in found.products)
         if not senders or not sequences:
             return found
@@ -44,7 +44,7 @@ class RemoteDeliveries:
         return replace(found, products=products, receipts_complete=complete)
 
     async def answer_for_good(self, name: str, ask_node: Ask) -> None:
-        """Answers what the hub asks of the sender of this name."""
+        """Answers the hub's queries to the sender with this name."""
         with self._bus.subscribe(DeliveriesAsked, limit=QUESTIONS) as questions:
             async for asked in questions:
                 if isinstance(asked, DeliveriesAsked):
@@ -76,7 +76,7 @@ async def _told(ask_node: Ask, asked: DeliveriesAsked, sequence: int) -> str | N
 
 
 def _merged(product: ProductFacts, sites: Iterable[SiteFacts], told: Told) -> tuple[SiteFacts, ...]:
-    """Sites of this node, and of senders: each is served by one of them, and may have receipts of several."""
+    """Merges sites of this node and of senders: each is served by one of them, and may have receipts of several."""
     merged = {one.site: one for one in sites}
     for answer in told.get(product.sequence, []):
         for _, theirs in answer.products:
@@ -99,7 +99,7 @@ def _both(known: SiteFacts, more: SiteFacts) -> SiteFacts:
 
 _LOG = logging.getLogger("downburst.agent")
 ANSWER_S = 2.0
-"""A trace waits no longer for a sender."""
+"""The longest wait of a trace for a sender."""
 ANSWER_BYTES = 800_000
 """Brokers refuse records above 1 MB."""
 QUESTIONS = 64

@@ -1,4 +1,4 @@
-"""How an agent tells the rest of its hub: events by the bus, faults by the ledger as well."""
+"""Reports of an agent to the rest of its hub: events over the bus, faults through the ledger as well."""
 
 import logging
 from contextlib import suppress
@@ -12,14 +12,14 @@ from downburst_worker.shared import Shared
 
 
 class Reporter:
-    """Tells what one node's agent has to tell."""
+    """Sends the reports of one node's agent."""
 
     def __init__(self, shared: Shared, role: Role) -> None:
         self._shared = shared
         self.role = role
 
     def say(self, event: Event) -> None:
-        """An event: to this process at once, to the others if the node's role has it so."""
+        """Publishes an event in this process, and to the others if the node's role publishes it."""
         self._shared.live.apply(event)
         if self.role.publishes(event):
             self._shared.bus.publish(event)
@@ -33,7 +33,7 @@ class Reporter:
         next_step: str = "",
         at: datetime | None = None,
     ) -> None:
-        """Something that an operator should see."""
+        """Reports a fault to operators."""
         fault = Fault(at or self._shared.clock.now(), sentence, feed=feed, site=site, next_step=next_step)
         _LOG.warning("%s%s", f"feed {feed}: " if feed is not None and feed not in sentence else "", sentence)
         with suppress(Failure):

@@ -1,4 +1,4 @@
-"""What a node tells of itself, line by line: into events, counts for the ledger, and faults."""
+"""The node's reports, line by line, as events, counts for the ledger, and faults."""
 
 import logging
 from dataclasses import replace
@@ -25,7 +25,7 @@ from downburst_worker.violations import ViolationReports
 
 
 class NodeReports:
-    """Hears one node."""
+    """Handles the reports of one node."""
 
     def __init__(
         self,
@@ -46,12 +46,12 @@ class NodeReports:
         self._role = reporter.role
         self._violations = ViolationReports(shared.clock, say=reporter.say, write_down=reporter.fault)
         self._heads: dict[str, tuple[str, int]] = {}
-        """By feed what the node told last."""
+        """By feed, the node's last report."""
         self.egress_bps = 0.0
-        """What a sender sent in its last second, in bits per second."""
+        """A sender's egress in its last second, in bits per second."""
 
     async def hear(self, line: Line) -> None:
-        """One line."""
+        """Handles one line."""
         match line.get("event"):
             case "traffic" | "backlog" as name:
                 await (self._count if name == "traffic" else self._backlog_told)(line)
@@ -108,7 +108,7 @@ class NodeReports:
         if self._upkeep.is_ending:
             await self._writer.take_batch(batch.path)
         else:
-            # Loaded beside: where the database is slow, what the node tells of sites must not wait for receipts.
+            # Loaded in a separate task: with a slow database, reports about sites must not wait for receipts.
             self._writer.look_for_batches()
             self._upkeep.catch_up_soon()
 
@@ -118,7 +118,7 @@ class NodeReports:
         await self._violations.set_aside(aside)
 
     def _grew(self, feed: FeedTraffic) -> bool:
-        """Heartbeats take numbers as products do, and are no products."""
+        """True if the feed's head moved: heartbeats take numbers too, though they are no products."""
         before = self._heads.get(feed.feed)
         self._heads[feed.feed] = (feed.epoch, feed.head)
         return bool(feed.epoch) and (bool(feed.products) or (before is not None and before[1] != feed.head))

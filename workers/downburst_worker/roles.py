@@ -1,4 +1,4 @@
-"""What a node is for among the nodes of its hub: the wiring of each process chooses."""
+"""The role of a node among the nodes of its hub; the wiring of each process chooses it."""
 
 from dataclasses import replace
 from typing import Protocol
@@ -10,31 +10,31 @@ from downburst_worker.shares import Ask, HubShare, SenderShare, Share
 
 
 class Role(Protocol):
-    """What the agent of a node does in its own way by the node's role."""
+    """The behaviour of a node's agent that depends on the node's role."""
 
     sender: str
     """The node's name among the senders of the hub; empty for the hub's own."""
     has_neighbours: bool
-    """Whether other nodes may serve sites of this hub."""
+    """True if other nodes may serve sites of this hub."""
     takes_in: bool
-    """Whether products come in at this node: it assigns numbers, connects to upstreams and serves LDMs."""
+    """True if this node ingests: it assigns numbers, connects to upstreams and serves LDMs."""
 
     @property
     def share(self) -> Share:
-        """What it serves."""
+        """The node's share of feeds and sites."""
 
     async def joined(self, ask: Ask, data_dir: str) -> Line:
-        """What is added to the job that starts the node; waits until the node may join the others."""
+        """Additional fields of the start job; waits until the node may join the others."""
 
     def told(self, traffic: TrafficSeen) -> TrafficSeen:
-        """What of its traffic the rest of the hub is told."""
+        """The part of its traffic that is published to the rest of the hub."""
 
     def publishes(self, event: Event) -> bool:
-        """Whether the rest of the hub is told of an event."""
+        """True if an event is published to the rest of the hub."""
 
 
 class HubRole:
-    """The hub's own node: products come in here, circuits begin here, and it serves every site that no sender has."""
+    """The hub's own node: it ingests products, circuits begin here, and it serves every site that no sender has."""
 
     sender = ""
     takes_in = True
@@ -77,5 +77,5 @@ class SenderRole:
         return replace(traffic, feeds=(), sender=self.sender)
 
     def publishes(self, event: Event) -> bool:
-        """Whether its node runs is told by its beats; by the bus it would be the hub's own."""
+        """All but the state of its node: beats report that, and on the bus it would count as the hub's own."""
         return not isinstance(event, NodeChanged)

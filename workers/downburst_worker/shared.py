@@ -1,4 +1,4 @@
-"""What the parts of an agent share with the rest of its process."""
+"""Resources that the parts of an agent share with the rest of its process."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from downburst.live.state import LiveState
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Ledger, bus, what is known now, and the clock."""
+    """Ledger, bus, present state, and clock."""
 
     ledger: Ledger
     bus: Bus

@@ -1,4 +1,4 @@
-"""The nodes of a hub as one of their agents sees them: its own share, and what sites are told of the others."""
+"""A hub's nodes from the view of one agent: its own share, and the facts about the others for sites."""
 
 import asyncio
 import logging
@@ -16,24 +16,24 @@ from downburst.ledger import Ledger, Transaction
 from downburst_worker.messages.lines import Line
 
 Ask = Callable[..., Awaitable[Line]]
-"""Asks the node to do a job."""
+"""Sends the node a job."""
 
 
 class Share:
-    """What of a hub's feeds, sites and plans one of its nodes serves, and what sites are told of the other nodes."""
+    """One node's share of a hub's feeds, sites and plans, and the facts about the other nodes for sites."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._pulse = Pulse(DEAD_S)
         self.placement = Placement()
-        """As it is carried out: without senders that are not at work."""
+        """The placement in effect: without senders that are not at work."""
         self._told = Placement()
-        """As it is told to sites, which take a version once: it says the same whenever and by whomever it is told."""
+        """The placement for sites, which accept a version once: its content never depends on time or node."""
         self.fenced = False
-        """The ledger took no beat of this sender for so long that another one may have its multicast legs."""
+        """True if no beat of this sender reached the ledger for so long that another may have its multicast legs."""
 
     async def look(self) -> bool:
-        """Reads who serves what; True if that changed."""
+        """Reads the placement; True if it changed."""
         version, assigned, senders = await self._ledger.read(_look, patience_s=0)
         alive = self._pulse.alive(senders, time.monotonic())
         self._seen(senders)
@@ -49,22 +49,22 @@ class Share:
 
     @property
     def senders(self) -> frozenset[str]:
-        """Who else may know how products travel; none while the hub's own node serves everything."""
+        """Other nodes with facts about deliveries; none while the hub's own node serves everything."""
         return frozenset()
 
     def own_feeds(self, feeds: Sequence[Feed]) -> Sequence[Feed]:
-        """The feeds whose products this node needs."""
+        """The feeds with products that this node needs."""
         raise NotImplementedError
 
     def own_part(self, plan: Plan) -> Plan | None:
-        """What of a plan this node carries out: a group has one sender, the one that serves all of its sites."""
+        """This node's part of a plan: a group has one sender, the one that serves all of its sites."""
         raise NotImplementedError
 
     async def certify_others(self, ask: Ask) -> None:
         """Has the hub's authority sign the keys of senders that have no certificate yet."""
 
     def tell_sites(self, job: Line) -> Line:
-        """Adds to each site which nodes serve it."""
+        """Adds to each site the nodes that serve it."""
         nodes, others = self._told.nodes_of(), self._told.others
         for line in job["sites"]:
             told = nodes.get(line["site"], others)
@@ -76,7 +76,7 @@ class Share:
         """All senders of the hub, at work or not."""
 
     def _closed_since(self, before: Placement, now_s: float) -> bool:
-        """Whether feeds that this node kept open for a while are closed by now."""
+        """True if feeds that this node kept open for a while are closed by now."""
         del before, now_s
         return False
 
@@ -93,15 +93,15 @@ class HubShare(Share):
 
     @property
     def senders(self) -> frozenset[str]:
-        """Who else may know how products travel."""
+        """Other nodes with facts about deliveries."""
         return frozenset() if self.placement.is_empty else frozenset(self.placement.addresses or {})
 
     def own_feeds(self, feeds: Sequence[Feed]) -> Sequence[Feed]:
-        """All: products come in here."""
+        """All: products are ingested here."""
         return feeds
 
     def own_part(self, plan: Plan) -> Plan | None:
-        """All while no site of the feed is placed; else what goes by unicast and circuits."""
+        """All while no site of the feed is placed; else the parts over unicast and circuits."""
         return plan if not self._placed(plan) and not self.fenced else _without_groups(plan)
 
     async def certify_others(self, ask: Ask) -> None:
@@ -128,10 +128,10 @@ class SenderShare(Share):
         self._name = name
         self._address = address
         self._left: dict[str, float] = {}
-        """Feeds that this sender gave up, until when it keeps them open: the last receipts are still to come."""
+        """Feeds that left this sender, with the time until which they stay open for the last receipts."""
 
     def own_feeds(self, feeds: Sequence[Feed]) -> Sequence[Feed]:
-        """Those that it serves, and for a while those that it served."""
+        """The feeds that it serves, and for a while those that it served."""
         open_here = self.placement.feeds_of(self._name) | self._left.keys()
         return [feed for feed in feeds if feed.name in open_here]
 
@@ -148,7 +148,7 @@ class SenderShare(Share):
         return routed if len(mine) == len(placed) and not self.fenced else _without_groups(routed)
 
     async def certified(self, ask: Ask, data_dir: str) -> Line:
-        """The sender's line of the start job: its own key's certificate, once the hub's authority signed that."""
+        """The sender's fields of the start job: its own key's certificate, once the hub's authority has signed it."""
         key = str((await ask("sender-key", data_dir=data_dir))["public_key"])
         name, address = self._name, self._address
         register = partial(_register, name=name, address=address, public_key=key)
@@ -162,7 +162,7 @@ class SenderShare(Share):
         return {"address": address, "certificate": sender.certificate, "authority": sender.authority}
 
     def _closed_since(self, before: Placement, now_s: float) -> bool:
-        """Keeps feeds that went to others for a while; True if the time of one is over."""
+        """Keeps feeds that moved elsewhere open for a while; True if the time of one is over."""
         served = self.placement.feeds_of(self._name)
         self._left |= dict.fromkeys(before.feeds_of(self._name) - served, now_s + LEFT_S)
         over = [feed for feed, until_s in self._left.items() if feed in served or until_s <= now_s]
@@ -176,7 +176,7 @@ def _without_groups(plan: Plan) -> Plan:
 
 
 def _look(tx: Transaction) -> tuple[int, tuple[Assignment, ...], list[Sender]]:
-    # Senders last: whoever feeds and sites were given to had beaten by then.
+    # Senders last: every sender with an assignment has sent its beat by then.
     return tx.fleet.assignments.version(), tuple(tx.fleet.assignments.all()), tx.fleet.senders.all()
 
 

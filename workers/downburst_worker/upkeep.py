@@ -1,4 +1,4 @@
-"""What an agent does beside its node: follows changes, catches up with the ledger, looks at other nodes."""
+"""An agent's work beside its node: follows changes, catches up with the ledger, watches other nodes."""
 
 import asyncio
 import logging
@@ -39,29 +39,29 @@ class Upkeep:
 
     @property
     def is_ending(self) -> bool:
-        """Whether the node is about to be stopped."""
+        """True if the node is about to be stopped."""
         return self._ending.is_set()
 
     def start(self) -> None:
-        """Begins all of it."""
+        """Starts all loops."""
         self._tasks = [start(name, keep(name, run)) for name, run in self._loops()]
 
     async def stop(self) -> None:
-        """Ends all of it; what waits for the ledger is brought in before."""
+        """Stops all loops; counts that wait for the ledger are written first."""
         self._ending.set()
         self._batch_waits.set()
         for task in self._tasks:
-            # What waits for the ledger is brought in; it ends by itself.
+            # Counts that wait for the ledger are written; this loop ends by itself.
             if task.get_name() != CATCHING_UP:
                 task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def node_began(self) -> None:
-        """A node that has just started knows nothing of its clock, and may have left batches."""
+        """Resets for a node that has just started: it has no clock offset, and may have left batches."""
         self._reference.again()
 
     def catch_up_soon(self) -> None:
-        """A batch lies there to be loaded."""
+        """Wakes the loop, as a batch is waiting."""
         self._batch_waits.set()
 
     def _loops(self) -> "Iterator[tuple[str, Run]]":
@@ -74,7 +74,7 @@ class Upkeep:
             yield "agent.remote-queries", partial(remote.answer_for_good, self._role.sender, self._node.ask)
 
     async def _catch_up(self) -> None:
-        """Does every second what waited for the ledger, and at once what a batch tells, until the end."""
+        """Retries waiting writes every second, and immediately for a new batch, until the end."""
         while not self._ending.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(CATCH_UP_S):
@@ -89,7 +89,7 @@ class Upkeep:
                 _LOG.warning("catching up with the ledger: %s", error.sentence)
 
     async def _look_around(self) -> None:
-        """Twice a second: who serves what by now, and who waits for a certificate of this hub."""
+        """Twice a second, reads the placement and the senders that wait for this hub's certificate."""
         share = self._role.share
         while True:
             await asyncio.sleep(LOOK_S)

@@ -1,4 +1,4 @@
-"""Sites and LDM peers that say what can't be: told each time, written down once in a while."""
+"""Impossible values reported by sites and LDM peers: published each time, stored at intervals."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -8,21 +8,21 @@ from downburst.foundation.clock import Clock
 from downburst_worker.node import Line
 
 WriteDown = Callable[..., Awaitable[None]]
-"""Keeps a fault: its sentence, and by name `site` and `next_step`."""
+"""Stores a fault: its sentence, and by name `site` and `next_step`."""
 
 
 class ViolationReports:
-    """Takes what the node tells of them."""
+    """Handles the node's reports of them."""
 
     def __init__(self, clock: Clock, *, say: Callable[[Event], None], write_down: WriteDown) -> None:
         self._clock = clock
         self._say = say
         self._write_down = write_down
         self._written_s: dict[str, float] = {}
-        """By site or peer when a violation was last written down, by the monotonic clock."""
+        """By site or peer, the time of its last stored violation, by the monotonic clock."""
 
     async def hear(self, line: Line) -> None:
-        """One of them."""
+        """Handles one of them."""
         if line["event"] == "ldm-violation":
             await self._hear_peer(line)
         else:
@@ -42,7 +42,7 @@ class ViolationReports:
         peer, text = sentence(line["peer"]), sentence(line["sentence"])
         source, site = maybe(line.get("source"), sentence), maybe(line.get("site"), site_name)
         self._say(LdmViolated(peer, self._clock.now(), text, source=source, site=site))
-        # No name of a site has a blank.
+        # A site's name has no blanks.
         if self._is_due(f"LDM {peer}"):
             await self._write_down(
                 f"the LDM {peer} reports impossible values: {text}",
@@ -51,8 +51,8 @@ class ViolationReports:
             )
 
     async def set_aside(self, entries: Sequence[SetAside]) -> None:
-        """Entries of a line that do not count: laid to the sites that they name."""
-        # The first of each: a line holds as many as it likes.
+        """Entries of a line that do not count, attributed to the sites that they name."""
+        # The first of each site: a line may hold any number.
         for entry in {entry.site: entry for entry in reversed(entries)}.values():
             text = sentence(entry.sentence)
             if entry.site is not None:
@@ -71,4 +71,4 @@ class ViolationReports:
 
 
 WRITTEN_EVERY_S = 60.0
-"""A site that comes back at once and says it again would fill the ledger."""
+"""A site that reconnects immediately and repeats its violation would fill the ledger."""

@@ -1,1 +1,1 @@
-"""Sites that ask for access, and operators who answer."""
+"""Requests of sites for access, and operators' answers."""

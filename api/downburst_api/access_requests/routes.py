@@ -1,4 +1,4 @@
-"""Routes of sites that ask for access, and of operators who answer."""
+"""Routes of sites' requests for access, and of operators' answers."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What becomes of a request for access: its secret, its state, its approval."""
+"""The life of a request for access: its secret, its state, its approval."""
 
 from downburst.domain.access import LINK_PREFIX, REQUEST_PREFIX, AccessRequest, Caller, LinkKind, hashed, new_secret
 from downburst.ledger import Transaction
@@ -10,7 +10,7 @@ from downburst_contract import access as shapes
 
 
 async def ask(hub: Runtime, caller: Caller, wanted: shapes.RequestNew) -> shapes.RequestMade:
-    """Keeps a request; so many from one address as its limit lets through."""
+    """Stores a request, within the rate limit of its address."""
     hub.gate.requests.take(network_of(caller.peer))
     secret = new_secret(REQUEST_PREFIX)
     given = wanted.model_dump() | {"feeds": tuple(wanted.feeds or ())}
@@ -20,7 +20,7 @@ async def ask(hub: Runtime, caller: Caller, wanted: shapes.RequestNew) -> shapes
 
 
 async def state(hub: Runtime, secret: str) -> shapes.RequestStateShown:
-    """State of a request; an approved one has another link each time, until a password is chosen."""
+    """State of a request; an approved one gets a new link each time, until a password is chosen."""
     sha256, link = hashed(secret), new_secret(LINK_PREFIX)
 
     def look(tx: Transaction) -> shapes.RequestStateShown:
@@ -45,7 +45,7 @@ async def state(hub: Runtime, secret: str) -> shapes.RequestStateShown:
 
 
 async def approve(hub: Runtime, number: int, given: shapes.Approval, *, by: str) -> AccessRequest:
-    """Creates the site and its user; the feeds are those that were asked for, unless others are given."""
+    """Creates the site and its user; the feeds are those requested, unless others are given."""
 
     def decide(tx: Transaction) -> AccessRequest:
         asked = tx.access.requests.one(number).feeds

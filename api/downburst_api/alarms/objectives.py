@@ -1,4 +1,4 @@
-"""Routes of objectives: what the latency of a feed at one site has to meet."""
+"""Routes of objectives: the latency that a feed must meet at one site."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Routes of alarms: what is wrong and was, whom to tell, and what not to tell for a while."""
+"""Routes of alarms: open and past alarms, receivers of notices, silences."""
 
 from typing import Annotated
 

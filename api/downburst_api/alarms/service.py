@@ -1,4 +1,4 @@
-"""What silences and receivers are made of."""
+"""Builds silences and receivers from requests."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ from downburst_contract.alarms import SilenceNew
 
 
 async def silence(hub: Runtime, wanted: SilenceNew, *, by: str) -> Silence:
-    """Keeps a silence: of a single alarm that goes on, or of all of a kind, feed and site."""
+    """Stores a silence: of a single open alarm, or of all of a kind, feed and site."""
     begins, until = window(wanted.begins, wanted.minutes, hub.clock.now())
     if wanted.alarm is None:
         made = Silence(0, until, by, wanted.reason, wanted.kind, wanted.feed, wanted.site, begins)
@@ -31,7 +31,7 @@ async def silence(hub: Runtime, wanted: SilenceNew, *, by: str) -> Silence:
 
 
 def window(begins: str | None, minutes: float, now: datetime) -> tuple[datetime | None, datetime]:
-    """Begin and end of what is silenced; the begin is None for what begins at once."""
+    """Begin and end of a silence; the begin is None for one that begins immediately."""
     begin = None if begins is None else coming_moment(begins, now)
     if begin is not None and begin + timedelta(minutes=minutes) <= now:
         raise BadInput("the window is over already; correct `begins` or `minutes`")

@@ -1,5 +1,5 @@
-"""Where requests come in from strangers: what a connection, an address and a tenant may take of the hub at a time.
+"""The border to untrusted callers: limits on the hub's resources per connection, address and tenant.
 
-`connections` counts connections and gives unfinished ones up, `proxies` says from whom a request came, `bodies` lets
-no more in than a route needs, `tenants` counts what is held for long, `hashing` queues what costs a processor.
+`connections` counts connections and closes incomplete ones, `proxies` finds a request's sender, `bodies` reads no
+more than a route needs, `tenants` counts resources held for long, `hashing` queues work that costs a processor.
 """

@@ -1,4 +1,4 @@
-"""Who asks: the caller behind a token, a session or nothing."""
+"""Authentication: the caller behind a token, a session, or neither."""
 
 import asyncio
 from collections import OrderedDict
@@ -30,7 +30,7 @@ from downburst_api.border.rate_limits import Limit
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a request shows of its sender."""
+    """The credentials and the address that a request shows."""
 
     bearer: str | None
     cookie: str | None
@@ -38,7 +38,7 @@ class Shown:
 
 
 class Gate:
-    """Knows callers by what they show; asks the ledger at most each `REMEMBERED_S` for the same one."""
+    """Finds callers by their credentials; reads the ledger at most every `REMEMBERED_S` for the same one."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Gate:
         self.sign_ins_by_name = Limit(clock, per_minute=1, burst=8, what="failed sign-ins of this user")
 
     async def caller(self, shown: Shown) -> Caller:
-        """Who shows this; a token that is not known is refused, a session that has ended is nobody's."""
+        """The caller with these credentials; an unknown token is refused, an ended session counts as no login."""
         if shown.bearer is not None:
             return replace(await self._by_bearer(shown.bearer, shown.peer), peer=shown.peer)
         if shown.cookie is not None and shown.cookie.startswith(SESSION_PREFIX):
@@ -77,11 +77,11 @@ class Gate:
         return replace(self._nobody, peer=shown.peer)
 
     def forget(self) -> None:
-        """Asks the ledger again about everybody: users or tokens have changed."""
+        """Forgets all remembered callers, as users or tokens have changed; the ledger is read again."""
         self._known.clear()
 
     def attempt(self, peer: str, name: str) -> None:
-        """Counts a try with a password, or refuses it; counted before it is judged, whatever else comes in then."""
+        """Counts an attempt to sign in, or refuses it; counted before the check, so that concurrent ones count."""
         peer = network_of(peer)
         self.sign_ins_by_peer.take(peer)
         try:
@@ -91,19 +91,19 @@ class Gate:
             raise
 
     def take_back(self, peer: str, name: str) -> None:
-        """Counts a try less, which was not judged."""
+        """Uncounts an attempt that was not checked."""
         self.sign_ins_by_peer.give_back(network_of(peer))
         self.sign_ins_by_name.give_back(name)
 
     def succeed(self, peer: str, name: str) -> None:
-        """The try was good: who knows the password may try again as often as before."""
+        """Records a successful sign-in: the user's name gets its full number of attempts back."""
         self.sign_ins_by_peer.give_back(network_of(peer))
         self.sign_ins_by_name.forgive(name)
 
     async def _by_bearer(self, secret: str, peer: str) -> Caller:
-        """Who shows the token. One that was not good before counts as wrong until the ledger has said otherwise."""
+        """The caller with this token. A token not known as valid counts as wrong until the ledger confirms it."""
         key, peer = hashed(secret), network_of(peer)
-        # One after the other where several show the same: a source with many connections is not many guesses.
+        # Requests with the same token go one after the other: a source with many connections is not many guesses.
         async with self._asking.setdefault(key, asyncio.Lock()):
             remembered = self._known.get(key)
             if secret.startswith(LOCAL_PREFIX) or (remembered is not None and remembered[0] is not None):
@@ -135,7 +135,7 @@ class Gate:
         except LedgerAway:
             if remembered is None:
                 raise
-            # Sources that were let in before go on while the ledger's server is away; nobody else is let in.
+            # Remembered sources go on while the ledger's server is away; no others are admitted.
             return remembered[0]
         self._known[key] = (found, now_s + REMEMBERED_S)
         self._known.move_to_end(key)
@@ -145,12 +145,12 @@ class Gate:
 
 
 def _steady(clock: Clock, per_minute: float, what: str) -> Limit:
-    """A limit whose burst is a minute's worth."""
+    """A limit with a burst of one minute's rate."""
     return Limit(clock, per_minute=per_minute, burst=max(1, round(per_minute)), what=what)
 
 
 def caller_of_user(user: User | None) -> Caller | None:
-    """The caller that a signed-in user is; None if the user may not sign in."""
+    """The caller for a signed-in user; None if the user may not sign in."""
     if user is None or not user.active:
         return None
     return Caller(user.name, user.role, SCOPES_OF[user.role], user.site)
@@ -179,7 +179,7 @@ _WITHOUT_LOGIN: Mapping[str, frozenset[Scope]] = {
     "page": frozenset({Scope.LATENCY, Scope.READ}),
 }
 REMEMBERED_S = 5.0
-"""So long another process's change may take to be seen here; changes of this one are seen at once."""
+"""Delay until another process's change is seen here; changes of this process are seen immediately."""
 MOST_REMEMBERED = 4096
 PATIENCE_S = 10.0
-"""A restart of the ledger's server is sat out."""
+"""Long enough to wait out a restart of the ledger's server."""

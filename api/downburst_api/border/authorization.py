@@ -1,4 +1,4 @@
-"""Stands before every route: finds the caller, applies the route's rule, and says who acts for the audit."""
+"""Runs before every route: finds the caller, applies the route's rule, and names the actor for the audit."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -38,13 +38,13 @@ def install(app: FastAPI, gate: Gate, limits: LimitSettings, routers: Sequence[A
 
 
 def caller_of(request: Request) -> Caller:
-    """Who asks; every request that reaches a route has one."""
+    """The caller of a request; every request that reaches a route has one."""
     caller: Caller = request.scope["downburst_caller"]
     return caller
 
 
 class Guard:
-    """The middleware; what is no route of the table is refused before the application sees it."""
+    """The middleware; a request for a route outside the table is refused before the application sees it."""
 
     def __init__(self, app: ASGIApp, gate: Gate, limits: LimitSettings) -> None:
         self._app = app
@@ -54,7 +54,7 @@ class Guard:
         self._rules = [(method, compile_path(path)[0], rule) for (method, path), rule in RULES.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets a request through, or answers it with a problem."""
+        """Forwards a request, or answers it with a problem."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -73,7 +73,7 @@ class Guard:
                 await self._app(scope, body.receive, sending)
 
     async def _admitted(self, scope: Scope, body: Body, held: ExitStack) -> Caller:
-        """The caller of a request that may be carried out, with its body read and counted to a budget."""
+        """The caller of a permitted request, with its body read and counted against a budget."""
         rule, path = self._rule(scope)
         check_values(scope, path)
         caller = await self._gate.caller(shown_by(scope))
@@ -91,7 +91,7 @@ class Guard:
         return caller
 
     def _rule(self, scope: Scope) -> tuple[Rule | None, dict[str, str]]:
-        """The rule and the parts of the path; no rule for the files of the page, which hold no secret."""
+        """The rule and the parameters of the path; no rule for the page's files, which hold no secrets."""
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         path, other_method = scope["path"], False
         for ruled, pattern, rule in self._rules:
@@ -115,7 +115,7 @@ class Guard:
 
 
 def _routes(app: FastAPI, *routers: APIRouter) -> Iterator[tuple[str, str]]:
-    """Method and path of everything that answers; the page's files stand for `GET /`."""
+    """Method and path of all routes; `GET /` represents the page's files."""
     yield "GET", "/"
     for owner in (app.router, *routers):
         for route in owner.routes:
@@ -130,7 +130,7 @@ class _NoRoute(Exception):
 
 
 def shown_by(scope: Scope) -> Shown:
-    """What a request shows of its sender."""
+    """The credentials and the address that a request shows."""
     headers = Headers(scope=scope)
     kind, _, value = headers.get("authorization", "").partition(" ")
     bearer = value.strip() if kind.lower() == "bearer" else None
@@ -139,7 +139,7 @@ def shown_by(scope: Scope) -> Shown:
 
 
 def cookie_name(scope: Scope) -> str:
-    """The session's cookie: browsers send cookies to all ports of a host, so the port is part of the name."""
+    """The session cookie's name: browsers send cookies to all ports of a host, so the port is part of the name."""
     port = urlsplit(f"//{Headers(scope=scope).get('host', '')}").netloc.rpartition(":")[2]
     return f"downburst_{port}" if port.isdecimal() else "downburst"
 
@@ -184,7 +184,7 @@ def _narrow(scope: Scope, site: str) -> bool:
 
 
 def _check_same_origin(scope: Scope) -> None:
-    """A browser sends its cookie with every request, whichever page made it; a change has to come from this one."""
+    """Refuses a change from a foreign page: a browser sends its cookie with every request, whichever page made it."""
     headers = Headers(scope=scope)
     fetched_from = headers.get("sec-fetch-site")
     if fetched_from is not None:
@@ -196,7 +196,7 @@ def _check_same_origin(scope: Scope) -> None:
 
 
 def _with_headers(scope: Scope, send: Send) -> Send:
-    """Adds what browsers need to know to protect whoever looks at the page."""
+    """Adds the headers by which browsers protect the page's users."""
     is_api = scope["path"].startswith(_GUARDED)
 
     async def sending(message: Message) -> None:

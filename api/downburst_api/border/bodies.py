@@ -1,4 +1,4 @@
-"""The bodies of requests: read here, before any route sees them, no more than is allowed and no slower."""
+"""Request bodies, read here before any route sees them, within limits of size and time."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from downburst.foundation.errors import BadInput, RequestTooLarge, RequestTooSlo
 
 
 class Body:
-    """The body of one request on its way in."""
+    """The body of one incoming request."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         headers = Headers(scope=scope)
@@ -18,14 +18,14 @@ class Body:
         self._receive = receive
         self._whole: Message | None = None
         self.ended = self._announced == 0 and "transfer-encoding" not in headers
-        """Whether nothing of it is still to come."""
+        """True if the body is complete."""
 
     def needs_bytes(self, most_bytes: int) -> int:
-        """What is to be set aside for it: what it says it has, or all it may have if it comes in parts."""
+        """The budget that it needs: its declared length, or the limit if it comes in chunks."""
         return 0 if self.ended else min(self._announced or most_bytes, most_bytes)
 
     async def read(self, *, most_bytes: int, within_s: float) -> bytes:
-        """Reads all of it, to be handed out by `receive`; refuses before more than `most_bytes` are in memory."""
+        """Reads all of it, for later `receive` calls; refuses before more than `most_bytes` are in memory."""
         if self.ended:
             return b""
         if self._announced > most_bytes:
@@ -39,14 +39,14 @@ class Body:
         return body
 
     async def receive(self) -> Message:
-        """The next part of it, for whatever stands behind."""
+        """The next message of the body, for the application behind."""
         if self._whole is not None:
             whole, self._whole = self._whole, None
             return whole
         return await self._next()
 
     def closing(self, send: Send) -> Send:
-        """Sends an answer; one to a request that is not whole ends its connection, so that the rest is never read."""
+        """Sends an answer; if the request is incomplete, the connection is closed, so that the rest is never read."""
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start" and not self.ended:

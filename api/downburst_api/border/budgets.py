@@ -1,4 +1,4 @@
-"""How much somebody may hold at a time. Taken before anything is waited for, so that many at once get no more."""
+"""Budgets: a limit on holdings at one time. Taken before any wait, so that concurrent requests get no more."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ class Budget:
         self._held: dict[str, int] = {}
 
     def take(self, holder: str, amount: int = 1) -> None:
-        """Holds so much more; refuses, and holds nothing more, if that is too much."""
+        """Takes this amount; refuses, and takes nothing, if it exceeds the budget."""
         if self.of(holder) + amount > self.most:
             wait_s = self._retry_after_s
             raise TooMany(
@@ -29,7 +29,7 @@ class Budget:
             self._held[holder] = self.of(holder) + amount
 
     def give_back(self, holder: str, amount: int = 1) -> None:
-        """Holds so much less."""
+        """Returns this amount."""
         left = self.of(holder) - amount
         if left > 0:
             self._held[holder] = left
@@ -38,7 +38,7 @@ class Budget:
 
     @contextmanager
     def held(self, holder: str, amount: int = 1) -> Iterator[None]:
-        """Holds so much more while the block runs."""
+        """Holds this amount while the block runs."""
         self.take(holder, amount)
         try:
             yield
@@ -46,12 +46,12 @@ class Budget:
             self.give_back(holder, amount)
 
     def of(self, holder: str) -> int:
-        """How much a holder has."""
+        """The amount that a holder has."""
         return self._held.get(holder, 0)
 
 
 def tenant_of(caller: Caller) -> str:
-    """Whose budget a request counts to: a site, whatever users and tokens it has, else the caller or the address."""
+    """The holder of a request's budget: a site, with all its users and tokens, else the caller or the address."""
     if caller.site is not None:
         return f"site {caller.site}"
     return f"caller {caller.name}" if caller.known else f"address {network_of(caller.peer)}"

@@ -1,6 +1,6 @@
-"""Connections: how many at all and from one address, and how long one may take over a request or an answer.
+"""Connections: limits on their number, in all and per address, and on the time for a request or an answer.
 
-uvicorn limits none of this but idle time between requests, so its protocol over h11 is given timers here (ADR 41).
+uvicorn limits none of this except idle time between requests, so its protocol over h11 gets timers here (ADR 41).
 """
 
 import asyncio
@@ -30,11 +30,11 @@ class Connections:
         self.by_address = Budget(limits.connections_per_address, what="connections from this address")
 
     def __call__(self, *arguments: Any, **named: Any) -> "BoundedProtocol":
-        """A connection, as uvicorn asks for one."""
+        """Creates a connection, as uvicorn's protocol factory."""
         return BoundedProtocol(self, *arguments, **named)
 
     def enter(self, address: str) -> None:
-        """Counts a connection; refuses one too many. Named proxies bring the connections of many."""
+        """Counts a connection; refuses one above the limit. Named proxies carry the connections of many clients."""
         self.all.take("")
         if is_proxy(self._proxies, address):
             return
@@ -45,14 +45,14 @@ class Connections:
             raise
 
     def leave(self, address: str) -> None:
-        """A connection that was counted has ended."""
+        """Uncounts a connection that has ended."""
         self.all.give_back("")
         if not is_proxy(self._proxies, address):
             self.by_address.give_back(network_of(address))
 
 
 class BoundedProtocol(H11Protocol):
-    """One connection: the head of a request comes in time, an answer is taken in time, or it ends."""
+    """One connection: aborted if the request's head does not arrive in time, or the answer is not taken in time."""
 
     def __init__(self, owner: Connections, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -85,26 +85,26 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Takes what came in."""
+        """Processes received data."""
         if self._counted is None:
             return
         super().data_received(data)
         self._watch_head()
 
     def pause_writing(self) -> None:
-        """The other end is slower than the answer."""
+        """The client reads more slowly than the answer is written."""
         super().pause_writing()
         self._watch_answer()
 
     def resume_writing(self) -> None:
-        """The other end has taken nearly all of it."""
+        """The client has read nearly all of it."""
         if self._answer_due is not None:
             self._answer_due.cancel()
             self._answer_due = None
         super().resume_writing()
 
     def _watch_head(self) -> None:
-        """From the first byte on; between two requests it is uvicorn's own time for idle connections that runs."""
+        """Limits the time for the head, from its first byte on; between two requests uvicorn's idle timeout runs."""
         if self.conn.their_state is not h11.IDLE:
             if self._head_due is not None:
                 self._head_due.cancel()
@@ -117,7 +117,7 @@ class BoundedProtocol(H11Protocol):
         self._answer_due = self.loop.call_later(self._owner.limits.stalled_s, self._end_if_stalled, left)
 
     def _end_if_stalled(self, before_bytes: int) -> None:
-        """Who takes a little in all this time takes nothing; who takes more has as long again."""
+        """Aborts if the client took less than `LEAST_TAKEN_BYTES` in this time; otherwise starts the timer again."""
         if self.transport.get_write_buffer_size() > before_bytes - LEAST_TAKEN_BYTES:
             self.transport.abort()
         else:

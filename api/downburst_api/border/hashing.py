@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Hashing:
-    """The queue: so many at all, from one address and for one name; who finds it full is refused at once."""
+    """The queue, with limits in all, per address and per name; refuses immediately when full."""
 
     def __init__(self) -> None:
         self._slot = asyncio.Semaphore(1)
@@ -21,7 +21,7 @@ class Hashing:
         self._by_name = Budget(MOST_BY_NAME, what="sign-ins of this user", retry_after_s=2)
 
     async def run(self, address: str, name: str, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-        """Does the work in a thread, once it is its turn; raises `TooMany` where too many wait."""
+        """Runs the work in a thread when its turn comes; raises `TooMany` if too many wait."""
         with (
             self._all.held(""),
             self._by_address.held(network_of(address)),
@@ -32,6 +32,6 @@ class Hashing:
 
 
 MOST_WAITING = 32
-"""Some seconds of a core."""
+"""Some seconds of work for one core."""
 MOST_BY_ADDRESS = 6
 MOST_BY_NAME = 3

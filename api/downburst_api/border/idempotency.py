@@ -1,7 +1,7 @@
-"""A POST that is sent again with the same `Idempotency-Key` is answered as it was the first time, for a day.
+"""Idempotent POSTs: a repeat with the same `Idempotency-Key` gets the first answer again, for a day.
 
-The key is taken in the ledger before the request is carried out. If the hub ends in the middle of it, nobody knows
-whether it took place, and that is what the second request is told. Answers that hold a secret are not kept.
+The key is stored in the ledger before the request is carried out. If the hub stops in between, the outcome is
+unknown, and the second request is answered so. Answers that hold a secret are not stored.
 """
 
 import hashlib
@@ -19,14 +19,14 @@ from downburst_api.border.problems import refusal
 
 
 class Idempotency:
-    """The middleware; stands behind the guard, which knows who asks."""
+    """The middleware; runs behind the guard, which finds the caller."""
 
     def __init__(self, app: ASGIApp, ledger: Ledger) -> None:
         self._app = app
         self._ledger = ledger
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Carries a request out, or answers as before."""
+        """Carries a request out, or repeats its answer."""
         key = Headers(scope=scope).get(HEADER) if scope["type"] == "http" and scope["method"] == "POST" else None
         if key is None or not scope["path"].startswith("/v1/"):
             await self._app(scope, receive, send)
@@ -61,7 +61,7 @@ class Idempotency:
 
 
 class _Told:
-    """Holds an answer back until it is kept, so that nobody has one that would be another next time."""
+    """Buffers an answer until it is stored, so that a repeat never gets a different one."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -74,12 +74,12 @@ class _Told:
         self._messages.append(message)
 
     async def let_go(self) -> None:
-        """Sends what was held back."""
+        """Sends the buffered answer."""
         for message in self._messages:
             await self._send(message)
 
     def answered(self, wanted: Answered, *, secret: bool) -> Answered:
-        """What to keep of it."""
+        """The record to store."""
         body = b"".join(message.get("body", b"") for message in self._messages)
         headers = Headers(raw=self._messages[0]["headers"])
         kept = None if secret or len(body) > LONGEST_ANSWER else body.decode()
@@ -146,6 +146,6 @@ LONGEST_KEY = 200
 LONGEST_REQUEST = 1_000_000
 LONGEST_ANSWER = 100_000
 NOT_DONE = 400
-"""Refusals and failures leave nothing behind, so the same key may try again."""
+"""Status from which on nothing is stored: refusals and failures change nothing, so the same key may try again."""
 SECRET_PATHS = frozenset({"/v1/users", "/v1/access-tokens", "/v1/access-requests", "/v1/access-requests/state"})
 SECRET_ENDS = ("/tokens", "/invitations", "/approval")

@@ -1,4 +1,4 @@
-"""Refusals as problem documents (RFC 9457): type, title, status, detail, code, and what else helps."""
+"""Refusals as problem documents (RFC 9457): type, title, status, detail, code, and further fields."""
 
 import errno
 from http import HTTPStatus
@@ -13,7 +13,7 @@ from downburst.supervision import FAULTS
 
 
 def install(app: FastAPI) -> None:
-    """Lets every error of the application leave as a problem document."""
+    """Makes the application answer every error with a problem document."""
     app.add_exception_handler(DownburstError, _refusal)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
@@ -28,7 +28,7 @@ def problem(status: int, *, title: str, detail: str, code: str, **extra: object)
 
 
 def refusal(error: DownburstError) -> JSONResponse:
-    """The document that says why not."""
+    """The problem document of a refusal."""
     extra = {name: value for name, value in error.extra.items() if name not in _OWN_WORDS}
     answer = problem(error.status, title=error.title, detail=error.sentence, code=error.code, **extra)
     if isinstance(error, NotSignedIn):

@@ -1,4 +1,4 @@
-"""From whom a request came: the connection's other end, unless that is a proxy which the operator named."""
+"""A request's sender: the connection's peer, unless that is a proxy that the operator named."""
 
 import logging
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 
 class Forwarded:
-    """Believes `X-Forwarded-For` and `X-Forwarded-Proto` of named proxies; the first from elsewhere is logged."""
+    """Trusts `X-Forwarded-For` and `X-Forwarded-Proto` of named proxies; the first from elsewhere is logged."""
 
     def __init__(self, app: ASGIApp, proxies: Sequence[IPv4Network | IPv6Network]) -> None:
         self._app = app
@@ -19,7 +19,7 @@ class Forwarded:
         self._warned = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on, with its sender as `client`."""
+        """Forwards a request, with its sender as `client`."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
         elif is_proxy(self._proxies, (scope.get("client") or ("",))[0]):
@@ -39,7 +39,7 @@ class Forwarded:
 
 
 def is_proxy(proxies: Sequence[IPv4Network | IPv6Network], address: str) -> bool:
-    """Whether an address is one of a named proxy."""
+    """True if an address belongs to a named proxy."""
     try:
         parsed = ip_address(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""How often somebody may ask: a bucket of tokens for each, refilled at a rate."""
+"""Rate limits: a token bucket for each name."""
 
 from collections import OrderedDict
 
@@ -7,7 +7,7 @@ from downburst.foundation.errors import TooMany
 
 
 class Limit:
-    """At most `burst` at once and `per_minute` in the long run, for each name apart."""
+    """At most `burst` at a time and `per_minute` on average, for each name."""
 
     def __init__(self, clock: Clock, *, per_minute: float, burst: int, what: str) -> None:
         self._clock = clock
@@ -17,9 +17,9 @@ class Limit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, name: str) -> None:
-        """Counts one before it is carried out; refuses with the time after which it is worth while again.
+        """Counts a request before it is carried out; refuses above the limit, with the time until the next may pass.
 
-        A look first and a count afterwards would let any number through that come in between.
+        A check followed by a later count would let any number of concurrent requests through.
         """
         left, at_s = self._left(name)
         if left < 1:
@@ -28,12 +28,12 @@ class Limit:
         self._put(name, left - 1, at_s)
 
     def give_back(self, name: str) -> None:
-        """Counts one less: what was carried out was none of those that are limited."""
+        """Uncounts one: the request was not of the limited kind."""
         left, at_s = self._left(name)
         self._put(name, min(self._burst, left + 1), at_s)
 
     def forgive(self, name: str) -> None:
-        """Fills the bucket again."""
+        """Refills the bucket."""
         self._buckets.pop(name, None)
 
     def _left(self, name: str) -> tuple[float, float]:
@@ -49,4 +49,4 @@ class Limit:
 
 
 MOST_NAMES = 20_000
-"""Names kept at a time; whoever changes addresses to be forgotten has to have as many."""
+"""Names remembered at a time; a client needs as many addresses to have its own forgotten."""

@@ -1,4 +1,4 @@
-"""The rule of every route: who may call it. A route without a rule does not start, a rule without a route neither."""
+"""The access rule of every route. The api does not start with a route without a rule, or a rule without a route."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,56 +8,56 @@ from downburst.domain.access import Scope
 
 
 class Own(Enum):
-    """How a site's administrator, who sees that site alone, may call a route."""
+    """How a site's administrator, limited to that site, may call a route."""
 
     NEVER = auto()
     PATH = auto()
-    """If the path names the site."""
+    """If the path has the site's name."""
     QUERY = auto()
-    """With the parameter `site`, which is filled in if it is left out."""
+    """With the parameter `site`, which is filled in if it is absent."""
     FILTERED = auto()
-    """The route itself shows what concerns the site."""
+    """The route itself limits its answer to the site."""
 
 
 class Object(Enum):
-    """What a request may name that belongs to one tenant: a site's administrator gets the site's own."""
+    """Objects of one tenant that a request may name: a site's administrator reaches the site's own."""
 
     SITE = auto()
     FEED = auto()
-    """One that the site's allow list covers; another is answered for like one that is not there."""
+    """A feed in the site's allow list; others are answered as if they did not exist."""
     LIMIT = auto()
-    """Products of a feed: those that the site's limits grant."""
+    """Products of a feed: those within the site's limits."""
     USER = auto()
     ITEM = auto()
-    """A numbered or named thing of a site: its subscription, window, receiver."""
+    """An object of a site, by number or name: its subscription, window, receiver."""
 
 
 class Holds(Enum):
-    """What a request holds of its tenant's budget while it is answered."""
+    """The tenant's budget that a request takes while it is answered."""
 
     BODY = auto()
-    """A body that is read before the route is asked."""
+    """A body that is read before the route runs."""
     STREAM = auto()
-    """A live line, for as long as somebody listens."""
+    """An event stream, while the client listens."""
     UPLOAD = auto()
     """A body that the route itself streams to a file, with limits of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a route asks of its caller; no scope: nothing."""
+    """The rights that a route requires; without a scope, none."""
 
     scope: Scope | None
     own: Own = Own.NEVER
     known: bool = False
-    """Whether at least somebody has to be signed in."""
+    """True if the caller must be signed in."""
     holds: Holds = Holds.BODY
     objects: tuple[Object, ...] | None = None
-    """Said by every rule that lets strangers or sites' administrators in; a test asks for those of others."""
+    """Given in every rule that admits strangers or sites' administrators; a test requires it."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether it says whose objects whoever it lets in may name."""
+        """True if the rule names the objects within reach of all the callers it admits."""
         return self.objects is not None or (self.scope is not None and self.own is Own.NEVER)
 
 

@@ -1,4 +1,4 @@
-"""What is checked before a site is promised or shown anything."""
+"""Checks of a site's rights, before it is granted or shown anything."""
 
 from downburst.domain.access import Caller
 from downburst.domain.feeds import Feed
@@ -9,7 +9,7 @@ from downburst_api.runtime import Node
 
 
 def feeds_shown(tx: Transaction, caller: Caller) -> list[Feed]:
-    """The feeds that a caller may know of, by name: those of its site, or all."""
+    """The feeds visible to a caller, by name: those of its site, or all."""
     feeds = tx.feeds.all()
     if caller.site is None:
         return feeds
@@ -18,14 +18,14 @@ def feeds_shown(tx: Transaction, caller: Caller) -> list[Feed]:
 
 
 def check_feed_shown(tx: Transaction, caller: Caller, feed: str) -> None:
-    """Answers for a feed that the caller may not know of as for one that nobody made."""
+    """Answers for a feed hidden from the caller as for one that does not exist."""
     shown = [one.name for one in feeds_shown(tx, caller)]
     if feed not in shown:
         raise unknown_feed(feed, shown)
 
 
 def check_right(tx: Transaction, site: str, feed: str, caller: Caller | None = None) -> None:
-    """Refuses a feed that the site's allow list does not cover; its administrator learns of no others."""
+    """Refuses a feed outside the site's allow list; the site's administrator learns of no other feeds."""
     allowed = tx.sites.one(site)
     if caller is None or caller.site is None:
         tx.feeds.one(feed)

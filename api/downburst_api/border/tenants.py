@@ -1,4 +1,4 @@
-"""What callers hold for long: live streams, uploads, and bodies that a route works on."""
+"""Resources that callers hold for long: live streams, uploads, and bodies in processing."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,7 +12,7 @@ from downburst_api.border.route_rules import Holds, Rule
 
 
 class Tenants:
-    """Budgets of everybody; the hub's own user has none, because that user can stop the hub anyway."""
+    """Budgets of all callers; the hub's own user has none, because that user can stop the hub anyway."""
 
     def __init__(self, limits: LimitSettings) -> None:
         self._limits = limits
@@ -24,12 +24,12 @@ class Tenants:
         self.bodies = Budget(limits.bodies_bytes, what="bytes of requests of this user or site", retry_after_s=1)
 
     def most_bytes(self, caller: Caller) -> int:
-        """The longest body that is read of this caller's requests."""
+        """The longest body accepted from this caller."""
         return self._limits.body_bytes if caller.known else self._limits.body_bytes_without_login
 
     @contextmanager
     def holding(self, rule: Rule, caller: Caller, body: Body) -> Iterator[None]:
-        """Counts a request to its tenant while the block runs; refuses what goes beyond a budget."""
+        """Counts a request against its tenant's budget while the block runs; refuses one above it."""
         with ExitStack() as stack:
             if caller.name != LOCAL:
                 for budget, holder, amount in self._needs(rule, caller, body):

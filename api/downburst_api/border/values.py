@@ -1,4 +1,4 @@
-"""Values of a request that no route may see: characters that a ledger can't store, numbers that it can't count."""
+"""Values that are refused before any route: characters that a ledger can't store, numbers beyond its integers."""
 
 import json
 import math
@@ -19,7 +19,8 @@ from downburst.foundation.errors import BadInput
 def check_values(scope: Scope, path: Mapping[str, str]) -> None:
     """Refuses a NUL in path, query or headers: PostgreSQL stores none, and no name has one.
 
-    `path`: the parts of the path by name, if the route has any. Ids of products have a rule with a better sentence.
+    `path`: the parameters of the path by name, if the route has any. Ids of products have a rule with a clearer
+    sentence.
     """
     parts = [part for name, part in path.items() if name != "product_id"] if path else [scope["path"]]
     if any("\0" in part for part in parts):
@@ -32,7 +33,7 @@ def check_values(scope: Scope, path: Mapping[str, str]) -> None:
 
 
 def check_body(body: bytes) -> None:
-    """Refuses a NUL in any text of a JSON document; all others are left to the route."""
+    """Refuses a NUL in any text of a JSON document; bodies of other types are left to the route."""
     if b"\\u0000" not in body:
         return
     try:
@@ -44,7 +45,7 @@ def check_body(body: bytes) -> None:
 
 
 def unbounded(routers: Iterable[APIRouter]) -> list[str]:
-    """Numbers in paths, queries and headers that may grow beyond the ledger's integers, as `GET /path: name`."""
+    """Numbers in paths, queries and headers that may exceed the ledger's integers, as `GET /path: name`."""
     return sorted(
         f"{min(route.methods or {''})} {route.path}: {parameter.alias}"
         for router in routers

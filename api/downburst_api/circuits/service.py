@@ -1,4 +1,4 @@
-"""What is read of circuits for an answer, and what a change makes of a port."""
+"""Reads circuits for answers, and applies changes to ports."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from downburst_contract.base import members
 
 
 async def answered(hub: Runtime, answer: CircuitAnswer, response: Response | None = None) -> shapes.CircuitAnswered:
-    """What became of a request; nothing new was made where it was a dry run, or was made before."""
+    """The answer to a request; nothing new was made by a dry run, or if the circuit existed already."""
     if response is not None and not answer.done:
         response.status_code = 200
     circuit, measured = answer.circuit, list[Measured]()
@@ -26,7 +26,7 @@ async def answered(hub: Runtime, answer: CircuitAnswer, response: Response | Non
 
 
 def listed(hub: Runtime, tx: Transaction, which: Which, page: NewestPage) -> list[shapes.Circuit]:
-    """A page of circuits, and one more to know whether there is another page."""
+    """A page of circuits, and one more to show whether another page follows."""
     found = tx.circuits.newest(which, before=page.before, limit=page.to_read)
     measured = tx.circuits.measurements([circuit.number for circuit in found])
     return [shapes.Circuit(**circuit_out(circuit, measured, hub.live)) for circuit in found]
@@ -40,7 +40,7 @@ def whole(hub: Runtime, tx: Transaction, number: int) -> shapes.CircuitWhole:
 
 
 def changed_port(port: Port, wanted: shapes.PortChange) -> Port:
-    """The port with what the client said."""
+    """The port with the client's changes."""
     given = wanted.given()
     if not given:
         raise BadInput("nothing to change was given; give a rate, port rate, interface, underlay, stp or tags")
@@ -48,4 +48,4 @@ def changed_port(port: Port, wanted: shapes.PortChange) -> Port:
 
 
 NEVER_STOOD = (CircuitState.REQUESTED, CircuitState.ADMITTED)
-"""Nothing was measured of a circuit in these states."""
+"""States in which nothing was measured."""

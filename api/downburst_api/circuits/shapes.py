@@ -1,4 +1,4 @@
-"""How circuits are told: what was reserved, what was measured, what is used."""
+"""Circuits in answers: reserved, measured and used bandwidth."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -10,7 +10,7 @@ from downburst_contract.circuits import LAYER
 
 
 def circuit_out(circuit: Circuit, measured: Sequence[Measured], live: LiveState) -> dict[str, Any]:
-    """A circuit for clients: what was reserved, what it was measured to carry, what is used of it."""
+    """A circuit for clients: its reserved bandwidth, its measured capacity, its use."""
     values = asdict(circuit)
     del values["asked_sha256"]
     rows = [row for row in measured if row.circuit == circuit.number]
@@ -38,7 +38,7 @@ def _measured_out(row: Measured) -> dict[str, Any]:
 
 
 def _used(circuit: Circuit, live: LiveState, name: str) -> float:
-    """By the site that gets or sends most: what is reserved, is so for each. Of a sum for all, the even share."""
+    """The use by the busiest site, as the reservation is per site. From a sum for all sites, the even share."""
     loads = (live.circuits.get((circuit.number, site)) for site in circuit.sites)
     all_of_it = live.circuits.get((circuit.number, None))
     share = float(getattr(all_of_it, name)) / len(circuit.sites) if all_of_it else 0.0

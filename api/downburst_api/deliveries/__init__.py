@@ -1,1 +1,1 @@
-"""Where products are, and what sites lost."""
+"""Deliveries of products, and sites' losses."""

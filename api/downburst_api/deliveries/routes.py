@@ -1,4 +1,4 @@
-"""What sites lost: the deliveries that ended without the product, as an exact list."""
+"""Sites' losses: the deliveries that ended without the product, as an exact list."""
 
 from typing import Annotated, Literal
 
@@ -63,7 +63,7 @@ Key = tuple[str, str, int]
 
 
 async def _described(hub: Runtime, page: ExceptionsPage, feeds: set[str]) -> dict[Key, ProductFacts]:
-    """What the logs of these feeds still know of the products; nothing while the node is away."""
+    """The products' data from these feeds' logs, if still there; nothing while the node is away."""
     if not hub.node.running:
         return {}
     wanted: dict[tuple[str, str], set[int]] = {}

@@ -1,4 +1,4 @@
-"""What the ledger knows around some products, and how the node's facts are judged by it for every site."""
+"""The ledger's context for some products, and the judgement of the node's facts by it for every site."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from downburst.live.state import LiveState, SiteSession
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the ledger knows around some products."""
+    """The ledger's context for some products."""
 
     feeds: dict[str, Feed]
     sites: dict[str, Site]
@@ -28,7 +28,7 @@ class Context:
     """Of feeds at single sites."""
 
     def known(self, product: ProductFacts, site: str, live: LiveState) -> Known:
-        """About one site and one product."""
+        """The facts about one site and one product."""
         registered = self.sites.get(site)
         session = live.session(site)
         connected = session is not None and session.connected
@@ -55,7 +55,7 @@ class Context:
         )
 
     def facts(self, product: ProductFacts, told: Iterable[SiteFacts], site: str | None) -> list[SiteFacts]:
-        """What the node told, and the sites it can't tell of: those without a right, and one that was asked for."""
+        """The node's facts, and the sites it has none of: those without a right, and the one asked for."""
         facts = {one.site: one for one in told}
         for name, registered in self.sites.items():
             wishes = self._wishes(product.feed, name)
@@ -77,7 +77,7 @@ def judged(product: ProductFacts, facts: SiteFacts, known: Known, now: datetime)
 
 
 def context_of(tx: Transaction, feeds: dict[str, Feed], products: Sequence[ProductFacts]) -> Context:
-    """As of now."""
+    """The context as of now."""
     names = {product.feed for product in products}
     return Context(
         feeds=feeds,
@@ -101,7 +101,7 @@ def _trouble(session: SiteSession | None, feed: str) -> str | None:
 
 
 def _action_failed(session: SiteSession | None, feed: str) -> ActionFailed | None:
-    """What the site said last; it holds while the site is away."""
+    """The site's last report of a failed action; valid while the site is away."""
     if session is None or feed not in session.progress:
         return None
     return session.progress[feed].action_failed

@@ -1,4 +1,4 @@
-"""How products and deliveries are told."""
+"""Products and deliveries in answers."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Where is this product, who has it, and why not: the node's facts and the ledger's, judged for every site."""
+"""The trace of a product: its state at every site with the reason, from the facts of node and ledger."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -89,14 +89,14 @@ async def _answer(  # noqa: PLR0913
 
 
 def _next_before(answers: Sequence[FoundDeliveries], products: Sequence[ProductTraced], limit: int) -> int | None:
-    """Where the next page begins; only within one feed, whose sequences have an order."""
+    """Begin of the next page; only within one feed, because sequences have an order there."""
     if len(answers) != 1 or answers[0].search_complete:
         return None
     return products[-1].sequence if len(products) == limit else answers[0].searched_to + 1
 
 
 def _notes(answers: Sequence[FoundDeliveries]) -> list[str]:
-    """What a reader must know about the limits of the answer."""
+    """Notes on the limits of the answer."""
     notes = []
     if len(answers) > 1 and not all(answer.search_complete for answer in answers):
         notes.append("older products may have this name; name the feed to page through them")
@@ -115,7 +115,7 @@ def _unknown(product: str, feed: str | None, feeds: list[str]) -> NotFound:
 
 
 def _feeds(tx: Transaction, caller: Caller, feed: str | None, site: str | None) -> dict[str, Feed]:
-    """The feeds that are looked through; of others neither the caller's question nor an answer may tell."""
+    """The feeds to search; neither the question nor an answer may reveal others."""
     feeds = {one.name: one for one in feeds_shown(tx, caller)}
     if feed is not None and feed not in feeds:
         raise unknown_feed(feed, list(feeds))
@@ -129,7 +129,7 @@ def _limits(tx: Transaction, caller: Caller) -> tuple[Limit, ...]:
 
 
 def _within(limits: Sequence[Limit], answer: FoundDeliveries) -> FoundDeliveries:
-    """Without what no limit of the asking site grants: numbers could be asked for one after the other."""
+    """Removes products outside the limits of the caller's site: numbers could be tried one by one."""
     kept = tuple(
         (product, told)
         for product, told in answer.products

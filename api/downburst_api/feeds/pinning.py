@@ -1,4 +1,4 @@
-"""What rules a pin out, whatever the traffic: settings, circuits that nobody reserved, groups of one."""
+"""Reasons against a pin that do not depend on traffic: settings, unreserved circuits, groups of one."""
 
 from downburst.domain.plans import Transport
 from downburst.foundation.errors import ImpossiblePin
@@ -7,7 +7,7 @@ from downburst.settings.hub import Settings
 
 
 def check_possible(tx: Transaction, settings: Settings, feed: str, transport: Transport) -> None:
-    """Raises why the feed can't go by the transport; a feed without sites may be pinned ahead of them."""
+    """Raises the reason why the feed can't use the transport; a feed without sites may be pinned in advance."""
     sites = sorted({wish.site for wish in tx.subscriptions.of_feed(feed)})
     why = _REASONS.get(transport, _none)(tx, settings, feed, sites)
     if why is not None:

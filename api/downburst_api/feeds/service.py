@@ -1,4 +1,4 @@
-"""What becomes of a feed: a new one that the node begins, changes that it hears of, pins that can be met."""
+"""Changes to feeds: the node begins new ones and is notified of changes, and pins are checked."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -57,7 +57,7 @@ async def remove(hub: Runtime, feed: str, unchanged: IfMatch) -> None:
 
 
 async def pin(hub: Runtime, feed: str, transport: Transport, unchanged: IfMatch, *, by: str) -> Pin:
-    """Orders one transport for a feed; one that can't serve its sites is refused."""
+    """Pins a feed to one transport; refuses one that can't serve the feed's sites."""
 
     def write(tx: Transaction) -> Pin:
         _check_pin(tx, feed, unchanged)
@@ -78,7 +78,7 @@ async def unpin(hub: Runtime, feed: str, unchanged: IfMatch) -> None:
 
 
 def _seen(tx: Transaction, name: str, unchanged: IfMatch) -> Feed:
-    """The feed that a change is made to, if it is the one that was seen."""
+    """The feed to change, if its tag matches."""
     feed = tx.feeds.one(name)
     unchanged.check(f"feed {name}", shapes.Feed.of(feed))
     return feed
@@ -90,14 +90,14 @@ def _check_pin(tx: Transaction, feed: str, unchanged: IfMatch) -> None:
 
 
 def _changed(feed: Feed, given: dict[str, Any]) -> Feed:
-    """A feed that LDMs begin to bring or get takes their rule with that, unless one is named."""
+    """Sets the LDM rule of a feed that LDMs begin to bring or get, unless the client names a rule."""
     if given.get("ldm_feed_type") is not None and feed.ldm_feed_type is None:
         given = {"duplicate_rule": DuplicateRule.SIGNATURE} | given
     return replace(feed, **given)
 
 
 async def _begin(hub: Runtime, feed: Feed) -> None:
-    """Has the node begin a new feed; nothing is left of one that it can't begin, and other feeds go on."""
+    """Has the node begin a new feed; one that fails to begin is removed, and other feeds go on."""
     try:
         await _announce(hub)
     except DownburstError:

@@ -1,1 +1,1 @@
-"""Whether the hub works."""
+"""The hub's health."""

@@ -1,4 +1,4 @@
-"""Is it up, and what runs."""
+"""Routes of the hub's health and version."""
 
 from importlib.metadata import version
 

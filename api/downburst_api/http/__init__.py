@@ -1,1 +1,1 @@
-"""What routes of every noun share: parameters, pages of lists, entity tags, tables, the description."""
+"""Shared parts of all routes: parameters, pages of lists, entity tags, tables, the description."""

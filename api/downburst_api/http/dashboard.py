@@ -1,4 +1,4 @@
-"""The page at `/` and the api's own at `/docs`: as they were built, or one sentence that says how to build them."""
+"""The page at `/` and the api's own at `/docs`: as built, or one sentence with the command that builds them."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from fastapi.staticfiles import StaticFiles
 
 
 def mount(app: FastAPI, directory: Path | None) -> None:
-    """Serves the dashboard from `directory`; everything that is no api route is looked up there."""
+    """Serves the dashboard from `directory`; every path that is no api route is looked up there."""
     described = None if directory is None else directory / "docs.html"
 
     @app.get("/docs", include_in_schema=False)

@@ -1,7 +1,8 @@
-"""Changes of what nobody changed meanwhile: `ETag` on what is shown, `If-Match` on what changes it (RFC 9110).
+"""Conditional changes: `ETag` on resources, `If-Match` on the requests that change them (RFC 9110).
 
-A tag is made of what the api shows of a feed, site, subscription or pin, so it is the same after a restart and on
-another hub. It is compared in the transaction that makes the change. Who sends no `If-Match` changes it all the same.
+A tag is computed from the api's view of a feed, site, subscription or pin, so it is the same after a restart and on
+another hub. It is compared in the transaction that makes the change. Without `If-Match` a change is made
+unconditionally.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ Tagged = TypeVar("Tagged", bound=Answer)
 
 
 class IfMatch:
-    """What a change asks of the state that it is made to."""
+    """A change's condition on the state before it."""
 
     def __init__(
         self,
@@ -31,7 +32,7 @@ class IfMatch:
         self._tags = None if if_match is None else [tag.strip() for tag in if_match.split(",")]
 
     def check(self, what: str, shown: Answer | None) -> None:
-        """Refuses if this is not what was seen; None: there is nothing of the kind now."""
+        """Refuses if the current state does not match the tag; None: the object does not exist."""
         if self._tags is None:
             return
         if shown is None or not ("*" in self._tags or etag(shown) in self._tags):
@@ -43,12 +44,12 @@ Unchanged = Annotated[IfMatch, Depends(IfMatch)]
 
 
 def etag(shown: Answer) -> str:
-    """The tag of what is shown."""
+    """The tag of a resource."""
     text = json.dumps(shown.model_dump(by_alias=True), sort_keys=True, default=str)
     return f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
 
 
 def tagged(shown: Tagged, answer: Response) -> Tagged:
-    """What is shown, with its tag in the answer's headers."""
+    """The resource, with its tag in the answer's headers."""
     answer.headers["etag"] = etag(shown)
     return shown

@@ -1,5 +1,6 @@
-"""What the API's description says beyond its routes: how to sign in, an example of each request and answer, and the
-key that makes a request safe to repeat.
+"""Additions to the API's description beyond its routes.
+
+They are: how to sign in, an example of each request and answer, and the key that makes a request safe to repeat.
 """
 
 import json
@@ -15,7 +16,7 @@ from downburst_api.border.route_rules import RULES, Rule
 
 
 def install(app: FastAPI) -> None:
-    """Completes the description when it is asked for."""
+    """Completes the description when it is requested."""
     plain = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -71,7 +72,7 @@ def _answers(answers: dict[str, Any]) -> dict[str, Any]:
 
 
 def _security(rule: Rule) -> list[dict[str, list[str]]]:
-    """A token or a session; nothing where a route lets everybody in."""
+    """A token or a session; nothing for a route open to everyone."""
     return [{"token": []}, {"session": []}] if rule.scope is not None or rule.known else []
 
 

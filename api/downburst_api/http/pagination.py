@@ -1,8 +1,8 @@
-"""Lists page by page, all of them in one way: `limit`, `cursor`, and where the next page is.
+"""Pagination, the same for all lists: `limit`, `cursor`, and the next page's address.
 
-A cursor is the key of the last item of a page, so that what comes and goes meanwhile neither hides an item nor shows
-one twice. The next page's address is in the header `Link` (RFC 8288) of every list, and its cursor is `next` where
-the answer is a document with `items`.
+A cursor is the key of the last item of a page, so that insertions and deletions in between neither hide an item nor
+show one twice. The next page's address is in the header `Link` (RFC 8288) of every list, and its cursor is `next`
+where the answer is a document with `items`.
 """
 
 import base64
@@ -25,7 +25,7 @@ Cursor = Annotated[
 
 
 class Page:
-    """What is asked for of a list that is known as a whole; all of it if no limit is given."""
+    """The requested page of a list that is in memory; all of it if no limit is given."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Page:
 
 
 class NewestPage:
-    """What is asked for of a list whose newest are read first, by falling numbers."""
+    """The requested page of a list with its newest items first, by falling numbers."""
 
     def __init__(
         self,
@@ -69,22 +69,22 @@ class NewestPage:
         self._limit = limit
         self.before: int | None = None if cursor is None else read_cursor(cursor, int)[0]
         self.to_read = limit + 1
-        """One more than is shown, to know whether there is another page."""
+        """One more than is shown, to find out whether another page follows."""
 
     def of(self, items: Sequence[Item], key: str) -> list[Item]:
-        """The page of items that were read so."""
+        """The page of items read with these bounds."""
         return page_of(items, self._limit, (key,), self._answer, self._asked)
 
 
 class Document:
-    """A page of a list that is answered as a document with `items` and `next`."""
+    """A page of a list as a document with `items` and `next`."""
 
     def __init__(self, asked: Request, answer: Response) -> None:
         self._asked = asked
         self._answer = answer
 
     def lead_to(self, following: Following) -> Following:
-        """The cursor of the next page, which the answer's headers get too; None: there is none."""
+        """The cursor of the next page, also set in the answer's headers; None: there is none."""
         if following is not None:
             _lead_on(self._answer, self._asked, following)
         return following
@@ -96,7 +96,7 @@ NewestPaged = Annotated[NewestPage, Depends(NewestPage)]
 
 
 def page_of(items: Sequence[Item], limit: int, key: Sequence[str], answer: Response, asked: Request) -> list[Item]:
-    """The first `limit` of the items; tells where the next page begins if there are more."""
+    """The first `limit` of the items, with the begin of the next page if there are more."""
     page = list(items[:limit])
     if len(items) > limit:
         _lead_on(answer, asked, write_cursor(*(getattr(page[-1], name) for name in key)))
@@ -109,12 +109,12 @@ def _lead_on(answer: Response, asked: Request, cursor: str | int) -> None:
 
 
 def write_cursor(*key: str | int) -> str:
-    """A key as text that nobody is meant to read."""
+    """A key as opaque text."""
     return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str, *kinds: type) -> tuple[Any, ...]:
-    """The key behind a cursor."""
+    """The key in a cursor."""
     try:
         key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (binascii.Error, ValueError):
@@ -128,7 +128,7 @@ def read_cursor(cursor: str, *kinds: type) -> tuple[Any, ...]:
 
 
 def _is_usable(part: str | int) -> bool:
-    """Whether a ledger can look for it: JSON can write NULs and halves of characters."""
+    """True if a ledger can search for it: JSON may hold NULs and lone surrogates."""
     if isinstance(part, int):
         return 0 <= part < LARGEST
     return "\0" not in part and part == part.encode(errors="ignore").decode()

@@ -1,4 +1,4 @@
-"""What routes are given: the hub, the caller, numbers in paths."""
+"""Parameters of routes: the hub, the caller, numbers in paths."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The rows of an answer as comma-separated values, for whoever asks for those."""
+"""The rows of an answer as comma-separated values, on request."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ from fastapi import Depends, Query, Request, Response
 
 
 class Form(StrEnum):
-    """How an answer is written."""
+    """The format of an answer."""
 
     JSON = "json"
     CSV = "csv"
@@ -23,7 +23,7 @@ def form_of(
         Form | None, Query(alias="format", description="`csv` for a table; the header Accept says the same.")
     ] = None,
 ) -> Form:
-    """What was asked for, by the parameter or else by the header."""
+    """The requested format, from the parameter or else from the header."""
     if form is not None:
         return form
     return Form.CSV if request.headers.get("accept", "").startswith("text/csv") else Form.JSON
@@ -33,7 +33,7 @@ Asked = Annotated[Form, Depends(form_of)]
 
 
 def csv_answer(name: str, rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> Response:
-    """A file of rows under their names; what is not known is empty."""
+    """A file of rows with a header line; unknown values are empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(columns)
@@ -53,7 +53,7 @@ def _shown(value: object) -> object:
 
 
 def _plain_text(text: str) -> str:
-    """Spreadsheets carry out what begins like a formula; an apostrophe makes it text. Numbers never come here."""
+    """Prefixes text that looks like a formula with an apostrophe, as spreadsheets would run it; gets no numbers."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 

@@ -1,4 +1,4 @@
-"""What came into feeds, by steps and by feed, and who feeds whom."""
+"""Arrivals in feeds, by step and by feed, and the distribution tree."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -16,7 +16,7 @@ from downburst_contract.latency import Tree, TreeFeed, TreeSite, TreeUpstream
 
 
 def arrivals(minutes: Iterable[TrafficMinute], step_minutes: int) -> list[dict[str, Any]]:
-    """What came in each step, oldest first; steps in which nothing came are left out."""
+    """Arrivals in each step, oldest first; steps without arrivals are left out."""
     steps: defaultdict[int, list[TrafficMinute]] = defaultdict(list)
     for one in minutes:
         if one.products:
@@ -58,10 +58,10 @@ def volumes(minutes: Iterable[TrafficMinute], *, begin: int, end: int) -> list[d
 
 
 def hours_between(begin: int, end: int) -> list[int]:
-    """The edges, in minutes, of the hours of which the greatest is sought: hours of the clock.
+    """Edges, in minutes, of the clock hours from which the greatest is taken.
 
-    A part of an hour at either end goes to its neighbour, so that a busy minute does not count sixty times. The hours
-    fill the range, and their rates are compared, not their sums: the mean is never above the greatest.
+    A partial hour at either end is merged into its neighbour, so that a busy minute does not count sixty times. The
+    hours fill the range, and their rates are compared, not their sums: the mean is never above the greatest.
     """
     edges = [edge for edge in range(-(-begin // 60) * 60, end + 1, 60) if begin <= edge <= end]
     if len(edges) < 2:
@@ -70,7 +70,7 @@ def hours_between(begin: int, end: int) -> list[int]:
 
 
 def tree_of(tx: Transaction, live: LiveState, *, name: str) -> Tree:
-    """Who feeds whom."""
+    """The distribution tree: upstreams, this hub and its sites, with their feeds."""
     wanted: defaultdict[str, list[str]] = defaultdict(list)
     sites = tx.sites.all()
     allowed = {site.name: site for site in sites}

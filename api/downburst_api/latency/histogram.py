@@ -1,4 +1,4 @@
-"""How latencies are spread: a histogram over decades, from the sketches in the ledger."""
+"""The distribution of latencies: a histogram over decades, from the sketches in the ledger."""
 
 import math
 from collections import defaultdict
@@ -53,14 +53,14 @@ async def latency_histogram(  # noqa: PLR0913
 
 
 def buckets(sheet: Sheet) -> dict[str, int]:
-    """How many values lie in each bucket, over all sketches."""
+    """The number of values in each bucket, over all sketches."""
     codes, place = np.unique(sheet.codes, return_inverse=True)
     counts = np.bincount(place, sheet.held, len(codes)).astype(np.int64)
     return {bucket_of_code(code): count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)}
 
 
 def bins(buckets: Mapping[str, int]) -> list[Bin]:
-    """The counts between round bounds; those at or below zero, which have no place on a log axis, are left out."""
+    """The counts between round bounds; values at or below zero have no place on a log axis and are left out."""
     steps: defaultdict[int, int] = defaultdict(int)
     for bucket, count in buckets.items():
         value_ms = value_of(bucket)
@@ -76,4 +76,4 @@ def _bound_ms(step: int) -> float:
 
 
 STEPS_A_DECADE = 10
-"""Wider than the sketch's own buckets, whose bounds are not round."""
+"""Wider than the sketch's own buckets, which have no round bounds."""

@@ -101,6 +101,6 @@ STEPS = {
     "hour": (60, 62 * MINUTES_A_DAY),
     "day": (MINUTES_A_DAY, 366 * MINUTES_A_DAY),
 }
-"""How long a step is, and how far it is told, so that a history has at most 1,488 points."""
+"""Length of a step, and the longest range for it, so that a history has at most 1,488 points."""
 _KEY = ("feed", "site", "transport", "kind")
 FIGURES = tuple(Figures.model_fields)

@@ -14,10 +14,10 @@ from downburst.sketches.sketch import LatencySketch
 
 
 def latencies(tx: Transaction, wanted: Selection, *, after: Path | None = None, limit: int) -> list[dict[str, Any]]:
-    """The figures of each path, in their order, from the one behind `after` on; as many as `limit`."""
+    """The figures of up to `limit` paths, in their order, from the first after `after` on."""
     feeds = [wanted.feed] if wanted.feed is not None else tx.measured.latency.feeds(wanted)
     feeds = [feed for feed in feeds if after is None or feed >= after.feed]
-    # So many feeds at once as fill a page: one by one they cost more, all of them may be many pages.
+    # Reads a page's number of feeds at a time: single reads cost more, all feeds may be many pages.
     sites = 1 if wanted.site is not None else max(len(tx.sites.all()), 1)
     kinds = 1 if wanted.kind is not None else len(LatencyKind)
     some = max(limit // (sites * kinds), 1)
@@ -51,7 +51,7 @@ def figures_of(merged: Merged) -> list[dict[str, Any]]:
 
 
 def figures(rows: Iterable[SketchRow]) -> dict[str, Any]:
-    """The figures of rows merged into one; None where nothing is counted. All but the counts are in milliseconds."""
+    """The figures of the merged rows; None without counts. All but the counts are in milliseconds."""
     sketch = LatencySketch.of_rows(rows)
     return {
         "p50": sketch.quantile_ms(0.5),
@@ -65,7 +65,7 @@ def figures(rows: Iterable[SketchRow]) -> dict[str, Any]:
 
 
 def latencies_of_feeds(tx: Transaction, since_minute: int) -> dict[str, dict[str, Any]]:
-    """Of each feed the figures of all its sites together, and p50 and p99 by the minute, oldest first."""
+    """For each feed the figures of all its sites together, and p50 and p99 by the minute, oldest first."""
     wanted = Selection(since_minute, kind=LatencyKind.DISTRIBUTION)
     by_minute = tx.measured.latency.sheet(wanted, step_minutes=1).by_feed()
     end_to_end = tx.measured.latency.sheet(replace(wanted, kind=LatencyKind.END_TO_END)).by_feed()
@@ -84,7 +84,7 @@ def latencies_of_feeds(tx: Transaction, since_minute: int) -> dict[str, dict[str
 
 
 def range_out(begin: int, end: int) -> dict[str, datetime]:
-    """The range that was asked for: what is drawn covers all of it, wherever the points begin."""
+    """The requested range: charts cover all of it, wherever the points begin."""
     return {"from": from_us(begin * 60_000_000), "to": from_us(end * 60_000_000)}
 
 

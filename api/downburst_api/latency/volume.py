@@ -1,4 +1,4 @@
-"""What an operator may publish beside latency: the volume of feeds, and who feeds whom."""
+"""Public figures beside latency: the volume of feeds, and the distribution tree."""
 
 from typing import Annotated
 
@@ -29,7 +29,7 @@ async def volume(hub: Hub, *, minutes: Minutes = 1_440, form: Asked) -> shapes.V
         return tx.measured.traffic.spans(since_minute=asked_since), tx.measured.traffic.first_minute(since_minute=0)
 
     found, first = await hub.ledger.read(work)
-    # A hub that is younger than what is asked for has not been silent before it was there.
+    # The time before the hub existed does not count as silence.
     since = end if first is None else min(max(asked_since, first), end)
     rows = volumes(found, begin=since, end=end)
     if form is Form.CSV:

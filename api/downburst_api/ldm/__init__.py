@@ -1,1 +1,1 @@
-"""LDM: sources, who may push, who is connected."""
+"""LDM: sources, permissions to push, connections."""

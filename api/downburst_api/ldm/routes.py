@@ -1,4 +1,4 @@
-"""Routes of LDM: sources that are asked for products, who may push, and who is connected."""
+"""Routes of LDM: sources of products, permissions to push, and connections."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What becomes of LDM's sources and permissions: a source that the node refuses is not kept."""
+"""Changes to LDM's sources and permissions: a source that the node refuses is not stored."""
 
 from contextlib import suppress
 from typing import Any
@@ -12,7 +12,7 @@ from downburst_api.runtime import Runtime
 
 
 async def add_source(hub: Runtime, source: LdmSource) -> LdmSource:
-    """Keeps a source, and has the node ask it."""
+    """Stores a source, and has the node request its products."""
     await check_pattern(hub.node, "pattern", source.pattern)
     kept = await hub.ledger.write(lambda tx: tx.ldm.sources.add(source))
     try:
@@ -44,7 +44,7 @@ async def remove_source(hub: Runtime, name: str) -> None:
 
 
 async def add_accept(hub: Runtime, line: LdmAccept) -> LdmAccept:
-    """Lets hosts push products."""
+    """Permits hosts to push products."""
     await check_pattern(hub.node, "pattern", line.pattern)
     await check_pattern(hub.node, "host", line.host)
     kept = await hub.ledger.write(lambda tx: tx.ldm.accepts.add(line))
@@ -53,13 +53,13 @@ async def add_accept(hub: Runtime, line: LdmAccept) -> LdmAccept:
 
 
 async def reconnect(hub: Runtime) -> None:
-    """Has the node do as the ledger says; a node that is away does so when it is back."""
+    """Has the node apply the ledger's settings; a node that is away applies them when it is back."""
     with suppress(NodeAway):
         await hub.node.connect_ldm()
 
 
 async def status(hub: Runtime) -> dict[str, Any]:
-    """What the node tells of LDMs; nothing while it is away."""
+    """The node's report on LDMs; nothing while it is away."""
     with suppress(NodeAway):
         found: dict[str, Any] = (await hub.node.status()).get("ldm", {})
         return found
@@ -67,7 +67,7 @@ async def status(hub: Runtime) -> dict[str, Any]:
 
 
 def routed(tx: Transaction) -> int:
-    """The bits of all feed types that belong to a feed."""
+    """The bits of all feed types that are routed to a feed."""
     bits = 0
     for feed in tx.feeds.all():
         if feed.ldm_feed_type:

@@ -1,1 +1,1 @@
-"""What Prometheus is told of a hub: gathered from the ledger, the present and the node when it is asked for."""
+"""The hub's metrics for Prometheus, gathered from the ledger, the present and the node at each scrape."""

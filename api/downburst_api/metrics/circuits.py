@@ -1,4 +1,4 @@
-"""What Prometheus gets to know of circuits: reserved, measured, used, and in which state each is."""
+"""Metrics of circuits: reserved, measured and used bandwidth, and states."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -32,7 +32,7 @@ def _bytes(circuits: Sequence[Circuit], loads: Loads) -> Iterator[Sample]:
         for site in (*circuit.sites, None):
             load = loads.get((circuit.number, site))
             if load is not None:
-                # All sites of several together have no name.
+                # The sum for several sites has no site name.
                 yield (str(circuit.number), site or "", Direction.OUT.value), load[0]
                 yield (str(circuit.number), site or "", Direction.IN.value), load[1]
 

@@ -1,4 +1,4 @@
-"""What this run of the hub counts for Prometheus beyond the ledger."""
+"""Counters of this run of the hub, beside those from the ledger."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ class Counted:
     histograms: Histograms = field(default_factory=Histograms)
     losses: SinceStart[LossKey] = field(default_factory=SinceStart)
     one_scrape: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """The counters are followed by one scrape after the other, and a hub of many sites writes one text at a time."""
+    """One scrape at a time: each counts the increase since the last, and a large hub writes one text at a time."""
 
     @classmethod
     def at_start(cls, tx: Transaction, now: datetime) -> "Counted":
-        """Takes for the past what the ledger holds before the hub's node starts."""
+        """Subtracts the ledger's content before the hub's node starts."""
         histograms = Histograms(first_open_minute=int(now.timestamp() // 60) - OPEN_MINUTES)
         open_minutes = Selection(since_minute=histograms.first_open_minute)
         histograms.begin(tx.measured.latency.sheet(open_minutes, step_minutes=1))

@@ -1,7 +1,7 @@
-"""Latencies as classic histograms that cost the same however long the history is.
+"""Latencies as classic histograms, at a cost that does not depend on the length of the history.
 
-Minutes that can't change any more are counted once and remembered; only the newest are read at each scrape. What the
-ledger held when the hub started is subtracted, so that everything begins at 0 and nothing is counted twice.
+Minutes that can't change any more are counted once and remembered; each scrape reads only the newest. The ledger's
+content at the hub's start is subtracted, so that everything begins at 0 and nothing is counted twice.
 """
 
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ BUCKETS = len(BOUNDS_S) + 1
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One histogram: its kind, its labels' values, what each bucket holds and the sum of all values."""
+    """One histogram: its kind, its labels' values, the count of each bucket and the sum of all values."""
 
     kind: LatencyKind
     labels: tuple[str, ...]
     counts: list[int]
-    """Not summed up; the last bucket has no bound."""
+    """Not cumulative; the last bucket has no bound."""
     sum_s: float
 
 
@@ -32,7 +32,7 @@ Key = tuple[LatencyKind, tuple[str, ...]]
 
 @dataclass(slots=True)
 class _Table:
-    """A line of buckets for each series; grows by rows."""
+    """A row of buckets for each series; grows by rows."""
 
     at: dict[Key, int] = field(default_factory=dict)
     counts: Ints = field(default_factory=lambda: np.zeros((0, BUCKETS), dtype=np.int64))
@@ -42,7 +42,7 @@ class _Table:
         return _Table(dict(self.at), self.counts.copy(), self.sum_us.copy())
 
     def add(self, sheet: Sheet, times: int = 1) -> None:
-        """Adds all values of a sheet, or takes them away."""
+        """Adds all values of a sheet, or subtracts them."""
         if not len(sheet):
             return
         line_of_path = np.array([self.at.setdefault(_key(path), len(self.at)) for path in sheet.paths], np.int64)
@@ -62,20 +62,20 @@ class Histograms:
         self._closed = _Table()
         self._shown_sum_us: Ints = np.zeros(0, np.int64)
         self.first_open_minute = first_open_minute
-        """Rows of earlier minutes are remembered and need not be read again."""
+        """Begin of the open minutes: earlier rows are remembered and need not be read again."""
 
     def begin(self, known: Sheet) -> None:
-        """Takes the open minutes of the ledger, as they stand at the start of the hub, for what was before."""
+        """Takes the ledger's open minutes at the hub's start as the past, to be subtracted."""
         self._closed.add(known, times=-1)
 
     def follow(self, sheet: Sheet, *, now_minute: int) -> Iterator[Series]:
-        """Every histogram with these rows, all of which lie in open minutes; closes minutes that are old enough."""
+        """Updates every histogram with these rows, all from open minutes; closes minutes that are old enough."""
         open_from = max(self.first_open_minute, now_minute - OPEN_MINUTES)
         self._closed.add(sheet.between(0, open_from))
         self.first_open_minute = open_from
         whole = self._closed.copy()
         whole.add(sheet.between(open_from, _FAR))
-        # The order of lines stays, in the closed table too.
+        # The lines keep their order, in the closed table too.
         self._closed = _with_lines_of(self._closed, whole)
         self._shown_sum_us = _never_less(whole.sum_us, self._shown_sum_us)
         sums = (self._shown_sum_us / 1e6).tolist()
@@ -94,7 +94,7 @@ def _with_lines_of(table: _Table, longer: _Table) -> _Table:
 
 
 def _never_less(now: Ints, before: Ints) -> Ints:
-    """A clock that is off makes values negative; Prometheus takes a sum that falls for a restart."""
+    """Keeps a sum from falling: a wrong clock makes values negative, and Prometheus takes a fall for a restart."""
     before = np.concatenate([before, np.zeros(len(now) - len(before), np.int64)])
     return np.maximum(now, before)
 
@@ -110,7 +110,7 @@ def _key(path: Path) -> Key:
 
 
 def _bucket_of_codes(codes: Ints) -> Ints:
-    """Which bucket the values of a code lie in: the first whose bound is not below the value."""
+    """The bucket of a code's values: the first with a bound not below the value."""
     if not len(codes):
         return codes
     known, at = np.unique(codes, return_inverse=True)
@@ -121,4 +121,4 @@ def _bucket_of_codes(codes: Ints) -> Ints:
 _BOUNDS = np.array(BOUNDS_S)
 _FAR = 2**31 - 1
 OPEN_MINUTES = 15
-"""Sketches are of live products, whose receipts come within minutes or not at all."""
+"""Sketches hold live products only; their receipts arrive within minutes or never."""

@@ -1,4 +1,4 @@
-"""Metrics of the hub itself: its node, disk and logs, what comes in and goes out, alarms."""
+"""Metrics of the hub itself: its node, disk and logs, ingest and egress, alarms."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,18 +14,18 @@ from downburst.ledger.repositories.receipts import LossKey
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How the hub stands."""
+    """The hub's state."""
 
     node_runs: bool
     node_restarts: int
     connected: int
     probes: Mapping[str, bool]
-    """By name, whether it passes."""
+    """By name, true if the probe passes."""
     logs: Sequence[FeedLog]
 
 
 class Disk(Protocol):
-    """What the system says of a disk."""
+    """A disk's figures from the system."""
 
     @property
     def total(self) -> int:
@@ -59,7 +59,7 @@ def traffic_text(
     plans: Sequence[Plan],
     losses: Mapping[LossKey, int],
 ) -> Iterator[str]:
-    """What came in, went out and was lost. Counters of feeds that exist begin at 0: `increase` sees the first one."""
+    """Ingested, sent and lost products. Counters of existing feeds begin at 0: `increase` sees the first product."""
     came = [(feed, *arrivals.get(feed, (0, 0))) for feed in feeds]
     yield text_of(catalogue.INGEST_PRODUCTS, (((feed,), products) for feed, products, _ in came))
     yield text_of(catalogue.INGEST_BYTES, (((feed,), size) for feed, _, size in came))
@@ -73,7 +73,7 @@ def traffic_text(
 
 
 def _sent(counters: Iterable[LegCounters]) -> Iterator[str]:
-    """Without a label for legs: a feed gets another one with each change of its plan."""
+    """Without a label for legs: a feed gets a new leg with each change of its plan."""
     sums: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     for row in counters:
         kept = sums[row.feed, row.transport.value]
@@ -92,6 +92,6 @@ def _lost(feeds: Sequence[str], losses: Mapping[LossKey, int]) -> Iterator[Sampl
 
 
 def alarms_text(alarms: Iterable[Alarm]) -> str:
-    """Open alarms by what operators route them by; a count, as one site may have several of a kind."""
+    """Open alarms by the labels that operators route them by; a count, as one site may have several of a kind."""
     counts = Counter((one.kind.value, one.severity.value, one.feed or "", one.site or "") for one in alarms)
     return text_of(catalogue.ALARMS, sorted(counts.items()))

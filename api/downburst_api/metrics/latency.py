@@ -10,7 +10,7 @@ from downburst_api.metrics.histograms import Series
 
 
 def latency_text(series: Iterable[Series]) -> Iterator[str]:
-    """A histogram for each kind: sums over different kinds would mean nothing."""
+    """A histogram for each kind: sums over different kinds would have no meaning."""
     by_kind: defaultdict[LatencyKind, list[Counted]] = defaultdict(list)
     for one in series:
         by_kind[one.kind].append((one.labels, one.counts, one.sum_s))

@@ -1,4 +1,4 @@
-"""The route of Prometheus: one scrape at a time, read beside the event loop and written beside it."""
+"""The route of Prometheus: one scrape at a time, read and written outside the event loop."""
 
 import asyncio
 import gzip
@@ -47,7 +47,7 @@ async def metrics(hub: Hub, request: Request) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What the ledger says."""
+    """The ledger's facts."""
 
     latencies: Sheet
     counters: list[LegCounters]
@@ -76,14 +76,14 @@ def _facts(tx: Transaction, *, since_minute: int) -> _Facts:
 
 @dataclass(frozen=True, slots=True)
 class _Present:
-    """A copy of what the event loop changes: it is written by another thread."""
+    """A copy of the state that the event loop changes, for the thread that writes the text."""
 
     standing: Standing
     sessions: dict[str, SiteSession]
     ldm_sites: frozenset[str]
-    """Those whose LDM is connected."""
+    """Feeds with a connected LDM."""
     arrivals: dict[str, tuple[int, int]]
-    """By feed products and bytes since the start."""
+    """By feed, products and bytes since the start."""
     backlogs: dict[str, Backlog]
     loads: dict[tuple[int, str | None], tuple[int, int]]
 
@@ -102,7 +102,7 @@ class _Present:
 
 
 async def _logs(hub: Runtime) -> list[FeedLog]:
-    """What the logs hold; nothing while the node is away, which has a metric of its own."""
+    """The logs' contents; nothing while the node is away, which has a metric of its own."""
     try:
         return await hub.node.logs()
     except DownburstError:
@@ -128,4 +128,4 @@ def _texts(hub: Runtime, facts: _Facts, present: _Present) -> Iterator[str]:
 
 
 GZIP_LEVEL = 1
-"""A thirtieth of the bytes; higher levels take several times as long for little."""
+"""Compresses to a thirtieth of the bytes; higher levels take several times as long for little gain."""

@@ -8,18 +8,18 @@ K = TypeVar("K", bound=Hashable)
 
 
 class SinceStart(Generic[K]):
-    """Sums of the ledger begin before this process, and what is removed leaves them: a counter must show neither."""
+    """Corrects for sums that began before this process and for removed rows: a counter must show neither."""
 
     def __init__(self) -> None:
         self._last: Mapping[K, int] = {}
         self._counted: Counter[K] = Counter()
 
     def begin(self, sums: Mapping[K, int]) -> None:
-        """Takes these for what was there before."""
+        """Takes these values as the past."""
         self._last = dict(sums)
 
     def follow(self, sums: Mapping[K, int]) -> Mapping[K, int]:
-        """What was added since the start, by key; keys that are gone keep what they had."""
+        """The increase since the start, by key; removed keys keep their last value."""
         for key, total in sums.items():
             self._counted[key] += max(total - self._last.get(key, 0), 0)
         self._last = dict(sums)

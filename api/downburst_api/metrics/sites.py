@@ -1,4 +1,4 @@
-"""Metrics of sites: who is connected, by which transport, with which clock, and what each lacks."""
+"""Metrics of sites: connection, transport, clock, and backlog."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -10,7 +10,7 @@ from downburst.live.state import SiteSession
 
 
 def sites_text(sites: Sequence[str], sessions: Mapping[str, SiteSession], ldm_sites: Set[str]) -> Iterator[str]:
-    """All sites that exist; what only a session knows, of those that are connected."""
+    """All existing sites; the session's facts only for connected ones."""
     known = [name for name in sites if name in sessions and sessions[name].connected]
     up = {*known, *ldm_sites}
     yield text_of(catalogue.SITE_UP, (((name,), name in up) for name in sites))
@@ -24,7 +24,7 @@ def sites_text(sites: Sequence[str], sessions: Mapping[str, SiteSession], ldm_si
 
 
 def backlogs_text(sites: Sequence[str], backlogs: Mapping[str, Backlog], now: datetime) -> Iterator[str]:
-    """What sites lack, connected or not; nothing of those whose backlog is not known."""
+    """Sites' backlogs, connected or not; none for sites with an unknown backlog."""
     known = [((name,), backlogs[name]) for name in sites if name in backlogs]
     yield text_of(catalogue.PENDING_PRODUCTS, ((site, one.products) for site, one in known))
     yield text_of(catalogue.PENDING_BYTES, ((site, one.bytes) for site, one in known))
@@ -39,6 +39,6 @@ def _transports(sessions: Sequence[SiteSession]) -> Iterator[Sample]:
 
 
 def version_of(software: str | None) -> str:
-    """The version that a site's receiver tells of itself; a site may say anything, and a label has few values."""
+    """The version that a site's receiver reports, as one of few values: a site may send any text."""
     told = re.fullmatch(r"downburst-node (\d{1,4}(?:\.\d{1,4}){1,2})", software or "")
     return told[1] if told else "other"

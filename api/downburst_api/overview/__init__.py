@@ -1,1 +1,1 @@
-"""The overview: what is wrong, what flows, how and why, who has it, how late."""
+"""The overview: faults, traffic, plans with reasons, sites' progress, latency."""

@@ -33,12 +33,12 @@ router = APIRouter(prefix="/v1", tags=["overview"])
 @router.get("/overview", response_model=Overview)
 async def overview(hub: Hub) -> Response:
     """Problems, feeds, plans with reasons, sites, latencies."""
-    # The framework's encoder takes each value in its hands: seconds, for hundreds of sites.
+    # The framework's encoder visits each value, which takes seconds for hundreds of sites.
     return Response(await hub.overview.document.fresh(lambda: overview_of(hub)), media_type="application/json")
 
 
 async def overview_of(hub: Runtime) -> dict[str, Any]:
-    """The document as of this moment."""
+    """The document as of now."""
     now = hub.clock.now()
     facts: Facts = await hub.overview.facts.read(lambda tx: Facts.read(tx, now))
     since = minute_of(now) - LATENCY_MINUTES + 1
@@ -67,8 +67,8 @@ async def overview_of(hub: Runtime) -> dict[str, Any]:
 
 
 def _faults(hub: Runtime, facts: Facts, now: datetime) -> list[dict[str, Any]]:
-    """What is wrong now, and what went wrong lately, in the order in which to look at it."""
-    # While the node's end is shown as long as it lasts, the journal keeps it as history.
+    """Present and recent faults, in order of priority."""
+    # A node's end is shown until it is back; afterwards the journal keeps it as history.
     ends = {end.at for end in hub.live.node.ends}
     lately = [Wrong(one, Severity.WARNING, is_over=True) for one in facts.faults if one.at not in ends]
     found = [*wrong_with_hub(hub, now), *wrong_now(hub.live, facts, now), *lately]
@@ -145,7 +145,7 @@ def _site(site: Site, facts: Facts, hub: Runtime, now: datetime) -> dict[str, An
 
 
 def _progress(one: SiteProgress) -> dict[str, Any]:
-    """How far a site is with a feed. What there is nothing to say of is left out: there are thousands of these."""
+    """A site's progress in a feed. Empty values are left out, as there are thousands of these."""
     shown: dict[str, Any] = {
         "feed": one.feed,
         "settled_to": one.settled_to,
@@ -163,7 +163,7 @@ def _progress(one: SiteProgress) -> dict[str, Any]:
 
 
 def _maintenance(site: str, silences: list[Silence], now: datetime) -> dict[str, Any] | None:
-    """The window in which somebody works on the whole site, if there is one now."""
+    """The current window of maintenance for the whole site, if there is one."""
     for one in silences:
         if one.site == site and one.kind is None and one.feed is None and one.holds(now):
             return {"number": one.number, "until": one.until, "reason": one.reason, "by": one.by}

@@ -1,4 +1,4 @@
-"""What the overview takes from the ledger."""
+"""The overview's data from the ledger."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ from downburst_api.sites.standings import Standings
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Rows of one moment."""
+    """Rows read at one moment."""
 
     feeds: list[Feed]
     sites: list[Site]
     wanted: set[tuple[str, str]]
-    """Feed and site of what is subscribed."""
+    """Feed and site of each subscription."""
     plans: dict[str, Plan]
     counters: list[LegCounters]
     standings: Standings
     upstreams: list[Upstream]
     ldm_sources: list[LdmSource]
     circuits: list[Circuit]
-    """Those that have begun, and the next to begin."""
+    """The active ones, and the next to begin."""
     measured: list[Measured]
     faults: list[Fault]
     alarms: list[Alarm]
@@ -38,7 +38,7 @@ class Facts:
 
     @classmethod
     def read(cls, tx: Transaction, now: datetime) -> Self:
-        """As of now."""
+        """Reads the facts as of now."""
         circuits = [*tx.circuits.begun(), *tx.circuits.next_to_begin(CIRCUITS_AHEAD)]
         return cls(
             circuits=circuits,
@@ -57,7 +57,7 @@ class Facts:
         )
 
     def fan_out(self) -> Counter[str]:
-        """By feed, how many sites take it."""
+        """The number of sites that take each feed."""
         served = {site.name: site for site in self.sites if site.active}
         return Counter(feed for feed, site in self.wanted if site in served and served[site].may_take(feed))
 

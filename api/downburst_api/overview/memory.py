@@ -1,4 +1,4 @@
-"""What the overview remembers between two requests, so that many pages cost as much as one."""
+"""The overview's memory between requests, so that many pages cost as much as one."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from downburst_api.overview.shared import SharedOverview
 
 
 class OverviewMemory:
-    """The overview as it was made last, and the readings of the ledger that it is made of."""
+    """The last overview, and the readings of the ledger behind it."""
 
     def __init__(self, ledger: Ledger, clock: Clock) -> None:
         self.document = SharedOverview(clock)

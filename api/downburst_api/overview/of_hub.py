@@ -1,4 +1,4 @@
-"""What is wrong with the hub itself: its node, its ledger, and what its probes find."""
+"""Faults of the hub itself: of its node, its ledger, and its probes."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from downburst_api.runtime import Runtime
 
 
 def wrong_with_hub(hub: Runtime, now: datetime) -> Iterable[Wrong]:
-    """The hub's own troubles, in no order."""
+    """The hub's own faults, unordered."""
     outage = hub.ledger.outage
     node = list(_node(hub.live, now, running=hub.node.running))
     yield from node
@@ -57,11 +57,11 @@ def _ledger(outage: Outage, now: datetime) -> Wrong:
 
 
 SETTLES = timedelta(seconds=10)
-"""From the start of a node until it counts as well: its sites connect again in that time."""
+"""After a restart of the node the fault stays this long: its sites reconnect in that time."""
 AGAIN = 3
 AGAIN_WITHIN = timedelta(minutes=10)
 PROBED_S = 5.0
-"""Two rounds of probes: one that failed once may have met a busy machine."""
+"""Two rounds of probes: a single failure may be due to a busy machine."""
 _BY_NODE = ("node", "store")
 _STEPS = {
     "ledger": "read the hub's log; then check the database and the disk that holds it",

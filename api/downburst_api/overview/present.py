@@ -1,4 +1,4 @@
-"""What is wrong with feeds, sites, circuits and upstreams, looked at afresh: nothing waits for the alarms' watch."""
+"""Present faults of feeds, sites, circuits and upstreams, checked afresh, without delay by the alarms' watch."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from downburst_api.overview.wrong import Wrong
 
 
 def wrong_now(live: LiveState, facts: Facts, now: datetime) -> Iterable[Wrong]:
-    """All that is wrong with feeds, sites, circuits and upstreams, in no order."""
+    """All faults of feeds, sites, circuits and upstreams, unordered."""
     for feed, warning in live.retention_warnings.items():
         fault = Fault(warning.since, warning.problem, feed=feed, next_step=warning.step)
         yield Wrong.of(AlarmKind.RETENTION, fault)
@@ -38,7 +38,7 @@ def wrong_now(live: LiveState, facts: Facts, now: datetime) -> Iterable[Wrong]:
 
 
 def _troubles(site: Site, session: SiteSession, now: datetime) -> Iterable[Fault]:
-    """A site that can't store is connected and takes nothing: its disk is full, or read-only, or failing."""
+    """Storage faults: a connected site takes nothing while its disk is full, read-only, or failing."""
     step = (
         f"free or repair the disk at {site.organisation or site.name}; the feed then continues by itself, "
         "and no product is lost while this hub still keeps it"
@@ -50,7 +50,7 @@ def _troubles(site: Site, session: SiteSession, now: datetime) -> Iterable[Fault
 
 
 def _away(site: Site, standing: SiteStanding, live: LiveState, now: datetime) -> Wrong:
-    """A restart is no alarm, nor is a site that was never enrolled. What is away for longer than one is watched."""
+    """An absent site: a warning once it lasts longer than a restart, information before or if it never connected."""
     backlog = live.backlog(site.name)
     lacking = f"; it {backlog.words(now)}" if backlog is not None and backlog.lacks else ""
     step = f"check the receiver's log at {site.organisation or site.name}; it catches up by itself when it reconnects"
@@ -65,7 +65,7 @@ def _away(site: Site, standing: SiteStanding, live: LiveState, now: datetime) ->
 
 
 def _circuits_in_trouble(circuits: list[Circuit], measured: list[Measured], now: datetime) -> Iterable[Wrong]:
-    """Feeds leave a bad circuit for the routed path, which nothing else here shows."""
+    """Circuits in trouble: feeds leave them for the routed path, which nothing else here shows."""
     for circuit in circuits:
         if circuit.state in _TROUBLED:
             rows = [row for row in measured if row.circuit == circuit.number and not row.enough]
@@ -76,7 +76,7 @@ def _circuits_in_trouble(circuits: list[Circuit], measured: list[Measured], now:
 
 
 def _upstreams_away(live: LiveState, upstreams: list[Upstream], now: datetime) -> Iterable[Fault]:
-    """A hub that does not answer costs this hub's sites its feeds, and nothing else here shows it."""
+    """Absent upstreams: this hub's sites lack their feeds, and nothing else here shows it."""
     for upstream in upstreams:
         link = live.upstreams.get(upstream.name)
         if link is None or not link.connected:
@@ -103,7 +103,7 @@ def _ldm_away(site: Site, live: LiveState, now: datetime) -> Iterable[Wrong]:
 
 
 def _ldm_sources_away(live: LiveState, sources: list[LdmSource], now: datetime) -> Iterable[Wrong]:
-    """Each upstream that is away is said; a source that has none left more loudly."""
+    """Each absent upstream is a fault; a source without any left is a worse one."""
     for source in sources:
         links = {name: live.ldm.sources.get((source.name, name)) for name in source.upstreams}
         left = sum(1 for link in links.values() if link and link.connections)
@@ -132,7 +132,7 @@ _SHOWN_BY_ALARMS_ALONE = frozenset(
         AlarmKind.PREDICTION,
     }
 )
-"""Other kinds are looked at afresh above, so that the page shows them without waiting for the watch."""
+"""Other kinds are checked afresh above, so that the page shows them without waiting for the watch."""
 _TROUBLED = (CircuitState.DEGRADED, CircuitState.DOWN, CircuitState.FAILED)
 RESTART = timedelta(seconds=10)
-"""A receiver that is started again takes less."""
+"""Longer than a receiver takes to restart."""

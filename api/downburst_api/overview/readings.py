@@ -1,4 +1,4 @@
-"""Readings of the ledger: what was read last stands in while the database is away, and where reading is dear."""
+"""Readings of the ledger: the last one is used while the database is away, or while reading is expensive."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 
 class Remembered(Generic[T]):
-    """Fresh, or what was read last while the database is away: nobody waits for it then."""
+    """A fresh reading, or the last one without a wait while the database is away."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._known: T | None = None
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
-        """What `work` reads, or has read; raises `LedgerAway` as long as it has read nothing."""
+        """The fresh or last result of `work`; raises `LedgerAway` until `work` has succeeded once."""
         known = self._known
         try:
             fresh = await self._ledger.read(work, patience_s=PATIENCE_S if known is None else 0.0)
@@ -35,7 +35,7 @@ class Remembered(Generic[T]):
 
 
 class Paced(Generic[T]):
-    """Fresh while reading is cheap. On a hub so large that it is not, some seconds old, and nobody waits for it."""
+    """A fresh reading while reading is cheap; on a large hub one some seconds old, without a wait."""
 
     def __init__(self, ledger: Ledger, clock: Clock) -> None:
         self._ledger = Remembered[T](ledger)
@@ -46,7 +46,7 @@ class Paced(Generic[T]):
         self._reading: asyncio.Task[T] | None = None
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
-        """What `work` reads, or has read a while ago."""
+        """The result of `work`, fresh or recent."""
         if self._reading is None and (self._known is None or self._clock.monotonic_s() >= self._due_s):
             self._reading = start("api.paced-reading", self._read(work))
         reading = self._reading
@@ -54,7 +54,7 @@ class Paced(Generic[T]):
             return self._known
         assert reading is not None  # noqa: S101 - nothing is known, or it is being read
         try:
-            # Whoever goes away while waiting does not end what others wait for.
+            # A cancelled caller does not cancel the reading for the others.
             return await asyncio.shield(reading)
         finally:
             if reading.done() and self._reading is reading:
@@ -70,4 +70,4 @@ class Paced(Generic[T]):
 
 CHEAP_S = 0.05
 PAUSE_TO_COST = 10
-"""Reading takes a tenth of a processor at most."""
+"""Readings take a tenth of a processor at most."""

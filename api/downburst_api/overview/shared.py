@@ -1,4 +1,4 @@
-"""The overview as text, made at most a few times a second however many pages ask."""
+"""The overview as text, made at most a few times a second for any number of pages."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from downburst.foundation.clock import Clock
 
 @dataclass(slots=True)
 class SharedOverview:
-    """Keeps the last text; who asks while one is being made waits for that one."""
+    """Holds the last text; requests during an update wait for it."""
 
     clock: Clock
     _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
@@ -29,7 +29,7 @@ class SharedOverview:
             return self._text
 
     async def fresh(self, make: Callable[[], Awaitable[dict[str, Any]]]) -> str:
-        """The overview as of now: whoever changed something sees it. Others get it as well while it is new."""
+        """The overview as of now, for a client that changed something. Others get it too while it is new."""
         async with self._lock:
             await self._write(make)
             return self._text
@@ -40,11 +40,11 @@ class SharedOverview:
 
 
 def _plain(value: object) -> Any:
-    """What JSON has no word for; the encoder of the framework takes each value in its hands, which costs seconds."""
+    """Converts values without a form in JSON; the framework's encoder visits each value, which takes seconds."""
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     return jsonable_encoder(value)
 
 
 OLDEST_S = 0.2
-"""Less than the shortest pause between two events, so that no event repeats the one before."""
+"""Less than the shortest pause between two events, so that no event repeats its predecessor."""

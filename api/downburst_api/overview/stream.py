@@ -1,4 +1,4 @@
-"""The page's live line: server-sent events, one overview a second for all who listen."""
+"""The page's event stream: server-sent events, one overview a second for all clients."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -48,7 +48,7 @@ async def events(hub: Hub, request: Request) -> EventSourceResponse:
 
 
 async def overviews(hub: Runtime, still_may: Callable[[], Awaitable[bool]]) -> AsyncGenerator[ServerSentEvent, None]:
-    """The events that one page gets until the hub stops, or whoever reads has lost the right."""
+    """The events for one page, until the hub stops or the caller loses the right."""
     with hub.bus.subscribe(*_TELLING, limit=EVENTS_WAITING) as changes:
         while not changes.closed and await still_may():
             text = await hub.overview.document.text(lambda: overview_of(hub))
@@ -68,7 +68,7 @@ async def _still_may(hub: Runtime, request: Request) -> bool:
 
 
 async def _until_due(changes: BusSubscription) -> None:
-    """Waits for a second, less if something other than traffic happens; never shorter than a quarter."""
+    """Waits for a second, or less on an event other than traffic; at least a quarter of a second."""
     with suppress(TimeoutError):
         async with asyncio.timeout(EVERY_S):
             await asyncio.sleep(SHORTEST_S)

@@ -1,4 +1,4 @@
-"""What is wrong, in the order in which somebody should look at it: the worst first, causes before what follows."""
+"""Faults in order of priority: the worst first, causes before their consequences."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,38 +11,38 @@ from downburst.domain.faults import Fault
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """A fault, how soon somebody has to do something, and the alarm that is raised for it if it lasts."""
+    """A fault, its urgency, and the alarm that is raised for it if it lasts."""
 
     fault: Fault
     severity: Severity
     kind: AlarmKind | None = None
     subject: str = ""
     of_hub: bool = False
-    """The hub itself does not work: everything else may follow from that."""
+    """The hub itself does not work: all other faults may follow from that."""
     is_over: bool = False
-    """It happened of late, and nothing says that it goes on."""
+    """A past event, with no sign that it continues."""
 
     @classmethod
     def of(cls, kind: AlarmKind, fault: Fault, *, severity: Severity | None = None, subject: str = "") -> Self:
-        """As the kind is graded, unless said otherwise."""
+        """A fault with its kind's severity, unless another is given."""
         return cls(fault, severity or SEVERITIES[kind], kind, subject)
 
     @property
     def key(self) -> str | None:
-        """Of its alarm."""
+        """The key of its alarm."""
         return alarm_key(self.kind, self.fault.feed, self.fault.site, self.subject) if self.kind else None
 
 
 def graded(found: Iterable[Wrong], alarms: Sequence[Alarm]) -> list[Wrong]:
-    """As bad as the alarms that were raised for them."""
+    """Faults, with the severity of the alarms raised for them."""
     raised = {alarm.key: alarm.severity for alarm in alarms}
     return [replace(one, severity=raised.get(one.key or "", one.severity)) for one in found]
 
 
 def in_order(found: Sequence[Wrong]) -> list[Wrong]:
-    """The worst first. Of these the hub's own, then what has its cause here, then what follows from another one.
+    """Sorts by priority: the hub's own, then faults with a cause here, then those that follow from another.
 
-    What is over comes behind what goes on; among equals the newest is first.
+    Past faults come after present ones; among equals the newest is first.
     """
     stand = {(one.kind, one.fault.feed, one.fault.site) for one in found if one.kind is not None}
     newest_first = sorted(found, key=lambda one: one.fault.at, reverse=True)
@@ -52,7 +52,7 @@ def in_order(found: Sequence[Wrong]) -> list[Wrong]:
 
 
 def out(wrong: Wrong, alarm: Alarm | None, silences: Iterable[Silence], now: datetime) -> dict[str, Any]:
-    """For clients. A fault that is no alarm yet may be silenced already."""
+    """For clients. A fault may be silenced before it is an alarm."""
     fault = wrong.fault
     expected = alarm
     if alarm is None and wrong.kind is not None:
@@ -92,6 +92,6 @@ CAUSES: Mapping[AlarmKind, Sequence[AlarmKind]] = {
     AlarmKind.STALLED: _AT_THE_SITE,
     AlarmKind.HEARTBEAT: _AT_THE_SITE,
 }
-"""By kind, others of the same feed or site that it follows from."""
+"""By kind, other kinds of the same feed or site that cause it."""
 SYMPTOMS = frozenset({AlarmKind.OBJECTIVE, AlarmKind.PREDICTION})
-"""Latencies are late for a reason, which may be anywhere, and stay so for as long as they are looked back on."""
+"""Late latencies may have any cause, and last for the whole period that is looked back on."""

@@ -1,1 +1,1 @@
-"""Plans and what they cost."""
+"""Plans and their costs."""

@@ -1,4 +1,4 @@
-"""Routes of plans: what is decided, why, and what it cost."""
+"""Routes of plans: decisions, reasons, and costs."""
 
 from fastapi import APIRouter
 

@@ -1,4 +1,4 @@
-"""How plans are told, with what each of their legs sent."""
+"""Plans in answers, with the traffic of each of their legs."""
 
 from dataclasses import asdict
 from typing import Any
@@ -7,10 +7,10 @@ from downburst.domain.plans import LegCounters, Plan, Transport
 
 
 def plan_out(plan: Plan, counters: list[LegCounters]) -> dict[str, Any]:
-    """A plan for clients, with what each of its legs sent under it."""
+    """A plan for clients, with the traffic that each of its legs sent under it."""
     sent = {row.leg: row for row in counters if row.feed == plan.feed and row.version == plan.version}
     listed = [_leg_out(asdict(leg), sent.pop(leg.leg, None)) for leg in plan.legs]
-    # Legs of an earlier plan can send a last product after the change; it is booked here and must not be hidden.
+    # Legs of an earlier plan may send a last product after the change; it is counted here and must stay visible.
     rest = [_leg_out({"leg": row.leg, "transport": row.transport, "sites": ()}, row) for row in sent.values()]
     return {
         "feed": plan.feed,
@@ -53,4 +53,4 @@ def _leg_out(leg: dict[str, Any], sent: LegCounters | None) -> dict[str, Any]:
 
 
 FLOOR = ("p50_ms", "p95_ms", "p99_ms", "hub_p50_ms", "slowest_site", "slowest_site_p50_ms", "deliveries")
-"""Of the figures of a plan, where their names begin with `floor_`."""
+"""Fields of a plan's figures that have names with `floor_`."""

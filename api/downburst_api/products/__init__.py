@@ -1,1 +1,1 @@
-"""The upload of products, and what a feed's log holds."""
+"""The upload of products, and the contents of feeds' logs."""

@@ -1,4 +1,4 @@
-"""Routes that look through a feed's log: products by id and time, what a pattern would match, sizes and silences."""
+"""Routes that search a feed's log: products by id and time, matches of a pattern, sizes and silences."""
 
 from dataclasses import asdict
 from datetime import timedelta
@@ -105,7 +105,7 @@ async def show_distribution(
 
 
 async def _limits(hub: Runtime, caller: Caller, feed: str) -> tuple[Limit, ...]:
-    """What of a feed the caller may see; nothing is told of one that its site may not take, not even that it is."""
+    """The caller's limits in the feed; a feed outside its site's rights is answered as one that does not exist."""
     if caller.site is None:
         await hub.feed(feed)
         return ()

@@ -1,4 +1,4 @@
-"""The body of an upload, streamed into a spool file: bounded, hashed, never kept by halves."""
+"""The body of an upload, streamed into a spool file: bounded, hashed, never kept incomplete."""
 
 import asyncio
 import errno
@@ -14,7 +14,7 @@ from downburst.foundation.errors import DiskFull, NotWritable, TooLarge, Truncat
 
 
 async def spool(request: Request, path: Path, *, limit_bytes: int, idle_s: float) -> "hashlib._Hash":
-    """Writes the body to a file; the hash that is handed back has seen all of it."""
+    """Writes the body to a file; returns its hash, updated with every byte."""
     announced = _content_length(request.headers.get("content-length"))
     if announced is not None and announced > limit_bytes:
         raise _too_large(limit_bytes)
@@ -41,7 +41,7 @@ async def spool(request: Request, path: Path, *, limit_bytes: int, idle_s: float
 
 
 async def _parts(request: Request, idle_s: float) -> AsyncIterator[bytes]:
-    """The body in pieces of some hundred kilobytes, so that small products cost one write."""
+    """The body in pieces of some hundred kilobytes, so that a small product costs one write."""
     gathered = bytearray()
     stream = request.stream()
     while True:
@@ -65,7 +65,7 @@ async def _write(file: BinaryIO, hashed: "hashlib._Hash", part: bytes) -> None:
         file.write(part)
         hashed.update(part)
 
-    # A small product goes to the page cache faster than a thread is woken; a large one may wait for the disk.
+    # Writing a small product to the page cache is faster than waking a thread; a large one may wait for the disk.
     if len(part) < PART_BYTES:
         work()
     else:

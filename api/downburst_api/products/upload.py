@@ -21,7 +21,7 @@ from downburst_contract.products import Stored
 
 
 class AnyText(StringConvertor):
-    """Takes slashes and line ends too, so that the rules of ids refuse a bad id and not the routing."""
+    """Accepts slashes and line ends too, so that a bad id is refused by the rules of ids and not by the routing."""
 
     regex = "(?s:.*)"
 

@@ -1,1 +1,1 @@
-"""Stored products to a site once more."""
+"""Resends of stored products to a site."""

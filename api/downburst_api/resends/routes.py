@@ -1,4 +1,4 @@
-"""Routes of resends: stored products to a site once more."""
+"""Routes of resends of stored products to a site."""
 
 from fastapi import APIRouter
 

@@ -1,4 +1,4 @@
-"""What becomes of a resend: a range of time that makes sense, for a site that takes the feed."""
+"""Starts and ends resends: of a valid range of time, to a site that takes the feed."""
 
 from downburst.domain.access import who_acts
 from downburst.domain.events import ResendsChanged
@@ -13,7 +13,7 @@ from downburst_contract.resends import ResendNew
 
 
 async def add(hub: Runtime, wanted: ResendNew) -> Resend:
-    """Keeps a resend, and has the node begin it."""
+    """Stores a resend, and has the node begin it."""
     await hub.ledger.read(lambda tx: check_right(tx, wanted.site, wanted.feed))
     await check_pattern(hub.node, "pattern", wanted.pattern)
     if wanted.not_pattern is not None:
@@ -36,7 +36,7 @@ def _resend(hub: Runtime, wanted: ResendNew) -> Resend:
     begin, end = moment(wanted.from_at, now), moment(wanted.to_at, now)
     if begin >= end:
         raise BadInput(f"the resend ends at {end:%Y-%m-%d %H:%M:%S} UTC, before it begins; swap `from` and `to`")
-    # What comes in from now on is live.
+    # Later products are live.
     return Resend(
         0,
         wanted.site,

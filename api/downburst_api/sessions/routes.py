@@ -1,4 +1,4 @@
-"""Routes of whoever asks: signing in and out, one-time links, the own password."""
+"""Routes of the caller: signing in and out, one-time links, the own password."""
 
 from datetime import timedelta
 from typing import Any
@@ -70,7 +70,7 @@ async def use_link(hub: Hub, request: Request, wanted: LinkUse) -> JSONResponse:
     _check_not_foreign(request)
     peer = shown_by(request.scope).peer
     sha256 = hashed(wanted.link)
-    # Counted before the ledger is asked: a guess among many at once is counted like one after the other.
+    # Counted before the ledger is read: concurrent guesses count like successive ones.
     hub.gate.sign_ins_by_peer.take(network_of(peer))
     link = await hub.ledger.read(lambda tx: tx.access.links.find(sha256))
     hub.gate.sign_ins_by_peer.give_back(network_of(peer))
@@ -112,7 +112,7 @@ async def change_password(hub: Hub, caller: Asking, wanted: PasswordChange) -> N
 
 
 async def _judged(hub: Runtime, peer: str, name: str, password: str) -> User | None:
-    """The user, if this is the password; a try is counted before it is judged, and longest if it was wrong."""
+    """The user, if the password is right; counted before the check, and the count stays if it is wrong."""
     hub.gate.attempt(peer, name)
     try:
         user = await hub.ledger.read(lambda tx: tx.access.users.find(name))
@@ -144,7 +144,7 @@ def _used(tx: Transaction, sha256: str, name: str | None, password: str | None) 
 
 
 async def _begin(hub: Runtime, request: Request, user: User | None, *, bearer: bool) -> JSONResponse:
-    """A session, and the answer that carries its secret."""
+    """Begins a session, and makes the answer with its secret."""
     secret = new_secret(SESSION_PREFIX)
     lifetime = timedelta(hours=hub.settings.access.session_hours)
     name = None if user is None else user.name
@@ -174,7 +174,7 @@ async def _begin(hub: Runtime, request: Request, user: User | None, *, bearer: b
 
 
 def _check_not_foreign(request: Request) -> None:
-    """Another page must not sign a browser in as somebody else."""
+    """Refuses a foreign page's attempt to sign a browser in as another user."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise Refused("this request comes from a page other than the hub's own; repeat it on the hub's page")
 

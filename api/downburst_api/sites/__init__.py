@@ -1,1 +1,1 @@
-"""Sites, what belongs to them, and the way to them."""
+"""Sites, their objects, and their paths."""

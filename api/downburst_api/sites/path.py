@@ -1,4 +1,4 @@
-"""The way to a site as the api tells it; units are in the names, null is what nobody has measured yet."""
+"""The path to a site in answers; units are in the names, null is not measured yet."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -12,7 +12,7 @@ from downburst.domain.sites import Site
 def path_out(
     site: Site, known: KnownPath, circuits: Sequence[Circuit], measured: Sequence[Measured], *, retry: timedelta
 ) -> dict[str, Any]:
-    """Everything that a choice of transport rests on."""
+    """All inputs of a choice of transport."""
     return {
         "site": site.name,
         "seen_at": known.at.isoformat() if known.at else None,
@@ -26,7 +26,7 @@ def path_out(
 def seen_of(
     site: Site, known: KnownPath, circuits: Sequence[Circuit], measured: Sequence[Measured], *, retry: timedelta
 ) -> dict[str, Any]:
-    """What the overview tells of it besides round trip and clock."""
+    """The overview's figures of the path besides round trip and clock."""
     tcp = known.tcp
     return {
         "loss": known.loss,
@@ -40,7 +40,7 @@ def seen_of(
 
 
 def _multicast(site: Site, known: KnownPath, retry: timedelta) -> dict[str, Any]:
-    """`heard`, `not-heard` and `too-slow` were tried by joining a group of a feed, the last two are tried again."""
+    """Results of joining a feed's group: `heard`, `not-heard` or `too-slow`; the last two are tried again."""
     tried, untried = known.group, {"feed": None, "at": None, "again_at": None}
     if not site.multicast:
         return untried | {"state": "not-allowed", "reason": "the operator serves it by unicast"}

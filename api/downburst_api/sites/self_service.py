@@ -1,4 +1,4 @@
-"""What a site's administrator changes at the hub: the registered endpoint, windows of maintenance, own receivers."""
+"""Changes by a site's administrator: the registered endpoint, windows of maintenance, own receivers."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What becomes of a site: changes that the node hears of, what is shown of it, patterns that are checked first."""
+"""Reads and changes sites: announces changes to the node, and checks patterns first."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -23,7 +23,7 @@ from downburst_contract.subscriptions import Subscription
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the ledger has of one site."""
+    """The ledger's data of one site."""
 
     site: Site
     subscriptions: list[subscriptions_domain.Subscription]
@@ -33,14 +33,14 @@ class Kept:
 
     @classmethod
     def read(cls, tx: Transaction, name: str) -> "Kept":
-        """As of now."""
+        """Reads the data as of now."""
         site = tx.sites.one(name)
         wishes, credentials = tx.subscriptions.of_site(name), tx.enrolment.credentials.of(name)
         return cls(site, wishes, credentials, tx.enrolment.tokens.of(name), Standings.read(tx))
 
 
 def listed(hub: Runtime, sites: Iterable[Site], standings: Standings) -> Iterable[shapes.SiteListed]:
-    """Sites with their states, backlogs and troubles."""
+    """Sites with their states, backlogs and faults."""
     now = hub.clock.now()
     for site in sites:
         yield shapes.SiteListed.of(
@@ -52,7 +52,7 @@ def listed(hub: Runtime, sites: Iterable[Site], standings: Standings) -> Iterabl
 
 
 def whole(hub: Runtime, kept: Kept) -> shapes.SiteWhole:
-    """One site with everything that belongs to it."""
+    """One site with all its objects."""
     name, session = kept.site.name, hub.live.session(kept.site.name)
     streams = session.streams if session and session.connected else None
     return shapes.SiteWhole.of(
@@ -71,7 +71,7 @@ def whole(hub: Runtime, kept: Kept) -> shapes.SiteWhole:
 
 
 def reserved(tx: Transaction, name: str) -> tuple[Site, list[Circuit], list[Measured]]:
-    """A site with its circuits and what was measured of them."""
+    """A site with its circuits and their measurements."""
     circuits = [circuit for circuit in tx.circuits.begun() if name in circuit.sites]
     return tx.sites.one(name), circuits, [row for row in tx.circuits.measurements() if row.site == name]
 
@@ -87,14 +87,14 @@ async def check_patterns(hub: Runtime, *, ldm_host: str | None, limits: Iterable
 
 
 def seen(tx: Transaction, name: str, unchanged: IfMatch) -> Site:
-    """The site that a change is made to, if it is the one that was seen."""
+    """The site to change, if its tag matches."""
     site = tx.sites.one(name)
     unchanged.check(f"site {name}", shapes.Site.of(site))
     return site
 
 
 async def revoke(hub: Runtime, site: str, sha256: str | None) -> int:
-    """Revokes one credential of a site, or all; says how many."""
+    """Revokes one credential of a site, or all; returns the number revoked."""
     revoked = await hub.ledger.write(lambda tx: tx.enrolment.credentials.revoke(tx.sites.one(site).name, sha256))
     if sha256 is not None and revoked == 0:
         raise NotFound(f"site {site!r} has no usable credential {sha256}; `downburst sites show {site}` lists them")
@@ -103,7 +103,7 @@ async def revoke(hub: Runtime, site: str, sha256: str | None) -> int:
 
 
 async def replace_credentials(hub: Runtime, site: str) -> shapes.ReplacementAsked:
-    """Has the receivers of a site replace their credentials when they are connected."""
+    """Has the connected receivers of a site replace their credentials."""
     asked: list[Any] = await hub.ledger.write(lambda tx: tx.enrolment.credentials.ask(tx.sites.one(site).name))
     if not asked:
         raise NotFound(f"site {site!r} has no good credential; enrol its receiver: downburst sites token {site}")
@@ -115,6 +115,6 @@ async def replace_credentials(hub: Runtime, site: str) -> shapes.ReplacementAske
 
 
 async def announce(hub: Runtime) -> None:
-    """Has the node and everybody else know that sites have changed."""
+    """Announces a change of sites to the node and all other parts."""
     await hub.node.refresh()
     hub.bus.publish(SitesChanged())

@@ -1,4 +1,4 @@
-"""How sites, their states and backlogs are told."""
+"""Sites, their states and backlogs in answers."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -12,7 +12,7 @@ from downburst_contract.sites import Heartbeat
 
 
 def standing_out(stands: SiteStanding) -> dict[str, Any]:
-    """A standing: `connected` is what programs asked before there were states."""
+    """A standing; `connected` is for programs older than the states."""
     return {
         "state": stands.state,
         "state_words": stands.words,
@@ -23,7 +23,7 @@ def standing_out(stands: SiteStanding) -> dict[str, Any]:
 
 
 def backlog_out(backlog: Backlog | None, now: datetime) -> dict[str, Any]:
-    """Products, bytes and the age of the oldest; null while it is not known. What was lost comes no more."""
+    """Products, bytes and the age of the oldest; null if unknown. Excludes lost products, which never arrive."""
     if backlog is None:
         return dict.fromkeys(_BACKLOG)
     values = (
@@ -38,14 +38,14 @@ def backlog_out(backlog: Backlog | None, now: datetime) -> dict[str, Any]:
 
 
 def troubles_out(session: SiteSession | None) -> dict[str, str]:
-    """By feed, what a connected site says of its disk."""
+    """By feed, a connected site's report on its disk."""
     if session is None or not session.connected:
         return {}
     return {feed.feed: feed.trouble for feed in session.progress.values() if feed.trouble}
 
 
 def heartbeats_out(session: SiteSession | None) -> Mapping[str, Heartbeat]:
-    """By feed, of a connected site that answers for them: when the newest that came out was made, and what waits."""
+    """By feed, of a connected site that returns heartbeats: time of the newest that came out, and those pending."""
     if session is None or not session.connected:
         return {}
     return {

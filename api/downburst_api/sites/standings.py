@@ -1,4 +1,4 @@
-"""How it stands with sites, gathered from the ledger and the present: every route asks here."""
+"""The state of sites, gathered from the ledger and the present for all routes."""
 
 from dataclasses import dataclass
 
@@ -11,16 +11,16 @@ from downburst.live.state import LiveState
 
 @dataclass(frozen=True, slots=True)
 class Standings:
-    """What the ledger knows of sites that are not connected."""
+    """The ledger's facts about sites that are not connected."""
 
     enrolled: set[str]
-    """Sites of which a receiver ever had a credential."""
+    """Sites with a receiver that ever had a credential."""
     received: dict[str, Received]
-    """By site; sites that never stood anywhere are not in it."""
+    """By site; without sites that never had a position."""
 
     @classmethod
     def read(cls, tx: Transaction) -> "Standings":
-        """As of now."""
+        """Reads the facts as of now."""
         return cls(tx.enrolment.credentials.enrolled(), tx.measured.settled.by_site())
 
     def of(self, site: Site, live: LiveState) -> SiteStanding:

@@ -1,4 +1,4 @@
-"""What becomes of a subscription: rights, patterns, and what a site gets of the past."""
+"""Changes to subscriptions: rights, patterns, and a site's share of the past."""
 
 from datetime import datetime
 
@@ -16,7 +16,7 @@ from downburst_contract import subscriptions as shapes
 
 
 async def subscribe(hub: Runtime, caller: Caller, site: str, wanted: shapes.SubscriptionNew) -> Subscription:
-    """Subscribes a site; one that begins in the past gets what the feed's log holds since then, less what it had."""
+    """Subscribes a site; one that begins in the past gets the log's products since then, except those it has."""
     await hub.ledger.read(lambda tx: check_right(tx, site, wanted.feed, caller))
     await check_pattern(hub.node, "pattern", wanted.pattern)
     if wanted.not_pattern is not None:
@@ -71,6 +71,6 @@ def _backfill(subscription: Subscription, begin: datetime, end: datetime, had: l
 
 
 async def announce(hub: Runtime) -> None:
-    """Has the node and everybody else know that subscriptions have changed."""
+    """Announces a change of subscriptions to the node and all other parts."""
     await hub.node.refresh()
     hub.bus.publish(SubscriptionsChanged())

@@ -1,1 +1,1 @@
-"""The hubs that this hub is a site of."""
+"""Upstreams: the hubs that this hub receives from as a site."""

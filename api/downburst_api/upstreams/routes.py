@@ -1,4 +1,4 @@
-"""Routes of upstreams: the hubs that this hub is a site of."""
+"""Routes of upstreams: the hubs that this hub receives from as a site."""
 
 from fastapi import APIRouter
 

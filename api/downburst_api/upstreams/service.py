@@ -1,4 +1,4 @@
-"""What becomes of an upstream: one that the node refuses is not kept."""
+"""Changes to upstreams: one that the node refuses is not stored."""
 
 from contextlib import suppress
 from typing import Any
@@ -10,7 +10,7 @@ from downburst_api.runtime import Runtime
 
 
 async def add(hub: Runtime, upstream: Upstream) -> Upstream:
-    """Keeps an upstream, and has the node connect to it."""
+    """Stores an upstream, and has the node connect to it."""
     kept = await hub.ledger.write(lambda tx: _keep(tx, upstream))
     try:
         await hub.node.connect_upstreams()
@@ -33,7 +33,7 @@ async def remove(hub: Runtime, upstream: str) -> None:
 
 
 async def states(hub: Runtime) -> dict[str, dict[str, Any]]:
-    """By upstream what the node tells of it; nothing while the node is away."""
+    """The node's report on each upstream; nothing while it is away."""
     with suppress(NodeAway):
         said = (await hub.node.status()).get("upstreams", [])
         return {one["upstream"]: one for one in said}

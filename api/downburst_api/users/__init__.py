@@ -1,1 +1,1 @@
-"""Users, access tokens, the audit."""
+"""Users, access tokens, the audit log."""

@@ -1,4 +1,4 @@
-"""Links by which a user chooses a password."""
+"""One-time links with which users choose a password."""
 
 from datetime import timedelta
 
@@ -8,7 +8,7 @@ from downburst_contract.access import Invitation
 
 
 def invited(tx: Transaction, user: User, secret: str) -> Invitation:
-    """Keeps a link for a user, and records that it was made."""
+    """Stores a link for a user, and records its creation in the audit log."""
     link = tx.access.links.add(hashed(secret), LinkKind.INVITATION, lifetime=INVITATION, user=user.name)
     tx.access.audit.record("invitation", user.name, "added", after={"expires_at": link.expires_at})
     return Invitation(fragment=f"#invitation={secret}", link_expires_at=link.expires_at)

@@ -1,4 +1,4 @@
-"""Routes of administrators: users, access tokens, and who changed what."""
+"""Routes of administrators: users, access tokens, and the audit log."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -12,15 +12,15 @@ from downburst.foundation.errors import DownburstError
 
 
 class LazyCommands(TyperGroup):
-    """Loads a command's module when it is asked for, so that `put` need not wait for what `hub` needs."""
+    """Loads a command's module on use, so that `put` does not wait for the imports of `hub`."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """All names, in the order a newcomer needs them."""
+        """All names, in the order useful to a newcomer."""
         del ctx
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command, from its module."""
+        """The command, loaded from its module."""
         del ctx
         if cmd_name not in COMMANDS:
             return None

@@ -1,4 +1,4 @@
-"""`downburst analyze FILE`: how bursty a recorded feed is and what each transport would do with it, without a hub."""
+"""`downburst analyze FILE`: the burstiness of a recorded feed and each transport's performance, without a hub."""
 
 import json
 import os
@@ -112,7 +112,7 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """What is wanted beside the situation."""
+    """Options besides the situation."""
 
     gap_s: float
     counters: Path | None
@@ -122,7 +122,7 @@ class _Options:
 
 
 class _View:
-    """Studies a recording by its kind and gives what shows the result."""
+    """Studies a recording by its kind and returns the view of the result."""
 
     def __init__(self, file: Path, situation: Situation, options: _Options) -> None:
         self._file = file
@@ -130,7 +130,7 @@ class _View:
         self._options = options
 
     def of(self, found: Recording, step: Callable[[str], None]) -> Callable[[], None]:
-        """The study of a recording, ready to be shown when the progress bar is gone."""
+        """The study of a recording, ready to be shown after the progress bar is removed."""
         self._refuse_what_has_no_use(found.kind)
         if found.kind is Kind.TRANSFERS:
             return self._transfers(found)
@@ -189,7 +189,7 @@ def _sites(count: int, access: str, path: PathFacts) -> list[PathFacts]:
 
 @contextmanager
 def _progress() -> Iterator[tuple[Callable[[float], None], Callable[[str], None]]]:
-    """A line on standard error while something takes long; nothing where nobody looks."""
+    """A progress line on standard error; none if that is no terminal."""
     console = Console(stderr=True)
     shown = [
         SpinnerColumn(),
@@ -203,7 +203,7 @@ def _progress() -> Iterator[tuple[Callable[[float], None], Callable[[str], None]
 
 
 def _console() -> Console:
-    """As wide as the terminal; a file or a pipe has room for whole lines."""
+    """As wide as the terminal; a file or a pipe gets whole lines."""
     return Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else FILE_COLUMNS)
 
 

@@ -1,4 +1,4 @@
-"""What the commands share: asking a hub over HTTP, and showing its answers as tables or JSON."""
+"""Shared parts of the commands: requests to a hub over HTTP, and output of answers as tables or JSON."""
 
 import json
 import sys
@@ -22,17 +22,17 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmat
 
 
 class Answered(DownburstError):
-    """A problem document from the hub, said in its own sentence."""
+    """A problem document from the hub, with its own sentence."""
 
 
 class BadRequest(Answered):
-    """A problem that the one who asked can mend."""
+    """A problem that the user can correct."""
 
     exit_code = 2
 
 
 class HubClient:
-    """One hub, asked with the rights of whoever runs the command; what goes wrong is said in a sentence."""
+    """One hub, called with the rights of the command's user; errors are raised as sentences."""
 
     def __init__(self, address: str) -> None:
         self._address = address.rstrip("/")
@@ -71,7 +71,7 @@ class HubClient:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Asks before something goes that no other command brings back; refuses where nobody is there to answer."""
+    """Asks for confirmation before a removal that no command undoes; refuses without a terminal."""
     if yes:
         return
     if not sys.stdin.isatty():
@@ -84,7 +84,7 @@ def confirm(question: str, *, yes: bool) -> None:
 
 
 def show(value: Any) -> None:
-    """Prints JSON that a person can read too."""
+    """Prints JSON, indented for people."""
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
@@ -94,7 +94,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
     if not listed:
         print(empty)
         return
-    # A name that is cut can't be typed in again; the words of a header stay whole.
+    # A truncated name can't be typed in again; the words of a header stay whole.
     grid = Table(
         *(Column(name, overflow="fold", min_width=max(map(len, name.split()), default=0)) for name in columns),
         title=title,
@@ -106,19 +106,19 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
 
 
 def given(**options: object) -> dict[str, Any]:
-    """The options that were given."""
+    """The options that are set."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 def milliseconds(value: float | None) -> str:
-    """A latency for people."""
+    """Formats a latency for people."""
     if value is None:
         return "not known"
     return f"{value / 1000:.2f} s" if abs(value) >= 1000 else f"{value:.1f} ms"
 
 
 def bits(value_bps: float | None) -> str:
-    """A rate for people."""
+    """Formats a rate for people."""
     return "" if value_bps is None else f"{value_bps / 1e6:.2f} Mb/s"
 
 

@@ -1,1 +1,1 @@
-"""The demonstration: a hub and its sites on one machine, real products, and a check that trusts no report."""
+"""The demonstration: a hub and its sites on one machine, real products, and an independent check."""

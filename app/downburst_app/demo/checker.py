@@ -1,4 +1,4 @@
-"""Compares what sites hold with what was played, from the files alone: no receipt, ledger or log is asked."""
+"""Compares sites' files with the played products, from the files alone, without receipts, ledger or log."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ class Played:
 
 
 class PlayRecord:
-    """What was sent, written line by line to a file before the first byte of each product left."""
+    """The record of sent products, written line by line to a file before the first byte of each is sent."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", encoding="utf-8", buffering=1)
@@ -36,7 +36,7 @@ class PlayRecord:
         self.played: list[Played] = []
 
     def add(self, sent: Sent) -> None:
-        """Notes a product; a repeated id would make the check blind, so it is refused."""
+        """Records a product; refuses a repeated id, which the check could not tell apart."""
         key = (sent.feed, sent.product_id)
         if key in self._sent:
             raise ValueError(f"{key} is played twice; a demonstration gives each product an id of its own")
@@ -51,34 +51,34 @@ class PlayRecord:
 
     @property
     def sent(self) -> Sequence[Sent]:
-        """Everything noted, in order."""
+        """All recorded products, in order."""
         return list(self._sent.values())
 
 
 @dataclass(frozen=True, slots=True)
 class SiteVerdict:
-    """What a site holds, measured against what it should."""
+    """A site's files, compared with the expected ones."""
 
     site: str
     expected: int
     expected_bytes: int
     stored: int
-    """Expected products that are there with equal bytes."""
+    """Expected products present with equal bytes."""
     missing: tuple[Key, ...] = ()
     duplicates: tuple[Key, ...] = ()
     """One entry for each file beyond the first of a product."""
     mismatched: tuple[Key, ...] = ()
-    """Products whose bytes differ, and files that were never played or not subscribed."""
+    """Products with different bytes, and files that were never played or not subscribed."""
     strays: tuple[str, ...] = ()
-    """Files whose name no site writes."""
+    """Files with a name that no site writes."""
 
     @property
     def good(self) -> bool:
-        """Everything there, once, equal, and nothing else."""
+        """True if everything is there, once, with equal bytes, and nothing else."""
         return not (self.missing or self.duplicates or self.mismatched or self.strays)
 
     def complaint(self) -> str:
-        """One sentence on what is wrong."""
+        """The faults in one sentence."""
         kinds = {"missing": self.missing, "doubled": self.duplicates, "different": self.mismatched}
         parts = [f"{len(found)} {kind} ({_shown(found)})" for kind, found in kinds.items() if found]
         if self.strays:
@@ -87,7 +87,7 @@ class SiteVerdict:
 
 
 def expected_at(site: SiteSpec, sent: Iterable[Sent]) -> dict[Key, Sent]:
-    """The products that the site's subscriptions ask for."""
+    """The products within the site's subscriptions."""
     wishes = [
         (wish.feed, re.compile(wish.pattern), re.compile(wish.not_pattern) if wish.not_pattern else None)
         for wish in site.subscriptions
@@ -129,12 +129,12 @@ def check_site(site: SiteSpec, received: Path, sent: Iterable[Sent]) -> SiteVerd
 
 
 def check_all(sites: Iterable[SiteSpec], directories: Mapping[str, Path], sent: Sequence[Sent]) -> list[SiteVerdict]:
-    """The verdict on each site; `directories` holds what each site received."""
+    """The verdict on each site; `directories` holds each site's received files."""
     return [check_site(site, directories[site.name], sent) for site in sites]
 
 
 def received_files(received: Path) -> Iterator[str]:
-    """Paths, relative to `received`, of all files but those still being written aside under hidden names."""
+    """Paths, relative to `received`, of all files except those in progress, which have hidden names."""
     for path in received.rglob("*"):
         relative = path.relative_to(received)
         if path.is_file() and not any(part.startswith(".") for part in relative.parts):

@@ -26,11 +26,11 @@ class Child:
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended."""
+        """True until it has ended."""
         return self._process.returncode is None
 
     async def ended(self) -> Failure:
-        """Waits until the process ends by itself and says how."""
+        """Waits until the process ends by itself and returns the manner of its end."""
         code = await self._process.wait()
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         return Failure(f"{self.name} {how}; the end of its log {self.log}:\n{self.last_words()}")
@@ -65,7 +65,7 @@ class Children:
     async def start(self, name: str, argv: Sequence[str]) -> Child:
         """Starts a program in a session of its own, so that Ctrl-C reaches only the demonstration.
 
-        Settings in the environment are meant for other hubs and are kept from it.
+        Settings in the environment are meant for other hubs and are removed from it.
         """
         self._logs.mkdir(parents=True, exist_ok=True)
         log = self._logs / f"{name}.log"
@@ -83,7 +83,7 @@ class Children:
         return child
 
     async def stop(self, *, kind: str = "") -> list[str]:
-        """Stops those whose name begins with `kind`, sites before the hub; names those that did not end well."""
+        """Stops those named with the prefix `kind`, sites before the hub; returns those that did not end cleanly."""
         ending = [child for child in reversed(self._started) if child.name.startswith(kind)]
         self._started = [child for child in self._started if child not in ending]
         hub = [child for child in ending if child.name == "hub"]
@@ -93,7 +93,7 @@ class Children:
         return [child.name for child, well in zip(others + hub, ended, strict=True) if not well]
 
     async def first_end(self) -> Failure:
-        """Waits until any of them, also one that is started meanwhile, ends by itself."""
+        """Waits until any of them ends by itself, including those started during the wait."""
         while True:
             for child in self._started:
                 if not child.running:

@@ -1,4 +1,4 @@
-"""The demonstration's own hub: its settings, its command, and what is asked of it over HTTP."""
+"""The demonstration's own hub: its settings, its command, and its HTTP client."""
 
 import asyncio
 import random
@@ -22,7 +22,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class HubPlace:
-    """Where the hub of a demonstration lives and listens."""
+    """Directory and addresses of a demonstration's hub."""
 
     data_dir: Path
     settings: Path
@@ -47,7 +47,7 @@ def settle(home: Path, *, http_port: int, time_scale: float, node: Path) -> HubP
         http=f"127.0.0.1:{http_port or free_port()}",
         sites=f"127.0.0.1:{free_port()}",
     )
-    # Groups and ports at random, so that two demonstrations on one machine do not hear each other.
+    # Groups and ports are random, so that two demonstrations on one machine do not hear each other.
     dice = random.Random(time.time_ns())  # noqa: S311 - no secret
     place.settings.write_text(
         _SETTINGS.format(
@@ -65,20 +65,20 @@ def settle(home: Path, *, http_port: int, time_scale: float, node: Path) -> HubP
 
 
 def downburst_command() -> list[str]:
-    """The `downburst` command of this very installation."""
+    """The `downburst` command of this installation."""
     script = Path(sys.executable).with_name("downburst")
     return [str(script)] if script.exists() else [sys.executable, "-c", "from downburst_app.cli import main; main()"]
 
 
 def free_port() -> int:
-    """A TCP port that nothing listens on at this moment."""
+    """A TCP port that is free at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 class HubApi:
-    """The few routes that a demonstration needs."""
+    """The few routes that a demonstration uses."""
 
     def __init__(self, url: str, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._url = url
@@ -89,7 +89,7 @@ class HubApi:
         await self._client.aclose()
 
     async def up(self) -> bool:
-        """Whether the hub answers that all is well."""
+        """True if the hub answers that it is healthy."""
         try:
             return (await self._client.get("/healthz")).is_success
         except httpx.TransportError:
@@ -111,21 +111,21 @@ class HubApi:
         return str((await self._call("POST", f"/v1/sites/{site.name}/tokens", {}))["token"])
 
     async def overview(self) -> Document:
-        """Everything the page shows."""
+        """The content of the page."""
         return dict(await self._call("GET", "/v1/overview"))
 
     async def heads(self) -> dict[str, int]:
-        """The last sequence of each feed, as the node knows it at this moment."""
+        """The last sequence of each feed, as the node has it now."""
         status = await self._call("GET", "/v1/status")
         return {feed["feed"]: int(feed["head"]) for feed in status["feeds"]}
 
     async def plans(self, feed: str) -> list[Document]:
-        """The plans of a feed, oldest first, each with what its legs sent."""
+        """The plans of a feed, oldest first, each with its legs' traffic."""
         newest_first = await self._call("GET", f"/v1/feeds/{quote(feed, safe='')}/plans?limit=1000")
         return list(reversed(newest_first))
 
     async def egress_bytes(self) -> int:
-        """Everything that all legs sent, with repair and control."""
+        """Bytes sent by all legs, with repair and control."""
         return int((await self._call("GET", "/v1/totals"))["egress_bytes"])
 
     async def _call(self, method: str, path: str, body: Document | None = None) -> Any:
@@ -141,7 +141,7 @@ class HubApi:
 async def until_true(
     condition: Callable[[], Awaitable[bool]], *, limit_s: float, what: str, every_s: float = 0.1
 ) -> None:
-    """Asks again and again; gives up with a sentence after so many seconds."""
+    """Polls until the condition is true; gives up with a sentence after so many seconds."""
     give_up_s = time.monotonic() + limit_s
     while not await condition():
         if time.monotonic() > give_up_s:

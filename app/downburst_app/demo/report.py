@@ -15,39 +15,39 @@ from downburst_app.play.player import PlaySummary
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Everything known at the end: our own records, the sites' files, and the hub's figures."""
+    """The facts at the end: the demonstration's own records, the sites' files, and the hub's figures."""
 
     scene: str
     played: Sequence[Played]
     verdicts: Sequence[SiteVerdict]
     plans: Mapping[str, Sequence[Document]]
-    """Of each feed, oldest first, as the hub's api tells them."""
+    """Of each feed, oldest first, as from the hub's api."""
     latency: Mapping[str, Document]
     """Of each feed: `distribution_ms` and `end_to_end_ms`."""
     hub_egress_bytes: int
     play: PlaySummary
     wall_s: float
     troubles: Sequence[str] = ()
-    """What went wrong beside the delivery, such as a process that had to be killed."""
+    """Faults besides the delivery, such as a process that had to be killed."""
 
     @property
     def unicast_equivalent_bytes(self) -> int:
-        """Product bytes that left the hub at least if each site got copies of its own."""
+        """The least product bytes that the hub would have sent with separate copies for each site."""
         return sum(verdict.expected_bytes for verdict in self.verdicts)
 
     @property
     def good(self) -> bool:
-        """Nothing missing, doubled or different, and no trouble."""
+        """True if nothing is missing, duplicated or different, and no fault occurred."""
         return bool(self.verdicts) and all(verdict.good for verdict in self.verdicts) and not self.troubles
 
     @property
     def complaints(self) -> list[str]:
-        """A sentence for each thing that is wrong."""
+        """A sentence for each fault."""
         return [verdict.complaint() for verdict in self.verdicts if not verdict.good] + list(self.troubles)
 
 
 def as_json(outcome: Outcome) -> Document:
-    """The document that checks read; its members keep their meaning."""
+    """The document for checks; its members keep their meaning."""
     feeds = [_feed(feed, outcome) for feed in sorted(outcome.plans)]
     return {
         "products": len(outcome.played),
@@ -83,7 +83,7 @@ def feeds_table(report: Document) -> Table:
 
 
 def sites_table(report: Document) -> Table:
-    """Sites and what the check found in their directories."""
+    """Sites and the check's findings in their directories."""
     table = Table(title="Sites, checked by SHA-256 of every file", title_justify="left")
     for heading in ("site", "expected", "stored", "missing", "duplicates", "mismatched"):
         table.add_column(heading, justify="left" if heading == "site" else "right")
@@ -95,7 +95,7 @@ def sites_table(report: Document) -> Table:
 
 
 def closing_words(report: Document) -> list[str]:
-    """What it cost, what multicast saved, and the verdict."""
+    """The traffic, multicast's saving, and the verdict."""
     play = report["play"]
     lines = [
         f"{report['products']} products, {_megabytes(report['bytes'])} MB, "
@@ -153,7 +153,7 @@ def _feed(feed: str, outcome: Outcome) -> Document:
 
 
 def _plans(plans: Sequence[Document], played: Sequence[Played]) -> list[Document]:
-    """Plans with the products that began to be sent while each was in force."""
+    """Plans with the products first sent while each was in force."""
     begins = [_timestamp(plan["made_at"]) for plan in plans]
     counts = [0] * len(plans)
     for product in played:
@@ -169,7 +169,7 @@ def _timestamp(text: str) -> float:
 
 
 def _carried(plan: Document) -> bool:
-    """Whether a product began to be sent, or a leg sent something, under the plan."""
+    """True if a product was first sent, or a leg sent anything, under the plan."""
     return plan["products"] > 0 or any(leg["sent_products"] > 0 for leg in plan["legs"])
 
 
@@ -187,9 +187,9 @@ def _plan(plan: Document, products: int) -> Document:
 
 
 def _leg(leg: Document) -> Document:
-    """A leg's figures, where a product counts once however many sites had it.
+    """A leg's figures, with each product counted once for any number of sites.
 
-    The hub counts a unicast product once for each site; those counts are kept in `sent_products` and `sent_bytes`.
+    The hub counts a unicast product once for each site; those counts are in `sent_products` and `sent_bytes`.
     """
     copies = max(leg["sites"], 1) if leg["transport"] != "multicast" else 1
     return {

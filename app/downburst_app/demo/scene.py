@@ -1,7 +1,7 @@
-"""What a demonstration shows: feeds, sites with their subscriptions, and the products that are played.
+"""The contents of a demonstration: feeds, sites with their subscriptions, and the products to play.
 
-All sites take all feeds, with two exceptions that show what subscriptions can do: the quietest feed goes to the first
-site alone, and the last site takes only part of one feed, by pattern.
+All sites take all feeds, with two exceptions that demonstrate subscriptions: the quietest feed goes to the first site
+alone, and the last site takes only part of one feed, by pattern.
 """
 
 import random
@@ -30,7 +30,7 @@ class FeedSpec:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A subscription: products of a feed whose id matches one pattern and not the other."""
+    """A subscription: products of a feed with ids that match one pattern and not the other."""
 
     feed: str
     pattern: str = ".*"
@@ -39,7 +39,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class SiteSpec:
-    """A site to be created, and what it subscribes."""
+    """A site to be created, and its subscriptions."""
 
     name: str
     subscriptions: tuple[Wish, ...]
@@ -47,20 +47,20 @@ class SiteSpec:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything a demonstration needs to know before it starts."""
+    """The full description of a demonstration before its start."""
 
     title: str
     feeds: tuple[FeedSpec, ...]
     sites: tuple[SiteSpec, ...]
     products: Callable[[], Iterator[Planned]]
     time_scale: float
-    """Divides the scheduler's windows; the speed of the play where there is one."""
+    """Divides the scheduler's windows; the speed of the play if there is one."""
     total_bytes: int | None
-    """Of all products once; None: nobody knows when it ends."""
+    """Bytes of all products once; None: without a known end."""
 
 
 def generated_scene(*, sites: int, seconds: float | None, speed: float, seed: int, play: int) -> Scene:
-    """The built-in feeds for so many real seconds, or without end."""
+    """The built-in feeds for this number of real seconds, or without end."""
     feeds = built_in_feeds()
 
     def products() -> Iterator[Planned]:
@@ -79,7 +79,7 @@ def generated_scene(*, sites: int, seconds: float | None, speed: float, seed: in
 
 
 def trace_scene(trace: Path, *, sites: int, minutes: float | None, speed: float, seed: int, play: int) -> Scene:
-    """A feed after a trace that all sites take whole, and rare warnings for one site beside it."""
+    """A feed after a trace, taken whole by all sites, and rare warnings for one site."""
     feed = FeedSpec(_feed_of(re.split(r"[-_.]", trace.name)[0]), FeedClass.GRID)
     warnings = next(generated for generated in built_in_feeds() if generated.name == _QUIET.feed)
     arrivals = list(parse(trace))
@@ -168,7 +168,7 @@ def _files(data: Path) -> Mapping[str, FileBody]:
 def _spread(
     by_feed: Mapping[str, Sequence[str]], files: Mapping[str, FileBody], *, seconds: float, seed: int
 ) -> list[Planned]:
-    """Each feed's files at even distances with some jitter, in an order that mixes large and small ones."""
+    """Each feed's files at even intervals with some jitter, in an order that mixes large and small ones."""
     dice = random.Random(seed)  # noqa: S311 - no secret
     planned = []
     for feed, ids in sorted(by_feed.items()):
@@ -197,12 +197,12 @@ def _feed_of_path(relative: str) -> str:
 
 
 def _feed_of(text: str) -> str:
-    """A feed's name made of any text: upper case, everything unusual replaced by a dash."""
+    """A feed's name from any text: upper case, unusual characters replaced by dashes."""
     return re.sub(r"[^A-Z0-9|]+", "-", text.upper()).strip("-")[:64] or "OTHER"
 
 
 SHORT_PLAY_TIME_SCALE = 20.0
-"""A play of a minute is too short for windows of minutes; they shrink, the decision stays the scheduler's."""
+"""A play of a minute is too short for windows of minutes; they shrink, and the scheduler still decides."""
 
 _QUIET = Wish("WARNINGS", r"^W[FUW]US", r" K[A-Z]{2}[AEIOU] ")
 _CLASSES = {

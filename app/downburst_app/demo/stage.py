@@ -1,4 +1,4 @@
-"""Puts a scene on: starts hub and sites, plays, waits for the last receipt, checks what the sites hold, reports."""
+"""Runs a scene: starts hub and sites, plays, waits for the last receipt, checks the sites' files, reports."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ from downburst_worker.binary import find_node
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a scene is put on."""
+    """Options of a scene's run."""
 
     exit: bool
     report: Path | None
@@ -38,7 +38,7 @@ class Options:
 
 
 async def demonstrate(scene: Scene, options: Options, console: Console) -> int:
-    """Runs the whole demonstration; the exit code is 0 only if every site holds exactly what it should."""
+    """Runs the whole demonstration; the exit code is 0 only if every site holds exactly the expected products."""
     home = _home(options.keep)
     good = False
     try:
@@ -57,7 +57,7 @@ async def demonstrate(scene: Scene, options: Options, console: Console) -> int:
 
 
 def checked_report_path(report: Path | None) -> Path | None:
-    """The path of the report, found out to be writable before anything runs."""
+    """The path of the report, checked to be writable before anything runs."""
     if report is None:
         return None
     try:
@@ -92,14 +92,14 @@ class Stage:
         self._phase = "starting"
         self._began_s = time.monotonic()
         self.outcome: Outcome | None = None
-        """Set once everything was played and checked."""
+        """Set when everything has been played and checked."""
 
     async def run(self) -> Outcome:
-        """Plays the scene to its end; without `exit` it goes on until cancelled."""
+        """Plays the scene to its end; without `exit` it continues until cancelled."""
         return await self._unless_a_child_ends(self._perform())
 
     async def close(self) -> None:
-        """Ends every process that is left."""
+        """Ends every remaining process."""
         self._record.close()
         await self._api.close()
         await self._children.stop()
@@ -125,7 +125,7 @@ class Stage:
         return self.outcome
 
     async def _start(self) -> None:
-        """Hub first, then what it must know, then the sites."""
+        """Starts the hub, configures it, then starts the sites."""
         await self._children.start("hub", self._place.argv())
         await until_true(self._api.up, limit_s=START_LIMIT_S, what="the hub did not come up")
         for feed in self._scene.feeds:
@@ -140,7 +140,7 @@ class Stage:
         await until_true(self._all_connected, limit_s=START_LIMIT_S, what="not all sites connected")
 
     async def _all_connected(self) -> bool:
-        """Every site has a session that knows each feed it subscribed."""
+        """True if every site has a session with all its subscribed feeds."""
         told = {site["site"]: site for site in (await self._api.overview())["sites"]}
         return all(
             told[site.name]["connected"]
@@ -157,7 +157,7 @@ class Stage:
         try:
             await last_receipts(self._api, self._scene.sites, directories, self._record.sent)
         except Failure as error:
-            # The check below says which products are lacking, so it is worth more than the bare failure.
+            # The check below names the missing products, so it is worth more than the bare failure.
             troubles.append(error.sentence)
         wall_s = time.monotonic() - self._began_s
         latency = await last_figures(self._api)
@@ -183,7 +183,7 @@ class Stage:
         return await asyncio.to_thread(check_all, self._scene.sites, directories, self._record.sent)
 
     async def _stop_sites(self) -> list[str]:
-        """Ends the sites before their files are read, so that nothing can come after the check."""
+        """Ends the sites before their files are read, so that no file arrives after the check."""
         return [f"{name} did not end cleanly; see its log" for name in await self._children.stop(kind="site-")]
 
     async def _show(self, view: View) -> None:

@@ -1,4 +1,4 @@
-"""What a demonstration shows while it runs: tables on a terminal, a line every few seconds elsewhere."""
+"""The live display of a demonstration: tables on a terminal, a line every few seconds elsewhere."""
 
 import time
 from types import TracebackType
@@ -14,7 +14,7 @@ from downburst_app.play.player import PlaySummary
 
 
 class View:
-    """Shows an overview of the hub and how far the play is, each `every_s` seconds."""
+    """Shows an overview of the hub and the play's progress every `every_s` seconds."""
 
     def __init__(self, console: Console, *, address: str) -> None:
         self._console = console
@@ -22,7 +22,7 @@ class View:
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
         self._began_s = time.monotonic()
         self.every_s = SCREEN_EVERY_S if console.is_terminal else LINE_EVERY_S
-        """Seconds between two updates; a hub has better things to do than to be asked for what nobody reads."""
+        """Seconds between two updates; without a terminal the hub is polled less often."""
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -36,7 +36,7 @@ class View:
             self._live.stop()
 
     def show(self, overview: Document, play: PlaySummary, *, phase: str) -> None:
-        """Brings the screen up to date, or writes a line."""
+        """Updates the screen, or writes a line."""
         elapsed_s = time.monotonic() - self._began_s
         head = one_line(overview, play, phase=phase, elapsed_s=elapsed_s)
         if self._live is not None:
@@ -47,7 +47,7 @@ class View:
 
 
 def one_line(overview: Document, play: PlaySummary, *, phase: str, elapsed_s: float) -> str:
-    """Time, products, rates and how far the sites are."""
+    """Time, products, rates and the sites' progress."""
     throughput = overview["throughput"]
     pending = sum(site["behind_products"] or 0 for site in overview["sites"])
     connected = sum(bool(site["connected"]) for site in overview["sites"])
@@ -60,7 +60,7 @@ def one_line(overview: Document, play: PlaySummary, *, phase: str, elapsed_s: fl
 
 
 def feeds(overview: Document) -> Table:
-    """Feeds with rate, fan-out, transport and why."""
+    """Feeds with rate, fan-out, transport and reason."""
     table = Table(title="Feeds", title_justify="left", expand=True)
     for heading in ("feed", "products", "Mb/s", "fan-out", "transport", "p99 ms", "why"):
         table.add_column(heading, justify="right" if heading in ("products", "Mb/s", "fan-out", "p99 ms") else "left")
@@ -80,7 +80,7 @@ def feeds(overview: Document) -> Table:
 
 
 def sites(overview: Document) -> Table:
-    """Sites with what they stored and how far they are behind."""
+    """Sites with their stored products and backlogs."""
     table = Table(title="Sites", title_justify="left")
     for heading in ("site", "connected", "stored", "behind", "clock offset ms"):
         table.add_column(heading, justify="right" if heading != "site" else "left")

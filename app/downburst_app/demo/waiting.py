@@ -16,14 +16,14 @@ from downburst_app.play.player import Sent
 
 @dataclass(slots=True)
 class Patience:
-    """Runs out when no progress for so many seconds."""
+    """Runs out after this many seconds without progress."""
 
     limit_s: float
     _seen: object = None
     _moved_s: float = field(default_factory=time.monotonic)
 
     def lasts(self, progress: object) -> bool:
-        """Whether `progress` differs from before, or did so not long ago."""
+        """True if `progress` differs from the last call, or did so recently."""
         if progress != self._seen:
             self._seen, self._moved_s = progress, time.monotonic()
         return time.monotonic() - self._moved_s <= self.limit_s
@@ -37,7 +37,7 @@ async def last_receipts(
     *,
     patience_s: float = 60.0,
 ) -> None:
-    """Waits until every site settled everything it subscribed, and its files lie there."""
+    """Waits until every site has settled all its products and their files are there."""
     expected = {site.name: Counter(feed for feed, _ in expected_at(site, sent)) for site in sites}
     patience = Patience(patience_s)
     while True:
@@ -54,7 +54,7 @@ async def last_receipts(
 
 
 async def last_figures(api: HubApi, *, quiet_s: float = 3.0, limit_s: float = 30.0) -> dict[str, Document]:
-    """Waits until no receipt entered the latencies for some seconds; the latencies of each feed."""
+    """Waits until no receipt has entered the latencies for some seconds; returns each feed's latencies."""
     patience, give_up_s = Patience(quiet_s), time.monotonic() + limit_s
     while True:
         overview = await api.overview()

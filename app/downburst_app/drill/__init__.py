@@ -1,1 +1,1 @@
-"""A restore drill: a backup becomes a hub in a directory of its own, is compared and tried, and is thrown away."""
+"""The restore drill: restores a backup into a directory of its own, compares it, tries it, and deletes it."""

@@ -18,14 +18,14 @@ from downburst_app.drill.report import Finding
 
 @dataclass(slots=True)
 class _Sum:
-    """Over the rows of a table: how many there are, and a digest that knows no order."""
+    """Count of a table's rows, and a digest that does not depend on their order."""
 
     count: int = 0
     digest: int = 0
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Counts a row."""
-        # One database has truth values, the other one has 0 and 1.
+        # One database has booleans, the other 0 and 1.
         plain = {name: int(value) if isinstance(value, bool) else value for name, value in row.items()}
         text = json.dumps(plain, sort_keys=True, default=_hex)
         self.count += 1
@@ -33,7 +33,7 @@ class _Sum:
 
 
 def compare(backup: Path, manifest: Manifest, again: Path, restored: Manifest) -> Iterator[Finding]:
-    """What the backup has beside what the restored hub has, of which `again` is a backup."""
+    """Compares the backup with the restored hub, through its own backup `again`."""
     wanted, found = _sums(backup), _sums(again)
     rest = set(manifest.rows)
     for about, tables in NOUNS.items():

@@ -1,4 +1,4 @@
-"""Restores a backup into a directory of its own, compares it, starts a hub on it, and has a site served."""
+"""Restores a backup into a directory of its own, compares it, starts a hub on it, and serves a site."""
 
 import shutil
 import tempfile
@@ -24,15 +24,15 @@ async def drill(
     keep: Path | None = None,
     patience_s: float = 60.0,
 ) -> Report:
-    """A drill of one backup; raises what is wrong with the file itself. What runs is ended in every case.
+    """A drill of one backup; raises faults of the file itself. All processes are ended in every case.
 
-    The copy listens on loopback addresses alone, and calls nobody: receivers of alarms, other hubs, LDMs and circuits
-    are taken out of it after it was compared. Waits `patience_s` seconds at most for each thing that takes time.
+    The copy listens on loopback addresses only and contacts no other machine: receivers of alarms, other hubs, LDMs
+    and circuits are removed from it after the comparison. Waits at most `patience_s` seconds for each slow step.
     """
     began_s = time.monotonic()
     manifest = inspect(backup)
     with _place(keep) as place:
-        # The environment's settings may be those of the hub that runs: nothing is taken from them.
+        # The environment may have settings of the running hub: none are taken from it.
         copy = Settings.model_construct(data_dir=place / "hub", name=manifest.hub)
         restore(copy, backup, migrated=False)
         again = place / "again.dbb"
@@ -49,7 +49,7 @@ async def drill(
 
 @contextmanager
 def _place(keep: Path | None) -> Iterator[Path]:
-    """A directory for its owner alone, since the authority's key will lie in it; removed unless it is to be kept."""
+    """A directory private to its owner, since it will hold the authority's key; removed unless it is to be kept."""
     if keep is None:
         place = Path(tempfile.mkdtemp(prefix="downburst-drill-")).absolute()
         try:

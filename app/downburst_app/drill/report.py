@@ -1,4 +1,4 @@
-"""What a drill found."""
+"""The findings of a drill."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a restored hub needs, and whether it has it."""
+    """One requirement of a restored hub, and the result of its check."""
 
     about: str
     good: bool
@@ -15,7 +15,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All findings of one drill, in the order in which they were made."""
+    """All findings of one drill, in order."""
 
     backup: str
     hub: str
@@ -25,7 +25,7 @@ class Report:
 
     @property
     def good(self) -> bool:
-        """Whether the backup makes a hub."""
+        """True if the backup makes a working hub."""
         return bool(self.findings) and all(finding.good for finding in self.findings)
 
     def as_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A hub started on a restored directory: what its api shows, what its node shows, and a site that it serves."""
+"""A hub started on a restored directory: checks of its api, its node, and a site that it serves."""
 
 import asyncio
 import hashlib
@@ -25,7 +25,7 @@ from downburst_app.drill.report import Finding
 
 @dataclass(frozen=True, slots=True)
 class _Product:
-    """What was put into a feed, and the number that it was given."""
+    """A product put into a feed, and its assigned sequence."""
 
     feed: str
     sha256: str
@@ -33,7 +33,7 @@ class _Product:
 
 
 class Trial:
-    """The processes of one trial, and what is asked of them."""
+    """The processes of one trial, and its checks."""
 
     def __init__(self, place: Path, node: Path, patience_s: float) -> None:
         self._place = place
@@ -44,7 +44,7 @@ class Trial:
         self._client = httpx.AsyncClient(base_url=f"http://{self._http}", timeout=patience_s)
 
     async def run(self, backup: Path, manifest: Manifest) -> AsyncIterator[Finding]:
-        """Starts the hub that lies in `place`, looks at it from outside, and ends it."""
+        """Starts the hub in `place`, checks it from outside, and ends it."""
         try:
             await self.start(manifest.hub)
             yield Finding(
@@ -87,12 +87,12 @@ class Trial:
         self._client.headers.update(authorization(f"http://{self._http}"))
 
     async def end(self) -> list[str]:
-        """Ends site and hub; names those that did not end well."""
+        """Ends site and hub; returns those that did not end cleanly."""
         await self._client.aclose()
         return await self._children.stop()
 
     async def lists(self, backup: Path, about: str, path: str, key: str) -> Finding:
-        """Whether a list of the api has the names that the backup has."""
+        """Checks that a list of the api has the backup's names."""
         shown = {one[key] for one in await self._every(path)}
         kept = {row["name"] for _, row in rows(backup, {about})}
         if missing := sorted(kept - shown):
@@ -100,7 +100,7 @@ class Trial:
         return Finding(f"{about} of the hub", good=True, sentence=f"the hub shows {len(kept)} of {len(kept)}")
 
     async def has_plans(self, backup: Path) -> Finding:
-        """Whether each feed that had a plan has one that is as new."""
+        """Checks that each feed with a plan has one at least as new."""
         newest: dict[str, int] = {}
         for _, row in rows(backup, {"plans"}):
             newest[row["feed"]] = max(newest.get(row["feed"], 0), row["version"])
@@ -111,7 +111,7 @@ class Trial:
         return Finding("plans of the hub", good=True, sentence=f"{len(newest)} feeds have their plans")
 
     async def has_latency(self, backup: Path) -> Finding:
-        """Whether the newest latencies of the backup can be asked for."""
+        """Checks that the api returns the newest latencies of the backup."""
         feeds = {row["name"] for _, row in rows(backup, {"feeds"})}
         kept = rows(backup, {"latency_minutes", "latency_sheets"})
         newest = max(
@@ -128,7 +128,7 @@ class Trial:
         return Finding("latencies of the hub", good=counted > 0, sentence=sentence)
 
     async def is_the_same_authority(self) -> Finding:
-        """Whether the node shows sites a certificate of the authority that they know."""
+        """Checks that the node shows sites a certificate of the authority that they know."""
         authority = (self._place / "hub" / "node" / "tls" / "ca.pem").read_text()
         context = ssl.create_default_context(cadata=authority)
         context.check_hostname = False
@@ -168,7 +168,7 @@ class Trial:
         return Finding("site", good=not again, sentence=sentence)
 
     async def _enrol(self, site: str) -> Path:
-        """Makes a site and starts its receiver; where its products will be."""
+        """Creates a site and starts its receiver; returns the directory of its products."""
         await self._ask("POST", "/v1/sites", json={"site": site, "organisation": "restore drill"})
         token = str((await self._ask("POST", f"/v1/sites/{site}/tokens"))["token"])
         directory = self._place / "site"
@@ -229,5 +229,5 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 LISTS = (("users", "/v1/users", "user"), ("feeds", "/v1/feeds", "feed"), ("sites", "/v1/sites", "site"))
-"""Table of the ledger, list of the api, and what names a thing there."""
+"""Table of the ledger, list of the api, and the naming field of its items."""
 PRODUCT_BYTES = 4_096

@@ -1,1 +1,1 @@
-"""Made-up and recorded products, played to a hub."""
+"""Synthetic and recorded products, played to a hub."""

@@ -1,9 +1,9 @@
-"""Feeds made up from statistics, so that a demonstration or a load test needs no download.
+"""Synthetic feeds from statistics, so that a demonstration or a load test needs no download.
 
-NGRID follows the published hour of 15 June 2015 (28,166 products, 12.3 Mb/s): most products small, one in ten a
-megabyte or so, one in ten thousand tens of megabytes; sizes that resemble their neighbours'; bursts between
-silences of a second or two, and one burst in twenty that goes on for a quarter of a minute. The other feeds stand
-for what shares a hub with it: steady radar chunks, a comb of radar products, a trickle of text, rare warnings.
+NGRID follows the published hour of 15 June 2015 (28,166 products, 12.3 Mb/s): most products are small, one in ten is
+about a megabyte, one in ten thousand is tens of megabytes; sizes resemble those of their neighbours; bursts alternate
+with silences of a second or two, and one burst in twenty lasts a quarter of a minute. The other feeds represent the
+usual companions at a hub: steady radar chunks, a comb of radar products, a trickle of text, rare warnings.
 
 The same seed gives the same products. Time is in seconds since the feed began; nothing here reads a clock.
 """
@@ -42,7 +42,7 @@ class GeneratedFeed:
     make: Callable[[np.random.Generator], Products]
 
     def products(self, *, seed: int) -> Products:
-        """An endless stream in time order; feeds of one seed are independent of each other."""
+        """An endless stream in time order; feeds with the same seed are independent of each other."""
         return self.make(np.random.default_rng([seed, *self.name.encode()]))
 
 
@@ -101,7 +101,7 @@ def text(random: np.random.Generator) -> Products:
 
 
 def warnings(random: np.random.Generator) -> Products:
-    """Warnings: one weather system after the other sets off a handful."""
+    """Warnings: each weather system sets off a handful."""
     number, at_s = 0, 0.0
     while True:
         at_s += random.exponential(6.0)
@@ -115,14 +115,14 @@ def warnings(random: np.random.Generator) -> Products:
 
 @dataclass(frozen=True, slots=True)
 class SizeModel:
-    """Sizes by quantiles that were seen, between which the logarithm grows evenly; each like the one before."""
+    """Sizes from observed quantiles, interpolated in the logarithm; each is correlated with its predecessor."""
 
     shares: tuple[float, ...]
     """From 0 to 1."""
     bytes_at: tuple[float, ...]
     """A share of the products stays below each."""
     likeness: float
-    """Correlation of a size with the one before it, on the normal scale."""
+    """Correlation of a size with its predecessor, on the normal scale."""
 
     def stream(self, random: np.random.Generator) -> Iterator[int]:
         """Sizes in bytes, without end."""
@@ -161,7 +161,7 @@ def _ngrid_times(random: np.random.Generator) -> Iterator[float]:
 
 
 def _burst_products(random: np.random.Generator, *, mood: float) -> int:
-    """Mostly a dozen; one burst in twenty has hundreds, more often when the last ones were large."""
+    """Mostly a dozen; one burst in twenty has hundreds, more often after large ones."""
     long_burst = random.random() < _LONG_BURSTS * math.exp(0.9 * mood - 0.405)
     if long_burst:
         return int(min(100 + random.lognormal(math.log(170), 1.1), 2_000))
@@ -169,9 +169,9 @@ def _burst_products(random: np.random.Generator, *, mood: float) -> int:
 
 
 def _gaps_in_burst(random: np.random.Generator) -> Iterator[float]:
-    """Milliseconds mostly, short ones in runs, with a long tail below the second that would part two bursts.
+    """Mostly milliseconds, short gaps in runs, with a long tail below the second that would separate two bursts.
 
-    Each burst has a density of its own: some come as fast as the link carries them.
+    Each burst has a density of its own: some arrive at the link's full rate.
     """
     level = random.normal()
     middle_s = 0.007 * math.exp(_DENSITY_SPREAD * random.normal())
@@ -189,7 +189,7 @@ def _silence_s(random: np.random.Generator) -> float:
 
 
 def _letters(number: int) -> str:
-    """Three capital letters that stand for `number`, as in a station's name."""
+    """Three capital letters that encode `number`, as in a station's name."""
     return "".join(chr(ord("A") + number // 26**place % 26) for place in (2, 1, 0))
 
 

@@ -1,9 +1,9 @@
-"""The mix of feeds of a leading IDD host on 18 April 2024, made up from its published hourly figures.
+"""The mix of feeds of a leading IDD host on 18 April 2024, synthesised from its published hourly figures.
 
 393,000 products an hour (109/s), 63 GB an hour (141 Mb/s). Volumes and counts per feed are those of the Unidata
-committee's status report; the list ends at GEM, so GEM stands here for everything below it but text, whose figures
-are those of 2017. Sizes are lognormal about each feed's mean, arrivals are bursts at random moments; how many
-products a burst has, and how wide the sizes spread, follows what is known of each feed and is rough.
+committee's status report; the list ends at GEM, so GEM represents all feeds below it except text, which has figures
+of 2017. Sizes are lognormal about each feed's mean, arrivals are bursts at random moments; the number of products in
+a burst and the spread of sizes are rough estimates from the known nature of each feed.
 
 The same seed gives the same products. Time is in seconds since the mix began; nothing here reads a clock.
 """
@@ -28,7 +28,7 @@ class MixedFeed:
     megabytes_per_hour: float
     products_per_hour: float
     burst_products: float
-    """Mean number of products that come together."""
+    """Mean number of products in a burst."""
     spread: float
     """Standard deviation of the sizes' natural logarithm."""
 

@@ -1,4 +1,4 @@
-"""Sends planned products to a hub over HTTP at the moment each is due, and says how late it ran."""
+"""Sends planned products to a hub over HTTP when they are due, and reports its own lag."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What is about to be sent: recorded before the first byte leaves, so that a check can rest on it."""
+    """A product about to be sent: recorded before the first byte leaves, so that a check can rely on it."""
 
     feed: str
     product_id: str
@@ -32,7 +32,7 @@ class Sent:
 
 @dataclass(slots=True)
 class PlaySummary:
-    """What a play did. `slip_*` say how many seconds after its due moment a product began to be sent."""
+    """The result of a play. `slip_*` are the seconds from a product's due time to the start of its sending."""
 
     products: int = 0
     bytes: int = 0
@@ -51,10 +51,11 @@ class PlaySummary:
 
 
 class Player:
-    """Plays products through one hub's PUT route, at most `concurrency` at once, over connections kept open.
+    """Plays products through one hub's PUT route, at most `concurrency` at a time, over persistent connections.
 
-    A hub that is away (it restarts, its node restarts) is asked again for `patience_s`; the feed's duplicate key
-    drops a product whose first acknowledgement was lost. A refusal ends the play with the hub's own sentence.
+    A request to a hub that is away (it restarts, its node restarts) is repeated for `patience_s`; the feed's
+    duplicate key drops a product with a lost first acknowledgement. A refusal ends the play with the hub's own
+    sentence.
     """
 
     def __init__(
@@ -119,7 +120,7 @@ class Player:
         self._count(product, duplicate=answer.status == HTTPStatus.OK)
 
     async def _content(self, body: Body) -> bytes | None:
-        """The bytes of a body that fits into memory beside the others; None: it is read as it is sent."""
+        """The bytes of a body small enough for memory; None: it is read while it is sent."""
         if isinstance(body, FileBody) and body.size_bytes > LARGEST_WHOLE_BYTES:
             return None
         return await _off_loop(whole, body)
@@ -147,7 +148,7 @@ class Player:
         raise BadInput(self._sentence(answer), answered=answer.status)
 
     def _sentence(self, answer: Answer) -> str:
-        """What the hub's problem document says, or the bare status of something that is no hub."""
+        """The sentence of the hub's problem document, or the bare status if the server is no hub."""
         try:
             return str(json.loads(answer.text)["detail"])
         except (ValueError, KeyError, TypeError):
@@ -175,7 +176,7 @@ async def _pieces(body: Body) -> AsyncIterator[bytes]:
 
 
 async def _off_loop(work: Callable[[Body], Result], body: Body) -> Result:
-    """Works on a body in a thread, unless it has so few bytes that the way there costs more."""
+    """Processes a body in a thread, unless it is so small that the switch costs more."""
     if body.size_bytes < SMALL_BYTES:
         return work(body)
     return await asyncio.to_thread(work, body)

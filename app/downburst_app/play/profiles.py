@@ -1,10 +1,10 @@
-"""Whole feeds for load tests, by the figures that were published of them.
+"""Whole feeds for load tests, after their published figures.
 
 CONDUIT: 60 GB a day with 250 MB in the busiest minute, six times the mean; four model runs a day, trains of products
 between silences, under one gap in a hundred longer than a second. NEXRAD2: 56 GB a day with 58 MB in the busiest
 minute, steady chunks that follow the day's weather. SATELLITE: 6,528 images an hour of 2.3 MB, in the rhythm of
-sectors that are scanned each minute, each five and each ten. Objects of 7.3 GB, and notifications by the ten
-thousand a second, are levels of load rather than feeds.
+sectors that are scanned every one, five or ten minutes. Objects of 7.3 GB, and ten thousand notifications a second,
+are levels of load rather than feeds.
 
 The same seed gives the same products. Time is in seconds since the feed began; nothing here reads a clock.
 """
@@ -21,7 +21,7 @@ from downburst_app.play.generator import GeneratedFeed, GeneratedProduct, Produc
 
 
 def profiles() -> dict[str, GeneratedFeed]:
-    """Every profile by the name that commands use."""
+    """Every profile by its name in commands."""
     return {
         "ngrid": GeneratedFeed("NGRID", FeedClass.GRID, ngrid),
         "conduit": GeneratedFeed("CONDUIT", FeedClass.GRID, conduit),
@@ -35,7 +35,7 @@ def profiles() -> dict[str, GeneratedFeed]:
 
 
 def conduit(random: np.random.Generator) -> Products:
-    """Model output of high resolution: trains of fields while a run comes out, and little in between."""
+    """High-resolution model output: trains of fields during a run's release, and little in between."""
     at_s, number = 0.0, 0
     minutes = _conduit_minutes(random)
     minute, load = 0, next(minutes)
@@ -56,12 +56,12 @@ def conduit(random: np.random.Generator) -> Products:
 
 
 def nexrad2_network(random: np.random.Generator) -> Products:
-    """Radar chunks of a country: steady within the hour, more of them while the afternoon has its storms."""
+    """Radar chunks of a country: steady within the hour, more of them during the afternoon's storms."""
     return _warped(nexrad2(random, radars=_RADARS), lambda at_s: _storms(at_s, random))
 
 
 def satellite(random: np.random.Generator) -> Products:
-    """Images by sector: some each minute, more each five minutes, most each ten; a sector's come within its scan."""
+    """Images by sector: some every minute, more every five, most every ten; each arrives during its scan."""
     number = 0
     for minute in count():
         batch: list[tuple[float, str]] = []
@@ -77,7 +77,7 @@ def satellite(random: np.random.Generator) -> Products:
 
 
 def large_objects(random: np.random.Generator) -> Products:
-    """Forecasts of 7.3 GB in one file, one each ten minutes: what a warning must be able to overtake."""
+    """Forecasts of 7.3 GB in one file, one every ten minutes: the load that a warning must be able to overtake."""
     for number in count():
         yield GeneratedProduct(
             number * 600.0, f"FOUR_v200_GFS_{number:06d}_f000_f240_06.nc", int(random.normal(7.334e9, 5e6))
@@ -93,7 +93,7 @@ def notifications(random: np.random.Generator) -> Products:
 
 
 def _conduit_minutes(random: np.random.Generator) -> Iterator[float]:
-    """Load of each minute over the mean: two thirds of the bytes come in a quarter of the time."""
+    """Each minute's load relative to the mean: two thirds of the bytes arrive in a quarter of the time."""
     for minute in count():
         active = minute % 360 >= _RUN_BEGINS_MINUTE
         noise = min(random.lognormal(-0.02, 0.2), 1.5)
@@ -101,12 +101,12 @@ def _conduit_minutes(random: np.random.Generator) -> Iterator[float]:
 
 
 def _storms(at_s: float, random: np.random.Generator) -> float:
-    """Load over the mean, with its greatest in the evening (UTC) of a feed that begins at midnight."""
+    """Load relative to the mean, with its maximum in the evening (UTC) of a feed that begins at midnight."""
     return 1 + 0.38 * math.sin(2 * math.pi * (at_s / 86_400 - 0.65)) + random.normal(0, 0.02)
 
 
 def _warped(products: Products, load: Callable[[float], float]) -> Products:
-    """The same products, faster or slower minute by minute: a minute at a load of 1.2 holds what 72 s held before."""
+    """The same products with each minute's rate scaled: a minute at a load of 1.2 holds 72 s of the original."""
     minute, before_s, factor = 0, 0.0, load(0.0)
     for product in products:
         while product.at_s >= before_s + 60 * factor:
@@ -127,4 +127,4 @@ _RADARS = 41
 _IMAGE_SPREAD = 1.2
 _IMAGE_LOG_MEDIAN = math.log(15_264e6 / 6_528) - _IMAGE_SPREAD**2 / 2
 _SECTORS = (("RadM", 1, 24, 25.0), ("RadC", 5, 144, 50.0), ("RadF", 10, 560, 59.0))
-"""Sector, minutes between scans, images of a scan, seconds in which they come."""
+"""Sector, minutes between scans, images of a scan, seconds over which they arrive."""

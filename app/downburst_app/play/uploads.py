@@ -1,7 +1,7 @@
-"""PUTs over connections that stay open, with as little work per product as HTTP allows.
+"""PUTs over persistent connections, with as little work per product as HTTP allows.
 
-A general client spends a millisecond on each request, which a burst of hundreds of small products a second can't
-afford. Framing and parsing are h11's; this adds sockets and a stock of idle connections.
+A general client spends a millisecond on each request, too much for bursts of hundreds of small products a second.
+Framing and parsing are h11's; this adds sockets and a pool of idle connections.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ Connect = Callable[[str, int], Awaitable[Streams]]
 
 
 class Uploads:
-    """Connections to one hub; each carries one request at a time and is used again."""
+    """Connections to one hub; each carries one request at a time and is reused."""
 
     def __init__(self, hub: str, *, connect: Connect | None = None) -> None:
         parts = urlsplit(hub)
@@ -42,7 +42,7 @@ class Uploads:
         self._idle: list[_Connection] = []
 
     async def put(self, path: str, *, headers: Mapping[str, str], pieces: AsyncIterable[bytes] | bytes) -> Answer:
-        """Sends one request; raises `ConnectionError` or `TimeoutError` when the hub is not there to answer."""
+        """Sends one request; raises `ConnectionError` or `TimeoutError` when the hub does not answer."""
         connection = self._idle_connection() or await self._open()
         try:
             async with asyncio.timeout(ANSWER_S):
@@ -65,7 +65,7 @@ class Uploads:
             self._idle.pop().close()
 
     def _idle_connection(self) -> "_Connection | None":
-        """One that the hub has not closed meanwhile."""
+        """An idle connection that the hub has not closed."""
         while self._idle:
             connection = self._idle.pop()
             if not connection.closed_by_hub:
@@ -98,7 +98,7 @@ class _Connection:
             try:
                 await self._send(request, pieces)
             except (ConnectionError, BrokenPipeError):
-                # A hub that refuses a body does not read it to the end; its answer may be here all the same.
+                # A hub that refuses a body does not read it to the end; its answer may have arrived all the same.
                 return await self._receive()
             answer = await self._receive()
         except h11.RemoteProtocolError as error:

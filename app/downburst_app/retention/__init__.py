@@ -1,1 +1,1 @@
-"""Whether logs keep products as long as outages of sites last."""
+"""Compares the retention of logs with the length of sites' outages."""

@@ -1,4 +1,4 @@
-"""How long the product log of a feed lasts, and how large it must be: figures from measured arrivals."""
+"""The time that a feed's product log covers, and the size that it needs: figures from measured arrivals."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ from downburst.domain.feeds import TrafficMinute
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """What came into a feed, as far as it was measured."""
+    """The measured arrivals of a feed."""
 
     measured_hours: float
     mean_bytes_per_hour: float
     mean_products_per_hour: float
     worst_hour_bytes: float | None = None
-    """The 60 minutes in a row with most bytes; None while less than an hour was measured."""
+    """The 60 consecutive minutes with most bytes; None until an hour has been measured."""
     worst_hour_products: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What the hub was told to keep of a feed."""
+    """A feed's configured retention."""
 
     feed: str
     hours: float
@@ -29,7 +29,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What the retention of a feed is worth; None where nothing was measured or asked."""
+    """The judgement of a feed's retention; None for figures not measured or not requested."""
 
     feed: str
     retention_hours: float
@@ -40,15 +40,15 @@ class Advice:
     hours_that_fit: float | None
     """Hours of arrivals that fit into ``retention_bytes`` at the mean rate."""
     hours_that_fit_worst: float | None
-    """The same if every hour were as the worst."""
+    """The same if every hour were like the worst."""
     outage_hours: float | None
     bytes_needed: int | None
-    """What ``retention_bytes`` must be to hold ``outage_hours`` at the mean rate."""
+    """The ``retention_bytes`` that hold ``outage_hours`` at the mean rate."""
     bytes_needed_worst: int | None
     problem: str | None
-    """Why an outage of ``outage_hours`` would cost a site products."""
+    """The reason why an outage of ``outage_hours`` would cost a site products."""
     step: str | None
-    """The command that helps."""
+    """The command that corrects it."""
     warning: str | None
     """Both in one sentence."""
 
@@ -72,7 +72,7 @@ def volume(minutes: Iterable[TrafficMinute], *, feed: str, until_minute: int) ->
 
 
 def advise(retention: Retention, measured: Volume, *, outage_hours: float | None = None) -> Advice:
-    """What a retention is worth for a measured volume, and what an outage of so many hours would need."""
+    """Judges a retention against a measured volume, and finds the needs of an outage of so many hours."""
     mean = _disk(measured.mean_bytes_per_hour, measured.mean_products_per_hour)
     worst = None
     if measured.worst_hour_bytes is not None:
@@ -102,7 +102,7 @@ def advise(retention: Retention, measured: Volume, *, outage_hours: float | None
 
 
 def size(count: float) -> str:
-    """Bytes for people."""
+    """Formats bytes for people."""
     for limit, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if count >= limit:
             return f"{count / limit:.1f} {unit}"
@@ -110,7 +110,7 @@ def size(count: float) -> str:
 
 
 def _worst_hour(own: Sequence[TrafficMinute]) -> tuple[int, int]:
-    """Bytes and products of the 60 minutes in a row with most bytes; ``own`` is in order."""
+    """Bytes and products of the 60 consecutive minutes with most bytes; ``own`` is in order."""
     worst, start, total_bytes, total_products = (0, 0), 0, 0, 0
     for minute in own:
         total_bytes += minute.bytes
@@ -130,7 +130,7 @@ def _disk(bytes_per_hour: float, products_per_hour: float) -> float:
 def _hours_that_fit(ceiling: float, rate: float | None, memory: float) -> float | None:
     if not rate:
         return None
-    # Whole segments go: at the ceiling, the oldest one is on its way out.
+    # Whole segments are removed: at the ceiling, the oldest is the next to go.
     room = ceiling - min(ceiling / SEGMENTS, SEGMENT_BYTES) - memory
     return max(room, 0.0) / rate
 
@@ -143,7 +143,7 @@ def _bytes_needed(hours: float | None, rate: float | None, memory: float) -> int
 
 
 def _problem(retention: Retention, fit: tuple[float | None, float | None], outage_hours: float | None) -> str | None:
-    """Half a sentence if an outage of the asked length would cost a site products."""
+    """Half a sentence if an outage of the requested length would cost a site products."""
     if outage_hours is None:
         return None
     hours, hours_worst = fit
@@ -171,12 +171,12 @@ def _step(retention: Retention, outage_hours: float, needed: int | None) -> str:
 MINUTES = 60
 """Of an hour."""
 RECORD_BYTES = 256
-"""What a record takes beyond the product's bytes: its header with id, origin and stamps."""
+"""A record's size beyond the product's bytes: its header with id, origin and stamps."""
 MEMORY_BYTES = 344
-"""What the index keeps of a product, with its bytes or after them; it counts in the ceiling."""
+"""The index's size per product, with its bytes or after them; it counts towards the ceiling."""
 MEMORY_HOURS = 168
-"""How long it is kept."""
+"""Time for which it is kept."""
 SEGMENTS = 8
-"""At least so many segments share the ceiling."""
+"""The least number of segments that share the ceiling."""
 SEGMENT_BYTES = 256 * 1024 * 1024
-"""No segment is larger, unless for one product."""
+"""No segment is larger, except for a single larger product."""

@@ -1,4 +1,4 @@
-"""Says by itself, while the hub runs, which feeds' logs hold less than the longest outage that sites may have."""
+"""Warns, while the hub runs, of feeds with logs shorter than the longest outage that sites may have."""
 
 from collections.abc import Awaitable, Callable
 
@@ -10,7 +10,7 @@ from downburst_app.retention.advice import Advice, Retention, advise, volume
 
 
 class RetentionWatch:
-    """Keeps `LiveState.retention_warnings` current and tells what is new among them."""
+    """Keeps `LiveState.retention_warnings` current and reports new ones."""
 
     def __init__(
         self,
@@ -26,14 +26,14 @@ class RetentionWatch:
         self._clock = clock
         self._outage_hours = outage_hours
         self._say = say
-        """Takes the sentence and the next step."""
+        """Called with the sentence and the next step."""
 
     async def run(self) -> None:
-        """Looks again and again; arrivals and retention change slowly."""
+        """Checks repeatedly; arrivals and retention change slowly."""
         await keep("hub.retention", self.look, every_s=LOOK_S)
 
     async def look(self) -> None:
-        """Compares once."""
+        """Checks once."""
         advices = await self._ledger.read(lambda tx: advices_of(tx, outage_hours=self._outage_hours))
         before = self._live.retention_warnings
         now = {it.feed: self._warning(it) for it in advices if it.problem is not None}
@@ -51,7 +51,7 @@ class RetentionWatch:
 
 
 def advices_of(tx: Transaction, *, outage_hours: float | None) -> list[Advice]:
-    """What the ledger's minutes say about the retention of each feed."""
+    """The judgement of each feed's retention from the ledger's minutes."""
     minutes = tx.measured.traffic.minutes()
     until = max((it.minute for it in minutes), default=0)
     return [
@@ -65,4 +65,4 @@ def advices_of(tx: Transaction, *, outage_hours: float | None) -> list[Advice]:
 
 
 LOOK_S = 600.0
-"""Between two looks; reading a month's minutes of many feeds is no work for each second."""
+"""Between two checks; a month's minutes of many feeds are too much to read every second."""

@@ -1,1 +1,1 @@
-"""The composition roots: each process of a hub out of its parts."""
+"""The composition roots: each process of a hub, assembled from its parts."""

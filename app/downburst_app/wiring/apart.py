@@ -1,6 +1,6 @@
-"""Parts of a hub as processes of their own: scheduler, latency service, circuit and alarm service, each once at work.
+"""Parts of a hub as separate processes: scheduler, latency service, circuit and alarm service; one of each is active.
 
-The ledger chooses: who holds the role there works, others stand by and take over when it is gone.
+The ledger decides: the holder of the role is active, others stand by and take over when it is gone.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ from downburst_scheduler.loop import SchedulerLoop
 
 
 async def serve_scheduler(settings: Settings) -> None:
-    """Runs the scheduler of a hub beside it until SIGTERM or SIGINT; while another one does, stands by."""
+    """Runs the scheduler of a hub beside it until SIGTERM or SIGINT; stands by while another is active."""
     if not settings.scheduler.apart:
         raise BadSettings(
             "the hub runs its scheduler itself; to run one beside it set scheduler.apart = true, for the hub as well"
@@ -48,7 +48,7 @@ async def serve_scheduler(settings: Settings) -> None:
 
 
 async def serve_latency(settings: Settings) -> None:
-    """Brings receipts into the ledger and keeps their history, beside the hub; while another one does, stands by."""
+    """Stores receipts in the ledger and keeps their history, beside the hub; stands by while another is active."""
     if not settings.latency_apart:
         raise BadSettings(
             "the hub runs its latency service itself; to run one beside it set latency_apart = true, for the hub too"
@@ -57,7 +57,7 @@ async def serve_latency(settings: Settings) -> None:
 
 
 async def serve_circuits(settings: Settings) -> None:
-    """Keeps the calendar and the life of circuits, beside the hub; while another one does, stands by."""
+    """Keeps the calendar and the life of circuits, beside the hub; stands by while another is active."""
     if not settings.circuits.apart:
         raise BadSettings(
             "the hub runs its circuit service itself; to run one beside it set circuits.apart = true, for the hub too"
@@ -66,7 +66,7 @@ async def serve_circuits(settings: Settings) -> None:
 
 
 async def serve_alarms(settings: Settings) -> None:
-    """Begins and ends alarms and notifies receivers, beside the hub; while another one does, stands by."""
+    """Begins and ends alarms and notifies receivers, beside the hub; stands by while another is active."""
     if not settings.alarms.apart:
         raise BadSettings(
             "the hub runs its alarm service itself; to run one beside it set alarms.apart = true, for the hub too"
@@ -75,7 +75,7 @@ async def serve_alarms(settings: Settings) -> None:
 
 
 class _Given:
-    """What a part that runs by itself is given."""
+    """The inputs of a part that runs by itself."""
 
     def __init__(self, settings: Settings, ledger: Ledger, bus: Bus) -> None:
         self.settings = settings
@@ -84,11 +84,11 @@ class _Given:
         self.proof: Callable[[], Awaitable[None]] = at_work
 
     async def prove(self) -> None:
-        """Raises why the part does not do its work; its signs of life carry that."""
+        """Raises the reason why the part does not work; its signs of life carry the result."""
         await self.proof()
 
     async def say(self, sentence: str, next_step: str = "") -> None:
-        """Tells operators of a fault."""
+        """Reports a fault to operators."""
         fault = Fault(SystemClock().now(), sentence, next_step=next_step)
         _LOG.warning("%s", sentence)
         with suppress(Failure):
@@ -100,7 +100,8 @@ Work = Callable[[_Given], Awaitable[None]]
 
 
 async def _serve(settings: Settings, role: Part, work: Work) -> None:
-    # Signals count from here on, while servers are waited for too: the first process of a container has no other end.
+    # Signals count from here on, also during waits for servers: the first process of a container has no default
+    # handler.
     stop = start("apart.stop", stopped_by_signals().wait())
     working = start("apart.run", _with_servers(settings, role, work))
     await asyncio.wait((stop, working), return_when=asyncio.FIRST_COMPLETED)
@@ -124,7 +125,7 @@ async def _with_servers(settings: Settings, role: Part, work: Work) -> None:
 
 
 async def _take_turns(part: _Given, role: Part, work: Work) -> None:
-    """Stands by until nobody else has the role, then works until somebody else took it."""
+    """Stands by until the role is free, then works until another process takes it."""
     stands_by = False
     while not await asyncio.to_thread(_may_hold, part.ledger, role):
         if not stands_by:
@@ -146,7 +147,7 @@ async def _take_turns(part: _Given, role: Part, work: Work) -> None:
 
 
 async def _goes_on(error: DownburstError) -> None:
-    """A part that has begun goes on: servers that are away come back. Only another one at work ends it."""
+    """Keeps a part running: servers that are away return. Only another active process ends it."""
     if isinstance(error, AlreadyRunning) or not isinstance(error, Failure):
         raise error
     _LOG.warning("waits: %s", error.sentence)

@@ -1,4 +1,4 @@
-"""The hub's side of parts that run beside it: it hears their signs of life, and answers what they ask."""
+"""The hub's side of separate parts: it follows their signs of life, and answers their questions."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -21,7 +21,7 @@ Run = Callable[[], Awaitable[None]]
 
 
 class Beside:
-    """The parts that a hub leaves to other processes; without any it has nothing to do."""
+    """The parts that a hub leaves to other processes; without any it does nothing."""
 
     def __init__(self, settings: Settings, *, ledger: Ledger, bus: Bus, live: LiveState, say: Say) -> None:
         self._parts = parts_apart(settings)
@@ -34,11 +34,11 @@ class Beside:
         self.presence = Presence(self._parts)
 
     def answer(self, answers: Mapping[str, Answer]) -> None:
-        """Answers these questions as well."""
+        """Adds answers to these questions."""
         self._answers.update(answers)
 
     def runs(self) -> Iterator[tuple[str, Run]]:
-        """What the hub keeps running for them."""
+        """The tasks that the hub runs for them."""
         if self._parts:
             yield "beside.presence", partial(self.presence.follow, self._bus)
             yield "beside.silence", partial(keep, "beside.look", self.look, every_s=LOOK_S)
@@ -48,7 +48,7 @@ class Beside:
             yield "beside.circuits", self._forget_finished_circuits
 
     async def look(self) -> None:
-        """Tells operators once of each part that fell silent, and once that it is back."""
+        """Reports each part to operators once when it falls silent, and once when it is back."""
         silent = self.presence.silent()
         for part in silent.keys() - self._missed:
             await self._say(f"the {part} gives no sign of life; {MEANWHILE[part]}", part.remedy)
@@ -58,7 +58,7 @@ class Beside:
             await self._say(f"the {part} is at work again", "")
 
     async def _forget_finished_circuits(self) -> None:
-        """The service can't tell the hub's memory itself that a circuit has ended."""
+        """Removes ended circuits from the hub's memory, which the service can't reach."""
         with self._bus.subscribe(CircuitsChanged, limit=QUEUE) as events:
             async for event in events:
                 if isinstance(event, CircuitsChanged) and event.circuit is not None:

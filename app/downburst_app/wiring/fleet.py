@@ -1,4 +1,4 @@
-"""The composition root of `downburst fleet`: senders as child processes or as pods, sized by what is sent."""
+"""The composition root of `downburst fleet`: senders as child processes or as pods, sized by the hub's traffic."""
 
 import asyncio
 import os
@@ -31,7 +31,8 @@ async def serve_fleet(settings: Settings, file: Path | None = None) -> None:
         raise BadSettings(
             "senders need feeds on Kafka (kafka.products = ingest) and a ledger in PostgreSQL (ledger_url)"
         )
-    # Signals count from here on, while servers are waited for too: the first process of a container has no other end.
+    # Signals count from here on, also during waits for servers: the first process of a container has no default
+    # handler.
     stop = start("fleet.stop", stopped_by_signals().wait())
     working = start("fleet.run", _keep_fleet(settings, file))
     await asyncio.wait((stop, working), return_when=asyncio.FIRST_COMPLETED)
@@ -61,12 +62,12 @@ async def _keep_fleet(settings: Settings, file: Path | None) -> None:
 
 
 def fleet_of(settings: Settings, file: Path | None) -> Fleet:
-    """The fleet that the settings, which may come from a file, ask for."""
+    """The fleet that the settings request; they may come from a file."""
     if settings.fleet.kind == "children":
         host = _host_for_sites(settings)
         patience_s = settings.sender.drain_s + STOP_S
         return ChildFleet(lambda number: sender_command(settings, file, host, number), drain_s=patience_s)
-    # Loaded by those alone who ask for it: it is large.
+    # Imported only on use: it is large.
     from downburst.fleet.kubernetes import KubernetesFleet, client_here, manifest_of  # noqa: PLC0415
 
     if settings.fleet.manifest is None:
@@ -82,14 +83,14 @@ def fleet_of(settings: Settings, file: Path | None) -> Fleet:
 
 
 def sender_command(settings: Settings, file: Path | None, host: str, number: int) -> Command:
-    """How sender N of this machine is started: with ports, a name and a copy of the feeds of its own."""
+    """The command of sender N on this machine: with ports, a name and a copy of the feeds of its own."""
     port = settings.fleet.first_port + 2 * number
     listens = split_address(settings.sites)[0]
     return Command(
         argv=(*_program(), "sender", *(("--settings", str(file)) if file else ())),
         environment={
             "DOWNBURST_DATA_DIR": str(settings.data_dir / f"sender-{number}"),
-            # Not an argument: everybody on the machine sees these.
+            # Not an argument: arguments are visible to all users of the machine.
             "DOWNBURST_LEDGER_URL": settings.ledger_url,
             "DOWNBURST_SENDER__NAME": f"{settings.sender.name or gethostname()}-{number}",
             "DOWNBURST_SENDER__PUBLIC": _address(host, port),
@@ -101,7 +102,7 @@ def sender_command(settings: Settings, file: Path | None, host: str, number: int
 
 
 def _host_for_sites(settings: Settings) -> str:
-    """By which sites reach this machine."""
+    """The address at which sites reach this machine."""
     host = split_address(settings.sender.public or settings.sites)[0]
     if host in ("0.0.0.0", "::"):  # noqa: S104
         raise BadSettings(
@@ -112,7 +113,7 @@ def _host_for_sites(settings: Settings) -> str:
 
 
 def _program() -> Sequence[str]:
-    """This command line: the file that it was started by may stand beside its packages."""
+    """This command line: its script may be next to its packages."""
     if Path(sys.argv[0]).is_file():
         return sys.executable, sys.argv[0]
     return sys.executable, "-c", "from downburst_app.cli import main; main()"
@@ -123,4 +124,4 @@ def _address(host: str, port: int) -> str:
 
 
 STOP_S = 15.0
-"""For what a sender does after its sites are gone."""
+"""Time for a sender's work after its sites are gone."""

@@ -1,4 +1,4 @@
-"""How processes of a hub serve HTTP: the hub its api, others a few pages."""
+"""HTTP servers of a hub's processes: the hub serves its api, others a few pages."""
 
 import socket
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class Server(uvicorn.Server):
 
 
 class Pages:
-    """A few pages of a process that has no api."""
+    """A few pages of a process without an api."""
 
     def __init__(self, app: Any, listening: socket.socket, settings: Settings) -> None:
         self._listening = listening
@@ -34,20 +34,20 @@ class Pages:
         self._serving = start("pages.http", keep("pages.http", self._serve))
 
     async def end(self) -> None:
-        """Answers what was asked, then ends."""
+        """Answers the open requests, then ends."""
         self._is_ending = self._server.should_exit = True
         await self._serving
 
     async def _serve(self) -> None:
-        """Serves until the end; a server that failed is followed by another one, which listens at the same place."""
+        """Serves until the end; a failed server is replaced by another at the same address."""
         self._server = Server(self._config)
         self._server.should_exit = self._is_ending
-        # A server closes what it listened on.
+        # A server closes the socket that it listened on.
         await self._server.serve(sockets=[self._listening.dup()])
 
 
 def listening_socket(address: str) -> socket.socket:
-    """A socket that listens at HOST:PORT; one sentence if it can't."""
+    """A socket that listens at HOST:PORT; one sentence if that fails."""
     host, port = split_address(address)
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -65,12 +65,12 @@ def listening_socket(address: str) -> socket.socket:
 
 
 def http_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
-    """How HTTP is served: bounded connections, and nothing believed that a request says of its sender."""
+    """The configuration of HTTP: bounded connections, and no trust in a request's own claims about its sender."""
     return uvicorn.Config(
         app,
         http=Connections(settings.limits, settings.access.proxies),  # type: ignore[arg-type]
         ws="none",
-        # The application believes the proxies that the settings name; uvicorn would believe this machine.
+        # The application trusts the proxies named in the settings; uvicorn would trust this machine.
         proxy_headers=False,
         log_level="warning",
         access_log=False,
@@ -81,7 +81,7 @@ def http_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
 
 
 def address_of(listening: socket.socket) -> str:
-    """HOST:PORT, with the port that it got."""
+    """HOST:PORT, with the assigned port."""
     host, port = listening.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 

@@ -1,4 +1,4 @@
-"""The composition root: one hub out of its parts. Nothing else knows which part is which."""
+"""The composition root: one hub, assembled from its parts. No other module knows the concrete parts."""
 
 import asyncio
 import fcntl
@@ -71,7 +71,7 @@ async def serve(settings: Settings) -> None:
             _LOG.info("stopped before the start was complete")
             return
         stack.push_async_exit(hub)
-        # What was loaded stays: to look through ten thousand circuits for garbage takes a tenth of a second.
+        # Loaded objects stay: a garbage collection over ten thousand circuits takes a tenth of a second.
         gc.collect()
         gc.freeze()
         if link := await hub.first_link():
@@ -83,7 +83,7 @@ async def serve(settings: Settings) -> None:
 
 
 async def _opened(hub: "Hub", stop: asyncio.Event) -> "Hub | None":
-    """The hub once it is open; None if it was asked to stop before that."""
+    """The hub when it is open; None if it was asked to stop before that."""
     opening, stopping = start("hub.open", hub.__aenter__()), start("hub.asked-to-stop", stop.wait())
     await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
     if opening.done():
@@ -96,7 +96,7 @@ async def _opened(hub: "Hub", stop: asyncio.Event) -> "Hub | None":
 
 
 class Hub:
-    """Every part of a hub on one machine; open it as a context, then let it run."""
+    """All parts of a hub on one machine; open it as a context, then run it."""
 
     def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
         self._settings = settings
@@ -107,7 +107,7 @@ class Hub:
 
     @property
     def sites_address(self) -> tuple[str, ...]:
-        """Where sites connect."""
+        """The address that sites connect to."""
         return self._agent.sites_address
 
     async def __aenter__(self) -> "Hub":
@@ -122,9 +122,9 @@ class Hub:
         await self._stack.aclose()
 
     async def run_until(self, stop: asyncio.Event) -> None:
-        """Serves until told to stop; what dies meanwhile is started again and said.
+        """Serves until the stop; parts that fail in between are restarted and reported.
 
-        A hub whose ledger was taken over by another one stops by itself, and raises that.
+        A hub stops by itself if another one takes over its ledger, and raises that.
         """
         server = Server(http_config(self._app, self._settings, timeout_keep_alive=KEEP_ALIVE_S))
         serving = start("hub.http", server.serve(sockets=[self._socket]))
@@ -135,7 +135,7 @@ class Hub:
             await asyncio.wait((serving, stopping, watching), return_when=asyncio.FIRST_COMPLETED)
         finally:
             server.should_exit = True
-            # Ends the live lines of pages, for which the server would wait otherwise.
+            # Ends the pages' event streams, which the server would wait for otherwise.
             self._bus.close()
             await cancelled(stopping, *kept)
             await serving
@@ -157,7 +157,7 @@ class Hub:
             doubts = await self._stack.enter_async_context(examined(settings.url_of_ledger, settings.node_dir))
             is_current = await asyncio.to_thread(_is_current, settings.url_of_ledger)
         with step("the ledger's schema", limit_s=settings.start_step_s if is_current else None):
-            # Beside the event loop, which heeds signals meanwhile: to bring a schema up to date may take a while.
+            # In a thread, so that the event loop handles signals during a migration, which may take a while.
             self._ledger = await asyncio.to_thread(Ledger.open, settings.url_of_ledger, self._clock)
         self._stack.callback(self._ledger.close)
         with step("the ledger"):
@@ -282,7 +282,7 @@ class Hub:
         return local_token.leave(self._settings.data_dir, port=port)
 
     async def first_link(self) -> str | None:
-        """Where the first administrator is made, once; None if there is one."""
+        """The link that creates the first administrator, once; None if there is one."""
         secret = new_secret(LINK_PREFIX)
 
         def make(tx: Transaction) -> bool:
@@ -317,7 +317,7 @@ class Hub:
         if not self._settings.scheduler.apart:
             yield "scheduler.run", SchedulerLoop(self._bus, self._ledger, self._settings, self._clock).run
         if self._settings.kafka.products != "here":
-            # Receipts of senders, and what they are to send.
+            # Senders' receipts, and the placement of their feeds.
             yield "hub.placement", partial(keep_placing, self._settings)
             if not self._settings.latency_apart:
                 yield "hub.receipts-of-senders", self._load_of_senders
@@ -345,7 +345,7 @@ class Hub:
             yield "hub.retention-watch", advice.run
 
     async def _load_of_senders(self) -> None:
-        """Receipts of other nodes come by the brokers; the hub's own node leaves files."""
+        """Loads other nodes' receipts from the brokers; the hub's own node leaves files."""
         reader = await BatchReader(self._settings.kafka).open()
         try:
             await reader.run(self._latency.load_text, self._say)
@@ -353,14 +353,14 @@ class Hub:
             reader.close()
 
     async def _refused(self, name: str, error: DownburstError) -> None:
-        """Tells operators why a part ended; an outage of the ledger is told by the one that watches it."""
+        """Reports to operators why a part failed; an outage of the ledger is reported by its own watch."""
         if isinstance(error, LedgerAway):
             _LOG.info("%s waits for the ledger: %s", name, error.sentence)
         else:
             await self._say(f"{name} failed: {error.sentence}")
 
     async def _after_probes(self, probes: Probes) -> None:
-        """Tells the outside that rounds go on, and that all is well; ends a node that hangs."""
+        """Reports progress and health to external watchdogs; restarts a hung node."""
         tell_systemd("WATCHDOG=1")
         if probes.failing_s("node") > HUNG_S and self._agent.running:
             await self._say(f"the node did not answer for {HUNG_S:.0f} s; it is being restarted")
@@ -369,7 +369,7 @@ class Hub:
             await self._dead_man.tell(self._clock.monotonic_s())
 
     async def _keep_house(self) -> None:
-        """Forgets history that is older than wanted."""
+        """Deletes history beyond its retention."""
         oldest = int(self._clock.now().timestamp() // 60 - self._settings.history_days * 24 * 60)
         audited = self._clock.now() - timedelta(days=self._settings.access.audit_days)
         await self._ledger.write(partial(_forget, oldest_minute=oldest, audited=audited))
@@ -382,7 +382,7 @@ class Hub:
         self._bus.publish(FaultSeen(fault.at, sentence))
 
     async def _tell(self, sentence: str, next_step: str) -> None:
-        """Of what the page shows as long as it lasts: pages look again, and nothing stays."""
+        """Notifies pages of a condition that they show while it lasts: they refresh, and nothing is stored."""
         _LOG.warning("%s", sentence)
         self._bus.publish(FaultSeen(self._clock.now(), sentence, next_step=next_step))
 
@@ -408,7 +408,7 @@ def directory_source(
 
 
 def stopped_by_signals() -> asyncio.Event:
-    """Set once the process is asked to end."""
+    """An event, set when the process is asked to end."""
     hear_the_loop()
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -417,7 +417,7 @@ def stopped_by_signals() -> asyncio.Event:
 
 
 def make_data_dir(settings: Settings) -> None:
-    """Makes the data directory and the ones inside, for the hub's user alone; one sentence if it can't be written."""
+    """Makes the data directory and its subdirectories, private to the hub's user; one sentence if that fails."""
     directory = settings.data_dir
     try:
         for wanted in (directory, settings.node_dir, settings.batch_dir, settings.spool_dir):
@@ -434,18 +434,18 @@ def make_data_dir(settings: Settings) -> None:
 
 
 def _is_current(url_of_ledger: str) -> bool:
-    """True if a server's ledger has this release's schema already. A ledger in a file has no server to wait for."""
+    """True if a server's ledger already has this release's schema. A ledger in a file has no server to wait for."""
     return file_of(url_of_ledger) is None and not standing_of(url_of_ledger).pending
 
 
 def node_binary(settings: Settings) -> Path:
-    """Where the node's binary is."""
+    """The path of the node's binary."""
     return find_node(settings.node)
 
 
 @contextmanager
 def lock_data_dir(directory: Path) -> Iterator[IO[str]]:
-    """Holds the directory for this process; the system lets go of it however the process ends."""
+    """Locks the directory for this process; the system releases the lock however the process ends."""
     with (directory / "hub.lock").open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -462,7 +462,7 @@ def lock_data_dir(directory: Path) -> Iterator[IO[str]]:
 
 
 def _empty(directory: Path) -> None:
-    """Removes uploads that a hub left behind; none of them was acknowledged."""
+    """Removes uploads left by an earlier hub; none of them was acknowledged."""
     for path in directory.iterdir():
         path.unlink(missing_ok=True)
 
@@ -487,11 +487,11 @@ async def cancelled(*tasks: "asyncio.Task[object]") -> None:
 Run = Callable[[], Awaitable[None]]
 _LOG = logging.getLogger("downburst.hub")
 _ROOM = Path(__file__).resolve().parents[2]
-"""Where this package lies: a folder of a checkout, or where all packages are installed."""
+"""This package's location: a folder of a checkout, or the folder of installed packages."""
 KEEP_ALIVE_S = 75
 HOUSEKEEPING_S = 3600.0
 RESERVE_S = 60.0
 STOP_S = 10.0
 HUNG_S = 60.0
-"""A node that answers nothing for so long is stopped or stuck; busy ones answer within seconds."""
+"""A node without any answer for this long is stopped or stuck; busy ones answer within seconds."""
 FIRST_LINK = timedelta(days=1)

@@ -1,4 +1,4 @@
-"""The watched directory as a process of its own: its files go to the hub by HTTP, as uploads do.
+"""The watched directory as a separate process: its files go to the hub as HTTP uploads.
 
 It needs neither the hub's ledger nor its bus, so it may run on the machine of the source.
 """
@@ -47,14 +47,14 @@ async def serve_ingest(settings: Settings, hub: str) -> None:
 
 
 class ProductUploads:
-    """Hands complete files to a hub; what the hub refuses for its own reasons is a `Failure`, to be tried again."""
+    """Hands complete files to a hub; a refusal due to the hub's own state is a `Failure`, to be tried again."""
 
     def __init__(self, hub: str, uploads: Uploads | None = None) -> None:
         self._hub = hub
         self._uploads = uploads or Uploads(hub)
 
     async def __call__(self, path: Path, product: Product, *, remove: bool) -> Acknowledgement:
-        """Sends the bytes of `path`; the hub proves them by their SHA-256."""
+        """Sends the bytes of `path`; the hub verifies them by their SHA-256."""
         size, digest = await asyncio.to_thread(_measured, path)
         headers = {
             "Content-Length": str(size),
@@ -118,4 +118,4 @@ async def _pieces(path: Path) -> AsyncIterator[bytes]:
 _LOG = logging.getLogger("downburst.ingest")
 PIECE_BYTES = 256 * 1024
 NOT_OF_THE_FILE = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
-"""Refusals of the caller or of its pace, whatever it sends."""
+"""Refusals due to the caller or its rate, for any content."""

@@ -1,4 +1,4 @@
-"""Watches the ledger: a server that goes away and comes back, the hub's hold on it, and a file that is damaged."""
+"""Watches the ledger: outages of its server, the hub's hold on it, and damage to its file."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from downburst.supervision import keep
 
 
 class LedgerWatch:
-    """Looks every few seconds; ends only by `AlreadyRunning`, when another hub took the ledger over."""
+    """Checks every few seconds; ends only by `AlreadyRunning`, when another hub has taken over the ledger."""
 
     def __init__(self, ledger: Ledger, *, say: Callable[[str, str], Awaitable[None]], every_s: float = 2.0) -> None:
         self._ledger = ledger
@@ -25,12 +25,12 @@ class LedgerWatch:
         self._away_s: float | None = None
 
     async def run(self) -> None:
-        """Looks for good."""
+        """Checks without end."""
         await asyncio.sleep(self._every_s)
         await keep("ledger.watch", self.look, every_s=self._every_s, refused=_goes_on)
 
     async def look(self) -> None:
-        """Asks the database, and says what changed since the last look."""
+        """Queries the database, and reports changes since the last check."""
         with suppress(LedgerAway):
             await self._ledger.renew_hold()
             await self._ledger.read(lambda tx: tx.feeds.all(), patience_s=0)
@@ -46,15 +46,15 @@ class LedgerWatch:
 
 @asynccontextmanager
 async def examined(url: str, node_dir: Path) -> AsyncIterator[list[str]]:
-    """Around the time that a ledger is open: refuses one that is damaged, gives what people have to know of it.
+    """Guards an open ledger: refuses a damaged one, yields warnings for operators.
 
-    A ledger on a server is its server's affair.
+    A ledger on a server is left to its server.
     """
     file = file_of(url)
     if file is None:
         yield []
         return
-    # The node's authority is made at the first start.
+    # The node's authority is created at the first start.
     is_expected = (node_dir / "tls" / "ca.pem").exists()
     doubts = await asyncio.to_thread(examine, file, is_expected=is_expected)
     break_seal(file)
@@ -63,9 +63,9 @@ async def examined(url: str, node_dir: Path) -> AsyncIterator[list[str]]:
 
 
 async def read_through(settings: Settings, say: Callable[[str], Awaitable[None]]) -> None:
-    """Has SQLite look through the ledger as often as the logs are read through; says once what it finds.
+    """Has SQLite check the ledger at the interval of the logs' checks; reports each finding once.
 
-    The first time at once: a start looks for some seconds only, and not at all where a seal is whole.
+    The first check is immediate: a start checks for some seconds only, and not at all with an intact seal.
     """
     file = file_of(settings.url_of_ledger)
     if file is None:

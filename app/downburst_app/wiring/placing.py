@@ -1,4 +1,4 @@
-"""Who gives feeds and sites to senders: any node of the hub that is at work may, and the ledger lets one do it."""
+"""Places feeds and sites on senders: any active node of the hub may, and the ledger admits one at a time."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from downburst_scheduler.placement_loop import PlacementLoop
 
 
 async def keep_placing(settings: Settings) -> None:
-    """Places while nobody else does, for good; on a ledger without a server there is nobody to place on."""
+    """Places feeds and sites while no other process does; a ledger without a server has no senders to place on."""
     if not settings.ledger_url.startswith("postgres"):
         await asyncio.Event().wait()
     await keep("placement.turn", partial(_take_a_turn, settings), every_s=AGAIN_S, refused=_log)
@@ -43,7 +43,7 @@ def _may_hold(ledger: Ledger) -> bool:
 
 
 async def _silent(_sentence: str, _next_step: str) -> None:
-    """The process's own watch over the ledger has said it."""
+    """Nothing: the process's own watch over the ledger has reported it."""
 
 
 _LOG = logging.getLogger("downburst.placement")

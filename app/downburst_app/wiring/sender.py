@@ -1,4 +1,4 @@
-"""A node that sends for a hub, as a process of its own: agent, place in the ledger, and a few pages for probes."""
+"""A sender for a hub as a separate process: agent, registration in the ledger, and a few pages for probes."""
 
 import asyncio
 import logging
@@ -37,7 +37,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 async def serve_sender(settings: Settings) -> None:
-    """Sends what the hub gives it to send, until SIGTERM or SIGINT; then others take over first."""
+    """Sends its share of the hub's traffic until SIGTERM or SIGINT; then hands over to others first."""
     if not settings.kafka.servers or not settings.ledger_url.startswith("postgres"):
         raise BadSettings(
             "a sender needs the hub's ledger in PostgreSQL (ledger_url, DOWNBURST_LEDGER_URL) and the brokers that "
@@ -50,7 +50,7 @@ async def serve_sender(settings: Settings) -> None:
 
 
 class SenderProcess:
-    """Every part of a sender; open it as a context, then let it run."""
+    """All parts of a sender; open it as a context, then run it."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -72,7 +72,7 @@ class SenderProcess:
         await self._stack.aclose()
 
     async def run_until(self, stop: asyncio.Event) -> None:
-        """Serves until told to stop, then drains; ends by itself only if another sender took its name."""
+        """Serves until the stop, then drains; ends by itself only if another sender took its name."""
         stopping = start("sender.stop", stop.wait())
         starting = start("sender.agent", self._agent.start())
         watching = start("sender.ledger-watch", LedgerWatch(self._ledger, say=self._say).run())
@@ -103,7 +103,7 @@ class SenderProcess:
         with step("the ledger", limit_s=settings.start_step_s):
             self._ledger = await asyncio.to_thread(Ledger.look_into, settings.url_of_ledger)
             self._stack.callback(self._ledger.close)
-            # A second sender of this name would register over this one's place.
+            # A second sender with this name would overwrite this one's registration.
             await asyncio.to_thread(self._ledger.hold, _role(self._name))
         with step("Kafka", limit_s=settings.start_step_s):
             self._bus = await KafkaBus(settings.kafka).open()
@@ -126,10 +126,10 @@ class SenderProcess:
         self._stack.push_async_callback(self._agent.stop)
 
     async def _beat(self) -> None:
-        """Says each second that it is at work; ends its multicast legs before others may begin them."""
+        """Records a heartbeat each second; ends its multicast legs before others may begin them."""
         began_s = time.monotonic()
         try:
-            # A node that does not run serves nobody: its feeds are better elsewhere.
+            # A node that does not run serves no sites: its feeds belong elsewhere.
             if self._agent.running:
                 await self._ledger.write(self._beat_once, patience_s=0)
                 self._beaten_s = began_s
@@ -142,7 +142,7 @@ class SenderProcess:
         return bool(tx.fleet.senders.beat(self._name, load_bps=self._agent.egress_bps, draining=self._draining))
 
     async def _drain(self) -> None:
-        """Lets others take over while this one still sends; returns once nothing is left here, or after the limit."""
+        """Hands over to other senders while still sending; returns when nothing is left here, or after the limit."""
         self._draining = True
         _LOG.info("draining: sites go to other senders, for %g s at most", self._settings.sender.drain_s)
         give_up_s = time.monotonic() + self._settings.sender.drain_s
@@ -151,7 +151,7 @@ class SenderProcess:
             while time.monotonic() < give_up_s:
                 others, mine = await self._ledger.read(self._left, patience_s=0)
                 if not others:
-                    # Nobody could take over: the sites find what they lack at the next start.
+                    # No other sender can take over: sites fetch missing products at the next start.
                     break
                 if not mine and not await self._has_sessions():
                     break
@@ -176,7 +176,7 @@ class SenderProcess:
         self._bus.publish(FaultSeen(fault.at, fault.sentence, next_step=next_step))
 
     async def _answer(self, scope: dict[str, Any], _receive: object, send: Send) -> None:
-        """Probes and figures; nothing else is served here."""
+        """Answers requests for probes and metrics; nothing else is served here."""
         path = scope.get("path", "")
         if path == "/health/live":
             return await _page(send, 200, "alive\n")
@@ -213,7 +213,7 @@ async def _page(send: Send, status: int, text: str) -> None:
 
 
 def _as_sender(settings: Settings) -> Settings:
-    """Its node keeps copies of what lies on the brokers, whatever the settings say for the hub."""
+    """The settings of a sender: its node keeps copies of the brokers' products, whatever the hub's settings say."""
     kafka = settings.kafka.model_copy(update={"products": "ingest"})
     return settings.model_copy(update={"kafka": kafka})
 

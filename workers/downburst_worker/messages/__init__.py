@@ -1,1 +1,1 @@
-"""What agent and node say to each other, line by line."""
+"""The lines between agent and node."""

@@ -1,4 +1,4 @@
-"""The node's lines about what sites lack, and where sites stood, which a node that starts is told."""
+"""The node's lines about sites' backlogs, and sites' positions for a node that starts."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,13 +12,13 @@ Line = dict[str, Any]
 
 
 def backlog_seen(line: Line, aside: list[SetAside], *, sender: str = "") -> BacklogSeen:
-    """What sites lack; an entry that can't be goes to `aside`, and the others count."""
+    """Sites' backlogs; an impossible entry goes to `aside`, and the others count."""
     sites = each(entries(line.get("sites", []), most=MOST_SITES), _site, "a site's backlog", aside)
     return BacklogSeen(sites, sender)
 
 
 def with_positions(job: Line, stood: Iterable[Settled]) -> Line:
-    """The job with the whole set of sites, with where each of them stood."""
+    """The job with the whole set of sites and the position of each."""
     by_site: dict[str, list[Line]] = {}
     for one in stood:
         told = {"feed": one.feed, "epoch": one.epoch, "settled_to": one.settled_to}

@@ -1,4 +1,4 @@
-"""The lines about circuits (docs/node-lines.md), from and to the words of circuits."""
+"""The lines about circuits (docs/node-lines.md), from and to the types of circuits."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ Line = dict[str, Any]
 
 
 def lease_line(lease: Lease) -> Line:
-    """One lease as the node is told it."""
+    """One lease as a line for the node."""
     circuit = lease.circuit
     return {
         "lease": circuit.number,
@@ -43,7 +43,7 @@ def lease_line(lease: Lease) -> Line:
 
 
 def standing(line: Line) -> Standing:
-    """What the node says of a lease."""
+    """The node's report on a lease."""
     bad = [end for end in line.get("ends", []) if end["state"] != "up"]
     return Standing(
         circuit=line["lease"],
@@ -54,7 +54,7 @@ def standing(line: Line) -> Standing:
 
 
 def problem(line: Line) -> CircuitProblem:
-    """Why an end failed, or was left behind."""
+    """The reason why an end failed, or was left behind."""
     where = sentence(line.get("hop") or line.get("end") or "")
     if line.get("state") == "away" and line.get("site"):
         return CircuitProblem(
@@ -75,13 +75,13 @@ def problem(line: Line) -> CircuitProblem:
 
 
 def reach_probe(line: Line) -> ReachProbe:
-    """Whether packets came back."""
+    """The result of a reachability probe."""
     probe = line["probe"]
     return ReachProbe(probe["site"], probe["sent"], probe["received"], _median_us(probe))
 
 
 def rate_probe(line: Line) -> RateProbe:
-    """What became of a train."""
+    """The result of a train."""
     probe = line["probe"]
     rise, burst = probe.get("delay_rise_us") or {}, probe.get("burst") or {}
     return RateProbe(
@@ -103,7 +103,7 @@ def rate_probe(line: Line) -> RateProbe:
 
 
 def circuit_told(line: Line) -> CircuitTold:
-    """An end came, went or was removed."""
+    """The report that an end came up, failed or was removed."""
     told = problem(line) if line.get("sentence") else None
     if line["state"] not in ("up", "down", "removed"):
         raise OutOfBounds(f"{line['state']!r:.100} is not a state of a circuit")
@@ -112,7 +112,7 @@ def circuit_told(line: Line) -> CircuitTold:
 
 
 def circuit_use(use: Line) -> CircuitUse:
-    """What went through an end of a circuit since the last traffic event."""
+    """Bytes through an end of a circuit since the last traffic event."""
     return CircuitUse(
         count(use["lease"]), maybe(use.get("site"), site_name), count(use["out_bytes"]), count(use["in_bytes"])
     )

@@ -1,4 +1,4 @@
-"""The node's answers about products and their ways, into the words of deliveries."""
+"""The node's answers about products and their deliveries, as types of deliveries."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -24,7 +24,7 @@ Line = dict[str, Any]
 
 
 def deliveries_job(name: ProductName, *, feed: str, before: int | None, limit: int, site: str | None) -> Line:
-    """The question where products are."""
+    """The job that finds products' deliveries by name."""
     return {
         "feed": feed,
         "epoch": name.epoch,
@@ -38,13 +38,13 @@ def deliveries_job(name: ProductName, *, feed: str, before: int | None, limit: i
 
 
 def deliveries_of_job(feed: str, epoch: str, sequence: int, site: str | None) -> Line:
-    """The question for one product that is known by its number."""
+    """The job for one product with a known number."""
     name = ProductName(Meaning.SEQUENCE, feed=feed, epoch=epoch, sequence=sequence)
     return deliveries_job(name, feed=feed, before=None, limit=1, site=site)
 
 
 def found_deliveries(answer: Line) -> FoundDeliveries:
-    """The answer to that."""
+    """Parses the answer."""
     since = answer["receipts_since_us"]
     return FoundDeliveries(
         feed=answer["feed"],
@@ -59,14 +59,14 @@ def found_deliveries(answer: Line) -> FoundDeliveries:
 
 
 def browse_job(wanted: Browse) -> Line:
-    """The question which products match."""
+    """The job that finds matching products."""
     values = asdict(wanted)
     since, until = values.pop("since"), values.pop("until")
     return {**values, "since_us": to_us(since), "until_us": None if until is None else to_us(until)}
 
 
 def browsed(answer: Line) -> Browsed:
-    """The answer to that."""
+    """Parses the answer."""
     return Browsed(
         products=tuple(map(product_facts, answer["products"])),
         others=tuple(answer["others"]),
@@ -158,5 +158,5 @@ def _instant(microseconds: int | None) -> Any:
 
 
 def _date(microseconds: int) -> datetime:
-    """Logs and receipts of an earlier release may hold stamps that no date names: they are shown at the nearest."""
+    """Logs and receipts of an earlier release may hold stamps outside the range of dates: clamped to it."""
     return from_us(min(max(microseconds, ORIGIN_MIN_US), ORIGIN_MAX_US))

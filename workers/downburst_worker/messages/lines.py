@@ -1,4 +1,4 @@
-"""The lines spoken with the node, from and to the words of the model; nothing else knows their shape."""
+"""The lines exchanged with the node, from and to the types of the model; no other module knows their format."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -60,7 +60,7 @@ Word = TypeVar("Word", bound=str)
 
 
 class FaultTold(TypedDict):
-    """What a fault of the node says."""
+    """The fields of a fault reported by the node."""
 
     sentence: str
     feed: str | None
@@ -68,7 +68,7 @@ class FaultTold(TypedDict):
 
 
 def shared_log(settings: KafkaSettings, *, sends: bool = False) -> Line | None:
-    """Where the node keeps the logs of feeds, if not on its machine alone; one that `sends` has copies."""
+    """The place of feeds' logs, unless only on the node's machine; a node that `sends` has copies."""
     if settings.products == "here":
         return None
     shared = settings.model_dump(mode="json", exclude={"products"})
@@ -76,12 +76,12 @@ def shared_log(settings: KafkaSettings, *, sends: bool = False) -> Line | None:
 
 
 def feeds_job(feeds: Iterable[Feed], heads: Sequence[LogHead]) -> Line:
-    """The whole set of feeds, with what is remembered of their logs."""
+    """The job with the whole set of feeds, and the remembered state of their logs."""
     return {"feeds": [_feed(feed, heads) for feed in feeds]}
 
 
 def opened_heads(answer: Line) -> list[LogHead]:
-    """Where the logs of the feeds stand that were opened."""
+    """The heads of the opened logs."""
     return [
         LogHead(feed_name(feed["feed"]), epoch_of(feed["epoch"]), count(feed["head"]))
         for feed in answer.get("feeds", [])
@@ -94,7 +94,7 @@ def sites_job(
     subscriptions: Sequence[Subscription],
     resends: Sequence[Resend] = (),
 ) -> Line:
-    """The whole set of sites with what each may show, wants and is owed; feeds it may not take are left out."""
+    """The job with all sites' credentials, subscriptions and resends; feeds outside their rights are left out."""
     return {
         "sites": [
             _site(site, credentials, subscriptions)
@@ -105,7 +105,7 @@ def sites_job(
 
 
 def upstreams_job(upstreams: Iterable[Upstream]) -> Line:
-    """The whole set of hubs that this one is a site of."""
+    """The job with the whole set of upstreams."""
     return {
         "upstreams": [
             {"upstream": one.name, "address": one.address, "token": one.token, "feeds": list(one.feeds)}
@@ -115,7 +115,7 @@ def upstreams_job(upstreams: Iterable[Upstream]) -> Line:
 
 
 def ldm_job(sources: Iterable[LdmSource], accepts: Iterable[LdmAccept], settings: LdmSettings) -> Line:
-    """LDMs that are asked for products, and the port for those that ask or push."""
+    """The job with LDM sources, and the port for LDM downstreams and for LDMs that push."""
     return {
         "listen": list(settings.listen),
         "connections": settings.max_clients,
@@ -135,13 +135,13 @@ def ldm_job(sources: Iterable[LdmSource], accepts: Iterable[LdmAccept], settings
 
 
 def plan_job(plan: Plan, multicast: MulticastSettings) -> Line:
-    """One plan, as far as the node needs to know it, with how the hub multicasts the feed."""
+    """The job with the node's part of a plan, and the settings for its multicast."""
     own = multicast.of(plan.feed)
     return {"feed": plan.feed, "version": plan.version, "legs": [_leg(leg, own) for leg in plan.legs]}
 
 
 def ingest_job(path: str, product: Product, *, digest: object, remove: bool) -> Line:
-    """One complete file that is to become a product."""
+    """The job that makes a product of a complete file."""
     return {
         "path": path,
         "feed": product.feed,
@@ -154,7 +154,7 @@ def ingest_job(path: str, product: Product, *, digest: object, remove: bool) -> 
 
 
 def acknowledgement(answer: Line) -> Acknowledgement:
-    """What became of an ingested file."""
+    """The outcome of an ingested file."""
     return Acknowledgement(
         size_bytes=count(answer["size"]),
         digest=word(answer["digest"]),
@@ -167,7 +167,7 @@ def acknowledgement(answer: Line) -> Acknowledgement:
 
 
 def session_changed(line: Line) -> SessionChanged:
-    """A site came, went or was refused, or a stranger was."""
+    """The report that a site connected, disconnected or was refused, or a stranger was."""
     return SessionChanged(
         site=maybe(line["site"], site_name) or "",
         state=_one_of(line["state"], SESSION_STATES),
@@ -181,7 +181,7 @@ def session_changed(line: Line) -> SessionChanged:
 
 
 def upstream_changed(line: Line) -> UpstreamChanged:
-    """The connection to an upstream came, went or was refused."""
+    """The report that the connection to an upstream began, ended or was refused."""
     return UpstreamChanged(
         upstream=sentence(line["upstream"]),
         state=_one_of(line["state"], SESSION_STATES),
@@ -192,7 +192,7 @@ def upstream_changed(line: Line) -> UpstreamChanged:
 
 
 def ldm_source_changed(line: Line) -> LdmSourceChanged:
-    """The connection to an upstream LDM came, went or was refused."""
+    """The report that the connection to an upstream LDM began, ended or was refused."""
     return LdmSourceChanged(
         source=sentence(line["source"]),
         upstream=sentence(line["upstream"]),
@@ -204,7 +204,7 @@ def ldm_source_changed(line: Line) -> LdmSourceChanged:
 
 
 def ldm_peer_changed(line: Line) -> LdmPeerChanged:
-    """A connection of an LDM to this hub came, went or was refused."""
+    """The report that a connection of an LDM to this hub began, ended or was refused."""
     return LdmPeerChanged(
         peer=sentence(line["peer"]),
         state=_one_of(line["state"], SESSION_STATES),
@@ -216,7 +216,7 @@ def ldm_peer_changed(line: Line) -> LdmPeerChanged:
 
 
 def leg_changed(line: Line) -> LegChanged:
-    """A site joined or left a leg, or did not hear it."""
+    """The report that a site joined or left a leg, or did not hear it."""
     return LegChanged(
         feed=feed_name(line["feed"]),
         leg=_leg_number(line["leg"]),
@@ -229,9 +229,9 @@ def leg_changed(line: Line) -> LegChanged:
 
 
 def traffic_seen(line: Line, transports: Mapping[int, Transport], aside: list[SetAside]) -> TrafficSeen:
-    """A second of counters; `transports` says how each leg travels.
+    """A second of counters; `transports` has the transport of each leg.
 
-    An entry that can't be goes to `aside`, and the others count: the line tells of all sites.
+    An impossible entry goes to `aside`, and the others count: the line is about all sites.
     """
     return TrafficSeen(
         from_us=clock_us(line["from_us"]),
@@ -246,13 +246,13 @@ def traffic_seen(line: Line, transports: Mapping[int, Transport], aside: list[Se
 
 
 def resend_ended(line: Line) -> tuple[int, int, int, int]:
-    """What became of a resend: its number, products, bytes, and how many had expired."""
+    """The outcome of a resend: its number, products, bytes, and the number expired."""
     number, products, size_bytes, expired = (count(line[name]) for name in ("resend", "products", "bytes", "expired"))
     return number, products, size_bytes, expired
 
 
 def told_fault(line: Line) -> FaultTold:
-    """Something that an operator should see."""
+    """A fault for operators."""
     return {
         "sentence": sentence(line["sentence"]),
         "feed": maybe(line.get("feed"), feed_name),
@@ -307,7 +307,7 @@ def _site(site: Site, credentials: Sequence[Credential], subscriptions: Sequence
         "access_rate_bps": round(site.access_rate_bps) if site.access_rate_bps else None,
         "ceiling_bps_by_hour": [round(ceiling * 1e6) for ceiling in site.ceiling_mbps_by_hour],
         "ldm_host": site.ldm_host,
-        # Where several sites know a host, the one that was made first decides, as the first line of LDM's file.
+        # If several sites list the same host, the one created first gets it, like the first line of LDM's file.
         "ldm_order": to_us(site.created_at) if site.created_at else 0,
     }
 

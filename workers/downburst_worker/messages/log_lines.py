@@ -7,7 +7,7 @@ from downburst.foundation.bounds import count, feed_name, maybe
 
 
 def feed_logs(answer: dict[str, Any]) -> list[FeedLog]:
-    """What the log of each feed holds."""
+    """The contents of each feed's log."""
     return [
         FeedLog(
             feed=feed_name(line["feed"]),

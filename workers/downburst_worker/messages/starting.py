@@ -1,4 +1,4 @@
-"""What a node is told at its start."""
+"""The job that starts a node."""
 
 from socket import gethostname
 
@@ -8,7 +8,7 @@ from downburst_worker.messages.lines import Line
 
 
 def start_job(settings: Settings, *, sends: bool) -> Line:
-    """The fields of the job `start`, except where to listen; makes the directories that it names.
+    """The fields of the job `start`, except the address to listen at; makes the directories that it names.
 
     `sends`: the node sends for a hub on another machine.
     """

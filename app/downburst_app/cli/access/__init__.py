@@ -1,1 +1,1 @@
-"""Commands of users, tokens and the audit."""
+"""Commands of users, tokens and the audit log."""

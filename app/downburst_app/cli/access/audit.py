@@ -1,4 +1,4 @@
-"""`downburst audit`: who changed what."""
+"""`downburst audit`: changes with their authors."""
 
 import json
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def _what(change: dict[str, Any]) -> str:
 
 
 def _difference(change: dict[str, Any]) -> str:
-    """What differs: `retention_hours: 2 -> 6`; of what was added, what is set."""
+    """The changed fields: `retention_hours: 2 -> 6`; of an added object, the fields that are set."""
     before, after = change["before"] or {}, change["after"] or {}
     if before and after:
         return "\n".join(f"{name}: {_text(before.get(name))} -> {_text(after.get(name))}" for name in sorted(after))

@@ -1,4 +1,4 @@
-"""`downburst login` and `downburst logout`: this user's right to ask a hub."""
+"""`downburst login` and `downburst logout`: this user's credential for a hub."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`downburst requests`: sites that ask for access."""
+"""`downburst requests`: sites' requests for access."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`downburst users`: people who sign in to the hub."""
+"""`downburst users`: the hub's users."""
 
 from typing import Annotated, Any
 

@@ -228,7 +228,7 @@ def measure_circuit(number: Number, *, hub: HubAddress = DEFAULT_HUB, as_json: A
 
 
 def _far_ends(client: HubClient, to: list[str]) -> list[dict[str, Any]]:
-    """A far end is named by its site, or by its port where the site has several."""
+    """Names a far end by its site, or by its port if the site has several."""
     ports = {port["port"] for port in client.ask("GET", "v1", "ports") if port["site"] is not None}
     return [{"port": name} if name in ports else {"site": name} for name in to]
 
@@ -281,12 +281,12 @@ def _row(circuit: dict[str, Any]) -> list[object]:
 
 
 def _megabits(rate_bps: float) -> str:
-    """A rate for a column whose title has the unit."""
+    """A rate for a column with the unit in its title."""
     return f"{rate_bps / 1e6:.0f}" if rate_bps >= 100e6 else f"{rate_bps / 1e6:.3g}"
 
 
 def _short(moment: str) -> str:
-    """A moment that fits beside another one."""
+    """A time short enough to stand next to another."""
     return moment[:16].replace("T", " ")
 
 
@@ -295,5 +295,5 @@ def _window(circuit: dict[str, Any]) -> str:
 
 
 def _second(moment: str) -> str:
-    """To the second, still to be pasted into another command."""
+    """A time to the second, in a form that other commands accept."""
     return moment[:19] + "Z" if moment.endswith("Z") else moment

@@ -1,4 +1,4 @@
-"""`downburst ports`: where circuits end."""
+"""`downburst ports`: the ends of circuits."""
 
 from typing import Annotated, Any
 

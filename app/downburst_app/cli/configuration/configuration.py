@@ -1,4 +1,4 @@
-"""The configuration of a hub as a declaration: what it has, and the changes that bring it to what is wanted."""
+"""The configuration of a hub as a declaration: the present state, and the changes that lead to the declared one."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One change: what it is for people, and the question that makes it."""
+    """One change: its sentence for people, and the request that makes it."""
 
     what: str
     method: str
@@ -32,86 +32,86 @@ class Step:
 
 
 class Known:
-    """What the hub has, each part asked for when it is needed."""
+    """The hub's configuration, each part fetched when it is needed."""
 
     def __init__(self, client: HubClient) -> None:
         self._client = client
 
     @cached_property
     def feeds(self) -> list[Entry]:
-        """Without what the hub gives them itself."""
+        """Feeds, without the fields that the hub sets itself."""
         return [_some(feed, FEED) for feed in self._list("feeds")]
 
     @cached_property
     def sites(self) -> list[Entry]:
-        """Without their subscriptions."""
+        """Sites, without their subscriptions."""
         return [_some(site, SITE) for site in self._list("sites")]
 
     @cached_property
     def subscriptions(self) -> list[Entry]:
-        """Of all sites, with their numbers."""
+        """Subscriptions of all sites, with their numbers."""
         return self._list("subscriptions")
 
     @cached_property
     def pins(self) -> list[Entry]:
-        """Feeds whose transport is ordered."""
+        """Pins of feeds to transports."""
         plans = self._list("plans")
         return [{"feed": plan["feed"], "transport": plan["pin"]["transport"]} for plan in plans if plan.get("pin")]
 
     @cached_property
     def ldm_sources(self) -> list[Entry]:
-        """Without their state."""
+        """Sources, without their state."""
         return [_some(source, SOURCE) for source in self._list("ldm", "sources")]
 
     @cached_property
     def ldm_accepts(self) -> list[Entry]:
-        """With their numbers."""
+        """Permissions to push, with their numbers."""
         return self._list("ldm", "accepts")
 
     @cached_property
     def upstreams(self) -> list[Entry]:
-        """Without tokens, which nobody is shown."""
+        """Upstreams, without tokens, which are never shown."""
         return [_some(upstream, UPSTREAM) for upstream in self._list("upstreams")]
 
     @cached_property
     def ports(self) -> list[Entry]:
-        """Where circuits end."""
+        """The ends of circuits."""
         return [_some(port, PORT) for port in self._list("ports")]
 
     @cached_property
     def alarm_receivers(self) -> list[Entry]:
-        """With addresses as far as they are no secret."""
+        """Receivers, with the parts of their addresses that are not secret."""
         found = [_some(receiver, RECEIVER) for receiver in self._list("alarm-receivers")]
         return [one | {"address": without_secrets(one["address"])} for one in found]
 
     @cached_property
     def site_alarm_receivers(self) -> list[Entry]:
-        """Of sites' own, with addresses as far as they are no secret."""
+        """Sites' own receivers, with the parts of their addresses that are not secret."""
         found = [_some(receiver, SITE_RECEIVER) for receiver in self._list("site-alarm-receivers")]
         return [one | {"address": without_secrets(one["address"])} for one in found]
 
     @cached_property
     def objectives(self) -> list[Entry]:
-        """Of feeds at single sites; a feed's own is a property of it."""
+        """Objectives of feeds at single sites; a feed's own objective is one of its properties."""
         return [_some(objective, OBJECTIVE) for objective in self._list("objectives")]
 
     @cached_property
     def windows(self) -> list[tuple[Entry, int]]:
-        """Windows of maintenance with a beginning that are not over, and their numbers."""
+        """Windows of maintenance with a begin that are not over, and their numbers."""
         return [(_window(silence), silence["number"]) for silence in self._list("silences") if silence.get("begins")]
 
     @property
     def maintenance(self) -> list[Entry]:
-        """The same without numbers."""
+        """Windows of maintenance, without numbers."""
         return [window for window, _ in self.windows]
 
     @property
     def now(self) -> datetime:
-        """To tell what is over."""
+        """Now, to find windows that are over."""
         return datetime.now(UTC)
 
     def document(self) -> dict[str, list[Entry]]:
-        """All of it, as `apply` takes it."""
+        """The whole configuration, in the form that `apply` takes."""
         wishes = {site["site"]: list[Entry]() for site in self.sites}
         for wish in self.subscriptions:
             wishes[wish["site"]].append(_some(wish, SUBSCRIPTION))
@@ -128,13 +128,13 @@ class Known:
 
 
 def steps(wanted: Mapping[str, Any], known: Known, *, prune: bool) -> list[Step]:
-    """The changes, in an order in which each finds what it needs."""
+    """The changes, in an order in which each follows those that it depends on."""
     made = [step for part in PARTS for step in _PARTS[part](wanted, known)]
     return [*made, *(_pruned(wanted, known) if prune else ())]
 
 
 def without_secrets(address: str) -> str:
-    """An address without a password, and a URL without what follows its path's first part."""
+    """An address without its password; a URL is cut after the first part of its path."""
     if "://" not in address:
         return address
     parts = urlsplit(address)
@@ -254,14 +254,14 @@ def _declared_window(entry: Entry) -> Entry:
 
 
 def _window(silence: Entry) -> Entry:
-    """A silence as a window: how long, instead of until when."""
+    """A silence as a window, with a duration in place of an end."""
     begins, until = _instant(silence["begins"]), _instant(silence["until"])
     minutes = (until - begins) / timedelta(minutes=1)
     return {**_some(silence, WINDOW), "begins": begins.isoformat(), "minutes": minutes}
 
 
 def _instant(text: object) -> datetime:
-    """An instant of a declaration; YAML reads some of them itself."""
+    """An instant of a declaration; YAML parses some of them itself."""
     try:
         instant = text if isinstance(text, datetime) else datetime.fromisoformat(str(text))
     except ValueError:
@@ -280,7 +280,7 @@ def _thing(kind: str, path: tuple[str, ...], wanted: Entry, known: Entry | None)
     if known is None:
         yield Step(f"add {kind} {name}{_said(wanted, kind)}", "POST", path, _whole(wanted))
         return
-    # A port stays at its site: that is no property that can be changed.
+    # A port stays at its site: the site is no property that can be changed.
     other = {key: value for key, value in wanted.items() if _whole(known.get(key)) != _whole(value)}
     if other:
         yield Step(f"change {kind} {name}{_said(other, kind)}", "PATCH", (*path, name), other)
@@ -307,7 +307,7 @@ def _subscriptions(site: str, wanted: list[Entry], known: Known) -> Iterator[Ste
 
 
 def _pruned(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
-    """Removals of what the parts that are named don't name; parts that are left out stay as they are."""
+    """Removals of objects absent from the declared parts; parts that are left out stay unchanged."""
     yield from _pruned_pairs(wanted, known)
     yield from _pruned_windows(wanted, known)
     for part, kind, path in _NAMED:
@@ -327,7 +327,7 @@ def _pruned(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
 
 
 def _pruned_pairs(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
-    """What is known by two names; before its site or feed goes, and takes it along."""
+    """Removals of objects with two names, before those of their sites and feeds, which would remove them too."""
     for part, pair, what, ends in _PAIRS:
         if part in wanted:
             kept = [_key(one, pair) for one in entries(wanted, part, *pair)]
@@ -355,7 +355,7 @@ def _pruned_subscriptions(wanted: Mapping[str, Any], known: Known) -> Iterator[S
 
 
 def entries(wanted: Mapping[str, Any], part: str, *needed: str) -> Iterator[Entry]:
-    """The entries of a part, without the word where each comes from."""
+    """The entries of a part, without the notes on their origin."""
     for entry in wanted.get(part) or []:
         missing = [name for name in needed if not isinstance(entry, dict) or name not in entry]
         if missing:
@@ -368,7 +368,7 @@ def _find(known: list[Entry], key: str, wanted: Entry) -> Entry | None:
 
 
 def _some(values: Entry, names: tuple[str, ...]) -> Entry:
-    """The named members that have a value; what is empty is what it would be anyway."""
+    """The named members that have a value; an empty one equals the default."""
     return {
         name: _whole(values[name])
         for name in names
@@ -377,7 +377,7 @@ def _some(values: Entry, names: tuple[str, ...]) -> Entry:
 
 
 def _whole(value: Any) -> Any:
-    """A value without members that are nothing."""
+    """A value without members that are None."""
     if isinstance(value, dict):
         return {name: _whole(one) for name, one in value.items() if one is not None}
     return value
@@ -417,7 +417,7 @@ _PARTS: Mapping[str, Callable[[Mapping[str, Any], Known], Iterator[Step]]] = {
     "maintenance": _maintenance,
 }
 PARTS = tuple(_PARTS)
-"""What is declared, in the order in which it is made."""
+"""The declared parts, in the order of creation."""
 _NAMED = (
     ("alarm_receivers", "receiver", ("alarm-receivers",)),
     ("pins", "feed", ("feeds",)),
@@ -427,7 +427,7 @@ _NAMED = (
     ("sites", "site", ("sites",)),
     ("feeds", "feed", ("feeds",)),
 )
-"""Parts whose entries have names, in the order in which they are removed."""
+"""Parts with named entries, in the order of removal."""
 _PAIRS = (
     (
         "site_alarm_receivers",
@@ -437,7 +437,7 @@ _PAIRS = (
     ),
     ("objectives", FEED_AND_SITE, "remove the objective of {0} at {1}", ("feeds", "{0}", "objectives", "{1}")),
 )
-"""Parts whose entries have two names."""
+"""Parts with entries that have two names."""
 _ONE = {
     "alarm_receivers": "alarm receiver",
     "pins": "the pin of feed",
@@ -449,4 +449,4 @@ _ONE = {
 }
 HIDDEN = "..."
 PLAIN_PATH = 1
-"""Webhooks of chat services have their secret further down the path."""
+"""Webhooks of chat services have their secret in later parts of the path."""

@@ -1,4 +1,4 @@
-"""`downburst trace` and `downburst deliveries`: where a product is, and what a site lost."""
+"""`downburst trace` and `downburst deliveries`: the state of a product at each site, and sites' losses."""
 
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
@@ -103,7 +103,7 @@ def deliveries(  # noqa: PLR0913
 
 
 def _items(client: HubClient, wanted: dict[str, Any], limit: int) -> Iterator[dict[str, Any]]:
-    """Page after page."""
+    """Fetches all pages."""
     left, after = limit, None
     while left > 0:
         page = client.ask("GET", "v1", "deliveries", params=wanted | given(after=after))
@@ -152,7 +152,7 @@ def _delivery(delivery: dict[str, Any]) -> list[object]:
 
 
 def _actions(listed: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
-    """The sites that need something, by what they need."""
+    """The sites that need action, by the action."""
     actions: dict[str, list[str]] = {}
     for delivery in listed:
         if not delivery["next_action"].startswith("nothing to do"):

@@ -1,4 +1,4 @@
-"""`downburst generate PROFILE`: a made-up trace with the statistics of a real feed, for `analyze` and load tests."""
+"""`downburst generate PROFILE`: a synthetic trace with a real feed's statistics, for `analyze` and load tests."""
 
 import sys
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""`downburst plans`: how feeds travel, and why."""
+"""`downburst plans`: the transports of feeds, with reasons."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any
@@ -92,7 +92,7 @@ def _print_plan(plan: dict[str, Any]) -> None:
 
 
 def _floor(floor: dict[str, Any] | None) -> str:
-    """The machines' own time, which is the same for every transport."""
+    """The machines' own time, equal for every transport."""
     if floor is None:
         return "the machines' processing time is not measured yet; predictions exclude it"
     said = (

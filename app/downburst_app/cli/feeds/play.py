@@ -24,7 +24,7 @@ from downburst_app.play.playing import Planned, at_speed, before, from_mix, from
 
 
 class Mix(StrEnum):
-    """Feeds of a busy hub, made up from published figures."""
+    """Feeds of a busy hub, synthesised from published figures."""
 
     IDD_2024 = "idd-2024"
 
@@ -130,7 +130,7 @@ async def _play(player: Player, planned: Iterator[Planned]) -> PlaySummary:
 
 
 async def _tell(summary: PlaySummary) -> None:
-    """A line on standard error: rewritten on a terminal, a fresh one every ten seconds elsewhere."""
+    """A line on standard error: rewritten on a terminal, a new one every ten seconds elsewhere."""
     terminal = sys.stderr.isatty()
     began_s = time.monotonic()
     try:
@@ -145,7 +145,7 @@ async def _tell(summary: PlaySummary) -> None:
 
 
 PATIENCE_S = 60.0
-"""How long a hub that is away is asked again: it restarts within seconds."""
+"""Time for retries to a hub that is away: it restarts within seconds."""
 WAYS = (
     "play either a trace (TRACE --feed FEED, with --speed) or a mix (--mix idd-2024, with --rate, "
     "--size, --seed and --create-feeds)"

@@ -1,4 +1,4 @@
-"""`downburst put`: files become products."""
+"""`downburst put`: sends files as products."""
 
 from base64 import b64encode
 from collections.abc import Iterator

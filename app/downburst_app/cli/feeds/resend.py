@@ -1,4 +1,4 @@
-"""`downburst resend`, `downburst resends`: stored products to a site once more."""
+"""`downburst resend`, `downburst resends`: resends of stored products to a site."""
 
 import time
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""`downburst upstreams`: the hubs that this hub is a site of."""
+"""`downburst upstreams`: the hubs that this hub receives from as a site."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,1 +1,1 @@
-"""Commands that run a hub, and look at it as a whole."""
+"""Commands that run a hub, or show its overall state."""

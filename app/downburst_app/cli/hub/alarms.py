@@ -1,4 +1,4 @@
-"""`downburst alarms`: what is wrong, whom to tell, and what not to tell for a while."""
+"""`downburst alarms`: open alarms, receivers of notices, silences."""
 
 from collections import Counter
 from typing import Annotated, Any
@@ -177,7 +177,7 @@ def try_receiver(receiver: ReceiverName, *, hub: HubAddress = DEFAULT_HUB, as_js
 
 
 def counted(wrong: list[dict[str, Any]]) -> str:
-    """How many of each severity are not silenced, and how many are: `1 critical, 2 warning; 3 silenced`."""
+    """The number of alarms by severity and of silenced ones: `1 critical, 2 warning; 3 silenced`."""
     counts = Counter(one["severity"] for one in wrong if not one["silence"])
     said = ", ".join(f"{counts[severity]} {severity}" for severity in Severity if counts[severity])
     silenced = len(wrong) - counts.total()
@@ -185,12 +185,12 @@ def counted(wrong: list[dict[str, Any]]) -> str:
 
 
 def silenced_last(wrong: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """In the same order, but the silenced ones behind the others."""
+    """Keeps the order, with the silenced ones at the end."""
     return sorted(wrong, key=lambda one: one["silence"] is not None)
 
 
 def silenced(wrong: dict[str, Any]) -> str:
-    """Until when and by whom something is silenced; empty if it is not."""
+    """End and author of a silence; empty if the alarm is not silenced."""
     silence = wrong["silence"]
     return f"silenced until {silence['until'][:16]} UTC by {silence['by']}" if silence else ""
 

@@ -70,7 +70,7 @@ def _scene(  # noqa: PLR0913
 
 
 async def _until_told(scene: Scene, options: Options) -> int:
-    """The demonstration; Ctrl-C and SIGTERM end it and everything it started."""
+    """Runs the demonstration; Ctrl-C and SIGTERM end it and every process it started."""
     doing = asyncio.create_task(demonstrate(scene, options, Console(width=None if sys.stdout.isatty() else 132)))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,4 @@
-"""`downburst doctor`: what of this machine would keep a hub or site from its work, and what to do about it."""
+"""`downburst doctor`: faults of this machine that would prevent or impair a hub or site, with remedies."""
 
 import ctypes
 import json
@@ -29,11 +29,11 @@ from downburst_worker.binary import find_node
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One look at one thing."""
+    """The result of one check."""
 
     about: str
     state: str
-    """`ok`; `weak`: it works, though less well; `bad`: something won't work."""
+    """`ok`; `weak`: it works, though less well; `bad`: a part won't work."""
     sentence: str
     remedy: str = ""
 
@@ -60,7 +60,7 @@ def doctor(
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
-    """All findings, one after the other; a look that fails is a finding itself."""
+    """All findings, one after the other; a check that fails with an error is a finding itself."""
     for about, look in _LOOKS.items():
         try:
             yield from (Finding(about, *found) for found in look(settings))
@@ -204,17 +204,17 @@ def _probes(settings: Settings) -> Iterator[Found]:
 
 
 def clock_state() -> tuple[int, int]:
-    """What the kernel says of its clock, and its largest error in microseconds."""
+    """The kernel's report on its clock, and its maximum error in microseconds."""
     timex = ctypes.create_string_buffer(TIMEX_BYTES)
     state = ctypes.CDLL(None, use_errno=True).adjtimex(timex)
     if state < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    # After modes: offset, freq and maxerror, each of the machine's long.
+    # After modes: offset, freq and maxerror, each the size of a C long.
     return state, struct.unpack_from("@illl", timex.raw)[3]
 
 
 def multicast_is_heard() -> bool:
-    """Joins a group on the default interface, sends to it and waits a second for that."""
+    """Joins a group on the default interface, sends to it and waits a second for the packet."""
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as hearing,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending,
@@ -246,7 +246,7 @@ def _hub_answers(http: str) -> bool:
 
 
 def _health_of(http: str) -> dict[str, Any] | None:
-    """The answer of a hub's `/healthz`; None: something else listens there, or nothing."""
+    """The answer of a hub's `/healthz`; None: the port is closed, or used by another program."""
     try:
         found = httpx.get(f"http://{http}/healthz", timeout=2).json()
     except (httpx.HTTPError, json.JSONDecodeError):
@@ -290,7 +290,7 @@ _REMEDIES = {
     "rounds": "the hub is overloaded or hangs: read its log, and restart it",
     **{part.command: part.remedy for part in Part},
 }
-"""By probe the first thing to do."""
+"""By probe, the first remedy."""
 OLDEST_KERNEL = (5, 10)
 FILES = 4_096
 UNSYNCHRONISED = 5
@@ -299,7 +299,7 @@ CLOCK_ERROR_US = 100_000
 TIMEX_BYTES = 256
 """More than the 208 of struct timex."""
 RECEIVE_BUFFER = 16 * 1024 * 1024
-"""What a receiver of multicast asks for."""
+"""The buffer that a receiver of multicast requests."""
 SEND_BUFFER = 4 * 1024 * 1024
 CAP_NET_BIND_SERVICE, CAP_NET_ADMIN = 10, 12
 LOWEST_FREE = 1_024

@@ -1,4 +1,4 @@
-"""`downburst drill`: whether a backup makes a hub, shown by making one of it."""
+"""`downburst drill`: a test of a backup, by a hub restored from it."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""`downburst log`: tools for the product log; all but `advise` are the node's, run on the hub's data directory."""
+"""`downburst log`: tools for the product log; all but `advise` run the node's own on the hub's data directory."""
 
 import os
 from dataclasses import asdict
@@ -137,7 +137,7 @@ def advise_retention(
 
 
 def _run(tool: str, settings: Settings, *options: str) -> None:
-    """Becomes the node, so that signals and the exit code are its own."""
+    """Replaces this process with the node, so that signals and the exit code are the node's own."""
     node = str(find_node(settings.node))
     os.execv(node, [node, "log", tool, *options, "--", str(settings.data_dir)])  # noqa: S606 (no shell is meant)
 

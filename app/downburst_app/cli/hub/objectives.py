@@ -1,4 +1,4 @@
-"""`downburst objectives`: what latency a feed has to meet, at all sites and at single ones."""
+"""`downburst objectives`: the latency that a feed must meet, at all sites and at single ones."""
 
 from typing import Annotated, Any
 
@@ -100,7 +100,7 @@ def remove_objective(
 
 
 def _of_feed(feed: dict[str, Any]) -> dict[str, Any]:
-    """A feed's own objective in the form of those of single sites."""
+    """A feed's own objective in the form of an objective for a single site."""
     own = {"objective": feed["feed"], "feed": feed["feed"], "site": None, "objective_ms": feed["objective_ms"]}
     return own | {"quantile": None, "minutes": None}
 

@@ -132,7 +132,7 @@ def fleet(*, settings: SettingsFile = None, ledger: LedgerUrl = None) -> None:
     Example: downburst fleet --settings /etc/downburst/hub.toml
     """
     _log_to_stderr()
-    # Its child processes read the file as well, wherever they run.
+    # Its child processes read the file too, from any working directory.
     file = settings.resolve() if settings else None
     asyncio.run(serve_fleet(chosen_settings(file, ledger_url=ledger), file))
 
@@ -182,7 +182,7 @@ def _check_schema(chosen: Settings, *, as_json: bool) -> None:
 
 
 def keep_private() -> None:
-    """Whatever this process and its children make is for their user alone: ledger, keys, products, logs."""
+    """Makes all files of this process and its children private to their user: ledger, keys, products, logs."""
     os.umask(PRIVATE_UMASK)
 
 
@@ -202,7 +202,7 @@ def node_path(*, settings: SettingsFile = None, as_json: AsJson = False) -> None
 
 
 def chosen_settings(file: Path | None, **given: object) -> Settings:
-    """Settings of the file, the environment and the options; one sentence about what can't be used."""
+    """Settings from the file, the environment and the options; refuses invalid ones in one sentence."""
     for name in ("data_dir",):
         path = given.get(name)
         if isinstance(path, Path) and path.exists() and not path.is_dir():

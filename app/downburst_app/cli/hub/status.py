@@ -1,4 +1,4 @@
-"""`downburst status` and `downburst latency`: how it goes."""
+"""`downburst status` and `downburst latency`: the hub's state and latencies."""
 
 from typing import Annotated, Any
 
@@ -98,7 +98,7 @@ def _probes(probes: dict[str, str]) -> str:
 
 
 def _show_faults(faults: list[dict[str, Any]]) -> None:
-    """The worst first; what is silenced comes last, a line each."""
+    """The worst first; silenced ones last, one line each."""
     if faults:
         print(counted(faults))
     for fault in silenced_last(faults):
@@ -118,7 +118,7 @@ def _plan(plan: dict[str, str] | None) -> list[str]:
 
 
 def _state(site: dict[str, Any]) -> str:
-    """The hub's words, and what an operator wants to see first beside them."""
+    """The hub's words, followed by the facts that an operator needs first."""
     if site["connected"] and any(feed.get("trouble") for feed in site["feeds"]):
         return "can't store"
     maintenance = site.get("maintenance")
@@ -127,7 +127,7 @@ def _state(site: dict[str, Any]) -> str:
 
 
 def behind(site: dict[str, Any]) -> str:
-    """What a site lacks: products, bytes and the age of the oldest; and what it has lost."""
+    """A site's backlog: products, bytes and the age of the oldest; and its losses."""
     if site["behind_products"] is None:
         return "not known"
     least = "at least " if site["behind_counting"] else ""

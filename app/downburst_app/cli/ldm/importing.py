@@ -1,4 +1,4 @@
-"""`downburst import`: what the configuration of another system says, as a declaration."""
+"""`downburst import`: the configuration of another system, converted to a declaration."""
 
 import json
 import math
@@ -65,12 +65,12 @@ def import_ldm(
 
 
 def yaml_text(document: dict[str, Any]) -> str:
-    """The document for people to read and edit: a line for each text, however long."""
+    """The document for people to read and edit: one line for each text, of any length."""
     return str(yaml.dump(document, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=math.inf))
 
 
 class _Plain(yaml.SafeDumper):  # type: ignore[misc]
-    """Indents lists, and writes what occurs twice twice."""
+    """Indents lists, and writes repeated values out in place of references."""
 
     def ignore_aliases(self, _data: object) -> bool:
         return True
@@ -90,17 +90,17 @@ def _write(file: Path, text: str) -> None:
 
 
 def _checked(paths: Sequence[Path]) -> ActionFiles:
-    """What a site's node makes of the files."""
+    """The result of a site's node for the files."""
     return action_files(json.loads(_asked("actions", "check", "--json", "--", *map(str, paths))))
 
 
 def judged_patterns(patterns: Sequence[str]) -> dict[str, Judged]:
-    """What a hub's node makes of the patterns."""
+    """The result of a hub's node for the patterns."""
     return judgements(_asked("patterns", lines="".join(f"{pattern}\n" for pattern in patterns))) if patterns else {}
 
 
 def _asked(*arguments: str, lines: str = "") -> str:
-    """What the node prints; it ends with 1 where it has something to say."""
+    """The node's output; it exits with 1 if it has findings."""
     command = [node_path(), *arguments]
     ran = subprocess.run(command, input=lines, capture_output=True, text=True, check=False, timeout=CHECK_S)
     if ran.returncode not in (0, 1):

@@ -1,4 +1,4 @@
-"""`downburst ldm`: LDMs that this hub asks, and those that ask it."""
+"""`downburst ldm`: LDM upstreams of this hub, and its LDM downstreams."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""`downburst notifyme`, `feedme`, `ldmping`: LDM's tools with the options that people type, by the node's `ldm`."""
+"""`downburst notifyme`, `feedme`, `ldmping`: LDM's tools with their usual options, by the node's `ldm`."""
 
 import json
 import subprocess
@@ -120,7 +120,7 @@ def _ping(server: str, timeout_s: float) -> bool:
 
 
 def _lines(total_s: float | None, *arguments: str) -> Iterator[str]:
-    """What the node's tool prints, until it ends or is told to after `total_s`; what it says against it is raised."""
+    """The output lines of the node's tool, until it ends or is stopped after `total_s`; raises its error."""
     is_over = threading.Event()
     with tempfile.TemporaryFile("w+") as errors:
         tool = subprocess.Popen(
@@ -174,7 +174,7 @@ def _opened(logfile: str) -> Any:
 
 
 def node_path() -> str:
-    """Where the node's binary is, as the settings say."""
+    """The path of the node's binary, from the settings."""
     return str(find_node(load_settings().node))
 
 
@@ -197,4 +197,4 @@ def _now() -> str:
 
 
 BAD_USE = 2
-"""How the node's tools end after bad use."""
+"""Exit code of the node's tools after bad usage."""

@@ -1,4 +1,4 @@
-"""`downburst sites path`: what is known of the way to a site, and what connections can make of it."""
+"""`downburst sites path`: the measurements of the path to a site, and the rates that connections can reach on it."""
 
 from typing import Annotated, Any
 
@@ -27,7 +27,7 @@ def path(
 
 
 def rows(found: dict[str, Any]) -> list[list[str]]:
-    """The facts in words; what was not measured says so."""
+    """The facts in words; unmeasured ones are marked so."""
     return [
         ["last seen", found["seen_at"] or "never since the hub started"],
         ["round trip, the least", _measured(found["round_trip_ms"], "ms")],
@@ -53,7 +53,7 @@ def _rate(found: dict[str, Any]) -> str:
 
 
 def _modelled(found: dict[str, Any]) -> str:
-    """What a formula makes of round trip and loss; a measured rate is always better."""
+    """The rate that a formula gives for round trip and loss; a measured rate is always better."""
     control, loss = found["congestion_control"], found["loss"]
     if control is None:
         return "not yet known"

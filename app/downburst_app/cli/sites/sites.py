@@ -1,4 +1,4 @@
-"""`downburst sites`: who receives."""
+"""`downburst sites`: the receiving sites."""
 
 from pathlib import Path
 from typing import Annotated, Any

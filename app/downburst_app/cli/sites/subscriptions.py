@@ -1,4 +1,4 @@
-"""`downburst subscriptions`: what sites want."""
+"""`downburst subscriptions`: sites' subscriptions to feeds."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`downburst watch`: products as they come, in the lines that people know from `ldmadmin watch`."""
+"""`downburst watch`: products as they arrive, in the line format of `ldmadmin watch`."""
 
 import re
 import subprocess
@@ -50,7 +50,7 @@ def watch(
 
 
 def watched(lines: Iterable[str], *, feeds: list[str] | None, pattern: "re.Pattern[str]") -> Iterator[str]:
-    """Lines of the log's tail as LDM writes them, of the feeds and ids that are wanted."""
+    """Lines of the log's tail in LDM's format, for the requested feeds and ids."""
     for line in lines:
         parts = line.rstrip("\n").split(maxsplit=5)
         if len(parts) < PARTS:
