@@ -67,7 +67,7 @@ class NodeProcess:
             self._process.kill()
 
     async def stop(self) -> None:
-        """Ends the child: end of its input, then SIGTERM, then SIGKILL; returns when it is gone and its output read."""
+        """Ends the child by end of input, SIGTERM, then SIGKILL; returns when it is gone and its output was read."""
         self._stopping = True
         if self._process is not None:
             await _end(self._process)

@@ -70,6 +70,7 @@ pub struct CarrierLine {
     pub lease: u32,
 }
 
+/// Enough for a national network; multicast is not routed beyond it by accident.
 const fn default_hops() -> u8 {
     32
 }
