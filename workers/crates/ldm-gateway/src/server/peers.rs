@@ -1,4 +1,4 @@
-//! The LDMs that are connected, with their rights.
+//! The connected LDMs, with their rights.
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use crate::intake::Counts;
 use crate::lock;
 use crate::routes::Routes;
 
-/// Who is connected, by number.
+/// The connected LDMs, by number.
 #[derive(Default)]
 pub(crate) struct Peers {
     accept: Mutex<Vec<LdmAcceptLine>>,
@@ -34,35 +34,36 @@ pub(super) struct Peer {
     pub(super) address: IpAddr,
     pub(super) standing: Mutex<Standing>,
     pub(super) counts: Served,
-    /// What it pushed.
+    /// Counts of the products it pushed.
     pub(super) taken: Arc<Counts>,
-    /// Why it has to go.
+    /// The reason to end the connection; `None` while it may stay.
     pub(super) end: watch::Sender<Option<&'static str>>,
     since: WallMicros,
 }
 
-/// What a connection is.
+/// The identity and request of a connection.
 #[derive(Default)]
 pub(super) struct Standing {
     pub(super) names: Vec<String>,
     pub(super) site: Option<SiteName>,
-    /// `feedme`, `notifyme`, `hiya`; empty before it said.
+    /// `feedme`, `notifyme` or `hiya`; empty before its request.
     pub(super) what: &'static str,
     pub(super) mode: &'static str,
     pub(super) class: String,
-    /// The rules that it is served by.
+    /// The text of the rules that apply to it.
     pub(super) said: Vec<String>,
 }
 
-/// What was sent on a connection. The protocol has no receipts: what was answered is what the peer had dealt with.
+/// Counts of a connection. The protocol has no receipts: an answer to a NULLPROC shows that the peer has processed
+/// everything before it.
 #[derive(Default)]
 pub(super) struct Served {
     pub(super) products: AtomicU64,
     pub(super) bytes: AtomicU64,
-    /// Those that were sent before a NULLPROC that was answered.
+    /// Products sent before the last answered NULLPROC.
     pub(super) answered: AtomicU64,
     pub(super) answered_at: AtomicU64,
-    /// Bytes that TCP has no acknowledgement for, a second ago at most while something moves.
+    /// Bytes without a TCP acknowledgement; at most a second old while the connection is active.
     pub(super) unacknowledged: AtomicU64,
     pub(super) gone: AtomicU64,
     pub(super) too_old: AtomicU64,
@@ -74,7 +75,7 @@ impl Peers {
         *lock(&self.accept) = lines;
     }
 
-    /// More at a time are turned away.
+    /// Sets the largest number of simultaneous connections.
     pub(crate) fn allow(&self, most: usize) {
         self.most.store(most, Ordering::Relaxed);
     }
@@ -83,7 +84,7 @@ impl Peers {
         Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Who is served by rules that changed has to ask again.
+    /// Applies changed rules. A peer served under other rules is disconnected and has to request again.
     pub(crate) fn look_at_rights(&self, routes: &Routes, sites: Vec<SiteLine>) {
         let rules = Arc::new(Rules::of(routes, sites, &lock(&self.accept)));
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&rules);
@@ -103,7 +104,7 @@ impl Peers {
         lock(&self.connected).values().map(|peer| peer.status()).collect()
     }
 
-    /// Cuts all of them off, and waits a moment until they are gone.
+    /// Disconnects all peers, and waits briefly until they are gone.
     pub(crate) async fn end(&self) {
         for peer in lock(&self.connected).values() {
             peer.end.send_replace(Some("this hub stops"));
@@ -114,7 +115,7 @@ impl Peers {
         }
     }
 
-    /// A place for a connection, unless there are too many.
+    /// Registers a connection, unless there are too many.
     pub(super) fn enter(&self, clock: Clock, address: IpAddr) -> Result<Arc<Peer>, &'static str> {
         let mut connected = lock(&self.connected);
         if connected.len() >= self.most.load(Ordering::Relaxed) {
@@ -143,7 +144,7 @@ impl Peers {
 }
 
 impl Peer {
-    /// What it is called: by its name if it has one.
+    /// Its name, or its address if it has none.
     pub(super) fn name(&self) -> String {
         let standing = lock(&self.standing);
         standing.names.first().cloned().unwrap_or_else(|| self.address.to_string())
@@ -165,7 +166,7 @@ impl Peer {
     }
 }
 
-/// A site splits its requests into a few; what is more is a mistake or worse.
+/// A site splits its requests into a few connections; a larger number is a mistake or an attack.
 const MOST_OF_AN_ADDRESS: usize = 64;
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 const STOP_LOOK: Duration = Duration::from_millis(10);
