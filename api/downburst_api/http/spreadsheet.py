@@ -11,7 +11,7 @@ from fastapi import Depends, Query, Request, Response
 
 
 class Form(StrEnum):
-    """The format of an answer."""
+    """How an answer is written."""
 
     JSON = "json"
     CSV = "csv"

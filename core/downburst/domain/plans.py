@@ -44,7 +44,7 @@ class Candidate:
     predicted_p99_ms: float | None = None
     predicted_max_ms: float | None = None
     reserved_bps: float | None = None
-    """Rates of circuits, averaged over the time that they would be up."""
+    """Rates of circuits, weighted by the share of time that they would be up."""
     price_bps: float | None = None
     """The cost of egress, circuits and unwanted bytes, as bits per second of egress."""
     score_bps: float | None = None

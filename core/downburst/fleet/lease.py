@@ -12,7 +12,7 @@ from downburst.foundation.clock import Clock
 
 
 class Lease:
-    """One process's view of a lease. Calls block; errors of the API server other than a conflict are raised."""
+    """One process's view of a lease. Calls block, and raise errors of the API server but conflict and absence."""
 
     def __init__(
         self, api: CoordinationV1Api, *, namespace: str, name: str, identity: str, clock: Clock, seconds: int = 15

@@ -64,7 +64,7 @@ class Asked:
 
     @cached_property
     def circuit_bps(self) -> float:
-        """The rate to request for a circuit: the busiest minute, the mean with room, or what the objective needs."""
+        """The rate to request for a circuit: the greatest of busiest minute, mean with room, and objective's need."""
         objective = self.situation.objective
         away_s = max((site.round_trip_s for site in self.paths), default=0.0) / 2
         least = least_rate(self.arrivals, Objective(objective.share, objective.latency_s * SURELY), away_s=away_s)

@@ -30,7 +30,7 @@ class Outcome:
     """The egress in the busiest minute."""
     repair_share: float = 0.0
     reserved_bps: float = 0.0
-    """The sum of the rates of circuits, averaged over the time that they were up."""
+    """The sum of the rates of circuits, weighted by the share of time that they were up."""
     utilisation: float | None = None
     buffer_bytes: float = 0.0
     """The maximum backlog of one queue."""

@@ -198,7 +198,7 @@ class Links:
         self._clock = clock
 
     def add(self, sha256: str, kind: LinkKind, *, lifetime: timedelta, user: str | None = None) -> Link:
-        """Adds a link; earlier ones for the same user are removed, except links to sign in."""
+        """Adds a link. Expired ones go, and the user's earlier ones of its kind unless they are for signing in."""
         now = self._clock.now()
         stale = [login_links.c.expires_at <= now]
         same = (login_links.c.kind == kind) & _of(login_links.c.user, user)
