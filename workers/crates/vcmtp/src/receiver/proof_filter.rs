@@ -356,7 +356,7 @@ impl ProofFilter {
         }
     }
 
-    /// Decides between the candidates for the packet that carries this proof: it may contain only the previous one too.
+    /// Decides between the candidates for the packet of this proof: it contains only this and the previous one.
     fn choose_carrier(&mut self, packet: u64, held: Vec<Held>, proof: &Bytes, verdicts: &mut Vec<Verdict>) {
         self.carriers.insert(packet, packet);
         if let Some(oldest) = packet.checked_sub(EXPECTED as u64) {
