@@ -372,7 +372,7 @@ impl From<io::Error> for Pause {
 }
 
 const READ_BYTES: usize = 4 << 20;
-/// Limits a feed's turn.
+/// Limit of a feed's turn: feeds alternate.
 const READ_ENTRIES: usize = 64;
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const PROGRAM_INTERVAL: Duration = Duration::from_millis(20);

@@ -60,7 +60,7 @@ impl Shared {
         filed.get(feed).copied().unwrap_or_default().min(head)
     }
 
-    /// Logs the lines that lag behind the site's log, and notifies the hub.
+    /// Logs lines that have begun to lag behind the site's log, and reports all lagging lines to the hub.
     pub(super) fn tell_of_lag(&self) {
         let active_rules = self.active_rules();
         self.lag.retain(|line| active_rules.lines.contains_key(line));

@@ -34,7 +34,7 @@ pub struct Scenario {
     /// The capacity of the shared part of the path, in frame bits per second; `None`: unlimited. With a limit, the
     /// sender's rate follows the losses of the median site.
     pub shared_bps: Option<u64>,
-    /// The sender's driver wakes up to this long after each deadline.
+    /// The sender's driver wakes at most this long after each deadline.
     pub slack: Micros,
     /// The products to send, in the order of time. Sequences rise by 1 to 3.
     pub products: Vec<PlannedProduct>,
