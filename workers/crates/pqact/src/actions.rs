@@ -1,4 +1,4 @@
-//! Actions from their start to their end: a thread for each line.
+//! Start and end of a site's actions: one thread for each line.
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,24 +23,24 @@ use super::site::Site;
 use super::stop::Stop;
 use super::task::Defaults;
 
-/// What a site is started with.
+/// The settings of a site's actions.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Files of rules; none: nothing is done.
+    /// Files of rules; none: no actions.
     pub files: Vec<PathBuf>,
-    /// Where relative paths begin, and programs are started; absent: `data` in the site's directory.
+    /// The base of relative paths and the working directory of programs; absent: `data` in the site's directory.
     pub directory: Option<PathBuf>,
-    /// What LDM calls the kind of feeds whose names don't say it.
+    /// LDM's feed types of feeds whose names do not imply them.
     pub feed_types: BTreeMap<FeedName, FeedType>,
-    /// Where rules say nothing.
+    /// Limits for rules that set none.
     pub defaults: Defaults,
-    /// A line that has not done for so long what the site's log holds is told of.
+    /// The time after which a line that has not reached an earlier head of the site's log is reported.
     pub lag: Duration,
-    /// What failed stays in its folder as far as this.
+    /// The limits of the folder of failed products.
     pub keep_failed: Keep,
 }
 
-/// Actions at work.
+/// Running actions.
 pub struct Actions {
     shared: Arc<Shared>,
     paths: Vec<PathBuf>,
@@ -48,8 +48,8 @@ pub struct Actions {
 }
 
 impl Actions {
-    /// Begins, if rules are given, for the site whose directory is `home`. Whoever appends to its logs notifies
-    /// `notifier`. Malformed rules are set aside.
+    /// Starts the actions of the site in directory `home`, if rules are given. Every append to the site's logs must
+    /// notify `notifier`. Malformed rules are set aside.
     ///
     /// # Errors
     /// A sentence that names the file that can't be used.
@@ -93,7 +93,7 @@ impl Actions {
         Ok(Some(actions))
     }
 
-    /// Reads the rules again. Where something is wrong in them, those before stay in force.
+    /// Reads the rules again. If there is a fault in them, the former rules stay in force.
     pub fn reread(&mut self) {
         match ActiveRules::read(&self.paths).and_then(ActiveRules::without_set_aside) {
             Ok(active_rules) => {
@@ -114,7 +114,7 @@ impl Actions {
     }
 
     /// Restarts lines that ended with the former rules and are wanted again, reports lines that do not keep
-    /// up, and drops failures of long ago.
+    /// up, and applies the limits of the folder of failed products.
     pub fn tend(&mut self) {
         if let Err(sentence) = self.begin_lanes() {
             tracing::error!("{sentence}");
@@ -123,7 +123,7 @@ impl Actions {
         self.shared.failed.let_go(self.shared.clock.wall());
     }
 
-    /// Begins the lines that are not at work yet.
+    /// Starts the lines that do not run yet.
     fn begin_lanes(&mut self) -> Result<(), String> {
         self.workers.retain(|(_, thread)| !thread.is_finished());
         let active_rules = self.shared.active_rules();
@@ -144,7 +144,7 @@ impl Actions {
         Ok(())
     }
 
-    /// Ends. What is at work has a moment; what it does not end begins again at the next start.
+    /// Stops all lines. Running programs have a short time to end; unfinished actions begin again at the next start.
     pub fn stop(self) {
         self.shared.stop.ask(&self.shared.notifier);
         for (_, thread) in self.workers {

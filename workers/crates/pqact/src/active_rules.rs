@@ -10,19 +10,19 @@ use downburst_actions::{Kind, Problem, Read, Rules, pqact, yaml};
 #[derive(Debug, Default)]
 pub(super) struct ActiveRules {
     pub(super) files: Vec<Rules>,
-    /// What each line looks at.
+    /// The rules of each line.
     pub(super) lines: BTreeMap<String, Arc<Vec<Rules>>>,
-    /// Programs begin with a product when it was written to files.
+    /// True if a rule writes files: programs start on a product after its files are written.
     pub(super) has_files: bool,
-    /// Rules that can't be understood.
+    /// Malformed rules.
     pub(super) set_aside: Vec<Problem>,
 }
 
-/// The line that all files are written on.
+/// The line of all file actions.
 pub(super) const FILE_LINE: &str = "file";
 
 impl ActiveRules {
-    /// Reads the files; what is to be noted goes to the log. The error is why files can't be used, a line each.
+    /// Reads the files, and logs notes. The error has a line for each reason that files can't be used.
     pub(super) fn read(paths: &[PathBuf]) -> Result<Self, String> {
         let (mut files, mut wrong, mut aside) = (Vec::new(), Vec::new(), Vec::new());
         for path in paths {
@@ -39,21 +39,21 @@ impl ActiveRules {
         if wrong.is_empty() { Ok(Self::of(files, aside)) } else { Err(wrong.join("\n")) }
     }
 
-    /// The same, if every rule was understood: rules in force are not given up for fewer. The error lists all
+    /// Returns the rules if none is set aside: fewer rules must not replace those in force. The error lists all
     /// faults.
     pub(super) fn without_set_aside(self) -> Result<Self, String> {
         let wrong: Vec<String> = self.set_aside.iter().map(Problem::to_string).collect();
         if wrong.is_empty() { Ok(self) } else { Err(wrong.join("\n")) }
     }
 
-    /// Says in the log which rules do not work.
+    /// Logs the rules that do not work.
     pub(super) fn tell_of_set_aside(&self) {
         say_set_aside(&self.set_aside);
     }
 
     fn of(files: Vec<Rules>, set_aside: Vec<Problem>) -> Self {
         let mut lines: BTreeSet<String> = files.iter().flat_map(Rules::lines).collect();
-        // It keeps the place in feeds that no rule is for yet.
+        // It keeps a position in feeds that have no rules yet.
         lines.insert(FILE_LINE.to_owned());
         let only = |line: String| {
             let rules = files.iter().map(|rules| rules.only(&line)).collect();
@@ -66,12 +66,12 @@ impl ActiveRules {
     }
 }
 
-/// Says in the log which rules do not work.
+/// Logs the rules that do not work.
 pub(super) fn say_set_aside(problems: &[Problem]) {
     problems.iter().for_each(|problem| tracing::error!("{problem} (the rule is set aside, the others work)"));
 }
 
-/// Reads a file in the form that its name says: YAML, or else LDM's.
+/// Reads a file in the format given by its name: YAML, or else LDM's.
 pub(super) fn read_rules(path: &Path) -> Result<Read<Rules>, String> {
     let (name, text) = (path.display().to_string(), text_of(path)?);
     if is_yaml(path) {
@@ -85,12 +85,12 @@ pub(super) fn read_rules(path: &Path) -> Result<Read<Rules>, String> {
     Ok(pqact::read(&name, &text, &mut load))
 }
 
-/// True if the name says YAML.
+/// True if the extension is that of YAML.
 pub(super) fn is_yaml(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
-/// The text of a file; the error is a sentence. Bytes that are no UTF-8, in old comments, become U+FFFD.
+/// The text of a file; the error is a sentence. Bytes that are not UTF-8, as in old comments, become U+FFFD.
 pub(super) fn text_of(path: &Path) -> Result<String, String> {
     let wrong = |error: &dyn std::fmt::Display| {
         format!("{} can't be read: {error}; check its path and rights", path.display())

@@ -1,4 +1,4 @@
-//! A program that an action started: a process group of its own, with limits, whose words go to the log.
+//! A program started by an action: it has its own process group and limits, and its output goes to the log.
 use std::io::{self, BufRead as _, BufReader, ErrorKind, PipeReader, Read as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
@@ -15,7 +15,7 @@ use std::os::fd::AsFd as _;
 use super::failure::{Failure, Then};
 use super::stop::Stop;
 
-/// A program at work. Dropped, it is ended with all that it started.
+/// A running program. Dropping this ends the program with everything it started.
 pub(super) struct Child {
     name: String,
     process: std::process::Child,
@@ -24,7 +24,7 @@ pub(super) struct Child {
     ended: Option<ExitStatus>,
 }
 
-/// What a program wrote to its standard output and error.
+/// The last line of a program's standard output and error, and whether the output has ended.
 #[derive(Default)]
 struct Said {
     words: Mutex<(String, bool)>,
@@ -32,7 +32,7 @@ struct Said {
 }
 
 impl Child {
-    /// Starts a program in a directory; with an input, if it is to be written to.
+    /// Starts a program in a directory, with a pipe to its standard input if `input` is true.
     pub(super) fn start(command: &[String], directory: &Path, input: bool) -> Result<Self, Failure> {
         let Some((program, arguments)) = command.split_first() else {
             return Err(Failure::new(Then::GiveUp, "there is no program to start"));
@@ -111,12 +111,12 @@ impl Child {
         }
     }
 
-    /// Nothing more is written to it.
+    /// Closes the program's input.
     pub(super) fn close_input(&mut self) {
         self.input = None;
     }
 
-    /// How it ended, if it did.
+    /// The exit status, if the program has ended.
     pub(super) fn look(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none() {
             self.ended = self.process.try_wait().ok().flatten();
@@ -124,7 +124,7 @@ impl Child {
         self.ended
     }
 
-    /// Waits for its end; a status other than 0 is a failure.
+    /// Waits for the program's end; a status other than 0 is a failure.
     pub(super) fn wait(&mut self, deadline: Instant, stop: &Stop) -> Result<(), Failure> {
         let mut pause = Duration::from_millis(1);
         loop {
@@ -136,7 +136,7 @@ impl Child {
         }
     }
 
-    /// How it came out, once it ended or its time is over.
+    /// The outcome, once the program has ended or its time is up.
     pub(super) fn result(&mut self, deadline: Instant, stop: &Stop) -> Option<Result<(), Failure>> {
         if let Some(status) = self.look() {
             return Some(if status.success() { Ok(()) } else { Err(self.failure(status, "")) });
@@ -149,7 +149,7 @@ impl Child {
         Some(Err(if asked { Failure::stopped() } else { self.too_slow("was at work") }))
     }
 
-    /// Ends it with all that it started.
+    /// Ends the program with everything it started, unless it has ended already.
     pub(super) fn end(&mut self) {
         self.input = None;
         if self.look().is_some() {
@@ -191,7 +191,7 @@ impl Drop for Child {
 }
 
 impl Said {
-    /// The last line, for a sentence; waits a moment for it.
+    /// The last line of output, as a clause of an error message; waits up to `patience` for the end of the output.
     fn last(&self, patience: Duration) -> String {
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.changed.wait_timeout_while(words, patience, |(_, ended)| !*ended);
@@ -219,7 +219,7 @@ fn spawn(
     Ok((reader, child))
 }
 
-/// A thread that ends with the last one who holds the program's output.
+/// Starts a thread that logs the output, until the last process that holds the output closes it.
 fn listen(reader: PipeReader, program: &str) -> Arc<Said> {
     let said = Arc::<Said>::default();
     let (to, program) = (Arc::clone(&said), program.to_owned());
@@ -246,9 +246,9 @@ fn listen(reader: PipeReader, program: &str) -> Arc<Said> {
 
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 const SHORT: Duration = Duration::from_millis(10);
-/// Between a request to end and the end.
+/// The time a program has to end by itself, or after SIGTERM.
 const GOODBYE: Duration = Duration::from_secs(2);
-/// A program's last words may come a little after its end; who holds its output beyond that is not waited for.
+/// The last output may arrive shortly after the exit; a process that holds the output for longer is not awaited.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 const LONGEST_LINE: u64 = 4_096;
 const KEPT_CHARS: usize = 300;

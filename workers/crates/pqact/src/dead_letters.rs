@@ -1,5 +1,5 @@
-//! The dead letters of a site's actions: a product with the reason of its failure, until an operator repeats or
-//! drops it.
+//! The dead letters of a site's actions: each is a product with the reason of its failure, kept until an operator
+//! retries or drops it, or it exceeds the limits.
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ pub(super) struct DeadLetters {
     directory: PathBuf,
 }
 
-/// How much of what failed is kept.
+/// Limits of the stored failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
     /// Since the failure.
     pub age: Duration,
     /// Of all letters and their products.
     pub bytes: u64,
-    /// What is told of them stays in memory, a kilobyte each at most.
+    /// Number of letters: the report of each stays in memory, at most a kilobyte.
     pub letters: usize,
 }
 
@@ -34,17 +34,17 @@ impl Keep {
     pub const LETTERS: usize = 20_000;
 }
 
-/// Why something was not done for a product.
+/// The failure of an action on a product.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct DeadLetter {
     pub(super) at_us: WallMicros,
     pub(super) product: About,
     pub(super) task: Task,
-    /// How often it was tried.
+    /// Number of attempts.
     pub(super) attempts: u32,
     pub(super) exit: Option<i32>,
     pub(super) error: String,
-    /// False where the product had left the site's log.
+    /// False if the product had left the site's log.
     pub(super) has_bytes: bool,
 }
 
@@ -60,7 +60,7 @@ impl DeadLetters {
         Self { directory: site.join("failed") }
     }
 
-    /// Keeps a letter and its product; the same one again takes the place of the first. Answers its name.
+    /// Stores a letter and its product, and returns its name; a repeated letter replaces the former one.
     pub(super) fn put(&self, letter: &DeadLetter, bytes: Option<&[u8]>) -> io::Result<String> {
         disk::make_directory(&self.directory)?;
         let name = name(letter);
@@ -73,7 +73,7 @@ impl DeadLetters {
         Ok(name)
     }
 
-    /// All letters, the oldest first; what can't be read is left out with a word in the log.
+    /// All letters, the oldest product first; an unreadable letter is skipped and logged.
     pub(super) fn all(&self) -> io::Result<Vec<(String, DeadLetter)>> {
         let mut found = Vec::new();
         for name in self.names()? {
@@ -85,7 +85,7 @@ impl DeadLetters {
         Ok(found)
     }
 
-    /// How many there are.
+    /// The number of letters.
     pub(super) fn count(&self) -> usize {
         self.names().map_or(0, |names| names.len())
     }
@@ -130,7 +130,7 @@ impl DeadLetters {
         Ok(gone)
     }
 
-    /// When a letter was written, and what it takes with its product; `None` if it went meanwhile.
+    /// The time of a letter's writing and its size with its product; `None` if it was removed in the meantime.
     fn weighed(&self, name: String) -> Option<(WallMicros, u64, String)> {
         let letter = fs::metadata(self.path(&name)).ok()?;
         let product = fs::metadata(self.data(&name)).map_or(0, |data| data.len());
@@ -139,7 +139,7 @@ impl DeadLetters {
         Some((at, letter.len().saturating_add(product), name))
     }
 
-    /// True while the letter lies here.
+    /// True if the letter is in the folder.
     #[cfg(test)]
     pub(super) fn has(&self, name: &str) -> bool {
         self.path(name).exists()
@@ -164,7 +164,7 @@ impl DeadLetters {
     }
 }
 
-/// The same for the same action and product, however often it fails.
+/// A letter's name: the same for every failure of one action on one product.
 fn name(letter: &DeadLetter) -> String {
     let created = moment::creation_time(letter.product.created_us);
     let feed = file_names::encode(letter.product.feed.as_str());
@@ -182,7 +182,7 @@ mod tests {
     use super::super::task::{Shaping, Work};
     use super::*;
 
-    /// Keeps a letter with a product of 1,000 bytes that failed so many seconds after 1970.
+    /// Stores a letter with a product of 1,000 bytes that failed `at_s` seconds after 1970.
     fn put(letters: &DeadLetters, at_s: u64) -> String {
         let work = Work::Exec { command: vec!["false".to_owned()], wait: true };
         let task = Task { rule: "r:1".to_owned(), work, shape: Shaping::default(), limit_s: 1, attempts: 1 };

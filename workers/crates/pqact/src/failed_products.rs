@@ -1,4 +1,4 @@
-//! Products whose actions failed for good: their folder within its limits, and the reports to the hub.
+//! Products whose actions failed permanently: their folder with its limits, and the reports to the hub.
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ pub(super) struct FailedProducts {
 }
 
 impl FailedProducts {
-    /// Begins with what a former run left in the folder of the site whose directory is `home`.
+    /// Begins with the failures that a former run left in the folder of the site in directory `home`.
     pub(super) fn open(home: &Path, limits: Keep, site: Arc<dyn Site>) -> Self {
         let letters = DeadLetters::new(home);
         let reports = FailureReports::new(site, &letters);
         Self { count: AtomicUsize::new(letters.count()), letters, limits, reports }
     }
 
-    /// Puts a letter into the folder; answers its name.
+    /// Puts a letter into the folder, and returns its name, or an empty one if the folder is full.
     pub(super) fn keep(&self, letter: &DeadLetter, bytes: Option<&[u8]>) -> io::Result<String> {
         if self.count.fetch_add(1, Ordering::Relaxed) >= MOST_LETTERS {
             let count = self.letters.count();
@@ -42,7 +42,7 @@ impl FailedProducts {
         self.letters.put(letter, bytes)
     }
 
-    /// Takes out of the folder of what failed what is too old, or too much.
+    /// Removes letters that are too old, or that exceed the folder's size.
     pub(super) fn let_go(&self, now: WallMicros) {
         match self.letters.let_go(now, self.limits) {
             Ok(0) => {}
@@ -58,11 +58,11 @@ impl FailedProducts {
         }
     }
 
-    /// Takes reports back whose letters an operator repeated or dropped.
+    /// Withdraws the reports of letters that an operator retried or dropped.
     pub(super) fn look(&self) {
         self.reports.look(&self.letters);
     }
 }
 
-/// More than anybody looks at one by one.
+/// More than an operator would inspect one by one.
 const MOST_LETTERS: usize = 10_000;

@@ -1,4 +1,4 @@
-//! How an action fails, and what is of use then.
+//! Failures of actions, and the reaction to each.
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
@@ -13,16 +13,16 @@ pub(super) struct Failure {
     pub(super) then: Then,
 }
 
-/// What is of use after a failure.
+/// The reaction to a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
     /// Another attempt.
     Again,
-    /// No other attempt would end otherwise.
+    /// No further attempt: it would fail as well.
     GiveUp,
-    /// To wait: there is no room, and nothing is given up for that.
+    /// A wait: there is no room, which is no reason to give up a product.
     WaitForRoom,
-    /// Nothing: the site stops, and begins with this product when it starts.
+    /// None: the site stops, and begins with this product at its next start.
     Stop,
 }
 
@@ -35,7 +35,7 @@ impl Failure {
         Self::new(Then::Stop, "the site stops")
     }
 
-    /// A file can't be written.
+    /// The failure to write a file.
     pub(super) fn of_file(path: &Path, error: &io::Error) -> Self {
         let then = match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::ReadOnlyFilesystem => {

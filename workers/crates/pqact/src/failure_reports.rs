@@ -19,15 +19,16 @@ pub(super) struct FailureReports {
 /// The open failures of one feed.
 #[derive(Default)]
 struct Open {
-    /// What lies in the folder of what failed, with its letter's name; the newest last. As many as the folder holds.
+    /// The failures in the folder of failed products, with the names of their letters; the newest last. Their number
+    /// is limited by the folder's.
     letters: Vec<(String, Told)>,
-    /// A rule that waits for room; it ends when the rule does something again.
+    /// A rule that waits for room; cleared by the rule's next success.
     waits: Option<Told>,
     /// A line that does not keep up.
     lags: Option<Told>,
 }
 
-/// A failure, and where the hub finds its product.
+/// A failure, with its product's place at the hub.
 struct Told {
     rule: String,
     exit: Option<i32>,
@@ -38,7 +39,7 @@ struct Told {
 }
 
 impl FailureReports {
-    /// Begins with what a former run left in the folder.
+    /// Begins with the failures that a former run left in the folder.
     pub(super) fn new(site: Arc<dyn Site>, letters: &DeadLetters) -> Self {
         let failure_reports = Self { feeds: Mutex::default(), site };
         let mut found = letters.all().unwrap_or_default();
@@ -49,7 +50,7 @@ impl FailureReports {
         failure_reports
     }
 
-    /// A product went to the folder; the same letter again takes the place of the first.
+    /// Adds a product that went to the folder; a repeated letter replaces the former one.
     pub(super) fn failed(&self, letter: &str, task: &Task, about: &About, exit: Option<i32>, sentence: &str) {
         self.change(&about.feed, |open| {
             open.letters.retain(|(name, _)| name != letter);
@@ -57,12 +58,12 @@ impl FailureReports {
         });
     }
 
-    /// An action waits: there is no room.
+    /// Records that an action waits for room.
     pub(super) fn waits(&self, task: &Task, about: &About, sentence: &str) {
         self.change(&about.feed, |open| open.waits = Some(Told::new(&task.rule, about, None, sentence)));
     }
 
-    /// What waited goes on.
+    /// Ends the wait of a rule whose action succeeded.
     pub(super) fn done(&self, task: &Task, about: &About) {
         let mut feeds = self.locked();
         let over = feeds.get(&about.feed).and_then(|open| open.waits.as_ref());
@@ -71,7 +72,7 @@ impl FailureReports {
         }
     }
 
-    /// Lines that do not keep up: all of them.
+    /// Replaces the list of lines that do not keep up; `behind` has all of them.
     pub(super) fn lag(&self, behind: &[Behind]) {
         let mut feeds = self.locked();
         let mut lagging: BTreeMap<FeedName, Told> = BTreeMap::new();
@@ -88,7 +89,7 @@ impl FailureReports {
         }
     }
 
-    /// Takes away what somebody looked at: its letter is gone from the folder.
+    /// Closes failures whose letters have left the folder, as after an operator's retry or drop.
     pub(super) fn look(&self, letters: &DeadLetters) {
         let mut feeds = self.locked();
         if feeds.values().all(|open| open.letters.is_empty()) {
@@ -110,7 +111,7 @@ impl FailureReports {
         self.changed(&mut self.locked(), feed, change);
     }
 
-    /// Changes what is open of a feed, and tells the hub if that makes a difference.
+    /// Changes the open failures of a feed, and notifies the hub if the report differs.
     fn changed(&self, feeds: &mut Feeds, feed: &FeedName, change: impl FnOnce(&mut Open)) {
         let open = feeds.entry(feed.clone()).or_default();
         let before = open.told();
@@ -130,7 +131,7 @@ impl FailureReports {
 }
 
 impl Open {
-    /// What the hub is told of the feed; `None`: nothing is open.
+    /// The feed's report to the hub; `None` if no failure is open.
     fn told(&self) -> Option<ActionFailed> {
         let newest =
             self.waits.as_ref().or(self.letters.last().map(|(_, told)| told)).or(self.lags.as_ref())?;
@@ -192,7 +193,7 @@ mod tests {
     use super::super::task::{Shaping, Work};
     use super::*;
 
-    /// A site that no hub listens to.
+    /// A site without a hub.
     struct Unheard;
 
     impl Site for Unheard {

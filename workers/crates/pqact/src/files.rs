@@ -1,4 +1,4 @@
-//! Products into files that rules name.
+//! Products written to files named by rules.
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use super::failure::{Failure, Then};
 use super::task::Work;
 
-/// Keeps files open between products, those used last.
+/// Keeps the most recently used files open between products.
 pub(super) struct Files {
     directory: PathBuf,
-    /// The one used last stands last.
+    /// Ordered by last use, the latest last.
     open: Vec<(PathBuf, File)>,
 }
 
@@ -20,7 +20,8 @@ impl Files {
         Self { directory: directory.to_owned(), open: Vec::new() }
     }
 
-    /// Writes what goes out of a product. After an error the file holds what it held before, as far as the disk allows.
+    /// Writes the bytes of a product. After an error the file has its former contents, as far as the disk allows,
+    /// unless it is overwritten through a link.
     pub(super) fn write(&mut self, work: &Work, bytes: &[u8]) -> Result<(), Failure> {
         let Work::File { path, overwrite, close, flush, log } = work else {
             return Err(Failure::new(Then::GiveUp, "this is no file"));
@@ -43,7 +44,7 @@ impl Files {
         Ok(())
     }
 
-    /// Writes behind what there is, or in its place.
+    /// Appends to the contents, or replaces them.
     fn put(&mut self, path: &Path, bytes: &[u8], overwrite: bool, flush: bool) -> io::Result<()> {
         let file = self.opened(path)?;
         let metadata = file.metadata()?;
@@ -52,14 +53,14 @@ impl Files {
             file.set_len(0)?;
         }
         if let Err(error) = file.write_all(bytes) {
-            // Half a product would stand before the whole one.
+            // Part of a product would precede the whole one of the next attempt.
             let _ = file.set_len(begin);
             return Err(error);
         }
         if flush { file.sync_all() } else { Ok(()) }
     }
 
-    /// The open file, or the file opened: another one may have taken its place meanwhile.
+    /// The file if it is open, else opens it; an open file that was replaced at its path is opened again.
     fn opened(&mut self, path: &Path) -> io::Result<&mut File> {
         let known = self.open.iter().position(|(open, _)| open == path);
         let known = known.map(|at| self.open.remove(at)).filter(|(path, file)| is_still(path, file));
@@ -81,7 +82,7 @@ impl Files {
     }
 }
 
-/// Refuses what is not written to as a file is: a named pipe would wait for its reader.
+/// Refuses all but regular files and character devices: a named pipe would wait for its reader.
 fn special(path: &Path) -> Result<(), Failure> {
     let Ok(metadata) = fs::metadata(path) else { return Ok(()) };
     let kind = metadata.file_type();
@@ -95,7 +96,7 @@ fn special(path: &Path) -> Result<(), Failure> {
     ))
 }
 
-/// Whoever reads the file finds the one before or the whole new one.
+/// Replaces a file atomically: a reader finds the former contents or all of the new ones.
 fn replace(path: &Path, bytes: &[u8], flush: bool) -> io::Result<()> {
     let aside = path.with_file_name(format!(".downburst-{}", std::process::id()));
     let written = with_directory(path, || File::create(&aside)).and_then(|mut file| {
@@ -109,7 +110,7 @@ fn replace(path: &Path, bytes: &[u8], flush: bool) -> io::Result<()> {
     placed
 }
 
-/// Does it, with the directories above made if they are not there.
+/// Opens a file, and creates missing parent directories.
 fn with_directory<T>(path: &Path, open: impl Fn() -> io::Result<T>) -> io::Result<T> {
     match open() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -120,7 +121,7 @@ fn with_directory<T>(path: &Path, open: impl Fn() -> io::Result<T>) -> io::Resul
     }
 }
 
-/// A link stays a link: what it leads to is written.
+/// False for a link: it stays a link, and its target is written.
 fn is_plain_or_absent(path: &Path) -> bool {
     fs::symlink_metadata(path).map_or(true, |metadata| metadata.file_type().is_file())
 }

@@ -8,7 +8,7 @@ use downburst_model::{FeedName, Sequence};
 
 use super::task::About;
 
-/// How far lines are, and what they had to be at some time ago.
+/// The positions of lines, and the log heads that they have still to reach.
 #[derive(Default)]
 pub(super) struct Lag {
     places: Mutex<BTreeMap<(String, FeedName), Place>>,
@@ -17,16 +17,16 @@ pub(super) struct Lag {
 /// A line in a feed.
 struct Place {
     done: Sequence,
-    /// What the log held at that moment, and the line had not done.
+    /// A head of the log that the line has not reached, and when it was seen.
     owed: Option<(Sequence, Instant)>,
     is_told: bool,
 }
 
 /// A line that does not keep up.
 pub(super) struct Behind {
-    /// What the line does.
+    /// The line's action.
     pub(super) rule: String,
-    /// The product that is next.
+    /// The next product.
     pub(super) next: About,
     pub(super) sentence: String,
 }
@@ -38,26 +38,26 @@ pub(super) struct Late {
     pub(super) feed: FeedName,
     pub(super) done: Sequence,
     pub(super) since: Duration,
-    /// It was not told before.
+    /// True if it was not reported before.
     pub(super) is_new: bool,
 }
 
 impl Lag {
-    /// A line has done everything of a feed up to here.
+    /// Records that a line has processed a feed up to `done`.
     pub(super) fn note(&self, line: &str, feed: &FeedName, done: Sequence) {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         let place = places.entry((line.to_owned(), feed.clone()));
         place.or_insert(Place { done, owed: None, is_told: false }).done = done;
     }
 
-    /// Lines that are no more.
+    /// Drops lines that no longer exist.
     pub(super) fn retain(&self, is_at_work: impl Fn(&str) -> bool) {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         places.retain(|(line, _), _| is_at_work(line));
     }
 
-    /// The lines that lag behind the contents of the logs of that time. No stamp is read for it: a product
-    /// that comes late from the hub, because the site was away, is not the line's delay.
+    /// Returns the lines that have not reached an earlier head of the log after `patience`. Stamps of products play
+    /// no part: a product that arrives late because the site was away is not the line's delay.
     pub(super) fn late(
         &self,
         heads: &BTreeMap<FeedName, Sequence>,
@@ -84,7 +84,7 @@ impl Lag {
 }
 
 impl Late {
-    /// What the hub and the log are told.
+    /// The report for the hub and the log; `None` if there is no next product to read.
     pub(super) fn behind(
         &self,
         log: &FeedLog,

@@ -1,15 +1,16 @@
 //! A site's actions on its products, apart from their files in `received/`: the rules of `--actions`, and the
-//! removal of old files by those of `--scour`. LDM has pqact and scour for it.
+//! removal of old files by the rules of `--scour`. LDM's counterparts are pqact and scour.
 //!
-//! A thread per line of actions ([`line_worker`]) reads the site's log by itself, from its own position
-//! ([`positions`]), so that nothing here reaches the session or the receipts, and a slow program delays its
-//! own line only. Files of all rules are one line; programs begin with a product when its files are written.
-//! Products that fail for good go to a folder ([`dead_letters`]), and the hub is notified ([`failure_reports`]).
+//! Each line of actions has a thread ([`line_worker`]) that reads the site's log from its own position
+//! ([`positions`]). Actions therefore never affect the session or the receipts, and a slow program delays its own
+//! line only. Files of all rules are one line; programs start on a product after its files are written.
+//! Products whose actions fail permanently go to a folder ([`dead_letters`]), and the hub is notified
+//! ([`failure_reports`]).
 //!
-//! The rules themselves are of crate `actions`. [`Actions`] and [`Scouring`] are started and ended by the site, which
-//! is known as a [`Site`] only; [`tools`] are commands for an operator.
+//! Crate `actions` parses the rules. The site starts and ends [`Actions`] and [`Scouring`], which see it only as a
+//! [`Site`]; [`tools`] are commands for an operator.
 #![forbid(unsafe_code)]
-// Threads, programs and their time limits are what this crate is for.
+// The purpose of this crate is threads, programs and their time limits.
 #![allow(clippy::disallowed_methods)]
 
 mod actions;

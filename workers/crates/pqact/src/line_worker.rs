@@ -1,8 +1,8 @@
-//! One line of actions: reads the site's log by itself and does what it finds, in the log's order.
+//! One line of actions: reads the site's log and executes the actions on each product, in the log's order.
 //!
-//! Its queue is the log: waiting takes no memory, a slow program delays its own line only, and a line goes on
-//! where it was. A place in a feed is left behind when the action of its product is over: after a crash the
-//! last one is done once more, and none is left out.
+//! The log is the line's queue: waiting takes no memory, a slow program delays its own line only, and a line
+//! resumes at its position. The position moves past a product when its actions are over: after a crash the last
+//! ones are repeated, and none is left out.
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::programs::{Programs, pause};
 use super::shared::Shared;
 use super::task::{About, Job, Task, Work};
 
-/// A line at work, on a thread of its own.
+/// A running line, on its own thread.
 pub(super) struct LineWorker {
     shared: Arc<Shared>,
     line: String,
@@ -35,19 +35,19 @@ pub(super) struct LineWorker {
     looked: Instant,
 }
 
-/// Where it is in a feed.
+/// The line's position in a feed.
 struct Place {
     position: Position,
     epoch: Epoch,
     types: FeedType,
     read_to: Sequence,
-    /// Products whose programs are at work, with how many each.
+    /// Products with running programs, and the number of programs of each.
     at_work: BTreeMap<Sequence, usize>,
 }
 
-/// Why a turn ended early.
+/// The reason for the early end of a turn.
 enum Pause {
-    /// The programs that may be at work are.
+    /// The limit of programs is reached.
     Full,
     Stop,
     Disk(io::Error),
@@ -68,7 +68,7 @@ impl LineWorker {
         }
     }
 
-    /// Works until the site stops or the rules have no such line any more.
+    /// Works until the site stops or the rules no longer have the line.
     pub(super) fn run(mut self) {
         loop {
             let counted = self.shared.notifier.count();
@@ -77,7 +77,7 @@ impl LineWorker {
                 return self.close();
             }
             self.rules = rules.unwrap_or_default();
-            // A program that ended makes room for the next product.
+            // A program that has ended makes room for the next product.
             let moved = self.round() | self.end_programs();
             self.pipes.let_go();
             if self.line == FILE_LINE && self.looked.elapsed() >= LETTERS_INTERVAL {
@@ -142,7 +142,7 @@ impl LineWorker {
         Ok(true)
     }
 
-    /// Does what is due for a product, or begins it; true if anything was due.
+    /// Executes or starts the actions due for a product; true if any was due.
     fn product(&mut self, place: &mut Place, entry: &LogEntry) -> Result<bool, Pause> {
         if entry.info.id.is_heartbeat() {
             return Ok(false);
@@ -158,7 +158,7 @@ impl LineWorker {
         let rules = Arc::clone(&self.rules);
         let due: Vec<Due<'_>> = rules.iter().flat_map(|rules| rules.due(&product)).collect();
         let programs = due.iter().filter(|due| due.action.word() == "exec").count();
-        // What was begun of it when the site stopped begins again with it.
+        // Checked before the first action: after a stop of the site, all actions of the product begin again.
         if programs > 0 && self.programs.is_full() {
             return Err(Pause::Full);
         }
@@ -194,7 +194,7 @@ impl LineWorker {
         self.try_on(&job)
     }
 
-    /// Tries until it is done or given up.
+    /// Tries until the action succeeds or is given up.
     fn try_on(&mut self, job: &Job) -> Result<(), Pause> {
         let product = job.product.bytes.as_deref().unwrap_or_default();
         let bytes = job.task.bytes(&job.about, product);
@@ -223,8 +223,8 @@ impl LineWorker {
                         return self.give_up(job, attempts, failure);
                     }
                     tracing::warn!(rule = job.task.rule, attempt = attempts, "{}", failure.sentence);
-                    // Files of all rules share their line: one that can't be written keeps the others waiting
-                    // for a moment only.
+                    // Files of all rules share a line: one that can't be written must delay the others only
+                    // briefly.
                     if self.line == FILE_LINE { FILE_PAUSE } else { pause(attempts) }
                 }
             };
@@ -268,7 +268,7 @@ impl LineWorker {
         self.give_up(&job, 1, Failure::new(Then::GiveUp, sentence))
     }
 
-    /// Puts the product into the folder of what failed: the line waits until that is done.
+    /// Puts the product into the folder of failed products; the line waits until that succeeds.
     fn give_up(&self, job: &Job, attempts: u32, failure: Failure) -> Result<(), Pause> {
         tracing::error!(
             rule = job.task.rule,
@@ -298,7 +298,7 @@ impl LineWorker {
         }
     }
 
-    /// Takes in what programs came to; true if any ended.
+    /// Handles the results of ended programs; true if any ended.
     fn end_programs(&mut self) -> bool {
         let ended = self.programs.ended(&self.shared.stop);
         let any = !ended.is_empty();
@@ -322,7 +322,7 @@ impl LineWorker {
         any
     }
 
-    /// Programs that are at work have a moment to end; what they do not end is begun again at the next start.
+    /// Gives running programs a short time to end; unfinished actions begin again at the next start.
     fn close(mut self) {
         while !self.programs.is_idle() {
             self.end_programs();
@@ -353,7 +353,7 @@ impl Place {
         }
     }
 
-    /// Notes how far everything is done.
+    /// Stores the sequence up to which everything is done.
     fn settle(&mut self, shared: &Shared, feed: &FeedName) -> Result<(), Pause> {
         let first = self.at_work.keys().next();
         let done = first.map_or(self.read_to, |first| Sequence(first.0.saturating_sub(1)).min(self.read_to));
@@ -372,7 +372,7 @@ impl From<io::Error> for Pause {
 }
 
 const READ_BYTES: usize = 4 << 20;
-/// Feeds take turns.
+/// Limit of a feed's turn: feeds alternate.
 const READ_ENTRIES: usize = 64;
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const PROGRAM_INTERVAL: Duration = Duration::from_millis(20);

@@ -1,7 +1,8 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Wakes threads that wait for a change. A thread that reads the count before it looks misses no change.
+/// Wakes threads that wait for a change. A thread that reads the count before it checks its condition misses no
+/// change.
 #[derive(Default)]
 pub struct Notifier {
     count: Mutex<u64>,
@@ -9,7 +10,7 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// A change: wakes all that wait.
+    /// Counts a change and wakes all waiting threads.
     pub fn notify(&self) {
         let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         *count = count.wrapping_add(1);

@@ -1,4 +1,4 @@
-//! Products into programs that stay.
+//! Products written to long-running programs.
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -7,12 +7,12 @@ use super::failure::{Failure, Then};
 use super::stop::Stop;
 use super::task::{Task, Work};
 
-/// The programs that one line of actions writes to, by their words.
+/// The programs that one line of actions writes to, by their commands.
 pub(super) struct Pipes {
     directory: PathBuf,
-    /// The one used last stands last.
+    /// Ordered by last use, the latest last.
     open: Vec<(Vec<String>, Child)>,
-    /// Programs that have read their last product, and the moment they have left.
+    /// Programs that received their last product, with the deadline for their exit.
     leaving: Vec<(Child, Instant)>,
 }
 
@@ -21,7 +21,7 @@ impl Pipes {
         Self { directory: directory.to_owned(), open: Vec::new(), leaving: Vec::new() }
     }
 
-    /// Writes what goes out of a product, and waits for the program's end if its input ends with it.
+    /// Writes the bytes of a product, and with `close` ends the program's input and waits for its exit.
     pub(super) fn write(&mut self, task: &Task, bytes: &[u8], stop: &Stop) -> Result<(), Failure> {
         let Work::Pipe { command, close } = &task.work else {
             return Err(Failure::new(Then::GiveUp, "this is no pipe"));
@@ -32,7 +32,7 @@ impl Pipes {
         if let Err((failure, true)) = &written
             && failure.then == Then::Again
         {
-            // It ended between two products, as decoders do that have nothing to do for a while.
+            // It ended between two products, as decoders do that were idle for a while.
             tracing::info!("{}; it is restarted", failure.sentence);
             written = self.write_once(command, bytes, deadline, stop);
         }
@@ -44,7 +44,7 @@ impl Pipes {
         })
     }
 
-    /// The error comes with whether the program had been started for a product before.
+    /// The error is paired with true if the program had been started for an earlier product.
     fn write_once(
         &mut self,
         command: &[String],
@@ -67,7 +67,7 @@ impl Pipes {
         Ok(())
     }
 
-    /// The program used longest ago reads the end of its input.
+    /// Closes the input of the least recently used program.
     fn leave_first(&mut self) {
         let (_, mut child) = self.open.remove(0);
         child.close_input();
@@ -77,13 +77,13 @@ impl Pipes {
         self.leaving.push((child, Instant::now() + LEAVE));
     }
 
-    /// Reaps programs that ended, and ends those that don't.
+    /// Reaps leaving programs that have ended, and ends those past their deadline.
     pub(super) fn let_go(&mut self) {
         let now = Instant::now();
         self.leaving.retain_mut(|(child, deadline)| child.look().is_none() && now < *deadline);
     }
 
-    /// Ends all of them: they read the end of their input, and have a moment for it.
+    /// Ends all programs: closes their inputs, and gives them time to exit.
     pub(super) fn close(&mut self, stop: &Stop) {
         for (_, child) in &mut self.open {
             child.close_input();
@@ -99,7 +99,7 @@ impl Pipes {
     }
 }
 
-/// The program, unless it ended by itself meanwhile.
+/// The program, unless it has ended by itself.
 fn still_there(mut child: Child) -> Option<Child> {
     match child.look() {
         Some(status) if !status.success() => {
@@ -111,9 +111,9 @@ fn still_there(mut child: Child) -> Option<Child> {
     }
 }
 
-/// Of one line of actions.
+/// Limit of open programs of one line of actions.
 const MOST_OPEN: usize = 32;
-/// After the end of its input.
+/// The time for a program's exit after the end of its input.
 const LEAVE: Duration = Duration::from_secs(60);
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The progress of each line of actions in each feed, on disk in `state/actions/LINE/FEED`: the life of the
-//! site's log, and the place in it up to which everything is done, in two copies with checksums.
+//! The progress of each line of actions in each feed, on disk in `state/actions/LINE/FEED`: the epoch of the
+//! site's log, and the sequence up to which everything is done, in two copies with checksums.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use downburst_model::{Epoch, FeedName, Sequence, file_names};
 /// The positions of all lines.
 pub(super) struct Positions {
     directory: PathBuf,
-    /// The furthest of any line: a line that begins begins there.
+    /// The furthest position of any line: a new line begins there.
     furthest: Mutex<BTreeMap<FeedName, (Epoch, Sequence)>>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Position {
 }
 
 impl Positions {
-    /// Opens what a former run left. Where there is nothing, actions begin behind what the logs hold: `heads`.
+    /// Opens the positions of a former run. On the first run, actions begin at the heads of the logs, `heads`.
     pub(super) fn open(
         site: &Path,
         heads: impl IntoIterator<Item = (FeedName, Epoch, Sequence)>,
@@ -42,14 +42,14 @@ impl Positions {
         Ok(Self { directory, furthest: Mutex::new(furthest) })
     }
 
-    /// Has a line begin at the position of the others, unless it has places already. From then on a feed
-    /// without a place counts as a later addition. To be called before any line that begins with it acts.
+    /// Gives a line the furthest position of any line, unless it has positions already. A feed without a position
+    /// counts as a later addition from then on. Must be called before any line started together with it acts.
     pub(super) fn begin(&self, line: &str) -> io::Result<()> {
         let directory = self.directory.join(line_name(line));
         if directory.exists() {
             return Ok(());
         }
-        // Whole or not at all: a crash in between leaves nothing that looks like places.
+        // All or nothing: a crash in between leaves no directory that looks complete.
         let aside = directory.with_extension("new");
         let _ = disk::remove_directory(&aside);
         disk::make_directory(&aside)?;
@@ -61,12 +61,12 @@ impl Positions {
         disk::sync_directory(&self.directory)
     }
 
-    /// Where a line is in a feed.
+    /// The position of a line in a feed.
     pub(super) fn of(&self, line: &str, feed: &FeedName, epoch: Epoch) -> io::Result<Position> {
         place(&self.directory.join(line_name(line)), feed, epoch)
     }
 
-    /// Drops the places of lines that the rules don't have: one that comes back begins where the others are.
+    /// Drops the positions of lines that are not in the rules: a line that returns begins at the furthest position.
     pub(super) fn forget_others<'a>(&self, lines: impl Iterator<Item = &'a String>) {
         let kept: BTreeSet<String> = lines.map(|line| line_name(line)).collect();
         for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
@@ -76,12 +76,12 @@ impl Positions {
         }
     }
 
-    /// Drops the places of a line.
+    /// Drops the positions of a line.
     pub(super) fn forget(&self, line: &str) {
         let _ = disk::remove_directory(&self.directory.join(line_name(line)));
     }
 
-    /// Some line has done everything up to here.
+    /// Records that a line has done everything up to `done`.
     pub(super) fn reached(&self, feed: &FeedName, epoch: Epoch, done: Sequence) {
         let mut furthest = self.furthest.lock().unwrap_or_else(PoisonError::into_inner);
         let place = furthest.entry(feed.clone()).or_insert((epoch, done));
@@ -96,7 +96,7 @@ impl Position {
         self.done
     }
 
-    /// Notes that everything up to here is done.
+    /// Stores that everything up to `done` is done.
     pub(super) fn move_to(&mut self, done: Sequence) -> io::Result<()> {
         self.done = done;
         self.slots.put([self.epoch.0, done.0])
@@ -115,7 +115,7 @@ fn place(directory: &Path, feed: &FeedName, epoch: Epoch) -> io::Result<Position
     Ok(Position { slots, epoch, done: stored(found, epoch).unwrap_or_default() })
 }
 
-/// The furthest position of any line that a former run left.
+/// The furthest stored position of any line of a former run.
 fn known(directory: &Path, feed: &FeedName, epoch: Epoch) -> io::Result<Option<Sequence>> {
     let mut furthest = None;
     for line in fs::read_dir(directory)? {
@@ -127,7 +127,7 @@ fn known(directory: &Path, feed: &FeedName, epoch: Epoch) -> io::Result<Option<S
     Ok(furthest)
 }
 
-/// Of another life of the log nothing counts.
+/// The stored position; a position of another epoch of the log does not count.
 fn stored(found: Found<2>, epoch: Epoch) -> Option<Sequence> {
     match found {
         Found::Whole([of, done]) | Found::Older([of, done]) if of == epoch.0 => Some(Sequence(done)),
@@ -135,13 +135,13 @@ fn stored(found: Found<2>, epoch: Epoch) -> Option<Sequence> {
     }
 }
 
-/// A name for a line's words.
+/// The directory name of a line: a hash.
 fn line_name(line: &str) -> String {
     let hash = blake3::hash(line.as_bytes()).to_hex();
     hash.get(..16).unwrap_or_default().to_owned()
 }
 
-/// Whether the file of a place is as it was written.
+/// True if the file of a position is undamaged or absent.
 ///
 /// # Errors
 /// Those of the system.

@@ -1,4 +1,4 @@
-//! Programs that are started for a product each.
+//! Programs that are started once for each product.
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use super::failure::{Failure, Then};
 use super::stop::Stop;
 use super::task::{Job, Work};
 
-/// The programs of one line of actions that are at work.
+/// The running programs of one line of actions.
 pub(super) struct Programs {
     directory: PathBuf,
     slots: Vec<Slot>,
@@ -22,7 +22,7 @@ struct Slot {
 
 enum State {
     Runs(Child, Instant),
-    /// The last attempt failed; the next is due then.
+    /// The last attempt failed; the next one is due at this time.
     Rests(Failure, Instant),
 }
 
@@ -31,7 +31,7 @@ impl Programs {
         Self { directory: directory.to_owned(), slots: Vec::new() }
     }
 
-    /// True if another product has to wait: all that may be at work are, or one that others wait for is.
+    /// True if another product has to wait: the limit of programs is reached, or one with `wait` is not over.
     pub(super) fn is_full(&self) -> bool {
         let waited = |slot: &Slot| matches!(slot.job.task.work, Work::Exec { wait: true, .. });
         self.slots.len() >= AT_ONCE || self.slots.iter().any(waited)
@@ -58,7 +58,7 @@ impl Programs {
         }
     }
 
-    /// Those that ended, for good or after their last attempt, with the number of attempts.
+    /// Returns the jobs that succeeded, failed permanently or were stopped, with the number of attempts.
     pub(super) fn ended(&mut self, stop: &Stop) -> Vec<(Job, u32, Result<(), Failure>)> {
         let mut ended = Vec::new();
         for mut slot in std::mem::take(&mut self.slots) {
@@ -92,7 +92,7 @@ impl Programs {
 }
 
 impl Slot {
-    /// How the attempt came out; `None` while it goes on, or the next one is awaited.
+    /// The outcome of the attempt; `None` while it runs, or until the next one is due.
     fn look(&mut self, stop: &Stop) -> Option<Result<(), Failure>> {
         match &mut self.state {
             State::Runs(child, deadline) => child.result(*deadline, stop),
@@ -112,11 +112,11 @@ impl Slot {
     }
 }
 
-/// How long to wait after an attempt: 1 s, 4 s, 16 s and at most a minute.
+/// The pause after an attempt: 1 s, 4 s, 16 s and at most a minute.
 pub(super) fn pause(attempts: u32) -> Duration {
     let seconds = 4u64.saturating_pow(attempts.saturating_sub(1));
     Duration::from_secs(seconds.min(60))
 }
 
-/// Of one line of actions.
+/// Limit of programs of one line of actions at the same time.
 const AT_ONCE: usize = 8;

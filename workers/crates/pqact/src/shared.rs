@@ -19,19 +19,19 @@ use super::site::Site;
 use super::stop::Stop;
 use super::task::{About, Defaults};
 
-/// What all lines share.
+/// The shared state of all lines.
 pub(super) struct Shared {
     pub(super) site: Arc<dyn Site>,
     pub(super) clock: Clock,
     pub(super) notifier: Arc<Notifier>,
     pub(super) stop: Stop,
     pub(super) active_rules: RwLock<Arc<ActiveRules>>,
-    /// Where relative paths begin, and programs are started.
+    /// The base of relative paths and the working directory of programs.
     pub(super) directory: PathBuf,
     pub(super) feed_types: BTreeMap<FeedName, FeedType>,
     pub(super) defaults: Defaults,
     pub(super) positions: Positions,
-    /// How far products are written to files.
+    /// The sequence in each feed up to which products are written to files.
     pub(super) filed: Mutex<BTreeMap<FeedName, Sequence>>,
     pub(super) failed: FailedProducts,
     pub(super) lag: Lag,
@@ -51,7 +51,7 @@ impl Shared {
         types_of(&self.feed_types, feed)
     }
 
-    /// How far programs may look at a feed with this head: its products are in their files first.
+    /// The sequence up to which programs may read a feed with this head: files are written first.
     pub(super) fn files_done(&self, feed: &FeedName, head: Sequence) -> Sequence {
         if !self.active_rules().has_files {
             return head;
@@ -60,7 +60,7 @@ impl Shared {
         filed.get(feed).copied().unwrap_or_default().min(head)
     }
 
-    /// Says which lines have not done what the site's log held some time ago, and tells the hub.
+    /// Logs lines that have begun to lag behind the site's log, and reports all lagging lines to the hub.
     pub(super) fn tell_of_lag(&self) {
         let active_rules = self.active_rules();
         self.lag.retain(|line| active_rules.lines.contains_key(line));
@@ -80,7 +80,7 @@ impl Shared {
         self.failed.reports.lag(&behind);
     }
 
-    /// Products of a feed are done up to here by a line; those of files may be seen by programs.
+    /// Records a line's progress in a feed; progress of the file line lets programs read on.
     pub(super) fn has_done(&self, line: &str, feed: &FeedName, done: Sequence) {
         self.lag.note(line, feed, done);
         if line != FILE_LINE {
@@ -94,7 +94,7 @@ impl Shared {
     }
 }
 
-/// What LDM calls a feed's kind: as said, or by its name.
+/// LDM's feed type of a feed: as configured, or else by its name.
 pub(super) fn types_of(said: &BTreeMap<FeedName, FeedType>, feed: &FeedName) -> FeedType {
     said.get(feed).copied().or_else(|| feed.as_str().parse().ok()).unwrap_or_default()
 }

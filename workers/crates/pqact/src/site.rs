@@ -1,15 +1,15 @@
-//! The site as its actions know it.
+//! The actions' view of a site.
 use std::sync::Arc;
 
 use downburst_log::FeedLog;
 use downburst_model::FeedName;
 use downburst_session::ActionFailed;
 
-/// What actions need of the site whose products they are for.
+/// A site, as far as its actions need it.
 pub trait Site: Send + Sync {
-    /// The site's feeds with their logs, as many as are open now.
+    /// The site's feeds whose logs are open now, with these logs.
     fn logs(&self) -> Vec<(FeedName, Arc<FeedLog>)>;
 
-    /// Tells the hub what the actions can't do with a feed; `None`: they can again.
+    /// Reports to the hub that actions on a feed fail; `None`: they no longer do.
     fn report(&self, feed: &FeedName, failed: Option<ActionFailed>);
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::notifier::Notifier;
 
-/// Tells all threads of the actions that the site stops.
+/// Notifies all threads of the actions that the site stops.
 #[derive(Clone, Default)]
 pub(super) struct Stop {
     asked: Arc<AtomicBool>,
@@ -22,12 +22,12 @@ impl Stop {
         self.asked.load(Ordering::Acquire)
     }
 
-    /// A program that is at work when the site stops has this moment left at most.
+    /// The deadline, shortened to a grace period for programs that run when the site stops.
     pub(super) fn bound(&self, deadline: Instant) -> Instant {
         let since = *self.since.lock().unwrap_or_else(PoisonError::into_inner);
         since.map_or(deadline, |since| deadline.min(since + GRACE))
     }
 }
 
-/// Service managers wait longer before they kill.
+/// Shorter than the wait of service managers before they kill.
 const GRACE: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! An action with everything that it takes, for one product.
+//! An action for one product, with all its data.
 use std::time::Duration;
 
 use downburst_actions::contents::{self, Metadata};
@@ -11,13 +11,13 @@ use downburst_model::{
 use md5::{Digest as _, Md5};
 use serde::{Deserialize, Serialize};
 
-/// What is to be done; can be written down and done later.
+/// The work of an action, which can be stored and executed later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Task {
     /// The rule's file and line.
     pub(super) rule: String,
     pub(super) work: Work,
-    /// What of the product goes out.
+    /// The parts of the product to write.
     #[serde(default)]
     pub(super) shape: Shaping,
     pub(super) limit_s: u64,
@@ -39,7 +39,7 @@ pub(super) enum Work {
     Exec { command: Vec<String>, wait: bool },
 }
 
-/// [`Shape`], written down.
+/// [`Shape`] in its stored form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Shaping {
     strip: bool,
@@ -48,32 +48,32 @@ pub(super) struct Shaping {
     without_data: bool,
 }
 
-/// What is known of a product, beside its bytes.
+/// A product's metadata.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct About {
     pub(super) feed: FeedName,
     pub(super) id: ProductId,
     pub(super) origin: Origin,
     pub(super) created_us: WallMicros,
-    /// The life of the hub's log that gave its number; absent if the site's log does not name one.
+    /// The epoch of its number at the hub; absent if the site's log has none.
     #[serde(default)]
     pub(super) epoch: Option<Epoch>,
     /// Its number at the hub.
     pub(super) sequence: u64,
     /// Its place in the site's own log.
     pub(super) log_sequence: u64,
-    /// LDM's bits for its feed: what LDM said of the product, else what the site calls the feed.
+    /// LDM's feed type, as bits: that of the product's LDM stamp, else the site's feed type of the feed.
     pub(super) feed_type: u32,
     pub(super) size: u64,
-    /// The host by which the hub was called; absent if the site's log does not name it.
+    /// The host name under which the hub was contacted; absent if the site's log does not name it.
     #[serde(default)]
     pub(super) via: Option<Origin>,
-    /// What LDM said of it, where an LDM brought it.
+    /// LDM's metadata, if the product came from an LDM.
     #[serde(default)]
     pub(super) stamp: Option<Stamp>,
 }
 
-/// [`LdmStamp`], written down.
+/// [`LdmStamp`] in its stored form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stamp {
     signature: [u8; 16],
@@ -81,17 +81,17 @@ pub(super) struct Stamp {
     ident: Option<Vec<u8>>,
 }
 
-/// What a site takes where a rule says nothing.
+/// A site's limits for rules that set none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
     /// A program that takes longer is ended.
     pub time_limit: Duration,
-    /// After so many failures a product goes to the folder of what failed.
+    /// After this many failures a product goes to the folder of failed products.
     pub attempts: u32,
 }
 
 impl Task {
-    /// What an action comes to; `None` where there is nothing to do.
+    /// The task of an action; `None` if there is nothing to do.
     pub(super) fn new(action: &Action, what: What, defaults: Defaults) -> Option<Self> {
         let (work, shape) = match (what, &action.kind) {
             (What::File(path), Kind::File(file)) => {
@@ -119,14 +119,14 @@ impl Task {
         Duration::from_secs(self.limit_s)
     }
 
-    /// The bytes that go out for a product.
+    /// The bytes to write for a product.
     pub(super) fn bytes(&self, about: &About, product: &[u8]) -> Vec<u8> {
         let shape = Shape::from(self.shape);
         let body = contents::shaped(shape, product);
         if !shape.metadata {
             return body.into_owned();
         }
-        // Without the data the size is still that of what would follow.
+        // Even without the data, the size is that of the data.
         let whole = contents::shaped(Shape { data: true, ..shape }, product);
         let stamp = about.stamp.as_ref();
         let ident = stamp.and_then(|stamp| stamp.ident.as_deref());
@@ -145,7 +145,7 @@ impl Task {
 }
 
 impl Work {
-    /// A few words for people.
+    /// A short description for people.
     pub(super) fn words(&self) -> String {
         match self {
             Self::File { path, .. } => format!("file {path}"),
@@ -155,7 +155,7 @@ impl Work {
     }
 }
 
-/// What an action comes to, for people.
+/// The target of an action, for people.
 pub(super) fn words(what: &What) -> String {
     match what {
         What::Nothing => "nothing".to_owned(),
@@ -183,12 +183,12 @@ impl About {
         }
     }
 
-    /// `(seq)`, and the number in the metadata.
+    /// The number for `(seq)` and for the metadata.
     pub(super) fn counted(&self) -> u32 {
         self.stamp.as_ref().map_or_else(|| counted(self.sequence), |stamp| stamp.sequence)
     }
 
-    /// The origin as an LDM has it that asked the same host for the product.
+    /// The origin as seen by an LDM that requests the product from the same host.
     fn ldm_origin(&self) -> Vec<u8> {
         let origin = self.origin.as_str().as_bytes();
         match &self.via {
@@ -198,8 +198,8 @@ impl About {
     }
 }
 
-/// The number for `(seq)`: LDM's own where an LDM brought the product, as LDM's own downstreams see it
-/// elsewhere.
+/// The number for `(seq)`: LDM's own if the product came from an LDM, else the number that downstream LDMs of the
+/// hub see.
 pub(super) fn sequence(info: &ProductInfo, source: Option<&SourceStamp>) -> u32 {
     info.ldm.as_ref().map_or_else(|| counted(at_hub(info, source).0), |stamp| stamp.sequence)
 }

@@ -1,12 +1,12 @@
-//! A whole hub and its sites in virtual time: logs, sessions, multicast legs, stores, on a network that
-//! loses, delays and breaks.
+//! A whole hub and its sites in virtual time: logs, sessions, multicast legs and stores, on a network with
+//! loss, delay and broken connections.
 //!
-//! A site, a session and a leg are the machines that the product runs (`downburst-site`, `downburst-hub`), and the
-//! world is the network and the disk around them: it reads logs, carries bytes and datagrams, stores products, keeps
-//! checkpoints.
-//! It checks while it runs: bytes are whole, products are begun before their bytes, completed once, and no machine
-//! keeps it busy without time passing.
-//! [`HubWorld::verdict`] has the checks at the end.
+//! A site, a session and a leg are the machines that the product itself runs (`downburst-site`, `downburst-hub`). The
+//! world is the network and the disk around them: it reads logs, carries bytes and datagrams, stores products and
+//! keeps checkpoints.
+//! During the run it checks that bytes are complete, that products are begun before their bytes and completed once,
+//! and that no machine keeps it busy without progress of time.
+//! [`HubWorld::verdict`] makes the final checks.
 // A broken invariant ends the run with its reason.
 #![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -36,55 +36,55 @@ pub struct HubWorld {
     stuck: u32,
 }
 
-/// What the world is made of.
+/// The configuration of a world.
 #[derive(Clone, Debug)]
 pub struct WorldConfig {
-    /// Everything random follows from it.
+    /// The seed of all random events.
     pub seed: u64,
     /// The feeds.
     pub feeds: Vec<FeedName>,
-    /// One per site.
+    /// One configuration for each site.
     pub sites: Vec<SiteConfig>,
 }
 
-/// One site.
+/// The configuration of one site.
 #[derive(Clone, Debug)]
 pub struct SiteConfig {
-    /// What it wants at first.
+    /// Its first subscriptions.
     pub subscriptions: Vec<Subscription>,
-    /// The session's way from the hub, bits per second.
+    /// The session's rate from the hub, in bits per second.
     pub rate_bps: u64,
-    /// One way, for the session.
+    /// The one-way delay of the session.
     pub delay: Micros,
     /// The data connections that the hub plans for it at first.
     pub streams: StreamPlan,
-    /// One way, for the data connections in turn.
+    /// The one-way delays of the data connections, in turn.
     pub data_delays: Vec<Micros>,
-    /// The way of datagrams.
+    /// The path of datagrams.
     pub link: LinkConfig,
     /// Probability that an attempt to store fails its digest.
     pub bad_digest: f64,
     /// Probability that an attempt to store fails for another reason.
     pub store_failure: f64,
-    /// Site's clock minus the hub's, microseconds.
+    /// The site's clock minus the hub's, in microseconds.
     pub clock_us: i64,
-    /// The versions of the session it speaks, best first.
+    /// The session versions that it supports, best first.
     pub versions: &'static [u16],
 }
 
-/// What to publish.
+/// A product to publish.
 #[derive(Clone, Copy, Debug)]
 pub struct Publish {
     /// Its class.
     pub class: Class,
     /// Its bytes.
     pub size: usize,
-    /// The letter its id begins with, for patterns.
+    /// The first letter of its id, for patterns.
     pub kind: char,
 }
 
 impl HubWorld {
-    /// A world in which every site connects at once.
+    /// A world in which every site connects immediately.
     pub fn new(config: WorldConfig) -> Self {
         let sites = config.sites.into_iter().enumerate();
         let sites: Vec<Site> = sites.map(|(index, site)| Site::new(index, site, config.seed)).collect();
@@ -94,7 +94,7 @@ impl HubWorld {
         Self { now: Micros(0), dice: Dice::new(config.seed, 0), hub, sites, steps: 0, stuck: 0 }
     }
 
-    /// How often time moved on: idle machines let it move far.
+    /// The number of steps of time; idle machines allow long steps.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -131,7 +131,7 @@ impl HubWorld {
         self.hub.start_leg(clocks, feed, rate_bps, repair_window_bytes)
     }
 
-    /// Plans a site's feed onto a leg, or off it.
+    /// Plans a site's feed onto a leg, or removes it from its leg.
     pub fn plan(&mut self, site: usize, feed: &FeedName, leg: Option<LegId>) {
         let Some(site) = self.sites.get_mut(site) else { return };
         let before = match leg {
@@ -149,7 +149,7 @@ impl HubWorld {
         }
     }
 
-    /// Changes what a site wants.
+    /// Changes a site's subscriptions.
     pub fn subscribe(&mut self, site: usize, subscriptions: Vec<Subscription>) {
         let clocks = self.clocks();
         let Some(site) = self.sites.get_mut(site) else { return };
@@ -159,7 +159,7 @@ impl HubWorld {
         self.hub.lines.insert(legs::name_of(site), line_of(legs::name_of(site), &subscriptions));
         if site.admitted {
             site.tell_hub(clocks, &self.hub, SessionInput::Subscriptions);
-            // Before the next product: a fresh subscription starts at the head of this moment.
+            // Before the next product: a new subscription starts at the current head.
             drive::serve(clocks, &mut self.hub, site);
         }
         for leg in self.hub.legs.values_mut() {
@@ -167,7 +167,7 @@ impl HubWorld {
         }
     }
 
-    /// Plans other data connections for a site.
+    /// Changes the plan of a site's data connections.
     pub fn plan_streams(&mut self, site: usize, streams: StreamPlan) {
         let clocks = self.clocks();
         if let Some(site) = self.sites.get_mut(site) {
@@ -178,7 +178,7 @@ impl HubWorld {
         }
     }
 
-    /// Breaks one of a site's data connections, if there is any; each side learns it up to `late` later.
+    /// Breaks one of a site's data connections, if there is any; each side notices up to `late` later.
     pub fn break_stream(&mut self, site: usize, late: Micros) {
         let clocks = self.clocks();
         let Some(site) = self.sites.get_mut(site) else { return };
@@ -193,7 +193,7 @@ impl HubWorld {
         }
     }
 
-    /// Breaks a site's connections; it comes back after `pause`.
+    /// Breaks a site's connections; it can connect again after `pause`.
     pub fn cut(&mut self, site: usize, pause: Micros) {
         let (now, clocks) = (self.now, self.clocks());
         if let Some(site) = self.sites.get_mut(site) {
@@ -201,7 +201,7 @@ impl HubWorld {
         }
     }
 
-    /// Kills a site; it starts again from its last checkpoints after `pause`. Without its log only the
+    /// Kills a site; it starts again from its last checkpoints after `pause`. Without its log, only the
     /// checkpoints count.
     pub fn restart_site(&mut self, site: usize, pause: Micros, with_log: bool) {
         let now = self.now;
@@ -210,7 +210,7 @@ impl HubWorld {
         }
     }
 
-    /// Kills the hub and starts it again on the same logs; legs begin another life.
+    /// Kills the hub and starts it again on the same logs; legs begin a new epoch.
     pub fn restart_hub(&mut self, pause: Micros) {
         let (now, clocks) = (self.now, self.clocks());
         self.hub.restart(clocks);
@@ -219,8 +219,8 @@ impl HubWorld {
         }
     }
 
-    /// The hub loses the log of a feed, and its sources send everything again: another epoch, other numbers,
-    /// same products.
+    /// Loses the log of a feed at the hub, and lets its sources send everything again: a new epoch and other
+    /// sequences for the same products.
     pub fn renew_log(&mut self, feed: &FeedName, pause: Micros) {
         let clocks = self.clocks();
         for info in self.hub.renew_log(clocks, feed) {
@@ -231,13 +231,13 @@ impl HubWorld {
         self.restart_hub(pause);
     }
 
-    /// Lets time pass.
+    /// Advances time by `length`.
     pub fn run_for(&mut self, length: Micros) {
         let end = self.now.plus(length);
         self.run_until(end);
     }
 
-    /// Lets time pass until every site stands at the head of everything it subscribes, or until `limit` passed.
+    /// Advances time until every site has reached the head of all its feeds, or by `limit` at most; true if all have.
     pub fn settle(&mut self, limit: Micros) -> bool {
         let end = self.now.plus(limit);
         while self.now < end {
@@ -249,7 +249,7 @@ impl HubWorld {
         false
     }
 
-    /// The faults at the end: none, if every site has each product due to it, once, and no forbidden one.
+    /// The faults at the end: none if every site has each product due to it, once, and no forbidden one.
     pub fn verdict(&self) -> Vec<String> {
         let mut wrong: Vec<String> = self.sites.iter().flat_map(Site::verdict).collect();
         wrong.extend(
@@ -261,12 +261,12 @@ impl HubWorld {
         wrong
     }
 
-    /// Products a site stored, held because it had them, and lost.
+    /// The counts of products, legs, data connections and trains of a site.
     pub fn counts(&self, site: usize) -> Counts {
         self.sites.get(site).map(|site| site.counts).unwrap_or_default()
     }
 
-    /// How many products of a site's log came by multicast, in whole or for most of their bytes.
+    /// The number of products in sites' logs that arrived by multicast, in whole or for most of their bytes.
     pub fn multicast_receipts(&self) -> u64 {
         self.hub.multicast_receipts
     }
@@ -283,22 +283,22 @@ impl HubWorld {
     }
 }
 
-/// What became of products at a site.
+/// The counts of a site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Stored.
+    /// Products stored.
     pub stored: u64,
-    /// Complete again, and dropped by duplicate key.
+    /// Products completed a second time, and dropped by duplicate key.
     pub held: u64,
-    /// Rejected or expired.
+    /// Products rejected or expired.
     pub lost: u64,
-    /// Legs that were heard.
+    /// Legs heard.
     pub joined: u64,
     /// Legs that ended.
     pub left: u64,
-    /// Data connections that stood.
+    /// Data connections established.
     pub streams: u64,
-    /// Trains that were stored as such.
+    /// Trains stored as such.
     pub trains: u64,
 }
 

@@ -1,6 +1,7 @@
-//! One multicast leg of a hub, any number of receivers, datagrams over lossy links, requests and repairs over sessions.
+//! One multicast leg of a hub with any number of receivers: datagrams over lossy links, requests and repairs over
+//! sessions.
 //!
-//! The leg is the machine that the product runs (`downburst-hub`).
+//! The leg is the machine that the product itself runs (`downburst-hub`).
 //! [`run`] plays a [`Scenario`] and checks the invariants that hold on any network; [`Report::faults`] lists
 //! violations.
 use std::collections::{BTreeMap, VecDeque};
@@ -21,32 +22,32 @@ mod site;
 
 use site::{Site, secret_of};
 
-/// What is played.
+/// The plan of a run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Decides all that happens by chance.
+    /// The seed of all random events.
     pub seed: u64,
     /// The leg's rate in Ethernet-frame bits per second.
     pub rate_bps: u64,
-    /// What is lost before the ways to the receivers part: all lack the same.
+    /// Loss on the shared part of the path: all receivers lack the same packets.
     pub shared: Loss,
-    /// The capacity of that part of the way, in frame bits per second; `None`: unlimited. The sender's rate
-    /// follows the losses then, of the site in the middle.
+    /// The capacity of the shared part of the path, in frame bits per second; `None`: unlimited. With a limit, the
+    /// sender's rate follows the losses of the median site.
     pub shared_bps: Option<u64>,
-    /// The sender's driver comes up to this late to each deadline.
+    /// The sender's driver wakes at most this long after each deadline.
     pub slack: Micros,
-    /// What is sent, in the order of time. Sequences rise by 1 to 3.
+    /// The products to send, in the order of time. Sequences rise by 1 to 3.
     pub products: Vec<PlannedProduct>,
-    /// Who listens.
+    /// The receivers.
     pub receivers: Vec<PlannedReceiver>,
 }
 
-/// A product to come.
+/// A planned product.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedProduct {
-    /// When the hub has it.
+    /// The time of its arrival at the hub.
     pub at: Micros,
-    /// Bytes.
+    /// Its size in bytes.
     pub size: usize,
     /// Its class.
     pub class: Class,
@@ -55,51 +56,51 @@ pub struct PlannedProduct {
 /// A receiving site.
 #[derive(Clone, Debug)]
 pub struct PlannedReceiver {
-    /// How datagrams reach it.
+    /// The path of datagrams to it.
     pub link: LinkConfig,
-    /// One way of its session.
+    /// The one-way delay of its session.
     pub session_delay: Micros,
-    /// The bottleneck of repairs by the session.
+    /// The bottleneck of repairs over the session.
     pub session_rate_bps: Option<u64>,
-    /// How datagrams of its repair channel fare, each way; `None`: it has no channel.
+    /// The path of its repair channel's datagrams, in each direction; `None`: it has no channel.
     pub channel: Option<LinkConfig>,
-    /// When it joins the group.
+    /// The time of its join of the group.
     pub joins: Micros,
-    /// From when to when its process does nothing; its socket holds [`SOCKET_BYTES`] meanwhile.
+    /// Begin and end of a pause of its process; its socket holds [`SOCKET_BYTES`] during the pause.
     pub paused: Option<(Micros, Micros)>,
-    /// When it vanishes without a word.
+    /// The time at which it vanishes without notice.
     pub dies: Option<Micros>,
 }
 
-/// How it went.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// One for each planned receiver.
+    /// One report for each planned receiver.
     pub receivers: Vec<ReceiverReport>,
     /// The sender's counters.
     pub sender: SenderStats,
-    /// What did not hold, in sentences; empty if all is well.
+    /// Violated invariants, as sentences; empty if all is well.
     pub faults: Vec<String>,
-    /// How often the sender's driver woke.
+    /// The number of wake-ups of the sender's driver.
     pub wakes: u64,
     /// Runs of datagrams that no receiver got.
     pub shared_losses: u64,
-    /// How many datagrams those runs had.
+    /// The number of datagrams in these runs.
     pub shared_lost: u64,
-    /// Each rate that the leg went to, and when, where it follows the losses.
+    /// Changes of the leg's rate, with their times, if it follows the losses.
     pub rates: Vec<(Micros, u64)>,
 }
 
-/// How it went for one receiver.
+/// The result for one receiver.
 #[derive(Clone, Debug, Default)]
 pub struct ReceiverReport {
-    /// Where its coverage begins.
+    /// The sequence after which its coverage begins.
     pub joined: Option<Sequence>,
-    /// When each product was whole and right.
+    /// The time at which each product was complete and correct.
     pub whole: BTreeMap<Sequence, Micros>,
-    /// Products it knows or should know and does not have.
+    /// Products that it knows or should know, and does not have.
     pub lacking: Vec<Sequence>,
-    /// It said that the group brings more than it can take.
+    /// True if it reported that the group's rate exceeds its capacity.
     pub too_slow: bool,
     /// Its machine's counters.
     pub stats: ReceiverStats,
@@ -108,7 +109,7 @@ pub struct ReceiverReport {
 }
 
 impl Default for PlannedReceiver {
-    /// On a clean link, from the start to the end.
+    /// A receiver on a clean link, from the start to the end.
     fn default() -> Self {
         Self {
             link: LinkConfig::default(),
@@ -123,13 +124,13 @@ impl Default for PlannedReceiver {
 }
 
 impl Report {
-    /// Bytes of repairs, to the group and by sessions, for each byte of products.
+    /// Bytes of repairs, to the group and over sessions, for each byte of products.
     pub fn repair_share(&self) -> f64 {
         let repairs = self.sender.group_repair_bytes + self.sender.site_repair_bytes;
         repairs as f64 / self.sender.product_bytes.max(1) as f64
     }
 
-    /// UDP payload handed out for each byte of products, repairs to the group included.
+    /// UDP payload sent for each byte of products, including repairs to the group.
     pub fn datagram_share(&self) -> f64 {
         self.sender.datagram_bytes as f64 / self.sender.product_bytes.max(1) as f64
     }
@@ -140,7 +141,7 @@ pub fn run(scenario: Scenario) -> Result<Report, NameError> {
     World::new(scenario)?.run()
 }
 
-/// What a paused receiver's socket holds.
+/// The size of the socket buffer of a paused receiver.
 pub const SOCKET_BYTES: u64 = 4 << 20;
 
 struct World {
@@ -148,7 +149,7 @@ struct World {
     leg: Leg<()>,
     uplink: SimulatedLink<()>,
     uplink_lost: bool,
-    /// The sites as the leg sees them: they are there all the time.
+    /// The leg's view of the sites, which are present all the time.
     sessions: BTreeMap<SiteName, LegSession>,
     wake: Option<(Micros, Micros)>,
     slack: Micros,
@@ -318,7 +319,7 @@ impl World {
                 self.leg.look(clock(self.now), &sessions);
             }
             LegOutput::Rate(rate_bps) => self.report.rates.push((self.now, rate_bps)),
-            // Nobody is served alone in this world.
+            // No site is served by unicast in this world.
             LegOutput::TakeOff(_) | LegOutput::FirstByte(_) | LegOutput::Sent(_) => {}
             LegOutput::Draw
             | LegOutput::Keys(_)
@@ -341,7 +342,7 @@ impl World {
         }
     }
 
-    /// The log is what the catalogue has up to the head that the leg was told.
+    /// Reads the log: the catalogue up to the head that was announced to the leg.
     fn read(&mut self, range: LogRange) {
         let LogRange { after, to, limit_products, .. } = range;
         let wanted = self.products.range(after..=to).filter(|(sequence, _)| **sequence > after);
@@ -395,7 +396,7 @@ impl World {
             .all(|site| !site.lives(self.now) || site.is_settled(self.now, &self.products))
     }
 
-    /// The sender stops; whoever is left must fall silent and then have nothing more to do.
+    /// Stops the sender: the remaining sites must fall silent and then have no timers left.
     fn fall_silent(&mut self) {
         let end = self.now.plus(Micros::from_secs(10));
         loop {
@@ -414,7 +415,7 @@ impl World {
         }
     }
 
-    /// Over every stretch of time at most the rate (and 1 %) and one burst left.
+    /// Checks that the frames sent in any interval never exceed the rate plus 1 % and one burst.
     fn check_pacing(&mut self) {
         let allowed = |time: Micros| i128::from(self.rate_bps) * i128::from(time.0) * 101 / 800_000_000;
         let (mut total, mut lowest, mut worst) = (0i128, i128::MAX, i128::MIN);
@@ -429,7 +430,7 @@ impl World {
     }
 }
 
-/// Products with bytes of their own: each is another stretch of one random pool.
+/// Products with different bytes: each is a different slice of one random pool.
 fn make_products(
     plan: &[PlannedProduct],
     dice: &mut Dice,
@@ -458,7 +459,7 @@ fn make_products(
     made.collect()
 }
 
-/// It hears the leg, and nothing of its path is known.
+/// The view of a site that hears the leg, with nothing known of its path.
 fn session_of(session: u64) -> Result<(SiteName, LegSession), NameError> {
     let credential = String::new();
     let view = LegSession { session, credential, offered: true, hears: true, path_mtu_bytes: None };
@@ -473,21 +474,21 @@ fn wall(now: Micros) -> WallMicros {
     WallMicros(i64::try_from(now.0).unwrap_or(i64::MAX))
 }
 
-/// What a small switch holds before a port.
+/// The port buffer of a small switch.
 const SWITCH_BYTES: u64 = 128 << 10;
 
-/// The name of the dice of what all lose.
+/// The name of the dice for shared loss.
 const UPLINK: u64 = u64::MAX - 7;
 
 const LEG: LegId = LegId(3);
 
 const LEG_EPOCH: u64 = 0x5eed;
 
-/// A frame of the session, its share of TLS, TCP and IP.
+/// The overhead of a session's frame: its share of TLS, TCP and IP.
 const SESSION_OVERHEAD_BYTES: u64 = 90;
 
-/// When every product has arrived, packets without product data may still be missing: they get this long, on
-/// clean links.
+/// The time for packets without product data, which may still be missing after every product has arrived; on clean
+/// links.
 const REST: Micros = Micros::from_secs(30);
 
 /// No scenario needs more virtual time.

@@ -1,4 +1,4 @@
-//! A network without sockets: what is sent at one moment comes out at a later one, or never.
+//! A network without sockets: a packet arrives some time after it is sent, or never.
 use std::collections::{BTreeMap, VecDeque};
 
 use downburst_model::Micros;
@@ -9,15 +9,15 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 #[derive(Clone, Debug)]
 pub struct Dice(ChaCha8Rng);
 
-/// How a link loses packets.
+/// The loss model of a link.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Loss {
-    /// It does not.
+    /// No loss.
     #[default]
     None,
-    /// Each packet by itself, with this probability.
+    /// Independent loss of each packet, with this probability.
     Independent(f64),
-    /// In bursts (Gilbert and Elliott): the link is good or bad, and may change before each packet.
+    /// Loss in bursts (Gilbert and Elliott): the link is good or bad, and may change before each packet.
     Bursts {
         /// Probability that a good link turns bad.
         enter: f64,
@@ -28,37 +28,37 @@ pub enum Loss {
     },
 }
 
-/// What a datagram meets on its way to one receiver.
+/// The properties of the path of datagrams to one receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkConfig {
-    /// The shortest time on the way.
+    /// The shortest delay.
     pub delay: Micros,
-    /// Up to so much is added to each packet's time by chance: packets overtake each other.
+    /// The longest random addition to each packet's delay: packets overtake each other.
     pub jitter: Micros,
-    /// What gets lost.
+    /// The loss model.
     pub loss: Loss,
-    /// Probability that a packet comes twice.
+    /// Probability that a packet is duplicated.
     pub duplicate: f64,
-    /// The bottleneck, in bits per second of what [`SimulatedLink::send`] is told. `None`: none.
+    /// The bottleneck's rate in bits per second, by the sizes given to [`SimulatedLink::send`]; `None`: unlimited.
     pub rate_bps: Option<u64>,
-    /// What waits before the bottleneck at most; the rest is dropped.
+    /// The size of the queue before the bottleneck; packets beyond it are dropped.
     pub buffer_bytes: u64,
 }
 
-/// What happened on a link.
+/// The counters of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
     /// Packets sent.
     pub sent: u64,
     /// Packets lost by chance.
     pub lost: u64,
-    /// Packets dropped before the bottleneck.
+    /// Packets dropped at the bottleneck's full queue.
     pub dropped: u64,
-    /// Packets that came twice.
+    /// Packets duplicated.
     pub duplicated: u64,
 }
 
-/// The way of datagrams to one receiver.
+/// The path of datagrams to one receiver.
 #[derive(Clone, Debug)]
 pub struct SimulatedLink<T> {
     config: LinkConfig,
@@ -70,7 +70,7 @@ pub struct SimulatedLink<T> {
     stats: LinkStats,
 }
 
-/// The reliable, ordered way of a session in one direction: delayed, never lost.
+/// One direction of a session's connection: reliable and ordered; items are delayed, never lost.
 #[derive(Clone, Debug)]
 pub struct Stream<T> {
     delay: Micros,
@@ -80,7 +80,7 @@ pub struct Stream<T> {
 }
 
 impl Dice {
-    /// Dice that fall the same way for the same seed and name.
+    /// Dice that give the same numbers for the same seed and name.
     pub fn new(seed: u64, name: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(name);
@@ -92,7 +92,7 @@ impl Dice {
         probability > 0.0 && ((self.0.next_u64() >> 11) as f64) < probability * (1u64 << 53) as f64
     }
 
-    /// A number below `end`; 0 if `end` is 0.
+    /// A random number below `end`; 0 if `end` is 0.
     pub fn below(&mut self, end: u64) -> u64 {
         self.0.next_u64().checked_rem(end).unwrap_or(0)
     }
@@ -150,7 +150,7 @@ impl<T: Clone> SimulatedLink<T> {
         Some(first.remove())
     }
 
-    /// When the next packet arrives.
+    /// The arrival time of the next packet.
     pub fn deadline(&self) -> Option<Micros> {
         self.under_way.first_key_value().map(|((time, _), _)| *time)
     }
@@ -177,7 +177,7 @@ impl<T: Clone> SimulatedLink<T> {
         }
     }
 
-    /// When the packet is through the bottleneck; `None` if the buffer before it is full.
+    /// The time at which the packet leaves the bottleneck; `None` if the buffer before it is full.
     fn pass_bottleneck(&mut self, now: Micros, bytes: u64) -> Option<Micros> {
         let Some(rate_bps) = self.config.rate_bps else { return Some(now) };
         let waiting = bytes_in(self.free.since(now), rate_bps);
@@ -201,7 +201,7 @@ impl<T> Stream<T> {
         Self { delay, rate_bps, free: Micros(0), under_way: VecDeque::new() }
     }
 
-    /// Sends an item that takes `bytes` of the bottleneck; returns how long it waits before it.
+    /// Sends an item that takes `bytes` of the bottleneck; returns the item's wait before it.
     pub fn send(&mut self, now: Micros, item: T, bytes: u64) -> Micros {
         let start = self.free.max(now);
         self.free = start.plus(self.rate_bps.map_or(Micros(0), |rate| time_of(bytes, rate)));
@@ -215,12 +215,12 @@ impl<T> Stream<T> {
         due.then(|| self.under_way.pop_front()).flatten().map(|(_, item)| item)
     }
 
-    /// When the next item arrives.
+    /// The arrival time of the next item.
     pub fn deadline(&self) -> Option<Micros> {
         self.under_way.front().map(|(time, _)| *time)
     }
 
-    /// The connection breaks: what is under way is lost.
+    /// Breaks the connection: items in transit are lost.
     pub fn cut(&mut self) {
         self.under_way.clear();
         self.free = Micros(0);

@@ -1,4 +1,4 @@
-//! Groups of hundreds of sites: who asks, how often, and what it costs. `DOWNBURST_SEED=n` replays one seed.
+//! Groups of hundreds of sites: the number of requests, and the cost of repairs. `DOWNBURST_SEED=n` replays one seed.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -12,7 +12,7 @@ use downburst_sim::net::{LinkConfig, Loss};
 
 const CROWD: u64 = 500;
 
-/// Its UDP payload.
+/// The UDP payload of a full datagram.
 const FULL_DATAGRAM_BYTES: f64 = 1_452.0;
 
 fn seed() -> u64 {
@@ -38,7 +38,7 @@ fn steady(count: u64, size: usize) -> Vec<PlannedProduct> {
     (0..count).map(product).collect()
 }
 
-/// Sites in a country: one way takes 2 to 22 ms. Few different times make the world quick to play.
+/// Sites in one country, with one-way delays of 2 to 22 ms. A small number of different delays makes the run fast.
 fn sites(loss: Loss) -> Vec<PlannedReceiver> {
     let site = |number: u64| {
         let delay = Micros::from_millis(2 + number % 5 * 5);
@@ -84,7 +84,7 @@ fn five_hundred_sites_cost_little_more_than_seven() {
     say("500 receivers, 1 % loss", &report);
     assert!(report.receivers.iter().all(|receiver| receiver.whole.len() == 4));
     assert!(report.repair_share() < 0.03, "{}", report.repair_share());
-    // Each site lost some twenty packets: without suppression every one of them asks several times.
+    // Each site lost some twenty packets: without suppression, each would send several requests.
     assert!(report.sender.requests < CROWD, "{}", report.sender.requests);
 }
 
@@ -102,12 +102,12 @@ fn a_loss_that_five_hundred_share_is_asked_for_by_ten_at_most_and_repaired_once(
     assert!(report.shared_losses >= 3, "{}", report.shared_losses);
     assert!(report.receivers.iter().all(|receiver| receiver.whole.len() == 3));
     assert!(report.sender.requests <= 10 * report.shared_losses, "{}", report.sender.requests);
-    // Each lost packet once, however many lack it.
+    // Each lost packet is repaired once, whatever the number of sites that lack it.
     assert!(report.sender.group_repair_bytes as f64 <= lost * FULL_DATAGRAM_BYTES, "{:?}", report.sender);
     assert_eq!(report.sender.site_repair_bytes, 0);
 }
 
-/// Of a loss that all share only a few ask, who know nothing of the others.
+/// Only a few sites request a shared loss, and these know nothing of the others.
 #[test]
 fn a_crowd_behind_a_path_that_does_not_carry_the_rate_is_sent_what_it_carries() {
     let (rate_bps, shared_bps) = (12_000_000, Some(6_000_000));
@@ -122,7 +122,7 @@ fn a_crowd_behind_a_path_that_does_not_carry_the_rate_is_sent_what_it_carries() 
     let report = play("a_crowd_behind", scenario);
     say("36 sites behind 6 Mb/s", &report);
     assert!(report.receivers.iter().all(|receiver| receiver.whole.len() == 70 && !receiver.too_slow));
-    // Later there is little to send.
+    // Later, there is little to send.
     let end = report.receivers[0].whole.values().max().unwrap();
     let (cuts, rates) = (&report.rates[0], report.rates.iter().filter(|(at, _)| at.0 < end.0 * 3 / 4));
     assert!(cuts.0 < Micros::from_secs(6) && cuts.1 < rate_bps, "{cuts:?}");

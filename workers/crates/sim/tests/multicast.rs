@@ -19,7 +19,7 @@ fn seeds(count: u64) -> Vec<u64> {
     }
 }
 
-/// Plays a scenario in which nothing may go wrong.
+/// Plays a scenario that must have no faults.
 fn play(test: &str, scenario: Scenario) -> Report {
     let seed = scenario.seed;
     let report = run(scenario).unwrap();
@@ -205,7 +205,7 @@ fn a_receiver_too_far_behind_gives_up_and_goes_on() {
     assert!(receiver.lacking.len() > 100 && receiver.whole.len() > 200, "{}", receiver.lacking.len());
 }
 
-/// What each world's repairs cost in per cent of the product bytes; the goals are those of a leg at 100 Mbit/s.
+/// The cost of each world's repairs in per cent of the product bytes; the goals are those of a leg at 100 Mbit/s.
 #[test]
 fn repairs_cost_about_what_the_worst_site_lost_whatever_the_number_of_sites() {
     let mut shares = Vec::new();
@@ -227,7 +227,7 @@ fn repairs_cost_about_what_the_worst_site_lost_whatever_the_number_of_sites() {
     assert!(shares[1] < shares[0] * 1.3 && shares[3] < shares[2] * 1.3, "{shares:?}");
 }
 
-/// Five thousand messages of 2 kB a second to seven sites on one network, 1 % lost at each.
+/// Five thousand messages of 2 kB per second to seven sites on one network, with a loss of 1 % at each.
 #[test]
 fn a_lost_message_is_repaired_within_twenty_milliseconds() {
     let site = || PlannedReceiver { session_delay: Micros(500), ..lossy(0.01) };
@@ -260,7 +260,7 @@ fn the_overhead_of_headers_and_manifests_is_small() {
 
 #[test]
 fn warnings_pass_a_backlog_of_hours_and_nothing_starves() {
-    // What stands behind 25 MB on 20 Mb/s, ten seconds, stands behind 1 GB just the same.
+    // 25 MB at 20 Mb/s is a backlog of ten seconds; products behind 1 GB wait in the same way.
     let bulk = PlannedProduct { at: Micros(1_000), size: 25_000_000, class: Class::Bulk };
     let bulletins =
         (0..5_000).map(|_| PlannedProduct { at: Micros(1_000), size: 300, class: Class::Observation });

@@ -1,4 +1,4 @@
-//! The network of the worlds: what it loses, delays, repeats and drops is what was asked for.
+//! The network of the worlds loses, delays, duplicates and drops packets as configured.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // A test may fail.
 
 use downburst_model::Micros;

@@ -1,12 +1,12 @@
-//! Two thousand small multicast worlds, each another network: loss by chance and in bursts up to 30 %,
-//! reordering, repetition, delays up to 300 ms, sites that come late, sleep or die. `DOWNBURST_SEED=n`
+//! Two thousand small multicast worlds, each with a different network: independent and burst loss up to 30 %,
+//! reordering, duplication, delays up to 300 ms, sites that join late, pause or die. `DOWNBURST_SEED=n`
 //! replays one.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test that fails stops")]
 use downburst_model::{Class, Micros};
 use downburst_sim::multicast_world::{PlannedProduct, PlannedReceiver, Scenario, run};
 use downburst_sim::net::{Dice, LinkConfig, Loss};
 
-/// Four parts, so that they run side by side.
+/// Four parts, which run in parallel.
 #[test]
 fn worlds_of_the_first_part_end_well() {
     play(1, "first");
@@ -59,7 +59,7 @@ fn small_world(seed: u64) -> Scenario {
         PlannedProduct { at: Micros(at), size: pick(&mut dice, size) as usize, class: pick(&mut dice, class) }
     });
     let products = products.collect();
-    // One world of a hundred is a large one.
+    // One world in a hundred is large.
     let count = if dice.chance(0.01) { 20 + dice.below(80) } else { 1 + dice.below(5) };
     let shared = loss(&mut dice);
     let receivers = (0..count).map(|_| receiver(&mut dice, shared)).collect();
@@ -75,7 +75,7 @@ fn small_world(seed: u64) -> Scenario {
     }
 }
 
-/// Half of the sites are on networks alike, so that blocks are repaired by code.
+/// Half of the sites have similar networks, so that blocks are repaired by code.
 fn receiver(dice: &mut Dice, shared: Loss) -> PlannedReceiver {
     let own = loss(dice);
     let delay = Micros(pick(dice, [0, 2_000, 30_000, 300_000]));
@@ -98,8 +98,8 @@ fn receiver(dice: &mut Dice, shared: Loss) -> PlannedReceiver {
     }
 }
 
-/// Requests and answers by datagrams get lost, overtake each other and come twice; one site in eight has a
-/// firewall, one in eight has no repair channel.
+/// Datagrams of requests and answers are lost, reordered and duplicated; one site in eight has a firewall, one
+/// in eight has no repair channel.
 fn channel(dice: &mut Dice, delay: Micros) -> Option<LinkConfig> {
     let loss = match dice.below(8) {
         0 => return None,

@@ -1,4 +1,4 @@
-//! Old files: the directories of scour's rules, walked now and then.
+//! Old files: walks the directories of scour's rules at intervals.
 mod walk;
 
 use std::path::{Path, PathBuf};
@@ -13,18 +13,18 @@ use super::notifier::Notifier;
 use super::stop::Stop;
 pub(super) use walk::{Scoured, clear};
 
-/// What a site is started with.
+/// The settings of a site's removal of old files.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// Files of rules; none: no file is removed.
     pub files: Vec<PathBuf>,
-    /// Where relative directories begin; absent: `data` in the site's directory.
+    /// The base of relative directories; absent: `data` in the site's directory.
     pub directory: Option<PathBuf>,
-    /// How long from one look to the next.
+    /// The interval between walks.
     pub every: Duration,
 }
 
-/// A thread that looks for old files.
+/// A thread that removes old files.
 pub struct Scouring {
     rules: Arc<Mutex<Vec<ScourRule>>>,
     paths: Vec<PathBuf>,
@@ -34,7 +34,7 @@ pub struct Scouring {
 }
 
 impl Scouring {
-    /// Begins, if rules are given. Malformed rules are set aside.
+    /// Starts the thread, if rules are given. Malformed rules are set aside.
     ///
     /// # Errors
     /// A sentence that names the file that can't be used.
@@ -59,7 +59,7 @@ impl Scouring {
         Ok(Some(Self { rules, paths: wanted.files.clone(), stop, notifier, thread }))
     }
 
-    /// Reads the rules again. Where something is wrong in them, those before stay in force.
+    /// Reads the rules again. If there is a fault in them, the former rules stay in force.
     pub fn reread(&self) {
         match read_all(&self.paths) {
             Ok(found) if found.set_aside.is_empty() => {
@@ -71,7 +71,7 @@ impl Scouring {
         self.notifier.notify();
     }
 
-    /// Ends, and waits for the end of the thread.
+    /// Stops the thread and waits for its end.
     pub fn stop(self) {
         self.stop.ask(&self.notifier);
         let _ = self.thread.join();
@@ -118,7 +118,7 @@ impl Work {
     }
 }
 
-/// Where rules' directories lie, and where no rule may look.
+/// The base of rules' directories, and the directories that are forbidden to all rules.
 pub(super) struct Places {
     directory: PathBuf,
     forbidden: Vec<PathBuf>,
@@ -134,7 +134,7 @@ impl Places {
         Self { directory, forbidden }
     }
 
-    /// The directory of a rule as it really is.
+    /// The canonical directory of a rule, if it is allowed.
     pub(super) fn root(&self, rule: &ScourRule) -> Result<PathBuf, String> {
         let path = self.directory.join(home(&rule.directory)?);
         let root = path.canonicalize().map_err(|error| {
@@ -168,15 +168,15 @@ fn home(directory: &str) -> Result<PathBuf, String> {
     Ok(home.join(below))
 }
 
-/// What the files say.
+/// The rules read from files.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) rules: Vec<ScourRule>,
-    /// Rules that can't be understood.
+    /// Malformed rules.
     pub(super) set_aside: Vec<Problem>,
 }
 
-/// The rules of all files; the error is why files can't be used, a line each.
+/// The rules of all files; the error has a line for each reason that files can't be used.
 pub(super) fn read_all(paths: &[PathBuf]) -> Result<Found, String> {
     let (mut all, mut wrong) = (Found::default(), Vec::new());
     for path in paths {
@@ -203,7 +203,7 @@ fn read(path: &Path) -> Result<Read<Vec<ScourRule>>, String> {
     Ok(read)
 }
 
-/// The files' clock: that of the host.
+/// The time of the host's clock, which also stamps files.
 pub(super) fn now() -> downburst_model::WallMicros {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     downburst_model::WallMicros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))

@@ -1,4 +1,4 @@
-//! Walks a directory by descriptors, so that no link and no renaming meanwhile leads out of it.
+//! Walks a directory by descriptors, so that neither a link nor a rename during the walk leads out of it.
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -11,18 +11,18 @@ use nix::sys::stat::{FileStat, Mode, SFlag, fstatat};
 use nix::sys::statvfs::fstatvfs;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-/// What a rule came to.
+/// The result of a rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scoured {
     pub(crate) files: u64,
     pub(crate) bytes: u64,
     pub(crate) directories: u64,
-    /// The first thing that went wrong; the rest was done.
+    /// The first error; the walk continued after it.
     pub(crate) failed: Option<String>,
 }
 
-/// Removes what a rule says below `root`. Each file is shown to `agrees` first, and an
-/// empty path for an empty directory; what it does not agree to stays, and is counted.
+/// Removes the files below `root` that a rule selects. `agrees` is called first with each file, and with an
+/// empty path for an empty directory. A file to which it does not agree stays, and is counted.
 pub(crate) fn clear(
     rule: &ScourRule,
     root: &Path,
@@ -42,14 +42,14 @@ pub(crate) fn clear(
     Ok(scoured)
 }
 
-/// The oldest go, up to this time of change; of those with exactly that time so many.
+/// The oldest files go: those older than `newest`, and `of_these` of those with exactly that time.
 #[derive(Clone, Copy)]
 struct Cut {
     newest: WallMicros,
     of_these: usize,
 }
 
-/// Counts what stays after those that are too old, and finds how far the rest has to go.
+/// Counts the files that are not too old, and finds how many of these have to go as well.
 fn cut(
     rule: &ScourRule,
     root: &Path,
@@ -75,12 +75,12 @@ fn cut(
     Ok(Some(Cut { newest, of_these }))
 }
 
-/// Does something with what is found.
+/// Handles the files and directories of a walk.
 trait Visitor {
-    /// A regular file whose name is `name` in `directory`.
+    /// Handles the regular file `name` in `directory`.
     fn file(&mut self, directory: &Dir, name: &std::ffi::CStr, path: &Path, found: Aged);
 
-    /// A directory, when what is in it was seen.
+    /// Handles a directory after its contents.
     fn left(&mut self, _parent: &Dir, _name: &std::ffi::CStr, _modified: WallMicros) {}
 }
 
@@ -92,7 +92,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn directory(&mut self, directory: &mut Dir, below: &Path, depth: usize, visitor: &mut dyn Visitor) {
-        // All names at once: removing while reading may leave some out.
+        // Reads all names first: removal during the reading may skip some.
         let mut names = Vec::new();
         for entry in directory.iter() {
             match entry {
@@ -111,7 +111,7 @@ impl Walk<'_> {
                 continue;
             }
             let path = below.join(name.to_string_lossy().as_ref());
-            // What went meanwhile is nothing to tell.
+            // A file removed during the walk is not an error.
             let Ok(stat) = fstatat(&*directory, name.as_c_str(), AtFlags::AT_SYMLINK_NOFOLLOW) else {
                 continue;
             };
@@ -195,7 +195,7 @@ impl Visitor for Removing<'_> {
         self.scoured.bytes = self.scoured.bytes.saturating_add(found.bytes);
     }
 
-    /// One that is empty and was not changed for an hour: whoever makes one is about to put something into it.
+    /// Removes a directory that is empty and was not changed for an hour: a new one is about to receive files.
     fn left(&mut self, parent: &Dir, name: &std::ffi::CStr, modified: WallMicros) {
         let rests = self.now.0.saturating_sub(modified.0) > EMPTY_MICROS;
         if self.rule.remove_empty_directories
@@ -220,7 +220,7 @@ fn aged(stat: &FileStat) -> Aged {
 
 const FLAGS: OFlag =
     OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
-/// A descriptor each.
+/// Limit of depth: each level takes a descriptor.
 const DEEPEST: usize = 64;
 const EMPTY_MICROS: i64 = 3_600_000_000;
 
@@ -243,7 +243,7 @@ mod tests {
             Self { root: tempfile::tempdir().unwrap(), now: SystemTime::now() }
         }
 
-        /// A file that was changed so many hours ago.
+        /// Creates a file that was changed `hours` ago.
         fn file(&self, path: &str, hours: u64, bytes: usize) {
             let path = self.root.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();

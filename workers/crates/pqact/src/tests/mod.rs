@@ -1,4 +1,4 @@
-//! Actions at work for a site that is no more than a log.
+//! Actions of a site that consists of a log only.
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +32,7 @@ impl Site for TestSite {
     }
 }
 
-/// A site's directory with its log, its rules and what they write.
+/// A site's directory with its log, its rules and their output.
 struct Home {
     directory: TempDir,
     site: Arc<TestSite>,

@@ -1,4 +1,4 @@
-//! What a receiver makes of files of rules; `downburst import ldm` asks this too, so that there is one judgement.
+//! Checks files of rules as a receiver reads them; `downburst import ldm` uses this too, so that both judge alike.
 use std::path::PathBuf;
 
 use downburst_actions::{Action, Kind, Problem, Read, Rule, Rules, Shape, Template, Test};
@@ -50,7 +50,7 @@ fn problem(problem: &Problem) -> Value {
     json!({"file": &*place.file, "line": place.line, "sentence": sentence})
 }
 
-/// What is done, in the words of pqact.conf; `feed_types` are LDM's bits, and `words` a path or a command.
+/// Describes an action in the terms of pqact.conf; `feed_types` are LDM's bits, and `words` a path or a command.
 fn entry(rule: &Rule, action: &Action) -> Value {
     let pattern = match &rule.test {
         Test::Id { pattern, .. } => Some(pattern.text()),

@@ -1,4 +1,4 @@
-//! What failed for good: listed, done again, dropped.
+//! Lists, retries and drops permanently failed actions.
 use std::path::Path;
 
 use downburst_model::moment;
@@ -100,7 +100,7 @@ fn chosen(arguments: &LettersArguments) -> Result<Vec<(String, DeadLetter)>, Str
     Ok(letters)
 }
 
-/// One attempt; a program that would stay ends with this product.
+/// Makes one attempt; a long-running program ends with this product.
 fn again(letters: &DeadLetters, name: &str, letter: &DeadLetter, directory: &Path) -> Result<(), String> {
     if !letter.has_bytes {
         return Err(

@@ -1,4 +1,4 @@
-//! What rules would do with products that are in a log already.
+//! Shows the effect of rules on products that are already in a log.
 use std::collections::BTreeSet;
 
 use downburst_actions::{Action, Product, Rules};
@@ -11,7 +11,7 @@ use super::super::shared::types_of;
 use super::super::task;
 use super::{FindLogs, Outcome, RunArguments, rules_of, say};
 
-/// What one action would do.
+/// The effect of one action.
 #[derive(Debug, Serialize)]
 struct RuleCount {
     rule: String,
@@ -20,7 +20,7 @@ struct RuleCount {
     bytes: u64,
     /// Different files or commands.
     targets: usize,
-    /// Products for which it can't be done.
+    /// Products for which the action is impossible.
     impossible: u64,
     examples: Vec<Example>,
     #[serde(skip)]
@@ -30,15 +30,15 @@ struct RuleCount {
 #[derive(Debug, Serialize)]
 struct Example {
     id: String,
-    /// The file or the command, or why there is none.
+    /// The file or the command, or the reason for having none.
     does: String,
 }
 
-/// All that came of it.
+/// The result of a rehearsal.
 #[derive(Debug, Default, Serialize)]
 struct Rehearsal {
     products: u64,
-    /// Products that no rule takes.
+    /// Products to which no rule applies.
     untaken: u64,
     rules: Vec<RuleCount>,
 }
@@ -141,5 +141,5 @@ fn actions(files: &[Rules]) -> Vec<&Action> {
     files.iter().flat_map(|file| &file.rules).flat_map(|rule| &rule.actions).collect()
 }
 
-/// Different targets that are counted; more are as many.
+/// Limit of the count of different targets.
 const MOST_TARGETS: usize = 100_000;

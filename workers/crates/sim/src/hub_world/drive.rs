@@ -13,7 +13,7 @@ use super::legs::name_of;
 use super::site::Site;
 
 impl HubWorld {
-    /// Moves from deadline to deadline.
+    /// Advances time from deadline to deadline.
     pub(super) fn run_until(&mut self, end: Micros) {
         loop {
             self.work();
@@ -29,7 +29,7 @@ impl HubWorld {
         }
     }
 
-    /// Does everything that is due at this moment.
+    /// Does all work that is due now.
     fn work(&mut self) {
         let now = self.clocks();
         let mut rounds = 0;
@@ -73,7 +73,7 @@ fn connect(now: Now, site: &mut Site) -> bool {
     due
 }
 
-/// Brings what has arrived.
+/// Delivers arrived bytes and datagrams.
 fn carry(now: Now, hub: &Hub, site: &mut Site) -> bool {
     let mut busy = false;
     while let Some(bytes) = site.down.receive(now.monotonic) {
@@ -95,7 +95,7 @@ fn carry(now: Now, hub: &Hub, site: &mut Site) -> bool {
     busy
 }
 
-/// Does what the hub's session asks.
+/// Executes the outputs of the hub's session.
 pub(super) fn serve(now: Now, hub: &mut Hub, site: &mut Site) -> bool {
     let mut busy = false;
     while let Some(output) = site.served.as_mut().and_then(|served| served.poll(now, hub)) {
@@ -158,7 +158,7 @@ fn take_session_output(now: Now, hub: &mut Hub, site: &mut Site, output: Session
     }
 }
 
-/// The hub knows all sites, and each by its name.
+/// Answers for a hub that knows every site by its name.
 fn identify(now: Now, hub: &Hub, site: &mut Site, output: IdentityOutput) {
     match output {
         IdentityOutput::Check { .. } => {
@@ -184,7 +184,7 @@ fn read(now: Now, hub: &mut Hub, site: &mut Site, request: &ReadRequest) {
     site.tell_hub(now, hub, SessionInput::Read(stretch));
 }
 
-/// The kernel knows nothing of a path, and sees no flood.
+/// Answers for a kernel that knows nothing of the path, and sees no flood.
 fn ask_kernel(now: Now, hub: &Hub, site: &mut Site, output: &KernelOutput) {
     match output {
         KernelOutput::MeasurePath => site.tell_hub(now, hub, SessionInput::Path(None)),
@@ -196,7 +196,7 @@ fn ask_kernel(now: Now, hub: &Hub, site: &mut Site, output: &KernelOutput) {
     }
 }
 
-/// Offers a site the legs on which the plan has it.
+/// Offers a site its planned legs.
 fn place(now: Now, hub: &mut Hub, site: &mut Site) {
     let legs: Vec<LegId> = site.plan.values().copied().collect();
     for leg in legs {
@@ -249,8 +249,8 @@ fn check_receipt(hub: &mut Hub, receipt: &downburst_session::Receipt) {
     hub.multicast_receipts += u64::from(receipt.transport == Transport::Multicast);
 }
 
-/// How often the machines may speak without time passing before that counts as a busy loop.
+/// The number of steps without progress of time that counts as a busy loop.
 const STUCK_STEPS: u32 = 10_000;
 
-/// How much a read of a log brings, about.
+/// The approximate size of a read of a log.
 const READ_BYTES: usize = 1 << 20;

@@ -16,10 +16,10 @@ use super::legs::{LegPlan, SimLeg};
 use super::site::Site;
 use crate::net::Dice;
 
-/// The hub: logs and legs. Its sessions live beside the sites they serve.
+/// The hub: logs and legs. Its sessions are stored beside the sites they serve.
 pub(super) struct Hub {
     pub(super) logs: BTreeMap<FeedName, Log>,
-    /// Its sites, as their operators set them up.
+    /// The settings of its sites.
     pub(super) lines: BTreeMap<SiteName, SiteLine>,
     pub(super) legs: BTreeMap<LegId, SimLeg>,
     pub(super) multicast_receipts: u64,
@@ -102,7 +102,7 @@ impl Hub {
         }
     }
 
-    /// Wakes the session of a site that reads a feed: it has grown.
+    /// Wakes the session of a site that reads a feed whose log has grown.
     pub(super) fn wake(&self, now: Now, site: &mut Site, feed: &FeedName) {
         let subscribed = site.subscriptions.iter().any(|subscription| subscription.feed == *feed);
         if subscribed && site.admitted && !site.muted.contains(feed) {
@@ -110,7 +110,7 @@ impl Hub {
         }
     }
 
-    /// Tells a session how its feeds' logs are.
+    /// Sends a session the state of its feeds' logs.
     pub(super) fn tell_grown(&self, now: Now, site: &mut Site) {
         if site.admitted {
             let standing = self.standing(site);
@@ -118,7 +118,7 @@ impl Hub {
         }
     }
 
-    /// The logs of the feeds that a site subscribes.
+    /// The state of the logs of a site's feeds.
     pub(super) fn standing(&self, site: &Site) -> Vec<FeedStanding> {
         let subscribed = |feed: &FeedName| site.subscriptions.iter().any(|it| it.feed == *feed);
         let logs = self.logs.iter().filter(|(feed, _)| subscribed(feed));
@@ -132,14 +132,14 @@ impl Hub {
         standing.collect()
     }
 
-    /// Another life of the hub on the same logs.
+    /// Restarts the hub on the same logs.
     pub(super) fn restart(&mut self, now: Now) {
         for leg in std::mem::take(&mut self.legs).into_values() {
             self.begin_life(now, leg.plan);
         }
     }
 
-    /// The log begins anew with the same products under other numbers; answers them.
+    /// Begins a new epoch of a log, with the same products under other sequences, and returns the products.
     pub(super) fn renew_log(&mut self, now: Now, feed: &FeedName) -> Vec<ProductInfo> {
         let log = self.logs.get_mut(feed).expect("the feed exists");
         log.epoch = Epoch(log.epoch.0.wrapping_add(500_000_000));
@@ -152,7 +152,7 @@ impl Hub {
         log.entries.values().map(|entry| entry.info.clone()).collect()
     }
 
-    /// True if the site's frontier stands at the head of everything it subscribes.
+    /// True if the site's frontier is at the head of all its feeds.
     pub(super) fn is_level(&self, site: &Site) -> bool {
         let positions = site.connection.positions();
         site.subscriptions.iter().all(|subscription| {
@@ -226,7 +226,7 @@ impl HubFacts for Hub {
     }
 }
 
-/// A site's line, as an operator would set it up for these subscriptions.
+/// The settings of a site, as an operator would make them for these subscriptions.
 pub(super) fn line_of(site: SiteName, subscriptions: &[Subscription]) -> SiteLine {
     let subscription = |item: &Subscription| SubscriptionLine {
         feed: item.feed.clone(),
@@ -257,7 +257,7 @@ pub(super) fn line_of(site: SiteName, subscriptions: &[Subscription]) -> SiteLin
 }
 
 impl Log {
-    /// What a hub answers to a read: the same for all sites that read there with an equal filter.
+    /// The answer to a read: the same for all sites that read there with an equal filter.
     pub(super) fn stretch(
         &mut self,
         now: Micros,
@@ -277,7 +277,7 @@ impl Log {
         stretch
     }
 
-    /// What `after+1..=to` holds, cut after about `limit_bytes`.
+    /// The entries of `after+1..=to`, cut after about `limit_bytes`.
     pub(super) fn read(&self, after: Sequence, to: Sequence, limit_bytes: usize) -> (Vec<Entry>, Sequence) {
         let mut entries = Vec::new();
         let mut bytes = 0;
@@ -301,7 +301,7 @@ impl Log {
         self.entries.get(&sequence.0)
     }
 
-    /// Numbers rise by one to three, as they do after a writer's unclean start.
+    /// Describes a product. Sequences rise by one to three, as after a writer's unclean start.
     fn describe(
         &mut self,
         now: Now,
@@ -327,8 +327,8 @@ impl Log {
     }
 }
 
-/// An LDM's description of the product with this digest: of two in three, and now and then with an identifier
-/// that is not UTF-8.
+/// An LDM's description of the product with this digest: present for two products in three, and occasionally with an
+/// identifier that is not UTF-8.
 pub(super) fn stamp_of(digest: &[u8; 32]) -> Option<LdmStamp> {
     let [odd, low, high, ..] = *digest;
     let ident = (odd < 16).then(|| LdmIdent::new(vec![odd, 0xff])).flatten();
@@ -336,8 +336,8 @@ pub(super) fn stamp_of(digest: &[u8; 32]) -> Option<LdmStamp> {
     (!odd.is_multiple_of(3)).then_some(LdmStamp { signature: [odd; 16], sequence, feed_type: 1 << 30, ident })
 }
 
-/// Little, so that stretches are dropped now and then.
+/// Small, so that stretches are sometimes dropped.
 const STRETCHES_BYTES: usize = 256 << 10;
 
-/// The name of the dice of keys.
+/// The name of the dice for keys.
 const KEYS: u64 = u64::MAX - 9;

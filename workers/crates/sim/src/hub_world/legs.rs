@@ -11,7 +11,7 @@ use downburst_vcmtp::{LegKey, SenderConfig, SigningSeed, Urgency};
 use super::HubWorld;
 use super::site::Site;
 
-/// A multicast leg: the machine that the product runs, in one of its lives.
+/// One epoch of a multicast leg: the machine that the product itself runs.
 pub(super) struct SimLeg {
     pub(super) machine: Leg<()>,
     pub(super) join: LegJoin,
@@ -20,7 +20,7 @@ pub(super) struct SimLeg {
     proof_secrets: ProofSecrets,
 }
 
-/// What a leg is in all its lives.
+/// The properties of a leg that are the same in all its epochs.
 pub(super) struct LegPlan {
     pub(super) leg: LegId,
     pub(super) feed: FeedName,
@@ -29,7 +29,7 @@ pub(super) struct LegPlan {
 }
 
 impl SimLeg {
-    /// Begins another life, at the log's head.
+    /// Begins a new epoch of a leg, at the log's head.
     pub(super) fn new(now: Micros, plan: LegPlan, life: u64, (epoch, after): (Epoch, Sequence)) -> Self {
         let mut key = LegKey::new(1, [7; 32]);
         key.secret[0] = life as u8;
@@ -59,7 +59,7 @@ impl SimLeg {
         Self { machine, join, plan, keys: CurrentKeys::first(key), proof_secrets }
     }
 
-    /// What a site needs to join now; the leg notes that it has the keys.
+    /// The data for a site's join now; the leg records that the site has the keys.
     pub(super) fn offer(&mut self, now: Now, site: &Site) -> LegJoin {
         let (key, key_in_use) = self.keys.for_join();
         let secret = self.proof_secrets.of(site.session);
@@ -74,7 +74,7 @@ impl SimLeg {
         self.machine.deadline()
     }
 
-    /// The site as the leg sees it, while it is connected.
+    /// The leg's view of the site, while it is connected.
     fn session_of(&self, site: &Site) -> Option<(SiteName, LegSession)> {
         site.served.as_ref()?;
         let session = LegSession {
@@ -87,7 +87,7 @@ impl SimLeg {
         Some((name_of(site), session))
     }
 
-    /// A site that does not subscribe the feed any more may not read the leg.
+    /// Lets the leg check its sites: a site that no longer subscribes to the feed may not read the leg.
     fn look(&mut self, now: Now, sites: &[Site]) {
         let open = sites.iter().filter_map(|site| self.session_of(site)).collect();
         let barred = |name: &SiteName, _: &str| {

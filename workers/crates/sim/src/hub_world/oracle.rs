@@ -3,11 +3,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use downburst_model::{FeedName, Pattern, ProductId, ProductInfo, ProductKey};
 use downburst_session::Subscription;
 
-/// What a site has to have in the end, and what it may have.
+/// The products that a site must have in the end, and those that it may have.
 ///
-/// A product is due if the site wants it from the moment it is published to the end: then no timing excuses
-/// its absence. It is legal if the site wanted it at any time, since a subscription may change before or
-/// after the product was looked at.
+/// A product is due if the site subscribes to it from its publication to the end: then no timing excuses its
+/// absence. It is legal if the site subscribed to it at any time, since a subscription may change before or
+/// after the product was examined.
 #[derive(Debug, Default)]
 pub(super) struct Oracle {
     versions: Vec<BTreeMap<FeedName, Vec<Pattern>>>,
@@ -17,7 +17,7 @@ pub(super) struct Oracle {
 
 #[derive(Debug)]
 struct Product {
-    /// How many versions of the subscriptions there were when it was published.
+    /// The number of versions of the subscriptions at its publication.
     version: usize,
     excused: bool,
 }
@@ -32,15 +32,15 @@ impl Oracle {
         self.versions.push(version);
     }
 
-    /// A site to which the feed was not begun yet when the product came is not owed it: a fresh subscription
-    /// starts at the head.
+    /// Records a product. It is not due to a site that had not begun the feed at its publication: a new
+    /// subscription starts at the head.
     pub(super) fn published(&mut self, info: &ProductInfo, begun: bool) {
         let identity = (info.key.feed.clone(), info.id.as_str().to_owned());
         self.by_key.insert(info.key.clone(), identity.clone());
         self.products.insert(identity, Product { version: self.versions.len(), excused: !begun });
     }
 
-    /// The same product under another key.
+    /// Records the same product under another key.
     pub(super) fn renamed(&mut self, info: &ProductInfo) {
         let identity = (info.key.feed.clone(), info.id.as_str().to_owned());
         self.by_key.insert(info.key.clone(), identity);
@@ -56,8 +56,8 @@ impl Oracle {
         }
     }
 
-    /// The site died before it received the last change of its subscriptions: it judged the announcements of
-    /// a leg in between by the former set, and its checkpoint does not know that.
+    /// Excuses the products since the last change of the subscriptions, which the site did not receive before it
+    /// died: it judged a leg's announcements in between by the former set, and its checkpoint does not show that.
     pub(super) fn died_unaware(&mut self) {
         let last = self.versions.len();
         for product in self.products.values_mut().filter(|product| product.version == last) {

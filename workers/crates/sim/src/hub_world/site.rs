@@ -23,12 +23,12 @@ use crate::net::{Dice, SimulatedLink, Stream};
 pub(super) struct Site {
     pub(super) name: String,
     pub(super) index: usize,
-    /// The number of its session: another one with each connection.
+    /// The number of its session; a new one for each connection.
     pub(super) session: u64,
     pub(super) connection: Connection,
     pub(super) served: Option<Session>,
     pub(super) admitted: bool,
-    /// Feeds whose appends the session sleeps through.
+    /// Feeds whose appends do not wake the session.
     pub(super) muted: BTreeSet<FeedName>,
     pub(super) subscriptions: Vec<Subscription>,
     pub(super) plan: BTreeMap<FeedName, LegId>,
@@ -38,13 +38,13 @@ pub(super) struct Site {
     pub(super) data: DataLinks,
     /// The data connections that the hub plans for it.
     pub(super) streams: StreamPlan,
-    /// It calls the hub, and nobody answered yet.
+    /// True while its call awaits the hub's answer.
     pub(super) calls: bool,
-    /// Nobody answers before.
+    /// The hub answers no call before this time.
     pub(super) reachable_at: Micros,
     pub(super) oracle: Oracle,
     pub(super) counts: Counts,
-    /// The subscriptions as the site knows them.
+    /// The subscriptions that the site has received.
     heard: Vec<Subscription>,
     pub(super) config: SiteConfig,
     pub(super) dice: Dice,
@@ -53,25 +53,25 @@ pub(super) struct Site {
     storage: Storage,
 }
 
-/// What a site keeps over its restarts, and what is on its way there.
+/// The data that a site keeps over its restarts, and the writes in progress.
 #[derive(Default)]
 struct Storage {
     places: BTreeMap<PlaceId, Vec<u8>>,
     storing: BTreeMap<(Micros, u64), (u64, Vec<Attempt>)>,
     attempts: u64,
     log: BTreeMap<(FeedName, String), ProductKey>,
-    /// In the order in which they were stored.
+    /// The products in the order of their storage.
     order: BTreeMap<FeedName, Vec<(ProductKey, WallMicros)>>,
     checkpoints: BTreeMap<FeedName, StoredPosition>,
 }
 
-/// What is being stored, and how each product of it is going to end.
+/// A write in progress, with the planned result for each of its products.
 enum Attempt {
     Product(ProductInfo, StoreResult),
     Train(Arc<Train>, Vec<StoreResult>),
 }
 
-/// What a site reads of its log when it starts.
+/// The part of its log that a site reads at its start.
 struct Held {
     head: Sequence,
     products: Vec<(ProductKey, WallMicros)>,
@@ -135,7 +135,7 @@ impl Site {
         self.connection.handle(self.clocks(now), input);
     }
 
-    /// The hub answers its call.
+    /// Answers the site's call with a new session of the hub.
     pub(super) fn connect(&mut self, now: Now) {
         self.calls = false;
         self.admitted = false;
@@ -160,7 +160,7 @@ impl Site {
         self.connection = connection(self.index, self.config.versions, self.storage.restart(with_log));
     }
 
-    /// Carries bytes of the first stream to the site.
+    /// Delivers bytes of the first stream to the site.
     pub(super) fn deliver(&mut self, now: Now, hub: &Hub, bytes: Bytes) {
         let stream = StreamId::FIRST;
         self.tell_hub(now, hub, SessionInput::Taken { stream, bytes: bytes.len() });
@@ -175,7 +175,7 @@ impl Site {
         }
     }
 
-    /// Does what the connection asks.
+    /// Executes an output of the connection.
     pub(super) fn take_output(&mut self, now: Now, output: Output) {
         assert_eq!(self.connection.misplaced(), 0, "{} got bytes of what was not begun", self.name);
         match output {
@@ -208,7 +208,7 @@ impl Site {
         }
     }
 
-    /// Ends the attempts to store that are due.
+    /// Completes the writes that are due.
     pub(super) fn store(&mut self, now: Now) {
         let is_due = |at: &Micros| *at <= now.monotonic;
         while let Some(first) = self.storage.storing.first_entry().filter(|it| is_due(&it.key().0)) {
@@ -261,7 +261,7 @@ impl Site {
         self.reachable_at = again_at;
     }
 
-    /// The site gives up a connection; the hub is called again after a while.
+    /// Closes the connection at the site; the hub is called again after a while.
     fn hang_up(&mut self, now: Now) {
         if self.served.is_some() {
             self.drop_connection(now.monotonic.plus(Micros::from_millis(500)));
@@ -402,7 +402,7 @@ impl Storage {
         self.order.get(feed).map(|order| Sequence(order.len() as u64))
     }
 
-    /// What a site knows that starts again. Without its log it has what the checkpoints say.
+    /// The state of a site that starts again; without its log, it has only the checkpoints.
     fn restart(&mut self, with_log: bool) -> Recovered {
         self.places.clear();
         self.storing.clear();
@@ -424,7 +424,7 @@ impl Attempt {
     }
 }
 
-/// Every other site has all products come in at places, as large ones do; at the others they come in memory.
+/// Every other site receives all products at places, as it does large ones; the others receive them in memory.
 fn connection(index: usize, versions: &[u16], recovered: Recovered) -> Connection {
     let name = SiteName::parse(&format!("site-{index}")).expect("a legal name");
     let credentials = Credentials::enrolled(name, String::new(), "secret".to_owned());
@@ -441,7 +441,7 @@ fn connection(index: usize, versions: &[u16], recovered: Recovered) -> Connectio
     Connection::new(settings, credentials, recovered, Vec::new(), Role::Serve)
 }
 
-/// What all sessions of the hub have in common.
+/// The settings of all sessions of the hub.
 fn session_settings() -> Arc<SessionSettings> {
     Arc::new(SessionSettings {
         hub: "hub".to_owned(),
@@ -453,8 +453,8 @@ fn session_settings() -> Arc<SessionSettings> {
     })
 }
 
-/// What a connection takes before its receiver reads: a socket's buffer.
+/// The size of a connection's socket buffer, filled before its receiver reads.
 const ROOM_BYTES: usize = 128 << 10;
 
-/// Sessions are numbered by the sites' indexes and by how often they connected.
+/// The step of a site's session number at each connection; the number begins at the site's index.
 const SESSIONS_APART: u64 = 1_000;

@@ -10,23 +10,23 @@ use super::hub::Hub;
 use super::site::Site;
 use crate::net::Stream;
 
-/// A site's data connections: how long each is on its way, which stand, and who does not know yet that one broke.
+/// A site's data connections: their delays, the established ones, and the breaks not yet noticed by one side.
 #[derive(Default)]
 pub(super) struct DataLinks {
-    /// The n-th connection of a session takes the n-th of these, round and round.
+    /// The n-th connection of a session takes the n-th of these delays, cyclically.
     delays: Vec<Micros>,
     tickets: Tickets<StreamId>,
     drawn: u64,
     dials: BTreeMap<StreamId, Micros>,
     links: BTreeMap<StreamId, DataLink>,
-    /// What one side has still to be told.
+    /// Breaks that one side has still to notice, each with its time and reason.
     news: BTreeMap<(Micros, StreamId, Side), &'static str>,
 }
 
 struct DataLink {
     down: Stream<Bytes>,
     up: Stream<Bytes>,
-    /// The hub closed it: it ends for the site once everything arrived.
+    /// True if the hub closed it: it ends for the site after everything has arrived.
     closing: bool,
 }
 
@@ -41,7 +41,7 @@ impl DataLinks {
         Self { delays, ..Self::default() }
     }
 
-    /// The first connection broke: all others end with it.
+    /// Ends all data connections after the first connection broke.
     pub(super) fn clear(&mut self) {
         self.dials.clear();
         self.links.clear();
@@ -90,14 +90,14 @@ impl Site {
         }
     }
 
-    /// The hub wants the connection to end, once what it sent is there.
+    /// Closes a connection at the hub: it ends after the arrival of everything sent.
     pub(super) fn close_data(&mut self, stream: StreamId) {
         if let Some(link) = self.data.links.get_mut(&stream) {
             link.closing = true;
         }
     }
 
-    /// A data connection breaks; each side learns it when it does.
+    /// Breaks a data connection; each side notices after its own delay.
     pub(super) fn break_data(&mut self, now: Now, stream: StreamId, hub_knows: Micros, site_knows: Micros) {
         if self.data.links.remove(&stream).is_some() {
             let (hub, site) = (now.monotonic.plus(hub_knows), now.monotonic.plus(site_knows));
@@ -106,7 +106,7 @@ impl Site {
         }
     }
 
-    /// Does what is due on the data connections.
+    /// Does the work that is due on the data connections.
     pub(super) fn carry_data(&mut self, now: Now, hub: &Hub) -> bool {
         let mut busy = self.tell_news(now, hub);
         busy |= self.answer_dials(now);
@@ -155,7 +155,7 @@ impl Site {
         }
     }
 
-    /// One in eight does not come through.
+    /// Answers due attempts to connect; one in eight fails.
     fn answer_dials(&mut self, now: Now) -> bool {
         let due: Vec<StreamId> = self
             .data

@@ -10,27 +10,27 @@ use downburst_vcmtp::{
 use super::{LEG, LEG_EPOCH, PlannedReceiver, ReceiverReport, SESSION_OVERHEAD_BYTES, SOCKET_BYTES, clock};
 use crate::net::{Dice, LinkConfig, SimulatedLink, Stream};
 
-/// Each product behind its predecessor on the leg, with its bytes.
+/// Each product with its predecessor's sequence on the leg, its description and its bytes.
 pub(super) type Products = BTreeMap<Sequence, (Sequence, ProductInfo, Bytes)>;
 
-/// The group's key, and the sender's; whether proofs have MACs while the group is small.
+/// The group's key, the sender's key, and whether proofs have MACs while the group is small.
 pub(super) type Keys<'a> = (&'a LegKey, Option<SenderKey>, bool);
 
-/// What a site checks MACs with.
+/// The secret with which a site checks MACs.
 pub(super) fn secret_of(number: u64) -> SiteSecret {
     let mut secret = [8; 32];
     secret.iter_mut().zip(number.to_be_bytes()).for_each(|(to, from)| *to = from);
     SiteSecret { slot: u16::try_from(number).unwrap_or(u16::MAX), secret }
 }
 
-/// A receiver, its way to the sender, and what it has so far.
+/// A receiver, its paths to and from the sender, and its products so far.
 pub(super) struct Site {
     pub(super) number: u64,
     plan: PlannedReceiver,
     pub(super) link: SimulatedLink<Bytes>,
     pub(super) up: Stream<Request>,
     pub(super) down: Stream<ReceiverInput>,
-    /// The way of the repair channel's datagrams, and the hub's end of it.
+    /// The paths of the repair channel's datagrams, and the hub's end of the channel.
     asks: SimulatedLink<Bytes>,
     answers: SimulatedLink<Bytes>,
     hub: HubChannel,
@@ -83,20 +83,20 @@ impl Site {
         self.lives(now) && now >= self.plan.joins
     }
 
-    /// From here on the network is clean.
+    /// Makes the network clean from here on.
     pub(super) fn mend(&mut self) {
         for link in [&mut self.link, &mut self.asks, &mut self.answers] {
             link.change(LinkConfig::default());
         }
     }
 
-    /// The hub does not hear the site any more.
+    /// Cuts the site off: the hub no longer hears it.
     pub(super) fn cut(&mut self) {
         self.up.cut();
         while self.asks.receive(Micros(u64::MAX)).is_some() {}
     }
 
-    /// The next request that reaches the hub by a datagram; each is answered.
+    /// Returns the next request that has reached the hub by a datagram; each accepted datagram is answered.
     pub(super) fn heard_by_hub(&mut self, now: Micros) -> Option<Request> {
         while let Some(datagram) = self.asks.receive(now) {
             let Some(heard) = self.hub.hear(now, datagram) else { continue };
@@ -249,7 +249,7 @@ impl Site {
         self.report.whole.insert(sequence, now);
     }
 
-    /// Nothing is missing, under way or to be expected any more.
+    /// True if all products are complete, or packets were given up and the session is idle, and no datagram waits.
     pub(super) fn is_settled(&self, now: Micros, products: &Products) -> bool {
         let Some(joined) = self.report.joined else { return false };
         let all = products.range(joined..).filter(|(sequence, _)| **sequence > joined).count();

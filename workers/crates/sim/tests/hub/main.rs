@@ -94,7 +94,7 @@ fn a_feed_moves_to_multicast_and_back_under_load() {
 fn a_site_behind_a_link_of_half_the_rate_leaves_the_group_and_nobody_else_does() {
     let narrow = LinkConfig { rate_bps: Some(10_000_000), buffer_bytes: 100_000, ..LinkConfig::default() };
     let mut sites = vec![site(vec![wish("A", ".*")]); 3];
-    // Repairs by the session don't make good either what its link is too narrow for.
+    // Nor does the session have the rate to repair the losses of a link that is too narrow.
     sites[0] = SiteConfig { link: narrow, rate_bps: 5_000_000, ..sites[0].clone() };
     let mut world = world(5, sites);
     start(&mut world);
@@ -254,8 +254,8 @@ fn a_widened_subscription_survives_a_cut_before_the_site_knew() {
     assert_eq!((world.counts(0).stored, world.counts(0).held), (1, 0));
 }
 
-/// The smallest and the largest delay differ by far more than the interval between products: any message
-/// about numbers on one stream precedes products on another that were sent earlier.
+/// The smallest and the largest delay differ by far more than the interval between products: a message
+/// about sequences on one stream arrives before products that were sent earlier on another.
 #[test]
 fn streams_of_very_different_delay_lose_nothing_and_bring_nothing_twice() {
     let grids = Classes::of(Class::Grid).with(Class::Bulk);
@@ -281,7 +281,7 @@ fn streams_of_very_different_delay_lose_nothing_and_bring_nothing_twice() {
     assert!(counts.streams >= 8, "{counts:?}");
 }
 
-/// A circuit that is cut and comes back again and again under one of two feeds, while routed connections break as well.
+/// A circuit of one of two feeds is cut and restored repeatedly, while routed connections break as well.
 #[test]
 fn a_feed_that_rides_loses_nothing_when_its_circuit_is_cut_and_the_other_notices_nothing() {
     let path = StreamPath { to: "10.9.0.0:7370".to_owned(), from: "10.9.0.1".to_owned() };
@@ -344,7 +344,7 @@ fn an_idle_world_is_quiet() {
     world.run_for(Micros::from_secs(2));
     let before = world.steps();
     world.run_for(Micros::from_secs(60));
-    // Per second: four heads, each heard by three sites; now and then a clock exchange.
+    // Per second: four heads, each heard by three sites; occasionally a clock exchange.
     let steps = world.steps() - before;
     assert!(steps < 60 * 40, "{steps} steps in a minute without products");
 }

@@ -40,7 +40,7 @@ impl Scenario {
     fn play(mut self) {
         start(&mut self.world);
         for _ in 0..150 {
-            // Some rounds bring many at once, which then travel in trains.
+            // Some rounds publish many products together, which then travel in trains.
             let most = if self.dice.chance(0.1) { 60 } else { 6 };
             for _ in 0..self.dice.below(most) {
                 self.publish();
