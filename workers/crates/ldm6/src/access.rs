@@ -98,8 +98,8 @@ impl Rights {
         })
     }
 
-    /// True if a product may be pushed under every one of its feed types for which the host has lines: a
-    /// product of several types is no way around the patterns of one of them.
+    /// True if the host may push the product under every one of its feed types for which it has lines: a
+    /// product of several types can't bypass the patterns of one of them.
     pub(crate) fn admit(&self, info: &ProductInfo) -> bool {
         let ident = info.ident.text();
         let matches = |pattern: &Option<Pattern>| pattern.as_ref().map(|pattern| pattern.matches(&ident));

@@ -1,6 +1,6 @@
 use downburst_model::Micros;
 
-/// The way in which an upstream sends products to a downstream.
+/// The mode in which an upstream sends products to a downstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Sends each product without an offer: the upstream that is expected to be first.

@@ -149,7 +149,7 @@ enum State {
 }
 
 impl Downstream {
-    /// Checks the patterns; connects at once.
+    /// Checks the patterns; the first poll requests a connection.
     pub fn new(config: DownstreamConfig) -> Result<Self, ClassError> {
         if config.specs.len() >= MOST_SPECS as usize {
             return Err(ClassError::TooMany(config.specs.len()));

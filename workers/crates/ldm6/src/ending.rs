@@ -30,7 +30,7 @@ pub enum Ending {
     /// The peer requested other classes too often, or replied with too many specs.
     #[error("the peers did not agree on a class of products")]
     NoAgreement,
-    /// The request goes on in the other mode.
+    /// The request continues in the other mode.
     #[error("the request is repeated in the other mode")]
     Shifted,
     /// The peer speaks only an older version, in which the request is repeated.

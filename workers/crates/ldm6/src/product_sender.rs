@@ -166,7 +166,8 @@ impl ProductSender {
         self.is_flushed && self.flush.is_none() && matches!(self.state, State::Free)
     }
 
-    /// Handles the lack of a further product: sends a NULLPROC, to get a reply that follows everything sent.
+    /// Handles the lack of a further product: sends a NULLPROC if something was sent since the last one and none is
+    /// outstanding. Its reply shows that the peer has processed everything before it.
     pub(crate) fn nothing_more(&mut self, now: Now, steps: &mut VecDeque<Step>) {
         self.is_idle = matches!(self.state, State::Free);
         if self.is_idle && self.flush.is_none() && !self.is_flushed {
