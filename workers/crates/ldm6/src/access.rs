@@ -7,7 +7,7 @@ use crate::product::ProductInfo;
 /// The rights of hosts to request and to push products: the lines of a server's configuration, in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// For each feed, the first site decides that has a line which matches the host.
+    /// For each feed, the first site with a line for it that matches the host decides.
     pub allow: Vec<Allow>,
     /// The lines that match the host add up.
     pub accept: Vec<Accept>,
