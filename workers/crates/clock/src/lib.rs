@@ -1,6 +1,6 @@
-//! The host's clocks. Everything else takes time as an argument, or a [`Clock`].
+//! The host's clocks. All other code takes the time, or a [`Clock`], as an argument.
 #![forbid(unsafe_code)]
-// To read clocks is what this crate is for; a test steps one from a thread.
+// Reading clocks is the purpose of this crate; for tests, a thread steps one.
 #![allow(clippy::disallowed_methods)]
 
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,7 +12,7 @@ use downburst_model::{Micros, Now, WallMicros};
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     started: Instant,
-    /// Added to the wall clock: lets a test give a site a wrong clock, which namespaces can't.
+    /// Offset of the wall clock: lets a test give a site a wrong clock, which namespaces can't.
     wall_shift_us: i64,
 }
 
@@ -23,7 +23,7 @@ impl Clock {
         Self { started: Instant::now(), wall_shift_us }
     }
 
-    /// Both clocks as they are.
+    /// The current time of both clocks.
     pub fn now(&self) -> Now {
         Now { monotonic: self.monotonic(), wall: self.wall() }
     }
@@ -58,7 +58,7 @@ fn follow_steps() {
     });
 }
 
-/// Added to the wall clock: 0 outside tests.
+/// Step of the wall clock in microseconds; 0 outside tests.
 static STEP_US: AtomicI64 = AtomicI64::new(0);
 
 const STEP_FILE_VARIABLE: &str = "DOWNBURST_TEST_CLOCK_STEP_FILE";

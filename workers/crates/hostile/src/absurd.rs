@@ -1,4 +1,4 @@
-//! Values: mostly such as an honest site could say, and now and then one that nobody expects.
+//! Values: mostly plausible for an honest site, and sometimes unexpected.
 use downburst_model::{
     Class, Epoch, FeedName, Lane, LegId, ProductKey, RangeSet, Sequence, SiteName, Transport, WallMicros,
 };
@@ -6,12 +6,12 @@ use downburst_session::{Outcome, Ticket};
 
 use crate::frames::Liar;
 
-/// A value that decodes, chosen by the dice.
+/// A decodable value, chosen by the dice.
 pub(crate) trait Absurd: Sized {
     fn absurd(liar: &mut Liar<'_>) -> Self;
 }
 
-/// Every field of a struct; one that is added later does not compile without its place here.
+/// Implements `Absurd` for every field of a struct. A field that is added later fails to compile until listed here.
 macro_rules! absurd {
     ($($name:ident { $($field:ident $(= $how:expr)?),* $(,)? })*) => {$(
         impl $crate::absurd::Absurd for $name {
@@ -38,13 +38,13 @@ impl Absurd for u64 {
         let near = liar.focus.head;
         match liar.is_wild() {
             true => edge(liar),
-            // At the end of what is known: a little behind, seldom ahead.
+            // At the known head or slightly behind it.
             false => near.saturating_sub(liar.dice.below(12)),
         }
     }
 }
 
-/// Where numbers of computers end, and what is a little beside.
+/// A limit of a common number type, or a value next to one.
 fn edge(liar: &mut Liar<'_>) -> u64 {
     let bits = liar.dice.pick(&[0_u32, 7, 8, 15, 16, 31, 32, 52, 53, 54, 62, 63, 64]).copied().unwrap_or(64);
     let power = 1_u64.checked_shl(bits).unwrap_or(0);
@@ -214,7 +214,7 @@ impl Absurd for WallMicros {
             2 => now.saturating_add(liar.dice.below(4_000) as i64 * DAY_US),
             3 => now.saturating_sub(liar.dice.below(20_000) as i64 * DAY_US),
             4 => now.saturating_add(liar.dice.below(7_200_000_000) as i64),
-            // The ends of Python's years.
+            // The limits of Python's dates.
             5 => 253_402_300_800_000_000 - liar.dice.below(3) as i64,
             6 => -62_135_596_800_000_000 + liar.dice.below(3) as i64 - 1,
             _ => edge(liar) as i64,
@@ -233,13 +233,13 @@ absurd! {
     ProductKey { feed, epoch, sequence }
 }
 
-/// One of the variants; the list is checked against the type's own by an exhaustive `match`.
+/// Picks one of the variants; an exhaustive `match` checks the list against the type.
 macro_rules! variants {
     ($($name:ident { $($variant:ident),* $(,)? })*) => {$(
         impl Absurd for $name {
             fn absurd(liar: &mut Liar<'_>) -> Self {
                 let all = [$(Self::$variant),*];
-                // The first is what most honest words have.
+                // The first variant is the one in most honest messages.
                 let first = liar.dice.one_in(2);
                 let picked = if first { all.first() } else { liar.dice.pick(&all) };
                 match picked.copied().unwrap_or($name::first()) {
@@ -255,7 +255,7 @@ macro_rules! variants {
     )*};
 }
 
-/// Of a list, at least.
+/// Room reserved for an item of a list.
 const ITEM_BYTES: u64 = 24;
 const RANGE_BYTES: u64 = 10;
 

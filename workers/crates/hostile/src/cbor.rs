@@ -1,8 +1,8 @@
-//! CBOR bodies that our encoders never write: ranges that are reversed or overlap, numbers beyond their type,
+//! CBOR bodies that our encoders never write: ranges that are reversed or overlap, numbers out of range,
 //! texts that are not UTF-8.
 use crate::dice::Dice;
 
-/// The body with one to three of its values replaced; lengths of arrays stay as they are.
+/// The body with one to three of its values replaced; lengths of arrays are kept.
 pub(crate) fn bent(body: &[u8], dice: &mut Dice) -> Vec<u8> {
     let items = items(body);
     let bends = 1 + dice.below(3);
@@ -41,7 +41,7 @@ struct Item<'a> {
 fn other(item: &Item<'_>, dice: &mut Dice) -> Vec<u8> {
     match item.major {
         0 | 1 => head(dice.below(2) as u8, u64::MAX >> dice.below(64)),
-        // The last is half of a surrogate pair, which no text may hold.
+        // The last is half of a surrogate pair, which is invalid in a text.
         3 => match dice.below(3) {
             0 => head(3, 0),
             1 => [head(3, 3), b"a\0\n".to_vec()].concat(),

@@ -1,4 +1,4 @@
-/// Chance from a seed: equal seeds, equal throws.
+/// Random numbers from a seed: equal seeds give equal throws.
 #[derive(Clone, Debug)]
 pub struct Dice {
     state: u64,
@@ -33,7 +33,7 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `limit`; 0 where that is 0.
+    /// A number below `limit`; 0 if `limit` is 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.throw() % limit.max(1)
     }
@@ -43,7 +43,7 @@ impl Dice {
         self.below(many) == 0
     }
 
-    /// One of these; none of none.
+    /// One of these items; none if there are none.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         let at = self.below(items.len() as u64);
         items.get(usize::try_from(at).unwrap_or(0))
@@ -51,7 +51,7 @@ impl Dice {
 }
 
 impl Temper {
-    /// One value in so many is absurd.
+    /// Returns N if one value in N is absurd.
     pub(crate) fn one_in(self) -> u64 {
         match self {
             Self::Calm => 100,

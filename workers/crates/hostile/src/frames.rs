@@ -10,18 +10,18 @@ use crate::cbor;
 use crate::dice::{Dice, Temper};
 use crate::scene::Scene;
 
-/// Makes frames of one session.
+/// Makes the frames of one session.
 #[derive(Debug)]
 pub struct Liar<'a> {
     pub(crate) dice: Dice,
     pub(crate) scene: &'a Scene,
     pub(crate) focus: Focus,
     temper: Temper,
-    /// How long the frame may still become, about.
+    /// Approximate remaining size of the frame.
     room_bytes: u64,
 }
 
-/// What one frame is about, so that its fields fit together.
+/// The subject of a frame, so that its fields are consistent.
 #[derive(Clone, Debug)]
 pub(crate) struct Focus {
     pub(crate) feed: FeedName,
@@ -31,9 +31,9 @@ pub(crate) struct Focus {
     pub(crate) leg_epoch: u64,
 }
 
-/// The hello of a site with its own credential, and the frame that it is.
+/// Makes the frame of a hello with the site's own credential.
 pub fn first_frame(dice: &mut Dice, temper: Temper, scene: &Scene) -> Vec<u8> {
-    // Most have to be let in, or nothing else is heard of them.
+    // Most sites must be admitted, or the hub reads none of their further messages.
     let temper = if dice.one_in(8) { temper } else { Temper::Calm };
     let mut liar = Liar::new(dice.clone(), temper, scene);
     let own = Proof::Credential { site: scene.site.clone(), secret: scene.secret.clone() };
@@ -81,7 +81,7 @@ kinds! {
 }
 
 impl<'a> Liar<'a> {
-    /// Somebody who says what these dice give, of this scene.
+    /// A generator for this scene, driven by these dice.
     pub fn new(dice: Dice, temper: Temper, scene: &'a Scene) -> Self {
         let feed = FeedName::parse("NGRID").unwrap_or_else(|_| unreachable!("a constant name"));
         let focus = Focus { feed, epoch: Epoch(1), head: 1, leg: LegId(1), leg_epoch: 1 };
@@ -90,7 +90,7 @@ impl<'a> Liar<'a> {
         liar
     }
 
-    /// The next frame: nearly always a message that a site may say at any time.
+    /// The next frame: nearly always a message that a site may send at any time.
     pub fn frame(&mut self) -> Vec<u8> {
         self.begin();
         let kind = match self.dice.below(200) {
@@ -104,7 +104,7 @@ impl<'a> Liar<'a> {
         self.frame_of(kind)
     }
 
-    /// A frame of this kind: what only hubs send has a body of any shape.
+    /// A frame of this kind; a kind that only hubs send has a body of any shape.
     pub fn frame_of(&mut self, kind: u8) -> Vec<u8> {
         let frame = match kind {
             RECEIPTS => receipts_frame(&Absurd::absurd(self)).to_vec(),
@@ -112,16 +112,16 @@ impl<'a> Liar<'a> {
         };
         let bends = kind != RECEIPTS && self.is_wild() && self.dice.one_in(3);
         let frame = if bends { self.bent(kind, &frame) } else { frame };
-        // Longer ones end the session before they are read: one of them now and then is enough.
+        // A longer frame ends the session before it is parsed, so only a few are made.
         if frame.len() > LONGEST_BYTES && !self.dice.one_in(50) { framed(kind, &[]) } else { frame }
     }
 
-    /// Chance, for whoever drives this.
+    /// The dice, for the driver of the session.
     pub fn dice(&mut self) -> &mut Dice {
         &mut self.dice
     }
 
-    /// True while there is room for so much more; it is taken then.
+    /// Reserves this number of bytes in the frame; returns false if there is no room.
     pub(crate) fn takes(&mut self, bytes: u64) -> bool {
         let fits = bytes <= self.room_bytes;
         self.room_bytes -= if fits { bytes } else { 0 };
@@ -132,12 +132,12 @@ impl<'a> Liar<'a> {
         self.dice.one_in(self.temper.one_in())
     }
 
-    /// The same message with a number, a text or a length that its type can't have.
+    /// The same message with values that its type may not allow.
     fn bent(&mut self, kind: u8, frame: &[u8]) -> Vec<u8> {
         framed(kind, &cbor::bent(frame.get(HEADER_BYTES..).unwrap_or_default(), &mut self.dice))
     }
 
-    /// Looks elsewhere; few frames are as long as frames may be.
+    /// Begins a frame with a new size and subject; few frames may become as long as the protocol allows.
     fn begin(&mut self) {
         let rooms = [1 << 10, 4 << 10, 4 << 10, 16 << 10, 80 << 10];
         self.room_bytes = self.dice.pick(&rooms).copied().unwrap_or_default();
@@ -166,7 +166,7 @@ const RECEIPTS: u8 = 35;
 const FRONTIER: u8 = 19;
 const FILED: u8 = 53;
 
-/// All of a site's kinds but those that begin a connection.
+/// All message kinds of a site except those that begin a connection.
 const SAID_AT_ANY_TIME: &[u8] = &[10, 12, 13, 15, 17, 19, 21, 22, 24, 26, 29, 30, 41, 45, 46, 47, 49, 51, 53];
 
 const HEADER_BYTES: usize = 5;
@@ -181,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    /// Only hubs send these; a site that does breaks the protocol, whatever is in them.
+    /// Kinds that only hubs send; a site that sends one breaks the protocol, whatever its content.
     const OF_HUBS: &[&str] = &[
         "Welcome",
         "Refused",

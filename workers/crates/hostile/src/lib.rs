@@ -1,6 +1,6 @@
-//! Messages of an enrolled site that decode well and make no sense. A seeded generator makes frames of every
-//! kind that a session knows: the right shape, the feeds, epochs and legs that the hub named, and values that
-//! no honest site has.
+//! Messages of an enrolled site that decode but make no sense. A seeded generator makes frames of every kind in
+//! a session: with the right shape, with the feeds, epochs and legs that the hub named, and with values that no
+//! honest site sends.
 //!
 //! Nothing here opens a socket: tests of the session's crate drive a machine with these frames,
 //! `downburst-swarm --hostile` a hub.

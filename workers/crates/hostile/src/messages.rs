@@ -55,7 +55,7 @@ impl Absurd for Proof {
     }
 }
 
-/// Those that this release speaks, and some that do not exist.
+/// Versions that this release supports, and some that do not exist.
 fn versions(liar: &mut Liar<'_>) -> Vec<u16> {
     let spoken = liar.dice.pick(&VERSIONS).copied().unwrap_or_default();
     match liar.dice.below(8) {
@@ -96,7 +96,7 @@ fn spare_sha256(liar: &mut Liar<'_>) -> String {
     if liar.is_wild() { Absurd::absurd(liar) } else { liar.scene.spare.1.clone() }
 }
 
-/// The true one only where the hub keeps it: it is this site's credential from then on.
+/// The true spare secret only if the hub keeps it, as it then becomes this site's credential.
 fn spare_secret(liar: &mut Liar<'_>) -> String {
     if liar.scene.spare_is_kept { liar.scene.spare.0.clone() } else { Absurd::absurd(liar) }
 }

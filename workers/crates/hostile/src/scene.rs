@@ -4,29 +4,29 @@ use downburst_session::{
     Subscriptions, Ticket,
 };
 
-/// A hostile site knows itself and the names that hubs gave to it. Lies about existing things reach further
-/// than lies about others.
+/// The knowledge of a hostile site: its own identity and the names received from hubs. False values about
+/// existing things get further into a hub than values about unknown ones.
 #[derive(Clone, Debug)]
 pub struct Scene {
     /// Its name.
     pub site: SiteName,
     /// Its credential's secret.
     pub secret: String,
-    /// A secret that it would have next, and SHA-256 of that in hex.
+    /// The site's next secret, and the secret's SHA-256 in hex.
     pub spare: (String, String),
     /// Names of other sites.
     pub others: Vec<SiteName>,
-    /// Feeds, the lives of their logs and the last number known there.
+    /// Feeds, their epochs and the last known sequence of each.
     pub feeds: Vec<(FeedName, Epoch, Sequence)>,
-    /// Legs, and their lives.
+    /// Legs and their epochs.
     pub legs: Vec<(LegId, u64)>,
-    /// Data connections that the hub wants.
+    /// Data connections that the hub requested.
     pub streams: Vec<(u32, Ticket)>,
     /// Circuits' leases.
     pub leases: Vec<u32>,
     /// Resends.
     pub resends: Vec<u64>,
-    /// The hub keeps the spare credential.
+    /// True if the hub keeps the spare credential.
     pub spare_is_kept: bool,
     /// Wall clock, microseconds.
     pub now_us: i64,
@@ -50,18 +50,18 @@ impl Scene {
         }
     }
 
-    /// Learns of a feed, or where its log ends now.
+    /// Records a feed, or the new head of its log.
     pub fn learn(&mut self, feed: FeedName, epoch: Epoch, head: Sequence) {
         self.feeds.retain(|(known, ..)| *known != feed);
         self.feeds.push((feed, epoch, head));
     }
 
-    /// What a hub says in a refusal.
+    /// Decodes a hub's refusal.
     pub fn refused(body: &[u8]) -> Option<Refused> {
         minicbor::decode(body).ok()
     }
 
-    /// Learns from a frame of the hub. What can't be read is passed over.
+    /// Updates the scene from a frame of the hub. Frames that can't be decoded are ignored.
     pub fn hear(&mut self, kind: u8, body: &[u8]) {
         match kind {
             4 => {

@@ -1,27 +1,27 @@
 use crate::dice::{Dice, Temper};
 
-/// What one hostile session does, beside what it says.
+/// The course of one hostile session, apart from the content of its messages.
 #[derive(Clone, Debug)]
 pub struct Story {
-    /// Throws of this session.
+    /// Dice of this session.
     pub dice: Dice,
-    /// How much of what it says is absurd.
+    /// The share of absurd values.
     pub temper: Temper,
-    /// How it begins.
+    /// The opening.
     pub opening: Opening,
-    /// How many frames it says.
+    /// Number of frames to send.
     pub frames: u64,
-    /// Every frame is said twice.
+    /// True if every frame is sent twice.
     pub doubles: bool,
-    /// It waits for the hub's words after so many frames; 0: never.
+    /// The session reads the hub's messages after this number of frames; 0: never.
     pub reads_each: u64,
-    /// It stays connected and silent, milliseconds.
+    /// Time for which it stays connected without sending, in milliseconds.
     pub lingers_ms: u64,
-    /// How it ends.
+    /// The ending.
     pub ending: Ending,
 }
 
-/// How a session begins.
+/// Openings of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
     /// A hello with its own credential.
@@ -30,20 +30,20 @@ pub enum Opening {
     Stranger,
     /// Other frames before its hello.
     Early,
-    /// Two hellos, one behind the other.
+    /// Two consecutive hellos.
     Twice,
-    /// As a data connection, with a ticket of its own making.
+    /// An attach as a data connection, with an invented ticket.
     Attach,
 }
 
-/// How a session ends.
+/// Endings of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The stream ends, and what the hub still says is read.
+    /// The site ends its stream, and reads the hub's remaining messages.
     Orderly,
     /// The connection breaks.
     Broken,
-    /// It breaks within a frame.
+    /// The connection breaks within a frame.
     Cut,
 }
 

@@ -4,27 +4,27 @@ use crate::FeedType;
 use crate::class::{MOST_SPECS, ProductClass, ProductSpec};
 use crate::product::ProductInfo;
 
-/// Which hosts may ask for what, and which may push what: the lines of a server's configuration, in their order.
+/// The rights of hosts to request and to push products: the lines of a server's configuration, in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// For each feed the first site decides of which a line knows the host.
+    /// For each feed, the first site with a line for it that matches the host decides.
     pub allow: Vec<Allow>,
-    /// Each line that knows the host adds to what it may push.
+    /// The lines that match the host add up.
     pub accept: Vec<Accept>,
 }
 
-/// Hosts that may ask for feeds.
+/// Hosts that may request feeds.
 #[derive(Clone, Debug)]
 pub struct Allow {
-    /// Lines of one site follow each other and add up.
+    /// Number of the site. Lines of one site are consecutive and add up.
     pub site: u32,
     /// The feeds.
     pub feeds: FeedType,
     /// Matches the name of the host, in lower case, or its address.
     pub host: Pattern,
-    /// Identifiers it may have; none means all.
+    /// Identifiers that the host may request; none means all.
     pub ok: Option<Pattern>,
-    /// Identifiers it may not have.
+    /// Identifiers that the host may not request.
     pub not: Option<Pattern>,
 }
 
@@ -33,13 +33,13 @@ pub struct Allow {
 pub struct Accept {
     /// The feeds.
     pub feeds: FeedType,
-    /// Identifiers that are taken.
+    /// Identifiers that are accepted.
     pub pattern: Pattern,
     /// Matches the name of the host, in lower case, or its address.
     pub host: Pattern,
 }
 
-/// What one host may have.
+/// The rights of one host.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rights(Vec<Right>);
 
@@ -51,7 +51,7 @@ struct Right {
 }
 
 impl Access {
-    /// What a host may ask for, known by all its `names`.
+    /// The rights of a host, with all its `names`, to request products.
     pub(crate) fn asking(&self, names: &[String]) -> Rights {
         let (mut rights, mut decided) = (Vec::new(), FeedType::NONE);
         for site in self.allow.chunk_by(|line, next| line.site == next.site) {
@@ -65,7 +65,7 @@ impl Access {
         Rights(rights)
     }
 
-    /// What a host may push.
+    /// The rights of a host to push products.
     pub(crate) fn pushing(&self, names: &[String]) -> Rights {
         let lines = self.accept.iter().filter(|line| knows(&line.host, names));
         Rights(
@@ -77,7 +77,7 @@ impl Access {
 }
 
 impl Rights {
-    /// The class without what the host may not have.
+    /// Returns the class without the feeds that the host has no right to.
     pub(crate) fn reduce(&self, class: &ProductClass) -> ProductClass {
         let feeds = self.0.iter().fold(FeedType::NONE, |feeds, right| feeds.with(right.feeds));
         let specs = class
@@ -98,8 +98,8 @@ impl Rights {
         })
     }
 
-    /// True if a product may be pushed under every one of its feed types for which the host has lines: a
-    /// product of several types is no way around the patterns of one of them.
+    /// True if the host may push the product under every one of its feed types for which it has lines: a
+    /// product of several types can't bypass the patterns of one of them.
     pub(crate) fn admit(&self, info: &ProductInfo) -> bool {
         let ident = info.ident.text();
         let matches = |pattern: &Option<Pattern>| pattern.as_ref().map(|pattern| pattern.matches(&ident));

@@ -1,4 +1,4 @@
-//! What calls are answered with.
+//! Replies to calls.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -15,7 +15,7 @@ pub(crate) enum FeedAnswer {
         id: u32,
     },
     BadPattern,
-    /// Ask this class instead; an empty one is a refusal.
+    /// Request this class instead; an empty class is a refusal.
     Reclass(ProductClass),
 }
 
@@ -33,17 +33,17 @@ pub(crate) enum PushAnswer {
     },
 }
 
-/// A procedure's record in answer.
+/// The record of a successful reply with a procedure's result.
 pub(crate) fn answer(xid: u32, result: &[u8]) -> Bytes {
     record(&reply(xid, Status::Success, result))
 }
 
-/// A record that says why there is no answer.
+/// The record of a reply with a failure.
 pub(crate) fn failure(xid: u32, status: Status) -> Bytes {
     record(&reply(xid, status, &[]))
 }
 
-/// An answer of one number.
+/// A successful reply with one number.
 pub(crate) fn number(xid: u32, number: u32) -> Bytes {
     answer(xid, &number.to_be_bytes())
 }

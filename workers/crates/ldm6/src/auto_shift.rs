@@ -1,15 +1,15 @@
 use downburst_model::Micros;
 
-/// How products come to a downstream.
+/// The mode in which an upstream sends products to a downstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// At once: the upstream that is expected to be first.
+    /// Sends each product without an offer: the upstream that is expected to be first.
     Primary,
-    /// After a question each, so that what another brought is not sent: one round trip per product.
+    /// Offers each product first, so that duplicates are not sent; costs one round trip per product.
     Alternate,
 }
 
-/// Decides which of several upstreams of the same class sends its products at once: that which is first more often.
+/// Selects the primary among several upstreams of the same class: the one that is first more often.
 #[derive(Clone, Debug)]
 pub struct AutoShift {
     sources: Vec<Source>,
@@ -31,12 +31,12 @@ impl AutoShift {
         Self { sources: (0..sources).map(source).collect(), since: now }
     }
 
-    /// How an upstream is asked to send.
+    /// The mode to request from an upstream.
     pub fn mode(&self, source: usize) -> Mode {
         self.sources.get(source).map_or(Mode::Alternate, |source| source.mode)
     }
 
-    /// An upstream brought or offered a product: `accepted` unless another had brought it.
+    /// Counts a product that an upstream sent or offered: `accepted` unless another upstream had already sent it.
     pub fn count(&mut self, source: usize, accepted: bool) {
         if let Some(source) = self.sources.get_mut(source) {
             let counter = if accepted { &mut source.accepted } else { &mut source.rejected };
@@ -44,13 +44,13 @@ impl AutoShift {
         }
     }
 
-    /// When to look next.
+    /// Time of the next comparison.
     pub fn deadline(&self) -> Micros {
         self.since.plus(PERIOD)
     }
 
-    /// The requests to repeat, in their new mode. A period in which an upstream had nothing changes nothing
-    /// for it.
+    /// Returns the requests to repeat, with their new modes. An upstream without products in the period keeps its
+    /// mode.
     pub fn turn(&mut self, now: Micros) -> Vec<(usize, Mode)> {
         let others = u64::try_from(self.sources.len()).unwrap_or(u64::MAX).saturating_sub(1);
         if now < self.deadline() && others > 0 {
@@ -81,7 +81,7 @@ impl Source {
     }
 }
 
-/// As long as LDM collects before it compares.
+/// Period between comparisons, as in LDM.
 const PERIOD: Micros = Micros::from_secs(60);
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::product::{PatternText, ProductInfo, Signature};
 use crate::wire::xdr::{Malformed, Reader, Xdr, put_opaque};
 use crate::{FeedType, Timestamp};
 
-/// Feeds, and which of their products.
+/// A selection of products from feeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProductSpec {
     /// The feeds.
@@ -17,40 +17,40 @@ pub struct ProductSpec {
     pub pattern: PatternText,
 }
 
-/// A class of products: a stretch of creation times, and specs of which one must match.
+/// A class of products: a range of creation times, and specs of which at least one must match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProductClass {
     /// The first creation time.
     pub from: Timestamp,
     /// The last creation time.
     pub to: Timestamp,
-    /// At most 32; none means nothing.
+    /// At most 32 specs; an empty list selects nothing.
     pub specs: Vec<ProductSpec>,
 }
 
-/// Why a class can't be used.
+/// Errors in a class.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ClassError {
-    /// A pattern that can't be used.
+    /// An invalid pattern.
     #[error("{0}")]
     Pattern(#[from] PatternError),
-    /// A pattern that is no UTF-8.
+    /// A pattern that is not UTF-8.
     #[error("a pattern is not UTF-8")]
     Encoding,
-    /// More specs than LDM allows, the place for the one that resumes kept free.
+    /// More specs than LDM allows, with one place reserved for the spec that resumes.
     #[error("{0} specs in a class where LDM allows 31 beside the one it resumes by; split the request")]
     TooMany(usize),
 }
 
 impl ProductSpec {
-    /// All products of these feeds whose identifier matches.
+    /// Selects all products of these feeds with a matching identifier.
     pub fn new(feeds: FeedType, pattern: &str) -> Result<Self, crate::TextError> {
         Ok(Self { feeds, pattern: PatternText::new(pattern.to_owned())? })
     }
 }
 
 impl ProductClass {
-    /// Removes the pseudo-spec with which a downstream names the last product that it got. Its feed type is
+    /// Removes the pseudo-spec with which a downstream names the last product that it received. Its feed type is
     /// none and its pattern a signature.
     pub(crate) fn take_resume(&mut self) -> Option<Signature> {
         let mut resume = None;
@@ -64,18 +64,18 @@ impl ProductClass {
         resume
     }
 
-    /// Puts it in.
+    /// Adds the pseudo-spec with this signature.
     pub(crate) fn put_resume(&mut self, signature: Signature) {
         let pattern = PatternText::cut([RESUME, signature.to_string().as_bytes()].concat());
         self.specs.push(ProductSpec { feeds: FeedType::NONE, pattern });
     }
 
-    /// All feeds of it.
+    /// All feeds of the class.
     pub fn feeds(&self) -> FeedType {
         self.specs.iter().fold(FeedType::NONE, |feeds, spec| feeds.with(spec.feeds))
     }
 
-    /// True if nothing can be in it.
+    /// True if no product can belong to the class.
     pub fn is_empty(&self) -> bool {
         self.specs.iter().all(|spec| spec.feeds.is_none())
     }
@@ -91,7 +91,7 @@ impl fmt::Display for ProductClass {
     }
 }
 
-/// A class whose patterns are compiled.
+/// A class with compiled patterns.
 #[derive(Clone, Debug)]
 pub(crate) struct Matcher {
     from: Timestamp,
@@ -117,7 +117,7 @@ impl Matcher {
     }
 }
 
-/// The pattern ready to match; none for the one that matches everything.
+/// Compiles the pattern; none for a pattern that matches everything.
 fn compiled(pattern: &PatternText) -> Result<Option<Pattern>, ClassError> {
     let text = std::str::from_utf8(pattern.as_bytes()).map_err(|_| ClassError::Encoding)?;
     if matches!(text, ".*" | "") { Ok(None) } else { Ok(Some(Pattern::parse(text)?)) }
@@ -151,10 +151,10 @@ impl Xdr for ProductClass {
     }
 }
 
-/// Specs of a class on the wire.
+/// Limit of the specs of a class on the wire.
 pub(crate) const MOST_SPECS: u32 = 32;
 
-/// Stands before the signature in the pattern of the pseudo-spec.
+/// Prefix of the signature in the pattern of the pseudo-spec.
 const RESUME: &[u8] = b"SIG=";
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub struct Downstream {
     mode: Mode,
     version: Version,
     resume: Option<Signature>,
-    /// Products that came and were not settled.
+    /// Number of complete products that are not settled.
     unsettled: u64,
     next_xid: u32,
     pause: Micros,
@@ -32,32 +32,32 @@ pub struct Downstream {
     outputs: VecDeque<DownstreamOutput>,
 }
 
-/// What to ask for, and what to bear.
+/// A request with its limits.
 #[derive(Clone, Debug)]
 pub struct DownstreamConfig {
-    /// The upstream's name, for the origin of what it sends.
+    /// The upstream's name, for the origin of its products.
     pub upstream: String,
-    /// What is wanted, at most 31 specs.
+    /// The products to request, at most 31 specs.
     pub specs: Vec<ProductSpec>,
     /// Products or their descriptions.
     pub interest: Interest,
-    /// How they come at first.
+    /// The initial mode.
     pub mode: Mode,
-    /// What was stored last of this request.
+    /// The last product of this request that was stored.
     pub resume: Option<Signature>,
-    /// How far back to begin where the upstream does not know that product.
+    /// How far back to begin if the upstream does not know that product.
     pub time_offset: Micros,
     /// Older products are dropped.
     pub oldest: Micros,
     /// Larger products are dropped.
     pub largest_bytes: u32,
-    /// A connection on which nothing comes for so long is given up. Upstreams say something every 30 s.
+    /// Idle time after which a connection is closed. Upstreams send a heartbeat every 30 s.
     pub silence: Micros,
-    /// The number of the first call. Any will do; it tells connections apart in captures.
+    /// The number of the first call. Any value works; it distinguishes connections in captures.
     pub first_xid: u32,
 }
 
-/// What a request is for.
+/// The subject of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
     /// FEEDME.
@@ -66,73 +66,73 @@ pub enum Interest {
     Descriptions,
 }
 
-/// What the outside tells a [`Downstream`].
+/// Inputs of a [`Downstream`].
 #[derive(Clone, Debug)]
 pub enum DownstreamInput {
-    /// The connection that was asked for stands.
+    /// The requested connection is established.
     Connected,
-    /// Bytes came, at most half a mebibyte at once.
+    /// Received bytes, at most half a mebibyte at once.
     Received(Bytes),
-    /// There is no connection any more, or none came about.
+    /// The connection is lost or could not be established.
     Disconnected,
-    /// Whether to send the product that was offered.
+    /// The decision about the offered product: true to have it sent.
     Decided(bool),
-    /// A product that ended was stored, was a duplicate, or is given up: the request goes on behind it. In
-    /// the order of arrival, once each.
+    /// A complete product was stored, was a duplicate, or is given up: the request continues after it. Given in
+    /// the order of arrival, once for each product.
     Settled(Signature),
-    /// What came and is not settled can't be stored: it is to be asked for again, on another connection.
+    /// The unsettled products can't be stored: they are requested again, on another connection.
     Unstored,
-    /// Ask anew, for this mode.
+    /// Repeat the request in this mode.
     Shift(Mode),
 }
 
-/// What a [`Downstream`] asks of the outside.
+/// Outputs of a [`Downstream`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DownstreamOutput {
-    /// Make a connection; say when it stands.
+    /// Open a connection, and report when it is established.
     Connect,
     /// Send these bytes.
     Send(Bytes),
-    /// Close the connection; there is none from here on.
+    /// Close the connection; from now on there is none.
     Close,
-    /// Something happened.
+    /// An event.
     Event(DownstreamEvent),
 }
 
-/// What happened to a request.
+/// Events of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DownstreamEvent {
-    /// The upstream sends from here on.
+    /// The upstream accepted the request and sends from now on.
     Accepted {
-        /// How.
+        /// The mode.
         mode: Mode,
-        /// What is spoken.
+        /// The protocol version.
         version: Version,
         /// The upstream's number of the connection; 0 in version 5, which has none.
         id: u32,
     },
-    /// The upstream allows this much of what was asked.
+    /// The upstream allows only these specs.
     Reduced(Vec<ProductSpec>),
-    /// The upstream refuses; asked again in a minute.
+    /// The upstream refused; the request is repeated in a minute.
     Refused(Refusal),
     /// The connection ended; the next one is tried at this monotonic time.
     Lost {
-        /// Why.
+        /// The reason.
         why: Ending,
-        /// When to connect again.
+        /// Time of the next attempt.
         again: Micros,
     },
-    /// About products.
+    /// An event about products.
     Taken(Taken),
 }
 
-/// Why an upstream refuses.
+/// Reasons for which an upstream refuses a request.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Refusal {
-    /// It allows nothing of it.
+    /// The upstream allows no part of the request.
     #[error("the upstream allows this host no part of the request; ask its administrator for an ALLOW line")]
     Denied,
-    /// It can't use a pattern.
+    /// The upstream can't use a pattern.
     #[error("the upstream can't use a pattern of the request; correct it")]
     BadPattern,
     /// The call failed.
@@ -149,7 +149,7 @@ enum State {
 }
 
 impl Downstream {
-    /// Checks the patterns; connects at once.
+    /// Checks the patterns; the first poll requests a connection.
     pub fn new(config: DownstreamConfig) -> Result<Self, ClassError> {
         if config.specs.len() >= MOST_SPECS as usize {
             return Err(ClassError::TooMany(config.specs.len()));
@@ -202,14 +202,14 @@ impl Downstream {
         match &mut self.state {
             State::Taking { heard, .. } => *heard = now.monotonic,
             State::Asking { .. } => {}
-            // What a connection brings that was given up does not matter.
+            // Data from an abandoned connection are ignored.
             State::Waiting { .. } | State::Connecting => return Ok(()),
         }
         self.listener.push(bytes)?;
         self.hear(now)
     }
 
-    /// Goes on with what came, until a decision is needed.
+    /// Processes the received messages until a decision is needed.
     fn hear(&mut self, now: Now) -> Result<(), Ending> {
         while self.is_hearing() {
             let Some(heard) = self.listener.next()? else {
@@ -244,7 +244,7 @@ impl Downstream {
             return Err(Ending::Garbled("it does not answer the request".to_owned()));
         };
         if xid != *asked {
-            // The answer to a request before this one came twice.
+            // A second reply to an earlier request.
             return Ok(());
         }
         let (left, specs) = (*left, class.specs.clone());
@@ -286,7 +286,7 @@ impl Downstream {
         Ok(())
     }
 
-    /// The roles turn round: from here on the upstream calls.
+    /// Reverses the roles: from now on the upstream makes the calls.
     fn accepted(&mut self, now: Now, id: u32) {
         self.pause = SHORTEST_PAUSE;
         let bounds = Bounds { oldest: self.config.oldest, largest_bytes: self.config.largest_bytes };
@@ -325,7 +325,8 @@ impl Downstream {
         self.event(DownstreamEvent::Taken(taken));
     }
 
-    /// A product that does not come is behind the request, unless an earlier one may have to be asked for again.
+    /// Moves the position of the request past a product that is not sent, unless an earlier product may have to be
+    /// requested again.
     fn pass_over(&mut self, signature: Option<Signature>) {
         if self.unsettled == 0 {
             self.resume = signature.or(self.resume);
@@ -350,7 +351,7 @@ impl Downstream {
         self.wait(now.monotonic.plus(LONGEST_PAUSE));
     }
 
-    /// Gives the connection up.
+    /// Abandons the connection.
     fn lose(&mut self, why: Ending, again: Micros) {
         if !matches!(self.state, State::Waiting { .. } | State::Connecting) && why != Ending::Disconnected {
             self.outputs.push_back(DownstreamOutput::Close);
@@ -364,14 +365,14 @@ impl Downstream {
         self.wait(again);
     }
 
-    /// The next connection begins with version 6: the upstream may have become another.
+    /// Waits for the next connection, which begins with version 6: the upstream may have been replaced.
     fn wait(&mut self, until: Micros) {
         self.version = Version::Six;
         self.listener = Listener::default();
         self.state = State::Waiting { until };
     }
 
-    /// When to connect after a connection that came to nothing: after twice as long each time.
+    /// Time of the next attempt after a failed connection; the pause doubles each time.
     fn next_try(&mut self, now: Now) -> Micros {
         let pause = self.pause;
         self.pause = Micros(pause.0.saturating_mul(2).min(LONGEST_PAUSE.0));
@@ -389,7 +390,7 @@ impl Downstream {
                 self.lose(Ending::Unanswered(seconds(ANSWER_WITHIN)), again);
             }
             State::Taking { heard, product_receiver } if now.monotonic >= heard.plus(self.config.silence) => {
-                // A decision that is long in coming here is no fault of the upstream.
+                // A slow decision on this side is no fault of the upstream.
                 if product_receiver.is_deciding() {
                     return;
                 }
@@ -469,11 +470,11 @@ fn seconds(length: Micros) -> u64 {
     length.0 / 1_000_000
 }
 
-/// Answers with another class that are followed on one connection: LDM gives one.
+/// Replies with another class that are followed on one connection: LDM sends one.
 const MOST_RECLASSES: u32 = 3;
 
-/// A connection that breaks is tried again at once, nearly.
+/// The first pause after a lost connection, short enough to reconnect almost immediately.
 const SHORTEST_PAUSE: Micros = Micros::from_secs(1);
 
-/// LDM's own pause, after a refusal and between tries.
+/// LDM's own pause after a refusal, and the longest between attempts.
 const LONGEST_PAUSE: Micros = Micros::from_secs(60);

@@ -6,46 +6,46 @@ use crate::product_receiver::Taken;
 use crate::product_sender::Want;
 use crate::wire::rpc::Status;
 
-/// Why a connection ended.
+/// The reason for the end of a connection.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Ending {
     /// The peer or the network closed it.
     #[error("the connection was closed")]
     Disconnected,
-    /// Nothing came for too long.
+    /// The peer sent nothing for too long.
     #[error("the peer sent nothing for {0} s")]
     Silent(u64),
     /// The peer did not answer a call.
     #[error("a call was not answered within {0} s")]
     Unanswered(u64),
-    /// The peer said what can't be understood.
+    /// The peer violated the protocol.
     #[error("the peer does not keep to the protocol: {0}")]
     Garbled(String),
     /// The peer answered a call with a failure.
     #[error("the peer could not carry out the request: {0}")]
     Failed(String),
-    /// A product that was begun could not be gone on with here.
+    /// This side could not finish sending a product.
     #[error("a product's bytes were gone before they were sent")]
     Gone,
-    /// The peer asked for other classes too often, or answered with too many.
+    /// The peer requested other classes too often, or replied with too many specs.
     #[error("the peers did not agree on a class of products")]
     NoAgreement,
-    /// The request goes on in the other mode.
+    /// The request continues in the other mode.
     #[error("the request is repeated in the other mode")]
     Shifted,
-    /// The peer speaks an older version only: it is asked again, in that one.
+    /// The peer speaks only an older version, in which the request is repeated.
     #[error("the peer speaks version 5 and is asked again in it")]
     OlderVersion,
-    /// The driver could not keep what came.
+    /// The driver could not store the received products.
     #[error("a product could not be stored here, and is requested again")]
     Unstored,
-    /// The pusher has said all.
+    /// The pusher has sent everything.
     #[error("everything was sent")]
     Done,
 }
 
 impl Ending {
-    /// True where the peer said what can't be: somebody has to look at its program.
+    /// True if the peer violated the protocol: its program is faulty.
     pub fn is_violation(&self) -> bool {
         matches!(self, Self::Garbled(_))
     }
@@ -78,14 +78,14 @@ impl From<Status> for Ending {
     }
 }
 
-/// What giving and taking ask of the machine that does it.
+/// An action that a sender or receiver of products requests from its machine.
 #[derive(Debug)]
 pub(crate) enum Step {
     Send(Bytes),
     Taken(Taken),
     Want(Want),
-    /// The peer was asked behind everything that was sent so far.
+    /// A NULLPROC follows everything that was sent so far.
     Asked,
-    /// It answered: it has dealt with all that was sent before it was asked.
+    /// The peer answered it: it has processed everything that was sent before.
     Answered,
 }

@@ -3,17 +3,17 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// A set of LDM's feeds, a bit each.
+/// A set of LDM feeds, one bit each.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FeedType(u32);
 
-/// Why an expression of feed types can't be read, and where.
+/// A syntax error in an expression of feed types.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("the feed type can't be used: {reason} at character {position}")]
 pub struct FeedTypeError {
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
-    /// Where, counted in characters from 1.
+    /// Position of the error in characters, from 1.
     pub position: usize,
 }
 
@@ -29,7 +29,7 @@ impl FeedType {
         Self(bits)
     }
 
-    /// Its bits.
+    /// The bits of the set.
     pub const fn bits(self) -> u32 {
         self.0
     }
@@ -39,32 +39,32 @@ impl FeedType {
         self.0 == 0
     }
 
-    /// True if both have a feed.
+    /// True if the sets have a feed in common.
     pub const fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// True if all of `other` is in it.
+    /// True if the set contains all feeds of `other`.
     pub const fn holds(self, other: Self) -> bool {
         other.0 & !self.0 == 0
     }
 
-    /// What is in both.
+    /// The intersection.
     pub const fn common(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// What is in either.
+    /// The union.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// What is not in `other`.
+    /// The difference: the feeds that are not in `other`.
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Its feeds one by one.
+    /// Iterates over the feeds of the set.
     pub fn each(self) -> impl Iterator<Item = Self> {
         (0..u32::BITS).map(|bit| Self(1 << bit)).filter(move |feed| self.meets(*feed))
     }
@@ -170,7 +170,7 @@ impl Expression {
         Ok(feeds)
     }
 
-    /// The next character that is no blank.
+    /// The next character that is not whitespace.
     fn peek(&mut self) -> Option<char> {
         while self.chars.get(self.at).is_some_and(|next| next.is_whitespace()) {
             self.at = self.at.saturating_add(1);
@@ -189,10 +189,10 @@ impl Expression {
     }
 }
 
-/// Complements and parentheses within each other; people write two.
+/// Nesting limit for complements and parentheses; users write two levels.
 const DEEPEST: usize = 32;
 
-/// What is printed: unions first, the larger ones before those they hold.
+/// Names in output: unions first, larger ones before their subsets.
 const NAMES: &[(&str, u32)] = &[
     ("ANY", u32::MAX),
     ("NPORT", 0x07c0_0000),
@@ -235,7 +235,7 @@ const NAMES: &[(&str, u32)] = &[
     ("NONE", 0),
 ];
 
-/// What is read as well.
+/// Further names accepted in input.
 const ALIASES: &[(&str, u32)] = &[
     ("DOMESTIC", 1 << 1),
     ("HRS", 1 << 2),
@@ -277,13 +277,13 @@ mod tests {
 
     use super::*;
 
-    /// An expression, its bits, and how they are printed.
+    /// An expression, its bits, and their printed form.
     type Good = (String, u32, Option<String>);
 
     #[derive(serde::Deserialize)]
     struct Golden {
         good: Vec<Good>,
-        /// An expression, where it is wrong, and a part of the reason.
+        /// An expression, the position of its error, and a part of the reason.
         bad: Vec<(String, usize, String)>,
     }
 

@@ -3,7 +3,7 @@
 //! [`Downstream`] requests products (FEEDME) or their descriptions (NOTIFYME) from an upstream LDM and goes
 //! on across connections. [`Upstream`] serves one connection of a downstream LDM, or accepts pushed products
 //! (HIYA). [`Pusher`] pushes, and [`Probe`] checks whether a server answers. All are machines without
-//! sockets, clock, disk or threads. Products pass in pieces, so that none of them is ever held as a whole.
+//! sockets, clock, disk or threads. Products pass in pieces, so none is ever held as a whole.
 //! `docs/protocol-ldm6.md` describes the implemented part, with the limits.
 #![forbid(unsafe_code)]
 

@@ -19,17 +19,17 @@ pub(crate) struct Listener {
 
 #[derive(Debug)]
 enum State {
-    /// The beginning of a message that is not whole.
+    /// The beginning of an incomplete message.
     Head(Bytes),
     /// Bytes of a product follow.
     Data { left: usize },
-    /// What is left of a record does not matter, and can't be more than padding.
+    /// The rest of a record is ignored; it can't be more than padding.
     Rest { room: usize },
-    /// The end of data has to be told, and whether the record is at its end too.
+    /// The end of the data has to be reported; the record may end with it.
     End { record_ends: bool, room: usize },
 }
 
-/// What a peer said.
+/// A message of the peer, or a part of one.
 #[derive(Debug)]
 pub(crate) enum Heard {
     Call {
@@ -44,14 +44,15 @@ pub(crate) enum Heard {
         data: Data,
     },
     Bytes(Bytes),
-    /// All bytes were heard.
+    /// The product or block is complete.
     End,
     Reply {
         xid: u32,
         status: Status,
         result: Reader,
     },
-    /// A call that can't be done, and the record to answer it with; where its arguments can't be, why.
+    /// A call that can't be carried out, with the record of the reply; `malformed` is the fault of its arguments, if
+    /// they can't be decoded.
     Refused {
         answer: Bytes,
         malformed: Option<Malformed>,
@@ -61,7 +62,7 @@ pub(crate) enum Heard {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     Null,
-    /// `max_hereis` is absent from version 5.
+    /// Version 5 has no `max_hereis`.
     FeedMe {
         class: ProductClass,
         max_hereis: Option<u32>,
@@ -83,7 +84,7 @@ pub(crate) enum Data {
     Block { signature: Signature, number: u32, bytes: u32 },
 }
 
-/// Why a peer can't be heard any more.
+/// Violations after which a connection can't be parsed any further.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub(crate) enum Garbled {
     #[error("{0}")]
@@ -140,12 +141,12 @@ impl Listener {
         }
     }
 
-    /// The bytes go on where a message's head ends early; they are data where it ends.
+    /// Collects a message until its head is complete; the bytes after the head of a call with data are data.
     fn head(&mut self, begun: Bytes, ends: bool) -> Result<Option<Heard>, Garbled> {
         match data_begins(&begun) {
             Ok(Some((head, version, data, rest))) => {
                 self.state = State::Data { left: data.bytes() };
-                // What is behind the head is heard next, as if it had come later.
+                // The bytes after the head are parsed next, as if they had arrived later.
                 self.records.put_back(Piece { bytes: rest, ends });
                 return Ok(Some(Heard::Begin { xid: head.xid, version, data }));
             }
@@ -191,7 +192,7 @@ impl Data {
     }
 }
 
-/// The head of a call with data, once it is whole, and what is behind it; none where this is another message.
+/// The complete head of a call with data, and the bytes after it; none for any other message.
 fn data_begins(bytes: &Bytes) -> Result<Option<(CallHead, Version, Data, Bytes)>, Malformed> {
     let mut reader = Reader::new(bytes.clone());
     let Head::Call(head) = Head::decode(&mut reader)? else {
@@ -209,7 +210,7 @@ fn data_begins(bytes: &Bytes) -> Result<Option<(CallHead, Version, Data, Bytes)>
     Ok(Some((head, version, data, reader.rest())))
 }
 
-/// A whole message that brings no data.
+/// Parses a complete message without data.
 fn message(bytes: Bytes) -> Result<Heard, Garbled> {
     let mut reader = Reader::new(bytes);
     let head = match Head::decode(&mut reader)? {
@@ -224,7 +225,7 @@ fn message(bytes: Bytes) -> Result<Heard, Garbled> {
     match arguments(&head, version, &mut reader) {
         Ok(Some(call)) => Ok(Heard::Call { xid: head.xid, version, call }),
         Ok(None) => Ok(refused(Status::ProcedureUnavailable)),
-        // A call that nobody answers can't be refused either.
+        // A call without a reply can't be refused either.
         Err(malformed) if is_one_way(&head) => Err(malformed.into()),
         Err(malformed) => {
             let answer = failure(head.xid, Status::GarbageArguments);
@@ -279,18 +280,19 @@ fn joined(begun: Bytes, more: &Bytes) -> Bytes {
     both.freeze()
 }
 
-/// The zeros behind a product's last byte.
+/// The zeros after a product's last byte.
 pub(crate) fn padding_of(size: u32) -> Bytes {
     Bytes::from_static(&[0; 4]).slice(..padding(size as usize))
 }
 
-/// The longest message without data: a class of 32 patterns of 255 bytes, and credentials, are less than 10,000 bytes.
+/// Size limit of a message without data: a class of 32 patterns of 255 bytes, with credentials, has less than
+/// 10,000 bytes.
 pub(crate) const MESSAGE_LIMIT_BYTES: usize = 16 << 10;
 
-/// XDR fills a last word up.
+/// XDR pads the last word.
 const MOST_PADDING_BYTES: usize = 3;
 
-/// What may wait while this side thinks: twice what a driver reads at once.
+/// Limit of unparsed input, which grows while a decision is pending: twice the size of a driver's read.
 pub(crate) const WAITING_LIMIT_BYTES: usize = 1 << 20;
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::wire::record::record;
 use crate::wire::rpc::{Status, call};
 use crate::wire::versions::{NULLPROC, Version};
 
-/// Asks another LDM whether it answers, over a connection that stands already.
+/// Checks over an established connection whether another LDM answers.
 #[derive(Debug)]
 pub struct Probe {
     version: Version,
@@ -20,28 +20,28 @@ pub struct Probe {
     outputs: VecDeque<ProbeOutput>,
 }
 
-/// What the outside tells a [`Probe`].
+/// Inputs of a [`Probe`].
 #[derive(Clone, Debug)]
 pub enum ProbeInput {
-    /// Bytes came.
+    /// Received bytes.
     Received(Bytes),
-    /// The peer is gone.
+    /// The connection is lost.
     Disconnected,
 }
 
-/// What a [`Probe`] asks of the outside.
+/// Outputs of a [`Probe`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProbeOutput {
     /// Send these bytes.
     Send(Bytes),
     /// The peer answers, in this version.
     Answers(Version),
-    /// It does not.
+    /// The probe failed.
     Ended(Ending),
 }
 
 impl Probe {
-    /// Asks in version 6, and in version 5 if that is refused.
+    /// Sends a NULLPROC in version 6, and in version 5 if that is refused.
     pub fn new(now: Now, first_xid: u32) -> Self {
         let mut probe = Self {
             version: Version::Six,

@@ -9,10 +9,10 @@ use crate::{FeedType, Text, Timestamp};
 /// A product's identifier.
 pub type Ident = Text<255>;
 
-/// The host that made a product, and the last hop.
+/// The host that created a product, and the last hop.
 pub type LdmOrigin = Text<64>;
 
-/// An extended regular expression as it travels.
+/// An extended regular expression as on the wire.
 pub type PatternText = Text<255>;
 
 /// Identifies a product's content: normally the MD5 of its bytes, else of its identifier. It is LDM's only
@@ -44,39 +44,39 @@ impl FromStr for Signature {
     }
 }
 
-/// Everything about a product but its bytes.
+/// The metadata of a product.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProductInfo {
-    /// When the first LDM made it. Never rewritten.
+    /// Creation time at the first LDM. Never rewritten.
     pub arrival: Timestamp,
     /// The duplicate key.
     pub signature: Signature,
-    /// The host that made it and the last hop.
+    /// The host that created it, and the last hop.
     pub origin: LdmOrigin,
-    /// Normally one bit.
+    /// The feed; normally one bit.
     pub feed: FeedType,
-    /// What the ingester counted.
+    /// The ingester's sequence number.
     pub sequence: u32,
-    /// What patterns match.
+    /// The identifier, which patterns match.
     pub ident: Ident,
-    /// Bytes of the product.
+    /// Size in bytes.
     pub size: u32,
 }
 
 impl ProductInfo {
-    /// True for a product that is all zero: old upstreams flush with it, and it means nothing.
+    /// True for a product of zeros: old upstreams send it to flush the connection, and it has no meaning.
     pub fn is_nil(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The same product as it came by `upstream`: the origin names its creator and the last hop, cut to what fits.
+    /// The same product as received from `upstream`: the origin names its creator and the last hop, truncated to fit.
     pub fn through(mut self, upstream: &str) -> Self {
         self.origin = origin_through(self.origin.as_bytes(), upstream);
         self
     }
 }
 
-/// An origin as a host has it whose upstream goes by this name: the creator and the last hop, cut to what fits.
+/// The origin at a host with an upstream of this name: the creator and the last hop, truncated to fit.
 pub fn origin_through(origin: &[u8], upstream: &str) -> LdmOrigin {
     let creator = match origin.windows(VIA.len()).position(|window| window == VIA) {
         Some(end) => origin.get(..end).unwrap_or(origin),
@@ -109,7 +109,8 @@ impl Xdr for ProductInfo {
     }
 }
 
-/// The stamps of classes are compared and nothing else, so that any will do there; that of a product goes into figures.
+/// Refuses an unsound stamp of a product, as it is used in calculations. Stamps of classes are only compared, so any
+/// value is valid there.
 fn sound(stamp: Timestamp) -> Result<Timestamp, Malformed> {
     let Timestamp { seconds, micros } = stamp;
     if stamp.is_sound() { Ok(stamp) } else { Err(Malformed::Moment { seconds, micros }) }
@@ -126,7 +127,7 @@ impl Xdr for Timestamp {
     }
 }
 
-/// Stands between creator and last hop.
+/// Separator of creator and last hop.
 const VIA: &[u8] = b"_v_";
 
 #[cfg(test)]

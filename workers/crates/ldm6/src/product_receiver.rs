@@ -11,33 +11,33 @@ use crate::listener::{Call, Data, Heard};
 use crate::product::{ProductInfo, Signature};
 use crate::wire::versions::Version;
 
-/// What comes from a sender of products.
+/// Events of the reception of products.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// The sender has this product; say whether to send it.
+    /// The sender offers this product; decide whether to have it sent.
     Offered(ProductInfo),
     /// The product's bytes follow.
     Begins(ProductInfo),
     /// Its next bytes.
     Bytes(Bytes),
-    /// It is whole.
+    /// The product is complete.
     Ends,
-    /// It will not become whole on this connection.
+    /// The product will not be completed on this connection.
     Broken,
-    /// A product that was not taken.
+    /// A product that was not accepted.
     Dropped(ProductInfo, Dropped),
-    /// The description of a product that a NOTIFYME asked for.
+    /// The description of a product, as requested by a NOTIFYME.
     Notified(ProductInfo),
 }
 
-/// Why a product is not taken although the connection goes on.
+/// Reasons to drop a product while the connection continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dropped {
-    /// Nobody asked for it.
+    /// It is outside the agreed class or the rights of the sender.
     OutOfClass,
-    /// It is older than what is taken.
+    /// It is older than the limit.
     TooOld,
-    /// It is larger than what is taken.
+    /// It is larger than the limit.
     TooLarge,
 }
 
@@ -45,15 +45,15 @@ pub enum Dropped {
 #[derive(Debug)]
 pub(crate) struct ProductReceiver {
     matcher: Matcher,
-    /// What the sender may push; none where it was asked to send.
+    /// The sender's rights to push; none if this side requested the products.
     rights: Option<Rights>,
     bounds: Bounds,
-    /// The sender, for the origin of what comes.
+    /// The sender's name, for the origin of its products.
     sender: String,
     state: State,
 }
 
-/// What is taken at most.
+/// Limits of accepted products.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) oldest: Micros,
@@ -63,14 +63,14 @@ pub(crate) struct Bounds {
 #[derive(Debug)]
 enum State {
     Idle,
-    /// Whether to send it is not decided.
+    /// An offered product awaits a decision.
     Offered {
         xid: u32,
         info: ProductInfo,
     },
-    /// Blocks are to come.
+    /// An agreed product awaits its blocks.
     Agreed(Blocks),
-    /// The bytes of a call are coming.
+    /// The bytes of a call are arriving.
     Data {
         answered: Option<u32>,
         data: Coming,
@@ -86,7 +86,7 @@ struct Blocks {
 
 #[derive(Debug)]
 enum Coming {
-    /// Nobody wants it.
+    /// The data are discarded.
     Unwanted,
     Product,
     Block {
@@ -100,17 +100,17 @@ impl ProductReceiver {
         Self { matcher, rights: None, bounds, sender, state: State::Idle }
     }
 
-    /// Takes no more than these rights allow.
+    /// Limits the receiver to products that these rights allow.
     pub(crate) fn within(self, rights: Rights) -> Self {
         Self { rights: Some(rights), ..self }
     }
 
-    /// True while a decision is awaited: nothing more may be heard.
+    /// True while a decision is pending: no further message may be processed.
     pub(crate) fn is_deciding(&self) -> bool {
         matches!(self.state, State::Offered { .. })
     }
 
-    /// Decides about the product that was offered, and names it if it was declined.
+    /// Accepts or declines the offered product; returns its signature if it was declined.
     pub(crate) fn decide(&mut self, wanted: bool, steps: &mut VecDeque<Step>) -> Option<Signature> {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Offered { xid, info } if wanted => {
@@ -129,7 +129,7 @@ impl ProductReceiver {
         }
     }
 
-    /// The connection is over; a product that was begun is.
+    /// Abandons the current product, and reports it as broken if it had begun.
     pub(crate) fn end(&mut self, steps: &mut VecDeque<Step>) {
         let is_begun = match std::mem::replace(&mut self.state, State::Idle) {
             State::Agreed(blocks) | State::Data { data: Coming::Block { blocks, .. }, .. } => blocks.is_begun,
@@ -173,7 +173,7 @@ impl ProductReceiver {
             Heard::Call { .. } => {
                 return Err(Ending::Garbled("it sends a request where it should send products".to_owned()));
             }
-            // No call of this side is outstanding: it answers one twice, or late.
+            // No call of this side is outstanding: the reply is a duplicate or late.
             Heard::Reply { .. } => {}
         }
         Ok(())
@@ -268,7 +268,7 @@ impl ProductReceiver {
     }
 }
 
-/// The number under which a call has to be answered that version 6 leaves without an answer.
+/// The number of a call that needs a reply in version 5; in version 6 such a call has none.
 fn owed(xid: u32, version: Version) -> Option<u32> {
     (version == Version::Five).then_some(xid)
 }

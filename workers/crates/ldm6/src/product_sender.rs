@@ -12,12 +12,12 @@ use crate::wire::rpc::{Status, call};
 use crate::wire::versions::*;
 use crate::wire::xdr::{Reader, Xdr, padding};
 
-/// What a machine that sends products wants next.
+/// The next input that a machine that sends products needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// The next product's description; if there is none, the word that there is none, and the product when it comes.
+    /// The description of the next product. If there is none yet: a notice of that, and the product once it exists.
     Product,
-    /// The next bytes of the product that was described, at most so many.
+    /// The next bytes of the current product, up to this number.
     Bytes(u32),
 }
 
@@ -28,25 +28,25 @@ pub(crate) struct ProductSender {
     how: How,
     next_xid: u32,
     state: State,
-    /// A NULLPROC whose answer has not come.
+    /// An unanswered NULLPROC.
     flush: Option<Awaited>,
     is_flushed: bool,
-    /// There was nothing more to send when that was asked last.
+    /// True if no product was available at the last request.
     is_idle: bool,
-    /// When something was sent last.
+    /// Time of the last transmission.
     sent: Micros,
-    /// When the last NULLPROC was sent.
+    /// Time of the last NULLPROC.
     asked: Micros,
 }
 
-/// How products are sent.
+/// Method of sending products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
-    /// Their descriptions only.
+    /// Descriptions only.
     Notes,
-    /// At once up to this size, what is larger after a question.
+    /// Products up to this size without an offer, larger ones after an offer.
     Whole { up_to_bytes: u32 },
-    /// Each after a question.
+    /// Each product after an offer.
     Asked,
 }
 
@@ -58,7 +58,7 @@ struct Awaited {
 
 #[derive(Debug)]
 enum State {
-    /// The peer may not be ready.
+    /// The peer may not be ready yet.
     Resting {
         until: Micros,
     },
@@ -68,7 +68,7 @@ enum State {
         info: ProductInfo,
     },
     Body(Body),
-    /// A call with data awaits its answer, as all do in version 5.
+    /// A call with a product or its description waits for its reply, as every call in version 5.
     Told {
         awaited: Awaited,
         then: Option<Body>,
@@ -79,7 +79,7 @@ enum State {
 struct Body {
     info: ProductInfo,
     left: u32,
-    /// What the call that was begun lacks.
+    /// Bytes that the current call still needs.
     block_left: u32,
     block_bytes: u32,
     next_block: u32,
@@ -90,7 +90,7 @@ impl ProductSender {
     /// Sends the first product no sooner than `from`.
     pub(crate) fn new(version: Version, how: How, first_xid: u32, from: Micros) -> Self {
         let how = match (version, how) {
-            // LDM's feedme, which speaks nothing newer, knows no HEREIS.
+            // LDM's feedme, which speaks no newer version, does not know HEREIS.
             (Version::Five, How::Whole { .. }) => How::Asked,
             (_, how) => how,
         };
@@ -118,7 +118,7 @@ impl ProductSender {
         state.into_iter().chain(self.flush.map(|flush| flush.until)).min()
     }
 
-    /// Does what is due.
+    /// Handles timeouts, the end of the initial pause and heartbeats.
     pub(crate) fn tick(&mut self, now: Now, steps: &mut VecDeque<Step>) -> Result<(), Ending> {
         let unanswered = Err(Ending::Unanswered(ANSWER_WITHIN.0 / 1_000_000));
         if self.flush.is_some_and(|flush| now.monotonic >= flush.until) {
@@ -139,7 +139,7 @@ impl ProductSender {
         Ok(())
     }
 
-    /// Sends a product, of which the bytes are asked for where they are needed.
+    /// Sends a product; its bytes are requested when they are needed.
     pub(crate) fn product(&mut self, now: Now, info: ProductInfo, steps: &mut VecDeque<Step>) {
         if !matches!(self.state, State::Free) {
             return;
@@ -161,12 +161,13 @@ impl ProductSender {
         matches!(self.state, State::Body(_) | State::Told { then: Some(_), .. })
     }
 
-    /// True when everything was sent and the peer has answered behind it.
+    /// True if everything was sent and the peer has answered a NULLPROC after it.
     pub(crate) fn is_flushed(&self) -> bool {
         self.is_flushed && self.flush.is_none() && matches!(self.state, State::Free)
     }
 
-    /// There is nothing more for the moment: has the peer answer behind what was sent.
+    /// Handles the lack of a further product: sends a NULLPROC if something was sent since the last one and none is
+    /// outstanding. Its reply shows that the peer has processed everything before it.
     pub(crate) fn nothing_more(&mut self, now: Now, steps: &mut VecDeque<Step>) {
         self.is_idle = matches!(self.state, State::Free);
         if self.is_idle && self.flush.is_none() && !self.is_flushed {
@@ -174,7 +175,7 @@ impl ProductSender {
         }
     }
 
-    /// Sends bytes of the product that was begun.
+    /// Sends bytes of the current product.
     pub(crate) fn bytes(&mut self, now: Now, mut bytes: Bytes, steps: &mut VecDeque<Step>) {
         let State::Body(body) = &mut self.state else {
             return;
@@ -217,7 +218,7 @@ impl ProductSender {
     fn flushed(&mut self, now: Now, steps: &mut VecDeque<Step>) {
         self.flush = None;
         steps.push_back(Step::Answered);
-        // What was sent meanwhile is to be answered as well, and not by the next heartbeat.
+        // Data sent after that NULLPROC need a reply as well, without waiting for the next heartbeat.
         if self.is_idle && !self.is_flushed {
             self.send_null(now, steps);
         }
@@ -236,7 +237,7 @@ impl ProductSender {
         match (code, next) {
             (OK, Some(body)) => self.begin_block(now, body, steps),
             (OK | DONT_SEND, _) => self.free(steps),
-            // A receiver of version 5 says by its class that this product is too old for it.
+            // A receiver of version 5 reports with its class that this product is too old for it.
             (RECLASS, _) if self.version == Version::Five => self.free(steps),
             (code, _) => return Err(unusable(code)),
         }
@@ -281,7 +282,7 @@ impl ProductSender {
         self.go_on(now, steps);
     }
 
-    /// Asks for bytes, or ends a call whose bytes have come.
+    /// Requests further bytes, or completes the call if it has all of them.
     fn go_on(&mut self, now: Now, steps: &mut VecDeque<Step>) {
         match std::mem::replace(&mut self.state, State::Free) {
             State::Body(body) if body.block_left > 0 => {
@@ -300,7 +301,7 @@ impl ProductSender {
         }
     }
 
-    /// A call with a product or its description is behind us.
+    /// Handles the end of a call with a product or its description: only version 5 waits for a reply.
     fn told(&mut self, now: Now, xid: u32, then: Option<Body>, steps: &mut VecDeque<Step>) {
         if self.version == Version::Five {
             self.state = State::Told { awaited: awaited(now, xid), then };
@@ -364,15 +365,15 @@ fn unusable(code: u32) -> Ending {
     Ending::Failed(format!("it answers a product with code {code}, which is not supported here"))
 }
 
-/// How long LDM waits for an answer.
+/// LDM's timeout for a reply.
 pub(crate) const ANSWER_WITHIN: Micros = Micros::from_secs(60);
 
 /// A NULLPROC interrupts an uninterrupted stream of products this often: its answer is the only sign of the
 /// products' arrival.
 const LONGEST_UNANSWERED: Micros = Micros::from_secs(5);
 
-/// Pause after which an upstream shows that it lives.
+/// Idle time after which an upstream sends a heartbeat.
 const HEARTBEAT: Micros = Micros::from_secs(30);
 
-/// Larger ones, with what is around them, have no room in one fragment.
+/// Size limit of a product: a larger one, with its header, does not fit into one fragment.
 pub(crate) const LARGEST_BYTES: u32 = (1 << 31) - 1_024;

@@ -14,7 +14,7 @@ use crate::wire::versions::{HIYA, Version};
 use crate::wire::xdr::{Reader, Xdr};
 use crate::{ClassError, ProductClass, ProductInfo, Want};
 
-/// Pushes products to another LDM over one connection, which stands already.
+/// Pushes products to another LDM over one established connection.
 #[derive(Debug)]
 pub struct Pusher {
     config: PusherConfig,
@@ -24,7 +24,7 @@ pub struct Pusher {
     outputs: VecDeque<PusherOutput>,
 }
 
-/// What to push.
+/// Configuration of a [`Pusher`].
 #[derive(Clone, Debug)]
 pub struct PusherConfig {
     /// The class of everything that will be pushed.
@@ -33,33 +33,33 @@ pub struct PusherConfig {
     pub first_xid: u32,
 }
 
-/// What the outside tells a [`Pusher`].
+/// Inputs of a [`Pusher`].
 #[derive(Clone, Debug)]
 pub enum PusherInput {
-    /// Bytes came.
+    /// Received bytes.
     Received(Bytes),
-    /// The peer is gone.
+    /// The connection is lost.
     Disconnected,
     /// The next product, in answer to [`Want::Product`].
     Product(ProductInfo),
-    /// Bytes of it.
+    /// Bytes of this product.
     Bytes(Bytes),
-    /// The product that was wanted can't be read any more.
+    /// The requested product can't be read any more.
     Gone,
-    /// Nothing more will come.
+    /// No further product follows.
     Finish,
 }
 
-/// What a [`Pusher`] asks of the outside.
+/// Outputs of a [`Pusher`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PusherOutput {
     /// Send these bytes.
     Send(Bytes),
-    /// Say this next.
+    /// Provide this input next.
     Want(Want),
-    /// The peer takes this class; products outside of it are passed over.
+    /// The peer accepts this class; products outside of it are skipped.
     Taken(ProductClass),
-    /// The connection is over: close it.
+    /// The connection has ended: close it.
     Ended(Ending),
 }
 
@@ -71,7 +71,7 @@ enum State {
 }
 
 impl Pusher {
-    /// Checks the patterns and asks the peer.
+    /// Checks the patterns and sends the HIYA.
     pub fn new(now: Now, config: PusherConfig) -> Result<Self, ClassError> {
         Matcher::compile(&config.class)?;
         let mut message = call(config.first_xid, Version::Six.number(), HIYA);
@@ -96,7 +96,7 @@ impl Pusher {
                     product_sender.reply(now, xid, status, result, &mut steps)?;
                     self.pass(steps);
                 }
-                // It answers a call of which this side knows nothing.
+                // A reply to an unknown call.
                 State::Asking { .. } => {}
                 State::Over => break,
             }
@@ -142,7 +142,7 @@ impl Pusher {
         Ok(())
     }
 
-    /// Ends the connection once the peer has answered behind the last product.
+    /// Ends the connection once the peer has answered a NULLPROC after the last product.
     fn finish(&mut self, now: Now) {
         let State::Giving { product_sender, .. } = &mut self.state else {
             return;

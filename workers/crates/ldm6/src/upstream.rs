@@ -14,119 +14,119 @@ use crate::product_sender::{ANSWER_WITHIN, How, ProductSender};
 use crate::wire::versions::Version;
 use crate::{Access, Interest, Mode, ProductClass, ProductInfo, Signature, Want};
 
-/// One connection that another LDM made to this one.
+/// One connection from another LDM.
 #[derive(Debug)]
 pub struct Upstream {
     config: UpstreamConfig,
     state: State,
-    /// What the peer got last, by its first question.
+    /// The last product that the peer received, by its latest request that names one.
     resume: Option<Signature>,
     questions: u32,
     listener: Listener,
     outputs: VecDeque<UpstreamOutput>,
 }
 
-/// Who the peer is, and what it may do.
+/// The peer's names, rights and limits.
 #[derive(Clone, Debug)]
 pub struct UpstreamConfig {
-    /// The peer's names, its address among them; the first one goes into the origin of what it pushes.
+    /// The peer's names, including its address; the first one goes into the origin of the products that it pushes.
     pub peer: Vec<String>,
     /// The rules.
     pub access: Arc<Access>,
     /// The number of this connection, for IS_ALIVE.
     pub id: u32,
-    /// The largest product that a peer may push without asking.
+    /// The largest product that a peer may push without an offer.
     pub max_hereis: u32,
-    /// Older products are not taken.
+    /// Older products are dropped.
     pub oldest: Micros,
-    /// Larger products are not taken.
+    /// Larger products are dropped.
     pub largest_bytes: u32,
-    /// A peer that pushes and is silent for so long is given up.
+    /// Idle time after which the connection of a pushing peer is closed.
     pub silence: Micros,
     /// The number of the first call to the peer.
     pub first_xid: u32,
 }
 
-/// What the outside tells an [`Upstream`].
+/// Inputs of an [`Upstream`].
 #[derive(Clone, Debug)]
 pub enum UpstreamInput {
-    /// Bytes came, at most half a mebibyte at once.
+    /// Received bytes, at most half a mebibyte at once.
     Received(Bytes),
-    /// The peer is gone.
+    /// The connection is lost.
     Disconnected,
     /// The next product, one for each [`Want::Product`]: more are ignored. A product that the peer does not
     /// want costs nothing.
     Product(ProductInfo),
-    /// There is none for the moment. The want stands: give the product when there is one.
+    /// No product is available for now. The want remains open: provide the product when there is one.
     NoProduct,
-    /// Bytes of the product that was wanted.
+    /// Bytes of the requested product.
     Bytes(Bytes),
-    /// The product that was wanted can't be read any more.
+    /// The requested product can't be read any more.
     Gone,
-    /// Whether to send the product that was offered.
+    /// The decision about the offered product: true to have it sent.
     Decided(bool),
-    /// Whether the connection with the number asked for lives.
+    /// True if the connection with the requested number is alive.
     Alive(bool),
 }
 
-/// What an [`Upstream`] asks of the outside.
+/// Outputs of an [`Upstream`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpstreamOutput {
-    /// Send these bytes, and poll again when they are on their way: nothing is wanted sooner than it can be sent.
+    /// Send these bytes, and poll again once they are sent: input is requested no sooner than it can be sent.
     Send(Bytes),
-    /// Say this next.
+    /// Provide this input next.
     Want(Want),
     /// Close the connection.
     Close,
-    /// Something happened.
+    /// An event.
     Event(UpstreamEvent),
 }
 
-/// What happened on a connection.
+/// Events of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpstreamEvent {
-    /// The peer is served from here on.
+    /// The peer is served from now on.
     Serving(Served),
     /// The peer may push this.
     Taking(ProductClass),
-    /// The peer was allowed nothing of what it asked for or wants to push.
+    /// The peer has no right to any part of its request or offer.
     Denied(ProductClass),
-    /// A call was answered with a failure; why, for people.
+    /// A call was refused; the reason is human-readable.
     Refused(String),
-    /// The peer asks whether this connection lives.
+    /// The peer asks whether this connection is alive.
     AskedAlive(u32),
     /// A NULLPROC follows everything that was sent so far.
     Asked,
-    /// The peer answered it: it has dealt with what was sent before. It says nothing about its disk.
+    /// The peer answered it: it has processed everything sent before, though not necessarily stored it on disk.
     Answered,
-    /// About products that the peer pushes.
+    /// An event about products that the peer pushes.
     Taken(Taken),
-    /// The connection is over.
+    /// The connection has ended.
     Ended(Ending),
 }
 
-/// What a peer gets.
+/// The accepted request of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Served {
     /// Products or their descriptions.
     pub interest: Interest,
-    /// Which.
+    /// The requested class.
     pub class: ProductClass,
-    /// Begin behind this product if it is known, else at the beginning of the class.
+    /// Begin after this product if it is known, else at the beginning of the class.
     pub resume: Option<Signature>,
-    /// How.
+    /// The mode.
     pub mode: Mode,
-    /// What is spoken.
+    /// The protocol version.
     pub version: Version,
 }
 
 #[derive(Debug)]
 enum State {
-    /// The peer has to say what it wants.
+    /// Awaits a request of the peer.
     Open {
         until: Micros,
     },
-    /// The outside has to say whether a connection lives.
+    /// Awaits the driver's input whether a connection is alive.
     Alive {
         xid: u32,
     },
@@ -146,7 +146,7 @@ struct Giving {
 }
 
 impl Upstream {
-    /// A connection that was just taken.
+    /// Begins with a newly accepted connection.
     pub fn new(now: Now, config: UpstreamConfig) -> Self {
         Self {
             state: State::Open { until: now.monotonic.plus(ANSWER_WITHIN) },
@@ -158,7 +158,7 @@ impl Upstream {
         }
     }
 
-    /// Hears what came, until a decision is needed.
+    /// Processes the received messages until a decision is needed.
     fn hear(&mut self, now: Now) -> Result<(), Ending> {
         while self.is_hearing() {
             let Some(heard) = self.listener.next()? else {
@@ -205,7 +205,7 @@ impl Upstream {
             Heard::Begin { .. } | Heard::Bytes(_) | Heard::End => {
                 Err(Ending::Garbled("it sends a product before its HIYA".to_owned()))
             }
-            // It answers a call of which this side knows nothing.
+            // A reply to an unknown call.
             Heard::Reply { .. } => Ok(()),
         }
     }
@@ -465,10 +465,10 @@ impl Machine for Upstream {
     }
 }
 
-/// Larger ones ask for products at once: the number is a switch, and no size.
+/// A larger `max_hereis` requests products without offers: the number is a switch, not a size.
 const MOST_OF_AN_ALTERNATE: u32 = i32::MAX as u32;
 
-/// Calls of a connection before it is told what it is for. LDM's clients make two.
+/// Limit of the calls before a connection is used for sending or receiving. LDM's clients make two.
 const MOST_QUESTIONS: u32 = 8;
 
 /// A downstream's RPC library may have read ahead of the answer to its call; data that follows too closely

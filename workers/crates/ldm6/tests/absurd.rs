@@ -1,6 +1,6 @@
-//! Peers whose messages are sound XDR and make no sense: every value at its extremes, at both roles, in virtual time.
+//! Peers that send valid XDR without sense: every value at its extremes, in both roles, in virtual time.
 //!
-//! `DOWNBURST_SEED` replays one story; `DOWNBURST_FUZZ_SECONDS` looks longer.
+//! `DOWNBURST_SEED` replays one story; `DOWNBURST_FUZZ_SECONDS` searches longer.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -83,7 +83,7 @@ fn bytes_behind_a_product_s_last_one_are_padding_or_a_violation() {
     }
 }
 
-/// One peer at each role, with a story of its own.
+/// Plays one peer in each role, with a story of its own.
 fn play(seed: u64) {
     let mut server = Server::new(at(0.0), upstream_config(access("ANY", None)), vec![product(1, 40_000)]);
     if seed.is_multiple_of(2) {
@@ -103,7 +103,7 @@ fn play(seed: u64) {
     play_upstream(&mut dice);
 }
 
-/// An upstream that was asked, says yes and then what it likes.
+/// Plays an upstream that accepts a request and then sends arbitrary messages.
 fn play_upstream(dice: &mut Dice) {
     let mode = if dice.below(2) == 0 { Mode::Primary } else { Mode::Alternate };
     let oldest = Micros(u64::MAX);
@@ -124,14 +124,14 @@ fn play_upstream(dice: &mut Dice) {
     }));
     client.handle(at(20.0), DownstreamInput::Disconnected);
     if client.machine.deadline().is_none() {
-        // It connects again already, which fails.
+        // The client is already connecting again, which fails.
         client.handle(at(20.0), DownstreamInput::Disconnected);
     }
     let due = client.machine.deadline();
     assert!(due.is_some_and(|due| due <= Micros::from_secs(90)), "it goes on: {due:?}");
 }
 
-/// What comes out is what a hub can keep, and a product has the bytes that were announced.
+/// Checks that a hub can store the output and that each product has the announced number of bytes.
 fn check<'a>(taken: impl Iterator<Item = &'a Taken>) {
     let mut coming: Option<(u32, usize)> = None;
     for one in taken {
@@ -174,7 +174,7 @@ fn pushed_to() -> Server {
     server
 }
 
-/// A product as a peer describes it, whatever it is.
+/// A peer's description of a product, sound or not.
 #[derive(Clone)]
 struct Description {
     seconds: i32,
@@ -222,7 +222,7 @@ impl Description {
 struct Dice(u64);
 
 impl Dice {
-    /// A message of any kind, at home in the protocol or not.
+    /// A message of any kind, valid in the protocol or not.
     fn message(&mut self) -> Bytes {
         let procedure =
             [HEREIS, HEREIS, COMINGSOON, BLKDATA, NOTIFICATION, FEEDME, HIYA, NOTIFYME, ALIVE, NULL]
@@ -344,5 +344,5 @@ const COMINGSOON: u32 = 12;
 const BLKDATA: u32 = 13;
 const ALIVE: u32 = 14;
 
-/// How many a run of make test takes.
+/// Number of stories in a run of make test.
 const STORIES: u64 = 3_000;

@@ -1,4 +1,4 @@
-//! Whole conversations of the machines with each other, in virtual time.
+//! Complete conversations between the machines, in virtual time.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -18,7 +18,7 @@ fn queue(sizes: &[u32]) -> Vec<(ProductInfo, Bytes)> {
     sizes.iter().enumerate().map(|(number, size)| product(number as u32, *size)).collect()
 }
 
-/// A request and its upstream after a second, when products come.
+/// A request and its upstream after a second, when products arrive.
 fn fed(mode: Mode, sizes: &[u32]) -> (Client, Server) {
     let mut client = Client::new(DownstreamConfig { mode, ..downstream_config(vec![spec("ANY", ".*")]) });
     let mut server = Server::new(at(0.0), upstream_config(access("ANY", None)), queue(sizes));
@@ -182,7 +182,7 @@ fn products_nobody_wants_are_dropped_with_the_reason_and_passed_over() {
     server.queue = [product(1, 200), product(9, 3), product(2, 3), product(3, 3)].into();
     server.queue[2].0.arrival.seconds -= 7_200;
     let ask = Client::new(downstream_config(vec![spec("ANY", ".*")])).connect(at(-0.0));
-    // Its request is for more than what the downstream takes, and older.
+    // Its request covers more and older products than the downstream accepts.
     let mut older = Downstream::new(DownstreamConfig {
         time_offset: Micros::from_secs(90_000),
         ..downstream_config(vec![spec("ANY", ".*")])
@@ -276,7 +276,7 @@ fn a_version_five_peer_is_answered_call_by_call() {
     assert_eq!(calls, 4 + 2 + 1, "a question and three blocks of 16 KiB, a question and a block, the flush");
 }
 
-/// The answer of an upstream that speaks version 5 alone.
+/// The reply of an upstream that speaks only version 5.
 fn mismatch(call: &[u8]) -> Vec<u8> {
     let words = [0x8000_0020_u32, u32::from_be_bytes(call[4..8].try_into().unwrap()), 1, 0, 0, 0, 2, 5, 5];
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
@@ -347,7 +347,7 @@ fn what_may_not_be_pushed_is_dropped() {
     );
 }
 
-/// A reply of version 5: `OK`, then the same call once more with PROC_UNAVAIL, as LDM's notifyme does.
+/// A reply of version 5: `OK`, then a second reply to the same call with PROC_UNAVAIL, as LDM's notifyme sends.
 fn answered_twice(call: &[u8]) -> Vec<u8> {
     let xid = u32::from_be_bytes(call[4..8].try_into().unwrap());
     let is_null = call[24..28] == [0; 4];

@@ -1,5 +1,4 @@
-//! Bytes on the wire, kept in `tests/golden/ldm6/messages.json`: the machines send exactly those bytes, and
-//! understand them.
+//! Golden bytes in `tests/golden/ldm6/messages.json`: the machines send exactly these bytes, and parse them.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

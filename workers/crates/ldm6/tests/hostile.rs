@@ -1,6 +1,6 @@
-//! Peers that lie. Whatever arrives, the machines neither panic nor exceed their bounds, and a request goes
-//! on with the next connection. `DOWNBURST_SEED` replays one stream, `DOWNBURST_FUZZ_SECONDS` searches for
-//! others; a stream that fails is kept in `tests/corpus`, which is replayed in each run.
+//! Hostile peers. With any input, the machines neither panic nor exceed their bounds, and a request continues on
+//! the next connection. `DOWNBURST_SEED` replays one stream, `DOWNBURST_FUZZ_SECONDS` searches for others; a
+//! stream that fails is kept in `tests/corpus`, which is replayed in each run.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -56,7 +56,7 @@ fn try_stream(messages: &[Vec<u8>], seed: u64) {
     }
 }
 
-/// Every machine hears the stream, in parts of odd sizes; then it hears a peer that is well.
+/// Feeds the stream to every machine, whole and in small parts, and then a sound peer.
 fn lead(stream: &[u8]) {
     for split in [stream.len().max(1), 7] {
         for mode in [Mode::Primary, Mode::Alternate] {
@@ -91,7 +91,7 @@ fn lead_downstream(stream: &[u8], split: usize, mode: Mode) {
     assert_eq!(client.products.len(), before + 1, "a sound upstream is heard");
 }
 
-/// A peer that falls silent is given up.
+/// Checks that the connection of a silent peer is closed.
 fn lead_to_its_end(server: &mut Server) {
     for _ in 0..10 {
         let Some(deadline) = server.machine.deadline() else { break };
@@ -103,7 +103,7 @@ fn lead_to_its_end(server: &mut Server) {
 struct Mutator(u64);
 
 impl Mutator {
-    /// A few messages, changed in a few places.
+    /// A few messages with a few changes.
     fn stream(mut self, messages: &[Vec<u8>]) -> Vec<u8> {
         let mut stream = Vec::new();
         for _ in 0..=self.below(5) {
@@ -124,7 +124,7 @@ impl Mutator {
         if message.is_empty() {
             return;
         }
-        // Heads are short, and what is in them matters more than what is in products.
+        // Heads are short, and their content matters more than that of products.
         let place = self.below(message.len().min(160));
         let word = place & !3;
         match self.below(6) {
@@ -180,5 +180,5 @@ fn corpus() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")
 }
 
-/// How many a run of make test takes.
+/// Number of streams in a run of make test.
 const STREAMS: u64 = 500;

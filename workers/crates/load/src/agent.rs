@@ -1,4 +1,4 @@
-//! Stands between an agent and its hub: passes their lines, and plays schedules into the hub by lines of its own.
+//! Relays the lines between an agent and its hub, and plays schedules into the hub with lines of its own.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, Command, Stdio};
@@ -16,8 +16,8 @@ pub(crate) type ToHub = Arc<Mutex<Option<ChildStdin>>>;
 ///
 /// Two of the agent's lines are for the player. `{"id", "do": "load-prepare", "schedule", "spool"}` is
 /// answered once the spool files exist. `{"id", "do": "load-play", "window"}` is answered without delay, and
-/// `{"event": "load-done", ...}` follows when the hub has answered for every product. The first line of all
-/// is `{"event": "load-ready", "hub_pid"}`.
+/// `{"event": "load-done", ...}` follows when the hub has answered for every product. The very first line is
+/// `{"event": "load-ready", "hub_pid"}`.
 pub(crate) fn run(command: &[String]) -> Outcome {
     let (program, arguments) = command.split_first().ok_or("name the node's command line")?;
     let mut hub = Command::new(program)
@@ -44,7 +44,7 @@ pub(crate) fn run(command: &[String]) -> Outcome {
     if status.success() { Ok(()) } else { Err(format!("the node ended with {status}").into()) }
 }
 
-/// Writes a line to the hub, or several.
+/// Writes one or more lines to the hub.
 pub(crate) fn write(to_hub: &ToHub, lines: &[u8]) -> Outcome {
     let mut stdin = lock(to_hub);
     let stdin = stdin.as_mut().ok_or("the agent's lines have ended")?;
@@ -70,7 +70,7 @@ fn pass_jobs(jobs: impl BufRead, to_hub: &ToHub, answers: &Arc<Answers>) -> Outc
     Ok(())
 }
 
-/// The id and the fields of a line that is for the player.
+/// The id and the fields of a line for the player.
 fn own_job(line: &str) -> Option<(u64, Value)> {
     let job: Value = serde_json::from_str(line).ok()?;
     let is_own = job.get("do")?.as_str()?.starts_with("load-");

@@ -1,4 +1,4 @@
-//! Bytes of products: no two alike, none compressible, and cheap to make.
+//! Bytes of products: unique, incompressible, and cheap to generate.
 
 /// A block of noise from which products are cut.
 pub(crate) struct Content {
@@ -13,7 +13,7 @@ impl Content {
         Self { noise }
     }
 
-    /// Fills `out` with the bytes of product `number`: noise from a place of its own, and the number in front.
+    /// Fills `out` with the bytes of product `number`: noise from an offset of its own, with the number in front.
     pub(crate) fn write(&self, number: u64, bytes: usize, out: &mut Vec<u8>) {
         out.clear();
         let mut at = usize::try_from(number.wrapping_mul(STRIDE) % NOISE_BYTES as u64).unwrap_or(0);
@@ -26,7 +26,7 @@ impl Content {
     }
 }
 
-/// Larger than the caches, so that neighbours differ.
+/// Larger than the caches, so that consecutive products differ.
 const NOISE_BYTES: usize = 8 << 20;
 /// Odd, and far from a power of two.
 const STRIDE: u64 = 1_000_003;

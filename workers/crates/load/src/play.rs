@@ -1,4 +1,4 @@
-//! Plays a schedule: each product is a spool file and a line, and the hub's answer is its acknowledgement.
+//! Plays a schedule: each product is a spool file with a line, and the hub's answer is its acknowledgement.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use crate::fill::now;
 use crate::probe::percentile;
 use crate::schedule::{self, Due};
 
-/// A schedule whose spool files lie ready, so that playing it costs next to nothing.
+/// A schedule with its spool files already written, so that playing it costs almost nothing.
 pub(crate) struct Prepared {
     due: Vec<Due>,
     spool: PathBuf,
@@ -48,12 +48,12 @@ impl Prepared {
         Ok(Self { due, spool: spool.to_owned() })
     }
 
-    /// How many products.
+    /// Number of products.
     pub(crate) fn products(&self) -> usize {
         self.due.len()
     }
 
-    /// Sends every line when it is due, but never more than `window` without an answer; ends with the last answer.
+    /// Sends every line when it is due, with at most `window` lines unanswered; returns after the last answer.
     pub(crate) fn play(&self, to_hub: &ToHub, answers: &Answers, window: u64) -> Outcome<Value> {
         answers.forget();
         let (began, began_us) = (Instant::now(), now());
@@ -133,7 +133,7 @@ impl Answers {
     }
 }
 
-/// Whether the hub accepted, if this line answers one of the player's; without a look at the rest of other lines.
+/// True if the hub accepted, none unless this line answers one of the player's. Other lines are not parsed further.
 fn answer_to_player(line: &str) -> Option<bool> {
     let rest =
         line.strip_prefix("{\"answer\":").or_else(|| line.split_once(",\"answer\":").map(|it| it.1))?;
@@ -141,7 +141,7 @@ fn answer_to_player(line: &str) -> Option<bool> {
     (digits.parse::<u64>().ok()? >= FIRST_ID).then(|| line.contains("\"ok\":true"))
 }
 
-/// Sleeps in one piece; lines that fall due meanwhile go together.
+/// Sleeps without interruption; lines that become due during the sleep are sent together.
 fn wait_until(began: Instant, at_us: u64) {
     let left = Duration::from_micros(at_us).saturating_sub(began.elapsed());
     if !left.is_zero() {
@@ -157,13 +157,13 @@ fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Above any number that an agent reaches, below what a JavaScript number holds exactly.
+/// Above any number that an agent reaches, below the limit of exact integers in JavaScript.
 const FIRST_ID: u64 = 1 << 50;
-/// A wake-up per product at 10,000/s would be load of its own.
+/// A wake-up per product at 10,000/s would itself be a load.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(500);
 /// About the size of a pipe.
 const LINES_AT_ONCE: u64 = 256;
-/// For the last answers; a product of a gigabyte takes its time.
+/// Timeout of the last answers; a product of a gigabyte takes long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How late the machine itself is: what a thread that only sleeps sees.
+//! Wake-up delay of the machine, as observed by a thread that only sleeps.
 
 use std::io::Read as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ pub(crate) fn run() -> Outcome {
     Ok(())
 }
 
-/// The smallest figure that `percent` of all do not exceed; 0 of none.
+/// The smallest figure that `percent` of all do not exceed; 0 if there are none.
 pub(crate) fn percentile(figures: &mut [u64], percent: usize) -> u64 {
     figures.sort_unstable();
     let rank = (figures.len() * percent).div_ceil(100);

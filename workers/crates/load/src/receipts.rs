@@ -1,4 +1,4 @@
-//! What sites said they have, receipt by receipt, read from the raw receipts of a hub that has ended.
+//! Products stored at sites, receipt by receipt, read from the raw receipts of a hub that has ended.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,14 +13,14 @@ use serde::Serialize;
 
 use crate::Outcome;
 
-/// What is said once, before the rows.
+/// The summary before the rows.
 #[derive(Debug, Default, PartialEq, Serialize)]
 struct Summary {
     /// Rows refer to these by position.
     feeds: Vec<String>,
     sites: Vec<String>,
     rows: usize,
-    /// Receipts of products that a site held already, rejected, or will not get; they have no row.
+    /// Receipts of products that a site already held, rejected, or will not receive; they have no row.
     not_stored: usize,
 }
 
@@ -29,7 +29,7 @@ struct Summary {
 type Row = [i64; 7];
 
 /// Prints the summary as a line of JSON, followed by the rows, little-endian, in the order in which the
-/// receipts came.
+/// receipts arrived.
 pub(crate) fn print(receipts: &Path) -> Outcome {
     let (summary, rows) = read(receipts)?;
     let mut out = BufWriter::new(io::stdout().lock());
@@ -51,7 +51,7 @@ fn read(receipts: &Path) -> Outcome<(Summary, Vec<Row>)> {
     Ok((Summary { feeds: feeds.words, sites: sites.words, rows: rows.len(), not_stored }, rows))
 }
 
-/// The complete files; one that is unfinished after the hub's end lacks receipts, which whoever counts will see.
+/// Lists the complete files. Receipts in a file left unfinished by the hub are missing, which the counts show.
 fn files(receipts: &Path) -> Outcome<Vec<PathBuf>> {
     let listed = std::fs::read_dir(receipts)
         .map_err(|error| format!("{} can't be read: {error}", receipts.display()))?;
@@ -92,7 +92,7 @@ impl Reading {
     }
 }
 
-/// Words by the order in which they came up.
+/// Words, numbered in the order of first appearance.
 #[derive(Default)]
 struct Places {
     words: Vec<String>,
@@ -123,7 +123,7 @@ fn words(batch: &RecordBatch, name: &str) -> Outcome<Vec<String>> {
     Ok(typed.into_iter().map(|word| word.unwrap_or_default().to_owned()).collect())
 }
 
-/// The column's figures; 0 where there is none, as of a product that the site never saw.
+/// The column's figures; 0 for a missing one, as for a product that never reached the site.
 fn numbers<T: ArrowPrimitiveType>(batch: &RecordBatch, name: &str) -> Outcome<Vec<i64>>
 where
     i64: TryFrom<T::Native>,

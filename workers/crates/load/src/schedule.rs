@@ -1,4 +1,4 @@
-//! When which product is due: a text file, one product a line, in order of time.
+//! The schedule of products: a text file with one product per line, in order of time.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use crate::Outcome;
 /// One product.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Due {
-    /// After the beginning.
+    /// Time after the beginning, in microseconds.
     pub(crate) at_us: u64,
     pub(crate) feed: String,
     pub(crate) bytes: usize,
     pub(crate) id: String,
 }
 
-/// Reads lines of `AT_MICROSECONDS FEED BYTES ID`; the id may hold spaces.
+/// Reads lines of `AT_MICROSECONDS FEED BYTES ID`; the id may contain spaces.
 pub(crate) fn read(path: &Path) -> Outcome<Vec<Due>> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("{} can't be read: {error}", path.display()))?;

@@ -1,4 +1,4 @@
-//! What arrived, product by product, read from the logs of a node that has ended.
+//! Products that arrived, one by one, read from the logs of a node that has ended.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -9,22 +9,22 @@ use serde::Serialize;
 
 use crate::Outcome;
 
-/// What is said once, before the rows.
+/// The summary before the rows.
 #[derive(Debug, PartialEq, Serialize)]
 struct Summary {
     /// Rows refer to these by position.
     feeds: Vec<String>,
     rows: usize,
-    /// Products whose bytes are missing or are not what their digest says.
+    /// Number of products with missing bytes or a wrong digest.
     damaged: usize,
-    /// BLAKE3 over feed, hub's sequence, size and digest of every product, in that order: equal sets have equal ones.
+    /// BLAKE3 over feed, hub's sequence, size and digest of every product, in that order; equal for equal sets.
     fingerprint: String,
 }
 
 /// A product: feed, the hub's sequence, size, created, stored at the hub, stored here; times in microseconds.
 type Row = [i64; 6];
 
-/// Prints the summary as a line of JSON, and behind it the rows, little-endian, in the order of storage per feed.
+/// Prints the summary as a line of JSON, followed by the rows, little-endian, in the order of storage per feed.
 pub(crate) fn print(logs: &Path) -> Outcome {
     let (summary, rows) = read(logs)?;
     let mut out = BufWriter::new(io::stdout().lock());
@@ -77,7 +77,7 @@ fn readers(logs: &Path) -> Outcome<Vec<LogReader>> {
     Ok(directories.iter().map(|directory| LogReader::open(directory)).collect::<Result<_, _>>()?)
 }
 
-/// The name and stamp that the hub gave: at a site they came with the product, at the hub they are the log's own.
+/// The key and stamp from the hub: at a site they arrived with the product, at the hub they are the log's own.
 fn upstream(entry: &StoredEntry) -> (&ProductKey, WallMicros) {
     let own = (&entry.info.key, entry.info.stored);
     entry.source.as_ref().map_or(own, |source| (&source.key, source.hub_stored))

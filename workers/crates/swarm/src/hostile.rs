@@ -1,5 +1,5 @@
-//! Hostile sites, for tests: enrolled ones, whose frames decode well and make no sense. One session of a site
-//! after the other; the sites side by side.
+//! Hostile sites, for tests: they are enrolled, and their frames decode but make no sense. The sessions of a site
+//! are consecutive; the sites run concurrently.
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
@@ -29,29 +29,29 @@ use crate::statistics::wall_us;
 pub(crate) struct Attack {
     pub(crate) hub: String,
     pub(crate) seed: u64,
-    /// Which sessions of the seed's.
+    /// Numbers of the seed's sessions to play.
     pub(crate) numbers: Range<u64>,
     pub(crate) feeds: Vec<KnownFeed>,
 }
 
-/// A feed that hostile sites know though the hub does not name it to them.
+/// A feed that hostile sites know although the hub does not name it to them.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownFeed(FeedName, Epoch, Sequence);
 
-/// What came of the sessions so far.
+/// Results of the sessions so far.
 #[derive(Debug, Default)]
 struct Counts {
     next: AtomicU64,
     sessions: AtomicU64,
-    /// The hub welcomed the site.
+    /// Sessions in which the hub welcomed the site.
     let_in: AtomicU64,
-    /// The hub ended the session for what was said in it.
+    /// Sessions that the hub ended because of their messages.
     violations: AtomicU64,
-    /// No connection could be made.
+    /// Failed attempts to connect.
     failed: AtomicU64,
     frames: AtomicU64,
     bytes: AtomicU64,
-    /// Sentences of the hub's refusals, without the numbers in them.
+    /// The hub's refusals by their sentences, without the numbers in them.
     refusals: Mutex<BTreeMap<String, u64>>,
 }
 
@@ -73,7 +73,7 @@ struct Line {
 }
 
 impl Attack {
-    /// Plays all sessions; prints a line each `every`, and one that sums up.
+    /// Plays all sessions; prints a line per interval `every`, and a summary.
     pub(crate) async fn run(self, identities: Vec<Identity>, every: Duration) -> Result<(), String> {
         let counts = Arc::new(Counts { next: AtomicU64::new(self.numbers.start), ..Counts::default() });
         let (attack, began) = (Arc::new(self), Instant::now());
@@ -154,7 +154,7 @@ struct Hostile {
     scene: Scene,
 }
 
-/// How far the hub let a connection come.
+/// The hub's answer to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Heard {
     Welcome,
@@ -187,7 +187,7 @@ impl Hostile {
         }
     }
 
-    /// Plays one session. The former one of this site may not be over at the hub, which says that it is busy.
+    /// Plays one session. Retries while the hub is busy, as the site's previous session may not have ended there yet.
     async fn play(&mut self, number: u64) {
         for _ in 0..ATTEMPTS {
             let Ok(stream) = self.dial().await else {
@@ -304,7 +304,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// Reads until the hub hangs up or time is over; with `greets` until the hub told what the site gets.
+    /// Reads until the hub hangs up or `long` has passed; with `greets`, at most until the subscriptions arrive.
     async fn hear(&mut self, scene: &mut Scene, counts: &Counts, long: Duration, greets: bool) {
         let until = tokio::time::Instant::now() + long;
         loop {
@@ -355,7 +355,7 @@ const ATTACH: u8 = 43;
 const HEADER_BYTES: usize = 5;
 const READ_BYTES: usize = 16 << 10;
 
-/// Long against whatever a hub does on a loaded machine.
+/// Longer than any delay of a hub on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(10);
 const A_MOMENT: Duration = Duration::from_millis(2);
 const ATTEMPTS: usize = 200;

@@ -1,4 +1,4 @@
-//! Who the sites are: lines of a file.
+//! Identities of the sites: lines of a file.
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use downburst_model::SiteName;
 use downburst_site::Credentials;
 
-/// One site towards its hub.
+/// A site's identity at its hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// SHA-256 of the hub's authority, in hex.
@@ -19,7 +19,7 @@ pub(crate) struct Identity {
     site: Option<SiteName>,
 }
 
-/// Where sites that were let in are written down.
+/// The file in which admitted sites are recorded.
 #[derive(Debug)]
 pub(crate) struct Enrolled(Option<Mutex<File>>);
 
@@ -52,7 +52,7 @@ impl Identity {
         }
     }
 
-    /// As the site's machine knows them.
+    /// The credentials for the site's machine.
     pub(crate) fn credentials(&self) -> Credentials {
         let (ca_sha256, secret) = (self.ca_sha256.clone(), self.secret.clone());
         match (&self.site, &self.token_secret) {
@@ -61,12 +61,12 @@ impl Identity {
         }
     }
 
-    /// Its name and its secret, once it was let in.
+    /// The site's name and secret, once it was admitted.
     pub(crate) fn enrolled(&self) -> Option<(SiteName, String)> {
         self.site.clone().map(|site| (site, self.secret.clone()))
     }
 
-    /// Notes that the hub let the site in; true at the first time.
+    /// Records that the hub admitted the site; returns true the first time.
     pub(crate) fn accepted(&mut self, site: SiteName) -> bool {
         self.site = Some(site);
         self.token_secret.take().is_some()
@@ -101,7 +101,7 @@ impl Enrolled {
             .map_err(|error| format!("{} can't be written: {error}; choose another file", path.display()))
     }
 
-    /// Writes a line that [`Identity::load`] takes.
+    /// Writes a line that [`Identity::load`] accepts.
     pub(crate) fn note(&self, identity: &Identity) {
         if let (Some(file), Some(site)) = (&self.0, &identity.site) {
             let line = format!("{site} {} {}\n", identity.ca_sha256, identity.secret);

@@ -1,6 +1,6 @@
-//! A member of a multicast group that turns on the others, for tests: it got the group's key by its own
-//! session, keeps the key, opens everything that the key opens, and sends forgeries that open. It is written
-//! after `docs/protocol.md` and uses nothing of the sender's or receiver's code.
+//! A malicious member of a multicast group, for tests: it received the group's key over its own session, keeps
+//! the key, opens every datagram that the key opens, and sends forgeries that open with it. It follows
+//! `docs/protocol.md` and uses no code of the sender or receiver.
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::statistics::Statistics;
 
-/// Goes on until the process ends, whatever becomes of the session.
+/// Starts a thread that runs until the process ends, independently of the session.
 pub(crate) fn begin(
     join: &LegJoin,
     interface: Ipv4Addr,
@@ -50,12 +50,12 @@ struct Insider {
     membership: Membership,
     socket: UdpSocket,
     group: SocketAddrV4,
-    /// A packet with a manifest, to be altered.
+    /// The last packet with a manifest, as a template of forgeries.
     manifest: Option<Vec<u8>>,
     turn: u64,
 }
 
-/// What a member needs to make and open datagrams of a leg's life.
+/// The key and identifiers with which a member seals and opens datagrams of a leg's epoch.
 struct Membership {
     key: LessSafeKey,
     key_id: u8,
@@ -79,7 +79,7 @@ impl Insider {
         }
     }
 
-    /// Two forgeries for each datagram, each kind in its turn; how many were sent.
+    /// Sends two forgeries for each datagram, of all kinds in turn; returns the number sent.
     fn forge(&mut self, number: u64, payload: &[u8]) -> u64 {
         if payload.get(8) == Some(&MANIFEST) {
             self.manifest = Some(payload.to_vec());
@@ -88,7 +88,7 @@ impl Insider {
         let is_symbol = number >> 63 == 1;
         let other = match self.turn % 6 {
             _ if is_symbol => (number + 1, corrupted(payload, self.turn)),
-            // Ahead of the true packet, with bytes of another, wrong ones.
+            // Sent before the true packet, with the altered bytes of another one.
             0 | 3 => (number + 20, corrupted(payload, self.turn)),
             1 => (number + 10, self.false_manifest()),
             2 => (number + 15, false_end(payload)),
@@ -100,7 +100,7 @@ impl Insider {
         sent.filter(|datagram| self.socket.send_to(datagram, self.group).is_ok()).count() as u64
     }
 
-    /// A manifest of the sender with one byte of the product's identifier altered.
+    /// A manifest of the sender with one altered byte in the product's identifier.
     fn false_manifest(&self) -> Vec<u8> {
         let mut payload = self.manifest.clone().unwrap_or_else(|| false_end(&[0; 8]));
         if let Some(byte) = payload.get_mut(60) {
@@ -150,7 +150,7 @@ impl Membership {
     }
 }
 
-/// Other bytes near the end, where a product's bytes are.
+/// Alters a byte near the end, in the bytes of a product.
 fn corrupted(payload: &[u8], turn: u64) -> Vec<u8> {
     let mut payload = payload.to_vec();
     let place = payload.len().saturating_sub(1 + usize::try_from(turn % 40).unwrap_or(0));
@@ -160,7 +160,7 @@ fn corrupted(payload: &[u8], turn: u64) -> Vec<u8> {
     payload
 }
 
-/// A packet that says: nothing comes up to a million products from here.
+/// A packet that announces an end of the feed a million products ahead.
 fn false_end(payload: &[u8]) -> Vec<u8> {
     let announced = payload.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
     let head = announced.saturating_add(1_000_000).to_be_bytes();
@@ -172,5 +172,5 @@ const HEADER_BYTES: usize = 14;
 const MANIFEST: u8 = 1;
 const HEAD: u8 = 3;
 
-/// How often the thread looks whether there is anything.
+/// Timeout of a read.
 const PATIENCE: Duration = Duration::from_millis(200);

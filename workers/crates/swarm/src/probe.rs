@@ -1,9 +1,9 @@
-//! How late this host wakes a sleeper: what a latency measured here owes to the machine.
+//! Wake-up delay of this host: the share of the machine in latencies measured here.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A thread that sleeps 1 ms again and again and notes by how much it overslept.
+/// A thread that repeatedly sleeps 1 ms and records its oversleep.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Probe(Arc<Worst>);
 
@@ -14,7 +14,7 @@ struct Worst {
 }
 
 impl Probe {
-    /// Starts the thread; it lives as long as the process.
+    /// Starts the thread, which runs until the process ends.
     pub(crate) fn start() -> Self {
         let probe = Self::default();
         let noted = probe.clone();
@@ -28,12 +28,12 @@ impl Probe {
         probe
     }
 
-    /// The worst since the last call, in milliseconds.
+    /// The worst oversleep since the last call, in milliseconds.
     pub(crate) fn take_worst(&self) -> f64 {
         self.0.lately_us.swap(0, Ordering::Relaxed) as f64 / 1_000.0
     }
 
-    /// The worst since the start, in milliseconds.
+    /// The worst oversleep since the start, in milliseconds.
     pub(crate) fn worst(&self) -> f64 {
         self.0.ever_us.load(Ordering::Relaxed) as f64 / 1_000.0
     }

@@ -1,11 +1,11 @@
-//! Products that are coming in, put together and checked.
+//! Reassembles and checks products as they arrive.
 use std::collections::BTreeMap;
 
 use downburst_model::ProductInfo;
 use downburst_session::StoreResult;
 use downburst_site::PlaceId;
 
-/// What one site is receiving; nothing is kept where digests are not checked.
+/// The products that one site is receiving; nothing is kept if digests are not checked.
 #[derive(Debug, Default)]
 pub(crate) struct Products {
     checks: bool,
@@ -23,7 +23,7 @@ impl Products {
         }
     }
 
-    /// Bytes of a product; what leaves a gap is filled with zeros until it comes.
+    /// Adds bytes of a product; a gap is filled with zeros until its bytes arrive.
     pub(crate) fn block(&mut self, place: PlaceId, offset: u64, bytes: &[u8]) {
         let Some(content) = self.open.get_mut(&place) else { return };
         let Ok(offset) = usize::try_from(offset) else { return };
@@ -40,13 +40,13 @@ impl Products {
         self.open.remove(&place);
     }
 
-    /// A product has all its bytes: what its storage would have said.
+    /// Ends a product that has all its bytes; returns the result that a storage would report.
     pub(crate) fn complete(&mut self, place: PlaceId, info: &ProductInfo) -> StoreResult {
         let content = self.open.remove(&place).unwrap_or_default();
         self.check(info, &content)
     }
 
-    /// What the storage of a product with these bytes would have said.
+    /// The result that a storage would report for a product with these bytes.
     pub(crate) fn check(&self, info: &ProductInfo, content: &[u8]) -> StoreResult {
         let is_good = !self.checks
             || content.len() as u64 == info.size && blake3::hash(content).as_bytes() == &info.digest.0;

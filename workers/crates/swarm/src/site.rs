@@ -42,12 +42,12 @@ pub(crate) struct Site {
     heard: UnboundedReceiver<Input>,
 }
 
-/// How a site goes about it.
+/// Behaviour of a site.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
-    /// Products are put together and their digests checked.
+    /// Reassemble products and check their digests.
     pub(crate) receive: bool,
-    /// What is acknowledged comes out nowhere.
+    /// Acknowledge products without any output of them.
     pub(crate) swallows: bool,
     /// Forge datagrams on the interface with this address.
     pub(crate) insider: Option<Ipv4Addr>,
@@ -63,9 +63,9 @@ struct HubStream {
     unflushed: bool,
 }
 
-/// When something came.
+/// Times of arrivals.
 struct Arrivals {
-    /// Nothing that the hub stored before counts in latencies and gaps.
+    /// Products that the hub stored before this time do not count in latencies and gaps.
     since: WallMicros,
     last: WallMicros,
 }
@@ -98,9 +98,9 @@ impl Site {
             one_node: false,
             only: None,
             decides: true,
-            // Heartbeats come out of files, and there are none.
+            // Heartbeats are output as files, which a site here does not have; it claims them only if it swallows.
             has_files: manner.swallows,
-            // Bytes are looked at as they come.
+            // Bytes are processed as they arrive.
             memory_limit_bytes: 0,
         };
         let recovered = Recovered::default();
@@ -122,7 +122,7 @@ impl Site {
         }
     }
 
-    /// Works for ever, or until the hub refuses the site for good.
+    /// Runs until the hub refuses the site permanently.
     pub(crate) async fn run(mut self) {
         loop {
             self.perform();
@@ -208,7 +208,7 @@ impl Site {
         self.tell(Input::HungUp { random });
     }
 
-    /// A swarm keeps no credential but the first.
+    /// Answers an order about credentials. A swarm records only the first accepted credential.
     fn keep(&mut self, order: &CredentialsOrder) {
         let answer = match order {
             CredentialsOrder::Keep(credentials) => {
@@ -291,7 +291,7 @@ impl Site {
         }
     }
 
-    /// Something came of a product that stood in the hub's log since `stored`.
+    /// Records the arrival of data of a product that was in the hub's log since `stored`.
     fn arrived(&mut self, stored: WallMicros) {
         let now = WallMicros(wall_us());
         let waited_from = self.arrivals.last.max(stored);
@@ -339,7 +339,7 @@ impl Site {
 }
 
 impl HubStream {
-    /// Waits for ever where there is nothing; nothing is lost when the wait is given up.
+    /// Waits for progress of the connection, without end if there is none. Cancelling the wait loses nothing.
     async fn moved(&mut self) -> Moved {
         if let Some(dialling) = &mut self.dialling {
             let dialled = dialling.await;
@@ -377,7 +377,7 @@ async fn shake_hands(stream: TcpStream, ca_sha256: &str) -> std::io::Result<TlsS
     tokio::time::timeout(PATIENCE, TlsConnector::from(config).connect(name, stream)).await?
 }
 
-/// Writes what there is, and flushes what was written; 0 means flushed.
+/// Writes the output, or flushes it once all is written; 0 means flushed.
 async fn send(writer: &mut Writer, out: &BytesMut) -> std::io::Result<usize> {
     if out.is_empty() {
         return writer.flush().await.map(|()| 0);

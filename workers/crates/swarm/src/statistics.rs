@@ -1,4 +1,4 @@
-//! What all sites together got, by line of output and over the whole run.
+//! Statistics over all sites, by line of output and for the whole run.
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -26,7 +26,7 @@ pub(crate) struct Line {
     probe_ms: f64,
 }
 
-/// What is counted up.
+/// Cumulative counts.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Totals {
     connects: u64,
@@ -75,33 +75,33 @@ impl Statistics {
         Self { sites, counts: Mutex::default() }
     }
 
-    /// A site was let in.
+    /// Records that a site was admitted.
     pub(crate) fn connected(&self) {
         self.change(|counts| counts.connected += 1);
         self.count(|totals| totals.connects += 1);
     }
 
-    /// A site that was let in lost its session.
+    /// Records that an admitted site lost its session.
     pub(crate) fn disconnected(&self) {
         self.change(|counts| counts.connected = counts.connected.saturating_sub(1));
     }
 
-    /// A hub said no.
+    /// Records a refusal by a hub.
     pub(crate) fn refused(&self) {
         self.count(|totals| totals.refused += 1);
     }
 
-    /// A connection could not be made, or broke.
+    /// Records a failed or broken connection.
     pub(crate) fn failed(&self) {
         self.count(|totals| totals.failed += 1);
     }
 
-    /// Bytes did not match their digest.
+    /// Records a product that did not match its digest.
     pub(crate) fn bad(&self) {
         self.count(|totals| totals.bad += 1);
     }
 
-    /// An insider heard a datagram, could open it or not, and sent so many forgeries.
+    /// Records a datagram received by an insider: `opened` if its key opened it, and the number of forgeries sent.
     pub(crate) fn insider(&self, opened: bool, forged: u64) {
         self.count(|totals| {
             totals.heard += 1;
@@ -110,7 +110,7 @@ impl Statistics {
         });
     }
 
-    /// A product is whole; its latency counts if it came as it was stored, and not later.
+    /// Records a complete product; with a latency if it arrived as it was stored, and not later.
     pub(crate) fn product(&self, bytes: u64, latency_us: Option<u64>) {
         self.count(|totals| {
             totals.products += 1;
@@ -121,12 +121,12 @@ impl Statistics {
         }
     }
 
-    /// A site got nothing for so long, while something stood in the hub's log for it.
+    /// Records the time for which a site received nothing while the hub's log held a product for it.
     pub(crate) fn gap(&self, gap_us: u64) {
         self.stretches(|stretch| stretch.gap_us = stretch.gap_us.max(gap_us));
     }
 
-    /// What happened since the last line; counts are since the start.
+    /// The latencies and gap since the last line, with the counts since the start.
     pub(crate) fn line(&self, probe_ms: f64) -> Line {
         self.change(|counts| {
             let lately = std::mem::take(&mut counts.lately);
@@ -135,7 +135,7 @@ impl Statistics {
         })
     }
 
-    /// What happened in the whole run.
+    /// The summary of the whole run.
     pub(crate) fn summary(&self, probe_ms: f64) -> Line {
         self.change(|counts| {
             let line = self.described(counts.connected, counts.ever.totals, &counts.ever, probe_ms);
@@ -180,7 +180,7 @@ pub(crate) fn wall_us() -> i64 {
     i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// Counts by size, each bucket 1/64 of its power of two wide: quantiles are right to 2 %.
+/// Counts by size, with buckets of 1/64 of their power of two: quantiles are accurate to 2 %.
 #[derive(Debug, Default)]
 struct Histogram {
     buckets: Vec<u64>,
@@ -211,7 +211,7 @@ impl Histogram {
         }
     }
 
-    /// The upper edge of the bucket in which this share of all values is reached.
+    /// The upper edge of the bucket in which this share of the values is reached.
     fn quantile(&self, share: f64) -> u64 {
         let goal = (self.count as f64 * share).ceil() as u64;
         let mut seen = 0;

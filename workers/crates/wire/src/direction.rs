@@ -1,6 +1,6 @@
-//! One direction of the wire: a drop-tail buffer before a link of fixed rate and delay, with loss on the way.
+//! One direction of the wire: a drop-tail buffer before a lossy link of fixed rate and delay.
 //!
-//! Time and frames come in as arguments. A frame that arrives at `t` starts to leave at `max(t, finish of the frame
+//! Time and frames are arguments. A frame that arrives at `t` starts to leave at `max(t, finish of the frame
 //! before)`; it is dropped when the bytes still waiting plus its own exceed the buffer; it is due at the far end when
 //! its last bit has left plus the delay. Frames never overtake each other.
 
@@ -9,21 +9,21 @@ use std::collections::VecDeque;
 use crate::frame;
 use crate::spec::{Loss, Spec};
 
-/// What became of a frame that was offered to the wire.
+/// The fate of a frame that was offered to the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The frame is on its way.
     Carried,
-    /// The loss of the link took it after it had used its share of the rate.
+    /// The link lost the frame after it had used its share of the rate.
     Lost,
     /// The buffer before the link was full.
     Overflowed,
 }
 
-/// A frame on its way and the moment it reaches the far end.
+/// A frame in flight and its time of arrival at the far end.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct InFlight {
-    /// Moment of arrival in nanoseconds on the caller's clock.
+    /// Time of arrival in nanoseconds on the caller's clock.
     pub(crate) due_ns: u64,
     /// The Ethernet frame.
     pub(crate) bytes: Vec<u8>,
@@ -36,11 +36,11 @@ pub(crate) struct Counts {
     pub(crate) carried_frames: u64,
     /// Bytes of those frames.
     pub(crate) carried_bytes: u64,
-    /// Frames that the link's loss took.
+    /// Frames lost by the link.
     pub(crate) lost_frames: u64,
     /// Frames for which the buffer had no room.
     pub(crate) overflowed_frames: u64,
-    /// Frames that the far TAP did not take.
+    /// Frames that the far TAP did not accept.
     pub(crate) refused_frames: u64,
 }
 
@@ -89,7 +89,7 @@ impl Direction {
         Verdict::Carried
     }
 
-    /// Takes the next frame whose time has come.
+    /// Takes the next frame that is due.
     pub(crate) fn take_due(&mut self, now_ns: u64) -> Option<InFlight> {
         if self.next_due_ns()? > now_ns {
             return None;
@@ -97,12 +97,12 @@ impl Direction {
         self.in_flight.pop_front()
     }
 
-    /// Tells when the next frame is due.
+    /// Returns the due time of the next frame.
     pub(crate) fn next_due_ns(&self) -> Option<u64> {
         self.in_flight.front().map(|frame| frame.due_ns)
     }
 
-    /// Says how the frame that was just delivered fared at the far end.
+    /// Counts a delivered frame that the far end refused.
     pub(crate) fn refused(&mut self) {
         self.counts.refused_frames += 1;
     }

@@ -1,6 +1,6 @@
-//! Tells data from the frames that keep a link alive.
+//! Distinguishes data from the frames that keep a link alive.
 
-/// Tells whether a frame carries a UDP datagram or TCP bytes. Address resolution, neighbour discovery, ICMP and bare
+/// True if a frame carries a UDP datagram or TCP bytes. Address resolution, neighbour discovery, ICMP and bare
 /// TCP acknowledgements are not data.
 pub(crate) fn carries_data(frame: &[u8]) -> bool {
     payload_bytes(frame).is_some_and(|bytes| bytes > 0)

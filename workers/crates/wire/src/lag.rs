@@ -1,4 +1,4 @@
-//! How late the wire itself was: the gap between a frame's due time and the moment it was written.
+//! The wire's own lag: the time between a frame's due time and its writing.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ impl Lags {
         self.largest_us = self.largest_us.max(lag_us);
     }
 
-    /// Tells the lag that the given share of frames did not exceed; 0 when there were no frames.
+    /// Returns the lag that the given share of frames did not exceed; 0 if there were no frames.
     pub(crate) fn quantile_us(&self, share: f64) -> u64 {
         let rank = (self.count as f64 * share).ceil() as u64;
         let mut seen = 0;
@@ -33,7 +33,7 @@ impl Lags {
         0
     }
 
-    /// Tells the largest lag.
+    /// Returns the largest lag.
     pub(crate) fn largest_us(&self) -> u64 {
         self.largest_us
     }

@@ -1,4 +1,4 @@
-//! What a direction of the wire does, as given on the command line.
+//! Specification of one direction of the wire, as given on the command line.
 
 use std::str::FromStr;
 
@@ -16,18 +16,18 @@ pub(crate) enum Loss {
 /// Rate, delay, loss and buffer of one direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spec {
-    /// Ethernet-frame bits per second; `None` is as fast as the machine goes.
+    /// Ethernet-frame bits per second; `None` means as fast as the machine can.
     pub(crate) rate_bps: Option<u64>,
     /// One-way delay in microseconds.
     pub(crate) delay_us: u64,
     /// Loss of the link.
     pub(crate) loss: Loss,
-    /// Room before the link in bytes, the frame that is leaving included.
+    /// Size of the buffer before the link in bytes, including the frame in transmission.
     pub(crate) buffer_bytes: u64,
 }
 
 impl Spec {
-    /// Tells how long the bits of a frame take to leave.
+    /// Returns the transmission time of a frame.
     pub(crate) fn serialisation_ns(&self, frame_bytes: usize) -> u64 {
         match self.rate_bps {
             None => 0,
@@ -35,7 +35,7 @@ impl Spec {
         }
     }
 
-    /// Tells how many bytes leave in a span of time.
+    /// Returns the number of bytes transmitted in a span of time.
     pub(crate) fn bytes_in(&self, span_ns: u64) -> u64 {
         match self.rate_bps {
             None => 0,
@@ -109,7 +109,7 @@ fn ratio(value: u64, times: u64, over: u64) -> u64 {
 
 const KEYS: &str = "rate_bps, delay_us, loss, every, buffer_bytes";
 const NANOSECONDS: u64 = 1_000_000_000;
-// Half a second at 100 Mb/s: no test that does not ask for a small buffer should meet this one.
+// Half a second at 100 Mb/s: a test reaches the limit only if it requests a small buffer.
 const DEFAULT_BUFFER_BYTES: u64 = 6_250_000;
 
 #[cfg(test)]

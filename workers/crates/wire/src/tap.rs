@@ -1,4 +1,4 @@
-//! TAP devices, opened inside a network namespace, and the few system calls the wire needs.
+//! TAP devices, opened inside a network namespace, and the few system calls that the wire needs.
 #![allow(unsafe_code)] // ioctl and sched_setscheduler have no safe wrapper in `nix`.
 
 use std::fs::{File, OpenOptions};
@@ -11,8 +11,8 @@ use nix::sched::{CloneFlags, setns};
 
 nix::ioctl_write_ptr_bad!(set_interface, libc::TUNSETIFF, libc::ifreq);
 
-/// Opens a TAP device in the named network namespace; the device lasts as long as the file. An empty namespace means
-/// that of the caller.
+/// Opens a TAP device in the named network namespace; the device exists while the file is open. An empty namespace
+/// means that of the caller.
 pub(crate) fn open(namespace: &str, device: &str) -> io::Result<File> {
     let home = File::open("/proc/self/ns/net")?;
     if !namespace.is_empty() {
@@ -23,7 +23,7 @@ pub(crate) fn open(namespace: &str, device: &str) -> io::Result<File> {
     opened
 }
 
-/// Asks for a real-time priority, so that other processes do not delay the wire. Tells whether it was granted.
+/// Requests a real-time priority, so that other processes do not delay the wire. Returns true if it was granted.
 pub(crate) fn ask_for_real_time() -> bool {
     let parameters = libc::sched_param { sched_priority: PRIORITY };
     // SAFETY: the pointer is to a live, initialised struct, and pid 0 is the caller.

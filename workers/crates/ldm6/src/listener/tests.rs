@@ -17,7 +17,7 @@ fn product(size: u32) -> Vec<u8> {
     record(&body).to_vec()
 }
 
-/// All that is heard in a stream that comes in parts, bytes of products joined.
+/// Parses a stream that arrives in parts, with the bytes of each product joined.
 fn heard(stream: &[u8], split: usize) -> Result<Vec<String>, Garbled> {
     let mut listener = Listener::default();
     let (mut said, mut bytes) = (Vec::new(), 0);

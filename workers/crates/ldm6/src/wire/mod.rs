@@ -1,4 +1,4 @@
-//! LDM's words as bytes: XDR, records of ONC RPC, versions, texts, times.
+//! LDM's encodings: XDR, records of ONC RPC, versions, texts, times.
 pub(crate) mod record;
 pub(crate) mod rpc;
 pub(crate) mod text;

@@ -3,24 +3,24 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// The bytes of the records of a stream, however it is split.
+/// Parses the records of a stream, however it is split.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     waiting: Bytes,
-    /// A mark that has begun: fewer than four bytes.
+    /// An incomplete mark: fewer than four bytes.
     mark: BytesMut,
-    /// Bytes of the fragment that have not come.
+    /// Bytes of the fragment that are yet to be read.
     left: usize,
     is_last: bool,
     in_fragment: bool,
     returned: Option<Piece>,
 }
 
-/// Some bytes of a record, one after the other.
+/// Consecutive bytes of a record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) bytes: Bytes,
-    /// The record ends with them.
+    /// True if the record ends with these bytes.
     pub(crate) ends: bool,
 }
 
@@ -35,12 +35,12 @@ impl Records {
         }
     }
 
-    /// Bytes that were pushed and not read.
+    /// Number of bytes pushed but not yet read.
     pub(crate) fn waiting_bytes(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Has these bytes read once more: those that came last.
+    /// Returns these bytes, the last ones read, so that they are read again.
     pub(crate) fn put_back(&mut self, piece: Piece) {
         self.returned = Some(piece);
     }
@@ -81,7 +81,7 @@ pub(crate) fn record(body: &[u8]) -> Bytes {
     record_begin(body, 0)
 }
 
-/// The beginning of a record of one fragment: `later` more bytes follow by other ways.
+/// The beginning of a record of one fragment; `later` more bytes are sent separately.
 pub(crate) fn record_begin(body: &[u8], later: usize) -> Bytes {
     let whole = u32::try_from(body.len().saturating_add(later)).unwrap_or(u32::MAX);
     let mut out = BytesMut::with_capacity(MARK_BYTES.saturating_add(body.len()));

@@ -1,11 +1,11 @@
-//! ONC RPC (RFC 5531) as far as LDM uses it: no authentication; what is in the credentials of a call is stepped over.
+//! ONC RPC (RFC 5531) as far as LDM uses it: no authentication; the credentials of a call are skipped.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::wire::versions::PROGRAM;
 use crate::wire::xdr::{Malformed, Reader};
 
-/// What a message begins with.
+/// The head of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Head {
     Call(CallHead),
@@ -21,7 +21,7 @@ pub(crate) struct CallHead {
     pub(crate) procedure: u32,
 }
 
-/// How a call ended.
+/// The result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     /// The result follows.
@@ -104,7 +104,7 @@ impl Status {
     }
 }
 
-/// The head of a call; its arguments are to follow.
+/// Encodes the head of a call; its arguments follow.
 pub(crate) fn call(xid: u32, version: u32, procedure: u32) -> BytesMut {
     let mut out = BytesMut::with_capacity(CALL_BYTES);
     put_words(&mut out, &[xid, CALL, RPC_VERSION, PROGRAM, version, procedure, 0, 0, 0, 0]);
@@ -137,7 +137,7 @@ const ACCEPTED: u32 = 0;
 const DENIED: u32 = 1;
 const CALL_BYTES: usize = 40;
 
-/// Body of credentials at most, by RFC 5531.
+/// Size limit of a credentials body (RFC 5531).
 const MOST_AUTH_BYTES: u32 = 400;
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::fmt;
 use bytes::Bytes;
 use thiserror::Error;
 
-/// A string of the protocol, at most `LIMIT` bytes. Senders use any encoding in it, so that it is bytes here
-/// and goes on unchanged.
+/// A string of the protocol, at most `LIMIT` bytes. Senders use any encoding, so it is kept as bytes and
+/// forwarded unchanged.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text<const LIMIT: usize>(Bytes);
 
@@ -13,14 +13,14 @@ pub struct Text<const LIMIT: usize>(Bytes);
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("a text of {bytes} bytes where LDM allows {limit}; shorten it")]
 pub struct TextError {
-    /// How long it is.
+    /// Length of the text.
     pub bytes: usize,
-    /// How long it may be.
+    /// Longest allowed length.
     pub limit: usize,
 }
 
 impl<const LIMIT: usize> Text<LIMIT> {
-    /// Takes a text that is short enough.
+    /// Creates a text; refuses one that is too long.
     pub fn new(bytes: impl Into<Bytes>) -> Result<Self, TextError> {
         let bytes = bytes.into();
         if bytes.len() > LIMIT {
@@ -29,12 +29,12 @@ impl<const LIMIT: usize> Text<LIMIT> {
         Ok(Self(bytes))
     }
 
-    /// The bytes as they travel.
+    /// The bytes as on the wire.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The characters; what is no UTF-8 shows as U+FFFD.
+    /// The characters, with U+FFFD in place of invalid UTF-8.
     pub fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.0)
     }

@@ -1,11 +1,11 @@
 use downburst_model::{Micros, WallMicros};
 
-/// A moment as LDM writes it: seconds since 1970 in 32 bits with sign, and microseconds.
+/// A time as LDM encodes it: signed 32-bit seconds since 1970, and microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp {
     /// Seconds since 1970-01-01 00:00 UTC.
     pub seconds: i32,
-    /// Microseconds beyond; 0 to 999,999 in a sound stamp.
+    /// Microseconds within the second; 0 to 999,999 in a sound stamp.
     pub micros: i32,
 }
 
@@ -13,15 +13,15 @@ impl Timestamp {
     /// All zero, as in a nil product.
     pub const ZERO: Self = Self { seconds: 0, micros: 0 };
 
-    /// The end of a class that has no end: LDM's time runs out in January 2038.
+    /// The end of an open-ended class: LDM's time runs out in January 2038.
     pub const END_OF_TIME: Self = Self { seconds: i32::MAX, micros: 999_999 };
 
-    /// True for a moment that the clock of a host may show: from 1970 on, with whole microseconds of one second.
+    /// True for a time that a host's clock may show: from 1970 on, with 0 to 999,999 microseconds.
     pub fn is_sound(self) -> bool {
         self.seconds >= 0 && (0..MICROS_PER_SECOND).contains(&i64::from(self.micros))
     }
 
-    /// The moment `length` before this wall clock's; what 32 bits don't hold becomes their end.
+    /// The time `length` before this wall clock time, limited to the range of 32 bits.
     pub fn before(wall: WallMicros, length: Micros) -> Self {
         let length = i64::try_from(length.0).unwrap_or(i64::MAX);
         Self::from(WallMicros(wall.0.saturating_sub(length)))

@@ -1,7 +1,7 @@
-/// A version of the program that is spoken here.
+/// A supported version of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
-    /// For peers older than LDM-6: every call is answered, data go in blocks of 16 KiB.
+    /// For peers older than LDM-6: every call has a reply, and data are sent in blocks of 16 KiB.
     Five,
     /// LDM-6.
     Six,
@@ -26,7 +26,7 @@ impl Version {
     }
 }
 
-/// The number of the program, assigned to LDM.
+/// The program number assigned to LDM.
 pub(crate) const PROGRAM: u32 = 300_029;
 
 pub(crate) const NULLPROC: u32 = 0;
@@ -39,5 +39,5 @@ pub(crate) const COMINGSOON: u32 = 12;
 pub(crate) const BLKDATA: u32 = 13;
 pub(crate) const IS_ALIVE: u32 = 14;
 
-/// Data bytes of a call at most, in version 5.
+/// Limit of the data bytes in a call of version 5.
 pub(crate) const VERSION_FIVE_BLOCK_BYTES: u32 = 16_384;

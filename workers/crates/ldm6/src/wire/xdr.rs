@@ -5,10 +5,10 @@ use thiserror::Error;
 
 use crate::wire::text::Text;
 
-/// Why words can't be read. The peer is at fault.
+/// Errors in encoded values. The peer is at fault.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub(crate) enum Malformed {
-    /// More may come.
+    /// The message may be incomplete.
     #[error("a message ends too early")]
     Short,
     #[error("{what} of {count}, where the protocol allows {limit}")]
@@ -19,7 +19,7 @@ pub(crate) enum Malformed {
     Moment { seconds: i32, micros: i32 },
 }
 
-/// Reads values one after the other.
+/// Reads consecutive values.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader(Bytes);
 
@@ -28,7 +28,7 @@ impl Reader {
         Self(bytes)
     }
 
-    /// What has not been read.
+    /// The unread bytes.
     pub(crate) fn rest(self) -> Bytes {
         self.0
     }
@@ -47,7 +47,7 @@ impl Reader {
         Ok(array)
     }
 
-    /// A count or length that may not pass `limit`.
+    /// Reads a count or length, which may not exceed `limit`.
     pub(crate) fn count(&mut self, what: &'static str, limit: u32) -> Result<u32, Malformed> {
         let count = self.u32()?;
         if count > limit {
@@ -62,7 +62,7 @@ impl Reader {
         Text::new(bytes).map_err(|_| Malformed::Short)
     }
 
-    /// Bytes with their length before them and padding behind. What the padding holds does not matter.
+    /// Reads bytes that follow their length and precede padding. The content of the padding is ignored.
     pub(crate) fn opaque(&mut self, what: &'static str, limit: u32) -> Result<Bytes, Malformed> {
         let length = self.count(what, limit)? as usize;
         let padded = length.saturating_add(padding(length));
@@ -75,7 +75,7 @@ impl Reader {
     }
 }
 
-/// A value with one way to be written.
+/// A value with one encoding.
 pub(crate) trait Xdr: Sized {
     fn encode(&self, out: &mut BytesMut);
     fn decode(reader: &mut Reader) -> Result<Self, Malformed>;
@@ -87,7 +87,7 @@ pub(crate) fn put_opaque(out: &mut BytesMut, bytes: &[u8]) {
     out.put_bytes(0, padding(bytes.len()));
 }
 
-/// Zeros that make up whole words.
+/// Number of zeros that complete the last word.
 pub(crate) fn padding(length: usize) -> usize {
     length.wrapping_neg() % WORD_BYTES
 }

@@ -1,4 +1,4 @@
-//! A downstream and an upstream that hear each other in virtual time.
+//! A downstream and an upstream that exchange messages in virtual time.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use downburst_ldm6::*;
 use downburst_model::{Machine, Micros, Now, Pattern, WallMicros};
 
-/// The wall clock at monotonic zero: an hour behind the time from which the golden request asks.
+/// The wall clock at monotonic zero: an hour after the start time of the golden request.
 pub const START_WALL_US: i64 = (0x6b01_190d_i64 + 3_600) * 1_000_000 + 0xe_eca4;
 
 pub fn at(seconds: f64) -> Now {
@@ -59,7 +59,7 @@ pub fn upstream_config(access: Arc<Access>) -> UpstreamConfig {
     }
 }
 
-/// The product that the golden messages hold, with another number and size.
+/// The product of the golden messages, with another number and size.
 pub fn product(number: u32, size: u32) -> (ProductInfo, Bytes) {
     let info = ProductInfo {
         arrival: Timestamp { seconds: 0x6b01_190d, micros: 0xe_eca4 },
@@ -73,7 +73,7 @@ pub fn product(number: u32, size: u32) -> (ProductInfo, Bytes) {
     (info, (0..size).map(|at| (at % 251) as u8).collect())
 }
 
-/// An upstream with the queue it serves, and what it did.
+/// An upstream with its queue and a record of its actions.
 pub struct Server {
     pub machine: Upstream,
     pub queue: VecDeque<(ProductInfo, Bytes)>,
@@ -81,7 +81,7 @@ pub struct Server {
     pub said: Vec<u8>,
     pub is_closed: bool,
     current: Bytes,
-    /// How many bytes of a product are given at once.
+    /// Bytes of a product per input.
     pub slice: usize,
 }
 
@@ -146,7 +146,7 @@ impl Server {
     }
 }
 
-/// A downstream, and what it got.
+/// A downstream and the products that it received.
 pub struct Client {
     pub machine: Downstream,
     pub events: Vec<DownstreamEvent>,
@@ -154,7 +154,7 @@ pub struct Client {
     pub said: Vec<u8>,
     pub connects: usize,
     pub is_closed: bool,
-    /// Whether an offered product is wanted, by its number.
+    /// True if the offered product with this number is wanted.
     pub wants: fn(u32) -> bool,
     begun: Option<(ProductInfo, Vec<u8>)>,
 }
@@ -173,7 +173,7 @@ impl Client {
         }
     }
 
-    /// Makes the first connection.
+    /// Establishes the first connection.
     pub fn connect(&mut self, now: Now) -> Vec<u8> {
         self.poll(now);
         self.handle(now, DownstreamInput::Connected);
@@ -226,7 +226,7 @@ impl Client {
     }
 }
 
-/// Carries what both say until neither has anything to say, in parts of `split` bytes.
+/// Exchanges the output of both machines, in parts of `split` bytes, until neither has any more.
 pub fn talk(now: Now, client: &mut Client, server: &mut Server, split: usize) {
     client.poll(now);
     server.poll(now);

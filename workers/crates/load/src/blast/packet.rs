@@ -1,4 +1,4 @@
-//! A datagram: the offset of its bytes in the file, big-endian, then the bytes, in clear or sealed.
+//! A datagram: the offset of its bytes in the file, big-endian, then the bytes, sealed or not.
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
@@ -10,7 +10,7 @@ pub(crate) struct Packets {
 }
 
 impl Packets {
-    /// Datagrams of one run; with `seal` under a key that both ends know.
+    /// Datagrams of one run; with `seal`, encrypted with a key that both ends derive.
     pub(crate) fn new(seal: bool) -> Outcome<Self> {
         let secret = blake3::derive_key("downburst load of a measurement: blast", b"");
         let key =
@@ -18,7 +18,7 @@ impl Packets {
         Ok(Self { key: if seal { Some(key()?) } else { None } })
     }
 
-    /// How many bytes of the file a full datagram holds.
+    /// Number of the file's bytes in a full datagram.
     pub(crate) fn content_bytes(&self) -> usize {
         DATAGRAM_BYTES - HEADER_BYTES - self.tag_bytes()
     }
@@ -37,7 +37,7 @@ impl Packets {
         Ok(())
     }
 
-    /// The offset and the bytes; nothing if the datagram is none of this run.
+    /// The offset and the bytes; none if the datagram does not belong to this run.
     pub(crate) fn read<'a>(&self, datagram: &'a mut [u8]) -> Option<(u64, &'a [u8])> {
         let (header, content) = datagram.split_first_chunk_mut::<HEADER_BYTES>()?;
         let offset = u64::from_be_bytes(*header);
@@ -53,14 +53,14 @@ impl Packets {
     }
 }
 
-/// The key serves one file, each offset of it once.
+/// The key is used for one file, with each offset used once.
 fn nonce(header: [u8; HEADER_BYTES]) -> Nonce {
     let mut nonce = [0; 12];
     nonce.iter_mut().skip(4).zip(header).for_each(|(byte, digit)| *byte = digit);
     Nonce::assume_unique_for_key(nonce)
 }
 
-/// As large as a leg's datagrams.
+/// Size of a leg's datagrams.
 pub(super) const DATAGRAM_BYTES: usize = 1_452;
 const HEADER_BYTES: usize = 8;
 
