@@ -1,4 +1,4 @@
-"""Peers of our own that leave out what a product needs: multicast without repair, and a TLS connection per site."""
+"""Peers of our own that lack parts of a real product: multicast without repair, and a TLS connection per site."""
 
 import json
 from pathlib import Path
@@ -32,10 +32,10 @@ class Blaster(FilePeer):
 
 
 class TlsFanOut(FilePeer):
-    """Today's way: a TLS connection per site, AES-256-GCM, a digest found by the sender and checked by sites."""
+    """The present practice: a TLS connection per site, AES-256-GCM, a digest by the sender, checked by sites."""
 
     def start_receivers(self) -> dict[str, Process]:
-        """Wait until all connections stand."""
+        """Wait until all connections are up."""
         certificate, address = str(self.directory / "certificate"), f"{self.lab.address(HUB)}:{PORT}"
         shared = ["--certificate", certificate]
         argv = [*_argv("tls-fan-out"), "send", "--listen", address, *shared, "--receivers", str(len(self.files))]
@@ -48,7 +48,7 @@ class TlsFanOut(FilePeer):
         return receivers
 
     def send(self) -> tuple[Process, float]:
-        """Give the word."""
+        """Send the start signal."""
         assert self._sender.stdin
         self._sender.stdin.write("go\n")
         self._sender.stdin.flush()

@@ -1,4 +1,4 @@
-"""The row of a recorded feed: its busiest minute over a link of 100 Mb/s, and the queue that no protocol can beat."""
+"""The row of a recorded feed: its busiest minute over 100 Mb/s, and the minimum queueing of any protocol."""
 
 import os
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from kit.namespaces import Lab
 
 @dataclass(frozen=True)
 class Waits:
-    """Mean and 99th percentile of what products wait and travel, queueing included, in milliseconds."""
+    """Mean and 99th percentile of products' waiting and travel time, queueing included, in milliseconds."""
 
     mean_ms: float
     p99_ms: float
@@ -34,7 +34,7 @@ def minute(seconds: float, notes: list[str]) -> list[Arrival]:
 
 
 def recorded_hour(notes: list[str]) -> list[Arrival]:
-    """The recorded NGRID hour, or a generated one, with a note, where the record is not at hand."""
+    """The recorded NGRID hour, or a generated one, with a note, if the record is not available."""
     recorded = Path(os.environ.get("DOWNBURST_DATA", _BESIDE)) / "traces" / "ngrid-20150615T00-1h.txt"
     if recorded.is_file():
         return list(parse(recorded))
@@ -44,7 +44,7 @@ def recorded_hour(notes: list[str]) -> list[Arrival]:
 
 
 def busiest(arrivals: Sequence[Arrival], seconds: float) -> list[Arrival]:
-    """The stretch of so many seconds, beginning with any product, in which most bytes arrive."""
+    """The stretch of this length, beginning with any product, in which most bytes arrive."""
     best_bytes, best, inside_bytes, start = 0, (0, 0), 0, 0
     for end, arrival in enumerate(arrivals):
         inside_bytes += arrival.size_bytes
@@ -57,7 +57,7 @@ def busiest(arrivals: Sequence[Arrival], seconds: float) -> list[Arrival]:
 
 
 def first_come_first_served(arrivals: Sequence[Arrival], rate_bps: float) -> Waits:
-    """Each product begins when it is there and the one before is gone; nothing but its own bytes is sent."""
+    """Each product begins after its arrival and the end of its predecessor; only its own bytes are sent."""
     free_us, waited_ms = 0.0, []
     for arrival in arrivals:
         free_us = max(free_us, arrival.at_us) + arrival.size_bytes * 8e6 / rate_bps
@@ -66,7 +66,7 @@ def first_come_first_served(arrivals: Sequence[Arrival], rate_bps: float) -> Wai
 
 
 def played(lab: Lab, directory: Path, arrivals: Sequence[Arrival], *, multicast: bool) -> Waits:
-    """Play it to all sites; from the moment at which a product was due to that at which it stood in a site's log."""
+    """Play it to all sites; measured from a product's due time to its storage in a site's log."""
     sites, began_us = sites_of(lab), arrivals[0].at_us
     lab.rate(HUB, up_bps=LINK_BPS)
     planned = [
@@ -84,7 +84,7 @@ def played(lab: Lab, directory: Path, arrivals: Sequence[Arrival], *, multicast:
 
 
 def waits(live: Live, planned: Sequence[Planned]) -> Waits:
-    """Which product is which tells its size; the hub takes those of equal size in the order of the schedule."""
+    """Match products by size; the hub takes those of equal size in the order of the schedule."""
     began_us, waited_ms = live.account["began_us"], []
     sizes = np.array([product.size_bytes for product in planned])
     by_size = np.argsort(sizes, kind="stable")

@@ -10,9 +10,9 @@ from kit.namespaces import Lab
 
 
 class CatchUp:
-    """Sites that were away come back to a hub whose log is full.
+    """Absent sites return to a hub with a full log.
 
-    Time runs from the moment when the hub has admitted the first site to the last product in the last site's log.
+    Time runs from the hub's admission of the first site to the last product in the last site's log.
     """
 
     name = "downburst"
@@ -28,7 +28,7 @@ class CatchUp:
 
 
 class LiveBurst:
-    """Products go into the hub by its agent's lines as fast as it takes them, and at once on to connected sites.
+    """Products enter the hub by its agent's lines as fast as it takes them, and go on directly to connected sites.
 
     Time runs from the first line to the last product in the last site's log.
     """
@@ -36,7 +36,7 @@ class LiveBurst:
     name = "downburst, live"
 
     def fan_out(self, lab: Lab, directory: Path, stream: Stream) -> FanOut:
-        """Put everything, with 2,000 products at most on their way into the hub."""
+        """Put everything, with at most 2,000 products unacknowledged by the hub."""
         with Fleet(lab, directory, sites_of(lab)) as fleet:
             before = fleet.cpu()
             planned = steady(FEED, stream.product_bytes, per_s=1e9, seconds=stream.products / 1e9)
@@ -48,10 +48,10 @@ class LiveBurst:
 
 
 def sites_of(lab: Lab) -> list[str]:
-    """Every host but the hub."""
+    """All hosts except the hub."""
     return [host for host in lab.hosts if host != HUB]
 
 
 def last_stored_us(arrivals: Arrivals) -> float:
-    """When the last site had its last product."""
+    """The time of the last product at the last site."""
     return float(max(stamps.stored_us.max() for stamps in arrivals.at_sites.values()))

@@ -1,4 +1,4 @@
-"""Rows of circuits on real kernels: what they keep, what shaping saves, how soon they stand, begin and end."""
+"""Rows of circuits on real kernels: what they reserve, what shaping saves, and how quickly they are set up."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -28,12 +28,12 @@ from kit.wire import Lane
 
 LINE_BPS, RATE_BPS, FLOWS = 100_000_000, 60_000_000, 8
 BESIDE = f"60 Mb/s circuit beside {FLOWS} greedy TCP flows on a line of 100 Mb/s"
-# 2.8 per cent of what is on its way at this rate: what made DYNES slow.
+# 2.8 per cent of the bytes in flight at this rate: the loss that made DYNES slow.
 SMALL = Lane(rate_bps=50_000_000, delay_ms=36, buffer_bytes=12_600)
 
 
 def network_rows(runs: int) -> tuple[list[Row], list[str]]:
-    """All of them, about four minutes with three runs, and what could not be measured; needs root."""
+    """All rows, about four minutes with three runs, and notes on failed measurements; needs root."""
     trials: tuple[Callable[[Path, ExitStack, int], list[Row]], ...] = (
         _unicast,
         _multicast,

@@ -114,7 +114,7 @@ def year(seed: int, ports: Sequence[str], count: int = RESERVATIONS) -> list[Res
 
 
 def admission_ms(wanted: Sequence[Reservation], ports: Sequence[str]) -> float:
-    """What the last thousand take, after all others."""
+    """The time of the last thousand admissions, after all others."""
     calendar = Calendar(dict.fromkeys(ports, PORT_BPS))
     for reservation in wanted[:-ASKED]:
         calendar.put(reservation)
@@ -122,7 +122,7 @@ def admission_ms(wanted: Sequence[Reservation], ports: Sequence[str]) -> float:
 
 
 def brute_force_ms(wanted: Sequence[Reservation]) -> float:
-    """The same questions to a list of reservations, of which a tenth is asked."""
+    """The same requests to a list of reservations, a tenth of them."""
     kept = wanted[:-ASKED]
     return _percentile(_timed(partial(_fits, kept, one)) for one in wanted[-ASKED // 10 :])
 
@@ -140,7 +140,7 @@ async def desk_ms(seed: int) -> float:
             register.calendar.put(replace(reservation, number=-reservation.number))
         controller = CircuitController(register, node, bus=bus, clock=clock, settings=CircuitSettings())
         service = CircuitService(register, controller, node, ledger=ledger, bus=bus, clock=clock)
-        # As a hub does once it has loaded what it holds.
+        # As a hub does after it has loaded its ledger.
         gc.collect()
         gc.freeze()
         took = [await _requested(service, number) for number in range(REQUESTS)]

@@ -1,4 +1,4 @@
-"""What the kernel counted: processor time of processes, bytes on the interfaces of a lab's hosts."""
+"""The kernel's counters: processor time of processes, bytes on the interfaces of a lab's hosts."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -10,13 +10,13 @@ from kit.namespaces import Lab
 
 @dataclass(frozen=True)
 class LinkBytes:
-    """Bytes of Ethernet frames that an interface took in and sent."""
+    """Bytes of Ethernet frames that an interface received and sent."""
 
     received: int
     sent: int
 
     def since(self, earlier: "LinkBytes") -> "LinkBytes":
-        """Give what moved in between."""
+        """The difference between two readings."""
         return LinkBytes(self.received - earlier.received, self.sent - earlier.sent)
 
 
@@ -31,7 +31,7 @@ def link_bytes(lab: Lab) -> dict[str, LinkBytes]:
 
 
 def moved(later: dict[str, LinkBytes], earlier: dict[str, LinkBytes]) -> dict[str, LinkBytes]:
-    """Give what moved in between, host by host."""
+    """The difference between two readings, host by host."""
     return {host: count.since(earlier[host]) for host, count in later.items()}
 
 
@@ -41,7 +41,7 @@ def sent_by(pid: int) -> int:
 
 
 def overruns(pid: int) -> int:
-    """Datagrams dropped for want of room in a socket's buffer, in the network namespace of a living process."""
+    """Datagrams dropped because a socket's buffer was full, in the network namespace of a living process."""
     return parse_overruns(Path(f"/proc/{pid}/net/snmp").read_text())
 
 

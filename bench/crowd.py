@@ -1,4 +1,4 @@
-"""The row of 500 receivers, which only the simulator has room for."""
+"""The row of 500 receivers, which only the simulator can hold."""
 
 import re
 import subprocess
@@ -8,18 +8,18 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class SimulatedCrowd:
-    """What 500 receivers cost."""
+    """The cost of 500 receivers."""
 
     repair_percent: float
-    """Of the product bytes, where each loses 1 % by itself."""
+    """Of the product bytes, with 1 % independent loss at each."""
     requests_per_loss: float
-    """That reach the sender for a run of packets that all lost."""
+    """Requests at the sender for a run of packets that all lost."""
     repairs_per_loss: float
     """Group repair for each byte that all lost: 1 is one repair of each."""
 
 
 def simulated() -> SimulatedCrowd:
-    """Play the simulator's worlds of 500 receivers; they print what they found."""
+    """Play the simulator's worlds of 500 receivers, and parse their output."""
     argv = ["cargo", "test", "--release", "--quiet", "--locked", "--manifest-path", str(_MANIFEST)]
     argv += ["-p", "downburst-sim", "--test", "crowds", "five_hundred", "--", "--nocapture"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
@@ -29,7 +29,7 @@ def simulated() -> SimulatedCrowd:
 
 
 def parse(printed: str) -> SimulatedCrowd:
-    """Find the figures in what the simulation prints."""
+    """Find the figures in the simulation's output."""
     repairs = re.search(r"500 receivers, 1 % loss: repairs ([0-9.]+) %", printed)
     shared = re.search(r"500 receivers, a loss that all share: ([0-9.]+) requests, ([0-9.]+) repairs", printed)
     if not repairs or not shared:

@@ -1,4 +1,4 @@
-"""What every contender does: bring the same bytes from the lab's hub to all of its sites, as files."""
+"""The task of every contender: bring the same bytes from the lab's hub to all of its sites, as files."""
 
 import os
 import statistics
@@ -18,7 +18,7 @@ class Delivery:
 
     product_bytes: int
     took_s: dict[str, float]
-    """Per site that holds the right bytes: from the beginning to its last file."""
+    """Per site with the right bytes: from the beginning to its last file."""
     cpu_s: float
     """Of all the contender's processes."""
     links: dict[str, LinkBytes]
@@ -29,7 +29,7 @@ class Delivery:
     """Datagrams that the kernel dropped at the sites because a socket's buffer was full."""
 
     def goodput_bps(self, *, leaving_out: str = "") -> float:
-        """Median over the sites; 0 where no site got everything."""
+        """Median over the sites; 0 if no site got everything."""
         rates = [self.product_bytes * 8 / took for site, took in self.took_s.items() if site != leaving_out]
         return statistics.median(rates) if rates else 0.0
 
@@ -39,7 +39,7 @@ class Delivery:
 
     @property
     def cpu_s_per_delivered_gb(self) -> float:
-        """Seconds of processor time per 10^9 bytes that stand as files."""
+        """Seconds of processor time per 10^9 bytes stored as files."""
         return self.cpu_s / (self.product_bytes * max(len(self.took_s), 1) / 1e9)
 
     @property
@@ -48,23 +48,23 @@ class Delivery:
         return self.links[HUB].sent / self.product_bytes
 
     def received_share(self, *, leaving_out: str) -> float:
-        """Bytes on a site's link over the bytes of the products, median over the sites but one."""
+        """Bytes on a site's link over the bytes of the products, median over the sites except one."""
         counts = [count.received for host, count in self.links.items() if host not in {HUB, leaving_out}]
         return statistics.median(counts) / self.product_bytes
 
 
 class Contender(Protocol):
-    """A way to bring bytes to all sites; started in a lab, stopped at the end."""
+    """A method to bring bytes to all sites; started in a lab, stopped at the end."""
 
     def deliver(self, product_bytes: int) -> Delivery:
-        """Bring so many bytes, of which no part repeats, to every site and measure it; once for each start."""
+        """Deliver this many bytes, without repeated parts, to every site and measure it; once for each start."""
 
     def stop(self) -> None:
         """End its processes."""
 
 
 def source_file(path: Path, size_bytes: int) -> Path:
-    """Write a file of noise, a piece at a time."""
+    """Write a file of noise, in pieces."""
     with path.open("wb") as file:
         for start in range(0, size_bytes, PIECE_BYTES):
             file.write(os.urandom(min(PIECE_BYTES, size_bytes - start)))
@@ -72,7 +72,7 @@ def source_file(path: Path, size_bytes: int) -> Path:
 
 
 def file_stands_s(path: Path) -> float:
-    """When the file got its name, content and times: its change time, wall clock."""
+    """Time at which the file got its name, content and times: its change time, wall clock."""
     return path.stat().st_ctime
 
 

@@ -64,7 +64,7 @@ class Cluster:
     sites: list[SiteNode]
 
     def is_through(self, feed: str, head: int) -> bool:
-        """Whether every sender that has the feed has all of it, and its sites too."""
+        """True if every sender that has the feed has all of it, and its sites too."""
         holders = [node for node in self.senders if any(one["feed"] == feed for one in node.feeds)]
         return all(_head(node, feed) >= head and node.drained(0) for node in holders)
 
@@ -72,7 +72,7 @@ class Cluster:
 def _throughput(
     row: str, what: str, directory: Path, broker: Kafka, options: argparse.Namespace, load: tuple[int, int]
 ) -> report.Row:
-    """Ours and the peer's in turns."""
+    """Ours and the peer's by turns."""
     products, size_bytes = load
     ours, theirs = [], []
     for turn in range(options.runs):
@@ -127,7 +127,7 @@ def _shards(directory: Path, broker: Kafka, senders: int, products: int) -> floa
 
 
 def _recovery(directory: Path, broker: Kafka) -> list[report.Row]:
-    """Losses, one after the other, with traffic on."""
+    """Losses, one after the other, under traffic."""
     with postgres() as server:
         scene = Scene(directory, server, broker)
         scene.source.more(50)
@@ -152,13 +152,13 @@ def _recovered(what: str, scene: Scene) -> report.Row:
 
 @contextmanager
 def _cluster(directory: Path, broker: Kafka, feeds: dict[str, int], *, senders: int) -> Iterator[Cluster]:
-    """Feeds, each with so many sites, shared out among so many senders."""
+    """Feeds, each with this many sites, distributed over this many senders."""
     prefix = f"bench-{time.time_ns()}"
 
     def node(name: str, role: str) -> HubNode:
         shared = {"servers": broker.address, "prefix": prefix, "role": role, "replication": 1}
         program = str(built("downburst-node-kafka"))
-        # No slower language brings the products.
+        # The products must not come from a slower language.
         source = [str(built("downburst-load")), "agent", "--"] if role == "ingest" else []
         options = {"shared_log": shared}
         return HubNode(directory / name, name=name, program=program, prefix=source, options=options).start()
@@ -189,14 +189,14 @@ def _site(node: HubNode, feed: str, directory: Path) -> SiteNode:
 
 
 def _prepare(node: HubNode, directory: Path, feeds: list[str], products: int, size_bytes: int) -> None:
-    """Lays so many products of each feed ready; all are due at once."""
+    """Prepares this many products of each feed; all are due immediately."""
     planned = (Planned(0, feed, size_bytes, f"{feed} {number:08d}") for number in range(products) for feed in feeds)
     schedule = write(directory / "schedule", planned)
     node.do("load-prepare", schedule=str(schedule), spool=str(directory / "spool"))
 
 
 def _play(node: HubNode) -> None:
-    """Hands them in as fast as they are taken, until the last is acknowledged."""
+    """Ingests them at full speed, until the last is acknowledged."""
     node.do("load-play", window=WINDOW)
     account = node.wait_event(600, event="load-done")
     if "error" in account or account["refused"]:
@@ -238,7 +238,7 @@ def _options() -> argparse.Namespace:
 
 CONSUMERS = 3
 WINDOW = 8_192
-"""Products on their way at once: more are acknowledged in groups, and fewer would have the node wait."""
+"""Products in flight: more are acknowledged in groups, and with fewer the node would wait."""
 PEER = "librdkafka, 1 producer, 3 consumers"
 NEEDED_BYTES = 6_000_000_000
 

@@ -9,14 +9,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 
 def topic(address: str, name: str) -> None:
-    """Make a topic of one partition, as a feed has."""
-    # A client that is let go takes its answers along.
+    """Create a topic with one partition, as a feed has."""
+    # A client that is dropped loses its pending answers.
     admin = AdminClient({"bootstrap.servers": address})
     admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
 
 
 def produce(address: str, name: str, messages: int, size_bytes: int) -> None:
-    """Send as fast as it goes, each acknowledged; print when it began and ended."""
+    """Send at full speed, each acknowledged; print the begin and the end."""
     producer = Producer({"bootstrap.servers": address, "acks": "all", "linger.ms": 5, "compression.type": "none"})
     began_s = time.time()
     for number in range(messages):
@@ -34,7 +34,7 @@ def produce(address: str, name: str, messages: int, size_bytes: int) -> None:
 
 
 def consume(address: str, name: str, messages: int) -> None:
-    """Read along from the beginning; print when the last message came."""
+    """Read along from the beginning; print the time of the last message."""
     consumer = Consumer(
         {"bootstrap.servers": address, "group.id": f"peer-{time.time_ns()}", "enable.auto.commit": False}
     )

@@ -33,7 +33,7 @@ class Downburst:
             raise
 
     def deliver(self, product_bytes: int) -> Delivery:
-        """Put products of 1 MB as fast as the hub takes them, wait until every site has them all, and measure."""
+        """Put products of 1 MB at the hub's full speed, wait until every site has them all, and measure."""
         expected = self._prepare(product_bytes)
         links, spent_s, dropped = link_bytes(self._lab), cpu_s(self._pids()), self._overruns()
         began_s = self._play()
@@ -70,7 +70,7 @@ class Downburst:
             self._hub.wait_event(event="leg", site=name, state="joined")
 
     def _prepare(self, product_bytes: int) -> "Counter[bytes]":
-        """Lay the products ready; give how often each digest is expected."""
+        """Prepare the products; give the number of each digest expected."""
         sizes = [min(PRODUCT_BYTES, product_bytes - start) for start in range(0, product_bytes, PRODUCT_BYTES)]
         planned = (Planned(0, FEED, size, f"product {number}") for number, size in enumerate(sizes))
         spool = self._directory / "load"
@@ -79,7 +79,7 @@ class Downburst:
         return Counter(digest(path) for path in spool.iterdir())
 
     def _play(self) -> float:
-        """Play them; give when the first was due."""
+        """Play them; give the due time of the first."""
         self._hub.do("load-play", window=WINDOW)
         account = self._hub.wait_event(DRAIN_S, event="load-done")
         if "error" in account or account["refused"]:
@@ -87,7 +87,7 @@ class Downburst:
         return float(account["began_us"]) / 1e6
 
     def _pids(self) -> list[int]:
-        """The nodes; the source of load stands before the hub's and does not count."""
+        """The nodes; the source of load is the hub's parent process and does not count."""
         hub = int(self._hub.events_named("load-ready")[-1]["hub_pid"])
         return [hub, *(site.process.pid for site in self._sites.values())]
 
@@ -95,7 +95,7 @@ class Downburst:
         return sum(overruns(site.process.pid) for site in self._sites.values())
 
     def _accounted_repair_bytes(self, began_s: float, ended_s: float) -> int:
-        """Repairs that the hub told of between these moments; between runs it has nothing to repair."""
+        """Repairs that the hub reported between these moments; between runs it has nothing to repair."""
 
         def told() -> list[Line] | None:
             events = [event for event in self._hub.events_named("traffic") if event["to_us"] > began_s * 1e6]
@@ -106,7 +106,7 @@ class Downburst:
 
 
 def last_file_s(site: SiteNode, expected: "Counter[bytes]") -> float | None:
-    """Wait for the files of all products; give when the last one stood, or None where they are not these products."""
+    """Wait for the files of all products; give the time of the last one, or None if the files differ from these."""
     give_up_s = time.monotonic() + FILES_S
     files = received_files(site)
     while len(files) < expected.total() and time.monotonic() < give_up_s:
@@ -120,7 +120,7 @@ def last_file_s(site: SiteNode, expected: "Counter[bytes]") -> float | None:
 
 
 def received_files(site: SiteNode) -> list[Path]:
-    """Every file that stands at the site."""
+    """All files at the site."""
     return [path for path in (site.directory / "received").rglob("*") if path.is_file()]
 
 

@@ -1,4 +1,4 @@
-"""One stream of products to every site of a lab: what all contenders do, and what is measured of it."""
+"""One stream of products to every site of a lab: the task of all contenders, and its measurements."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,14 +37,14 @@ class FanOut:
 
 @dataclass(frozen=True)
 class Stream:
-    """What is to be brought to the sites."""
+    """The products to bring to the sites."""
 
     products: int
     product_bytes: int
 
 
 class FanOutContender(Protocol):
-    """A way to do it."""
+    """A method to do it."""
 
     name: str
 

@@ -26,11 +26,11 @@ class Far:
     ours: Latency
     one_stream: Latency
     wire_lag_p99_ms: float
-    """How late the wire itself was: what the machine adds to both."""
+    """Lateness of the wire itself: the machine's share in both."""
 
 
 def model_feed(directory: Path, *, seconds: float, seed: int = 1) -> Far:
-    """CONDUIT's peak minute, or a part of it, over 100 Mb/s, 70 ms there and back and 0.01 % loss."""
+    """CONDUIT's peak minute, or a part of it, over 100 Mb/s, 70 ms round trip and 0.01 % loss."""
     products = round(MODEL_MEGABYTES_PER_S * 1e6 * seconds / MODEL_BYTES)
     planned = list(at_random(FEED, MODEL_BYTES, products=products, seconds=seconds, seed=seed))
     with Lab((HUB, SITE)) as lab:
@@ -48,10 +48,10 @@ def model_feed(directory: Path, *, seconds: float, seed: int = 1) -> Far:
 
 
 def warnings_beside_giant(lab: Lab, directory: Path, *, seconds: float) -> Latency:
-    """A product that fills a link of 100 Mb/s for so long, and five warnings a second of the same site."""
+    """A product that fills a link of 100 Mb/s for this long, and five warnings a second of the same site."""
     lab.rate(SITE, down_bps=LINK_BPS)
     giant = Planned(0, BULK, round(seconds * LINK_BPS / 8), "the giant")
-    # They begin when the giant is under way and end before it does.
+    # They begin after the large product has started and end before it does.
     of_warnings = steady(WARNINGS, WARNING_BYTES, per_s=WARNINGS_PER_S, seconds=0.9 * seconds - 1)
     late = (Planned(1_000_000 + it.at_us, it.feed, it.size_bytes, it.product_id) for it in of_warnings)
     feeds = {BULK: "bulk", WARNINGS: "warning"}
@@ -91,7 +91,7 @@ LINK_BPS = 100_000_000
 MODEL_MEGABYTES_PER_S = 250 / 60
 MODEL_BYTES = 90_000
 BUFFER_BYTES = 875_000
-"""What is on its way at 100 Mb/s in 70 ms: the buffer that a router of such a path should have."""
+"""The bytes in flight at 100 Mb/s in 70 ms: the buffer that a router of such a path should have."""
 BULK, WARNINGS = "SATELLITE", "WARNINGS"
 WARNING_BYTES = 1_500
 WARNINGS_PER_S = 5.0

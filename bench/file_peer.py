@@ -1,4 +1,4 @@
-"""Peers that bring one file to the sites by a process each: their common course, and what is measured."""
+"""Peers that bring one file to the sites by a process each: their common procedure and measurements."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ Process = subprocess.Popen[str]
 
 
 class FilePeer(ABC):
-    """Receivers stand before the sender begins; time runs from the first data to a site's finished file."""
+    """Receivers are ready before the sender begins; time runs from the first data to a site's finished file."""
 
     def __init__(self, lab: Lab, directory: Path) -> None:
         self.lab, self.directory = lab, directory
@@ -25,16 +25,16 @@ class FilePeer(ABC):
         for path in self.files.values():
             path.parent.mkdir(parents=True)
         self.product_bytes, self.sent_before = 0, 0
-        """Of this run, and what the sender's host had sent before it."""
+        """The bytes that the sender's host had sent before this run."""
         self._started: list[Process] = []
 
     @abstractmethod
     def start_receivers(self) -> dict[str, Process]:
-        """Start a receiver per site, and return when all stand."""
+        """Start a receiver per site, and return when all are ready."""
 
     @abstractmethod
     def send(self) -> tuple[Process, float]:
-        """Send the source; give the sender, which has ended and is not reaped yet, and when its data began."""
+        """Send the source; give the sender, which has ended and is not reaped yet, and the time of its first data."""
 
     def deliver(self, product_bytes: int) -> Delivery:
         """Send a file of so many bytes."""
@@ -48,20 +48,20 @@ class FilePeer(ABC):
             end.cancel()
 
     def stop(self) -> None:
-        """End whatever still runs."""
+        """End all remaining processes."""
         for process in self._started:
             if process.poll() is None:
                 process.kill()
 
     def start(self, host: str, argv: Sequence[str]) -> Process:
-        """Run a program at a host, with pipes at its stdin and stdout; what it says on stderr goes to a file."""
+        """Run a program at a host, with pipes at its stdin and stdout; its stderr goes to a file."""
         with (self.directory / f"{host}.log").open("a") as log:
             process = self.lab.run(host, argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
         self._started.append(process)
         return process
 
     def start_ready(self, host: str, argv: Sequence[str]) -> Process:
-        """Run a program that says `ready` when it stands."""
+        """Run a program that prints `ready` when it is ready."""
         process = self.start(host, argv)
         if (said := line(process)) != "ready":
             raise RuntimeError(f"{argv[0]} at {host} was not ready but said {said!r}; {self._complaint(host)}")
@@ -97,13 +97,13 @@ class FilePeer(ABC):
 
 
 def line(process: Process) -> str:
-    """The next line that a process prints, or nothing at its end."""
+    """The next line that a process prints, or an empty one at its end."""
     assert process.stdout
     return process.stdout.readline().strip()
 
 
 def first_data_s(sender: Process, sent_before: int) -> float:
-    """Wait for the sender's end without reaping it; give the moment when its host had sent 64 kB."""
+    """Wait for the sender's end without reaping it; give the time at which its host had sent 64 kB."""
     program = Path(str(sender.args[4])).name if isinstance(sender.args, list) else ""
     began_s = 0.0
     while os.waitid(os.P_PID, sender.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
@@ -116,7 +116,7 @@ def first_data_s(sender: Process, sent_before: int) -> float:
 
 
 def sent_by_program(pid: int, program: str) -> int:
-    """Bytes that its host has sent; 0 where it is not in the host yet, or has ended in this moment."""
+    """Bytes that its host has sent; 0 while it is not in the host yet, or if it has just ended."""
     try:
         # The first reading after `ip netns exec` may be that of the machine's own namespace.
         return sent_by(pid) if Path(f"/proc/{pid}/comm").read_text().strip() == program[:15] else 0
@@ -125,5 +125,5 @@ def sent_by_program(pid: int, program: str) -> int:
 
 
 PATIENCE_S = 150.0
-"""For a whole run; what has not come by then does not come."""
+"""For a whole run; data later than this will not arrive."""
 REGISTRATION_BYTES = 64_000

@@ -1,4 +1,4 @@
-"""A hub and its sites in the namespaces of a lab, everything in memory, and the proof of what arrived."""
+"""A hub and its sites in the namespaces of a lab, everything in memory, and a proof of all arrivals."""
 
 import json
 import subprocess
@@ -21,11 +21,11 @@ from kit.programs import built
 
 FEED = "MEASURED"
 WINDOW = 10_000
-"""Products on their way into the hub at once; an agent that sends more has lost control of its memory."""
+"""Unacknowledged products at the hub; an agent that sends more has lost control of its memory."""
 PATIENCE_S = 300.0
 RECEIPTS_S = 30.0
 SITES_AT_ONCE = 32
-"""Well below what the hub takes of strangers at a time."""
+"""Well below the hub's limit for concurrent strangers."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class Cpu:
         return self.hub_s + self.sites_s
 
     def since(self, earlier: "Cpu") -> "Cpu":
-        """Give what was used in between."""
+        """The time used between two readings."""
         return Cpu(self.hub_s - earlier.hub_s, self.sites_s - earlier.sites_s)
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """What stands in the logs, or the receipts, after the sites were killed and the hub ended."""
+    """The contents of the logs, or the receipts, after the sites were killed and the hub ended."""
 
     at_hub: Stamps
     at_sites: Mapping[str, Stamps]
@@ -55,16 +55,16 @@ class Arrivals:
 
 @dataclass(frozen=True)
 class Crowd:
-    """Sites by the hundred share a namespace, and want different feeds."""
+    """Hundreds of sites in one namespace, with different feeds."""
 
     host: str
     interests: Mapping[str, Sequence[str]]
-    """Per site its feeds."""
+    """The feeds of each site."""
     retained_bytes: int
 
 
 class Fleet:
-    """Sites that keep products in their logs alone, enrolled at a hub which a source of load can drive."""
+    """Sites that keep products only in their logs, enrolled at a hub that a source of load can drive."""
 
     def __init__(  # noqa: PLR0913 (what a measurement may want of its hub and sites)
         self,
@@ -88,7 +88,7 @@ class Fleet:
         prefix = lab.command(HUB, [str(built("downburst-load")), "agent", "--"])
         self._hub_address = f"{address}:7370"
         options = {"tcp_congestion": congestion} if congestion else {}
-        # Circuits bring addresses of their own, so that only a hub that listens on all is found there.
+        # Circuits bring addresses of their own, so only a hub that listens on all of them is reachable there.
         listen = "0.0.0.0:7370" if "--circuits" in arguments else self._hub_address
         self.hub = HubNode(directory / HUB, listen=listen, interface=address, prefix=prefix, options=options)
         self._names, self._crowd, self._arguments = tuple(sites), crowd, tuple(arguments)
@@ -109,28 +109,28 @@ class Fleet:
         self.stop()
 
     def stop(self) -> None:
-        """End whatever still runs."""
+        """End all remaining processes."""
         self.kill_sites()
         if self.hub_runs:
             self.hub.stop()
 
     @property
     def hub_runs(self) -> bool:
-        """Whether the hub was started and has not ended."""
+        """True if the hub was started and has not ended."""
         process: subprocess.Popen[str] | None = getattr(self.hub, "process", None)
         return process is not None and process.poll() is None
 
     @property
     def hub_pid(self) -> int:
-        """The node itself, behind the source of load."""
+        """The node itself, the child of the source of load."""
         return int(self.hub.events_named("load-ready")[-1]["hub_pid"])
 
     def hub_bytes(self) -> int:
-        """Memory of the hub's node that is in use: its resident set."""
+        """The resident memory of the hub's node."""
         return resident_bytes(Path(f"/proc/{self.hub_pid}/status").read_text())
 
     def cpu(self) -> Cpu:
-        """Read what hub and running sites have used so far."""
+        """Read the time that hub and running sites have used so far."""
         return Cpu(cpu_s([self.hub_pid]), cpu_s(site.process.pid for site in self.sites.values()))
 
     def begin_with_full_log(self, *, products: int, product_bytes: int) -> tuple[float, Cpu]:
@@ -153,7 +153,7 @@ class Fleet:
         return self.end_play(patience_s=patience_s)
 
     def begin_play(self, planned: Iterable[Planned], *, window: int = WINDOW) -> None:
-        """Lay the spool files ready and begin."""
+        """Prepare the spool files and begin."""
         schedule = write(self._directory / "schedule", planned)
         spool = self._directory / "load"
         self._played = len(self.hub.events_named("load-done"))
@@ -179,7 +179,7 @@ class Fleet:
                 raise RuntimeError(f"sites still lacked products after {patience_s:.0f} s; see {self._directory}")
 
     def finish(self, *, restarted: Sequence[str] = (), patience_s: float = PATIENCE_S) -> Arrivals:
-        """Wait for all receipts, kill the sites with -9, read what each has; fails unless it is all, once."""
+        """Wait for all receipts, kill the sites with -9, read their logs; fails unless each has all products once."""
         self.drained(patience_s=patience_s)
         self._receipted(restarted)
         self.kill_sites()
@@ -192,7 +192,7 @@ class Fleet:
         return arrivals
 
     def kill_sites(self) -> None:
-        """End the sites as a power cut of their processes would."""
+        """End the sites as a power cut would."""
         for site in self.sites.values():
             if hasattr(site, "process") and site.process.poll() is None:
                 site.kill()
@@ -279,7 +279,7 @@ def resident_bytes(status: str) -> int:
 
 
 def receipts(batches: Path) -> dict[str, int]:
-    """Count the products per site that the hub's batch files say are stored there."""
+    """Count the products per site that the hub's batch files report as stored there."""
     counts: dict[str, int] = {}
     for path in batches.glob("*.json"):
         settled: list[dict[str, Any]] = json.loads(path.read_text())["settled"]
@@ -289,7 +289,7 @@ def receipts(batches: Path) -> dict[str, int]:
 
 
 def check(arrivals: Arrivals, interests: Mapping[str, Sequence[str]] = MappingProxyType({})) -> None:
-    """Fail unless every site holds the hub's products of its feeds, each once, with bytes that have their digest."""
+    """Fail unless every site holds the hub's products of its feeds, each once, with bytes that match their digest."""
     for name, stamps in arrivals.at_sites.items():
         if name in interests:
             is_same = all(_same_sequences(stamps, arrivals.at_hub, feed) for feed in interests[name])
@@ -305,4 +305,4 @@ def _same_sequences(site: Stamps, hub: Stamps, feed: str) -> bool:
 
 
 RETAINED_BYTES = 16_000_000_000
-"""Nothing is evicted while it is measured."""
+"""Nothing is evicted during the measurement."""

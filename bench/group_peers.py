@@ -1,4 +1,4 @@
-"""Multicast programs that Debian packages, and their installation: UDPcast, and NORM through its library."""
+"""Multicast programs from Debian packages, and their installation: UDPcast, and NORM through its library."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ class Udpcast(FilePeer):
 
     def send(self) -> tuple[Process, float]:
         """Without the repeated hello, a lost handshake leaves the whole session hanging."""
-        # A site that lost the word to begin is given up after the usual number of repeats, and counts as incomplete.
+        # A site that missed the start is given up after the usual number of repeats, and counts as incomplete.
         handshake = ["--min-receivers", str(len(self.files)), "--rexmit-hello-interval", "500", "--max-wait", "10"]
         argv = ["udp-sender", *_UDPCAST, "--full-duplex", *handshake, *self._rate]
         sender = self.start(HUB, [*argv, "--file", str(self.source)])
@@ -56,7 +56,7 @@ class Norm(FilePeer):
 
 
 def has_package(program: str, package: str, notes: list[str]) -> bool:
-    """Install a program where it is missing; a note says so where that can't be done."""
+    """Install a program if it is missing; a note reports a failure."""
     if not shutil.which(program):
         _install(package)
     if shutil.which(program):
@@ -66,7 +66,7 @@ def has_package(program: str, package: str, notes: list[str]) -> bool:
 
 
 def has_norm(notes: list[str]) -> bool:
-    """Build the program that uses NRL's library; a note says so where that can't be done."""
+    """Build the program that uses NRL's library; a note reports a failure."""
     program = PEERS / "norm-fan-out"
     if program.exists() and program.stat().st_mtime >= _NORM_SOURCE.stat().st_mtime:
         return True

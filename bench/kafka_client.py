@@ -30,7 +30,7 @@ def produce(address: str, messages: int, size_bytes: int) -> None:
 def consume(address: str, messages: int) -> None:
     """Say 'ready', wait for the word, read the topic from its beginning, and print an account."""
     kafka = _client()
-    # Assigned by hand: the time that a group needs to form is no part of a fan-out.
+    # Assigned manually: the time that a group takes to form is no part of a fan-out.
     consumer = kafka.Consumer(
         {"bootstrap.servers": address, "group.id": f"measured-{time.time_ns()}", "enable.auto.commit": False}
     )
@@ -50,7 +50,7 @@ def consume(address: str, messages: int) -> None:
 
 
 def _client() -> Any:
-    """The module, from where `install_kafka` put it: it is no dependency of the product."""
+    """The module at the path of `install_kafka`: it is no dependency of the product."""
     sys.path.insert(0, str(PEERS / "python"))
     return importlib.import_module("confluent_kafka")
 

@@ -37,7 +37,7 @@ class Kafka:
 
 
 def install_kafka(notes: list[str]) -> list[Kafka]:
-    """Fetch broker and client where they are missing; a note says so where that can't be done."""
+    """Fetch broker and client if they are missing; a note reports a failure."""
     if lacking := [name for name in ("java", "mvn") if shutil.which(name) is None]:
         notes.append(f"The row of Kafka is left out: {' and '.join(lacking)} not installed (apt-get install maven).")
         return []

@@ -271,7 +271,7 @@ fn epoch_text(epoch: Epoch) -> String {
 /// A live product waits in a slow site's queue for as long as the log keeps it: a week and a day.
 const LATE_US: i64 = 8 * 86_400_000_000;
 
-/// The clock of the node that ingested a product may be ahead of this one's, or this one was put back.
+/// The clock of the node that ingested a product may be ahead of this one's, or this one was set back.
 const AHEAD_US: i64 = 86_400_000_000;
 
 /// A site of thirty feeds that catches up half an hour within a second causes about as many.

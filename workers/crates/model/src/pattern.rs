@@ -45,8 +45,8 @@ impl Pattern {
             .map_err(|_| PatternError { reason: TOO_LARGE.to_owned(), position: 1 })
     }
 
-    /// The cases in which an accepted pattern ([`parse`](Self::parse)) matches other ids than in LDM, where
-    /// the C library matches bytes.
+    /// Describes the cases in which an accepted pattern ([`parse`](Self::parse)) matches other ids than in LDM,
+    /// because the C library matches bytes.
     pub fn difference(text: &str) -> Option<&'static str> {
         (!text.is_ascii()).then_some(
             "LDM matches the bytes of a non-ASCII character one by one: a dot matches a part of it, and so does a \

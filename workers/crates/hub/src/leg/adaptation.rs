@@ -14,7 +14,7 @@ pub(super) struct Adaptation<C> {
     datagram_bytes: usize,
     /// Repair channels of the sessions whose last request arrived over one.
     channels: BTreeMap<u64, C>,
-    /// Sessions that were given the key, with the time: proofs have to convince them.
+    /// Sessions that received the key, with the time: proofs have to convince them.
     readers: BTreeMap<u64, Micros>,
     /// True once the sites were counted: a large group starts as one.
     counted: bool,

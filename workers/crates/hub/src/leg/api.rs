@@ -54,7 +54,7 @@ pub enum LegInput<C> {
     Listener,
     /// The rate of the plan, in Ethernet-frame bits per second.
     Rate(u64),
-    /// A site was given the current keys.
+    /// A site received the current keys.
     KeysTold {
         /// The site.
         site: SiteName,

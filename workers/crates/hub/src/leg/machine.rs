@@ -12,9 +12,9 @@ use super::reading::LogReading;
 ///
 /// | input or time | asks for |
 /// |---|---|
-/// | `Head`, while the sender has little to do | `Read` of what came |
+/// | `Head`, while the sender has little to do | `Read` of new products |
 /// | the pacer is open | `FirstByte`, `Datagram`, `Sent` |
-/// | `Nak` | `Repair` the way it came, `Gone`, or symbols to the group |
+/// | `Nak` | `Repair` over the same channel, `Gone`, or symbols to the group |
 /// | a quarter of a second | `Look`; then `Rate`, `DatagramBytes`, `TakeOff` |
 /// | `RightsChanged`, half a second, sooner while a key is handed over | `Look`; then `Barred` |
 /// | a site that knows the key is barred, or the key is old | `Look`, `Draw` |

@@ -30,8 +30,8 @@ impl<L> Plans<L> {
         self.versions.get(feed).copied().unwrap_or(0)
     }
 
-    /// Puts a plan in force, whose multicast legs run already. Returns the running legs of the former plan that the
-    /// new one does not need.
+    /// Puts a plan in force after its multicast legs have started. Returns the running legs of the former plan that
+    /// the new one does not need.
     pub fn put(&mut self, plan: PlanLine) -> Vec<LegId> {
         let PlanLine { feed, version, legs } = plan;
         self.versions.insert(feed.clone(), version);

@@ -86,7 +86,7 @@ impl Session {
 
     pub(super) fn leg_left(&mut self, now: Micros, left: &LegLeft, hub: &dyn HubFacts) {
         self.follow_legs();
-        // The session delivers again what the leg delivered while it slept.
+        // From now on the session itself delivers the products that it slept through.
         self.ask(SessionOutput::Look);
         self.note_leg_left(now, left, hub);
     }

@@ -66,7 +66,7 @@ pub(crate) fn oslo() -> SiteName {
     SiteName::parse("oslo").unwrap()
 }
 
-/// A site's line with some given fields.
+/// A site's line with fields that replace or extend the usual ones.
 pub(crate) fn line(with: Value) -> SiteLine {
     let mut line = json!({
         "site": "oslo", "credentials": [], "active": true,
