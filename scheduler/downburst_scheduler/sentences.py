@@ -1,4 +1,4 @@
-"""The reason of a plan in one sentence with figures, consistent with the decision."""
+"""The reason of a plan in one sentence with figures, true to the decision it explains."""
 
 from downburst.domain.plans import Transport
 from downburst_scheduler.figures.traffic import TrafficStatistics
@@ -11,7 +11,7 @@ Figure = float | str | bool | None
 
 
 def reason(question: Question, decision: Decision) -> str:
-    """The reason for the feed's transport."""
+    """Why the feed goes as it goes."""
     parts = [f"{decision.transport}: {_main(question, decision)}"]
     multicast = decision.option(Transport.MULTICAST)
     if question.sites and not multicast.feasible and decision.because != Because.PIN_INFEASIBLE:
@@ -30,7 +30,7 @@ def _without_circuits(decision: Decision) -> str:
 
 
 def figures(question: Question, decision: Decision, traffic: TrafficStatistics) -> dict[str, Figure]:
-    """The figures behind a plan, by name; units are in the names."""
+    """What a plan rests on, by name; units are in the names."""
     shown: dict[str, Figure] = {
         "because": decision.because.value,
         "fan_out": question.sites,
@@ -62,7 +62,7 @@ def figures(question: Question, decision: Decision, traffic: TrafficStatistics) 
 
 
 def flip_figures(flipped: Flip | None) -> dict[str, Figure]:
-    """The figures of the flip; an empty sentence means that no single input flips the choice."""
+    """The one input whose change would flip the choice; an empty sentence says that none would."""
     if flipped is None:
         return {"flip": ""}
     return {
@@ -124,7 +124,7 @@ def _figures(question: Question, decision: Decision) -> str:
 
 
 def _of_machines(question: Question) -> str:
-    """Mentioned if relevant: below a fiftieth of the objective it does not affect the choice."""
+    """Said where it counts: below a fiftieth of the objective it moves nothing."""
     floor_ms, limit_ms = question.situation.floor.p99_ms, question.situation.objective.latency_s * 1e3
     if floor_ms <= limit_ms * TELLING_SHARE_OF_OBJECTIVE:
         return ""
@@ -148,7 +148,7 @@ def _cost(question: Question, decision: Decision) -> str:
 
 
 def _why_not_cheaper(question: Question, decision: Decision, multicast: Evaluated) -> str:
-    """The reason for unicast beside a group that sends less."""
+    """Unicast beside a group that sends less must say why."""
     unicast = decision.option(Transport.UNICAST)
     weighs = decision.because in (Because.CHEAPEST, Because.FASTEST) and multicast.feasible
     if not weighs or decision.transport != Transport.UNICAST:
@@ -192,5 +192,5 @@ def _joined(*parts: str) -> str:
 
 NO_CIRCUITS = "no circuit is reserved to its sites"
 TELLING_SHARE_OF_OBJECTIVE = 0.02
-"""Latencies under a fiftieth of the objective affect no decision, in any proportion."""
+"""Latencies under a fiftieth of the objective move no decision, whatever they are in proportion."""
 NONE_ON_DEMAND = "this version makes no circuits on demand"
