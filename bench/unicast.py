@@ -39,7 +39,10 @@ def main() -> int:
         return 2
     described = report.machine()
     with scratch(NEEDED_BYTES) as directory:
-        bench = Bench(directory, options.runs, FULL.times(options.scale), real_sites=options.real_sites)
+        amounts = FULL.times(options.scale)
+        bench = Bench(
+            directory, options.runs, amounts, real_sites=options.real_sites, brokers=not options.without_brokers
+        )
         measured = [row for case in _cases(options.rows) for row in _kept(bench, case)]
     described["load_1min_after"] = os.getloadavg()[0]
     found = [row for row in measured if row.id in options.rows]
@@ -92,15 +95,19 @@ class Amounts:
 class Bench:
     """The cases. Contenders take turns, every run starts its processes afresh in a directory of its own."""
 
-    def __init__(self, directory: Path, runs: int, amounts: Amounts, *, real_sites: bool = False) -> None:
-        self._directory, self._runs, self._amounts, self._real_sites = directory, runs, amounts, real_sites
+    def __init__(
+        self, directory: Path, runs: int, amounts: Amounts, *, real_sites: bool = False, brokers: bool = True
+    ) -> None:
+        self._directory, self._runs, self._amounts = directory, runs, amounts
+        self._real_sites, self._brokers = real_sites, brokers
         self.notes: list[str] = []
 
     def small(self) -> list[report.Row]:
         """Rows 1 and 4."""
         contenders: list[FanOutContender] = [CatchUp(), LiveBurst(), Sendfile()]
-        contenders += install_nats(self.notes)
-        contenders += install_kafka(self.notes)
+        if self._brokers:
+            contenders += install_nats(self.notes)
+            contenders += install_kafka(self.notes)
         stream = Stream(self._amounts.small_products, SMALL_BYTES)
         return rows.rows_of_small(self._take_turns("2 kB to 8", contenders, stream))
 
@@ -273,6 +280,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--real-sites", action="store_true", help="rows 9 and 10 with a node and a log per site (10 GB)"
     )
+    parser.add_argument("--without-brokers", action="store_true", help="leave NATS and Kafka out of rows 1 and 4")
     parser.add_argument("--out", type=Path, help="write the result as JSON")
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
     return parser.parse_args()
