@@ -61,7 +61,7 @@ def calendar_rows(seed: int, runs: int) -> list[Row]:
 def desk_row(seed: int, runs: int) -> Row:
     """A whole request among ten thousand: checks, calendar, ledger with its event, and the number given back.
 
-    By the time of the process, all its threads: what the disk takes to keep it differs by machine and is not ours.
+    By processor time of all threads: the time of the disk differs by machine and is not the product's.
     """
     return Row(
         id="3",

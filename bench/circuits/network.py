@@ -1,4 +1,4 @@
-"""Rows of circuits on real kernels: what they reserve, what shaping saves, and how quickly they are set up."""
+"""Rows of circuits on real kernels: the rates that they keep, the gain of shaping, and the time of set-up."""
 
 import tempfile
 from collections.abc import Callable, Iterator

@@ -44,7 +44,7 @@ class Stream:
 
 
 class FanOutContender(Protocol):
-    """A method to do it."""
+    """A method that brings a stream to every site."""
 
     name: str
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Goal:
-    """What a row should reach: a bound of the ratio to the peer, or of the product's own figure.
+    """The target of a row: a bound of the ratio to the peer, or of the product's own figure.
 
     `1 +-` bounds how far the figure is from one.
     """
@@ -74,12 +74,12 @@ class Row:
 
 
 def median(values: Iterable[float]) -> float:
-    """Give the middle one."""
+    """Return the middle value."""
     return statistics.median(values)
 
 
 def machine() -> dict[str, Any]:
-    """Describe where the measurement ran and how busy it was there."""
+    """Describe the machine of the measurement, and its load."""
     return {
         "cores": len(os.sched_getaffinity(0)),
         "cpu": _cpu_model(Path("/proc/cpuinfo").read_text()),

@@ -1,4 +1,4 @@
-"""What a source of load puts into the hub, and when."""
+"""Schedules of a source of load: the products that it puts into the hub, and their times."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

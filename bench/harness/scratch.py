@@ -1,4 +1,4 @@
-"""Where a measurement keeps what it writes, and how it tells of its progress."""
+"""The directory that a measurement writes to, and the lines about its progress."""
 
 import os
 import shutil
@@ -21,12 +21,12 @@ def scratch(needed_bytes: int) -> Iterator[Path]:
 
 
 def tell(line: str) -> None:
-    """Say what goes on, beside the result."""
+    """Print a line about the progress, apart from the result."""
     print(f"  {line}", file=sys.stderr, flush=True)
 
 
 def warm_memory(directory: Path, needed_bytes: int) -> None:
-    """Touch so much memory and free it again: a virtual machine gets untouched pages from its host first.
+    """Touch this much memory and free it again: a virtual machine gets untouched pages from its host first.
 
     Without it the first run of a process that writes much takes twice the time of the third.
     """

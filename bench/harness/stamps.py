@@ -1,4 +1,4 @@
-"""When each product was where: read from the logs, so that every product counts and none is estimated."""
+"""Times of each product at each node, read from the logs: every product counts, and none is estimated."""
 
 import json
 from dataclasses import dataclass, replace
@@ -33,17 +33,17 @@ class Stamps:
 
     @property
     def created_us(self) -> Micros:
-        """When they came into being; of what a source of load plays, when the hub turned to them."""
+        """Times of their creation; for products of a source of load, times at which the hub turned to them."""
         return self.rows[:, 3]
 
     @property
     def hub_stored_us(self) -> Micros:
-        """When the hub had acknowledged them."""
+        """Times at which the hub had acknowledged them."""
         return self.rows[:, 4]
 
     @property
     def stored_us(self) -> Micros:
-        """When they stood in this node's log."""
+        """Times at which they stood in this node's log."""
         return self.rows[:, 5]
 
     @property
@@ -62,7 +62,7 @@ class Stamps:
 
 
 def parse(printed: bytes) -> Stamps:
-    """Read what `downburst-load stamps` prints."""
+    """Read the output of `downburst-load stamps`."""
     head, _, body = printed.partition(b"\n")
     summary = json.loads(head)
     rows = np.frombuffer(body, dtype="<i8").reshape(summary["rows"], 6)

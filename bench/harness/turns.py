@@ -21,7 +21,7 @@ FAILURES = (AssertionError, RuntimeError, OSError, subprocess.SubprocessError)
 
 @dataclass(frozen=True)
 class Entry:
-    """A contender of a case, and how often it runs."""
+    """A contender of a case, and the number of its runs."""
 
     start: Start
     runs: int
@@ -41,7 +41,7 @@ class Turns:
         product_bytes: int,
         beside: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> dict[str, list[Delivery]]:
-        """Let each deliver so many bytes as often as it may, one after the other; `beside` goes on around each."""
+        """Let contenders deliver these bytes in turns, until each has had its runs; `beside` surrounds each run."""
         runs: dict[str, list[Delivery]] = {name: [] for name in entries}
         for turn in range(max(entry.runs for entry in entries.values())):
             for name, entry in entries.items():

@@ -22,7 +22,7 @@ from kit.namespaces import Lab
 
 @dataclass(frozen=True)
 class Amounts:
-    """How much each case does."""
+    """The amount of work of each case."""
 
     asked_bytes: int
     """At a rate that is asked for."""
@@ -94,7 +94,7 @@ class Bench:
         """Row 5."""
         few = (self._asked(rows.NO_LOSS), self._asked(rows.ONE_AT_ALL))
         found = rows.rows_of_twenty(few, self._clean_and_lossy(20, ASKED_BPS), "100 Mb/s asked")
-        # What two cores carry to 20 nodes at once is less: only below that is it the losses that are repaired.
+        # Two cores carry less to 20 nodes at once; only below that rate are all repairs due to losses.
         few, many = self._clean_and_lossy(7, CARRIED_BPS), self._clean_and_lossy(20, CARRIED_BPS)
         return found + rows.rows_of_twenty(few, many, f"{CARRIED_BPS // 1_000_000} Mb/s asked")
 
@@ -180,7 +180,7 @@ class Bench:
             if self._with_peers:
                 few = case in (rows.FIVE_AT_ONE, rows.HALF_AT_ONE)
                 contenders |= self._packaged(ASKED_BPS, only_uftp=few)
-            # What a site has left must not fill its link: a switch that knows who listens.
+            # Frames of a group that a site has left must not fill its link: the switch knows the members.
             with Lab(_hosts(7), snooping=case == rows.HALF_AT_ONE) as lab:
                 for site, percent in rows.LOSSES[case].items():
                     lab.loss(site, percent, protocols=("udp", "tcp"))
@@ -216,7 +216,7 @@ class Bench:
         return {rows.OURS: Entry(partial(Downburst, rate_bps=rate_bps), runs or self._runs)}
 
     def _packaged(self, rate_bps: int | None, *, only_uftp: bool = False) -> dict[str, Entry]:
-        """What Debian has. These take longest and vary least, so they run half as often."""
+        """Programs that Debian packages. They take longest and vary least, so they run half as often."""
         found, runs = {}, max(1, self._runs // 2)
         if self._has("uftp", lambda: has_package("uftp", "uftp", self.notes)):
             found[rows.UFTP] = Entry(partial(Uftp, rate_bps=rate_bps), runs)
@@ -244,7 +244,7 @@ FAST_BPS = 2_000_000_000
 FRAME_BITS_PER_PRODUCT_BIT = 1.075
 """A full frame is 1,498 bytes, 1,395 of them a product's: a leg's rate counts frames, row 3 asks for product bits."""
 GIGABIT_BUFFER_BYTES = 1_000_000
-"""What a port of a gigabit switch may take of its shared memory."""
+"""The part of its shared memory that a gigabit switch may give to a port."""
 LOOPS_PER_CORE = 2
 MESSAGES_PER_S = 5_000
 FULL = Amounts(

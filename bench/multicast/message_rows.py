@@ -53,7 +53,7 @@ def rows_of_minute(seconds: float, ideal: Waits, multicast: Waits, unicast: Wait
 
 
 def rows_of_crowd(found: SimulatedCrowd) -> list[Row]:
-    """Row 12, of what the simulator printed."""
+    """Row 12, from the output of the simulator."""
 
     def row(case: str, unit: str, value: float, most: float) -> Row:
         return Row("12", f"500 simulated receivers, {case}", unit, value, "-", None, 1, Goal("ours", "<=", most))

@@ -20,7 +20,7 @@ from kit.namespaces import Lab
 
 @dataclass(frozen=True)
 class Messages:
-    """One run: latency of every message at every site, and what it cost."""
+    """One run: the latency of every message at every site, and its cost."""
 
     median_ms: float
     p99_ms: float

@@ -1,4 +1,4 @@
-"""From runs to rows: files by multicast; which figures of which case face each other, and what they should reach."""
+"""From runs to rows: files by multicast, the figures that are compared in each case, and their goals."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -112,7 +112,7 @@ def rows_of_twenty(few: tuple[Runs, Runs], many: tuple[Runs, Runs], asked: str) 
 
 
 def rows_of_one_slow(case: str, slow: Runs, clean: Runs) -> list[Row]:
-    """Row 6: the others keep what they had, and the slow one gets what its link carries."""
+    """Row 6: the others keep their goodput, and the slow one gets the rate of its link."""
 
     def extra(name: str) -> float:
         return 100 * (_of(slow, name, _others_received) - _of(clean, name, _others_received))
@@ -160,7 +160,7 @@ def goodput_kept(lossy: Runs, clean: Runs) -> Measure:
 
 
 def repair_percent(lossy: Runs, clean: Runs) -> Measure:
-    """What loss adds to the sender's link, in per cent of the products."""
+    """The bytes that loss adds to the sender's link, in per cent of the products."""
     return lambda name: 100 * (_of(lossy, name, _sent_share) - _of(clean, name, _sent_share))
 
 

@@ -1,4 +1,4 @@
-"""Consumers of a peer: one process per site, which stand ready, begin at a word and print an account in JSON."""
+"""Consumers of a peer: one process per site; it says when it is ready, begins on a signal and prints JSON."""
 
 import json
 import os
@@ -17,19 +17,19 @@ Account = dict[str, Any]
 
 @dataclass(frozen=True)
 class Consumed:
-    """What the consumers say, and what they cost."""
+    """The accounts of the consumers, and their processor time."""
 
     accounts: list[Account]
     cpu_s: float
 
     @property
     def began_us(self) -> float:
-        """When the first began."""
+        """The time at which the first began."""
         return float(min(account["began_us"] for account in self.accounts))
 
     @property
     def ended_us(self) -> float:
-        """When the last had its last message."""
+        """The time at which the last one had its last message."""
         return float(max(account["ended_us"] for account in self.accounts))
 
     def needs(self, messages: int) -> None:
@@ -60,7 +60,7 @@ class Consumers:
         self.kill()
 
     def go(self) -> None:
-        """Give the word to all."""
+        """Send the signal to all."""
         for process in self._processes:
             assert process.stdin
             process.stdin.write("go\n")

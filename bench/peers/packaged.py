@@ -89,7 +89,7 @@ def _install(package: str) -> None:
 
 BUFFER_BYTES = 4 << 20
 FASTEST_NORM_BPS = 400_000_000
-"""Its best on two cores; more is lost at the receivers, which are slower, and lowers what arrives."""
+"""Its best on two cores; at higher rates the slower receivers lose packets, and goodput falls."""
 _UDPCAST = ["--interface", "eth0", "--nokbd", "--portbase", "7410", "--mcast-rdv-address", "239.77.5.1"]
 _NORM = ["239.77.4.1", "7420"]
 _NORM_SOURCE = Path(__file__).with_name("norm") / "norm_fan_out.cpp"

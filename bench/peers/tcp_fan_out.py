@@ -1,6 +1,6 @@
 """Today's way: one TCP connection per site, the same file on each by sendfile, in clear and without digests.
 
-`python -m bench.peers.tcp_fan_out receive ADDRESS PATH` and `... send PATH ADDRESS...` are what `TcpFanOut` runs.
+`TcpFanOut` runs `python -m bench.peers.tcp_fan_out receive ADDRESS PATH` and `... send PATH ADDRESS...`.
 """
 
 import os
@@ -59,7 +59,7 @@ class TcpFanOut:
 
 
 def receive(address: str, path: Path) -> None:
-    """Write what one connection brings to a file."""
+    """Write the bytes of one connection to a file."""
     with socket.create_server((address, PORT)) as server:
         print("listening", flush=True)
         connection, _ = server.accept()

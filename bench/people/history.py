@@ -33,7 +33,7 @@ KINDS = (LatencyKind.DISTRIBUTION, LatencyKind.QUEUEING)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """How much there is to ask about."""
+    """The size of the history."""
 
     sites: int = 100
     feeds: int = 15
@@ -53,7 +53,7 @@ class Case:
 
 
 def fill(ledger: Ledger, case: Case, seed: int) -> int:
-    """Writes the history; says how many bytes its sketches take."""
+    """Writes the history; returns the bytes that its sketches take."""
     now = int(NOW.timestamp()) // 60
     with ledger.transaction() as tx:
         tx.measured.partitions.keep(NOW)

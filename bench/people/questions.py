@@ -44,7 +44,7 @@ LIMIT_MS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How long a question took."""
+    """The time that a question took."""
 
     p95_ms: float
     core_ms: float

@@ -66,7 +66,7 @@ class Crowd:
 class Fleet:
     """Sites that keep products only in their logs, enrolled at a hub that a source of load can drive."""
 
-    def __init__(  # noqa: PLR0913 (what a measurement may want of its hub and sites)
+    def __init__(  # noqa: PLR0913 (wishes of measurements for their hub and sites)
         self,
         lab: Lab,
         directory: Path,

@@ -15,10 +15,10 @@ from kit.node import Line
 
 @dataclass(frozen=True)
 class Live:
-    """What one schedule did."""
+    """The result of one schedule."""
 
     account: Line
-    """The player's: when it began and ended, and how late it was itself."""
+    """The player's: its begin and end, and its own lateness."""
     cpu: Cpu
     arrivals: Arrivals
 

@@ -1,4 +1,4 @@
-"""A hub with sites by the hundred that share one process, and the proof, by their receipts, of what arrived."""
+"""A hub with hundreds of sites that share one process, and the proof of all arrivals by their receipts."""
 
 import json
 import os
@@ -18,14 +18,14 @@ from kit.swarm import Swarm, enrol_each
 class SwarmFleet(Fleet):
     """Sites of a swarm: TLS, sessions, clocks, digests and receipts as of a node, but no logs of their own.
 
-    What they hold is therefore what the hub was told, receipt by receipt, and the swarm's own count has to agree.
+    Their holdings are therefore the receipts that the hub has, and the swarm's own count has to agree.
     """
 
     _swarm: Swarm | None = None
     _summary: Line | None = None
 
     def cpu(self) -> Cpu:
-        """Read what the hub and the process of all sites have used so far."""
+        """Read the time that the hub and the process of all sites have used so far."""
         return Cpu(cpu_s([self.hub_pid]), cpu_s([self._swarm.process.pid]) if self._swarm else 0.0)
 
     def kill_sites(self) -> None:
@@ -61,7 +61,7 @@ def connect(hub: HubNode, subscriptions: Mapping[str, Sequence[Line]], *, prefix
 
 
 def parse_receipts(printed: bytes) -> dict[str, Stamps]:
-    """Read what `downburst-load receipts` prints, site by site; fails if a receipt says anything else than stored."""
+    """Read the output of `downburst-load receipts` by site; fails if a receipt says anything other than stored."""
     head, _, body = printed.partition(b"\n")
     summary = json.loads(head)
     if summary["not_stored"]:

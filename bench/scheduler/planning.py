@@ -1,4 +1,4 @@
-"""What a planning round costs: the loop with its ledger on simulated traffic, over feeds, sites and products.
+"""The cost of a planning round: the loop with its ledger on simulated traffic, over feeds, sites and products.
 
 Each case runs in a process of its own, whose processor time and memory are its own. A round looks at every feed once;
 the first rounds, which make plans for all feeds, count as much as the quiet ones, and the longest is told.
@@ -42,7 +42,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What the rounds of a case cost."""
+    """The cost of the rounds of a case."""
 
     longest_s: float
     median_s: float
@@ -50,7 +50,7 @@ class Round:
 
 
 def planning_rows(wanted: Wanted) -> Iterator[Row]:
-    """The goal's case, and how the cost grows with each of its sizes."""
+    """The goal's case, and the growth of the cost with each of its sizes."""
     whole, feeds = _measured(Case(), wanted), _measured(Case(feeds=10), wanted)
     sites, products = _measured(Case(sites=190), wanted), _measured(Case(products_per_s=50), wanted)
     yield _bound("p1", "the longest planning round", "s of a core", whole.longest_s, 2.0, wanted)

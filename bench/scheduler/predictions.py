@@ -1,7 +1,7 @@
 """Latencies that the models predict beside those of the product, for a recorded stretch on links of stated rates.
 
-The source, hub, sites and their logs are the product's; latency runs from the hub's log to that of a site. What the
-model is told is what an operator states: rates of the links in Ethernet frames, and a round trip.
+The source, hub, sites and their logs are the product's; latency runs from the hub's log to that of a site. The
+model gets the figures that an operator states: rates of the links in Ethernet frames, and a round trip.
 """
 
 import time
@@ -34,13 +34,13 @@ SHARES = {"p50": 0.5, "p99": 0.99}
 
 @dataclass(frozen=True)
 class Compared:
-    """Of one transport: latencies in milliseconds over all products and sites."""
+    """Latencies of one transport in milliseconds, over all products and sites."""
 
     transport: Transport
     predicted_ms: Mapping[str, float]
     measured_ms: Mapping[str, float]
     source_late_ms: float
-    """How late the source of load was at worst; the model has its products come in time."""
+    """The worst lateness of the source of load; in the model, products come in time."""
 
     def ratio(self, name: str) -> float:
         """Predicted over measured."""
@@ -71,7 +71,7 @@ def link_bps(transport: Transport, arrivals: Sequence[Arrival], *, sites: int) -
 def compared(
     transport: Transport, arrivals: Sequence[Arrival], directory: Path, *, sites: int, rate_bps: int
 ) -> Compared:
-    """Plays the arrivals by a transport and sets the prediction beside what was measured.
+    """Plays the arrivals by a transport and sets the prediction beside the measurement.
 
     The rate is that of the hub's link for unicast, of each site's circuit, and of the group's pace.
     """
@@ -88,7 +88,7 @@ def compared(
 
 
 def predicted(transport: Transport, arrivals: Sequence[Arrival], *, sites: int, rate_bps: int) -> Outcome:
-    """What the models make of stated links."""
+    """The outcome of the models for stated links."""
     recorded, paths = Arrivals.of_trace(arrivals), [PathFacts(ROUND_TRIP_S)] * sites
     match transport:
         case Transport.UNICAST:
@@ -104,8 +104,8 @@ def predicted(transport: Transport, arrivals: Sequence[Arrival], *, sites: int, 
 class _Unicast:
     """Copies over the hub's link, of which each site has a fair share, as the model says.
 
-    Where connections fight for one queue, now one is ahead for seconds and now another, by chance, and the median
-    over all is above that of fair shares: up to a quarter on a busy machine.
+    If connections competed for one queue, one or another would be ahead for seconds by chance, and the median over
+    all would be above that of fair shares: up to a quarter on a busy machine.
     """
 
     arguments = ()
@@ -114,7 +114,7 @@ class _Unicast:
         lab.share(HUB, [host for host in lab.hosts if host != HUB], up_bps=rate_bps)
 
     def take(self, fleet: Fleet) -> None:
-        """It is what a feed begins with."""
+        """Do nothing: a feed begins with unicast."""
 
 
 class _Circuits:
@@ -197,10 +197,10 @@ def _measured(
 
 ROOM = 1.6
 ROUND_TRIP_S = 0.0005
-"""Of the lab's bridge: a small part of what products wait."""
+"""Of the lab's bridge: a small part of the time that products wait."""
 SHAPED_SHARE = 0.9
-"""Of a circuit's rate, what the hub sends into it."""
+"""The share of a circuit's rate that the hub sends into it."""
 FIRST_LEASE = 17
 SETTLE_S = 0.5
 CONGESTION = "cubic"
-"""Stated, as the machine's own choice is not."""
+"""Stated, because the choice of the machine may be another."""

@@ -1,15 +1,15 @@
-"""What the command line asks of the scheduler's row groups."""
+"""Options of the command line for the row groups of the scheduler."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How often each case is measured, and the seed of the first time."""
+    """The number of runs of each case, and the seed of the first."""
 
     runs: int = 3
     seed: int = 1
     stretch_s: float = 600.0
-    """How much of the recorded hour is played where predictions are compared with measurements."""
+    """The length of the recorded stretch on which predictions and measurements are compared."""
     notes: list[str] = field(default_factory=list)
-    """What a reader of the rows must know besides."""
+    """Facts that a reader of the rows needs as well."""

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Amounts:
-    """How much each case does."""
+    """The amount of work of each case."""
 
     small_products: int
     middling_products: int

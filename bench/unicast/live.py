@@ -18,7 +18,7 @@ from kit.programs import built
 
 @dataclass(frozen=True)
 class Latency:
-    """Distribution latency in milliseconds, and how late the source of load was at worst."""
+    """Distribution latency in milliseconds, and the worst lateness of the source of load."""
 
     median_ms: float
     p99_ms: float
@@ -37,7 +37,7 @@ class Scaling:
     many_s: float
 
     def per_delivery_us(self, *, many: bool) -> float:
-        """What the sites add to a hub that only takes products in, per delivery."""
+        """The time per delivery that sites add to a hub that only takes products in."""
         spent_s, sites = (self.many_s, self.sites) if many else (self.one_s, 1)
         return (spent_s - self.none_s) * 1e6 / (self.products * sites)
 
@@ -51,7 +51,7 @@ class Tail:
 
 
 class Probe:
-    """A thread that only sleeps, beside a measurement: what it oversleeps is the machine's doing."""
+    """A thread that only sleeps, beside a measurement: the machine alone causes its oversleep."""
 
     def __enter__(self) -> Self:
         argv = [str(built("downburst-load")), "probe"]

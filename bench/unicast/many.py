@@ -1,7 +1,7 @@
 """Rows of many sites: hundreds of live sessions, a thousand idle ones.
 
 The sites are those of a swarm unless real ones are asked for: TLS, sessions, clocks, digests and receipts as of a
-node, all in one process and without logs. What they save is their own work; the hub's is the same.
+node, all in one process and without logs. They save work of their own; the hub's work is the same.
 """
 
 import time
@@ -39,7 +39,7 @@ class Idle:
     sites: int
     cpu_percent: float
     bytes_per_site: float
-    """What each adds to the memory of the hub's process; the kernel's socket buffers are not in it."""
+    """The memory that each adds to the hub's process, without the socket buffers of the kernel."""
 
 
 def crowd(lab: Lab, directory: Path, *, sites: int, seconds: float, real: bool = False) -> Crowd:

@@ -25,13 +25,13 @@ class Phases:
 
     @property
     def all_s(self) -> float:
-        """How long the mix is played."""
+        """The length of the whole mix."""
         return self.before_s + self.away_s + self.after_s
 
 
 @dataclass(frozen=True)
 class Outage:
-    """What became of the site that was away, and of the others meanwhile. Incomplete sites fail the run instead."""
+    """Figures of the site that was away, and of the others meanwhile. Incomplete sites fail the run instead."""
 
     missed: int
     """Products that the hub stored while the site was away."""
@@ -73,7 +73,7 @@ def mixed(seconds: float, *, rate: float, size: float, seed: int = 1) -> list[Pl
 
 
 def judge(arrivals: Arrivals, away: str, *, gone_us: float, back_us: float) -> Outage:
-    """Read from the logs how the outage went."""
+    """Read the figures of the outage from the logs."""
     returned = arrivals.at_sites[away]
     others = [stamps for name, stamps in arrivals.at_sites.items() if name != away]
     missed = returned.between(gone_us, back_us)

@@ -1,4 +1,4 @@
-"""From runs to rows: the twelve figures of unicast delivery, what they are measured against, and their goals."""
+"""From runs to rows: the twelve figures of unicast delivery, the peers of each, and their goals."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ def rows_of_large(row: str, size: str, runs: Runs) -> list[Row]:
 
 
 def rows_of_scaling(per_s: float, runs: Sequence[Scaling]) -> list[Row]:
-    """Row 5: what sites add, without what it costs the hub to take products in."""
+    """Row 5: the cost that sites add, without the cost of taking products in."""
     at_many = _of(runs, lambda run: run.per_delivery_us(many=True))
     at_one = _of(runs, lambda run: run.per_delivery_us(many=False))
     intake = _of(runs, lambda run: run.none_s * 1e6 / run.products)

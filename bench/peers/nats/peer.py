@@ -18,14 +18,14 @@ from kit.patience import wait_for
 
 
 class Nats:
-    """A server in the hub's namespace, a subscriber in each site's, in clear; what arrives is counted and dropped."""
+    """A server in the hub's namespace, a subscriber in each site's, in clear; messages are counted and dropped."""
 
     def __init__(self, kind: Literal["core", "jetstream"]) -> None:
         self.name = {"core": "NATS", "jetstream": "NATS JetStream"}[kind]
         self._kind = kind
 
     def fan_out(self, lab: Lab, directory: Path, stream: Stream) -> FanOut:
-        """Publish to subscribers that stand (core), or let consumers fetch what the stream holds (JetStream)."""
+        """Publish to connected subscribers (core), or let consumers fetch the stream (JetStream)."""
         with nats_server(lab, directory) as server:
             if self._kind == "jetstream":
                 self._publish(lab, stream)
