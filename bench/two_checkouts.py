@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import report
-from bench.scratch import tell
+from bench.harness import report
+from bench.harness.scratch import tell
 
 HERE = Path(__file__).resolve().parents[1]
 

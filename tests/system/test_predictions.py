@@ -7,11 +7,11 @@ from statistics import median
 from typing import Any
 
 import pytest
-from bench.busiest_minute import recorded_hour
-from bench.busy_loops import busy_loops
-from bench.prediction_rows import MEDIAN_OFF, TAIL_OFF
-from bench.predictions import COMPARED, Compared, compared, link_bps, stretch
-from bench.scratch import scratch
+from bench.harness.busy_loops import busy_loops
+from bench.harness.recorded import recorded_hour
+from bench.harness.scratch import scratch
+from bench.scheduler.prediction_rows import MEDIAN_OFF, TAIL_OFF
+from bench.scheduler.predictions import COMPARED, Compared, compared, link_bps, stretch
 
 from downburst.domain.plans import Transport
 from kit.capabilities import needs

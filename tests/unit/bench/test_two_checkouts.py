@@ -4,7 +4,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from bench import report, two_checkouts
+from bench import two_checkouts
+from bench.harness import report
 from bench.two_checkouts import Key
 
 CPU = Key("4", "CPU per delivery", "us")
