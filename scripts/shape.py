@@ -68,7 +68,7 @@ def rust_sources() -> list[Source]:
         rust.read(path, ROOT, crate)
         for crate in sorted(CRATES.iterdir())
         if crate.name not in NOT_THE_PRODUCT
-        for path in sorted((crate / "src").rglob("*.rs"))
+        for path in sorted(set((crate / "src").rglob("*.rs")) - rust.test_files(crate))
         if not _is_test(path)
     ]
 

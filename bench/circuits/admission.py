@@ -15,7 +15,7 @@ import numpy as np
 
 from bench.harness.report import Goal, Row, median
 from downburst.bus.local import LocalBus
-from downburst.domain.circuits import Circuit, CircuitEnd, Direction, Port
+from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, Direction, Port
 from downburst.domain.sites import Site
 from downburst.foundation.clock import SystemClock, to_us
 from downburst.ledger import Ledger
@@ -120,7 +120,7 @@ async def desk_ms(seed: int) -> float:
 async def _requested(service: CircuitService, number: int) -> float:
     begin = SystemClock().now() + timedelta(days=30, hours=number)
     ends = (CircuitEnd("hub-0"), CircuitEnd("", f"site-{number % 99}"))
-    wish = Circuit(0, f"r{number}", ends, 1_000_000, 64_000, begin, begin + timedelta(hours=1))
+    wish = Circuit(0, CircuitRequest(f"r{number}"), ends, 1_000_000, 64_000, begin, begin + timedelta(hours=1))
     started = time.process_time()
     await service.request(wish)
     return (time.process_time() - started) * 1e3

@@ -13,9 +13,11 @@ from pydantic import Field, field_validator, model_validator
 from downburst.domain import circuits
 from downburst.domain.circuits import (
     Cap,
+    CircuitCarriage,
     CircuitChange,
     CircuitDriver,
     CircuitEnd,
+    CircuitRequest,
     CircuitShape,
     CircuitState,
     Direction,
@@ -122,6 +124,17 @@ class _CarriageNew(Shape):
     shaped_share: Annotated[float, Field(ge=0.85, le=1)] = 0.9
     burst_bytes: Annotated[int, Field(ge=2_000, le=2**31 - 1)] | None = None
 
+    def carriage(self) -> CircuitCarriage:
+        """The domain's part of a circuit."""
+        return CircuitCarriage(
+            driver=self.driver,
+            replication=self.replication,
+            group=self.group,
+            cap=self.cap,
+            shaped_share=self.shaped_share,
+            burst_bytes=self.burst_bytes,
+        )
+
 
 class CircuitNew(_CarriageNew):
     """A circuit to reserve; the same request id with the same content again is answered with the same circuit."""
@@ -148,22 +161,19 @@ class CircuitNew(_CarriageNew):
         begin = coming_moment(self.begin, now)
         return circuits.Circuit(
             number=0,
-            request_id=request_id,
-            asked_sha256=sha256(self.model_dump_json().encode()).hexdigest(),
+            request=CircuitRequest(
+                request_id,
+                description=self.description,
+                ticket=self.ticket,
+                requested_by=self.by,
+                asked_sha256=sha256(self.model_dump_json().encode()).hexdigest(),
+            ),
             ends=tuple(_end(end) for end in (self.hub.model_copy(update={"site": None}), *self.sites)),
             rate_out_bps=self.rate_out_bps,
             rate_in_bps=self.rate_in_bps,
             begin=begin,
             end=None if self.end is None else coming_moment(self.end, begin if self.end.startswith("+") else now),
-            driver=self.driver,
-            replication=self.replication,
-            group=self.group,
-            cap=self.cap,
-            shaped_share=self.shaped_share,
-            burst_bytes=self.burst_bytes,
-            description=self.description,
-            ticket=self.ticket,
-            requested_by=self.by,
+            carriage=self.carriage(),
         )
 
 

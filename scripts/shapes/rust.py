@@ -20,6 +20,16 @@ def read(path: Path, root: Path, crate: Path) -> Source:
     return source
 
 
+def test_files(crate: Path) -> set[Path]:
+    """The files that only tests compile: modules declared under `#[cfg(test)]`, with the modules below them."""
+    found: set[Path] = set()
+    for path in (crate / "src").rglob("*.rs"):
+        folder = path.parent if path.stem in ("mod", "lib", "main") else path.parent / path.stem
+        for name in TEST_FILE.findall(path.read_text()):
+            found |= {folder / f"{name}.rs", *(folder / name).rglob("*.rs")}
+    return found
+
+
 def blanked(text: str) -> str:
     """The same text with comments and the insides of literals replaced by nothing, and every line kept."""
     return TOKEN.sub(
@@ -99,6 +109,9 @@ def _resolved(used: str, module: str, crate: str) -> str | None:
 
 TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|b?r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|'(?:\\.[^']*|[^'\\])'""", re.DOTALL)
 TESTS = re.compile(r"^#\[cfg\(test\)\]\s*\n(?:#\[[^\n]*\]\s*\n)*(?:pub(?:\([^)]*\))? )?mod \w+ \{", re.MULTILINE)
+TEST_FILE = re.compile(
+    r"^[ \t]*#\[cfg\(test\)\]\s*\n(?:[ \t]*#\[[^\n]*\]\s*\n)*[ \t]*(?:pub(?:\([^)]*\))? )?mod (\w+);", re.MULTILINE
+)
 FUNCTION = re.compile(r"^[ \t]*(?:pub(?:\([^)]*\))? )?(?:const )?(?:async )?(?:unsafe )?fn (\w+)", re.MULTILINE)
 STRUCT = re.compile(r"^[ \t]*(?:pub(?:\([^)]*\))? )?struct (\w+)", re.MULTILINE)
 FIELD = re.compile(r"\s+(?:pub(?:\([^)]*\))? )?\w+:")

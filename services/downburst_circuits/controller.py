@@ -170,7 +170,7 @@ class CircuitController:
         circuit = self._register.open.get(number)
         if circuit is None or circuit.state is not CircuitState.PROVISIONING:
             return None
-        if circuit.driver is CircuitDriver.LINUX and circuit.ends[0].address is None:
+        if circuit.carriage.driver is CircuitDriver.LINUX and circuit.ends[0].address is None:
             given = addresses(self._settings.network, circuit, self._register.begun.values())
             said = Said(f"inner addresses {', '.join(given)}")
             circuit = await self._register.change(number, lambda now: _with_addresses(now, given), "addressed", said)

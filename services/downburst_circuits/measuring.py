@@ -95,7 +95,7 @@ class Measuring:
         used_bps = self._used_bps.get((number, reach.site, direction), 0.0)
         short: list[Measured] = []
         for attempt in range(1, MOST_TRAINS + 1):
-            shaped_bps = circuit.shaped_share * reserved_bps
+            shaped_bps = circuit.carriage.shaped_share * reserved_bps
             asked = Asked(reserved_bps, shaped_bps, shaped_bps - used_bps)
             if asked.train_bps < LEAST_ROOM * reserved_bps:
                 return self._busy(circuit, reach, direction, round(used_bps))

@@ -68,7 +68,7 @@ class Register:
         names = {end.site for end in wanted.ends} | {port.site for port in ports if port is not None}
 
         def read(tx: Transaction) -> tuple[Circuit | None, list[Site | None]]:
-            return tx.circuits.of_request(wanted.request_id), [tx.sites.find(name) for name in names if name]
+            return tx.circuits.of_request(wanted.request.request_id), [tx.sites.find(name) for name in names if name]
 
         before, found = await self._ledger.read(read)
         return before, Known(self.ports, {site.name: site for site in found if site}, self._clock.now())

@@ -81,7 +81,7 @@ def reservation_of(circuit: Circuit, ports: Mapping[str, Port]) -> Reservation:
 def claims_of(circuit: Circuit, ports: Mapping[str, Port]) -> tuple[Claim, ...]:
     """Each end's claim on its port; the hub's sends one copy for each site."""
     hub, *others = circuit.ends
-    copies = 1 if circuit.replication is Replication.UNDERLAY else len(others)
+    copies = 1 if circuit.carriage.replication is Replication.UNDERLAY else len(others)
     back = len(others)
     return (
         _claim(hub, ports, out_bps=copies * circuit.rate_out_bps, in_bps=back * circuit.rate_in_bps),
@@ -208,9 +208,10 @@ def _check_rate(circuit: Circuit, claim: Claim, direction: Direction, port: Port
 
 
 def _check_driver(circuit: Circuit, ports: Mapping[str, Port]) -> None:
-    if not 0.85 <= circuit.shaped_share <= 1:
-        raise BadInput(f"the shaped share is {circuit.shaped_share:g}; give 0.85 to 1 (0.9 leaves room for headers)")
-    if circuit.replication is Replication.UNDERLAY:
+    share = circuit.carriage.shaped_share
+    if not 0.85 <= share <= 1:
+        raise BadInput(f"the shaped share is {share:g}; give 0.85 to 1 (0.9 leaves room for headers)")
+    if circuit.carriage.replication is Replication.UNDERLAY:
         _check_group(circuit)
     for end in circuit.ends:
         port = ports[end.port]
@@ -219,7 +220,7 @@ def _check_driver(circuit: Circuit, ports: Mapping[str, Port]) -> None:
                 f"port {port.name} has no interface, so no node can use it; set one: downburst ports set "
                 f"{port.name} --interface eth0"
             )
-        if circuit.driver is CircuitDriver.DECLARED:
+        if circuit.carriage.driver is CircuitDriver.DECLARED:
             _check_declared(end)
         elif not port.underlay:
             raise BadInput(
@@ -231,10 +232,9 @@ def _check_driver(circuit: Circuit, ports: Mapping[str, Port]) -> None:
 def _check_group(circuit: Circuit) -> None:
     if circuit.shape is not CircuitShape.MULTIPOINT:
         raise BadInput("a circuit to one site needs no copies; leave the replication out")
-    if circuit.group is None or not _is_multicast(circuit.group):
-        raise BadInput(
-            f"the underlay replicates to a group and {circuit.group!r} is none; give one inside 239.0.0.0/8"
-        )
+    group = circuit.carriage.group
+    if group is None or not _is_multicast(group):
+        raise BadInput(f"the underlay replicates to a group and {group!r} is none; give one inside 239.0.0.0/8")
 
 
 def _is_multicast(text: str) -> bool:
@@ -300,8 +300,8 @@ def _holder_out(circuit: Circuit) -> dict[str, object]:
         "end": circuit.end.isoformat() if circuit.end else None,
         "rate_out_bps": circuit.rate_out_bps,
         "rate_in_bps": circuit.rate_in_bps,
-        "description": circuit.description,
-        "requested_by": circuit.requested_by,
+        "description": circuit.request.description,
+        "requested_by": circuit.request.requested_by,
     }
 
 

@@ -11,6 +11,7 @@ from downburst.domain.circuits import (
     Circuit,
     CircuitAnswer,
     CircuitChange,
+    CircuitDriver,
     CircuitProblem,
     CircuitState,
     Port,
@@ -99,12 +100,10 @@ class CircuitService:
         wanted = replace(
             before,
             number=0,
-            request_id=request_id,
-            asked_sha256="",
+            request=replace(before.request, request_id=request_id, asked_sha256="", requested_by=by),
             begin=start,
             end=None if before.end is None else start + (before.end - before.begin),
             ends=tuple(replace(end, vlan=None, address=_declared(before, end.address)) for end in before.ends),
-            requested_by=by,
             state=CircuitState.REQUESTED,
             reason="",
         )
@@ -181,7 +180,7 @@ class CircuitService:
         place = replace(reservation_of(circuit, self._register.ports), number=-next(self._places))
         calendar.put(place)
         try:
-            said = Said(_admitted(circuit), by=circuit.requested_by)
+            said = Said(_admitted(circuit), by=circuit.request.requested_by)
             return await self._register.keep_new(circuit, said)
         finally:
             calendar.remove(place.number)
@@ -239,22 +238,23 @@ class CircuitService:
 
 
 def _same(before: Circuit, wanted: Circuit) -> Circuit:
-    if before.asked_sha256 == wanted.asked_sha256:
+    if before.request.asked_sha256 == wanted.request.asked_sha256:
         return before
     raise AlreadyThere(
-        f"the request {wanted.request_id!r} made circuit {before.number} and differs from it now; use another "
-        "request id, or modify that circuit",
+        f"the request {wanted.request.request_id!r} made circuit {before.number} and differs from it now; use "
+        "another request id, or modify that circuit",
         circuit=before.number,
     )
 
 
 def _changed(circuit: Circuit, change: CircuitChange) -> Circuit:
+    burst_bytes = circuit.carriage.burst_bytes if change.burst_bytes is None else change.burst_bytes
     wanted = replace(
         circuit,
         rate_out_bps=circuit.rate_out_bps if change.rate_out_bps is None else change.rate_out_bps,
         rate_in_bps=circuit.rate_in_bps if change.rate_in_bps is None else change.rate_in_bps,
         end=None if change.until_cancelled else change.end or circuit.end,
-        burst_bytes=circuit.burst_bytes if change.burst_bytes is None else change.burst_bytes,
+        carriage=replace(circuit.carriage, burst_bytes=burst_bytes),
     )
     if wanted == circuit:
         raise BadInput("nothing would change; name a rate, an end or a burst that differs")
@@ -269,12 +269,12 @@ def _with_terms(now: Circuit, wanted: Circuit) -> Circuit:
         rate_out_bps=wanted.rate_out_bps,
         rate_in_bps=wanted.rate_in_bps,
         end=wanted.end,
-        burst_bytes=wanted.burst_bytes,
+        carriage=replace(now.carriage, burst_bytes=wanted.carriage.burst_bytes),
     )
 
 
 def _declared(circuit: Circuit, address: str | None) -> str | None:
-    return address if circuit.driver == "declared" else None
+    return address if circuit.carriage.driver is CircuitDriver.DECLARED else None
 
 
 def _ends_at(circuit: Circuit, port: str) -> bool:
@@ -297,6 +297,7 @@ def _modified(circuit: Circuit, wanted: Circuit) -> str:
         changes.append(f"in {rate_text(circuit.rate_in_bps)} -> {rate_text(wanted.rate_in_bps)}")
     if wanted.end != circuit.end:
         changes.append(f"end {moment_text(circuit.end)} -> {moment_text(wanted.end)}")
-    if wanted.burst_bytes != circuit.burst_bytes:
-        changes.append(f"burst {circuit.burst_bytes or 'by the node'} -> {wanted.burst_bytes} bytes")
+    before, after = circuit.carriage.burst_bytes, wanted.carriage.burst_bytes
+    if after != before:
+        changes.append(f"burst {before or 'by the node'} -> {after} bytes")
     return ", ".join(changes)

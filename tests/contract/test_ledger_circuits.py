@@ -5,7 +5,16 @@ from datetime import timedelta
 
 import pytest
 
-from downburst.domain.circuits import Circuit, CircuitEnd, CircuitEvent, CircuitState, Direction, Measured, Port
+from downburst.domain.circuits import (
+    Circuit,
+    CircuitEnd,
+    CircuitEvent,
+    CircuitRequest,
+    CircuitState,
+    Direction,
+    Measured,
+    Port,
+)
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import AlreadyThere, NotFound
 from downburst.ledger import Transaction
@@ -20,7 +29,8 @@ def wish(request_id: str = "r1", *, state: CircuitState = CircuitState.ADMITTED,
         CircuitEnd(f"{site}-eth1", site, vlan=101),
     )
     end = SOME_TIME + timedelta(hours=1)
-    return Circuit(0, request_id, ends, 500_000_000, 10_000_000, SOME_TIME, end, state=state, asked_sha256="0" * 64)
+    request = CircuitRequest(request_id, asked_sha256="0" * 64)
+    return Circuit(0, request, ends, 500_000_000, 10_000_000, SOME_TIME, end, state=state)
 
 
 def event(number: int, sentence: str) -> CircuitEvent:

@@ -48,7 +48,7 @@ async def test_no_handler_lets_an_unknown_error_stop_more_than_one_thing(
     monkeypatch.setattr(tasks, "_enter", throw)
     monkeypatch.setattr(tasks, "FIRST_WAIT_S", 0.05)
     monkeypatch.setattr(tasks, "LONGEST_WAIT_S", 0.05)
-    monkeypatch.setattr("downburst_app.wiring.hub.HOUSEKEEPING_S", 0.2)
+    monkeypatch.setattr("downburst_app.wiring.housekeeping.HOUSEKEEPING_S", 0.2)
     async with Hub(_settings(tmp_path)) as hub:
         armed |= ANSWERS
         stop = asyncio.Event()
@@ -61,8 +61,8 @@ async def test_no_handler_lets_an_unknown_error_stop_more_than_one_thing(
                 assert not running.done(), "the hub ended"
                 print(f"not thrown into: {sorted(armed)}; not entered again: {sorted(wanted - entered_again)}")
                 await asyncio.sleep(0.2)
-            await hub._probes.look()
-        assert hub._probes.failing() == []
+            await hub._watchdogs.probes.look()
+        assert hub._watchdogs.probes.failing() == []
         stop.set()
         await asyncio.wait_for(running, 30)
     _print(wanted)

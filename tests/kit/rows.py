@@ -1,14 +1,14 @@
 """For each limit of the ledger's rows: how one more row is added, so that tests can add too many."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from sqlalchemy import Table
 
 from downburst.domain.access import AccessRequest, AccessToken, Caller, LinkKind, Role, Scope, User, acting
 from downburst.domain.alarms import Receiver, ReceiverKind, Silence
-from downburst.domain.circuits import Circuit, CircuitEnd, CircuitState, Port
+from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Port
 from downburst.domain.feeds import Feed
 from downburst.domain.receipts import Batch, ProductException
 from downburst.domain.resends import Resend
@@ -120,8 +120,8 @@ def _change(tx: Transaction, number: int) -> None:
 
 
 def _circuit(tx: Transaction, number: int) -> None:
-    asked = Circuit(0, f"request-{number}", (CircuitEnd("core"),), 1, 1, SOME_TIME, None, state=CircuitState.ADMITTED)
-    tx.circuits.add(asked)
+    asked = Circuit(0, CircuitRequest(f"request-{number}"), (CircuitEnd("core"),), 1, 1, SOME_TIME, None)
+    tx.circuits.add(replace(asked, state=CircuitState.ADMITTED))
 
 
 def _rejected(tx: Transaction, number: int) -> None:

@@ -104,8 +104,9 @@ def _is_well(hub: RunningHub) -> bool:
 
 
 IMPATIENT = """
-import downburst.supervision.probes as probes, downburst_app.wiring.hub as wiring, downburst_worker.asking as asking
-probes.EVERY_S, probes.LIMIT_S, asking.PROOF_S, wiring.HUNG_S = 1.0, 4.0, 3.0, 12.0
+import downburst.supervision.probes as probes, downburst_worker.asking as asking
+import downburst_app.wiring.watchdogs as dogs
+probes.EVERY_S, probes.LIMIT_S, asking.PROOF_S, dogs.HUNG_S = 1.0, 4.0, 3.0, 12.0
 from downburst_app.cli import main
 main()
 """

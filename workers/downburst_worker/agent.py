@@ -53,21 +53,8 @@ class Agent(Asking):
         shared = Shared(ledger, bus, live, clock)
         self._reporter = Reporter(shared, role)
         self._remote = RemoteDeliveries(bus)
-        self._node = NodeProcess(
-            argv,
-            clock=clock,
-            on_ready=self._make_ready,
-            on_event=self._hear,
-            on_death=self._mourn,
-            answer_s=settings.node_answer_s,
-        )
-        self._writer = LedgerWriter(
-            ledger,
-            batch_dir=settings.batch_dir,
-            load_batch=load_batch,
-            loaded=lambda batch: self._node.request("batch-loaded", batch=batch),
-            put_aside=self._put_aside,
-        )
+        self._node = self._node_process(argv)
+        self._writer = self._ledger_writer(ledger, load_batch)
         self._desired = DesiredState(settings, ledger, self._node, writer=self._writer, reporter=self._reporter)
         self._enrolment = Enrolment(
             ledger,
@@ -132,6 +119,25 @@ class Agent(Asking):
     async def connect_ldm(self) -> tuple[str, ...]:
         """Has the node request from and serve the ledger's LDMs; raises the failure, else returns its address."""
         return await self._desired.connect_ldm()
+
+    def _node_process(self, argv: tuple[str, ...]) -> NodeProcess:
+        return NodeProcess(
+            argv,
+            clock=self._clock,
+            on_ready=self._make_ready,
+            on_event=self._hear,
+            on_death=self._mourn,
+            answer_s=self._settings.node_answer_s,
+        )
+
+    def _ledger_writer(self, ledger: Ledger, load_batch: BatchLoader) -> LedgerWriter:
+        return LedgerWriter(
+            ledger,
+            batch_dir=self._settings.batch_dir,
+            load_batch=load_batch,
+            loaded=lambda batch: self._node.request("batch-loaded", batch=batch),
+            put_aside=self._put_aside,
+        )
 
     async def _make_ready(self) -> None:
         job = start_job(self._settings, sends=not self._role.takes_in)

@@ -11,7 +11,7 @@ from downburst_contract.circuits import LAYER
 
 def circuit_out(circuit: Circuit, measured: Sequence[Measured], live: LiveState) -> dict[str, Any]:
     """A circuit for clients: its reserved bandwidth, its measured capacity, its use."""
-    values = asdict(circuit)
+    values = circuit.flat()
     del values["asked_sha256"]
     rows = [row for row in measured if row.circuit == circuit.number]
     return {

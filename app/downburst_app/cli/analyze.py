@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,6 +30,18 @@ from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.rates import CongestionControl, PathFacts
 from downburst_scheduler.models.repair import Repair
 
+Processing = Annotated[
+    str, typer.Option(help="Processing time of hub and sites in each latency; `plans show` has a hub's: 70ms.")
+]
+Congestion = Annotated[CongestionControl, typer.Option(help="Congestion control of the hub's connections.")]
+ServingOrder = Annotated[
+    Order, typer.Option(help="Order in which unicast serves products; this hub uses the order of arrival.")
+]
+Offers = Annotated[str, typer.Option(help="Circuits on offer: none, point-to-point, multipoint, both.")]
+CountersFile = Annotated[
+    Path | None, typer.Option("--counters", help="CSV of a host's counters, beside a log of transfers.")
+]
+
 
 def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
     file: Annotated[Path, typer.Argument(help="Trace, CSV or rtstats lines, plain or packed by gzip.")],
@@ -38,30 +50,20 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
     egress: Annotated[str, typer.Option(help="Egress capacity of the hub: 1G, 100M.")] = "1G",
     objective: Annotated[str, typer.Option(help="Objective: a percentile and its maximum latency.")] = "p99=5s",
     rtt: Annotated[str, typer.Option(help="Round trip to the sites.")] = "20ms",
-    floor: Annotated[
-        str, typer.Option(help="Processing time of hub and sites in each latency; `plans show` has a hub's: 70ms.")
-    ] = "0",
+    floor: Processing = "0",
     loss: Annotated[str, typer.Option(help="Packet loss on the path to the sites: 0.5%.")] = "0",
     access: Annotated[str, typer.Option(help="Rate of the sites' lines: 100M, or 10M*3,100M*20.")] = "",
-    congestion: Annotated[
-        CongestionControl, typer.Option(help="Congestion control of the hub's connections.")
-    ] = CongestionControl.CUBIC,
+    congestion: Congestion = CongestionControl.CUBIC,
     connections: Annotated[int, typer.Option(min=1, max=64, help="Connections per site.")] = 1,
-    order: Annotated[
-        Order, typer.Option(help="Order in which unicast serves products; this hub uses the order of arrival.")
-    ] = Order.FIRST_COME,
+    order: ServingOrder = Order.FIRST_COME,
     multicast: Annotated[bool, typer.Option(help="Whether the network supports multicast.")] = True,
     multicast_rate: Annotated[str, typer.Option(help="The fastest pace of a group.")] = "400M",
     repair: Annotated[Repair, typer.Option(help="How a group's losses are repaired.")] = Repair.CODED,
-    circuits: Annotated[
-        str, typer.Option(help="Circuits on offer: none, point-to-point, multipoint, both.")
-    ] = "none",
+    circuits: Offers = "none",
     setup_delay: Annotated[str, typer.Option(help="Set-up time of a circuit.")] = "60s",
     hold: Annotated[str, typer.Option(help="Silence after which a dynamic circuit is given back.")] = "60s",
     gap: Annotated[str, typer.Option(help="Longest silence inside a session.")] = "60s",
-    counters_file: Annotated[
-        Path | None, typer.Option("--counters", help="CSV of a host's counters, beside a log of transfers.")
-    ] = None,
+    counters_file: CountersFile = None,
     sort: Annotated[bool, typer.Option("--sort", help="Sort the file by time first.")] = False,
     columns: Annotated[str, typer.Option(help="Columns of a CSV file without a header: size,time_ms.")] = "",
     html: Annotated[Path | None, typer.Option(help="Write a page with plots to this file.")] = None,
@@ -82,29 +84,21 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
     Example: downburst analyze conduit.csv.gz --sites 104 --circuits both --no-multicast --html report.html
     """
     try:
-        offers = _offers(circuits, setup_delay, hold)
+        round_trip_s, lost = quantities.duration_s(rtt), quantities.share(loss)
+        path = PathFacts(round_trip_s, lost, congestion=congestion, connections=connections)
         situation = Situation(
-            sites=_sites(
-                sites,
-                access,
-                PathFacts(
-                    quantities.duration_s(rtt), quantities.share(loss), congestion=congestion, connections=connections
-                ),
-            ),
+            sites=_sites(sites, access, path),
             egress_bps=quantities.rate_bps(egress),
             multicast=multicast,
             multicast_rate_bps=quantities.rate_bps(multicast_rate),
             repair=repair,
             order=order,
-            circuits=offers,
+            circuits=_offers(circuits, setup_delay, hold),
             objective=quantities.objective(objective),
             floor=Floor.stated(quantities.duration_s(floor) * 1e3),
         )
         options = _Options(quantities.duration_s(gap), counters_file, html, sort=sort, as_json=as_json)
-        view = _View(file, situation, options)
-        with _progress() as (share, step), recording(file, columns=columns or None, progress=share) as found:
-            show = view.of(found, step)
-        show()
+        _View(file, situation, options).show(columns or None)
     except DownburstError as error:
         typer.echo(error.sentence, err=True)
         raise typer.Exit(error.exit_code) from None
@@ -129,7 +123,13 @@ class _View:
         self._situation = situation
         self._options = options
 
-    def of(self, found: Recording, step: Callable[[str], None]) -> Callable[[], None]:
+    def show(self, columns: str | None) -> None:
+        """Reads the recording with a progress bar, then shows the result."""
+        with _progress() as (share, step), recording(self._file, columns=columns, progress=share) as found:
+            shown = self._of(found, step)
+        shown()
+
+    def _of(self, found: Recording, step: Callable[[str], None]) -> Callable[[], None]:
         """The study of a recording, ready to be shown after the progress bar is removed."""
         self._refuse_what_has_no_use(found.kind)
         if found.kind is Kind.TRANSFERS:
@@ -181,10 +181,7 @@ def _offers(circuits: str, setup_delay: str, hold: str) -> CircuitOffers:
 
 def _sites(count: int, access: str, path: PathFacts) -> list[PathFacts]:
     rates = quantities.rates_of_sites(access, count) if access else [None] * count
-    return [
-        PathFacts(path.round_trip_s, path.loss, rate, congestion=path.congestion, connections=path.connections)
-        for rate in rates
-    ]
+    return [replace(path, access_bps=rate) for rate in rates]
 
 
 @contextmanager

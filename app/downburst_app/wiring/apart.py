@@ -11,8 +11,6 @@ from functools import partial
 from socket import gethostname
 
 from downburst.bus.port import Bus
-from downburst.domain.events import FaultSeen
-from downburst.domain.faults import Fault
 from downburst.foundation.clock import SystemClock
 from downburst.foundation.errors import AlreadyRunning, BadSettings, DownburstError, Failure, LedgerAway
 from downburst.kafka.batches import BatchReader
@@ -28,8 +26,9 @@ from downburst.supervision.starting import step
 from downburst_alarms.notices import NetworkTeller
 from downburst_alarms.remote import RemoteFacts, answers_of_watch
 from downburst_alarms.watch import AlarmWatch
-from downburst_app.wiring.hub import cancelled, stopped_by_signals
 from downburst_app.wiring.ledger_watch import LedgerWatch
+from downburst_app.wiring.process import cancelled, stopped_by_signals
+from downburst_app.wiring.reports import FaultReports
 from downburst_circuits.controller import CircuitController
 from downburst_circuits.register import Register
 from downburst_circuits.remote import RemoteNode, answers_of_service
@@ -81,19 +80,12 @@ class _Given:
         self.settings = settings
         self.ledger = ledger
         self.bus = bus
+        self.say = FaultReports(ledger, bus, _LOG).say
         self.proof: Callable[[], Awaitable[None]] = at_work
 
     async def prove(self) -> None:
         """Raises the reason why the part does not work; its signs of life carry the result."""
         await self.proof()
-
-    async def say(self, sentence: str, next_step: str = "") -> None:
-        """Reports a fault to operators."""
-        fault = Fault(SystemClock().now(), sentence, next_step=next_step)
-        _LOG.warning("%s", sentence)
-        with suppress(Failure):
-            await self.ledger.write(lambda tx: tx.measured.faults.add(fault), patience_s=0)
-        self.bus.publish(FaultSeen(fault.at, sentence, next_step=next_step))
 
 
 Work = Callable[[_Given], Awaitable[None]]

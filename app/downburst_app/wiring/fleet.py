@@ -1,26 +1,25 @@
 """The composition root of `downburst fleet`: senders as child processes or as pods, sized by the hub's traffic."""
 
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from pathlib import Path
 from socket import gethostname
 
-from downburst.domain.events import FaultSeen
-from downburst.domain.faults import Fault
 from downburst.fleet import Fleet, FleetLoop
 from downburst.fleet.children import ChildFleet, Command
-from downburst.foundation.clock import SystemClock
-from downburst.foundation.errors import BadSettings, Failure
+from downburst.foundation.errors import BadSettings
 from downburst.kafka.bus import KafkaBus
 from downburst.ledger import Ledger
 from downburst.settings.addresses import split_address
 from downburst.settings.hub import Settings
 from downburst.supervision import start
 from downburst.supervision.remote_faults import start_telling
-from downburst_app.wiring.hub import cancelled, stopped_by_signals
+from downburst_app.wiring.process import cancelled, stopped_by_signals
+from downburst_app.wiring.reports import FaultReports
 
 
 async def serve_fleet(settings: Settings, file: Path | None = None) -> None:
@@ -51,14 +50,7 @@ async def _keep_fleet(settings: Settings, file: Path | None) -> None:
         stack.callback(ledger.close)
         fleet = fleet_of(settings, file)
         stack.push_async_callback(fleet.close)
-
-        async def say(sentence: str, next_step: str) -> None:
-            fault = Fault(SystemClock().now(), sentence, next_step=next_step)
-            with suppress(Failure):
-                await ledger.write(lambda tx: tx.measured.faults.add(fault), patience_s=0)
-            bus.publish(FaultSeen(fault.at, sentence, next_step=next_step))
-
-        await FleetLoop(bus, fleet, settings.fleet, say=say).run()
+        await FleetLoop(bus, fleet, settings.fleet, say=FaultReports(ledger, bus, _LOG).say).run()
 
 
 def fleet_of(settings: Settings, file: Path | None) -> Fleet:
@@ -123,5 +115,6 @@ def _address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+_LOG = logging.getLogger("downburst.fleet")
 STOP_S = 15.0
 """Time for a sender's work after its sites are gone."""

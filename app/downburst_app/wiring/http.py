@@ -2,12 +2,13 @@
 
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from typing import Any
 
 import uvicorn
 
 from downburst.foundation.errors import PortInUse
+from downburst.host import local_token
 from downburst.settings.addresses import split_address
 from downburst.settings.hub import Settings
 from downburst.supervision import keep, start
@@ -21,6 +22,35 @@ class Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leaves signals to the hub, which has more to stop than this server."""
         yield
+
+
+class Front:
+    """The address of a hub's page and api, and the token by which users of this machine call it."""
+
+    def __init__(self, settings: Settings, closing: AsyncExitStack) -> None:
+        self._settings = settings
+        self._closing = closing
+        self._socket = listening_socket(settings.http)
+        closing.callback(self._socket.close)
+        self.address = address_of(self._socket)
+
+    def leave_token(self) -> str:
+        """Makes the token and leaves it for users of this machine until the hub closes."""
+        port = split_address(self.address)[1]
+        self._closing.callback(local_token.take_back, port=port)
+        return local_token.leave(self._settings.data_dir, port=port)
+
+    def open(self, app: Any) -> None:
+        """Sets the application to be served."""
+        self._server = Server(http_config(app, self._settings, timeout_keep_alive=KEEP_ALIVE_S))
+
+    async def serve(self) -> None:
+        """Serves until the end."""
+        await self._server.serve(sockets=[self._socket])
+
+    def end(self) -> None:
+        """Lets open requests be answered, and accepts no others."""
+        self._server.should_exit = True
 
 
 class Pages:
@@ -87,4 +117,5 @@ def address_of(listening: socket.socket) -> str:
 
 
 BACKLOG = 1024
+KEEP_ALIVE_S = 75
 STOP_S = 5

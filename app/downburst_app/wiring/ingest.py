@@ -20,7 +20,8 @@ from downburst.host.local_token import authorization
 from downburst.settings.hub import Settings
 from downburst.supervision import keep, start
 from downburst_app.play.uploads import Answer, Uploads
-from downburst_app.wiring.hub import cancelled, directory_source, stopped_by_signals
+from downburst_app.wiring.hub import directory_source
+from downburst_app.wiring.process import cancelled, stopped_by_signals
 
 
 async def serve_ingest(settings: Settings, hub: str) -> None:

@@ -10,12 +10,10 @@ from hashlib import sha256
 from socket import gethostname
 from typing import Any
 
-from downburst.domain.events import FaultSeen
-from downburst.domain.faults import Fault
 from downburst.domain.senders import BEAT_S, FENCED_S
 from downburst.exposition import CONTENT_TYPE, catalogue, process_text, text_of
 from downburst.foundation.clock import SystemClock
-from downburst.foundation.errors import BadSettings, DownburstError, Failure, LedgerAway
+from downburst.foundation.errors import BadSettings, DownburstError, LedgerAway
 from downburst.kafka.batches import BatchSender
 from downburst.kafka.bus import KafkaBus
 from downburst.ledger import Ledger
@@ -25,9 +23,10 @@ from downburst.supervision import keep, start
 from downburst.supervision.remote_faults import start_telling
 from downburst.supervision.starting import step
 from downburst_app.wiring.http import Pages, listening_socket
-from downburst_app.wiring.hub import cancelled, lock_data_dir, make_data_dir, stopped_by_signals
 from downburst_app.wiring.ledger_watch import LedgerWatch
 from downburst_app.wiring.placing import keep_placing
+from downburst_app.wiring.process import cancelled, lock_data_dir, make_data_dir, stopped_by_signals
+from downburst_app.wiring.reports import FaultReports
 from downburst_latency.batch import parse_batch
 from downburst_worker.agent import Agent
 from downburst_worker.binary import find_node_for_kafka
@@ -75,7 +74,8 @@ class SenderProcess:
         """Serves until the stop, then drains; ends by itself only if another sender took its name."""
         stopping = start("sender.stop", stop.wait())
         starting = start("sender.agent", self._agent.start())
-        watching = start("sender.ledger-watch", LedgerWatch(self._ledger, say=self._say).run())
+        reports = FaultReports(self._ledger, self._bus, _LOG, prefix=f"sender {self._name}: ")
+        watching = start("sender.ledger-watch", LedgerWatch(self._ledger, say=reports.say).run())
         beating = start("sender.beat", keep("sender.beat", self._beat, every_s=BEAT_S))
         placing = start("sender.placing", keep("sender.placing", partial(keep_placing, self._settings)))
         try:
@@ -167,13 +167,6 @@ class SenderProcess:
             status = await self._agent.status()
             return bool(status.get("sessions"))
         return False
-
-    async def _say(self, sentence: str, next_step: str = "") -> None:
-        fault = Fault(SystemClock().now(), f"sender {self._name}: {sentence}", next_step=next_step)
-        _LOG.warning("%s", sentence)
-        with suppress(Failure):
-            await self._ledger.write(lambda tx: tx.measured.faults.add(fault), patience_s=0)
-        self._bus.publish(FaultSeen(fault.at, fault.sentence, next_step=next_step))
 
     async def _answer(self, scope: dict[str, Any], _receive: object, send: Send) -> None:
         """Answers requests for probes and metrics; nothing else is served here."""

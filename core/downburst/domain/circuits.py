@@ -4,9 +4,10 @@ Every rate is Ethernet-frame bits per second, the unit of a policer. Directions 
 sites, `in` from each of them. A window is half-open: [begin, end), in UTC.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 
 class CircuitDriver(StrEnum):
@@ -125,19 +126,23 @@ class CircuitEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Circuit:
-    """A rate-guaranteed path between the hub and one site or several, for a window."""
+class CircuitRequest:
+    """Who requested a circuit, for which purpose, and under which names."""
 
-    number: int
     request_id: str
     """The client's name for its request: a repeated one refers to the same circuit."""
-    ends: tuple[CircuitEnd, ...]
-    """The hub's first."""
-    rate_out_bps: int
-    rate_in_bps: int
-    begin: datetime
-    end: datetime | None
-    """None: until it is cancelled."""
+    description: str = ""
+    ticket: str = ""
+    """The reference of the third party that set it up."""
+    requested_by: str = "operator"
+    asked_sha256: str = ""
+    """Hash of the original request, to tell a repeated one from a different one under the same name."""
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitCarriage:
+    """How a circuit is set up, and how traffic is shaped into it."""
+
     driver: CircuitDriver = CircuitDriver.LINUX
     replication: Replication = Replication.HEAD_END
     group: str | None = None
@@ -147,17 +152,45 @@ class Circuit:
     """The maximum sent into it, as a share of its rate: at the rate itself a small buffer or a policer drops."""
     burst_bytes: int | None = None
     """The maximum sent back to back; None: chosen by the node by the rate."""
-    description: str = ""
-    ticket: str = ""
-    """The reference of the third party that set it up."""
-    requested_by: str = "operator"
-    asked_sha256: str = ""
-    """Hash of the original request, to tell a repeated one from a different one under the same name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Circuit:
+    """A rate-guaranteed path between the hub and one site or several, for a window."""
+
+    number: int
+    request: CircuitRequest
+    ends: tuple[CircuitEnd, ...]
+    """The hub's first."""
+    rate_out_bps: int
+    rate_in_bps: int
+    begin: datetime
+    end: datetime | None
+    """None: until it is cancelled."""
+    carriage: CircuitCarriage = CircuitCarriage()
     state: CircuitState = CircuitState.REQUESTED
     reason: str = ""
     """The reason for this state, in a sentence."""
     since: datetime | None = None
     created_at: datetime | None = None
+
+    def flat(self) -> dict[str, Any]:
+        """Its values and those of its parts on one level, as the ledger, the audit and clients have them."""
+        return {
+            "number": self.number,
+            "request_id": self.request.request_id,
+            "ends": self.ends,
+            "rate_out_bps": self.rate_out_bps,
+            "rate_in_bps": self.rate_in_bps,
+            "begin": self.begin,
+            "end": self.end,
+            **asdict(self.carriage),
+            **asdict(self.request),
+            "state": self.state,
+            "reason": self.reason,
+            "since": self.since,
+            "created_at": self.created_at,
+        }
 
     @property
     def shape(self) -> CircuitShape:

@@ -6,7 +6,6 @@ for a gauge with its content in the labels. The bounds on the series of each are
 
 from dataclasses import dataclass
 from enum import StrEnum
-from math import prod
 
 
 class Kind(StrEnum):
@@ -28,12 +27,7 @@ class Metric:
     help: str
     labels: tuple[str, ...] = ()
     per: tuple[str, ...] = ()
-    """The number of series: the product of these, see `SIZES`."""
-
-    def series_at(self, sizes: dict[str, int]) -> int:
-        """The series at a hub of such sizes; a histogram has its buckets, a sum and a count."""
-        each = len(BOUNDS_S) + 3 if self.kind is Kind.HISTOGRAM else 1
-        return each * prod(sizes[name] for name in self.per)
+    """The number of series: the product of the numbers of these at a hub."""
 
 
 def _counter(name: str, unit: str, text: str, labels: str = "", per: str = "") -> Metric:
@@ -219,18 +213,3 @@ CATALOGUE: dict[str, tuple[Metric, ...]] = {
     ),
     "Sender": (SENDER_READY, SENDER_DRAINING, SENDER_SESSIONS, SENDER_EGRESS, SENDER_RESTARTS, SENDER_BEAT),
 }
-SIZES = {
-    "feeds": 30,
-    "sites": 500,
-    "transports": 4,
-    "transports_used": 1,
-    "outcomes": 2,
-    "probes": 5,
-    "handlers": 100,
-    "open_alarms": 100,
-    "circuits": 100,
-    "sites_of_circuit": 1,
-    "directions": 2,
-    "states": 10,
-}
-"""A large hub. One transport at a time brings a feed to a site; after a change there are series of both."""

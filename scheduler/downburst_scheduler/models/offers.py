@@ -69,7 +69,7 @@ class CircuitOffers:
             return
         known = self._offers.get(site)
         if known is None or known.rate_bps < row.rate_bps:
-            sites, replicated = len(circuit.sites), circuit.replication is Replication.UNDERLAY
+            sites, replicated = len(circuit.sites), circuit.carriage.replication is Replication.UNDERLAY
             joins = {"sites": sites, "group_bps": group_bps} if sites > 1 else {}
             self._offers[site] = CircuitOffer(circuit.number, row.rate_bps, replicated=replicated, **joins)
 

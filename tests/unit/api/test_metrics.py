@@ -37,6 +37,7 @@ from downburst_api.metrics.histograms import OPEN_MINUTES, Histograms, Series
 from downburst_api.metrics.sites import version_of
 from factories import multicast, plan, settled, sketch_row, unicast
 from unit.api.conftest import Asked
+from unit.packaging.metrics_table import series_at
 
 DELIVERY = "downburst_delivery_latency_seconds"
 
@@ -286,4 +287,4 @@ async def test_a_large_hub_has_as_many_lines_as_the_catalogue_says(hub: Asked, c
     answer = await hub.client.get("/metrics")
     lines = [line for line in answer.text.splitlines() if line.startswith("downburst_delivery")]
     (delivery,) = [one for one in CATALOGUE["Hub"] if one.name == DELIVERY]
-    assert len(lines) == delivery.series_at({"feeds": 20, "sites": 300, "transports_used": 1}) == 120_000
+    assert len(lines) == series_at(delivery, {"feeds": 20, "sites": 300, "transports_used": 1}) == 120_000

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from downburst.bus.local import LocalBus
-from downburst.domain.circuits import Circuit, CircuitEnd, CircuitState, Port
+from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Port
 from downburst.domain.events import CircuitsChanged, PartSeen
 from downburst.domain.sites import Site
 from downburst.foundation.clock import FakeClock
@@ -83,7 +83,7 @@ async def test_circuits_that_ended_elsewhere_leave_the_hubs_memory(
         ends = (CircuitEnd("here"), CircuitEnd("there", "unl.edu"))
         begin, end = clock.now(), clock.now() + timedelta(hours=1)
         made = [
-            tx.circuits.add(Circuit(0, f"r{state}", ends, 1, 0, begin, end, state=state))
+            tx.circuits.add(Circuit(0, CircuitRequest(f"r{state}"), ends, 1, 0, begin, end, state=state))
             for state in (CircuitState.ACTIVE, CircuitState.ENDED)
         ]
     hub = Hub(settings(tmp_path, **SERVERS, circuits={"apart": True}), ledger)

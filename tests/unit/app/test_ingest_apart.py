@@ -15,8 +15,9 @@ from downburst.domain.products import Product
 from downburst.foundation.errors import BadInput, BadSettings, Failure
 from downburst.supervision import start
 from downburst_app.play.uploads import Uploads
-from downburst_app.wiring.hub import cancelled, directory_source
+from downburst_app.wiring.hub import directory_source
 from downburst_app.wiring.ingest import ProductUploads, serve_ingest
+from downburst_app.wiring.process import cancelled
 from factories import settings
 from unit.play.test_player import Hub
 

@@ -10,6 +10,7 @@ from downburst.domain.circuits import (
     CircuitEnd,
     CircuitEvent,
     CircuitProblem,
+    CircuitRequest,
     CircuitState,
     Direction,
     Measured,
@@ -84,7 +85,8 @@ class Stage:
         self._count = getattr(self, "_count", 0) + 1
         named = given.pop("to", sites or ("unl.edu",))
         ends = (CircuitEnd(""), *(CircuitEnd("", site) for site in named))
-        wish = Circuit(0, f"r{id(self)}-{self._count}", ends, rate * M, back * M, begin, begin + hours * HOUR)
+        request = CircuitRequest(f"r{id(self)}-{self._count}", given.pop("description", ""))
+        wish = Circuit(0, request, ends, rate * M, back * M, begin, begin + hours * HOUR)
         return replace(wish, **given)
 
     async def active(self, **given: Any) -> Circuit:

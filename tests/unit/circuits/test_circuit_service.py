@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from downburst.domain.circuits import (
+    CircuitCarriage,
     CircuitChange,
     CircuitDriver,
     CircuitEnd,
     CircuitProblem,
+    CircuitRequest,
     CircuitState,
     Port,
     Replication,
@@ -85,7 +87,8 @@ async def test_a_rate_above_the_port_is_refused(stage: Stage) -> None:
 
 async def test_a_group_of_the_underlay_costs_the_hub_one_copy(stage: Stage) -> None:
     sites = ("unl.edu", "ttu.edu", "wisc.edu")
-    await stage.reserve(rate=900, to=sites, replication=Replication.UNDERLAY, group="239.1.2.3")
+    carriage = CircuitCarriage(replication=Replication.UNDERLAY, group="239.1.2.3")
+    await stage.reserve(rate=900, to=sites, carriage=carriage)
     with pytest.raises(CircuitConflict):
         await stage.reserve(rate=101)
 
@@ -110,9 +113,9 @@ async def test_a_port_that_no_node_can_use_is_refused_with_what_is_missing(stage
     assert "--interface eth0" in await refused(stage, ends=ends)
     await stage.service.change_port(Port("hub-eth1", 1000 * M, interface="eth1"))
     assert "--underlay 192.0.2.1" in await refused(stage, ends=ends)
-    assert "10.10.200.10/24" in await refused(stage, ends=ends, driver=CircuitDriver.DECLARED)
+    assert "10.10.200.10/24" in await refused(stage, ends=ends, carriage=DECLARED)
     bare = pair(replace(ends[0], address="10.0.0.1"), replace(ends[1], address="10.0.0.2/24"))
-    assert "'10.0.0.1' was given for port hub-eth1" in await refused(stage, ends=bare, driver=CircuitDriver.DECLARED)
+    assert "'10.0.0.1' was given for port hub-eth1" in await refused(stage, ends=bare, carriage=DECLARED)
     assert "the ports hub-eth0, hub-eth1; name one" in await refused(stage)
 
 
@@ -151,17 +154,17 @@ async def test_a_change_that_is_refused_names_who_is_in_the_way_and_what_stays(s
 
 
 async def test_the_same_request_again_is_the_same_circuit(stage: Stage) -> None:
-    wish = replace(stage.wish(), request_id="mine", asked_sha256="a" * 64)
+    wish = replace(stage.wish(), request=CircuitRequest("mine", asked_sha256="a" * 64))
     first = await stage.service.request(wish)
     again = await stage.service.request(replace(wish, begin=wish.begin + timedelta(seconds=5)))
     assert (first.done, again.done) == (True, False)
     assert again.circuit.number == first.circuit.number
     with pytest.raises(AlreadyThere, match=f"made circuit {first.circuit.number}"):
-        await stage.service.request(replace(wish, asked_sha256="b" * 64))
+        await stage.service.request(replace(wish, request=CircuitRequest("mine", asked_sha256="b" * 64)))
 
 
 async def test_a_request_that_comes_twice_at_once_is_one_circuit(stage: Stage) -> None:
-    wish = replace(stage.wish(), request_id="mine")
+    wish = replace(stage.wish(), request=CircuitRequest("mine"))
     answers = await asyncio.gather(*(stage.service.request(wish) for _ in range(5)))
     assert len({answer.circuit.number for answer in answers}) == 1
     assert [answer.done for answer in answers].count(True) == 1
@@ -268,7 +271,7 @@ async def test_a_clone_lasts_as_long_from_now(stage: Stage) -> None:
     clone = (await stage.service.clone(circuit.number, request_id="c1", begin=None, by="op")).circuit
     assert clone.begin == stage.clock.now()
     assert clone.end == stage.clock.now() + 3 * HOUR
-    assert (clone.rate_out_bps, clone.description, clone.requested_by) == (400 * M, "nightly", "op")
+    assert (clone.rate_out_bps, clone.request) == (400 * M, CircuitRequest("c1", "nightly", requested_by="op"))
     await stage.settle()
     assert stage.state(clone) is CircuitState.ACTIVE
 
@@ -302,3 +305,6 @@ async def test_only_what_stands_is_measured(stage: Stage) -> None:
         f"reach {standing.number} unl.edu",
         f"rate {standing.number} unl.edu out 90M",
     ]
+
+
+DECLARED = CircuitCarriage(CircuitDriver.DECLARED)

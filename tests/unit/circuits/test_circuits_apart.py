@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from downburst.bus.local import LocalBus
-from downburst.domain.circuits import CircuitChange, CircuitState, Direction, Port
+from downburst.domain.circuits import CircuitChange, CircuitRequest, CircuitState, Direction, Port
 from downburst.domain.events import NodeChanged
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict, NodeAway, NotFound, PartAway
@@ -45,7 +45,7 @@ async def test_requests_are_answered_as_by_the_service_itself(stage: Stage) -> N
         changed = await circuits.modify(number, CircuitChange(rate_out_bps=400 * M), by="eve")
         assert changed.circuit.rate_out_bps == 400 * M
         copied = await circuits.clone(number, request_id="again", begin=None, by="eve", dry_run=True)
-        assert copied.circuit.request_id == "again"
+        assert copied.circuit.request.request_id == "again"
         with pytest.raises(BadInput, match="it can be measured when it is up"):
             await circuits.measure(number)
         await circuits.cancel(number, by="eve")
@@ -56,7 +56,7 @@ async def test_refusals_come_back_with_what_they_know(stage: Stage) -> None:
     async with answered(stage) as circuits:
         first = (await circuits.request(stage.wish(rate=800))).circuit
         with pytest.raises(CircuitConflict) as refused:
-            await circuits.request(stage.wish(rate=800, request_id="second"))
+            await circuits.request(stage.wish(rate=800, request=CircuitRequest("second")))
         assert refused.value.extra["circuits"][0]["circuit"] == first.number  # type: ignore[index]
         with pytest.raises(NotFound):
             await circuits.cancel(999, by="eve")

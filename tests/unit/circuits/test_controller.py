@@ -7,9 +7,11 @@ from datetime import timedelta
 import pytest
 
 from downburst.domain.circuits import (
+    CircuitCarriage,
     CircuitDriver,
     CircuitEnd,
     CircuitProblem,
+    CircuitRequest,
     CircuitState,
     CircuitUse,
     Direction,
@@ -375,7 +377,8 @@ async def test_a_removed_site_takes_its_circuits_with_it(stage: Stage) -> None:
 
 async def test_a_declared_circuit_keeps_its_own_addresses(stage: Stage) -> None:
     ends = (CircuitEnd("", address="10.10.200.10/24"), CircuitEnd("", "unl.edu", address="10.10.200.20/24"))
-    wish = replace(stage.wish(), driver=CircuitDriver.DECLARED, ends=ends, ticket="NOC-4711")
+    request = CircuitRequest("r", ticket="NOC-4711")
+    wish = replace(stage.wish(), request=request, carriage=CircuitCarriage(CircuitDriver.DECLARED), ends=ends)
     circuit = (await stage.service.request(wish)).circuit
     await stage.settle()
     assert stage.state(circuit) is CircuitState.ACTIVE

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from downburst.domain.circuits import FINISHED, LEAVING, Circuit, CircuitEnd, CircuitState
+from downburst.domain.circuits import FINISHED, LEAVING, Circuit, CircuitEnd, CircuitRequest, CircuitState
 from downburst.foundation.clock import to_us
 from downburst.foundation.errors import BadInput
 from downburst_circuits.lifecycle import (
@@ -21,7 +21,13 @@ from downburst_circuits.lifecycle import (
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 CIRCUIT = Circuit(
-    1, "r1", (CircuitEnd("hub-eth0"), CircuitEnd("unl-eth1", "unl.edu")), 500, 500, NOON, NOON + timedelta(hours=1)
+    1,
+    CircuitRequest("r1"),
+    (CircuitEnd("hub-eth0"), CircuitEnd("unl-eth1", "unl.edu")),
+    500,
+    500,
+    NOON,
+    NOON + timedelta(hours=1),
 )
 ALL = [replace(CIRCUIT, state=state) for state in CircuitState if state is not CircuitState.REQUESTED]
 LIVE = [circuit for circuit in ALL if circuit.state not in FINISHED]

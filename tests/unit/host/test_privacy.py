@@ -10,7 +10,7 @@ import pytest
 
 from downburst.host.privacy import make_private
 from downburst.settings.hub import load_settings
-from downburst_app.wiring.hub import make_data_dir
+from downburst_app.wiring.process import make_data_dir
 
 
 @pytest.fixture(autouse=True)

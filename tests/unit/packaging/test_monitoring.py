@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from downburst.exposition import CATALOGUE, Kind, Metric
-from downburst.exposition.catalogue import SIZES
 from kit.board import FILE, board, questions
 from kit.prometheus import ROOT, program
-from unit.packaging.metrics_table import markdown
+from unit.packaging.metrics_table import SIZES, markdown
 
 MONITORING = ROOT / "monitoring"
 ALL = {metric.name: metric for metrics in CATALOGUE.values() for metric in metrics}

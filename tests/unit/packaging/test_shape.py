@@ -28,7 +28,7 @@ def test_no_figure_of_the_shape_is_above_its_limit(counted: Any, language: str, 
 
 
 def test_planted_code_is_counted(tmp_path: Path) -> None:
-    """Comments, strings and tests of a Rust file are not; a circle of two modules is found."""
+    """Comments, strings, tests of a Rust file and files of tests are not; a circle of two modules is found."""
     sources = tmp_path / "workers" / "crates" / "planted" / "src"
     sources.mkdir(parents=True)
     (sources / "a.rs").write_text(
@@ -36,7 +36,9 @@ def test_planted_code_is_counted(tmp_path: Path) -> None:
         "pub struct Wide {\n    one: u8,\n    /// two: u8,\n    pub(crate) three: u8,\n}\n\n"
         'fn braces() {\n    let _ = "{{{";\n    // }\n}\n\n#[cfg(test)]\nmod tests {\n    fn not_counted() {}\n}\n'
     )
-    (sources / "b.rs").write_text("use super::a;\n\npub(crate) struct One;\n")
+    (sources / "b.rs").write_text("use super::a;\n\npub(crate) struct One;\n\n#[cfg(test)]\nmod model;\n")
+    (sources / "b").mkdir()
+    (sources / "b" / "model.rs").write_text("fn not_counted() {}\n")
     program = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]); import shape\n"
         "shape.ROOT = Path(sys.argv[2]); shape.CRATES = shape.ROOT / 'workers' / 'crates'\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from downburst.bus.local import LocalBus
-from downburst.domain.circuits import Circuit, CircuitEnd, CircuitState, Direction, Measured
+from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Direction, Measured
 from downburst.domain.events import (
     CircuitsChanged,
     Event,
@@ -218,7 +218,7 @@ async def test_a_pin_is_followed_at_once_and_its_end_leaves_it_to_the_figures(hu
 async def test_a_feed_rides_on_circuits_while_they_carry_and_leaves_them_at_once(hub: Hub) -> None:
     hub.add("NGRID", "a", "b")
     ends = (CircuitEnd("hub-eth0"), CircuitEnd("a-eth1", "a"))
-    wish = Circuit(0, "r", ends, 500_000_000, 0, SOME_TIME, None, state=CircuitState.ACTIVE)
+    wish = Circuit(0, CircuitRequest("r"), ends, 500_000_000, 0, SOME_TIME, None, state=CircuitState.ACTIVE)
     with hub.ledger.transaction() as tx:
         circuit = tx.circuits.add(wish)
         row = Measured(circuit.number, "a", Direction.OUT, SOME_TIME, 450_000_000, 500_000_000)

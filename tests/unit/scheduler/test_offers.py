@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from downburst.domain.circuits import Circuit, CircuitEnd, CircuitState, Direction, Measured
+from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Direction, Measured
 from downburst.domain.plans import Leg, Transport
 from downburst_scheduler.legs import legs_of
 from downburst_scheduler.models.candidates import Evaluated, compare
@@ -18,7 +18,7 @@ from unit.scheduler.feeds import live, steady
 
 M = 1_000_000
 ENDS = (CircuitEnd("hub-eth0"), CircuitEnd("a-eth1", "a"), CircuitEnd("b-eth1", "b"))
-CIRCUIT = Circuit(17, "r", ENDS, 500 * M, 0, SOME_TIME, None, state=CircuitState.ACTIVE)
+CIRCUIT = Circuit(17, CircuitRequest("r"), ENDS, 500 * M, 0, SOME_TIME, None, state=CircuitState.ACTIVE)
 
 
 def row(site: str = "a", rate: int = 450, circuit: int = 17, **other: str) -> Measured:

@@ -4,7 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from downburst.domain.circuits import Circuit, CircuitEnd, CircuitState, Direction, Measured, Replication
+from downburst.domain.circuits import (
+    Circuit,
+    CircuitCarriage,
+    CircuitEnd,
+    CircuitRequest,
+    CircuitState,
+    Direction,
+    Measured,
+    Replication,
+)
 from downburst.domain.plans import Leg, Transport
 from downburst_scheduler.legs import followed, legs_of, paced
 from downburst_scheduler.models.candidates import Evaluated, compare
@@ -63,10 +72,11 @@ def test_a_circuit_that_is_narrower_than_the_feed_carries_no_group() -> None:
 
 def test_a_copy_to_each_site_has_a_part_of_what_the_network_replicates() -> None:
     ends = (CircuitEnd("hub-eth0"), CircuitEnd("a-eth1", "a"), CircuitEnd("b-eth1", "b"))
-    circuit = Circuit(17, "r", ends, 500 * M, 0, SOME_TIME, None, state=CircuitState.ACTIVE)
+    circuit = Circuit(17, CircuitRequest("r"), ends, 500 * M, 0, SOME_TIME, None, state=CircuitState.ACTIVE)
     rows = [Measured(17, site, Direction.OUT, SOME_TIME, 450 * M, 500 * M) for site in "ab"]
     by_hub = CircuitOffers([circuit], rows).to("a")
-    by_network = CircuitOffers([replace(circuit, replication=Replication.UNDERLAY)], rows).to("a")
+    replicated = CircuitCarriage(replication=Replication.UNDERLAY)
+    by_network = CircuitOffers([replace(circuit, carriage=replicated)], rows).to("a")
     assert by_hub is not None
     assert by_network is not None
     assert by_network.payload_bps == pytest.approx(by_hub.payload_bps / 2)

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Table
 
 from downburst.ledger.storage import limits
-from downburst.ledger.storage.growth import GROWTH, Kept, Unique, markdown
+from downburst.ledger.storage.growth import GROWTH, Kept, Unique
 from downburst.ledger.storage.limits import Newest, RowLimit
 from downburst.ledger.tables import access as access_tables
 from downburst.ledger.tables import alarms as alarm_tables
@@ -14,6 +14,7 @@ from downburst.ledger.tables import senders as sender_tables
 from downburst.ledger.tables.base import metadata
 from downburst.settings.hub import Settings
 from kit.rows import ROWS
+from unit.tenancy.rows_table import markdown
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "access.md"
 LIMITS = {name: it for name, it in vars(limits).items() if isinstance(it, RowLimit | Newest)}

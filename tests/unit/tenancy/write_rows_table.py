@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from downburst.ledger.storage.growth import markdown
+from unit.tenancy.rows_table import markdown
 
 FILE = Path(__file__).resolve().parents[3] / "docs" / "access.md"
 

@@ -7,9 +7,11 @@ import pytest
 
 from downburst.domain.circuits import (
     Circuit,
+    CircuitCarriage,
     CircuitDriver,
     CircuitEnd,
     CircuitProblem,
+    CircuitRequest,
     CircuitUse,
     Direction,
     Lease,
@@ -28,7 +30,7 @@ from factories import SOME_TIME
 
 CIRCUIT = Circuit(
     17,
-    "r1",
+    CircuitRequest("r1"),
     (CircuitEnd("hub-eth0", vlan=100, address="10.231.0.0/31"), CircuitEnd("unl-eth1", "unl.edu", vlan=101)),
     500_000_000,
     10_000_000,
@@ -79,7 +81,7 @@ def test_a_lease_is_told_with_all_that_a_node_needs() -> None:
 
 
 def test_a_declared_circuit_has_no_underlay_and_may_last_until_told() -> None:
-    line = lease_line(Lease(replace(CIRCUIT, driver=CircuitDriver.DECLARED, end=None), PORTS))
+    line = lease_line(Lease(replace(CIRCUIT, carriage=CircuitCarriage(CircuitDriver.DECLARED), end=None), PORTS))
     assert (line["until_us"], [end["underlay"] for end in line["ends"]]) == (None, [None, None])
 
 

@@ -19,7 +19,7 @@ import pytest
 from downburst.deliveries import ProductName
 from downburst.deliveries.browsing import Browse
 from downburst.deliveries.naming import Meaning
-from downburst.domain.circuits import Circuit, CircuitEnd, Lease, Port, Replication
+from downburst.domain.circuits import Circuit, CircuitCarriage, CircuitEnd, CircuitRequest, Lease, Port, Replication
 from downburst.domain.credentials import Credential
 from downburst.domain.feeds import Feed
 from downburst.domain.products import Product
@@ -74,10 +74,8 @@ def jobs() -> dict[str, Line]:
         CircuitEnd("eth1", "unl.edu", vlan=100, address="10.0.0.2/30"),
     )
     circuit = Circuit(
-        *(1, "request", ends, 300_000_000, 1_000_000, SOME_TIME, FAR),
-        replication=Replication.UNDERLAY,
-        group="239.77.0.9",
-        burst_bytes=60_000,
+        *(1, CircuitRequest("request"), ends, 300_000_000, 1_000_000, SOME_TIME, FAR),
+        carriage=CircuitCarriage(replication=Replication.UNDERLAY, group="239.77.0.9", burst_bytes=60_000),
     )
     ports = (
         Port("eth0", 10**9, interface="eth0", underlay="192.0.2.1", port_rate_bps=10**9),

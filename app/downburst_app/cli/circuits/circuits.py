@@ -24,6 +24,11 @@ End = Annotated[
 RequestId = Annotated[
     str | None, typer.Option(help="Request id of your own; a repeated request with it returns the same circuit.")
 ]
+Addresses = Annotated[
+    list[str] | None, typer.Option(help="Declared circuits: addresses of the ends, the hub's first.")
+]
+Copies = Annotated[Replication, typer.Option(help="Replication for several sites.")]
+Capping = Annotated[Cap, typer.Option(help="Whether traffic above the rate waits, or goes as best effort.")]
 Burst = Annotated[int | None, typer.Option(help="Burst in bytes; left out: derived from the rate.")]
 
 
@@ -69,15 +74,11 @@ def add_circuit(  # noqa: PLR0913
     port: Annotated[str | None, typer.Option(help="The hub's port; left out: its only one.")] = None,
     vlan: Annotated[str | None, typer.Option(help="Acceptable tags at the hub's port: 100-199.")] = None,
     driver: Annotated[CircuitDriver, typer.Option(help="Driver that sets it up.")] = CircuitDriver.LINUX,
-    address: Annotated[
-        list[str] | None, typer.Option(help="Declared circuits: addresses of the ends, the hub's first.")
-    ] = None,
+    address: Addresses = None,
     ticket: Annotated[str | None, typer.Option(help="Reference of the provider that set it up.")] = None,
-    replication: Annotated[Replication, typer.Option(help="Replication for several sites.")] = (Replication.HEAD_END),
+    replication: Copies = Replication.HEAD_END,
     group: Annotated[str | None, typer.Option(help="Group of the underlay, where that replicates.")] = None,
-    cap: Annotated[
-        Cap, typer.Option(help="Whether traffic above the rate waits, or goes as best effort.")
-    ] = Cap.HARD,
+    cap: Capping = Cap.HARD,
     shaped_share: Annotated[float, typer.Option(help="Share of the rate that is sent at most.")] = 0.9,
     burst_bytes: Burst = None,
     description: Annotated[str | None, typer.Option(help="Purpose.")] = None,

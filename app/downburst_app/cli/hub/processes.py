@@ -16,8 +16,9 @@ from downburst.settings.hub import DEFAULT_HUB, Settings, load_settings
 from downburst_app.cli.client import AsJson, HubAddress, show
 from downburst_app.wiring.apart import serve_alarms, serve_circuits, serve_latency, serve_scheduler
 from downburst_app.wiring.fleet import serve_fleet
-from downburst_app.wiring.hub import make_data_dir, node_binary, serve
+from downburst_app.wiring.hub import node_binary, serve
 from downburst_app.wiring.ingest import serve_ingest
+from downburst_app.wiring.process import make_data_dir
 from downburst_app.wiring.sender import serve_sender
 
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Data directory.")]

@@ -1,8 +1,8 @@
 """Ports, and the circuits reserved on them, with their events and measurements."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Row, Select, delete, insert, select, update
 
@@ -11,9 +11,11 @@ from downburst.domain.circuits import (
     FINISHED,
     Cap,
     Circuit,
+    CircuitCarriage,
     CircuitDriver,
     CircuitEnd,
     CircuitEvent,
+    CircuitRequest,
     CircuitState,
     Direction,
     Measured,
@@ -32,6 +34,8 @@ from downburst.ledger.tables.circuits import (
     circuit_ports,
     circuits,
 )
+
+Part = TypeVar("Part", CircuitRequest, CircuitCarriage)
 
 
 class Ports:
@@ -115,7 +119,7 @@ class Circuits:
         if number > FINISHED_KEPT:
             self._forget_before(number - FINISHED_KEPT)
         kept = replace(circuit, number=number, created_at=now, since=now)
-        self._audit.record("circuit", number, "added", after=kept)
+        self._audit.record("circuit", number, "added", after=kept.flat())
         return kept
 
     def save(self, circuit: Circuit) -> None:
@@ -123,7 +127,7 @@ class Circuits:
         # The hub's own frequent changes to circuits are in their events.
         if who_acts() is not THE_HUB:
             before = self.one(circuit.number)
-            self._audit.record("circuit", circuit.number, "changed", before=before, after=circuit)
+            self._audit.record("circuit", circuit.number, "changed", before=before.flat(), after=circuit.flat())
         self._connection.execute(update(circuits).where(circuits.c.number == circuit.number).values(_row(circuit)))
         self._put_ends(circuit)
 
@@ -221,7 +225,7 @@ def _ending_at(condition: Any) -> "Select[Any]":
 
 
 def _row(circuit: Circuit) -> dict[str, Any]:
-    row = asdict(circuit)
+    row = circuit.flat()
     del row["ends"]
     return row
 
@@ -231,17 +235,19 @@ def _end_row(circuit: int, position: int, end: CircuitEnd) -> dict[str, Any]:
 
 
 def _circuit(row: Row[Any], ends: tuple[CircuitEnd, ...]) -> Circuit:
-    values = dict(row._mapping)
-    return Circuit(
-        **values
-        | {
-            "ends": ends,
-            "driver": CircuitDriver(values["driver"]),
-            "replication": Replication(values["replication"]),
-            "cap": Cap(values["cap"]),
-            "state": CircuitState(values["state"]),
-        }
-    )
+    values = dict(row._mapping) | {
+        "driver": CircuitDriver(row.driver),
+        "replication": Replication(row.replication),
+        "cap": Cap(row.cap),
+        "state": CircuitState(row.state),
+    }
+    request, carriage = _part(CircuitRequest, values), _part(CircuitCarriage, values)
+    return Circuit(**values, request=request, ends=ends, carriage=carriage)
+
+
+def _part(kind: type[Part], values: dict[str, Any]) -> Part:
+    """A part of a circuit, from values that are removed from those of its row."""
+    return kind(**{it.name: values.pop(it.name) for it in fields(kind)})
 
 
 def _end(row: Row[Any]) -> CircuitEnd:

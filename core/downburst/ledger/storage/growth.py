@@ -39,28 +39,6 @@ class Growth:
     bounds: tuple[Bound, ...]
 
 
-def in_words(bound: Bound) -> str:
-    """A bound in the form used by the documentation."""
-    match bound:
-        case RowLimit():
-            return f"{bound.most:,} {bound.rows} per {bound.per} (`{bound.name}`)"
-        case Newest():
-            return f"the newest {bound.most:,} {bound.rows} per {bound.per}"
-        case Unique():
-            return f"one for each {bound.each}"
-        case Kept():
-            return bound.words if bound.setting is None else f"{bound.words} `{bound.setting}`"
-
-
-def markdown() -> str:
-    """The table in Markdown."""
-    rows = [
-        f"| `{table}` | {growth.by} | {'; '.join(map(in_words, growth.bounds))} |"
-        for table, growth in sorted(GROWTH.items())
-    ]
-    return "\n".join(["| table | rows are added by | bounds |", "|---|---|---|", *rows, ""])
-
-
 LATENCY_DAYS, HISTORY_DAYS, AUDIT_DAYS = "latency_days", "history_days", "access.audit_days"
 GROWTH: Mapping[str, Growth] = {
     "access_requests": Growth(

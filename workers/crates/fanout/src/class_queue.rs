@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use downburst_model::{Class, FeedName};
 
-use crate::stream::{Carried, PathId};
+use crate::carried::{Carried, PathId};
 
 /// The unsent products of one class, by the path assigned to them.
 #[derive(Debug, Default)]

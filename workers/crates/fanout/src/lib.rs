@@ -7,10 +7,11 @@
 //! `session` defines the form of a slice on the wire.
 #![forbid(unsafe_code)]
 
+mod carried;
 mod class_queue;
 mod fair_share;
 mod outbox;
 mod stream;
 
-pub use outbox::{Limits, May, Next, Outbox, PARCEL_OVERHEAD_BYTES, Parcel, SLICE_BYTES, Slice};
-pub use stream::{Classes, PathId, StreamId};
+pub use carried::{Classes, May, PathId, StreamId};
+pub use outbox::{Limits, Next, Outbox, PARCEL_OVERHEAD_BYTES, Parcel, SLICE_BYTES, Slice};

@@ -3,8 +3,9 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use downburst_model::{Class, FeedName, Lane};
 
+use crate::carried::{Classes, May, PathId, StreamId};
 use crate::class_queue::{ClassQueue, Waiting};
-use crate::stream::{Classes, PathId, Stream, StreamId};
+use crate::stream::Stream;
 
 /// The queue of one site's streams.
 ///
@@ -77,15 +78,6 @@ pub struct Slice {
     pub last: bool,
     /// True for a product of the live lane.
     pub live: bool,
-}
-
-/// The permitted products.
-#[derive(Clone, Copy, Debug)]
-pub struct May {
-    /// Products of these classes.
-    pub classes: Classes,
-    /// True to include the other lanes beside the live one.
-    pub late: bool,
 }
 
 impl<C> Outbox<C> {

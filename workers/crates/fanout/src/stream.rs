@@ -1,23 +1,10 @@
 use std::collections::BTreeMap;
-use std::fmt;
 
 use downburst_model::Class;
 
+use crate::carried::{ALL, Carried, Classes, May, PathId};
 use crate::class_queue::{ClassQueue, Waiting};
 use crate::fair_share::FairShare;
-use crate::outbox::May;
-
-/// One of a site's streams. The first one carries control, and the classes that no other stream carries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StreamId(pub u32);
-
-/// A path of streams. [`Outbox::ride`](crate::Outbox::ride) assigns feeds to it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PathId(pub u32);
-
-/// A set of classes.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Classes(u8);
 
 /// One stream: the classes it carries, the products it has begun, and the order of its classes.
 #[derive(Debug, Default)]
@@ -27,10 +14,6 @@ pub(crate) struct Stream {
     /// The level of the class served last, before its charge.
     level: u64,
 }
-
-/// The classes that a stream carries of each path.
-#[derive(Debug, Default)]
-pub(crate) struct Carried(BTreeMap<PathId, Classes>);
 
 /// A class on a stream.
 #[derive(Debug, Default)]
@@ -49,71 +32,6 @@ struct Share {
     begun: Option<Waiting>,
 }
 
-impl StreamId {
-    /// The first stream of a session.
-    pub const FIRST: Self = Self(0);
-}
-
-impl PathId {
-    /// The path of the first stream: the default of every feed.
-    pub const FIRST: Self = Self(0);
-}
-
-impl Classes {
-    /// No class.
-    pub const NONE: Self = Self(0);
-
-    /// One class.
-    pub const fn of(class: Class) -> Self {
-        Self(bit(class))
-    }
-
-    /// True if the class is in the set.
-    pub fn has(self, class: Class) -> bool {
-        self.0 & bit(class) != 0
-    }
-
-    /// The set with one more class.
-    #[must_use]
-    pub fn with(self, class: Class) -> Self {
-        Self(self.0 | bit(class))
-    }
-
-    /// The classes of both sets.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// The classes that are not in the other set.
-    #[must_use]
-    pub fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    /// Every class.
-    pub fn all() -> Self {
-        ALL.into_iter().collect()
-    }
-
-    /// The classes, most urgent first.
-    pub fn iter(self) -> impl Iterator<Item = Class> {
-        ALL.into_iter().filter(move |class| self.has(*class))
-    }
-}
-
-impl FromIterator<Class> for Classes {
-    fn from_iter<I: IntoIterator<Item = Class>>(classes: I) -> Self {
-        classes.into_iter().fold(Self::NONE, Self::with)
-    }
-}
-
-impl fmt::Debug for Classes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.iter()).finish()
-    }
-}
-
 impl Stream {
     pub(crate) fn carries(&self, path: PathId, class: Class) -> bool {
         self.carries.has(path, class)
@@ -121,18 +39,14 @@ impl Stream {
 
     /// Sets the classes of a path that this stream carries.
     pub(crate) fn carry(&mut self, path: PathId, classes: Classes) {
-        let so_far = self.carries.0.values().fold(Classes::NONE, |all, some| all.and(*some));
+        let so_far = self.carries.all();
         for class in classes.without(so_far).iter() {
             // A new class starts at the level of the others, as if it had just become active.
             for live in [true, false] {
                 self.awaits(class, live, &ClassQueue::default());
             }
         }
-        if classes == Classes::NONE {
-            self.carries.0.remove(&path);
-        } else {
-            self.carries.0.insert(path, classes);
-        }
+        self.carries.set(path, classes);
     }
 
     /// A product joins `line`, which the stream carries: a class or lane that was idle here starts at the level
@@ -217,12 +131,6 @@ impl Stream {
     }
 }
 
-impl Carried {
-    pub(crate) fn has(&self, path: PathId, class: Class) -> bool {
-        self.0.get(&path).is_some_and(|classes| classes.has(class))
-    }
-}
-
 impl Order {
     fn has_begun(&self) -> bool {
         self.live.begun.is_some() || self.late.begun.is_some()
@@ -237,15 +145,6 @@ impl Order {
     }
 }
 
-const fn bit(class: Class) -> u8 {
-    match class {
-        Class::Warning => 1,
-        Class::Observation => 2,
-        Class::Grid => 4,
-        Class::Bulk => 8,
-    }
-}
-
 /// The reciprocal of a class's weight.
 fn class_cost(class: Class) -> u64 {
     match class {
@@ -254,8 +153,6 @@ fn class_cost(class: Class) -> u64 {
         Class::Bulk => 4,
     }
 }
-
-const ALL: [Class; 4] = [Class::Warning, Class::Observation, Class::Grid, Class::Bulk];
 
 /// A late byte counts as this many live ones: while live products wait, late ones of the class get a ninth.
 const LATE_COST: u64 = 8;

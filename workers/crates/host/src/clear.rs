@@ -1,9 +1,9 @@
 //! Removes halves of circuits, and finds leftovers.
+use crate::classes::{is_circuit, keep_rest};
 use crate::failure::{Failure, Step};
 use crate::half::{FIRST_DECLARED, Half, Owner, Way, is_of_a_circuit};
 use crate::link::{self, Kind, Link, links};
 use crate::netlink::{Netlink, Refusal};
-use crate::raise::{is_circuit, keep_rest};
 use crate::shaping;
 
 /// The result of a removal.

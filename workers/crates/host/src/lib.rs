@@ -9,6 +9,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod ability;
+mod classes;
 mod clear;
 mod failure;
 mod half;

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use nix::errno::Errno;
 
+use crate::classes::{FIRST_CIRCUIT, REST_BURST_BYTES, UNBOUND_BPS, keep_rest};
 use crate::clear::clear;
 use crate::failure::{Failure, Step};
 use crate::half::{FIRST_DECLARED, Half, Shape, Way};
@@ -335,26 +336,6 @@ impl Shape {
     }
 }
 
-/// Gives the remaining capacity of a port's circuits to all other traffic.
-pub(crate) fn keep_rest(netlink: &mut Netlink, port: u32) -> Result<(), Refusal> {
-    let classes = shaping::classes(netlink, port)?;
-    let whole =
-        classes.iter().find(|class| class.minor == PORT).and_then(Class::rate_bps).unwrap_or(UNBOUND_BPS);
-    let promised: u64 =
-        classes.iter().filter(|class| is_circuit(class.minor)).filter_map(Class::rate_bps).sum();
-    let own = whole.saturating_sub(promised).max(whole / LEAST_SHARE);
-    let rest = Rate { rate_bps: own, ceiling_bps: whole, burst_bytes: REST_BURST_BYTES, priority: 7 };
-    if classes.iter().any(|class| class.minor == REST && shaping::carries(class, rest)) {
-        return Ok(());
-    }
-    shaping::set_class(netlink, port, REST, PORT, rest)
-}
-
-/// True for the class of a circuit on a port.
-pub(crate) fn is_circuit(minor: u16) -> bool {
-    (FIRST_CIRCUIT..FIRST_DECLARED).contains(&minor)
-}
-
 /// A class without a filter: it does not exist yet, or is the leftover of a crash.
 fn free(filters: &[(u16, u32)]) -> Option<u16> {
     (FIRST_CIRCUIT..FIRST_DECLARED).find(|minor| filters.iter().all(|(taken, _)| taken != minor))
@@ -384,14 +365,3 @@ fn undeclared(half: &Half, found: &[(IpAddr, u8)]) -> Failure {
         "correct the circuit's address, or configure the interface as it was declared",
     )
 }
-
-/// Practically no limit: faster than any port.
-const UNBOUND_BPS: u64 = 1_000_000_000_000;
-
-/// All other traffic keeps at least a twentieth of a port, whatever was promised to circuits.
-const LEAST_SHARE: u64 = 20;
-
-/// A bundle of the kernel.
-const REST_BURST_BYTES: u32 = 64 << 10;
-
-const FIRST_CIRCUIT: u16 = 0x10;

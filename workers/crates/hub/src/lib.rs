@@ -62,7 +62,8 @@ pub use session::{
 };
 pub use site_config::{handling, nodes, subscriptions};
 pub use sites::{
-    CredentialLine, LimitLine, NodeLine, PositionLine, ResendKind, ResendLine, SiteLine, SubscriptionLine,
+    CredentialLine, LimitLine, NodeLine, PositionLine, ResendKind, ResendLine, RightsLine, SiteLine,
+    SubscriptionLine,
 };
 pub use stream_policy::{Decision, Measured, Setting, StreamPolicy};
 pub use text::{is_sha256, shown};

@@ -11,12 +11,9 @@ pub struct SiteLine {
     pub site: SiteName,
     /// The credentials that prove its identity.
     pub credentials: Vec<CredentialLine>,
-    /// The feeds that it may receive; `*`: all.
-    #[serde(default = "all_feeds")]
-    pub allow: Vec<String>,
-    /// The parts of these feeds that it may receive; all of a feed that is not named here.
-    #[serde(default)]
-    pub limits: Vec<LimitLine>,
+    /// What it may receive.
+    #[serde(flatten)]
+    pub rights: RightsLine,
     /// Its subscriptions.
     pub subscriptions: Vec<SubscriptionLine>,
     /// Its resends.
@@ -55,6 +52,37 @@ pub struct SiteLine {
     pub positions: Vec<PositionLine>,
 }
 
+/// What a site may receive.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct RightsLine {
+    /// The feeds; `*`: all.
+    #[serde(default = "all_feeds")]
+    pub allow: Vec<String>,
+    /// The parts of these feeds; all of a feed that is not named here.
+    #[serde(default)]
+    pub limits: Vec<LimitLine>,
+}
+
+impl RightsLine {
+    /// True if the allow list covers the feed.
+    fn cover(&self, feed: &FeedName) -> bool {
+        self.allow.iter().any(|name| name == "*" || name == feed.as_str())
+    }
+
+    /// The parts of the feed that the site may receive; `None`: all of it.
+    fn limits_of(&self, feed: &FeedName) -> Option<Vec<IdFilter>> {
+        let granted =
+            self.limits.iter().filter(|limit| limit.feed == *feed).map(|limit| limit.granted.clone());
+        Some(granted.collect()).filter(|granted: &Vec<IdFilter>| !granted.is_empty())
+    }
+}
+
+impl Default for RightsLine {
+    fn default() -> Self {
+        Self { allow: all_feeds(), limits: Vec::new() }
+    }
+}
+
 /// A site's position in a feed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct PositionLine {
@@ -78,7 +106,7 @@ pub struct NodeLine {
 impl SiteLine {
     /// True if its allow list covers the feed.
     pub fn may_take(&self, feed: &FeedName) -> bool {
-        covers(&self.allow, feed)
+        self.rights.cover(feed)
     }
 
     /// Removes the feeds that other nodes of the hub serve. Without any named node, the hub's own (address "")
@@ -96,27 +124,16 @@ impl SiteLine {
 
     /// Removes subscriptions and resends that the allow list does not cover, and limits the others.
     pub fn within_rights(mut self) -> Self {
-        let covers = |feed: &FeedName| covers(&self.allow, feed);
-        self.subscriptions.retain(|item| covers(&item.feed));
-        self.resends.retain(|item| covers(&item.feed));
+        self.subscriptions.retain(|item| self.rights.cover(&item.feed));
+        self.resends.retain(|item| self.rights.cover(&item.feed));
         for item in &mut self.subscriptions {
-            item.within = limits_of(&self.limits, &item.feed);
+            item.within = self.rights.limits_of(&item.feed);
         }
         for item in &mut self.resends {
-            item.within = limits_of(&self.limits, &item.feed);
+            item.within = self.rights.limits_of(&item.feed);
         }
         self
     }
-}
-
-/// The parts of the feed that the site may receive; `None`: all of it.
-fn limits_of(limits: &[LimitLine], feed: &FeedName) -> Option<Vec<IdFilter>> {
-    let granted = limits.iter().filter(|limit| limit.feed == *feed).map(|limit| limit.granted.clone());
-    Some(granted.collect()).filter(|granted: &Vec<IdFilter>| !granted.is_empty())
-}
-
-fn covers(allow: &[String], feed: &FeedName) -> bool {
-    allow.iter().any(|name| name == "*" || name == feed.as_str())
 }
 
 fn all_feeds() -> Vec<String> {

@@ -5,10 +5,11 @@ use downburst_model::{Machine, Micros, Now};
 
 use crate::answer::FeedAnswer;
 use crate::class::{ClassError, MOST_SPECS, Matcher};
-use crate::ending::{Ending, Step};
+use crate::ending::Ending;
 use crate::listener::{Heard, Listener};
-use crate::product_receiver::{Bounds, ProductReceiver, Taken};
+use crate::product_receiver::{Bounds, ProductReceiver};
 use crate::product_sender::ANSWER_WITHIN;
+use crate::step::{Step, Taken};
 use crate::wire::record::record;
 use crate::wire::rpc::{Status, call};
 use crate::wire::versions::*;

@@ -1,9 +1,6 @@
-use bytes::Bytes;
 use thiserror::Error;
 
 use crate::listener::Garbled;
-use crate::product_receiver::Taken;
-use crate::product_sender::Want;
 use crate::wire::rpc::Status;
 
 /// The reason for the end of a connection.
@@ -76,16 +73,4 @@ impl From<Status> for Ending {
             Status::AuthError(_) => "it does not allow this host".to_owned(),
         })
     }
-}
-
-/// An action that a sender or receiver of products requests from its machine.
-#[derive(Debug)]
-pub(crate) enum Step {
-    Send(Bytes),
-    Taken(Taken),
-    Want(Want),
-    /// A NULLPROC follows everything that was sent so far.
-    Asked,
-    /// The peer answered it: it has processed everything that was sent before.
-    Answered,
 }

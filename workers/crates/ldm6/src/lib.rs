@@ -20,6 +20,7 @@ mod product;
 mod product_receiver;
 mod product_sender;
 mod pusher;
+mod step;
 mod upstream;
 mod wire;
 
@@ -33,9 +34,8 @@ pub use ending::Ending;
 pub use feed_type::{FeedType, FeedTypeError};
 pub use probe::{Probe, ProbeInput, ProbeOutput};
 pub use product::{Ident, LdmOrigin, PatternText, ProductInfo, Signature, origin_through};
-pub use product_receiver::{Dropped, Taken};
-pub use product_sender::Want;
 pub use pusher::{Pusher, PusherConfig, PusherInput, PusherOutput};
+pub use step::{Dropped, Taken, Want};
 pub use upstream::{Served, Upstream, UpstreamConfig, UpstreamEvent, UpstreamInput, UpstreamOutput};
 pub use wire::text::{Text, TextError};
 pub use wire::time::Timestamp;

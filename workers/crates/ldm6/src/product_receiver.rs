@@ -1,45 +1,15 @@
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use downburst_model::{Micros, Now, WallMicros};
 
 use crate::access::Rights;
 use crate::answer::{DONT_SEND, OK, answer, number};
 use crate::class::Matcher;
-use crate::ending::{Ending, Step};
+use crate::ending::Ending;
 use crate::listener::{Call, Data, Heard};
 use crate::product::{ProductInfo, Signature};
+use crate::step::{Dropped, Step, Taken};
 use crate::wire::versions::Version;
-
-/// Events of the reception of products.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken {
-    /// The sender offers this product; decide whether to have it sent.
-    Offered(ProductInfo),
-    /// The product's bytes follow.
-    Begins(ProductInfo),
-    /// Its next bytes.
-    Bytes(Bytes),
-    /// The product is complete.
-    Ends,
-    /// The product will not be completed on this connection.
-    Broken,
-    /// A product that was not accepted.
-    Dropped(ProductInfo, Dropped),
-    /// The description of a product, as requested by a NOTIFYME.
-    Notified(ProductInfo),
-}
-
-/// Reasons to drop a product while the connection continues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dropped {
-    /// It is outside the agreed class or the rights of the sender.
-    OutOfClass,
-    /// It is older than the limit.
-    TooOld,
-    /// It is larger than the limit.
-    TooLarge,
-}
 
 /// The receiving side of products.
 #[derive(Debug)]

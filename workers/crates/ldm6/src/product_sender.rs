@@ -4,22 +4,14 @@ use bytes::{BufMut, Bytes, BytesMut};
 use downburst_model::{Micros, Now};
 
 use crate::answer::{DONT_SEND, OK, RECLASS};
-use crate::ending::{Ending, Step};
+use crate::ending::Ending;
 use crate::listener::padding_of;
 use crate::product::ProductInfo;
+use crate::step::{Step, Want};
 use crate::wire::record::{record, record_begin};
 use crate::wire::rpc::{Status, call};
 use crate::wire::versions::*;
 use crate::wire::xdr::{Reader, Xdr, padding};
-
-/// The next input that a machine that sends products needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Want {
-    /// The description of the next product. If there is none yet: a notice of that, and the product once it exists.
-    Product,
-    /// The next bytes of the current product, up to this number.
-    Bytes(u32),
-}
 
 /// The sending side of products.
 #[derive(Debug)]

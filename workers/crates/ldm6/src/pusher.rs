@@ -5,9 +5,10 @@ use downburst_model::{Machine, Micros, Now};
 
 use crate::answer::PushAnswer;
 use crate::class::Matcher;
-use crate::ending::{Ending, Step};
+use crate::ending::Ending;
 use crate::listener::{Heard, Listener};
 use crate::product_sender::{ANSWER_WITHIN, How, ProductSender};
+use crate::step::Step;
 use crate::wire::record::record;
 use crate::wire::rpc::{Status, call};
 use crate::wire::versions::{HIYA, Version};

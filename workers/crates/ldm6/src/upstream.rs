@@ -7,10 +7,11 @@ use downburst_model::{Machine, Micros, Now};
 use crate::access::Rights;
 use crate::answer::{FeedAnswer, PushAnswer, answer, number};
 use crate::class::Matcher;
-use crate::ending::{Ending, Step};
+use crate::ending::Ending;
 use crate::listener::{Call, Heard, Listener};
-use crate::product_receiver::{Bounds, ProductReceiver, Taken};
+use crate::product_receiver::{Bounds, ProductReceiver};
 use crate::product_sender::{ANSWER_WITHIN, How, ProductSender};
+use crate::step::{Step, Taken};
 use crate::wire::versions::Version;
 use crate::{Access, Interest, Mode, ProductClass, ProductInfo, Signature, Want};
 

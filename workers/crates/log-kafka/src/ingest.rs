@@ -15,7 +15,7 @@ use downburst_model::{Epoch, Sequence};
 use crate::{
     KafkaLog,
     follower::Passed,
-    log::lock,
+    locks::lock,
     record::{Random, Upload},
     topic,
     writer::{Failure, LARGE_BYTES, PartSent, Writer, random},

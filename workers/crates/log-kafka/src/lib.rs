@@ -32,6 +32,7 @@
 mod cluster;
 mod follower;
 mod ingest;
+mod locks;
 mod log;
 mod older;
 mod reader;

@@ -3,7 +3,7 @@
 use std::{
     io::Read,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
@@ -22,6 +22,7 @@ use crate::{
     cluster::Cluster,
     follower::{Follower, Passed, epoch_of},
     ingest::Ingest,
+    locks::lock,
     older::Older,
     reader::Reader,
     topic,
@@ -274,7 +275,3 @@ fn of_a_copy(cluster: &Cluster, options: LogOptions) -> LogOptions {
 
 /// Brokers that have just started know only seconds later which of them coordinates a transactional id.
 const OPENING: Duration = Duration::from_secs(20);
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

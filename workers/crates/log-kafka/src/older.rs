@@ -11,7 +11,7 @@ use downburst_model::Sequence;
 
 use crate::{
     follower::{Follower, POLL, SILENCE},
-    log::lock,
+    locks::lock,
     reader::{Content, Found, Product, Reader},
     record::PART_BYTES,
     words::refused,

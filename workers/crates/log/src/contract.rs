@@ -294,29 +294,7 @@ fn a_resend_is_stored_once_more_and_once_only(log: &dyn ProductLog) -> Result<()
 
 fn each_product_of_a_group_has_its_own_result(log: &dyn ProductLog) -> Result<(), Failure> {
     let known = stored(log, "known", b"known", 0)?;
-    let of = |id, bytes: &'static [u8]| -> Result<(NewProduct, Bytes), NameError> {
-        Ok((product(id)?, Bytes::from_static(bytes)))
-    };
-    let wrong = NewProduct { expected_digest: Some(digest(b"right")), ..product("wrong digest")? };
-    let short = NewProduct { expected_size: Some(9), ..product("wrong size")? };
-    let upstream = |id| -> Result<NewProduct, NameError> {
-        let key = ProductKey { feed: FeedName::parse("UP")?, epoch: Epoch(9), sequence: Sequence(5) };
-        let source = Some(SourceStamp::live(key, WallMicros(77), None));
-        Ok(NewProduct { source, ..product(id)? })
-    };
-    let group = vec![
-        of("first", b"first")?,
-        of("known", b"known")?,
-        (wrong, Bytes::from_static(b"wrong")),
-        (upstream("upstream")?, Bytes::new()),
-        of("first", b"first")?,
-        (short, Bytes::from_static(b"short")),
-        (upstream("upstream again")?, Bytes::from_static(b"other")),
-        of("empty", b"")?,
-        of("empty", b"")?,
-        of("last", b"last")?,
-    ];
-    let results = log.append_all(group, &|| WallMicros(0));
+    let results = log.append_all(mixed_group()?, &|| WallMicros(0));
     let entries = log.read(known, EVERYTHING, usize::MAX, usize::MAX)?.entries;
     let ids: Vec<&str> = entries.iter().map(|entry| entry.info.id.as_str()).collect();
     assert_eq!(ids, ["first", "upstream", "empty", "empty", "last"]);
@@ -342,6 +320,32 @@ fn each_product_of_a_group_has_its_own_result(log: &dyn ProductLog) -> Result<()
     assert_eq!(repeats, [known, first, upstream]);
     assert_eq!(log.head(), last);
     Ok(())
+}
+
+/// New, known and repeated products, two without the announced digest or size, and one of an upstream twice.
+fn mixed_group() -> Result<Vec<(NewProduct, Bytes)>, NameError> {
+    let of = |id, bytes: &'static [u8]| -> Result<(NewProduct, Bytes), NameError> {
+        Ok((product(id)?, Bytes::from_static(bytes)))
+    };
+    let wrong = NewProduct { expected_digest: Some(digest(b"right")), ..product("wrong digest")? };
+    let short = NewProduct { expected_size: Some(9), ..product("wrong size")? };
+    let upstream = |id| -> Result<NewProduct, NameError> {
+        let key = ProductKey { feed: FeedName::parse("UP")?, epoch: Epoch(9), sequence: Sequence(5) };
+        let source = Some(SourceStamp::live(key, WallMicros(77), None));
+        Ok(NewProduct { source, ..product(id)? })
+    };
+    Ok(vec![
+        of("first", b"first")?,
+        of("known", b"known")?,
+        (wrong, Bytes::from_static(b"wrong")),
+        (upstream("upstream")?, Bytes::new()),
+        of("first", b"first")?,
+        (short, Bytes::from_static(b"short")),
+        (upstream("upstream again")?, Bytes::from_static(b"other")),
+        of("empty", b"")?,
+        of("empty", b"")?,
+        of("last", b"last")?,
+    ])
 }
 
 fn outcome(result: &Result<Appended, LogError>) -> Result<Sequence, &'static str> {

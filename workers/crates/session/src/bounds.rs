@@ -9,6 +9,61 @@ pub(crate) use from_hub::{check_frame, check_product};
 use crate::frame::Message;
 use crate::{ActionFailed, ClockOffset, Frontier, Hello, LegJoined, LegLeft, Nak, Receipt, Receipts};
 
+/// The kinds that no admitted site sends, as a pattern: a match that lists its own kinds and these has all.
+macro_rules! sent_by_hub {
+    () => {
+        Message::Welcome(_)
+            | Message::Refused(_)
+            | Message::Subscriptions(_)
+            | Message::FeedStart(_)
+            | Message::ProductBegin(_)
+            | Message::Covered(_)
+            | Message::Expired(_)
+            | Message::LegJoin(_)
+            | Message::LegLeave(_)
+            | Message::PacketsGone(_)
+            | Message::ClockReply(_)
+            | Message::ResentBegin(_)
+            | Message::Handling(_)
+            | Message::NextKey(_)
+            | Message::CircuitOffer(_)
+            | Message::CircuitEnd(_)
+            | Message::Mark(_)
+            | Message::OpenStream(_)
+            | Message::Attach(_)
+            | Message::Attached(_)
+            | Message::CredentialWanted(_)
+            | Message::CredentialKept(_)
+            | Message::Nodes(_)
+    };
+}
+
+/// The kinds that no hub sends, likewise.
+macro_rules! sent_by_site {
+    () => {
+        Message::Hello(_)
+            | Message::LegJoined(_)
+            | Message::LegLeft(_)
+            | Message::Nak(_)
+            | Message::Want(_)
+            | Message::Filed(_)
+            | Message::ClockRequest(_)
+            | Message::Frontier(_)
+            | Message::ResentEnded(_)
+            | Message::ResentFailed(_)
+            | Message::Late(_)
+            | Message::KeyTaken(_)
+            | Message::CircuitState(_)
+            | Message::Forged(_)
+            | Message::Marked(_)
+            | Message::Attach(_)
+            | Message::Taken(_)
+            | Message::HeartbeatOut(_)
+            | Message::CredentialOffered(_)
+            | Message::CredentialShown(_)
+    };
+}
+
 mod from_hub;
 
 /// Checks a message of an admitted site; the error is a sentence that names the value.
@@ -45,29 +100,7 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
         | Message::CircuitState(_)
         | Message::CredentialOffered(_)
         | Message::CredentialShown(_) => Ok(()),
-        Message::Welcome(_)
-        | Message::Refused(_)
-        | Message::Subscriptions(_)
-        | Message::FeedStart(_)
-        | Message::ProductBegin(_)
-        | Message::Covered(_)
-        | Message::Expired(_)
-        | Message::LegJoin(_)
-        | Message::LegLeave(_)
-        | Message::PacketsGone(_)
-        | Message::ClockReply(_)
-        | Message::ResentBegin(_)
-        | Message::Handling(_)
-        | Message::NextKey(_)
-        | Message::CircuitOffer(_)
-        | Message::CircuitEnd(_)
-        | Message::Mark(_)
-        | Message::OpenStream(_)
-        | Message::Attach(_)
-        | Message::Attached(_)
-        | Message::CredentialWanted(_)
-        | Message::CredentialKept(_)
-        | Message::Nodes(_) => Ok(()),
+        sent_by_hub!() => Ok(()),
     }
 }
 

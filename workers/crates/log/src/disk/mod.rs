@@ -18,11 +18,11 @@ mod trace;
 pub use checked::{Checked, checked, look_at_checked, read_checked, write_checked};
 pub use cut::Chances;
 pub use file::File;
-pub use recording::{Planted, Recording};
+pub use recording::Recording;
 pub use remedy::{remedy, unwritable};
 pub use sealed::{sealed, unsealed};
 pub use slots::{Found, Slots};
-pub use trace::Trace;
+pub use trace::{Planted, Trace};
 
 use std::{
     fs, io,

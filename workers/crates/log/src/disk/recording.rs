@@ -9,23 +9,11 @@ use std::{
     },
 };
 
-use super::trace::{NodeId, Trace};
+use super::trace::{NodeId, Planted, Trace};
 
 /// A recording of all operations below a directory, until it is dropped. For tests.
 #[derive(Debug)]
 pub struct Recording(Arc<Recorded>);
-
-/// A fault planted in the program under test, which a checker has to find.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Planted {
-    /// None.
-    #[default]
-    Nothing,
-    /// The n-th synchronisation of a file, from 0 on, is left out.
-    FileSync(usize),
-    /// The n-th synchronisation of a directory, from 0 on, is left out.
-    DirectorySync(usize),
-}
 
 #[derive(Debug)]
 struct Recorded {

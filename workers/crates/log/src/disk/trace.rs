@@ -7,8 +7,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::recording::Planted;
-
 pub(super) type NodeId = usize;
 
 /// A name in a directory.
@@ -27,6 +25,18 @@ pub struct Trace {
     planted: Planted,
     file_syncs: usize,
     directory_syncs: usize,
+}
+
+/// A fault planted in the program under test, which a checker has to find.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Planted {
+    /// None.
+    #[default]
+    Nothing,
+    /// The n-th synchronisation of a file, from 0 on, is left out.
+    FileSync(usize),
+    /// The n-th synchronisation of a directory, from 0 on, is left out.
+    DirectorySync(usize),
 }
 
 /// The state of a node when it entered the trace.

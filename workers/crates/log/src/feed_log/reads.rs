@@ -8,7 +8,7 @@ use downburst_model::{ProductInfo, ProductKey, Sequence, WallMicros};
 use crate::{
     FeedLog, Forgotten, LogEntry, LogError, LogStat, ProductLog, ReadBatch,
     feed_log::keys::{Likeness, is_same},
-    log_reader::describe,
+    log_reader::part::describe,
     segment::index::Row,
     segment::record::Header,
     segment::{Populated, Segment},

@@ -12,7 +12,7 @@ use downburst_model::{ProductInfo, Sequence};
 
 use crate::{
     Damage, LogError, LogReader, SourceStamp,
-    log_reader::{Part, describe},
+    log_reader::part::{Part, describe},
     segment::index::{Index, Row},
     segment::partition_point,
     segment::record::{self, Header, Place},

@@ -6,7 +6,7 @@ use downburst_model::Sequence;
 
 use crate::{
     LogError, LogReader, files,
-    log_reader::{FileHeader, Part, describe},
+    log_reader::part::{FileHeader, Part, describe},
     segment::index::{Index, Row},
     segment::record::{self, Header, Place},
     segment::scanner::{Found, LOOK_INTERVAL, LOOKS, SegmentScanner, copy_checked, header_at},

@@ -12,8 +12,8 @@ use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use super::gathering::{Arrivals, Gathering};
-use super::packet::{Envelope, Packet};
+use super::gathering::Gathering;
+use super::packet::{Arrivals, Envelope, Packet};
 use super::rate::{FULL_PATIENCE, RateOrder, RateProbe, Sent, send_train};
 
 /// An end that answers until it is dropped.

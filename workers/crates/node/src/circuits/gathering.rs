@@ -1,34 +1,7 @@
 //! Statistics of an arriving train.
 use std::time::Instant;
 
-use minicbor::{Decode, Encode};
-
-use super::packet::Car;
-
-/// The statistics at the receiving end.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub(crate) struct Arrivals {
-    /// Packets of the burst before the train.
-    #[n(0)]
-    pub(crate) burst: u32,
-    #[n(1)]
-    pub(crate) packets: u32,
-    /// From the first to the last.
-    #[n(2)]
-    pub(crate) lasted_us: u64,
-    /// By the time of arrival since the first.
-    #[n(3)]
-    pub(crate) by_bin: Vec<u32>,
-    /// By the bin in which they were sent.
-    #[n(4)]
-    pub(crate) by_sent_bin: Vec<u32>,
-    /// Delay above that of the fastest packet: median, 95th percentile, maximum.
-    #[n(5)]
-    pub(crate) delay_rise_us: (u64, u64, u64),
-    /// The longest run of lost packets.
-    #[n(6)]
-    pub(crate) longest_loss: u32,
-}
+use super::packet::{Arrivals, Car};
 
 /// Statistics while the train arrives.
 #[derive(Debug, Default)]

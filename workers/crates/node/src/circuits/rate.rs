@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::gathering::{Arrivals, BIN_US};
-use super::packet::{Car, Envelope, Packet};
+use super::gathering::BIN_US;
+use super::packet::{Arrivals, Car, Envelope, Packet};
 
 /// A requested measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use downburst_model::WallMicros;
 use downburst_model::bounds::{INTEGER_MAX, LINE_BYTES_MAX, OFFSET_MAX_US};
 
-use super::{Action, FeedLine, Job, LeaseLine, LegLine, SiteLine, Start};
+use super::{Action, FeedLine, IngestLine, Job, LdmLine, LeaseLine, LegLine, PlanLine, SiteLine, Start};
 
 impl Job {
     /// Checks every number, time and length; the error is a sentence that names the value out of bounds.
@@ -20,26 +20,11 @@ impl Job {
                 many("sites", sites.len())?;
                 sites.iter().try_for_each(check_site)
             }
-            Action::Plan(plan) => {
-                most("version", plan.version, INTEGER_MAX)?;
-                many("legs", plan.legs.len())?;
-                plan.legs.iter().try_for_each(check_leg)
-            }
-            Action::Ingest(line) => {
-                line.created_us.map_or(Ok(()), |at| moment("created_us", at))?;
-                text("path", &line.path.to_string_lossy())?;
-                text("product_id", &line.product_id)
-            }
+            Action::Plan(plan) => check_plan(plan),
+            Action::Ingest(line) => check_ingest(line),
             Action::Prove(line) => text("path", &line.path.to_string_lossy()),
             Action::Upstreams { upstreams } => many("upstreams", upstreams.len()),
-            Action::Ldm(line) => {
-                most("connections", line.connections as u64, CONNECTIONS_MAX)?;
-                many("sources", line.sources.len())?;
-                many("accept", line.accept.len())?;
-                line.sources
-                    .iter()
-                    .try_for_each(|it| most("max_age_seconds", it.max_age_seconds, SECONDS_MAX))
-            }
+            Action::Ldm(line) => check_ldm(line),
             Action::CheckPattern { pattern } => text("pattern", pattern),
             Action::Circuits { circuits } => {
                 many("circuits", circuits.len())?;
@@ -87,6 +72,25 @@ fn check_start(start: &Start) -> Result<(), String> {
     most("receipt_bytes", start.receipts.bytes, INTEGER_MAX)?;
     most("data_connections", start.data_connections as u64, CONNECTIONS_MAX)?;
     many("listen", start.listen.len())
+}
+
+fn check_plan(plan: &PlanLine) -> Result<(), String> {
+    most("version", plan.version, INTEGER_MAX)?;
+    many("legs", plan.legs.len())?;
+    plan.legs.iter().try_for_each(check_leg)
+}
+
+fn check_ingest(line: &IngestLine) -> Result<(), String> {
+    line.created_us.map_or(Ok(()), |at| moment("created_us", at))?;
+    text("path", &line.path.to_string_lossy())?;
+    text("product_id", &line.product_id)
+}
+
+fn check_ldm(line: &LdmLine) -> Result<(), String> {
+    most("connections", line.connections as u64, CONNECTIONS_MAX)?;
+    many("sources", line.sources.len())?;
+    many("accept", line.accept.len())?;
+    line.sources.iter().try_for_each(|it| most("max_age_seconds", it.max_age_seconds, SECONDS_MAX))
 }
 
 fn check_feed(line: &FeedLine) -> Result<(), String> {

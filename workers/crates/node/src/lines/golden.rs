@@ -91,10 +91,28 @@ fn kind_of(event: &Event) -> &'static str {
 }
 
 fn samples() -> Vec<Event> {
-    let (site, feed) = (|| SiteName::parse("unl.edu").unwrap(), || FeedName::parse("NGRID").unwrap());
-    let (text, why) = (str::to_owned, || Some("why".to_owned()));
-    let peer = || text("192.0.2.1:5");
-    let reception = ReceptionLine { buffer_bytes: 1000, path: text("/proc"), advice: Some(text("raise it")) };
+    let mut samples = of_sites();
+    samples.extend(of_peers());
+    samples.extend(of_feeds());
+    samples.extend([
+        Event::Circuit {
+            lease: 1,
+            site: Some(site()),
+            state: "down",
+            step: Some(text("tunnel")),
+            hop: Some(text("eth0")),
+            sentence: Some(text("it is away")),
+            remedy: Some(text("look")),
+        },
+        Event::Traffic(traffic()),
+        Event::Backlog { sites: vec![SiteBacklog { site: site(), feeds: vec![lacking()] }] },
+        Event::Batch { batch: text("1"), path: "/batches/1".into() },
+    ]);
+    samples
+}
+
+/// Enrolment and sessions.
+fn of_sites() -> Vec<Event> {
     vec![
         Event::Enrol { ask: 1, secret_sha256: text("aa"), credential_sha256: text("bb"), peer: peer() },
         Event::CredentialOffered {
@@ -115,15 +133,12 @@ fn samples() -> Vec<Event> {
             renews: true,
         },
         Event::Violation { site: site(), sentence: text("it can't be") },
-        Event::Leg {
-            feed: feed(),
-            leg: LegId(2),
-            site: site(),
-            state: "joined",
-            after: Some(Sequence(7)),
-            reason: why(),
-            reception: Some(reception),
-        },
+    ]
+}
+
+/// Upstreams and LDMs.
+fn of_peers() -> Vec<Event> {
+    vec![
         Event::Upstream {
             upstream: text("national"),
             state: "connected",
@@ -151,23 +166,47 @@ fn samples() -> Vec<Event> {
             sentence: text("it can't be"),
         },
         Event::Rtstats { line: text("20160929125247") },
+    ]
+}
+
+/// Legs, resends and faults.
+fn of_feeds() -> Vec<Event> {
+    let reception = ReceptionLine { buffer_bytes: 1000, path: text("/proc"), advice: Some(text("raise it")) };
+    vec![
+        Event::Leg {
+            feed: feed(),
+            leg: LegId(2),
+            site: site(),
+            state: "joined",
+            after: Some(Sequence(7)),
+            reason: why(),
+            reception: Some(reception),
+        },
         Event::Resend { site: site(), resend: 3, products: 4, bytes: 5, expired: 6 },
         Event::Recovered { feed: feed(), sentence: text("it was cut"), whole: false },
         Event::Damaged { feed: feed(), sentence: text("a file is damaged") },
         Event::Fault { sentence: text("it is wrong"), feed: Some(feed()), site: Some(site()) },
-        Event::Circuit {
-            lease: 1,
-            site: Some(site()),
-            state: "down",
-            step: Some(text("tunnel")),
-            hop: Some(text("eth0")),
-            sentence: Some(text("it is away")),
-            remedy: Some(text("look")),
-        },
-        Event::Traffic(traffic()),
-        Event::Backlog { sites: vec![SiteBacklog { site: site(), feeds: vec![lacking()] }] },
-        Event::Batch { batch: text("1"), path: "/batches/1".into() },
     ]
+}
+
+fn site() -> SiteName {
+    SiteName::parse("unl.edu").unwrap()
+}
+
+fn feed() -> FeedName {
+    FeedName::parse("NGRID").unwrap()
+}
+
+fn text(words: &str) -> String {
+    words.to_owned()
+}
+
+fn why() -> Option<String> {
+    Some(text("why"))
+}
+
+fn peer() -> String {
+    text("192.0.2.1:5")
 }
 
 fn lacking() -> FeedBacklog {

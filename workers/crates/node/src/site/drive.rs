@@ -22,7 +22,6 @@ use crate::clock::Clock;
 
 mod credentials;
 
-pub(crate) use credentials::Turn;
 use credentials::{Kept, KeptCredentials};
 
 /// The connection to one hub, driven by a task.

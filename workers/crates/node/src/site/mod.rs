@@ -26,8 +26,8 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::scrub::Scrub;
 pub(crate) use destination::Destination;
-pub(crate) use drive::{Site, Turn};
-pub(crate) use parts::{Local, Parts, SharedCompleteness, Supervisor};
+pub(crate) use drive::Site;
+pub(crate) use parts::{Local, Parts, SharedCompleteness, Supervisor, Turn};
 pub(crate) use state::{HubPlace, Identity, checkpoints};
 
 pub use downburst_site::Ending;

@@ -8,7 +8,6 @@ use downburst_site::{Completeness, Feeds, LocalNews, News, Role};
 use tokio::sync::{mpsc, watch};
 
 use super::destination::Destination;
-use super::drive::Turn;
 use super::files::Waker;
 use super::legs::Reading;
 use super::state::{HubPlace, Identity};
@@ -39,6 +38,9 @@ pub(crate) struct Parts {
     pub(crate) local: Local,
     pub(crate) supervisor: Supervisor,
 }
+
+/// Connections to nodes of one hub share a credential, and only one of them changes it at a time.
+pub(crate) type Turn = Arc<tokio::sync::Mutex<()>>;
 
 /// The connection's links to local software.
 pub(crate) struct Local {

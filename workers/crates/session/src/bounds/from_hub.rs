@@ -56,26 +56,7 @@ fn check_message(message: &Message) -> Result<(), String> {
         | Message::StreamEnded(_)
         | Message::Attached(_)
         | Message::CredentialWanted(_) => Ok(()),
-        Message::Hello(_)
-        | Message::LegJoined(_)
-        | Message::LegLeft(_)
-        | Message::Nak(_)
-        | Message::Want(_)
-        | Message::Filed(_)
-        | Message::ClockRequest(_)
-        | Message::Frontier(_)
-        | Message::ResentEnded(_)
-        | Message::ResentFailed(_)
-        | Message::Late(_)
-        | Message::KeyTaken(_)
-        | Message::CircuitState(_)
-        | Message::Forged(_)
-        | Message::Marked(_)
-        | Message::Attach(_)
-        | Message::Taken(_)
-        | Message::HeartbeatOut(_)
-        | Message::CredentialOffered(_)
-        | Message::CredentialShown(_) => Ok(()),
+        sent_by_site!() => Ok(()),
     }
 }
 

@@ -5,7 +5,7 @@ use downburst_model::{Epoch, FeedName, LegId, Sequence};
 
 use super::HubSession;
 use super::serve::{Delivery, Departure};
-use super::streams::Flight;
+use super::streams::{Flight, TakenBack};
 use crate::frame::{Message, slice_header, train_header};
 use crate::train::Head;
 use crate::{HubEvent, ProductBegin, Purpose, ResentBegin, TrainSent};
@@ -38,15 +38,6 @@ struct QueuedTrain {
     head: Head,
     wire_bytes: u64,
     sent: TrainSent,
-}
-
-/// The numbers that a parcel accounts for: those it delivers or covers, and the one before them.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TakenBack {
-    pub(crate) epoch: Epoch,
-    pub(crate) previous: u64,
-    pub(crate) first: u64,
-    pub(crate) last: u64,
 }
 
 impl Parcels {

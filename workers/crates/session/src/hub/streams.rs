@@ -3,10 +3,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use downburst_fanout::{Classes, PathId, StreamId};
-use downburst_model::{Class, FeedName, Micros, Now};
+use downburst_model::{Class, Epoch, FeedName, Micros, Now};
 
 use super::HubSession;
-use super::parcels::TakenBack;
 use crate::{
     Attached, DATA_STREAMS, HubEvent, HubOutput, Mark, Marked, OpenStream, Purpose, Ride, StreamEnded,
     StreamPath, StreamPlan, TICKET_LIFE, Taken, Ticket,
@@ -65,6 +64,15 @@ struct Flow {
     flights: VecDeque<Flight>,
     /// Bytes that were sent and not confirmed.
     load_bytes: u64,
+}
+
+/// The numbers that a parcel accounts for: those it delivers or covers, and the one before them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TakenBack {
+    pub(crate) epoch: Epoch,
+    pub(crate) previous: u64,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
 }
 
 /// A product or train that was sent on a data connection and that the site has not confirmed yet.

@@ -17,6 +17,7 @@ use crate::{ActionFailed, FeedPosition, Frontier, Outcome, Receipt, SiteEvent, S
 
 #[cfg(test)]
 mod model;
+mod resent;
 mod storing;
 
 /// A site's state in one feed.

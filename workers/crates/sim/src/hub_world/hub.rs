@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use downburst_hub::{
-    FeedStanding, HubFacts, LegInput, Reference, SessionInput, SiteLine, SubscriptionLine, Way,
+    FeedStanding, HubFacts, LegInput, Reference, RightsLine, SessionInput, SiteLine, SubscriptionLine, Way,
 };
 use downburst_model::{
     Epoch, FeedName, LdmIdent, LdmStamp, LegId, Machine, Micros, Now, Origin, ProductId, ProductInfo,
@@ -239,8 +239,7 @@ pub(super) fn line_of(site: SiteName, subscriptions: &[Subscription]) -> SiteLin
     SiteLine {
         site,
         credentials: Vec::new(),
-        allow: vec!["*".to_owned()],
-        limits: Vec::new(),
+        rights: RightsLine::default(),
         subscriptions: subscriptions.iter().map(subscription).collect(),
         resends: Vec::new(),
         interface: String::new(),

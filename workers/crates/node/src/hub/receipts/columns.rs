@@ -12,21 +12,16 @@ use downburst_model::{Lane, SiteName, Transport, WallMicros};
 use downburst_session::{ClockOffset, Outcome};
 
 use super::Row;
-use super::names::Names;
+use super::names::NameColumn;
 
 /// The rows since the last [`take`](Self::take), column by column.
 pub(super) struct Columns {
     schema: SchemaRef,
-    feed_names: Names,
-    site_names: Names,
-    outcome_words: Names,
-    lane_words: Names,
-    transport_words: Names,
-    feeds: Vec<i16>,
-    sites: Vec<i16>,
-    outcomes: Vec<i16>,
-    lanes: Vec<i16>,
-    transports: Vec<i16>,
+    feeds: NameColumn,
+    sites: NameColumn,
+    outcomes: NameColumn,
+    lanes: NameColumn,
+    transports: NameColumn,
     epochs: Vec<u64>,
     sequences: Vec<u64>,
     sizes: Vec<u64>,
@@ -42,16 +37,11 @@ impl Columns {
     pub(super) fn new() -> Self {
         Self {
             schema: schema(),
-            feed_names: Names::default(),
-            site_names: Names::default(),
-            outcome_words: Names::of(&OUTCOMES),
-            lane_words: Names::of(&LANES),
-            transport_words: Names::of(&TRANSPORTS),
-            feeds: Vec::new(),
-            sites: Vec::new(),
-            outcomes: Vec::new(),
-            lanes: Vec::new(),
-            transports: Vec::new(),
+            feeds: NameColumn::default(),
+            sites: NameColumn::default(),
+            outcomes: NameColumn::of(&OUTCOMES),
+            lanes: NameColumn::of(&LANES),
+            transports: NameColumn::of(&TRANSPORTS),
             epochs: Vec::new(),
             sequences: Vec::new(),
             sizes: Vec::new(),
@@ -73,13 +63,13 @@ impl Columns {
 
     /// The number of a site in this file; `None` if the file has no room for another name.
     pub(super) fn site(&mut self, site: &SiteName) -> Option<i16> {
-        self.site_names.number(site.as_str())
+        self.sites.number(site.as_str())
     }
 
     /// Adds a row; false if the file has no room for another name.
     pub(super) fn push(&mut self, site: i16, clock: Option<ClockOffset>, row: &Row) -> bool {
         let receipt = &row.receipt;
-        let Some(feed) = self.feed_names.number(receipt.key.feed.as_str()) else { return false };
+        let Some(feed) = self.feeds.number(receipt.key.feed.as_str()) else { return false };
         self.feeds.push(feed);
         self.sites.push(site);
         self.outcomes.push(if row.is_late_file { FILED_NUMBER } else { outcome_number(receipt.outcome) });
@@ -112,13 +102,13 @@ impl Columns {
             self.stamps.each_mut().map(|column| Arc::new(column.finish()) as ArrayRef);
         let numbers = |column: &mut Vec<u64>| Arc::new(UInt64Array::from(std::mem::take(column))) as ArrayRef;
         let columns: Vec<ArrayRef> = vec![
-            self.feed_names.column(std::mem::take(&mut self.feeds))?,
-            self.site_names.column(std::mem::take(&mut self.sites))?,
+            self.feeds.take()?,
+            self.sites.take()?,
             numbers(&mut self.epochs),
             numbers(&mut self.sequences),
-            self.outcome_words.column(std::mem::take(&mut self.outcomes))?,
-            self.lane_words.column(std::mem::take(&mut self.lanes))?,
-            self.transport_words.column(std::mem::take(&mut self.transports))?,
+            self.outcomes.take()?,
+            self.lanes.take()?,
+            self.transports.take()?,
             Arc::new(self.legs.finish()),
             numbers(&mut self.sizes),
             Arc::new(self.repaired.finish()),

@@ -58,22 +58,29 @@ pub(crate) struct KeptReceipt {
     pub(crate) leg: u32,
     pub(crate) size: u64,
     pub(crate) repaired: bool,
-    pub(crate) created_us: Option<i64>,
-    pub(crate) hub_stored_us: Option<i64>,
-    pub(crate) first_byte_us: Option<i64>,
-    pub(crate) last_byte_us: Option<i64>,
-    pub(crate) site_stored_us: Option<i64>,
-    pub(crate) action_done_us: Option<i64>,
+    #[serde(flatten)]
+    pub(crate) stamps: KeptStamps,
     pub(crate) clock_offset_us: Option<i64>,
     pub(crate) clock_bound_us: Option<u64>,
     /// The bytes sent to the site while the product waited; for products that waited long.
     pub(crate) sent_before: Vec<SentBytes>,
 }
 
+/// The times of a product on its way; `None`: it did not get there, or nobody told.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct KeptStamps {
+    pub(crate) created_us: Option<i64>,
+    pub(crate) hub_stored_us: Option<i64>,
+    pub(crate) first_byte_us: Option<i64>,
+    pub(crate) last_byte_us: Option<i64>,
+    pub(crate) site_stored_us: Option<i64>,
+    pub(crate) action_done_us: Option<i64>,
+}
+
 impl KeptReceipt {
     /// True if the product was stored, and nothing was reported of its file yet.
     fn is_unfiled(&self) -> bool {
-        self.outcome == STORED && self.action_done_us.is_none()
+        self.outcome == STORED && self.stamps.action_done_us.is_none()
     }
 }
 
@@ -119,7 +126,7 @@ fn add_late_files(receipts: &mut Vec<KeptReceipt>) {
     for file in late {
         let lacks_it = |it: &&mut KeptReceipt| it.is_unfiled() && it.key == file.key && it.site == file.site;
         if let Some(receipt) = told.iter_mut().find(lacks_it) {
-            receipt.action_done_us = file.action_done_us;
+            receipt.stamps.action_done_us = file.stamps.action_done_us;
         }
     }
     *receipts = told;
@@ -130,7 +137,7 @@ fn explain_waits(files: &[Kept], receipts: &mut [KeptReceipt], give_up: Instant)
     let mut waits: Vec<(&mut KeptReceipt, i64, i64)> = receipts
         .iter_mut()
         .filter_map(|receipt| {
-            let (from, to) = (receipt.hub_stored_us?, receipt.first_byte_us?);
+            let (from, to) = (receipt.stamps.hub_stored_us?, receipt.stamps.first_byte_us?);
             (to - from >= LONG_WAIT_US).then_some((receipt, from, to))
         })
         .collect();
@@ -244,12 +251,14 @@ fn receipt(batch: &RecordBatch, row: usize, key: &ProductKey) -> Option<KeptRece
         leg: value::<UInt32Type>(batch, "leg", row)?,
         size: value::<UInt64Type>(batch, "size", row)?,
         repaired: batch.column_by_name("repaired")?.as_boolean_opt()?.value(row),
-        created_us: stamp("created"),
-        hub_stored_us: stamp("hub_stored"),
-        first_byte_us: stamp("first_byte_sent"),
-        last_byte_us: stamp("last_byte"),
-        site_stored_us: stamp("site_stored"),
-        action_done_us: stamp("action_done"),
+        stamps: KeptStamps {
+            created_us: stamp("created"),
+            hub_stored_us: stamp("hub_stored"),
+            first_byte_us: stamp("first_byte_sent"),
+            last_byte_us: stamp("last_byte"),
+            site_stored_us: stamp("site_stored"),
+            action_done_us: stamp("action_done"),
+        },
         clock_offset_us: value::<Int64Type>(batch, "clock_offset_us", row),
         clock_bound_us: value::<UInt64Type>(batch, "clock_bound_us", row),
         sent_before: Vec::new(),

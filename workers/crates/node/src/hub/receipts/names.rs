@@ -1,4 +1,4 @@
-//! Names as small numbers: the dictionary of a column.
+//! Names as small numbers: a column with its dictionary.
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -7,9 +7,38 @@ use arrow_array::types::Int16Type;
 use arrow_array::{ArrayRef, DictionaryArray, Int16Array};
 use arrow_schema::ArrowError;
 
+/// A column of names: each row has the number of one.
+#[derive(Default)]
+pub(super) struct NameColumn {
+    names: Names,
+    rows: Vec<i16>,
+}
+
+impl NameColumn {
+    /// An empty column of names that are known in advance, numbered in this order.
+    pub(super) fn of(names: &[&str]) -> Self {
+        Self { names: Names::of(names), rows: Vec::new() }
+    }
+
+    /// The number of a name; `None` if the column has no room for another.
+    pub(super) fn number(&mut self, name: &str) -> Option<i16> {
+        self.names.number(name)
+    }
+
+    /// Adds a row with the name of this number.
+    pub(super) fn push(&mut self, number: i16) {
+        self.rows.push(number);
+    }
+
+    /// The rows as an array; the column is empty afterwards, and its names keep their numbers.
+    pub(super) fn take(&mut self) -> Result<ArrayRef, ArrowError> {
+        self.names.column(std::mem::take(&mut self.rows))
+    }
+}
+
 /// The names of one column of one file, numbered in the order of arrival.
 #[derive(Default)]
-pub(super) struct Names {
+struct Names {
     numbers: HashMap<Arc<str>, i16>,
     listed: Vec<Arc<str>>,
     /// Consecutive rows often have the same name.
@@ -20,7 +49,7 @@ pub(super) struct Names {
 
 impl Names {
     /// Names that are known in advance, numbered in this order.
-    pub(super) fn of(names: &[&str]) -> Self {
+    fn of(names: &[&str]) -> Self {
         let mut numbered = Self::default();
         for name in names {
             numbered.number(name);
@@ -28,8 +57,7 @@ impl Names {
         numbered
     }
 
-    /// The number of a name; `None` if the column has no room for another.
-    pub(super) fn number(&mut self, name: &str) -> Option<i16> {
+    fn number(&mut self, name: &str) -> Option<i16> {
         if let Some((_, number)) = self.last.as_ref().filter(|(last, _)| **last == *name) {
             return Some(*number);
         }
@@ -52,7 +80,7 @@ impl Names {
 
     /// The column with these numbers. The dictionary stays the same object until a name is added, so that a
     /// stream holds it once.
-    pub(super) fn column(&mut self, numbers: Vec<i16>) -> Result<ArrayRef, ArrowError> {
+    fn column(&mut self, numbers: Vec<i16>) -> Result<ArrayRef, ArrowError> {
         let listed = &self.listed;
         let values = self
             .array

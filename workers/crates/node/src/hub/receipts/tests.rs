@@ -8,6 +8,7 @@ use downburst_session::Outcome;
 
 use super::directory::{Contents, list, retain};
 use super::file::Receiving;
+use super::find::KeptStamps;
 use super::*;
 
 fn key(feed: &str, sequence: u64) -> ProductKey {
@@ -87,12 +88,14 @@ fn a_receipt_is_found_again_with_all_its_stamps() {
         leg: 7,
         size: 2_000,
         repaired: true,
-        created_us: Some(1_000),
-        hub_stored_us: Some(2_000),
-        first_byte_us: Some(3_000),
-        last_byte_us: Some(4_000),
-        site_stored_us: Some(5_000),
-        action_done_us: None,
+        stamps: KeptStamps {
+            created_us: Some(1_000),
+            hub_stored_us: Some(2_000),
+            first_byte_us: Some(3_000),
+            last_byte_us: Some(4_000),
+            site_stored_us: Some(5_000),
+            action_done_us: None,
+        },
         clock_offset_us: Some(-40),
         clock_bound_us: Some(9),
         sent_before: Vec::new(),
@@ -111,7 +114,7 @@ fn a_file_that_stood_late_is_found_in_the_receipt_of_its_product() {
     hand_over(&receipts, batch("unl", "NGRID", 1..50));
     hand_over(&receipts, batch("psu", "NGRID", 1..50));
     let files = || receipts.find(&[wanted("NGRID", 44, 2)], ample()).receipts;
-    assert_eq!(files().iter().map(|it| it.action_done_us).collect::<Vec<_>>(), [None, None]);
+    assert_eq!(files().iter().map(|it| it.stamps.action_done_us).collect::<Vec<_>>(), [None, None]);
     let late = |row: Row| Row::of_late_file(Receipt { action_done: Some(WallMicros(8_000)), ..row.receipt });
     receipts.record(&SiteName::parse("unl").unwrap(), None, vec![late(row("NGRID", 44))]);
     receipts.stop();
@@ -121,9 +124,9 @@ fn a_file_that_stood_late_is_found_in_the_receipt_of_its_product() {
     receipts.record(&SiteName::parse("psu").unwrap(), None, vec![Row::of_late_file(unknown)]);
     let found = receipts.find(&[wanted("NGRID", 44, 2)], ample()).receipts;
     let files: Vec<_> =
-        found.iter().map(|it| (it.site.as_str(), it.outcome.as_str(), it.action_done_us)).collect();
+        found.iter().map(|it| (it.site.as_str(), it.outcome.as_str(), it.stamps.action_done_us)).collect();
     assert_eq!(files, [("unl", "stored", Some(8_000)), ("psu", "stored", Some(9_000))]);
-    assert_eq!(found[1].site_stored_us, Some(5_000), "the receipt keeps its own stamps");
+    assert_eq!(found[1].stamps.site_stored_us, Some(5_000), "the receipt keeps its own stamps");
 }
 
 #[test]
@@ -133,8 +136,11 @@ fn zeros_of_a_product_the_site_never_saw_are_no_stamps() {
     let receipt = Receipt::undescribed(key("NGRID", 3), Outcome::Expired, WallMicros(9_000));
     receipts.record(&SiteName::parse("unl").unwrap(), None, vec![Row::new(receipt, None)]);
     let found = receipts.find(&[wanted("NGRID", 3, 1)], ample()).receipts;
-    assert_eq!((found[0].created_us, found[0].hub_stored_us, found[0].clock_bound_us), (None, None, None));
-    assert_eq!((found[0].outcome.as_str(), found[0].site_stored_us), ("expired", Some(9_000)));
+    assert_eq!(
+        (found[0].stamps.created_us, found[0].stamps.hub_stored_us, found[0].clock_bound_us),
+        (None, None, None)
+    );
+    assert_eq!((found[0].outcome.as_str(), found[0].stamps.site_stored_us), ("expired", Some(9_000)));
 }
 
 #[test]

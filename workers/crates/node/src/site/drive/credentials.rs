@@ -2,13 +2,11 @@
 use std::sync::Arc;
 
 use downburst_site::{Credentials, CredentialsAnswer, CredentialsOrder, Input};
-use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
+use tokio::sync::{OwnedMutexGuard, oneshot};
 
 use super::Site;
+use crate::site::parts::Turn;
 use crate::site::state::{Identity, entropy};
-
-/// Connections to nodes of one hub share a credential, and only one of them changes it at a time.
-pub(crate) type Turn = Arc<Mutex<()>>;
 
 /// The file, and the pending write to it.
 pub(super) struct KeptCredentials {

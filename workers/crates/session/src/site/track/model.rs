@@ -158,28 +158,9 @@ impl Run {
             Operation::TransferEnds { number } => self.transfer_over(number, false),
             Operation::TransferLost { number } => self.transfer_over(number, true),
             Operation::LegEnds { leg, known_to } => self.leg_ends(leg, known_to),
-            Operation::Pass { number, wanted_later } => {
-                let id = ProductId::parse(if wanted_later { "wanted" } else { "not" }).unwrap();
-                if !self.is_over(number) && !self.model.pending.contains_key(&number) {
-                    self.model.settled.insert(number);
-                    self.model.passed.push((self.millis, number, wanted_later));
-                }
-                self.track.pass(now, number, id);
-            }
-            Operation::Reconsider { head } => {
-                for (_, number, wanted) in std::mem::take(&mut self.model.passed) {
-                    if wanted && number > head {
-                        self.model.settled.remove(&number);
-                    }
-                }
-                self.track.reconsider(now, head, |id| id == "wanted");
-            }
-            Operation::AskUnknown { from, to } => {
-                self.track.ask_unknown(now, [(from, to)].into_iter().collect());
-                let unknown =
-                    (from..=to).filter(|n| !self.is_over(*n) && !self.model.pending.contains_key(n));
-                unknown.for_each(|number| assert!(self.track.requests.has(number), "{number} is asked"));
-            }
+            Operation::Pass { number, wanted_later } => self.pass(number, wanted_later),
+            Operation::Reconsider { head } => self.reconsider(head),
+            Operation::AskUnknown { from, to } => self.ask_unknown(from, to),
             Operation::Start { .. } => {}
         }
     }
@@ -308,6 +289,30 @@ impl Run {
         }
         gone.iter().for_each(|number| drop(self.model.pending.remove(number)));
         self.track.leg_ended(self.now(), LegId(leg), known_to, &mut self.out);
+    }
+
+    fn pass(&mut self, number: u64, wanted_later: bool) {
+        let id = ProductId::parse(if wanted_later { "wanted" } else { "not" }).unwrap();
+        if !self.is_over(number) && !self.model.pending.contains_key(&number) {
+            self.model.settled.insert(number);
+            self.model.passed.push((self.millis, number, wanted_later));
+        }
+        self.track.pass(self.now(), number, id);
+    }
+
+    fn reconsider(&mut self, head: u64) {
+        for (_, number, wanted) in std::mem::take(&mut self.model.passed) {
+            if wanted && number > head {
+                self.model.settled.remove(&number);
+            }
+        }
+        self.track.reconsider(self.now(), head, |id| id == "wanted");
+    }
+
+    fn ask_unknown(&mut self, from: u64, to: u64) {
+        self.track.ask_unknown(self.now(), [(from, to)].into_iter().collect());
+        let unknown = (from..=to).filter(|n| !self.is_over(*n) && !self.model.pending.contains_key(n));
+        unknown.for_each(|number| assert!(self.track.requests.has(number), "{number} is asked"));
     }
 
     fn settle(&mut self, which: usize, result: StoreResult) {

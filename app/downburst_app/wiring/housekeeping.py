@@ -1,0 +1,57 @@
+"""A hub's upkeep of its disk and ledger: the reserve, old history, checks for damage."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import datetime, timedelta
+from functools import partial
+
+from downburst.foundation.clock import Clock
+from downburst.ledger import Ledger, Transaction
+from downburst.settings.hub import Settings
+from downburst.supervision import keep
+from downburst.supervision.disk import Reserve
+from downburst_app.wiring.ledger_watch import read_through
+
+Run = Callable[[], Awaitable[None]]
+
+
+class Housekeeping:
+    """The tasks that keep disk and ledger in order."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        ledger: Ledger,
+        reserve: Reserve,
+        *,
+        clock: Clock,
+        say: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._settings = settings
+        self._ledger = ledger
+        self._reserve = reserve
+        self._clock = clock
+        self._say = say
+
+    def runs(self) -> Iterator[tuple[str, Run]]:
+        """The tasks by name."""
+        hold = partial(asyncio.to_thread, self._reserve.hold)
+        yield "hub.reserve", partial(keep, "hub.reserve", hold, every_s=RESERVE_S)
+        yield "hub.housekeeping", partial(keep, "hub.house", self._forget_history, every_s=HOUSEKEEPING_S)
+        if self._settings.scrub_hours > 0:
+            yield "hub.ledger-scrub", partial(read_through, self._settings, self._say)
+
+    async def _forget_history(self) -> None:
+        """Deletes history beyond its retention."""
+        oldest = int(self._clock.now().timestamp() // 60 - self._settings.history_days * 24 * 60)
+        audited = self._clock.now() - timedelta(days=self._settings.access.audit_days)
+        await self._ledger.write(partial(_forget, oldest_minute=oldest, audited=audited))
+
+
+def _forget(tx: Transaction, *, oldest_minute: int, audited: datetime) -> None:
+    tx.measured.traffic.forget_before(oldest_minute)
+    tx.access.audit.forget_before(audited)
+
+
+HOUSEKEEPING_S = 3600.0
+RESERVE_S = 60.0

@@ -1,0 +1,6 @@
+//! Locks of data that are whole after every statement: a thread that panicked left them usable.
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
