@@ -134,6 +134,26 @@ def multicast(
     )
 
 
+def relayed(
+    arrivals: Arrivals, sites: Sequence[Sequence[PathFacts]], *, egress_bps: float, residence_s: float = 0.005
+) -> Outcome:
+    """Each site behind relays: its path in segments, which forward a product while it arrives."""
+    rates = fair_rates_bps([segments[0] for segments in sites], egress_bps)
+    found: dict[tuple[tuple[PathFacts, ...], float], LogHistogram] = {}
+    latencies = []
+    for segments, rate_bps in zip(sites, rates, strict=True):
+        key = (tuple(segments), rate_bps)
+        if key not in found:
+            found[key] = _tandem(arrivals, segments, rate_bps, residence_s)
+        latencies.append(found[key])
+    copies = sum(segments[0].share for segments in sites)
+    return Outcome(
+        latencies=Latencies.of_sites(latencies),
+        egress_bps=arrivals.mean_bps * copies,
+        peak_egress_bps=peak_minute_bps(arrivals) * copies,
+    )
+
+
 def together(parts: Sequence[Outcome]) -> Outcome:
     """Combines sites of one feed that are served in several ways at the same time."""
     if len(parts) == 1:
@@ -274,6 +294,21 @@ def _group_delays(size_bytes: Floats, done_s: Floats, repair_s: Floats, *, loss:
     round_trips = np.repeat([0.0, 1.0], len(done_s))
     latencies_s = np.concatenate([done_s, done_s + repair_s + REQUEST_WAIT_S])
     return Delays.of_values(latencies_s, round_trips, np.concatenate([1 - missed, missed]))
+
+
+def _tandem(arrivals: Arrivals, segments: Sequence[PathFacts], first_bps: float, residence_s: float) -> LogHistogram:
+    """A relay forwards a product while it arrives, and ends no earlier than the arrival of the product's end."""
+    came_s, ended_s = arrivals.at_s, np.zeros(len(arrivals.at_s))
+    for number, segment in enumerate(segments):
+        rate_bps = first_bps if number == 0 else connection_bps(segment)
+        service_s = arrivals.size_bytes * 8 / rate_bps
+        wait_s = waits(came_s, service_s)
+        away_s = segment.round_trip_s / 2 + (residence_s if number < len(segments) - 1 else 0.0)
+        ended_s = np.maximum(came_s + wait_s + service_s, ended_s) + away_s
+        came_s = np.maximum.accumulate(came_s + wait_s + away_s)
+    seen = LogHistogram()
+    seen.add(ended_s - arrivals.at_s)
+    return seen
 
 
 def _stepped(rate_bps: float, distinct: int) -> float:

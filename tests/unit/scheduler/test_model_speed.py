@@ -8,8 +8,7 @@ import pytest
 from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.rates import PathFacts
-from downburst_scheduler.models.transports import dynamic_circuit, multicast, static_circuit, unicast
-from unit.scheduler.relays import relayed
+from downburst_scheduler.models.transports import dynamic_circuit, multicast, relayed, static_circuit, unicast
 
 
 def conduit_like_day(products: int, *, seed: int) -> Arrivals:

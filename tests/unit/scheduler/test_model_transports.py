@@ -14,13 +14,13 @@ from downburst_scheduler.models.transports import (
     dynamic_circuit,
     fair_rates_bps,
     multicast,
+    relayed,
     session_starts,
     static_circuit,
     unicast,
 )
 from unit.scheduler.closed_forms import erlang_b
 from unit.scheduler.feeds import arrivals, ngrid_hour, steady
-from unit.scheduler.relays import relayed
 
 
 def shared_anew(products: list[tuple[float, float]], caps_bps: list[float], egress_bps: float) -> list[float]:

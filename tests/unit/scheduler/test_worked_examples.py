@@ -11,7 +11,7 @@ import pytest
 
 from downburst_analyze.sessions import threshold_bytes
 from downburst_scheduler.figures.traffic import Arrivals
-from downburst_scheduler.models.rates import CongestionControl, PathFacts
+from downburst_scheduler.models.rates import CongestionControl, PathFacts, relay_choice, split_gain
 from downburst_scheduler.models.repair import Repair
 from downburst_scheduler.models.transports import dynamic_circuit, multicast, peak_minute_bps, releases, unicast
 from unit.scheduler import closed_forms as formulas
@@ -26,7 +26,6 @@ from unit.scheduler.closed_forms import (
     short_product_s,
 )
 from unit.scheduler.feeds import arrivals, ngrid_hour, peaked
-from unit.scheduler.relays import relay_choice, split_gain
 
 ARITHMETIC, SIMULATION = 0.01, 0.05
 ONE_125_MB = arrivals((0.0, 125e6))
