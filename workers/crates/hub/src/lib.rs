@@ -23,6 +23,7 @@ mod pace;
 mod path_facts;
 mod pending_connections;
 mod plans;
+mod proof;
 mod rechecks;
 mod resends_left;
 mod session;
@@ -36,7 +37,7 @@ pub use backlog::{
     Backlogs, CountedLog, Counts, FeedBacklog, Look, LookedBack, Position, Positions, SiteBacklog,
     resend_order,
 };
-pub use batches::{BatchFile, Batches, Noted};
+pub use batches::{BatchFile, Batches, Noted, is_batch_name};
 pub use clock_standing::{ClockStanding, Reference};
 pub use first_bytes::FirstBytes;
 pub use flood::{Flood, Sight};
@@ -52,6 +53,7 @@ pub use pace::{hour, pace_bps};
 pub use path_facts::PathFacts;
 pub use pending_connections::{AdmissionLimits, PendingConnections};
 pub use plans::{CarrierLine, LegLine, PlanLine, Plans};
+pub use proof::{KeptProduct, ProofFault, Proven, ProvenLog, read_back};
 pub use rechecks::Rechecks;
 pub use resends_left::ResendsLeft;
 pub use session::{
