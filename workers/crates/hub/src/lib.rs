@@ -12,6 +12,7 @@
 mod backlog;
 mod batches;
 mod clock_standing;
+mod connections;
 mod first_bytes;
 mod flood;
 mod heartbeats;
@@ -21,10 +22,10 @@ mod leg;
 mod look_pace;
 mod pace;
 mod path_facts;
-mod pending_connections;
 mod plans;
 mod proof;
 mod rechecks;
+mod registry;
 mod resends_left;
 mod session;
 mod site_config;
@@ -39,28 +40,33 @@ pub use backlog::{
 };
 pub use batches::{BatchFile, Batches, Noted, is_batch_name};
 pub use clock_standing::{ClockStanding, Reference};
+pub use connections::{
+    AdmissionLimits, DataLink, DataLinks, OUT_LIMIT_BYTES, Outbound, Outgoing, PendingConnections, Taken,
+};
 pub use first_bytes::FirstBytes;
 pub use flood::{Flood, Sight};
 pub use heartbeats::AwaitedHeartbeats;
 pub use known_sites::{CredentialChange, CredentialStep, Sites};
 pub use late_share::LateShare;
 pub use leg::{
-    CurrentKeys, Leg, LegInput, LegInterface, LegOutput, LegSession, LegSessions, LegSettings, LogRange,
-    ProofSecrets,
+    ChannelTable, CurrentKeys, Leg, LegDraws, LegFirstBytes, LegFront, LegInput, LegInterface, LegOffer,
+    LegOutput, LegSession, LegSessions, LegSettings, LegStart, LogRange, ProofSecrets,
 };
 pub use look_pace::LookPace;
 pub use pace::{hour, pace_bps};
 pub use path_facts::PathFacts;
-pub use pending_connections::{AdmissionLimits, PendingConnections};
-pub use plans::{CarrierLine, LegLine, PlanLine, Plans};
+pub use plans::{CarrierLine, LegLine, LegStep, PlanLine, Plans, RunningLeg};
 pub use proof::{KeptProduct, ProofFault, Proven, ProvenLog, read_back};
 pub use rechecks::Rechecks;
+pub use registry::{
+    AgentAsks, DueCredential, Newcomer, Notice, Registered, SessionHandle, SessionLink, SessionRegistry,
+};
 pub use resends_left::ResendsLeft;
 pub use session::{
-    CredentialAnswer, FeedStanding, HubFacts, IdentityOutput, KernelOutput, LegReport, NotedReceipt,
-    ProductView, ReadFault, ReadRequest, Report, ResendRead, Session, SessionInput, SessionOutput,
-    SessionSettings, SessionStatus, SessionView, StatusChange, StreamStatus, TOO_SLOW_REST, WaitingBytes,
-    Way, live_waits,
+    CredentialAnswer, FeedStanding, FeedWatch, HubFacts, IdentityOutput, KernelOutput, LegReport,
+    NotedReceipt, ProductView, ReadFault, ReadRequest, Report, ResendRead, Session, SessionInput,
+    SessionOutput, SessionSettings, SessionStatus, SessionView, StatusChange, StreamStatus, TOO_SLOW_REST,
+    WaitingBytes, WatchedFeeds, Way, live_waits,
 };
 pub use site_config::{handling, nodes, subscriptions};
 pub use sites::{
