@@ -13,6 +13,7 @@ mod backlog;
 mod batches;
 mod clock_standing;
 mod connections;
+mod figures;
 mod first_bytes;
 mod flood;
 mod heartbeats;
@@ -35,13 +36,17 @@ mod stream_policy;
 mod text;
 
 pub use backlog::{
-    Backlogs, CountedLog, Counts, FeedBacklog, Look, LookedBack, Position, Positions, SiteBacklog,
-    resend_order,
+    BacklogFacts, Backlogs, CountedLog, Counts, FeedBacklog, Look, LookedBack, Position, Positions,
+    SiteBacklog, resend_order, site_backlog,
 };
 pub use batches::{BatchFile, Batches, Noted, is_batch_name};
 pub use clock_standing::{ClockStanding, Reference};
 pub use connections::{
     AdmissionLimits, DataLink, DataLinks, OUT_LIMIT_BYTES, Outbound, Outgoing, PendingConnections, Taken,
+};
+pub use figures::{
+    Arrivals, FailedAction, FeedHead, FeedTraffic, LegCounts, LegTraffic, SessionFeed, SessionTraffic,
+    TrafficReports, UnicastLegs, all_sessions, session_news, sites_by_leg,
 };
 pub use first_bytes::FirstBytes;
 pub use flood::{Flood, Sight};
