@@ -268,6 +268,11 @@ fn epoch_text(epoch: Epoch) -> String {
     epoch.0.to_string()
 }
 
+/// True for the form of a batch's name, which becomes a part of a path.
+pub fn is_batch_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
 /// A live product waits in a slow site's queue for as long as the log keeps it: a week and a day.
 const LATE_US: i64 = 8 * 86_400_000_000;
 
@@ -465,5 +470,13 @@ mod tests {
         let together = line(&mut together);
         assert_eq!(together, line(&mut single));
         assert!(together["sketches"].as_array().unwrap().len() > 20);
+    }
+
+    #[test]
+    fn a_name_leads_out_of_no_folder() {
+        assert!(is_batch_name("00ff-12"));
+        for bad in ["", "..", "a/b", "a.json", "a\0", "ä"] {
+            assert!(!is_batch_name(bad), "{bad:?}");
+        }
     }
 }

@@ -12,6 +12,8 @@
 mod backlog;
 mod batches;
 mod clock_standing;
+mod connections;
+mod figures;
 mod first_bytes;
 mod flood;
 mod heartbeats;
@@ -21,9 +23,10 @@ mod leg;
 mod look_pace;
 mod pace;
 mod path_facts;
-mod pending_connections;
 mod plans;
+mod proof;
 mod rechecks;
+mod registry;
 mod resends_left;
 mod session;
 mod site_config;
@@ -33,32 +36,42 @@ mod stream_policy;
 mod text;
 
 pub use backlog::{
-    Backlogs, CountedLog, Counts, FeedBacklog, Look, LookedBack, Position, Positions, SiteBacklog,
-    resend_order,
+    BacklogFacts, Backlogs, CountedLog, Counts, FeedBacklog, Look, LookedBack, Position, Positions,
+    SiteBacklog, resend_order, site_backlog,
 };
-pub use batches::{BatchFile, Batches, Noted};
+pub use batches::{BatchFile, Batches, Noted, is_batch_name};
 pub use clock_standing::{ClockStanding, Reference};
+pub use connections::{
+    AdmissionLimits, DataLink, DataLinks, OUT_LIMIT_BYTES, Outbound, Outgoing, PendingConnections, Taken,
+};
+pub use figures::{
+    Arrivals, FailedAction, FeedHead, FeedTraffic, LegCounts, LegTraffic, SessionFeed, SessionTraffic,
+    TrafficReports, UnicastLegs, all_sessions, session_news, sites_by_leg,
+};
 pub use first_bytes::FirstBytes;
 pub use flood::{Flood, Sight};
 pub use heartbeats::AwaitedHeartbeats;
 pub use known_sites::{CredentialChange, CredentialStep, Sites};
 pub use late_share::LateShare;
 pub use leg::{
-    CurrentKeys, Leg, LegInput, LegInterface, LegOutput, LegSession, LegSessions, LegSettings, LogRange,
-    ProofSecrets,
+    ChannelTable, CurrentKeys, Leg, LegDraws, LegFirstBytes, LegFront, LegInput, LegInterface, LegOffer,
+    LegOutput, LegSession, LegSessions, LegSettings, LegStart, LogRange, ProofSecrets,
 };
 pub use look_pace::LookPace;
 pub use pace::{hour, pace_bps};
 pub use path_facts::PathFacts;
-pub use pending_connections::{AdmissionLimits, PendingConnections};
-pub use plans::{CarrierLine, LegLine, PlanLine, Plans};
+pub use plans::{CarrierLine, LegLine, LegStep, PlanLine, Plans, RunningLeg};
+pub use proof::{KeptProduct, ProofFault, Proven, ProvenLog, read_back};
 pub use rechecks::Rechecks;
+pub use registry::{
+    AgentAsks, DueCredential, Newcomer, Notice, Registered, SessionHandle, SessionLink, SessionRegistry,
+};
 pub use resends_left::ResendsLeft;
 pub use session::{
-    CredentialAnswer, FeedStanding, HubFacts, IdentityOutput, KernelOutput, LegReport, NotedReceipt,
-    ProductView, ReadFault, ReadRequest, Report, ResendRead, Session, SessionInput, SessionOutput,
-    SessionSettings, SessionStatus, SessionView, StatusChange, StreamStatus, TOO_SLOW_REST, WaitingBytes,
-    Way, live_waits,
+    CredentialAnswer, FeedStanding, FeedWatch, HubFacts, IdentityOutput, KernelOutput, LegReport,
+    NotedReceipt, ProductView, ReadFault, ReadRequest, Report, ResendRead, Session, SessionInput,
+    SessionOutput, SessionSettings, SessionStatus, SessionView, StatusChange, StreamStatus, TOO_SLOW_REST,
+    WaitingBytes, WatchedFeeds, Way, live_waits,
 };
 pub use site_config::{handling, nodes, subscriptions};
 pub use sites::{

@@ -7,6 +7,7 @@
 mod census;
 mod counts;
 mod positions;
+mod site;
 #[cfg(test)]
 mod testlog;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use crate::sites::{ResendKind, ResendLine, SiteLine};
 
 pub use counts::{Counts, Look};
 pub use positions::{Position, Positions};
+pub use site::{BacklogFacts, site_backlog};
 
 /// The part of a feed's log that the counting of backlogs needs.
 pub trait CountedLog {

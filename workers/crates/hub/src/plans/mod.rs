@@ -1,11 +1,13 @@
 //! The plan of each feed: the running legs and the leg of each site.
 mod lines;
+mod placing;
 
 use std::collections::BTreeMap;
 
 use downburst_model::{FeedName, LegId, Micros, SiteName, Transport};
 
 pub use lines::{CarrierLine, LegLine, PlanLine};
+pub use placing::{LegStep, RunningLeg};
 
 /// All plans, with their running multicast legs. `L` is the driver's handle of a leg.
 pub struct Plans<L> {

@@ -19,6 +19,7 @@ mod resends;
 mod status;
 mod streams;
 mod view;
+mod watched;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -44,6 +45,7 @@ pub use late::live_waits;
 pub use legs::TOO_SLOW_REST;
 pub use status::{SessionStatus, StatusChange, StreamStatus};
 pub use view::{ProductView, SessionView, WaitingBytes};
+pub use watched::{FeedWatch, WatchedFeeds};
 
 /// The session of one site.
 pub struct Session {

@@ -161,10 +161,6 @@ impl Hub {
         self.event(&Event::Fault { sentence, feed: feed.cloned(), site: None });
     }
 
-    fn next_ask(&self) -> u64 {
-        self.sessions.next_ask()
-    }
-
     async fn stop(self: &Arc<Self>) {
         self.upstreams.end_all().await;
         self.ldm.end().await;

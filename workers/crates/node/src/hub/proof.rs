@@ -5,7 +5,8 @@
 //! segment of its own, so that each proof creates a file, which a read-only or full disk would prevent.
 use std::sync::Arc;
 
-use downburst_log::{Copied, FeedLog, LogOptions, ProductLog as _};
+use downburst_hub::{KeptProduct, ProofFault, Proven, ProvenLog, read_back};
+use downburst_log::{Copied, FeedLog, LogEntry, LogError, LogOptions, ProductLog as _};
 use downburst_model::{Class, FeedName, LegId, Origin, ProductId, ProductInfo, Sequence};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, oneshot};
@@ -60,10 +61,10 @@ impl Hub {
         let info = self.stored(feed, line).await.map_err(|error| at("append", error))?;
         let (hub, feed) = (Arc::clone(self), Arc::clone(feed));
         blocking(move || {
-            let back = read_back(&feed.log, &info);
+            let back = read_back(&*feed, info.key.sequence).map_err(not_read_back);
             // Also after a failure, so that damaged products leave the log in the end.
             let retained = feed.log.retain(hub.clock.wall());
-            let (digest, kept) = back.map_err(|error| at("read-back", error))?;
+            let Proven { digest, kept } = back.map_err(|error| at("read-back", error))?;
             retained.map_err(|error| at("append", failure(&error)))?;
             Ok(json!({"sequence": info.key.sequence, "size": info.size, "digest": digest, "kept": kept}))
         })
@@ -123,31 +124,34 @@ async fn begun(hub: Arc<Hub>) -> Result<(Arc<Feed>, Option<String>), Failure> {
     .map_err(|error| at("append", error))
 }
 
-/// Reads all kept products once more: this detects a disk that loses data after minutes as well as one that
-/// never stored it. Returns the digest of the new one's bytes as sites would get them, and the number of
-/// products read.
-fn read_back(log: &FeedLog, new: &ProductInfo) -> Result<(String, usize), Failure> {
-    let sequence = new.key.sequence;
-    let oldest = Sequence(log.first().0.saturating_sub(1));
-    let batch = log.read(oldest, sequence, usize::MAX, usize::MAX).map_err(|error| failure(&error))?;
-    let entry = batch.entries.last().filter(|entry| entry.info.key.sequence == sequence);
-    let Some(bytes) = entry.and_then(|entry| entry.bytes.as_ref()) else {
-        return Err(Failure::new(
-            "io",
-            format!("the log has stored product {} and does not hold it", sequence.0),
-        ));
-    };
-    for kept in &batch.entries {
-        let number = kept.info.key.sequence;
-        if log.examine(number).map_err(|error| failure(&error))? != Copied::Intact {
-            let sentence = format!(
-                "product {}, stored at {}, is not as it was written; look for failures of the disk (dmesg, smartctl)",
-                number.0, kept.info.stored.0
-            );
-            return Err(Failure::new("digest-mismatch", sentence));
-        }
+impl ProvenLog for Feed {
+    type Error = LogError;
+
+    fn first(&self) -> Sequence {
+        self.log.first()
     }
-    Ok((blake3::hash(bytes).to_string(), batch.entries.len()))
+
+    fn read(&self, after: Sequence, to: Sequence) -> Result<Vec<KeptProduct>, LogError> {
+        let entries = self.log.read(after, to, usize::MAX, usize::MAX)?.entries.into_iter();
+        let product = |entry: LogEntry| KeptProduct {
+            sequence: entry.info.key.sequence,
+            stored: entry.info.stored,
+            bytes: entry.bytes,
+        };
+        Ok(entries.map(product).collect())
+    }
+
+    fn is_intact(&self, sequence: Sequence) -> Result<bool, LogError> {
+        Ok(self.log.examine(sequence)? == Copied::Intact)
+    }
+}
+
+fn not_read_back(fault: ProofFault<LogError>) -> Failure {
+    match fault {
+        ProofFault::Log(error) => failure(&error),
+        ProofFault::Missing(sentence) => Failure::new("io", sentence),
+        ProofFault::Damaged(sentence) => Failure::new("digest-mismatch", sentence),
+    }
 }
 
 /// The log has no value to anybody, so the message advises its removal.

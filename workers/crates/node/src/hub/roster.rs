@@ -1,13 +1,16 @@
 //! The sites that may connect, their sessions, and the channels to the sessions.
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
-use downburst_hub::{SessionInput, SessionStatus, SessionView, SiteLine, Sites};
-use downburst_model::{FeedName, LegId, Micros, ProductKey, RangeSet, SiteName, WallMicros};
-use downburst_session::{RefusalCode, Refused, StreamId, Ticket, Tickets};
+use downburst_hub::{
+    AgentAsks, DueCredential, Newcomer, Notice, SessionHandle, SessionInput, SessionLink, SessionRegistry,
+    SessionStatus, SessionView, SiteLine, Sites,
+};
+use downburst_model::{FeedName, LegId, Micros, Now, ProductKey, RangeSet, SiteName, WallMicros};
+use downburst_session::{Refused, StreamId, Ticket, Tickets};
+use downburst_vcmtp::Urgency;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_rustls::server::TlsStream;
 
@@ -17,38 +20,31 @@ use crate::hub::connections::pending_connections::PendingConnections;
 use crate::hub::lock;
 use crate::lines::EnrolAnswer;
 
-mod credentials;
-
 /// Sites, sessions and open requests to the agent.
 pub(super) struct Roster {
+    /// Apart from the sessions: each receipt is checked against them.
     sites: RwLock<Sites>,
-    sessions: Mutex<BTreeMap<SiteName, Handle>>,
-    /// Sites whose session ended since the last report to the agent.
-    gone: Mutex<BTreeSet<SiteName>>,
-    asks: Mutex<BTreeMap<u64, oneshot::Sender<EnrolAnswer>>>,
+    sessions: Mutex<Registry>,
+    asks: Mutex<AgentAsks<oneshot::Sender<EnrolAnswer>>>,
     pub(super) pending_connections: Mutex<PendingConnections>,
     /// Each ticket leads to the session that offered it.
     tickets: Mutex<Tickets<(mpsc::UnboundedSender<Command>, StreamId)>>,
-    /// The number of data connections that paid off in a site's last session.
-    learnt: Mutex<BTreeMap<SiteName, usize>>,
-    next_serial: AtomicU64,
-    /// The hour at the last check of the bounds by hour.
-    hour: AtomicI64,
     open: watch::Sender<usize>,
     told: watch::Sender<bool>,
 }
 
-/// The channels to one session from outside its task.
+pub(super) type Registry = SessionRegistry<Link>;
+
+/// A session, with the channels to it from outside its task.
+pub(super) type Handle = SessionHandle<Link>;
+
+/// The channels to a session.
 #[derive(Clone)]
-pub(super) struct Handle {
-    pub(super) serial: u64,
+pub(super) struct Link {
     pub(super) commands: mpsc::UnboundedSender<Command>,
     /// Bounded: a site that can't take its repairs requests them again.
     pub(super) repairs: mpsc::Sender<Repair>,
     pub(super) status: Arc<Mutex<SessionStatus>>,
-    pub(super) credential_sha256: String,
-    /// True if the site currently takes its feeds from another hub.
-    pub(super) stand_by: bool,
 }
 
 /// A command from the rest of the hub to a session.
@@ -56,8 +52,6 @@ pub(super) struct Handle {
 pub(super) enum Command {
     /// An input for its machine.
     Tell(SessionInput),
-    /// The site's subscriptions, its handling or the nodes of the hub that serve it changed.
-    Subscriptions,
     /// Feeds were opened or closed, or their unicast leg changed.
     LookAtFeeds,
     /// Reports the state of these products.
@@ -73,18 +67,27 @@ pub(super) enum Repair {
     Gone { leg: LegId, leg_epoch: u64, packets: RangeSet },
 }
 
+/// The registration of a session, and its ends of the channels.
+pub(super) struct Member {
+    pub(super) handle: Handle,
+    pub(super) commands: mpsc::UnboundedReceiver<Command>,
+    pub(super) repairs: mpsc::Receiver<Repair>,
+}
+
+impl SessionLink for Link {
+    fn with_status<T>(&self, look: impl FnOnce(&mut SessionStatus) -> T) -> T {
+        look(&mut lock(&self.status))
+    }
+}
+
 impl Roster {
     pub(super) fn new() -> Self {
         Self {
             sites: RwLock::default(),
             sessions: Mutex::default(),
-            gone: Mutex::default(),
             asks: Mutex::default(),
             pending_connections: Mutex::default(),
             tickets: Mutex::default(),
-            learnt: Mutex::default(),
-            next_serial: AtomicU64::new(1),
-            hour: AtomicI64::new(0),
             open: watch::Sender::new(0),
             told: watch::Sender::new(false),
         }
@@ -94,30 +97,27 @@ impl Roster {
     /// subscriptions.
     pub(super) fn replace(&self, lines: Vec<SiteLine>) {
         let sites = Sites::told(lines);
-        let mut told = Vec::new();
-        for (site, handle) in lock(&self.sessions).iter() {
-            let commands = match sites.holding(site, &handle.credential_sha256) {
-                Ok(line) => changes(self.site(site).as_ref(), line),
-                Err(refused) => vec![Command::Tell(SessionInput::Refuse(refused))],
-            };
-            told.extend(commands.into_iter().map(|command| (handle.commands.clone(), command)));
-        }
+        let notices = self.registry().replaced(&self.sites(), &sites);
         *self.sites.write().unwrap_or_else(std::sync::PoisonError::into_inner) = sites;
         self.told.send_replace(true);
         // Only after the replacement: each session looks up its subscriptions again.
-        for (commands, command) in told {
-            let _ = commands.send(command);
-        }
+        notify(notices);
     }
 
     /// Notifies the sessions that another hour of the day began, which may have a bound of its own.
     pub(super) fn turn_hour(&self, now: WallMicros) {
-        let hour = downburst_hub::hour(now);
-        if self.hour.swap(hour, Ordering::Relaxed) != hour {
-            for handle in lock(&self.sessions).values() {
-                let _ = handle.commands.send(Command::Tell(SessionInput::Pace));
-            }
-        }
+        notify(self.registry().turn_hour(now));
+    }
+
+    /// Ends the sessions whose credential has expired.
+    pub(super) fn expire(&self, now: WallMicros) {
+        notify(self.registry().expired(&self.sites(), now));
+    }
+
+    /// Continues changes of credentials, some at a time.
+    pub(super) fn tend_credentials(&self, now: Now) {
+        let due = self.registry().due_credentials(&self.sites(), now.wall);
+        notify(DueCredential::begin(due, now));
     }
 
     pub(super) fn site(&self, site: &SiteName) -> Option<SiteLine> {
@@ -139,8 +139,32 @@ impl Roster {
         self.sites().placed_feeds()
     }
 
-    fn sites(&self) -> RwLockReadGuard<'_, Sites> {
-        self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+    /// Checks a credential.
+    pub(super) fn check(&self, site: &SiteName, sha256: &str, now: WallMicros) -> Result<SiteLine, Refused> {
+        self.sites().check(site, sha256, now).cloned()
+    }
+
+    /// Returns how soon the holder of this credential has to be barred from the feed's legs; `None` if not at all.
+    pub(super) fn barred(
+        &self,
+        site: &SiteName,
+        sha256: &str,
+        feed: &FeedName,
+        now: WallMicros,
+    ) -> Option<Urgency> {
+        self.sites().barred(site, sha256, feed, now)
+    }
+
+    /// Has this session use another credential from now on, if the agent accepted that as the replacement of the
+    /// session's. Returns the former one.
+    pub(super) fn take_credential(
+        &self,
+        site: &SiteName,
+        serial: u64,
+        sha256: &str,
+        now: WallMicros,
+    ) -> Option<String> {
+        self.registry().take_credential(&self.sites(), (site, serial), sha256, now)
     }
 
     /// Registers a session as its site's, unless another one is active. A session on stand-by gives way.
@@ -151,28 +175,16 @@ impl Roster {
         stand_by: bool,
         repair_limit: usize,
         now: Micros,
-    ) -> Result<(Handle, mpsc::UnboundedReceiver<Command>, mpsc::Receiver<Repair>), Refused> {
-        let mut sessions = lock(&self.sessions);
-        if let Some(other) = sessions.get(site) {
-            if !other.stand_by && now.since(lock(&other.status).heard_at) < ALIVE_WITHIN {
-                let sentence = format!(
-                    "another receiver is active as site {site}; stop it, or give this one a site of its own"
-                );
-                return Err(Refused { code: RefusalCode::Busy, sentence });
-            }
-            let sentence = "a newer connection took this session's place".to_owned();
-            let refused = Refused { code: RefusalCode::Busy, sentence };
-            let _ = other.commands.send(Command::Tell(SessionInput::Refuse(refused)));
-        }
+    ) -> Result<Member, Refused> {
         let (commands, command_stream) = mpsc::unbounded_channel();
         let (repairs, repair_stream) = mpsc::channel(repair_limit);
-        let status = Arc::new(Mutex::new(SessionStatus::new(now)));
-        let serial = self.next_serial.fetch_add(1, Ordering::Relaxed);
-        let credential_sha256 = credential_sha256.to_owned();
-        let handle = Handle { serial, commands, repairs, status, credential_sha256, stand_by };
-        sessions.insert(site.clone(), handle.clone());
-        self.open.send_replace(sessions.len());
-        Ok((handle, command_stream, repair_stream))
+        let link = Link { commands, repairs, status: Arc::new(Mutex::new(SessionStatus::new(now))) };
+        let newcomer = Newcomer { credential_sha256: credential_sha256.to_owned(), stand_by, link };
+        let mut sessions = self.registry();
+        let registered = sessions.register(site, newcomer, now)?;
+        notify(registered.displaced);
+        self.open.send_replace(sessions.all().len());
+        Ok(Member { handle: registered.handle, commands: command_stream, repairs: repair_stream })
     }
 
     /// Draws a ticket for a data connection of the session behind `commands`.
@@ -202,79 +214,65 @@ impl Roster {
         commands.send(Command::Attach(attached)).map_err(|_| "the session of its data connection has ended")
     }
 
-    /// The number of data connections that paid off in the site's last session.
-    pub(super) fn learnt(&self, site: &SiteName) -> usize {
-        lock(&self.learnt).get(site).copied().unwrap_or(0)
-    }
-
-    /// Stores the number of data connections that pay off for a site, for its next session.
-    pub(super) fn learn(&self, site: &SiteName, count: usize) {
-        let mut learnt = lock(&self.learnt);
-        if count == 0 {
-            learnt.remove(site);
-        } else {
-            learnt.insert(site.clone(), count);
-        }
-    }
-
     /// Removes a session; returns false if a newer connection had already taken its place.
     pub(super) fn unregister(&self, site: &SiteName, serial: u64) -> bool {
-        let mut sessions = lock(&self.sessions);
-        let current = sessions.get(site).is_some_and(|handle| handle.serial == serial);
-        if current {
-            sessions.remove(site);
-            lock(&self.gone).insert(site.clone());
-        }
-        self.open.send_replace(sessions.len());
+        let mut sessions = self.registry();
+        let current = sessions.unregister(site, serial);
+        self.open.send_replace(sessions.all().len());
         current
     }
 
     pub(super) fn session(&self, site: &SiteName) -> Option<Handle> {
-        lock(&self.sessions).get(site).cloned()
+        self.registry().find(site).cloned()
     }
 
     pub(super) fn sessions(&self) -> BTreeMap<SiteName, Handle> {
-        lock(&self.sessions).clone()
+        self.registry().all().clone()
     }
 
     /// The results of `look` on each session in turn, under the lock: `look` must not call the roster.
     pub(super) fn look_at_sessions<T>(&self, look: impl FnMut((&SiteName, &Handle)) -> Option<T>) -> Vec<T> {
-        lock(&self.sessions).iter().filter_map(look).collect()
+        self.registry().all().iter().filter_map(look).collect()
     }
 
     /// Sites whose session ended since the last call.
     pub(super) fn take_gone(&self) -> BTreeSet<SiteName> {
-        std::mem::take(&mut lock(&self.gone))
+        self.registry().take_gone()
+    }
+
+    /// The number of data connections that paid off in the site's last session.
+    pub(super) fn learnt(&self, site: &SiteName) -> usize {
+        self.registry().learnt(site)
+    }
+
+    /// Stores the number of data connections that pay off for a site, for its next session.
+    pub(super) fn learn(&self, site: &SiteName, count: usize) {
+        self.registry().learn(site, count);
     }
 
     /// Queues a leg's repair for the session with this number; a full queue drops it, and the site requests it again.
     pub(super) fn repair(&self, serial: u64, repair: Repair) {
-        if let Some(handle) = lock(&self.sessions).values().find(|handle| handle.serial == serial) {
+        if let Some(handle) = self.registry().with_serial(serial) {
             let _ = handle.repairs.try_send(repair);
         }
     }
 
     pub(super) fn tell_all(&self, command: impl Fn() -> Command) {
-        for handle in lock(&self.sessions).values() {
+        for handle in self.registry().all().values() {
             let _ = handle.commands.send(command());
         }
     }
 
-    /// Opens a request to the agent, unless too many are open.
-    pub(super) fn ask(&self, ask: u64) -> Result<oneshot::Receiver<EnrolAnswer>, Refused> {
-        let mut asks = lock(&self.asks);
-        asks.retain(|_, sender| !sender.is_closed());
-        if asks.len() >= ASKS_LIMIT {
-            let sentence = "too many tokens are being checked; connect again in a moment".to_owned();
-            return Err(Refused { code: RefusalCode::Unavailable, sentence });
-        }
+    /// Opens a request to the agent, unless too many are open; returns its number.
+    pub(super) fn ask(&self) -> Result<(u64, oneshot::Receiver<EnrolAnswer>), Refused> {
         let (sender, receiver) = oneshot::channel();
-        asks.insert(ask, sender);
-        Ok(receiver)
+        let ask = lock(&self.asks).open(sender, |sender| !sender.is_closed())?;
+        Ok((ask, receiver))
     }
 
     pub(super) fn answer(&self, answer: EnrolAnswer) -> bool {
-        lock(&self.asks).remove(&answer.ask).is_some_and(|sender| sender.send(answer).is_ok())
+        let sender = lock(&self.asks).close(answer.ask);
+        sender.is_some_and(|sender| sender.send(answer).is_ok())
     }
 
     /// Waits, for a limited time, until the agent has sent the set of sites: before that, all would be refused.
@@ -287,37 +285,27 @@ impl Roster {
         let mut open = self.open.subscribe();
         let _ = tokio::time::timeout(patience, open.wait_for(|count| *count == 0)).await;
     }
+
+    /// The sessions, locked until the end of the statement: a second call in it would wait forever. They are locked
+    /// before the sites where both are needed.
+    pub(super) fn registry(&self) -> MutexGuard<'_, Registry> {
+        lock(&self.sessions)
+    }
+
+    fn sites(&self) -> RwLockReadGuard<'_, Sites> {
+        self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
 }
 
-/// The commands for a connected site whose line changed.
-fn changes(known: Option<&SiteLine>, line: &SiteLine) -> Vec<Command> {
-    let mut commands = Vec::new();
-    if known.is_none_or(|known| known.data_connections != line.data_connections) {
-        commands.push(Command::Tell(SessionInput::PinStreams(line.data_connections)));
+fn notify(notices: impl IntoIterator<Item = Notice<Link>>) {
+    for (link, input) in notices {
+        // A session that has ended needs no input.
+        let _ = link.commands.send(Command::Tell(input));
     }
-    let pace = |line: &SiteLine| (line.access_rate_bps, line.ceiling_bps_by_hour.clone());
-    if known.is_none_or(|known| pace(known) != pace(line)) {
-        commands.push(Command::Tell(SessionInput::Pace));
-    }
-    let nodes = |line: &SiteLine| (line.nodes_version, line.nodes.clone());
-    let moved = known.is_none_or(|known| nodes(known) != nodes(line));
-    if moved || known.is_none_or(|known| known.subscriptions != line.subscriptions) {
-        commands.push(Command::Subscriptions);
-    }
-    if moved || known.is_none_or(|known| known.resends != line.resends) {
-        commands.push(Command::Tell(SessionInput::Resends));
-    }
-    commands
 }
 
 #[cfg(test)]
 mod tests;
 
-/// A keep-alive arrives every 5 s; a session that missed one counts as dead when its site connects again.
-const ALIVE_WITHIN: Micros = Micros::from_secs(7);
-
 /// Sites that connect during the wait stay in the listener's queue, for longer than their own timeout.
 const TELLING_PATIENCE: Duration = Duration::from_secs(5);
-
-/// Anybody can present a token; the agent has other work.
-const ASKS_LIMIT: usize = 256;

@@ -8,24 +8,21 @@ mod reports;
 mod watched;
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use downburst_hub::{ResendsLeft, Session, SessionInput, SessionSettings};
-use downburst_model::Micros;
-use downburst_session::{HubInput, LIVENESS_LIMIT, RefusalCode, Refused};
+use downburst_hub::{Outgoing, ResendsLeft, Session, SessionInput, SessionSettings, Taken};
+use downburst_session::{HubInput, RefusalCode, Refused, StreamId};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_rustls::server::TlsStream;
 
 use crate::hub::connections::counted::Counted;
-use crate::hub::connections::data::{self, DataLinks};
-use crate::hub::connections::outbound::Outbound;
+use crate::hub::connections::data::{self, Attached};
 use crate::hub::connections::pending_connections::{EVICTED, PendingConnection};
 use crate::hub::connections::session_socket::{Moved, SessionSocket};
-use crate::hub::roster::{Command, Handle, Repair};
+use crate::hub::roster::{Command, Member, Repair};
 use crate::hub::{Hub, lock};
 use crate::lines::EnrolAnswer;
 use crate::tls;
@@ -38,22 +35,11 @@ pub(super) struct Sessions {
     settings: Arc<SessionSettings>,
     pub(super) late_share: LateShare,
     pub(super) resends_left: Mutex<ResendsLeft>,
-    next_ask: AtomicU64,
 }
 
 impl Sessions {
     pub(super) fn new(settings: SessionSettings) -> Self {
-        Self {
-            settings: Arc::new(settings),
-            late_share: LateShare::new(),
-            resends_left: Mutex::default(),
-            next_ask: AtomicU64::new(1),
-        }
-    }
-
-    /// A number for a request to the agent.
-    pub(super) fn next_ask(&self) -> u64 {
-        self.next_ask.fetch_add(1, Ordering::Relaxed)
+        Self { settings: Arc::new(settings), late_share: LateShare::new(), resends_left: Mutex::default() }
     }
 }
 
@@ -74,12 +60,10 @@ pub(super) async fn serve(
         peer: pending.peer,
         pending: Some(pending),
         socket,
-        out: Outbound::new(),
-        links: DataLinks::default(),
-        closing: None,
+        outgoing: Outgoing::default(),
         answer: None,
         member: None,
-        watched: Watched::new(),
+        watched: Watched::default(),
     };
     task.hear(heard);
     task.run().await;
@@ -93,22 +77,13 @@ struct Task {
     /// Present until the site is admitted.
     pending: Option<PendingConnection>,
     socket: SessionSocket,
-    out: Outbound,
-    links: DataLinks,
-    /// The time from which only queued bytes are sent.
-    closing: Option<Micros>,
+    outgoing: Outgoing<Box<TlsStream<Counted>>>,
     /// The agent's answer about a token or a replacement credential.
     answer: Option<oneshot::Receiver<EnrolAnswer>>,
+    /// Present once the site is admitted.
     member: Option<Member>,
     stopping: watch::Receiver<bool>,
     watched: Watched,
-}
-
-/// The registration of an admitted site among the sessions.
-struct Member {
-    handle: Handle,
-    commands: mpsc::UnboundedReceiver<Command>,
-    repairs: mpsc::Receiver<Repair>,
 }
 
 enum Woken {
@@ -139,7 +114,7 @@ impl Task {
             }
         }
         // A peer that left bytes unread would not take the end of the stream either.
-        if self.out.is_empty() {
+        if self.outgoing.first.is_empty() {
             let _ = tokio::time::timeout(CLOSE_LIMIT, self.socket.shut_down()).await;
         }
         self.leave();
@@ -159,12 +134,12 @@ impl Task {
     /// True if everything is sent, or the peer's time is over.
     fn is_over(&mut self) -> bool {
         let now = self.hub.clock.monotonic();
-        if self.closing.is_some_and(|since| self.out.is_empty() || now.since(since) >= CLOSE_PATIENCE) {
+        if self.outgoing.is_over(now) {
             return true;
         }
         let late = self.pending.as_ref().and_then(|pending| pending.limits.late(now));
         let stuck = || "the site did not read the data sent to it";
-        let sentence = late.or_else(|| self.out.is_stuck(now, LIVENESS_LIMIT).then(stuck));
+        let sentence = late.or_else(|| self.outgoing.is_stuck(now).then(stuck));
         if let Some(sentence) = sentence {
             self.session.ends(sentence);
         }
@@ -173,8 +148,8 @@ impl Task {
 
     /// Drops a data connection that took nothing for too long; returns true if there was one.
     fn drop_stuck_link(&mut self) -> bool {
-        let Some(stream) = self.links.stuck(self.hub.clock.monotonic(), LIVENESS_LIMIT) else { return false };
-        self.links.drop_link(stream);
+        let dropped = self.outgoing.drop_stuck_link(self.hub.clock.monotonic());
+        let Some(stream) = dropped else { return false };
         let reason = "the site did not read the data sent to it".to_owned();
         self.tell(SessionInput::StreamClosed { stream, reason });
         true
@@ -187,16 +162,17 @@ impl Task {
             None => (None, None),
         };
         // A site that is slow to take its bytes gets no further repairs queued; it requests them again.
-        let takes_repairs = self.out.has_room();
+        let takes_repairs = self.outgoing.first.has_room();
+        let closing = self.outgoing.is_closing();
         tokio::select! {
-            moved = self.socket.moved(&self.out, self.closing.is_none()) => Woken::Moved(moved),
-            woken = self.links.moved() => Woken::Data(woken),
+            moved = self.socket.moved(&self.outgoing.first, !closing) => Woken::Moved(moved),
+            woken = data::moved(&mut self.outgoing.links) => Woken::Data(woken),
             () = or_never(self.pending.as_mut().map(PendingConnection::evicted)) => Woken::Evicted,
             answer = or_never(self.answer.as_mut()) => Woken::Answered(answer.ok()),
             command = or_never(commands.map(mpsc::UnboundedReceiver::recv)) => Woken::Command(command),
             repair = or_never(repairs.map(mpsc::Receiver::recv)), if takes_repairs => Woken::Repair(repair),
             () = self.watched.notified(), if !self.session.looks_later() => Woken::Grown,
-            _ = self.stopping.wait_for(|stop| *stop), if self.closing.is_none() => Woken::Stopping,
+            _ = self.stopping.wait_for(|stop| *stop), if !closing => Woken::Stopping,
             () = tokio::time::sleep_until(deadline) => Woken::Deadline,
         }
     }
@@ -206,10 +182,8 @@ impl Task {
         let now = self.hub.clock.monotonic();
         let due = [
             self.session.deadline(),
-            self.out.stuck_at(LIVENESS_LIMIT),
+            self.outgoing.deadline(),
             self.pending.as_ref().map(|pending| pending.limits.late_at()),
-            self.closing.map(|since| since.plus(CLOSE_PATIENCE)),
-            self.links.stuck_at(LIVENESS_LIMIT),
         ];
         let due = due.into_iter().flatten().min();
         Instant::now() + due.map_or(LONGEST_SLEEP, |due| Duration::from_micros(due.since(now).0))
@@ -258,19 +232,20 @@ impl Task {
                 self.tell_grown();
                 self.hear(bytes);
             }
-            Moved::Sent(Ok(taken)) => {
-                self.out.taken(self.hub.clock.monotonic(), &taken);
-                if taken.bytes > 0 {
-                    let stream = downburst_session::StreamId::FIRST;
-                    self.tell(SessionInput::Taken { stream, bytes: taken.bytes });
-                }
-            }
+            Moved::Sent(Ok(taken)) => self.taken(StreamId::FIRST, taken),
             Moved::Read(Err(error)) | Moved::Sent(Err(error)) => {
                 self.session.ends(&tls::broken(&error));
                 return false;
             }
         }
         true
+    }
+
+    fn taken(&mut self, stream: StreamId, taken: Taken) {
+        self.outgoing.taken(self.hub.clock.monotonic(), stream, &taken);
+        if taken.bytes > 0 {
+            self.tell(SessionInput::Taken { stream, bytes: taken.bytes });
+        }
     }
 
     fn hear(&mut self, heard: Bytes) {
@@ -281,7 +256,7 @@ impl Task {
     }
 
     fn tell_grown(&mut self) {
-        let grown = self.watched.grown();
+        let grown = self.watched.feeds.grown();
         if !grown.is_empty() {
             self.tell(SessionInput::Grown(grown));
         }
@@ -289,12 +264,7 @@ impl Task {
 
     fn data_moved(&mut self, woken: data::Woken) {
         match woken {
-            data::Woken::Taken(stream, taken) => {
-                self.links.taken(self.hub.clock.monotonic(), stream, &taken);
-                if taken.bytes > 0 {
-                    self.tell(SessionInput::Taken { stream, bytes: taken.bytes });
-                }
-            }
+            data::Woken::Taken(stream, taken) => self.taken(stream, taken),
             data::Woken::Spoke(stream) => self.tell(SessionInput::Spoke(stream)),
             data::Woken::Ended(stream, reason) => self.tell(SessionInput::StreamClosed { stream, reason }),
             data::Woken::Closed => {}
@@ -303,10 +273,11 @@ impl Task {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Tell(input) => self.tell(input),
-            Command::Subscriptions => {
-                self.tell_grown();
-                self.tell(SessionInput::Subscriptions);
+            Command::Tell(input) => {
+                if matches!(input, SessionInput::Subscriptions) {
+                    self.tell_grown();
+                }
+                self.tell(input);
             }
             Command::LookAtFeeds => {
                 let watched = self.watched.look_for(self.session.subscribed(), &self.hub.feeds);
@@ -317,8 +288,8 @@ impl Task {
                 let _ = answer.send(self.session.view(&products));
             }
             Command::Attach(attached) => {
-                let stream = attached.stream;
-                self.links.add(attached);
+                let Attached { stream, socket } = attached;
+                self.outgoing.links.add(stream, socket);
                 self.tell(SessionInput::StreamOpened(stream));
             }
         }
@@ -344,6 +315,4 @@ async fn or_never<F: Future>(future: Option<F>) -> F::Output {
 
 const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 
-/// A peer that does not read its last messages loses them: a revoked site is always gone within a second.
-const CLOSE_PATIENCE: Micros = Micros::from_millis(400);
 const CLOSE_LIMIT: Duration = Duration::from_millis(400);

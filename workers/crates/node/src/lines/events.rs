@@ -2,12 +2,12 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros};
-use downburst_session::ActionFailed;
+use downburst_hub::SiteBacklog;
+use downburst_model::{FeedName, LegId, Sequence, SiteName, WallMicros};
 use serde::Serialize;
 
 use super::CircuitTraffic;
-use downburst_hub::{PathFacts, SiteBacklog};
+pub(crate) use downburst_hub::{FeedTraffic, LegTraffic, SessionTraffic};
 
 /// A report to the agent that answers no job.
 #[derive(Debug, Serialize)]
@@ -134,99 +134,4 @@ pub(crate) struct Traffic {
     /// Sessions that changed, and a few others.
     pub(crate) sessions: Vec<SessionTraffic>,
     pub(crate) circuits: Vec<CircuitTraffic>,
-}
-
-/// Arrivals of a feed.
-#[derive(Debug, Serialize)]
-pub(crate) struct FeedTraffic {
-    pub(crate) feed: FeedName,
-    pub(crate) products: u64,
-    pub(crate) bytes: u64,
-    pub(crate) sizes: Vec<u64>,
-    pub(crate) head: Sequence,
-    /// The epoch of the head, as decimal text.
-    pub(crate) epoch: String,
-}
-
-/// The traffic of a leg.
-#[derive(Debug, Serialize)]
-pub(crate) struct LegTraffic {
-    pub(crate) leg: LegId,
-    pub(crate) feed: FeedName,
-    pub(crate) egress_bytes: u64,
-    /// Bytes of all repairs; of those to the group, and of the coded ones among these; of those to single sites as
-    /// datagrams. The rest went to single sites over their sessions.
-    pub(crate) repair_bytes: u64,
-    pub(crate) group_repair_bytes: u64,
-    pub(crate) coded_repair_bytes: u64,
-    pub(crate) channel_repair_bytes: u64,
-    pub(crate) products: u64,
-    pub(crate) product_bytes: u64,
-    pub(crate) sites: u64,
-    pub(crate) backlog_bytes: u64,
-}
-
-/// The state of a connected site.
-#[derive(Debug, Serialize)]
-pub(crate) struct SessionTraffic {
-    pub(crate) site: SiteName,
-    pub(crate) clock_offset_us: Option<i64>,
-    pub(crate) clock_bound_us: Option<u64>,
-    pub(crate) round_trip_us: Option<u64>,
-    /// The kernel's measurements of all connections of the session together.
-    pub(crate) path: Option<PathFacts>,
-    /// The number of open data connections, the planned number, and the reason for it.
-    pub(crate) data_connections: usize,
-    pub(crate) data_connections_planned: usize,
-    pub(crate) data_connections_reason: String,
-    pub(crate) feeds: Vec<SessionFeed>,
-}
-
-/// The position of a site in a feed.
-#[derive(Debug, Serialize)]
-pub(crate) struct SessionFeed {
-    pub(crate) feed: FeedName,
-    pub(crate) settled_to: Sequence,
-    pub(crate) pending: u64,
-    pub(crate) late: u64,
-    pub(crate) transport: Transport,
-    pub(crate) leg: LegId,
-    /// The reason why the site stores nothing of the feed, in its words.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) trouble: Option<String>,
-    /// The newest failure of the site's own actions on a product of the feed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) action_failed: Option<FailedAction>,
-    /// The time of the newest heartbeat that came out at the site; absent: none has yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) heartbeat_us: Option<WallMicros>,
-    /// The time of the oldest heartbeat that did not come out; absent: all did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) heartbeat_waits_us: Option<WallMicros>,
-    /// The time for which this node has waited for that heartbeat, on its own clock.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) heartbeat_waited_us: Option<u64>,
-}
-
-/// A failure of a site's action.
-#[derive(Debug, Serialize)]
-pub(crate) struct FailedAction {
-    pub(crate) rule: String,
-    pub(crate) exit: Option<i32>,
-    pub(crate) last_error: String,
-    pub(crate) product: String,
-    pub(crate) sequence: Sequence,
-    /// As decimal text; absent: the site does not report it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) epoch: Option<String>,
-    pub(crate) count: u64,
-    pub(crate) others: Vec<Sequence>,
-}
-
-impl From<&ActionFailed> for FailedAction {
-    fn from(failed: &ActionFailed) -> Self {
-        let ActionFailed { rule, exit, last_error, product, sequence, epoch, count, others } = failed.clone();
-        let epoch = epoch.map(|epoch| epoch.0.to_string());
-        Self { rule, exit, last_error, product, sequence, epoch, count: count.max(1), others }
-    }
 }

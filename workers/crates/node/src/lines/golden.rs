@@ -6,7 +6,7 @@ use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros
 use serde_json::{Value, json};
 
 use super::*;
-use downburst_hub::{FeedBacklog, PathFacts, SiteBacklog};
+use downburst_hub::{FailedAction, FeedBacklog, PathFacts, SessionFeed, SiteBacklog};
 
 const AT: WallMicros = WallMicros(1_767_225_600_000_000);
 

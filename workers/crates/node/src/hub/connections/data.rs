@@ -2,15 +2,13 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use downburst_model::Micros;
+use downburst_hub::Taken;
 use downburst_session::StreamId;
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
 use crate::hub::connections::counted::Counted;
-use crate::hub::connections::outbound::{Outbound, Taken};
-use downburst_hub::PathFacts;
+use crate::hub::connections::outbound;
 
 /// A connection with a valid ticket, on its way to its session.
 pub(in crate::hub) struct Attached {
@@ -18,21 +16,10 @@ pub(in crate::hub) struct Attached {
     pub(in crate::hub) socket: Box<TlsStream<Counted>>,
 }
 
-/// All data connections of a session; an empty set uses no memory.
-#[derive(Default)]
-pub(in crate::hub) struct DataLinks {
-    links: Vec<DataLink>,
-    /// The index at which the next poll begins, so that no connection starves.
-    turn: usize,
-}
+/// All data connections of a session.
+pub(in crate::hub) type DataLinks = downburst_hub::DataLinks<Box<TlsStream<Counted>>>;
 
-struct DataLink {
-    stream: StreamId,
-    socket: Box<TlsStream<Counted>>,
-    out: Outbound,
-    /// The time from which only queued bytes are sent.
-    closing: Option<Micros>,
-}
+type DataLink = downburst_hub::DataLink<Box<TlsStream<Counted>>>;
 
 /// The event that woke the session's task.
 pub(in crate::hub) enum Woken {
@@ -44,121 +31,48 @@ pub(in crate::hub) enum Woken {
     Closed,
 }
 
-impl DataLinks {
-    pub(in crate::hub) fn add(&mut self, attached: Attached) {
-        let Attached { stream, socket } = attached;
-        self.links.push(DataLink { stream, socket, out: Outbound::new(), closing: None });
-    }
-
-    pub(in crate::hub) fn push(&mut self, now: Micros, stream: StreamId, bytes: Bytes) {
-        if let Some(link) = self.link(stream) {
-            link.out.push(now, bytes);
-        }
-    }
-
-    /// Limits the sending rate of each selected connection to its part of a rate.
-    pub(in crate::hub) fn pace(&self, rate_bps: u64, which: impl Fn(StreamId) -> bool) {
-        let links: Vec<&DataLink> = self.links.iter().filter(|link| which(link.stream)).collect();
-        for link in &links {
-            link.socket.get_ref().0.pace(rate_bps / links.len() as u64);
-        }
-    }
-
-    /// Notes the bytes that the socket took.
-    pub(in crate::hub) fn taken(&mut self, now: Micros, stream: StreamId, taken: &Taken) {
-        if let Some(link) = self.link(stream) {
-            link.out.taken(now, taken);
-        }
-    }
-
-    /// Closes a connection once its queue is empty.
-    pub(in crate::hub) fn close(&mut self, now: Micros, stream: StreamId) {
-        if let Some(link) = self.link(stream) {
-            link.closing.get_or_insert(now);
-        }
-    }
-
-    /// Drops a connection without sending the rest of its queue.
-    pub(in crate::hub) fn drop_link(&mut self, stream: StreamId) {
-        self.links.retain(|link| link.stream != stream);
-    }
-
-    /// A connection that took nothing for `limit`, or has been closing for as long.
-    pub(in crate::hub) fn stuck(&self, now: Micros, limit: Micros) -> Option<StreamId> {
-        let stuck = |link: &&DataLink| {
-            link.out.is_stuck(now, limit) || link.closing.is_some_and(|since| now.since(since) > limit)
-        };
-        self.links.iter().find(stuck).map(|link| link.stream)
-    }
-
-    /// The time at which [`stuck`](Self::stuck) returns a connection, if nothing moves.
-    pub(in crate::hub) fn stuck_at(&self, limit: Micros) -> Option<Micros> {
-        let closing =
-            self.links.iter().filter_map(|link| link.closing.map(|since| since.plus(limit).plus(Micros(1))));
-        self.links.iter().filter_map(|link| link.out.stuck_at(limit)).chain(closing).min()
-    }
-
-    /// The kernel's measurements of each.
-    pub(in crate::hub) fn path_facts(&self) -> impl Iterator<Item = PathFacts> {
-        self.links.iter().filter_map(|link| link.socket.get_ref().0.path_facts())
-    }
-
-    pub(in crate::hub) fn connections(&self) -> impl Iterator<Item = &Counted> {
-        self.links.iter().map(|link| link.socket.get_ref().0)
-    }
-
-    /// Moves bytes on all connections; pends forever if there is none. Cancelling the wait loses nothing.
-    pub(in crate::hub) async fn moved(&mut self) -> Woken {
-        std::future::poll_fn(|cx| self.poll_moved(cx)).await
-    }
-
-    fn poll_moved(&mut self, cx: &mut Context<'_>) -> Poll<Woken> {
-        let count = self.links.len();
-        for step in 0..count {
-            let index = (self.turn + step) % count;
-            let Some(link) = self.links.get_mut(index) else { continue };
-            if let Poll::Ready(woken) = link.poll_moved(cx) {
-                self.turn = index + 1;
-                if matches!(woken, Woken::Closed | Woken::Ended(..)) {
-                    self.links.remove(index);
-                }
-                return Poll::Ready(woken);
-            }
-        }
-        Poll::Pending
-    }
-
-    fn link(&mut self, stream: StreamId) -> Option<&mut DataLink> {
-        self.links.iter_mut().find(|link| link.stream == stream)
-    }
+/// Moves bytes on all connections; pends forever if there is none. Cancelling the wait loses nothing.
+pub(in crate::hub) async fn moved(links: &mut DataLinks) -> Woken {
+    std::future::poll_fn(|cx| poll_moved(cx, links)).await
 }
 
-impl DataLink {
-    fn poll_moved(&mut self, cx: &mut Context<'_>) -> Poll<Woken> {
-        if self.closing.is_some() && self.out.is_empty() {
-            // The end of the TLS stream is a courtesy: a socket that can't take it now is dropped without it.
-            let _ = Pin::new(&mut *self.socket).poll_shutdown(cx);
-            return Poll::Ready(Woken::Closed);
-        }
-        match self.out.poll_send(cx, Pin::new(&mut *self.socket)) {
-            Poll::Ready(Ok(taken)) => return Poll::Ready(Woken::Taken(self.stream, taken)),
-            Poll::Ready(Err(error)) => return Poll::Ready(self.failed(&error)),
-            Poll::Pending => {}
-        }
-        let mut room = [0_u8; 64];
-        let mut read = ReadBuf::new(&mut room);
-        match Pin::new(&mut *self.socket).poll_read(cx, &mut read) {
-            Poll::Ready(Ok(())) if read.filled().is_empty() => {
-                Poll::Ready(Woken::Ended(self.stream, "the site closed it".to_owned()))
-            }
-            Poll::Ready(Ok(())) => Poll::Ready(Woken::Spoke(self.stream)),
-            Poll::Ready(Err(error)) => Poll::Ready(self.failed(&error)),
-            Poll::Pending => Poll::Pending,
-        }
-    }
+/// The connections, as the kernel sees them.
+pub(in crate::hub) fn connections(links: &DataLinks) -> impl Iterator<Item = &Counted> {
+    links.sockets().map(|socket| socket.get_ref().0)
+}
 
-    fn failed(&self, error: &std::io::Error) -> Woken {
-        Woken::Ended(self.stream, crate::tls::broken(error))
+fn poll_moved(cx: &mut Context<'_>, links: &mut DataLinks) -> Poll<Woken> {
+    let serve = |link: &mut DataLink| match poll_link(cx, link) {
+        Poll::Ready(woken) => Some(woken),
+        Poll::Pending => None,
+    };
+    let woken = links.serve(serve, |woken| matches!(woken, Woken::Closed | Woken::Ended(..)));
+    woken.map_or(Poll::Pending, Poll::Ready)
+}
+
+fn poll_link(cx: &mut Context<'_>, link: &mut DataLink) -> Poll<Woken> {
+    let is_done = link.is_done();
+    let (stream, socket) = (link.stream, &mut *link.socket);
+    if is_done {
+        // The end of the TLS stream is a courtesy: a socket that can't take it now is dropped without it.
+        let _ = Pin::new(socket).poll_shutdown(cx);
+        return Poll::Ready(Woken::Closed);
+    }
+    let failed = |error: &std::io::Error| Woken::Ended(stream, crate::tls::broken(error));
+    match outbound::poll_send(cx, &link.out, Pin::new(&mut *socket)) {
+        Poll::Ready(Ok(taken)) => return Poll::Ready(Woken::Taken(stream, taken)),
+        Poll::Ready(Err(error)) => return Poll::Ready(failed(&error)),
+        Poll::Pending => {}
+    }
+    let mut room = [0_u8; 64];
+    let mut read = ReadBuf::new(&mut room);
+    match Pin::new(socket).poll_read(cx, &mut read) {
+        Poll::Ready(Ok(())) if read.filled().is_empty() => {
+            Poll::Ready(Woken::Ended(stream, "the site closed it".to_owned()))
+        }
+        Poll::Ready(Ok(())) => Poll::Ready(Woken::Spoke(stream)),
+        Poll::Ready(Err(error)) => Poll::Ready(failed(&error)),
+        Poll::Pending => Poll::Pending,
     }
 }
 

@@ -4,14 +4,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use downburst_hub::{Outbound, Taken};
 use downburst_model::Micros;
 use tokio::io::AsyncWriteExt as _;
 use tokio_rustls::server::TlsStream;
 
 use crate::hub::connections::counted::Counted;
-use crate::hub::connections::inbound;
-use crate::hub::connections::outbound::{Outbound, Taken};
-use downburst_hub::PathFacts;
+use crate::hub::connections::{inbound, outbound};
 
 /// The socket, after its TLS handshake.
 pub(in crate::hub) struct SessionSocket {
@@ -48,10 +47,6 @@ impl SessionSocket {
         self.stream.get_ref().0.round_trip()
     }
 
-    pub(in crate::hub) fn path_facts(&self) -> Option<PathFacts> {
-        self.stream.get_ref().0.path_facts()
-    }
-
     pub(in crate::hub) fn connection(&self) -> &Counted {
         self.stream.get_ref().0
     }
@@ -75,6 +70,6 @@ impl SessionSocket {
     }
 
     fn poll_send(&mut self, cx: &mut Context<'_>, out: &Outbound) -> Poll<Moved> {
-        out.poll_send(cx, Pin::new(&mut self.stream)).map(Moved::Sent)
+        outbound::poll_send(cx, out, Pin::new(&mut self.stream)).map(Moved::Sent)
     }
 }

@@ -1,12 +1,11 @@
 //! Counts the backlogs of sites in the logs of this node, and reports them to the agent.
-use std::sync::Mutex;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
-use downburst_hub::{
-    CountedLog, Counts, FeedBacklog, Look, LookedBack, Positions, SiteBacklog, handling, subscriptions,
-};
+use downburst_hub::{BacklogFacts, CountedLog, LookedBack, Position, Positions, site_backlog};
 use downburst_log::{LogError, ProductLog as _};
 use downburst_model::{Epoch, FeedName, ProductInfo, RangeSet, Sequence, SiteName, WallMicros};
-use downburst_session::Filter;
+use downburst_session::ResendLeft;
 
 use crate::hub::feeds::{Feed, Feeds};
 use crate::hub::{Hub, lock};
@@ -35,45 +34,40 @@ impl Hub {
     /// Reports the backlogs that changed since the last report to the agent; each site is repeated from time to time,
     /// in case the agent missed a report.
     pub(in crate::hub) fn tell_backlogs(&self) {
-        let news = lock(&self.figures.backlogs.telling).tell(self.roster.all(), |line, counts| {
-            let line = self.counted_here(line)?;
-            Some(self.backlog(&line, counts))
-        });
+        let sender = self.start.sender.as_ref().map(|sender| sender.address.as_str());
+        let news = lock(&self.figures.backlogs.telling)
+            .tell(self.roster.all(), |line, counts| site_backlog(self, line, sender, counts));
         if !news.is_empty() {
             self.event(&Event::Backlog { sites: news });
         }
     }
+}
 
-    /// The part of a site that this node serves, if it serves any. A site with an LDM of its own sends its
-    /// own requests, and the position of a site that takes its feeds from another hub is not known here.
-    fn counted_here(&self, line: SiteLine) -> Option<SiteLine> {
-        let is_others = self.start.sender.is_some() && line.nodes.is_empty();
-        let stands_by = || self.roster.session(&line.site).is_some_and(|handle| handle.stand_by);
-        let counts = line.active && line.ldm_host.is_none() && !is_others && !stands_by();
-        counts.then(|| line.served_at(self.start.own_address()))
+impl BacklogFacts for Hub {
+    type Log = Feed;
+
+    fn log(&self, feed: &FeedName) -> Option<Arc<Feed>> {
+        self.feeds.find(feed)
     }
 
-    fn backlog(&self, line: &SiteLine, counts: &mut Counts) -> SiteBacklog {
-        let is_connected = self.roster.session(&line.site).is_some();
-        let mut feeds = Vec::new();
-        for (name, filter) in Filter::of_subscriptions(&subscriptions(line)) {
-            let Some(feed) = self.feeds.find(&name) else { continue };
-            let look = Look {
-                position: lock(&self.figures.backlogs.positions).of(&line.site, &name),
-                resends: line.resends.iter().filter(|it| it.feed == name).collect(),
-                left: lock(&self.sessions.resends_left).of(&line.site, &line.resends),
-                max_age_us: handling(line).iter().find(|it| it.feed == name).and_then(|it| it.max_age_us),
-                is_connected,
-                now: self.clock.wall(),
-                log: &*feed,
-                filter,
-            };
-            feeds.push(look.lacking(counts).unwrap_or_else(|error| {
-                tracing::warn!(site = %line.site, feed = %name, %error, "the backlog of a site can't be counted");
-                FeedBacklog::not_known(name)
-            }));
-        }
-        SiteBacklog { site: line.site.clone(), feeds }
+    fn position(&self, site: &SiteName, feed: &FeedName) -> Option<Position> {
+        lock(&self.figures.backlogs.positions).of(site, feed)
+    }
+
+    fn resends_left(&self, line: &SiteLine) -> BTreeMap<u64, ResendLeft> {
+        lock(&self.sessions.resends_left).of(&line.site, &line.resends)
+    }
+
+    fn stands_by(&self, site: &SiteName) -> Option<bool> {
+        self.roster.registry().find(site).map(|handle| handle.stand_by)
+    }
+
+    fn now(&self) -> WallMicros {
+        self.clock.wall()
+    }
+
+    fn unreadable(&self, site: &SiteName, feed: &FeedName, error: LogError) {
+        tracing::warn!(%site, %feed, %error, "the backlog of a site can't be counted");
     }
 }
 

@@ -1,6 +1,8 @@
 //! Files of latency figures for the agent, which loads each of them once.
 use std::fs;
 
+use downburst_hub::is_batch_name;
+
 use crate::disk;
 use crate::hub::{Hub, lock};
 use crate::lines::Event;
@@ -30,9 +32,7 @@ impl Hub {
 
     /// Removes a batch file that the agent has loaded.
     pub(in crate::hub) fn batch_loaded(&self, batch: &str) {
-        let plain =
-            !batch.is_empty() && batch.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        if plain {
+        if is_batch_name(batch) {
             let _ = fs::remove_file(self.start.batch_dir.join(format!("{batch}.json")));
         }
     }

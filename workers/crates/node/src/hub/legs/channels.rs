@@ -4,12 +4,12 @@
 //! seals and sends the repairs of all legs, so that no leg waits for a socket. Nothing is sent to a peer that
 //! has not proved with a request that it has the channel's key, and a repair goes to the source of the latest
 //! request.
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender, bounded};
+use downburst_hub::ChannelTable;
 use downburst_model::LegId;
 use downburst_vcmtp::{Cipher, Heard, HubChannel, RepairChannel, Request, channel_of};
 
@@ -19,7 +19,7 @@ use crate::udp::{Buffers, ChannelSocket, Peer};
 /// All repair channels of a hub.
 #[derive(Default)]
 pub(in crate::hub) struct Channels {
-    open: Mutex<BTreeMap<u32, Arc<Channel>>>,
+    open: Mutex<ChannelTable<Arc<Channel>>>,
     /// The ports that receive requests, and the queue of repairs; empty until [`serve`](Self::serve).
     served: OnceLock<Served>,
 }
@@ -31,8 +31,6 @@ struct Served {
 
 /// One site's channel of one leg.
 pub(in crate::hub) struct Channel {
-    session: u64,
-    leg: LegId,
     end: Mutex<End>,
     take: Take,
 }
@@ -90,14 +88,10 @@ impl Channels {
         let mut number = [0; 4];
         getrandom::fill(&mut secret).and_then(|()| getrandom::fill(&mut number)).ok()?;
         let key = RepairChannel { id: u32::from_be_bytes(number), port: 0, secret, cipher };
-        let mut open = lock(&self.open);
-        if open.contains_key(&key.id) {
-            return None;
-        }
-        make_room(&mut open, session, leg);
         let end = Mutex::new(End { machine: HubChannel::new(&key), site: None });
-        open.insert(key.id, Arc::new(Channel { session, leg, end, take: Box::new(take) }));
-        Some(key)
+        let channel = Arc::new(Channel { end, take: Box::new(take) });
+        let is_in_use = |channel: &Arc<Channel>| lock(&channel.end).site.is_some();
+        lock(&self.open).open(key.id, (session, leg), channel, is_in_use).then_some(key)
     }
 
     /// True if this port receives requests.
@@ -107,7 +101,7 @@ impl Channels {
 
     /// Removes the channels of a session that ended.
     pub(in crate::hub) fn forget(&self, session: u64) {
-        lock(&self.open).retain(|_, channel| channel.session != session);
+        lock(&self.open).forget(session);
     }
 
     /// Sends a packet to a site; a full queue drops it, and the site requests it again.
@@ -118,20 +112,7 @@ impl Channels {
     }
 
     fn find(&self, datagram: &[u8]) -> Option<Arc<Channel>> {
-        lock(&self.open).get(&channel_of(datagram)?).cloned()
-    }
-}
-
-/// Keeps the channel that is in use when a site is offered the same leg again and again.
-fn make_room(open: &mut BTreeMap<u32, Arc<Channel>>, session: u64, leg: LegId) {
-    let same = |channel: &Channel| channel.session == session && channel.leg == leg;
-    let unused = |channel: &Channel| lock(&channel.end).site.is_none();
-    if open.values().filter(|channel| same(channel)).count() >= CHANNELS {
-        let first = open.iter().find(|(_, channel)| same(channel) && unused(channel));
-        let first = first.or_else(|| open.iter().find(|(_, channel)| same(channel)));
-        if let Some(id) = first.map(|(id, _)| *id) {
-            open.remove(&id);
-        }
+        lock(&self.open).find(channel_of(datagram)?).cloned()
     }
 }
 
@@ -192,8 +173,5 @@ fn send(repairs: &Receiver<Repair>) {
 
 /// The queue of repairs to the socket: 6 MB.
 const REPAIR_QUEUE: usize = 4_096;
-
-/// The limit for a session and leg: the channel in use, and those of offers that the site has or may never see.
-const CHANNELS: usize = 8;
 
 const PATIENCE_MS: u16 = 200;

@@ -2,17 +2,18 @@
 mod keys;
 mod thread;
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Sender, bounded, unbounded};
-use downburst_hub::{CurrentKeys, LegInput, LegInterface, LegSettings, ProofSecrets};
+use downburst_hub::{
+    CurrentKeys, LegDraws, LegFirstBytes, LegFront, LegInput, LegOffer, LegSession, LegStart, ProofSecrets,
+    RunningLeg,
+};
 use downburst_log::ProductLog as _;
-use downburst_model::{LegId, Micros, Sequence, SiteName, WallMicros};
+use downburst_model::{LegId, Sequence, SiteName, WallMicros};
 use downburst_session::{KeyTaken, LegJoin};
-use downburst_vcmtp::{LegKey, Request, SenderConfig};
+use downburst_vcmtp::{LegKey, Request};
 
 use crate::hub::feeds::Feed;
 use crate::hub::feeds::wake_ups::LogListener;
@@ -25,32 +26,28 @@ use thread::{Command, GroupOutlet, Thread};
 
 /// A running multicast leg, seen from outside its thread.
 pub(in crate::hub) struct Leg {
-    /// The join parameters for a site; the interface is filled in per site.
-    pub(in crate::hub) join: LegJoin,
+    front: LegFront,
     commands: Sender<Command>,
     shared: Arc<Shared>,
-    proof_secrets: ProofSecrets,
 }
 
 /// The state of a leg's thread that the rest of the hub can read.
 struct Shared {
     keys: Mutex<CurrentKeys>,
     backlog_bytes: AtomicU64,
-    /// The time at which the first byte of a product was sent, for the latest products.
-    first_bytes: Mutex<BTreeMap<Sequence, WallMicros>>,
+    first_bytes: Mutex<LegFirstBytes>,
 }
 
-/// The secrets and identifiers that are drawn at the start of a leg.
-struct Drawn {
-    key: LegKey,
-    leg_epoch: u64,
-    proof_secrets: ProofSecrets,
+impl RunningLeg for Leg {
+    fn join(&self) -> &LegJoin {
+        self.front.join()
+    }
 }
 
 impl Leg {
     /// Starts a leg that carries every product of `feed` after its current head.
     pub(in crate::hub) fn start(hub: &Arc<Hub>, feed: &Arc<Feed>, line: &LegLine) -> Result<Self, Failure> {
-        let group = parse_group(line)?;
+        let group = line.group_address().map_err(|error| Failure::new("bad-request", error))?;
         let socket = GroupSender::open(group, &outlet(hub, line)).map_err(|error| {
             Failure::new(
                 "io",
@@ -59,24 +56,23 @@ impl Leg {
                 ),
             )
         })?;
-        let drawn = Drawn::draw().map_err(|error| Failure::new("io", error))?;
-        let settings = settings(feed, line, &drawn, (group, &socket))?;
-        let open = thread::sessions_on(line.leg, &hub.roster.sessions());
+        let (draws, proof_secrets) = draw().map_err(|error| Failure::new("io", error))?;
+        let (name, epoch, after) = (feed.name(), feed.epoch(), feed.log.head());
+        let start = LegStart { line, draws: &draws, group, feed: name, epoch, after };
+        let open = LegSession::on(line.leg, &hub.roster.sessions());
+        let settings = start.settings(socket.mtu_bytes());
         let machine = downburst_hub::Leg::new(hub.clock.monotonic(), settings, &open);
         let (source, path) = (socket.source(), socket.path());
         tracing::info!(leg = line.leg.0, %group, %source, path, rate_bps = line.rate_bps, "a leg begins");
-        let join = LegJoin {
-            sender_key: machine.sender_key(),
-            source: Some(source.to_string()),
-            ..join(feed, line, &drawn, group)
-        };
-        let shared = Arc::new(Shared::new(drawn.key));
-        let life = (line.leg, drawn.leg_epoch);
+        let (sender_key, source) = (machine.sender_key(), Some(source.to_string()));
+        let front = LegFront::new(LegJoin { sender_key, source, ..start.join() }, proof_secrets);
+        let shared = Arc::new(Shared::new(draws.key.clone()));
+        let life = (line.leg, draws.leg_epoch);
         let commands = start_thread(feed, line.leg, |listener| {
             let outlet = GroupOutlet::new(socket);
             Thread::new(hub, feed, life, machine, (listener, outlet), Arc::clone(&shared))
         })?;
-        Ok(Self { join, commands, shared, proof_secrets: drawn.proof_secrets })
+        Ok(Self { front, commands, shared })
     }
 
     /// The join parameters for this site; the leg notes that it has the keys.
@@ -87,30 +83,21 @@ impl Leg {
         handle: &Handle,
         interface: String,
     ) -> LegJoin {
-        let (key, key_in_use) = lock(&self.shared.keys).for_join();
+        let keys = lock(&self.shared.keys).for_join();
         let (session, commands) = (handle.serial, self.commands.clone());
-        let channel = hub.legs.channels.draw(session, self.join.leg, key.cipher, move |channel, request| {
+        let (leg, cipher) = (self.join().leg, keys.0.cipher);
+        let channel = hub.legs.channels.draw(session, leg, cipher, move |channel, request| {
             let channel = Some(Arc::clone(channel));
             let _ = commands.send(Some(LegInput::Nak { session, request, channel }));
         });
-        let credential = handle.credential_sha256.clone();
-        self.tell(LegInput::KeysTold { site: site.clone(), credential });
-        let secret = self.proof_secrets.of(session);
-        self.tell(LegInput::Reader { session, secret: Some(secret.clone()) });
-        LegJoin {
-            interface,
-            key,
-            key_in_use,
-            channel,
-            proof_secret: Some(Box::new(secret)),
-            ..self.join.clone()
-        }
+        let offer = LegOffer { interface, keys, channel };
+        let (join, inputs) = self.front.offer(site, (session, &handle.credential_sha256), offer);
+        inputs.into_iter().for_each(|input| self.tell(input));
+        join
     }
 
-    pub(in crate::hub) fn key_taken(&self, site: &SiteName, taken: KeyTaken) {
-        if taken.leg_epoch == self.join.leg_epoch {
-            self.tell(LegInput::KeyTaken { site: site.clone(), key_id: taken.key_id });
-        }
+    pub(in crate::hub) fn key_taken(&self, site: &SiteName, taken: &KeyTaken) {
+        self.front.key_taken(site, taken).into_iter().for_each(|input| self.tell(input));
     }
 
     pub(in crate::hub) fn credential_taken(&self, site: &SiteName, former: &str, credential: &str) {
@@ -123,16 +110,12 @@ impl Leg {
     }
 
     pub(in crate::hub) fn nak(&self, session: u64, leg_epoch: u64, request: Request) {
-        if leg_epoch == self.join.leg_epoch {
-            self.tell(LegInput::Nak { session, request, channel: None });
-        }
+        self.front.nak(session, leg_epoch, request).into_iter().for_each(|input| self.tell(input));
     }
 
     /// Passes on a site's report of packets that are not ours.
     pub(in crate::hub) fn forged(&self, leg_epoch: u64) {
-        if leg_epoch == self.join.leg_epoch {
-            self.tell(LegInput::Forged);
-        }
+        self.front.forged(leg_epoch).into_iter().for_each(|input| self.tell(input));
     }
 
     /// Has the leg send promptly although it has no products to send: a site is about to join and has to hear it.
@@ -141,8 +124,8 @@ impl Leg {
     }
 
     pub(in crate::hub) fn rate(&mut self, rate_bps: u64) {
-        self.join.rate_bps = rate_bps;
-        self.tell(LegInput::Rate(rate_bps));
+        let input = self.front.rate(rate_bps);
+        self.tell(input);
     }
 
     pub(in crate::hub) fn stop(&self) {
@@ -154,7 +137,7 @@ impl Leg {
     }
 
     pub(in crate::hub) fn first_byte(&self, sequence: Sequence) -> Option<WallMicros> {
-        lock(&self.shared.first_bytes).get(&sequence).copied()
+        lock(&self.shared.first_bytes).find(sequence)
     }
 
     fn tell(&self, input: LegInput<Arc<Channel>>) {
@@ -172,13 +155,13 @@ impl Shared {
     }
 }
 
-impl Drawn {
-    fn draw() -> Result<Self, String> {
-        let key = keys::first_key()?;
-        let secret = keys::draw().map_err(|error| format!("no random secret: {error}"))?;
-        let leg_epoch = crate::hub::feeds::random_u64()?;
-        Ok(Self { key, leg_epoch, proof_secrets: ProofSecrets::new(secret) })
-    }
+/// Draws the secrets of a leg, and the key of its proofs.
+fn draw() -> Result<(LegDraws, ProofSecrets), String> {
+    let key = keys::first_key()?;
+    let secret = keys::draw().map_err(|error| format!("no random secret: {error}"))?;
+    let leg_epoch = crate::hub::feeds::random_u64()?;
+    let signing_seed = keys::signing_seed()?;
+    Ok((LegDraws { key, leg_epoch, signing_seed }, ProofSecrets::new(secret)))
 }
 
 /// The thread of a leg wakes for commands and when its feed's log grows.
@@ -203,61 +186,4 @@ fn start_thread(
 fn outlet(hub: &Hub, line: &LegLine) -> Outlet {
     let own = if line.interface.is_empty() { &hub.start.multicast_interface } else { &line.interface };
     Outlet { interface: own.clone(), hops: line.hops, offload: line.offload }
-}
-
-/// The settings of a leg that begins at the log's head.
-fn settings(
-    feed: &Feed,
-    line: &LegLine,
-    drawn: &Drawn,
-    (group, socket): (SocketAddr, &GroupSender),
-) -> Result<LegSettings, Failure> {
-    let (key, after) = (drawn.key.clone(), feed.log.head());
-    let config = SenderConfig::new(line.leg, drawn.leg_epoch, key, after, line.rate_bps);
-    let sender = SenderConfig {
-        signing_seed: Some(keys::signing_seed().map_err(|error| Failure::new("io", error))?),
-        burst_bytes: line.burst_bytes.unwrap_or(config.burst_bytes),
-        most_parity: line.parity_percent / 100.0,
-        repair_window: line
-            .repair_seconds
-            .map_or(config.repair_window, |seconds| Micros::from_secs(seconds.into())),
-        frame_overhead_bytes: SenderConfig::frame_overhead_bytes_of(group.is_ipv6()),
-        ..config
-    };
-    let interface = LegInterface { mtu_bytes: socket.mtu_bytes(), is_circuit: line.circuit.is_some() };
-    Ok(LegSettings { sender, loss_quantile: line.loss_quantile, interface })
-}
-
-/// The join parameters that are the same for every site.
-fn join(feed: &Feed, line: &LegLine, drawn: &Drawn, group: SocketAddr) -> LegJoin {
-    LegJoin {
-        leg: line.leg,
-        feed: feed.name(),
-        epoch: feed.epoch(),
-        leg_epoch: drawn.leg_epoch,
-        group: group.ip().to_string(),
-        port: group.port(),
-        key: drawn.key.clone(),
-        key_in_use: None,
-        sender_key: None,
-        proof_secret: None,
-        interface: String::new(),
-        rate_bps: line.rate_bps,
-        source: None,
-        channel: None,
-    }
-}
-
-fn parse_group(line: &LegLine) -> Result<SocketAddr, Failure> {
-    let address = line.group.parse::<std::net::IpAddr>().ok().filter(std::net::IpAddr::is_multicast);
-    match address {
-        Some(address) if line.port != 0 && line.rate_bps > 0 => Ok(SocketAddr::new(address, line.port)),
-        _ => Err(Failure::new(
-            "bad-request",
-            format!(
-                "leg {} needs a multicast group, a port and a rate, not {:?} port {} at {} b/s",
-                line.leg.0, line.group, line.port, line.rate_bps
-            ),
-        )),
-    }
 }

@@ -1,8 +1,8 @@
 //! The plan of each feed as carried out: the running legs, and the leg to which each site belongs.
 use std::sync::Arc;
 
-use downburst_hub::{SessionInput, TOO_SLOW_REST};
-use downburst_model::{FeedName, LegId, SiteName, Transport};
+use downburst_hub::{LegStep, RunningLeg as _, SessionInput};
+use downburst_model::{FeedName, LegId, SiteName};
 use downburst_session::HubInput;
 use downburst_vcmtp::Straggler;
 
@@ -23,26 +23,18 @@ impl Hub {
             self.put_on_circuit(line)?;
         }
         let mut plans = lock(&self.legs.plans);
-        let last = plans.version(&plan.feed);
-        if plan.version < last {
-            let sentence = format!(
-                "plan {} of feed {} is older than plan {last}, which is in force",
-                plan.version, plan.feed
-            );
-            return Err(Failure::new("stale-plan", sentence));
-        }
-        for line in plan.legs.iter().filter(|line| line.transport == Transport::Multicast) {
-            match plans.find_mut(line.leg) {
-                Some(leg) if leg.join.rate_bps != line.rate_bps => leg.rate(line.rate_bps),
-                Some(_) => {}
-                None => {
-                    let leg = Leg::start(self, &feed, line)?;
-                    plans.runs(line.leg, leg);
+        plans.check(&plan).map_err(|sentence| Failure::new("stale-plan", sentence))?;
+        for line in &plan.legs {
+            match plans.step(line) {
+                Some(LegStep::Start) => plans.runs(line.leg, Leg::start(self, &feed, line)?),
+                Some(LegStep::Rate(rate_bps)) => {
+                    plans.find_mut(line.leg).into_iter().for_each(|leg| leg.rate(rate_bps));
                 }
+                None => {}
             }
         }
-        if let Some(unicast) = plan.legs.iter().find(|line| line.transport != Transport::Multicast) {
-            feed.count_unicast_under(unicast.leg);
+        if let Some(leg) = plan.unicast_leg() {
+            feed.count_unicast_under(leg);
         }
         let name = plan.feed.clone();
         let gone = plans.put(plan);
@@ -86,8 +78,8 @@ impl Hub {
         plans.all().for_each(Leg::look_at_rights);
         for (site, handle) in self.roster.sessions().iter().filter(|(_, handle)| !handle.stand_by) {
             for feed in plans.feeds() {
-                let wanted = self.wanted(&plans, feed, site, handle).map(|leg| leg.join.leg);
-                if lock(&handle.status).offered.get(feed).copied() != wanted {
+                let wanted = self.wanted(&plans, feed, site, handle).map(|leg| leg.join().leg);
+                if lock(&handle.status).is_misplaced(feed, wanted) {
                     self.place(&plans, feed, site, handle);
                 }
             }
@@ -110,12 +102,10 @@ impl Hub {
     pub(in crate::hub) fn take_off(&self, leg: LegId, straggler: &Straggler) {
         let sentence = format!("{straggler} for two seconds; it is served alone");
         let mut plans = lock(&self.legs.plans);
-        let (Some(feed), now) = (feed_of(&plans, leg), self.clock.monotonic()) else { return };
+        let (Some(feed), now) = (plans.feed_of(leg), self.clock.monotonic()) else { return };
         let found = self.roster.sessions().into_iter().find(|(_, it)| it.serial == straggler.session);
-        let rests = |site: &SiteName| plans.is_too_slow(now, site, leg);
-        if let Some((site, handle)) = found.filter(|(site, _)| !rests(site)) {
+        if let Some((site, handle)) = found.filter(|(site, _)| plans.take_off(now, site, leg)) {
             tracing::info!(leg = leg.0, site = site.as_str(), "a site is taken off a leg: {sentence}");
-            plans.rest(now, &site, leg, now.plus(TOO_SLOW_REST));
             self.place(&plans, &feed, &site, &handle);
             drop(plans);
             let (state, reason) = ("too-slow", Some(sentence));
@@ -125,8 +115,7 @@ impl Hub {
 
     /// Notes that a site left a leg that is too fast for it: it is not placed there until it may try again.
     pub(in crate::hub) fn let_rest(&self, site: &SiteName, leg: LegId) {
-        let now = self.clock.monotonic();
-        lock(&self.legs.plans).rest(now, site, leg, now.plus(TOO_SLOW_REST));
+        lock(&self.legs.plans).let_rest(self.clock.monotonic(), site, leg);
     }
 }
 
@@ -135,19 +124,15 @@ impl Hub {
     fn place(&self, plans: &Plans, feed: &FeedName, site: &SiteName, handle: &Handle) {
         let now = self.clock.monotonic();
         let wanted = self.wanted(plans, feed, site, handle);
-        let wanted = wanted.filter(|leg| !plans.is_too_slow(now, site, leg.join.leg));
+        let wanted = wanted.filter(|leg| !plans.is_too_slow(now, site, leg.join().leg));
         let mut status = lock(&handle.status);
-        if let Some(old) =
-            status.offered.get(feed).filter(|old| wanted.is_none_or(|leg| leg.join.leg != **old))
-        {
-            let _ = handle.commands.send(Command::Tell(SessionInput::Pass(HubInput::LeaveLeg(*old))));
-            status.offered.remove(feed);
+        if let Some(old) = status.belongs(feed, wanted.map(|leg| leg.join().leg)) {
+            let _ = handle.commands.send(Command::Tell(SessionInput::Pass(HubInput::LeaveLeg(old))));
         }
         if let Some(leg) = wanted {
-            status.offered.insert(feed.clone(), leg.join.leg);
-            let interface = self.listens_on(plans, feed, site, leg.join.leg);
+            let interface = self.listens_on(plans, feed, site, leg.join().leg);
             leg.expect_listener();
-            // Under the lock: every later key is sent to all sites that were offered the leg.
+            // Under the lock of the status: every later key is sent to all sites that were offered the leg.
             let join = leg.join_of(self, site, handle, interface);
             let _ = handle.commands.send(Command::Tell(SessionInput::JoinLeg(Box::new(join))));
         }
@@ -184,11 +169,6 @@ impl Hub {
     pub(in crate::hub) fn end_legs(&self) {
         lock(&self.legs.plans).end_all().iter().for_each(Leg::stop);
     }
-}
-
-/// The feed of a running leg.
-pub(in crate::hub) fn feed_of(plans: &Plans, leg: LegId) -> Option<FeedName> {
-    plans.find(leg).map(|leg| leg.join.feed.clone())
 }
 
 /// A site that does not answer delays the end of a leg no longer than its session's liveness limit.

@@ -5,7 +5,6 @@ use downburst_model::{Epoch, FeedName, LegId, Micros, Sequence, SiteName, WallMi
 
 use crate::hub::Hub;
 use crate::hub::feeds::sequence_checks;
-use crate::hub::legs::plans::feed_of;
 use crate::hub::lock;
 
 impl HubFacts for Hub {
@@ -30,7 +29,7 @@ impl HubFacts for Hub {
     }
 
     fn feed_of(&self, leg: LegId) -> Option<FeedName> {
-        feed_of(&lock(&self.legs.plans), leg)
+        lock(&self.legs.plans).feed_of(leg)
     }
 
     fn is_too_slow(&self, now: Micros, site: &SiteName, leg: LegId) -> bool {

@@ -2,7 +2,7 @@
 use downburst_hub::{CredentialAnswer, IdentityOutput, SessionInput};
 use downburst_model::SiteName;
 
-use super::{Member, Task};
+use super::Task;
 use crate::hub::lock;
 use crate::lines::{EnrolAnswer, Event};
 use crate::tls::sha256_hex;
@@ -41,11 +41,11 @@ impl Task {
     }
 
     fn enrol(&mut self, secret: &str, credential_sha256: String) {
-        let ask = self.hub.next_ask();
-        match self.hub.roster.ask(ask) {
-            Ok(answer) => self.answer = Some(answer),
+        let (ask, answer) = match self.hub.roster.ask() {
+            Ok(asked) => asked,
             Err(refused) => return self.tell(SessionInput::Refuse(refused)),
-        }
+        };
+        self.answer = Some(answer);
         let (secret_sha256, peer) = (sha256_hex(secret.as_bytes()), self.peer.to_string());
         self.hub.event(&Event::Enrol { ask, secret_sha256, credential_sha256, peer });
     }
@@ -53,8 +53,8 @@ impl Task {
     fn register(&mut self, site: &SiteName, credential_sha256: &str, stand_by: bool) {
         let now = self.hub.clock.monotonic();
         match self.hub.roster.register(site, credential_sha256, stand_by, REPAIR_QUEUE, now) {
-            Ok((handle, commands, repairs)) => {
-                self.member = Some(Member { handle, commands, repairs });
+            Ok(member) => {
+                self.member = Some(member);
                 self.pending = None;
                 self.tell(SessionInput::Registered);
             }
@@ -64,8 +64,7 @@ impl Task {
 
     fn offer(&mut self, offered_sha256: String) {
         let (Some(site), Some(member)) = (self.session.site().cloned(), &self.member) else { return };
-        let ask = self.hub.next_ask();
-        let Ok(answer) = self.hub.roster.ask(ask) else { return };
+        let Ok((ask, answer)) = self.hub.roster.ask() else { return };
         self.answer = Some(answer);
         let (credential_sha256, peer) = (member.handle.credential_sha256.clone(), self.peer.to_string());
         self.hub.event(&Event::CredentialOffered { ask, site, credential_sha256, offered_sha256, peer });

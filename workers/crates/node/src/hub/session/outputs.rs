@@ -7,8 +7,8 @@ use downburst_vcmtp::Request;
 
 use super::Task;
 use crate::hub::connections::counted::Counted;
+use crate::hub::connections::data;
 use crate::hub::feeds::sequence_checks;
-use crate::hub::legs::plans::feed_of;
 use crate::hub::lock;
 
 impl Task {
@@ -18,12 +18,14 @@ impl Task {
             SessionOutput::Report(report) => self.report(report),
             SessionOutput::Read(request) => self.read(request),
             SessionOutput::Look => self.tell_grown(),
-            SessionOutput::LeaveToLeg(feed, left) => self.watched.leave_to_leg(&feed, left),
+            SessionOutput::LeaveToLeg(feed, left) => self.watched.feeds.leave_to_leg(&feed, left),
             SessionOutput::Kernel(output) => self.ask_kernel(output),
             SessionOutput::Identity(output) => self.identify(output),
             SessionOutput::DrawTicket(stream) => self.draw_ticket(stream),
-            SessionOutput::CloseStream(stream) => self.links.close(self.hub.clock.monotonic(), stream),
-            SessionOutput::Close => self.closing = Some(self.hub.clock.monotonic()),
+            SessionOutput::CloseStream(stream) => {
+                self.outgoing.links.close(self.hub.clock.monotonic(), stream);
+            }
+            SessionOutput::Close => self.outgoing.close(self.hub.clock.monotonic()),
             SessionOutput::Watch(subscribed) => {
                 let watched = self.watched.subscribe(&subscribed, &self.hub.feeds);
                 self.tell(SessionInput::Watched(watched));
@@ -56,15 +58,12 @@ impl Task {
 
     fn write(&mut self, stream: StreamId, bytes: Bytes, purpose: &Purpose) {
         let (now, length) = (self.hub.clock.monotonic(), bytes.len());
-        match stream {
-            StreamId::FIRST => self.out.push(now, bytes),
-            stream => self.links.push(now, stream, bytes),
-        }
+        self.outgoing.push(now, stream, bytes);
         match purpose {
             Purpose::Control => {}
             Purpose::Product { feed, leg } => self.hub.counters.session_bytes(feed, *leg, length, false),
             Purpose::Repair { leg } => {
-                let feed = feed_of(&lock(&self.hub.legs.plans), *leg);
+                let feed = lock(&self.hub.legs.plans).feed_of(*leg);
                 if let Some(feed) = feed {
                     self.hub.counters.session_bytes(&feed, *leg, length, true);
                 }
@@ -107,7 +106,7 @@ impl Task {
     fn key_taken(&self, taken: KeyTaken) {
         let Some(site) = self.session.site() else { return };
         if let Some(leg) = lock(&self.hub.legs.plans).find(taken.leg) {
-            leg.key_taken(site, taken);
+            leg.key_taken(site, &taken);
         }
     }
 
@@ -131,17 +130,19 @@ impl Task {
             }
             KernelOutput::MeasureAnew => self.connections().for_each(Counted::measure_anew),
             KernelOutput::Pace(path, rate_bps) => {
-                self.links.pace(rate_bps, |stream| self.session.stream_path(stream) == Some(&path));
+                let on_path = |stream| self.session.stream_path(stream) == Some(&path);
+                let shares = self.outgoing.links.shares(rate_bps, on_path);
+                shares.for_each(|(socket, share_bps)| socket.get_ref().0.pace(share_bps));
             }
         }
     }
 
     fn path_facts(&self) -> Option<PathFacts> {
-        self.socket.path_facts().into_iter().chain(self.links.path_facts()).reduce(PathFacts::with)
+        self.connections().filter_map(Counted::path_facts).reduce(PathFacts::with)
     }
 
     fn connections(&self) -> impl Iterator<Item = &Counted> {
-        std::iter::once(self.socket.connection()).chain(self.links.connections())
+        std::iter::once(self.socket.connection()).chain(data::connections(&self.outgoing.links))
     }
 
     /// Cleans up after a session.

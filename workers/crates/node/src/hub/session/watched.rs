@@ -1,32 +1,28 @@
-//! The feeds that a session reads, and their growth.
+//! The watches of a session over the feeds that it reads.
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use downburst_hub::FeedStanding;
+use downburst_hub::{FeedStanding, FeedWatch, WatchedFeeds};
 use downburst_model::FeedName;
 use tokio::sync::Notify;
 
-use crate::hub::ByFeed;
 use crate::hub::feeds::wake_ups::LogListener;
 use crate::hub::feeds::{Feed, Feeds, head};
 
 /// The subscribed feeds that are open.
+#[derive(Default)]
 pub(in crate::hub) struct Watched {
     /// Notified when one of them has grown.
     bell: Arc<Notify>,
-    feeds: ByFeed<Watch>,
+    pub(in crate::hub) feeds: WatchedFeeds<Watch>,
 }
 
-struct Watch {
+pub(in crate::hub) struct Watch {
     feed: Arc<Feed>,
     listener: LogListener,
 }
 
 impl Watched {
-    pub(in crate::hub) fn new() -> Self {
-        Self { bell: Arc::default(), feeds: ByFeed::new() }
-    }
-
     /// Waits until a feed grows that is not left to a leg.
     pub(in crate::hub) async fn notified(&self) {
         self.bell.notified().await;
@@ -38,8 +34,8 @@ impl Watched {
         subscribed: &BTreeSet<FeedName>,
         open: &Feeds,
     ) -> Vec<FeedStanding> {
-        self.feeds.clear();
-        self.look_for(subscribed, open)
+        let begin = |name: &FeedName| Some(Watch::begin(open.find(name)?, &self.bell));
+        self.feeds.subscribe(subscribed, begin)
     }
 
     /// Picks up feeds that were opened, closed or reopened.
@@ -48,37 +44,22 @@ impl Watched {
         subscribed: &BTreeSet<FeedName>,
         open: &Feeds,
     ) -> Vec<FeedStanding> {
-        self.feeds.retain(|name, watch| {
-            open.find(name).is_some_and(|feed| subscribed.contains(name) && Arc::ptr_eq(&feed, &watch.feed))
-        });
-        for feed in subscribed.iter().filter_map(|name| open.find(name)) {
-            let bell = &self.bell;
-            self.feeds.entry(feed.name()).or_insert_with(|| Watch {
-                listener: feed.wake_ups.register({
-                    let bell = Arc::clone(bell);
-                    move || bell.notify_one()
-                }),
-                feed,
-            });
-        }
-        self.feeds.values().map(Watch::standing).collect()
-    }
-
-    /// The feeds that have grown since the last call.
-    pub(in crate::hub) fn grown(&self) -> Vec<FeedStanding> {
-        self.feeds.values().filter(|watch| watch.listener.take()).map(Watch::standing).collect()
-    }
-
-    /// Mutes or unmutes the appends of a feed that a leg carries. The machine's next input must follow
-    /// [`grown`](Self::grown), which returns the muted appends.
-    pub(in crate::hub) fn leave_to_leg(&self, feed: &FeedName, left: bool) {
-        if let Some(watch) = self.feeds.get(feed) {
-            watch.listener.mute(left);
-        }
+        let is_current =
+            |name: &FeedName, watch: &Watch| open.find(name).is_some_and(|it| Arc::ptr_eq(&it, &watch.feed));
+        let begin = |name: &FeedName| Some(Watch::begin(open.find(name)?, &self.bell));
+        self.feeds.look_for(subscribed, is_current, begin)
     }
 }
 
 impl Watch {
+    fn begin(feed: Arc<Feed>, bell: &Arc<Notify>) -> Self {
+        let bell = Arc::clone(bell);
+        let listener = feed.wake_ups.register(move || bell.notify_one());
+        Self { feed, listener }
+    }
+}
+
+impl FeedWatch for Watch {
     fn standing(&self) -> FeedStanding {
         FeedStanding {
             feed: self.feed.name(),
@@ -87,5 +68,13 @@ impl Watch {
             unicast_leg: self.feed.unicast_leg(),
             rule: self.feed.duplicate_rule(),
         }
+    }
+
+    fn take_growth(&self) -> bool {
+        self.listener.take()
+    }
+
+    fn mute(&self, muted: bool) {
+        self.listener.mute(muted);
     }
 }

@@ -1,5 +1,4 @@
 //! One thread per multicast leg: reads the feed's log for the machine, and sends the machine's packets to the group.
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -8,7 +7,7 @@ use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use downburst_hub::{LegInput, LegOutput, LegSession, LegSessions, LogRange, SessionInput};
 use downburst_log::ProductLog as _;
-use downburst_model::{LegId, Machine as _, Sequence, SiteName, WallMicros};
+use downburst_model::{LegId, Machine as _, Sequence, SiteName};
 use downburst_session::{HubInput, NextKey};
 use downburst_vcmtp::{LegKey, SenderStats};
 
@@ -16,7 +15,7 @@ use super::{Shared, keys};
 use crate::hub::feeds::Feed;
 use crate::hub::feeds::wake_ups::LogListener;
 use crate::hub::legs::channels::Channel;
-use crate::hub::roster::{self, Handle, Repair};
+use crate::hub::roster::{self, Repair};
 use crate::hub::{Hub, lock};
 use crate::udp::GroupSender;
 
@@ -41,24 +40,6 @@ pub(in crate::hub) struct Thread {
 pub(in crate::hub) struct GroupOutlet {
     socket: GroupSender,
     failed: bool,
-}
-
-/// The hub's sessions, from the view of one leg.
-pub(in crate::hub) fn sessions_on(
-    leg: LegId,
-    open: &BTreeMap<SiteName, Handle>,
-) -> BTreeMap<SiteName, LegSession> {
-    let session = |handle: &Handle| {
-        let status = lock(&handle.status);
-        LegSession {
-            session: handle.serial,
-            credential: handle.credential_sha256.clone(),
-            offered: status.offered.values().any(|offered| *offered == leg),
-            hears: status.hears(leg),
-            path_mtu_bytes: status.path.as_ref().and_then(|path| path.path_mtu_bytes),
-        }
-    };
-    open.iter().map(|(site, handle)| (site.clone(), session(handle))).collect()
 }
 
 impl Thread {
@@ -108,7 +89,7 @@ impl Thread {
                     self.note(hub, sent);
                 }
                 LegOutput::Read(range) => self.read_log(hub, range),
-                LegOutput::FirstByte(sequence) => self.first_byte(sequence, now.wall),
+                LegOutput::FirstByte(sequence) => lock(&self.shared.first_bytes).insert(sequence, now.wall),
                 LegOutput::Sent(sequence) => self.sent(hub, sequence),
                 LegOutput::Repair { session, channel, packet, payload } => {
                     self.repair(hub, session, channel, (packet, payload));
@@ -197,7 +178,7 @@ impl Thread {
     }
 
     fn look(&mut self, hub: &Hub) {
-        let open = sessions_on(self.leg, &hub.roster.sessions());
+        let open = LegSession::on(self.leg, &hub.roster.sessions());
         let (now, feed) = (hub.clock.now(), self.feed.name());
         let barred = |site: &SiteName, credential: &str| hub.roster.barred(site, credential, &feed, now.wall);
         self.machine.look(now, &LegSessions { open: &open, barred: &barred });
@@ -221,14 +202,6 @@ impl Thread {
                 hub.fault(sentence, Some(&self.feed.name()));
             }
             Err(_) => {}
-        }
-    }
-
-    fn first_byte(&self, sequence: Sequence, at: WallMicros) {
-        let mut first_bytes = lock(&self.shared.first_bytes);
-        first_bytes.insert(sequence, at);
-        if first_bytes.len() > FIRST_BYTES_KEPT {
-            first_bytes.pop_first();
         }
     }
 
@@ -263,5 +236,4 @@ impl GroupOutlet {
     }
 }
 
-const FIRST_BYTES_KEPT: usize = 65_536;
 const IDLE: Duration = Duration::from_secs(1);

@@ -1,0 +1,135 @@
+//! Reports of traffic to the agent, each second.
+use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros};
+use downburst_session::ActionFailed;
+use serde::Serialize;
+
+use crate::path_facts::PathFacts;
+
+/// Arrivals of a feed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FeedTraffic {
+    /// The feed.
+    pub feed: FeedName,
+    /// The number of products.
+    pub products: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The sizes of the first of them.
+    pub sizes: Vec<u64>,
+    /// The last number in the log.
+    pub head: Sequence,
+    /// The epoch of the head, as decimal text.
+    pub epoch: String,
+}
+
+/// The traffic of a leg.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LegTraffic {
+    /// The leg.
+    pub leg: LegId,
+    /// Its feed.
+    pub feed: FeedName,
+    /// Bytes that left the hub, including repairs.
+    pub egress_bytes: u64,
+    /// Bytes of all repairs. Those that are not in the next fields went to single sites over their sessions.
+    pub repair_bytes: u64,
+    /// Bytes of repairs to the group.
+    pub group_repair_bytes: u64,
+    /// The coded ones among these.
+    pub coded_repair_bytes: u64,
+    /// Bytes of repairs to single sites as datagrams.
+    pub channel_repair_bytes: u64,
+    /// The number of products that were sent completely.
+    pub products: u64,
+    /// Their bytes.
+    pub product_bytes: u64,
+    /// The number of sites that the leg serves.
+    pub sites: u64,
+    /// Product bytes that wait in the leg's sender.
+    pub backlog_bytes: u64,
+}
+
+/// The state of a connected site.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SessionTraffic {
+    /// The site.
+    pub site: SiteName,
+    /// The offset of its clock.
+    pub clock_offset_us: Option<i64>,
+    /// The bound of the offset's error.
+    pub clock_bound_us: Option<u64>,
+    /// The round trip of the comparison.
+    pub round_trip_us: Option<u64>,
+    /// The kernel's measurements of all connections of the session together.
+    pub path: Option<PathFacts>,
+    /// The number of open data connections.
+    pub data_connections: usize,
+    /// The planned number.
+    pub data_connections_planned: usize,
+    /// The reason for the planned number.
+    pub data_connections_reason: String,
+    /// Its positions.
+    pub feeds: Vec<SessionFeed>,
+}
+
+/// The position of a site in a feed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SessionFeed {
+    /// The feed.
+    pub feed: FeedName,
+    /// Everything up to this sequence is settled.
+    pub settled_to: Sequence,
+    /// The number of known products that are not settled.
+    pub pending: u64,
+    /// The number of products that local software received out of its requested order.
+    pub late: u64,
+    /// The transport that brings the feed to the site.
+    pub transport: Transport,
+    /// The leg that brings it.
+    pub leg: LegId,
+    /// The reason why the site stores nothing of the feed, in its words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+    /// The newest failure of the site's own actions on a product of the feed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action_failed: Option<FailedAction>,
+    /// The time of the newest heartbeat that came out at the site; absent: none has yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heartbeat_us: Option<WallMicros>,
+    /// The time of the oldest heartbeat that did not come out; absent: all did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heartbeat_waits_us: Option<WallMicros>,
+    /// The time for which this node has waited for that heartbeat, on its own clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heartbeat_waited_us: Option<u64>,
+}
+
+/// A failure of a site's action.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FailedAction {
+    /// The rule's file and line.
+    pub rule: String,
+    /// The exit status of its program, or minus the signal that ended it.
+    pub exit: Option<i32>,
+    /// The error, in one sentence.
+    pub last_error: String,
+    /// The product's identifier.
+    pub product: String,
+    /// Its number at the hub.
+    pub sequence: Sequence,
+    /// As decimal text; absent: the site does not report it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<String>,
+    /// The number of products of the feed for which rules failed, including this one.
+    pub count: u64,
+    /// The sequences of the newest of the others, in rising order.
+    pub others: Vec<Sequence>,
+}
+
+impl From<&ActionFailed> for FailedAction {
+    fn from(failed: &ActionFailed) -> Self {
+        let ActionFailed { rule, exit, last_error, product, sequence, epoch, count, others } = failed.clone();
+        let epoch = epoch.map(|epoch| epoch.0.to_string());
+        Self { rule, exit, last_error, product, sequence, epoch, count: count.max(1), others }
+    }
+}

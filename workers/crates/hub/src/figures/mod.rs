@@ -1,0 +1,10 @@
+//! Traffic figures for the agent: counts since the last report, and the state of sessions.
+mod accounts;
+mod lines;
+mod reports;
+mod traffic;
+
+pub use accounts::{UnicastLegs, all_sessions, session_news, sites_by_leg};
+pub use lines::{FailedAction, FeedTraffic, LegTraffic, SessionFeed, SessionTraffic};
+pub use reports::TrafficReports;
+pub use traffic::{Arrivals, FeedHead, LegCounts};
