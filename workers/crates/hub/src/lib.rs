@@ -15,6 +15,7 @@ mod clock_standing;
 mod first_bytes;
 mod flood;
 mod heartbeats;
+pub mod jobs;
 mod known_sites;
 mod late_share;
 mod leg;
@@ -23,6 +24,7 @@ mod pace;
 mod path_facts;
 mod pending_connections;
 mod plans;
+pub mod queries;
 mod rechecks;
 mod resends_left;
 mod session;
@@ -30,6 +32,8 @@ mod site_config;
 mod sites;
 mod sketch;
 mod stream_policy;
+#[cfg(test)]
+mod testing;
 mod text;
 
 pub use backlog::{
