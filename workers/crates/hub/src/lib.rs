@@ -35,6 +35,7 @@ mod stream_policy;
 #[cfg(test)]
 mod testing;
 mod text;
+pub mod upstreams;
 
 pub use backlog::{
     Backlogs, CountedLog, Counts, FeedBacklog, Look, LookedBack, Position, Positions, SiteBacklog,
