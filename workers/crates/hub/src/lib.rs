@@ -12,9 +12,9 @@
 mod backlog;
 mod batches;
 mod clock_standing;
+pub mod feeds;
 mod first_bytes;
 mod flood;
-mod heartbeats;
 pub mod jobs;
 mod known_sites;
 mod late_share;
@@ -25,7 +25,6 @@ mod path_facts;
 mod pending_connections;
 mod plans;
 pub mod queries;
-mod rechecks;
 mod resends_left;
 mod session;
 mod site_config;
@@ -43,9 +42,9 @@ pub use backlog::{
 };
 pub use batches::{BatchFile, Batches, Noted};
 pub use clock_standing::{ClockStanding, Reference};
+pub use feeds::{AwaitedHeartbeats, Rechecks};
 pub use first_bytes::FirstBytes;
 pub use flood::{Flood, Sight};
-pub use heartbeats::AwaitedHeartbeats;
 pub use known_sites::{CredentialChange, CredentialStep, Sites};
 pub use late_share::LateShare;
 pub use leg::{
@@ -57,7 +56,6 @@ pub use pace::{hour, pace_bps};
 pub use path_facts::PathFacts;
 pub use pending_connections::{AdmissionLimits, PendingConnections};
 pub use plans::{CarrierLine, LegLine, PlanLine, Plans};
-pub use rechecks::Rechecks;
 pub use resends_left::ResendsLeft;
 pub use session::{
     CredentialAnswer, FeedStanding, HubFacts, IdentityOutput, KernelOutput, LegReport, NotedReceipt,

@@ -2,7 +2,28 @@
 //! reached the consumers at its site.
 use std::collections::VecDeque;
 
-use downburst_model::{Epoch, Micros, Sequence, WallMicros};
+use bytes::Bytes;
+use downburst_model::{Epoch, Micros, Origin, ProductId, Sequence, WallMicros};
+
+/// A heartbeat on its way into a feed's log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// Its identifier.
+    pub id: ProductId,
+    /// Its first ingester: the hub.
+    pub origin: Origin,
+    /// Its bytes.
+    pub bytes: Bytes,
+}
+
+impl Heartbeat {
+    /// The heartbeat of a hub at a time; `None` if the hub's origin can't be that of a product.
+    pub fn at(now: WallMicros, hub: &str, origin: &str) -> Option<Self> {
+        // No two heartbeats have the same bytes, so that no duplicate rule of a feed matches.
+        let bytes = Bytes::from(format!("heartbeat of {hub} at {}\n", now.0));
+        Some(Self { id: ProductId::heartbeat(now).ok()?, origin: Origin::parse(origin).ok()?, bytes })
+    }
+}
 
 /// The heartbeats of one feed that one site has not reported yet.
 #[derive(Debug, Default)]
@@ -104,6 +125,15 @@ mod tests {
 
     fn put(heartbeats: &mut AwaitedHeartbeats, number: u64) -> bool {
         heartbeats.put(EPOCH, Sequence(number), WallMicros(number as i64 * 10), Micros(number))
+    }
+
+    #[test]
+    fn no_two_heartbeats_are_equal() {
+        let at = |now| Heartbeat::at(WallMicros(now), "Oslo", "hub.example").unwrap();
+        let (one, next) = (at(17), at(18));
+        assert!(one.id.is_heartbeat() && one.id != next.id && one.bytes != next.bytes);
+        assert_eq!((&one.bytes[..], one.origin.as_str()), (&b"heartbeat of Oslo at 17\n"[..], "hub.example"));
+        assert_eq!(Heartbeat::at(WallMicros(17), "Oslo", &"x".repeat(300)), None);
     }
 
     #[test]
