@@ -5,12 +5,16 @@
 //! [`Leg`] is one multicast leg: it reads products from the feed's log, paces sealed datagrams, answers requests,
 //! rotates keys, and adapts its rate to the losses of its sites.
 //!
+//! [`feeds`], [`circuits`], [`upstreams`], [`queries`] and [`jobs`] hold the decisions of the hub's other parts, and
+//! the agent's lines about them.
+//!
 //! Nothing here has a socket, a file, a thread or a clock: time, bytes, randomness and storage are arguments. The
 //! `node` crate drives these machines with TLS streams, groups and the product log.
 #![forbid(unsafe_code)]
 
 mod backlog;
 mod batches;
+pub mod circuits;
 mod clock_standing;
 pub mod feeds;
 mod first_bytes;
