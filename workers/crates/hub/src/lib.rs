@@ -5,18 +5,23 @@
 //! [`Leg`] is one multicast leg: it reads products from the feed's log, paces sealed datagrams, answers requests,
 //! rotates keys, and adapts its rate to the losses of its sites.
 //!
+//! [`feeds`], [`circuits`], [`upstreams`], [`queries`] and [`jobs`] hold the decisions of the hub's other parts, and
+//! the agent's lines about them.
+//!
 //! Nothing here has a socket, a file, a thread or a clock: time, bytes, randomness and storage are arguments. The
 //! `node` crate drives these machines with TLS streams, groups and the product log.
 #![forbid(unsafe_code)]
 
 mod backlog;
 mod batches;
+pub mod circuits;
 mod clock_standing;
 mod connections;
+pub mod feeds;
 mod figures;
 mod first_bytes;
 mod flood;
-mod heartbeats;
+pub mod jobs;
 mod known_sites;
 mod late_share;
 mod leg;
@@ -25,7 +30,7 @@ mod pace;
 mod path_facts;
 mod plans;
 mod proof;
-mod rechecks;
+pub mod queries;
 mod registry;
 mod resends_left;
 mod session;
@@ -33,7 +38,10 @@ mod site_config;
 mod sites;
 mod sketch;
 mod stream_policy;
+#[cfg(test)]
+mod testing;
 mod text;
+pub mod upstreams;
 
 pub use backlog::{
     BacklogFacts, Backlogs, CountedLog, Counts, FeedBacklog, Look, LookedBack, Position, Positions,
@@ -44,13 +52,13 @@ pub use clock_standing::{ClockStanding, Reference};
 pub use connections::{
     AdmissionLimits, DataLink, DataLinks, OUT_LIMIT_BYTES, Outbound, Outgoing, PendingConnections, Taken,
 };
+pub use feeds::{AwaitedHeartbeats, Rechecks};
 pub use figures::{
     Arrivals, FailedAction, FeedHead, FeedTraffic, LegCounts, LegTraffic, SessionFeed, SessionTraffic,
     TrafficReports, UnicastLegs, all_sessions, session_news, sites_by_leg,
 };
 pub use first_bytes::FirstBytes;
 pub use flood::{Flood, Sight};
-pub use heartbeats::AwaitedHeartbeats;
 pub use known_sites::{CredentialChange, CredentialStep, Sites};
 pub use late_share::LateShare;
 pub use leg::{
@@ -62,7 +70,6 @@ pub use pace::{hour, pace_bps};
 pub use path_facts::PathFacts;
 pub use plans::{CarrierLine, LegLine, LegStep, PlanLine, Plans, RunningLeg};
 pub use proof::{KeptProduct, ProofFault, Proven, ProvenLog, read_back};
-pub use rechecks::Rechecks;
 pub use registry::{
     AgentAsks, DueCredential, Newcomer, Notice, Registered, SessionHandle, SessionLink, SessionRegistry,
 };

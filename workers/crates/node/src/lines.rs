@@ -1,24 +1,24 @@
 //! The line protocol with the agent: jobs and queries in, answers and events out, one JSON object per line.
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use downburst_hub::queries::{BrowseLine, DeliveriesLine, ProductsLine};
 use downburst_model::WallMicros;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::hub::{BrowseLine, DeliveriesLine, ProductsLine};
-
 mod bounds;
-mod circuits;
 mod events;
 #[cfg(test)]
 mod golden;
 mod jobs;
 
 pub(crate) use bounds::check_length;
-pub(crate) use circuits::*;
-pub(crate) use downburst_hub::{ClockStanding, LegLine, PlanLine, SiteLine, SubscriptionLine};
+pub(crate) use downburst_hub::circuits::{CircuitTraffic, LeaseLine, ProbeLine};
+pub(crate) use downburst_hub::feeds::{DuplicateWord, DurabilityWord, FeedLine, IngestLine};
+pub(crate) use downburst_hub::jobs::Failure;
+pub(crate) use downburst_hub::upstreams::UpstreamLine;
+pub(crate) use downburst_hub::{ClockStanding, LegLine, PlanLine, SiteLine};
 pub(crate) use downburst_ldm_gateway::LdmLine;
 pub(crate) use events::*;
 pub(crate) use jobs::*;
@@ -122,24 +122,6 @@ pub(crate) enum Action {
     EnrolAnswer(EnrolAnswer),
     /// Ends the node cleanly.
     Stop,
-}
-
-/// The reason why a job failed, for programs and for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
-    /// One of a closed list of words.
-    pub(crate) code: &'static str,
-    /// One sentence: the problem, its place, the remedy.
-    pub(crate) error: String,
-    /// Additional fields of the answer.
-    pub(crate) fields: BTreeMap<&'static str, u64>,
-}
-
-impl Failure {
-    /// A failure without further fields.
-    pub(crate) fn new(code: &'static str, error: impl Into<String>) -> Self {
-        Self { code, error: error.into(), fields: BTreeMap::new() }
-    }
 }
 
 /// Sends answers and events, each as one line, from any task or thread.

@@ -5,7 +5,7 @@ use downburst_model::{FeedName, LegId, Micros, SiteName, Transport};
 
 use super::lines::{FailedAction, SessionFeed, SessionTraffic};
 use super::reports::has_turn;
-use crate::heartbeats::AwaitedHeartbeats;
+use crate::feeds::AwaitedHeartbeats;
 use crate::registry::{SessionLink, SessionRegistry};
 use crate::session::SessionStatus;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use downburst_model::{FeedName, LegId, Micros, Sequence, WallMicros};
 use downburst_session::{ActionFailed, ClockOffset, Frontier, HeartbeatOut};
 
-use crate::heartbeats::AwaitedHeartbeats;
+use crate::feeds::AwaitedHeartbeats;
 use crate::known_sites::CredentialChange;
 use crate::path_facts::PathFacts;
 use crate::text::shown;

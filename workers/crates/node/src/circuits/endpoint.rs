@@ -364,7 +364,8 @@ const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 
 #[cfg(test)]
 mod tests {
-    use super::super::rate::PROBE_FRAME_BYTES;
+    use downburst_hub::circuits::PROBE_FRAME_BYTES;
+
     use super::*;
 
     /// Two ends of a circuit on the loopback interface; a port belongs to one address, so both have the same.

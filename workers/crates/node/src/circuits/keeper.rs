@@ -7,6 +7,7 @@ use downburst_host::{
     Ability, Cleared, Failure, Half, Netlink, Owner, Raised, change, clear, keep_only, links, probe_host,
     raise,
 };
+use downburst_session::CircuitFault;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -143,6 +144,12 @@ fn unspoken(error: &impl Display) -> Trouble {
         step: "kernel".to_owned(),
         sentence: format!("the node can't query the kernel about interfaces: {error}"),
         remedy: "allow the node AF_NETLINK sockets (RestrictAddressFamilies in its unit)".to_owned(),
+    }
+}
+
+impl From<Trouble> for CircuitFault {
+    fn from(Trouble { step, sentence, remedy }: Trouble) -> Self {
+        Self { step, sentence, remedy }
     }
 }
 

@@ -9,16 +9,7 @@ mod keeper;
 mod packet;
 mod rate;
 
-use std::net::IpAddr;
-
 pub(crate) use endpoint::{Endpoint, LONGEST_TRAIN};
+pub(crate) use keeper::Keeper;
 pub use keeper::describe_host;
-pub(crate) use keeper::{Keeper, Trouble};
-pub(crate) use rate::{PROBE_FRAME_BYTES, RateOrder, RateProbe};
-
-/// Reads an address with the length of its prefix.
-pub(crate) fn parsed(text: &str) -> Option<(IpAddr, u8)> {
-    let (address, prefix) = text.split_once('/')?;
-    let (address, prefix): (IpAddr, u8) = (address.parse().ok()?, prefix.parse().ok()?);
-    (prefix <= if address.is_ipv4() { 32 } else { 128 }).then_some((address, prefix))
-}
+pub(crate) use rate::{RateOrder, RateProbe};

@@ -2,6 +2,7 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
+use downburst_hub::circuits::PROBE_FRAME_BYTES;
 use serde::Serialize;
 
 use super::gathering::BIN_US;
@@ -174,14 +175,11 @@ fn send(socket: &UdpSocket, to: SocketAddr, datagram: &[u8]) -> std::io::Result<
     }
 }
 
-/// With the headers of UDP, IP and Ethernet 1,414 bytes; a tunnel over IPv6 adds 70, which still fits an Ethernet.
-pub(super) const PAYLOAD_BYTES: usize = 1_372;
+/// A probe packet without the headers of UDP, IP and Ethernet.
+pub(super) const PAYLOAD_BYTES: usize = PROBE_FRAME_BYTES as usize - 42;
 
 /// Bytes that an interface counts for a probe packet: a tunnel the IP packet in it, a port the whole frame.
 const INSIDE_BYTES: u64 = PAYLOAD_BYTES as u64 + 28;
-
-/// The size of a probe packet on an Ethernet, without a tunnel around it.
-pub(crate) const PROBE_FRAME_BYTES: u32 = PAYLOAD_BYTES as u32 + 42;
 
 /// The kernel's charge for a packet in a socket's buffer; it allows twice the configured buffer size.
 const PACKET_IN_KERNEL_BYTES: usize = 1_152;

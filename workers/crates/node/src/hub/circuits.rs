@@ -1,57 +1,42 @@
 //! The circuits of a hub: its own ends, those of its sites, and the state of each.
 mod door;
 mod jobs;
-mod lease;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 
+use downburst_hub::circuits::{CarriedBytes, CircuitEnds, EndReport, HeldCircuit, not_up};
 use downburst_hub::{SessionInput, Way};
 use downburst_model::{FeedName, SiteName, Transport};
-use downburst_session::{CircuitFault, HubInput, StreamPath, Ticket};
+use downburst_session::{CircuitFault, HubInput};
 use tokio::sync::watch as channel;
 
-use crate::circuits::{Endpoint, Keeper, Trouble};
+use crate::circuits::{Endpoint, Keeper};
 use crate::hub::roster::{Command, Handle};
 use crate::hub::{Hub, lock};
 use crate::lines::{CircuitTraffic, Event, Failure, LegLine};
 use door::Door;
-use lease::Lease;
 
 /// All circuits of the hub.
 pub(super) struct Circuits {
     pub(super) keeper: Keeper,
     held: std::sync::Mutex<BTreeMap<u32, Arc<Circuit>>>,
     /// The counters of each circuit at the last report.
-    told: std::sync::Mutex<BTreeMap<u32, (u64, u64)>>,
+    told: std::sync::Mutex<CarriedBytes>,
     /// One job at a time.
     turn: tokio::sync::Mutex<()>,
 }
 
 /// A circuit of which this hub's end is up.
 struct Circuit {
-    lease: Lease,
-    secret: Ticket,
+    held: HeldCircuit,
     endpoint: Endpoint,
     /// Kept open while the circuit is held.
     door: Arc<Door>,
-    interface: String,
-    /// True if the kernel keeps this hub's end to its rate.
-    shaped: bool,
-    ends: std::sync::Mutex<BTreeMap<SiteName, End>>,
+    ends: std::sync::Mutex<CircuitEnds>,
     /// Changes whenever a site reports the state of its end.
     said: channel::Sender<u64>,
-}
-
-/// The end of a site.
-#[derive(Clone, Debug, Default)]
-struct End {
-    /// The site's report on its end; `None` before the first one.
-    said: Option<Result<(), CircuitFault>>,
-    /// True if it answers.
-    alive: bool,
 }
 
 impl Circuits {
@@ -89,17 +74,13 @@ impl Hub {
     /// Handles a site's report on its end.
     pub(super) fn circuit_said(&self, site: &SiteName, lease: u32, said: Result<(), CircuitFault>) {
         let Some(circuit) = self.circuits.find(lease) else { return };
-        let fault = said.as_ref().err().cloned();
-        let known = {
-            let mut ends = lock(&circuit.ends);
-            let Some(end) = ends.get_mut(site) else { return };
-            end.alive = end.alive && fault.is_none();
-            end.said.replace(said).is_some()
-        };
+        let report = lock(&circuit.ends).said(site, said);
+        if report == EndReport::OfNoEnd {
+            return;
+        }
         circuit.said.send_modify(|count| *count += 1);
-        if let Some(fault) = fault.filter(|_| known) {
-            let trouble = Trouble { step: fault.step, sentence: fault.sentence, remedy: fault.remedy };
-            self.tell_circuit(&circuit, Some(site), "down", Some(trouble));
+        if let EndReport::Down(fault) = report {
+            self.tell_circuit(&circuit, Some(site), "down", Some(fault));
         }
     }
 
@@ -115,11 +96,8 @@ impl Hub {
     }
 
     fn way(&self, site: &SiteName, lease: u32, feeds: BTreeSet<FeedName>) -> Option<Way> {
-        let circuit = self.circuits.find(lease).filter(|circuit| circuit.carries(site))?;
-        let to = std::net::SocketAddr::new(circuit.lease.address.0, self.sites_port());
-        let path = StreamPath { to: to.to_string(), from: circuit.lease.address_of(site)?.to_string() };
-        let paced = circuit.lease.is_shaped() && !circuit.shaped;
-        Some(Way { path, feeds, paced_bps: paced.then(|| circuit.lease.paced_bps()) })
+        let circuit = self.circuits.find(lease).filter(|circuit| lock(&circuit.ends).carries(site))?;
+        circuit.held.way(site, self.sites_port(), feeds)
     }
 
     /// The port at which sites reach the hub, at its addresses inside circuits as well.
@@ -132,21 +110,14 @@ impl Hub {
         let Some(lease) = line.circuit.filter(|_| line.transport == Transport::Multicast) else {
             return Ok(());
         };
-        let circuit = self.circuits.find(lease).ok_or_else(|| {
-            let sentence = format!(
-                "leg {} is to leave by circuit {lease}, which is not up; bring it up first",
-                line.leg.0
-            );
-            Failure::new("not-up", sentence)
-        })?;
-        line.interface.clone_from(&circuit.interface);
-        line.rate_bps = circuit.lease.rate_inside_bps(line.rate_bps);
+        let circuit = self.circuits.find(lease).ok_or_else(|| not_up(line.leg, lease))?;
+        circuit.held.put(line);
         Ok(())
     }
 
     /// The address of a site's end of an established circuit.
     pub(super) fn circuit_address(&self, lease: u32, site: &SiteName) -> Option<String> {
-        self.circuits.find(lease)?.lease.address_of(site).map(|address| address.to_string())
+        self.circuits.find(lease)?.held.lease.address_of(site).map(|address| address.to_string())
     }
 
     /// Has all sessions check their paths again.
@@ -160,21 +131,8 @@ impl Hub {
             return Vec::new();
         }
         let carried = self.circuits.keeper.carried().await;
-        let mut told = lock(&self.circuits.told);
-        let news = carried.iter().map(|(lease, (out, into))| {
-            let (told_out, told_in) = told.get(lease).copied().unwrap_or((0, 0));
-            // A recreated circuit counts from its creation.
-            let since = |now: u64, told: u64| now.checked_sub(told).unwrap_or(now);
-            CircuitTraffic {
-                lease: *lease,
-                site: self.circuits.find(*lease).and_then(|circuit| circuit.lease.only_site()),
-                out_bytes: since(*out, told_out),
-                in_bytes: since(*into, told_in),
-            }
-        });
-        let news = news.collect();
-        *told = carried;
-        news
+        let only_site = |lease| self.circuits.find(lease).and_then(|circuit| circuit.held.lease.only_site());
+        lock(&self.circuits.told).since_last(carried, only_site)
     }
 
     fn tell_circuit(
@@ -182,12 +140,13 @@ impl Hub {
         circuit: &Circuit,
         site: Option<&SiteName>,
         state: &'static str,
-        trouble: Option<Trouble>,
+        fault: Option<CircuitFault>,
     ) {
-        let hop = site.map_or_else(|| circuit.hop(self), |site| circuit.hop_of(site));
+        let held = &circuit.held;
+        let hop = site.map_or_else(|| held.hop(&self.start.name), |site| held.hop_of(site));
         let (step, sentence, remedy) =
-            trouble.map_or((None, None, None), |it| (Some(it.step), Some(it.sentence), Some(it.remedy)));
-        let (lease, site) = (circuit.lease.line.lease, site.cloned());
+            fault.map_or((None, None, None), |it| (Some(it.step), Some(it.sentence), Some(it.remedy)));
+        let (lease, site) = (held.lease.number(), site.cloned());
         self.event(&Event::Circuit { lease, site, state, step, hop: Some(hop), sentence, remedy });
         self.look_at_paths();
     }
@@ -195,30 +154,11 @@ impl Hub {
 
 impl Circuit {
     fn offer(&self, site: &SiteName, handle: &Handle) {
-        if let Some(offer) = self.lease.offer(site, self.secret.clone()) {
-            lock(&self.ends).insert(site.clone(), End::default());
+        if let Some(offer) = self.held.offer(site) {
+            lock(&self.ends).offered(site);
             let _ = handle
                 .commands
                 .send(Command::Tell(SessionInput::Pass(HubInput::OfferCircuit(Box::new(offer)))));
         }
-    }
-
-    /// True if products may be sent to the site over it.
-    fn carries(&self, site: &SiteName) -> bool {
-        lock(&self.ends).get(site).is_some_and(|end| end.alive && end.said == Some(Ok(())))
-    }
-
-    fn hop(&self, hub: &Hub) -> String {
-        format!("{} at {}", self.lease.own.end, hub.start.name)
-    }
-
-    fn hop_of(&self, site: &SiteName) -> String {
-        let end =
-            self.lease.others.iter().find(|(name, ..)| name == site).map(|(_, end, _)| end.end.as_str());
-        format!("{} at {site}", end.unwrap_or("its port"))
-    }
-
-    fn ends(&self) -> impl Iterator<Item = (&SiteName, IpAddr)> {
-        self.lease.others.iter().map(|(site, _, (address, _))| (site, *address))
     }
 }

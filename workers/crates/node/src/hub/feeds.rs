@@ -15,19 +15,20 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use crossbeam_channel::{Sender, unbounded};
 use downburst_hub::Rechecks;
+use downburst_hub::feeds::{DescribedIngest, ReadCache};
 use downburst_log::{
-    FeedLog, LogError, LogOptions, Opened, ProductLog, Recovery, Retention, SharedLog, SharedLogs, Wanted,
+    DuplicateRule, Durability, FeedLog, LogError, LogOptions, Opened, ProductLog, Recovery, Retention,
+    SharedLog, SharedLogs, Wanted,
 };
-use downburst_model::{Class, Digest, Epoch, FeedName, LegId, Origin, ProductId, Sequence};
+use downburst_model::{Class, Epoch, FeedName, LegId, Sequence};
 use downburst_session::Duplicates;
 use serde_json::{Value, json};
 
 use crate::hub::ByFeed;
 use crate::hub::Hub;
 use crate::hub::lock;
-use crate::lines::{Event, Failure, FeedLine, IngestLine, Reply};
+use crate::lines::{DuplicateWord, DurabilityWord, Event, Failure, FeedLine, IngestLine, Reply};
 use feed_writer::{Done, Spooled, Write};
-use read_cache::ReadCache;
 use wake_ups::WakeUps;
 
 /// A feed that is open.
@@ -45,7 +46,7 @@ pub(super) struct Feed {
     unicast_leg: AtomicU32,
     writer: Mutex<Option<Sender<Write>>>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
-    pub(super) read_cache: ReadCache,
+    read_cache: Mutex<ReadCache>,
     /// Held while fetching what the copy no longer holds, one session at a time.
     pub(super) fetching: Arc<tokio::sync::Mutex<()>>,
 }
@@ -68,6 +69,11 @@ impl Feeds {
 
     pub(super) fn find(&self, feed: &FeedName) -> Option<Arc<Feed>> {
         self.read().get(feed).cloned()
+    }
+
+    /// The feed that a job names.
+    pub(super) fn known(&self, feed: &FeedName) -> Result<Arc<Feed>, Failure> {
+        self.find(feed).ok_or_else(|| unknown_feed(feed.as_str()))
     }
 
     pub(super) fn all(&self) -> ByFeed<Arc<Feed>> {
@@ -137,7 +143,7 @@ impl Feeds {
             unicast_leg: AtomicU32::new(line.unicast_leg.0),
             writer: Mutex::default(),
             thread: Mutex::default(),
-            read_cache: ReadCache::new(Arc::clone(&self.stretch_bytes)),
+            read_cache: Mutex::new(ReadCache::new(Arc::clone(&self.stretch_bytes))),
             fetching: Arc::default(),
         };
         let feed = feed.begin(hub)?;
@@ -165,7 +171,7 @@ impl Feed {
             wake_ups: Arc::default(),
             writer: Mutex::default(),
             thread: Mutex::default(),
-            read_cache: ReadCache::new(Arc::default()),
+            read_cache: Mutex::new(ReadCache::new(Arc::default())),
             fetching: Arc::default(),
         }
     }
@@ -222,7 +228,7 @@ impl Feed {
 
     /// Hands a spooled product to the feed's writer, which replies directly: no other thread is woken in between.
     pub(super) fn ingest(&self, line: IngestLine, default_origin: &str, reply: Reply) {
-        let (id, origin, digest) = match described(&line, default_origin) {
+        let DescribedIngest { id, origin, digest } = match line.described(default_origin) {
             Ok(described) => described,
             Err(failure) => return reply.refuse(failure),
         };
@@ -260,24 +266,6 @@ impl Feed {
             tracing::error!(%error, "a log could not be closed cleanly");
         }
     }
-}
-
-/// The checked description of a product from its line.
-fn described(
-    line: &IngestLine,
-    default_origin: &str,
-) -> Result<(ProductId, Origin, Option<Digest>), Failure> {
-    let id = ProductId::parse(&line.product_id).map_err(|error| Failure::new("bad-id", error.to_string()))?;
-    if id.is_heartbeat() {
-        let sentence = format!(
-            "the product id {:?} begins as the hub's own heartbeats do; choose another one",
-            line.product_id
-        );
-        return Err(Failure::new("bad-id", sentence));
-    }
-    let origin = Origin::parse(line.origin.as_deref().unwrap_or(default_origin))
-        .map_err(|error| Failure::new("bad-request", error.to_string()))?;
-    Ok((id, origin, line.digest.as_deref().map(parse_digest).transpose()?))
 }
 
 /// Opens a feed's log before anything is appended to it; returns a message for the operator if the log was repaired.
@@ -335,8 +323,18 @@ pub(super) fn random_u64() -> Result<u64, String> {
 pub(super) fn options(line: &FeedLine) -> LogOptions {
     LogOptions {
         retention: Retention { hours: line.retention_hours, bytes: line.retention_bytes },
-        durability: line.durability.into(),
-        duplicate_rule: line.duplicate_rule.into(),
+        durability: match line.durability {
+            DurabilityWord::Process => Durability::Process,
+            DurabilityWord::Power => Durability::Power,
+        },
+        duplicate_rule: match line.duplicate_rule {
+            DuplicateWord::Content => DuplicateRule::Content,
+            DuplicateWord::ContentWithoutWmoStart => DuplicateRule::ContentWithoutWmoStart,
+            DuplicateWord::Id => DuplicateRule::Id,
+            DuplicateWord::IdAndContent => DuplicateRule::IdAndContent,
+            DuplicateWord::Signature => DuplicateRule::Signature,
+            DuplicateWord::None => DuplicateRule::None,
+        },
         max_product_bytes: line.max_product_bytes,
         ..LogOptions::default()
     }
@@ -344,7 +342,7 @@ pub(super) fn options(line: &FeedLine) -> LogOptions {
 
 /// The answer to a job that names an unknown feed.
 pub(super) fn unknown_feed(feed: &str) -> Failure {
-    Failure::new("unknown-feed", format!("there is no feed {feed:?}; create it first or correct the name"))
+    Failure::unknown_feed(feed)
 }
 
 /// The error code that goes with a log's message.
@@ -360,22 +358,4 @@ pub(super) fn failure(error: &LogError) -> Failure {
         _ => "io",
     };
     Failure::new(code, error.to_string())
-}
-
-pub(super) fn parse_digest(hex: &str) -> Result<Digest, Failure> {
-    let bad = || {
-        Failure::new(
-            "bad-request",
-            "the digest is not BLAKE3-256 as 64 hexadecimal digits; correct or omit it",
-        )
-    };
-    let mut bytes = [0; 32];
-    if hex.len() != 64 || !hex.is_ascii() {
-        return Err(bad());
-    }
-    for (byte, pair) in bytes.iter_mut().zip(hex.as_bytes().chunks(2)) {
-        let pair = std::str::from_utf8(pair).map_err(|_| bad())?;
-        *byte = u8::from_str_radix(pair, 16).map_err(|_| bad())?;
-    }
-    Ok(Digest(bytes))
 }

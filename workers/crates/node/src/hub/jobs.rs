@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use downburst_hub::SessionSettings;
+use downburst_hub::feeds::cut_by_ceiling;
+use downburst_hub::jobs::{self, Drain, DrainStep, Drained};
+use downburst_hub::queries::parsed_pattern;
 use downburst_ldm_gateway::Gateway;
-use downburst_log::ProductLog as _;
-use downburst_model::FeedName;
+use downburst_log::{ProductLog as _, SharedLogs};
+use downburst_model::{FeedName, SiteName};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -20,20 +23,21 @@ use crate::hub::Hub;
 use crate::hub::circuits::Circuits;
 use crate::hub::connections::outbound::OUT_LIMIT_BYTES;
 use crate::hub::connections::{Entrance, accept};
-use crate::hub::feeds::{Feeds, failure, random_u64, unknown_feed};
+use crate::hub::feeds::{Feeds, failure, head, random_u64, unknown_feed};
 use crate::hub::figures::Figures;
 use crate::hub::figures::traffic::Counters;
 use crate::hub::legs::Legs;
 use crate::hub::legs::channels::Channels;
 use crate::hub::lock;
 use crate::hub::proof::Proof;
-use crate::hub::queries::browsing;
-use crate::hub::queries::deliveries;
+use crate::hub::queries::{answer, browsing, deliveries};
 use crate::hub::receipts::{Limits, Receipts};
-use crate::hub::roster::{Command, Roster};
+use crate::hub::roster::{Command, Handle, Roster};
 use crate::hub::session::Sessions;
 use crate::hub::upstreams::Upstreams;
-use crate::lines::{Action, Event, Failure, IngestLine, Job, Lines, Reply, SenderLine, Start};
+use crate::lines::{
+    Action, Event, Failure, FeedLine, IngestLine, Job, Lines, Reply, SenderLine, SiteLine, Start,
+};
 use crate::scrub::{self, Scrub};
 use crate::site::checkpoints;
 use crate::{tcp, tls};
@@ -81,36 +85,52 @@ async fn open(
     lines: Lines,
     connect: Connect,
 ) -> Result<(Arc<Hub>, Value), Failure> {
-    let shared = start.shared_log.as_ref().map(connect).transpose();
-    let shared = shared.map_err(|sentence| Failure::new("bad-request", sentence))?;
+    let shared = start.shared_log.as_ref().map(connect).transpose().map_err(Failure::bad_request)?;
     for directory in [&start.data_dir, &start.batch_dir] {
-        std::fs::create_dir_all(directory).map_err(|error| {
-            Failure::new(
-                "not-writable",
-                format!("{} can't be written: {error}; choose another data directory", directory.display()),
-            )
-        })?;
+        std::fs::create_dir_all(directory).map_err(|error| Failure::not_writable(directory, &error))?;
     }
     let identity = identity(&start).map_err(|error| Failure::new("io", error))?;
-    let mut listeners = Vec::new();
-    for address in &start.listen {
-        let listener = TcpListener::bind(address).await.map_err(|error| busy(address, &error))?;
-        accept::prepare(&listener, &start).map_err(|error| Failure::new("bad-request", error))?;
-        listeners.push(listener);
-    }
+    let listeners = listen(&start).await?;
     let places: Vec<SocketAddr> =
         listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
-    let addresses: Vec<String> = places.iter().map(ToString::to_string).collect();
+    let answer = json!({
+        "ca_sha256": identity.ca_sha256, "version": env!("CARGO_PKG_VERSION"),
+        "sites_address": places.iter().map(ToString::to_string).collect::<Vec<String>>(),
+    });
+    let acceptor = TlsAcceptor::from(identity.config);
+    let entrance = Entrance { places, acceptor, ca_sha256: identity.ca_sha256 };
+    let hub = begun(start, clock, lines, entrance, shared)?;
+    serve(&hub, listeners);
+    Ok((hub, answer))
+}
+
+async fn listen(start: &Start) -> Result<Vec<TcpListener>, Failure> {
+    let mut listeners = Vec::new();
+    for address in &start.listen {
+        let listener = TcpListener::bind(address).await.map_err(|error| {
+            let is_in_use = error.kind() == std::io::ErrorKind::AddrInUse;
+            Failure::no_listener(address, is_in_use, &error)
+        })?;
+        accept::prepare(&listener, start).map_err(Failure::bad_request)?;
+        listeners.push(listener);
+    }
+    Ok(listeners)
+}
+
+/// The state of a hub without feeds and sites.
+fn begun(
+    start: Start,
+    clock: Clock,
+    lines: Lines,
+    entrance: Entrance,
+    shared: Option<Arc<dyn SharedLogs>>,
+) -> Result<Arc<Hub>, Failure> {
     let prefix = random_u64().map_err(|error| Failure::new("io", error))?;
     let receipts = keep_receipts(&start, clock, lines.clone());
-    let hub = Arc::new(Hub {
+    Ok(Arc::new(Hub {
         clock,
         lines,
-        entrance: Entrance {
-            places,
-            acceptor: TlsAcceptor::from(identity.config),
-            ca_sha256: identity.ca_sha256.clone(),
-        },
+        entrance,
         upstreams: Upstreams::default(),
         ldm: Gateway::default(),
         circuits: Circuits::new(&format!("hub {}", start.data_dir.display())),
@@ -123,20 +143,20 @@ async fn open(
         sessions: Sessions::new(session_settings(&start)),
         stopping: watch::Sender::new(false),
         start,
-    });
+    }))
+}
+
+/// Starts the tasks of a hub.
+fn serve(hub: &Arc<Hub>, listeners: Vec<TcpListener>) {
     if let Some(sentence) = listeners.first().and_then(tcp::slow_start_after_idle) {
         tracing::warn!("{sentence}");
     }
-    Channels::serve(&hub, &hub.entrance.places);
+    Channels::serve(hub, &hub.entrance.places);
     for listener in listeners {
-        tokio::spawn(accept::accept(Arc::clone(&hub), listener));
+        tokio::spawn(accept::accept(Arc::clone(hub), listener));
     }
-    tokio::spawn(tick(Arc::clone(&hub)));
-    start_scrub(&hub);
-    let answer = json!({
-        "ca_sha256": identity.ca_sha256, "sites_address": addresses, "version": env!("CARGO_PKG_VERSION"),
-    });
-    Ok((hub, answer))
+    tokio::spawn(tick(Arc::clone(hub)));
+    start_scrub(hub);
 }
 
 /// The settings that all sessions of this node share.
@@ -193,69 +213,20 @@ fn keep_receipts(start: &Start, clock: Clock, lines: Lines) -> Receipts {
     })
 }
 
-fn busy(address: &str, error: &std::io::Error) -> Failure {
-    let sentence = match error.kind() {
-        std::io::ErrorKind::AddrInUse => {
-            format!(
-                "the address {address} for sites is in use; stop the program that uses it or choose another port"
-            )
-        }
-        _ => format!("the node can't listen on {address} for sites: {error}; choose another address"),
-    };
-    Failure::new("port-in-use", sentence)
-}
-
+/// Executes a job of a started hub. Those that set something are done at once, in the order of the lines.
 fn running(hub: Arc<Hub>, id: u64, action: Action) {
     let lines = hub.lines.clone();
     let done = |result: Result<(), Failure>| lines.answer(id, result.map(|()| json!({})));
     match action {
-        Action::Feeds { feeds } => {
-            let result = hub.feeds.reconcile(&hub, feeds);
-            hub.ldm.look_at_feeds(&*hub);
-            hub.roster.tell_all(|| Command::LookAtFeeds);
-            lines.answer(id, result);
-        }
+        Action::Feeds { feeds } => lines.answer(id, take_feeds(&hub, feeds)),
         Action::Sites { sites } => {
-            hub.figures.backlogs.stood(&hub.feeds, &sites);
-            hub.roster.replace(sites);
-            hub.look_at_rights();
-            hub.ldm.look_at_rights(&*hub);
+            take_sites(&hub, sites);
             done(Ok(()));
         }
         Action::Plan(plan) => done(hub.apply_plan(plan)),
         Action::Ingest(line) => ingest(&hub, line, Reply::owed(lines, id)),
-        Action::Prove(line) => later(lines, id, async move { hub.prove(line).await }),
-        Action::CheckPattern { pattern } => done(check_pattern(&pattern)),
-        Action::Upstreams { upstreams } => {
-            later(
-                lines,
-                id,
-                async move { hub.upstreams.reconcile(&hub, upstreams).await.map(|()| json!({})) },
-            )
-        }
-        Action::Ldm(line) => later(lines, id, async move { hub.reconcile_ldm(line).await }),
-        Action::Status => later(lines, id, async move { Ok(status(&hub).await) }),
-        Action::Logs => later(lines, id, async move { Ok(logs(&hub)) }),
-        Action::Deliveries(line) => {
-            later(lines, id, async move { deliveries::deliveries(&hub, line).await });
-        }
-        Action::Products(line) => later(lines, id, async move { deliveries::products(&hub, line).await }),
-        Action::Browse(line) => later(lines, id, async move { browsing::browse(&hub, line).await }),
-        Action::Circuits { circuits } => later(lines, id, async move { hub.circuits(circuits).await }),
-        Action::CircuitUp { circuit } => later(lines, id, async move { hub.circuit_up(circuit).await }),
-        Action::CircuitDown { lease } => later(lines, id, async move { hub.circuit_down(lease).await }),
-        Action::CircuitProbe(probe) => later(lines, id, async move { hub.circuit_probe(probe).await }),
-        Action::CircuitHost => later(lines, id, async { Ok(describe_host().await) }),
-        Action::Drain { seconds } => later(lines, id, async move {
-            let behind = drain(&hub, Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0))).await;
-            Ok(json!({"drained": behind == 0, "behind": behind}))
-        }),
-        Action::Certify { public_key } => {
-            let signed = tls::certify(&hub.start.data_dir.join("tls"), &public_key);
-            let signed = signed
-                .map(|(certificate, authority)| json!({"certificate": certificate, "authority": authority}));
-            lines.answer(id, signed.map_err(|error| Failure::new("bad-request", error)));
-        }
+        Action::CheckPattern { pattern } => done(parsed_pattern(&pattern).map(drop)),
+        Action::Certify { public_key } => lines.answer(id, certify(&hub, &public_key)),
         Action::Clock(standing) => {
             lock(&hub.figures.reference).is(standing);
             done(Ok(()));
@@ -264,24 +235,68 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
             hub.batch_loaded(&batch);
             done(Ok(()));
         }
-        Action::EnrolAnswer(answer) => {
-            let known = hub.roster.answer(answer);
-            done(if known {
-                Ok(())
-            } else {
-                Err(Failure::new("bad-request", "this enrolment is no longer awaited"))
-            });
-        }
+        Action::EnrolAnswer(answer) => done(if hub.roster.answer(answer) {
+            Ok(())
+        } else {
+            Err(Failure::bad_request("this enrolment is no longer awaited"))
+        }),
         Action::Start(_) | Action::SenderKey { .. } | Action::Stop => {}
+        // Answered by a task of its own, so that the next jobs need not wait.
+        action => drop(tokio::spawn(async move { lines.answer(id, later(&hub, action).await) })),
     }
 }
 
-/// Answers a job in a task of its own, so that the next jobs need not wait.
-fn later(lines: Lines, id: u64, work: impl Future<Output = Result<Value, Failure>> + Send + 'static) {
-    tokio::spawn(async move {
-        let result = work.await;
-        lines.answer(id, result);
-    });
+/// Executes a job that may take long.
+async fn later(hub: &Arc<Hub>, action: Action) -> Result<Value, Failure> {
+    match action {
+        Action::Prove(line) => Arc::clone(hub).prove(line).await,
+        Action::Upstreams { upstreams } => hub.upstreams.reconcile(hub, upstreams).await.map(|()| json!({})),
+        Action::Ldm(line) => hub.reconcile_ldm(line).await,
+        Action::Status => Ok(status(hub).await),
+        Action::Logs => Ok(logs(hub)),
+        Action::Deliveries(line) => deliveries::deliveries(hub, line).await,
+        Action::Products(line) => deliveries::products(hub, line).await,
+        Action::Browse(line) => browsing::browse(hub, line).await,
+        Action::Circuits { circuits } => hub.circuits(circuits).await,
+        Action::CircuitUp { circuit } => hub.circuit_up(circuit).await,
+        Action::CircuitDown { lease } => hub.circuit_down(lease).await,
+        Action::CircuitProbe(probe) => hub.circuit_probe(probe).await,
+        Action::CircuitHost => Ok(describe_host().await),
+        Action::Drain { seconds } => answer(&drain(hub, seconds).await),
+        // Executed at once, above.
+        Action::Start(_)
+        | Action::Stop
+        | Action::SenderKey { .. }
+        | Action::Feeds { .. }
+        | Action::Sites { .. }
+        | Action::Plan(_)
+        | Action::Ingest(_)
+        | Action::CheckPattern { .. }
+        | Action::Certify { .. }
+        | Action::Clock(_)
+        | Action::BatchLoaded { .. }
+        | Action::EnrolAnswer(_) => Ok(json!({})),
+    }
+}
+
+fn take_feeds(hub: &Arc<Hub>, feeds: Vec<FeedLine>) -> Result<Value, Failure> {
+    let result = hub.feeds.reconcile(hub, feeds);
+    hub.ldm.look_at_feeds(&**hub);
+    hub.roster.tell_all(|| Command::LookAtFeeds);
+    result
+}
+
+fn take_sites(hub: &Arc<Hub>, sites: Vec<SiteLine>) {
+    hub.figures.backlogs.stood(&hub.feeds, &sites);
+    hub.roster.replace(sites);
+    hub.look_at_rights();
+    hub.ldm.look_at_rights(&**hub);
+}
+
+fn certify(hub: &Hub, public_key: &str) -> Result<Value, Failure> {
+    let signed = tls::certify(&hub.start.data_dir.join("tls"), public_key);
+    let (certificate, authority) = signed.map_err(Failure::bad_request)?;
+    Ok(json!({"certificate": certificate, "authority": authority}))
 }
 
 async fn describe_host() -> Value {
@@ -294,10 +309,6 @@ fn ingest(hub: &Hub, line: IngestLine, reply: Reply) {
         Some(feed) => feed.ingest(line, &hub.start.origin, reply),
         None => reply.refuse(unknown_feed(&line.feed)),
     }
-}
-
-fn check_pattern(pattern: &str) -> Result<(), Failure> {
-    crate::hub::queries::parsed(pattern).map(|_| ())
 }
 
 async fn status(hub: &Hub) -> Value {
@@ -330,38 +341,30 @@ fn logs(hub: &Hub) -> Value {
     json!({"feeds": feeds.collect::<Vec<Value>>()})
 }
 
-/// Waits until every connected site has all products of its subscriptions; returns the number of pairs of site and
-/// feed that are still behind.
-async fn drain(hub: &Hub, patience: Duration) -> usize {
-    let give_up = tokio::time::Instant::now() + patience;
+/// Waits until every connected site has all products of its subscriptions.
+async fn drain(hub: &Hub, seconds: f64) -> Drained {
+    let drain = Drain::begin(hub.clock.monotonic(), seconds);
     loop {
-        let behind = behind(hub);
-        if behind == 0 || tokio::time::Instant::now() >= give_up {
-            return behind;
+        match drain.look(hub.clock.monotonic(), behind(hub)) {
+            DrainStep::Over(drained) => return drained,
+            DrainStep::LookAfter(pause) => tokio::time::sleep(Duration::from_micros(pause.0)).await,
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
 fn behind(hub: &Hub) -> usize {
     let feeds = hub.feeds.all();
-    let lacks = |site: &downburst_model::SiteName, handle: &crate::hub::roster::Handle| {
-        let line = hub.roster.site(site).map(|line| match hub.start.sender {
-            Some(_) => line.served_at(hub.start.own_address()),
-            None => line,
-        });
-        let subscribed: std::collections::BTreeSet<FeedName> =
-            line.iter().flat_map(|line| line.subscriptions.iter().map(|item| item.feed.clone())).collect();
-        let status = lock(&handle.status);
-        let open = subscribed.iter().filter_map(|feed| Some((feed, feeds.get(feed)?)));
-        open.filter(|(feed, log)| {
-            status.frontiers.get(*feed).is_none_or(|(settled, _)| *settled < crate::hub::feeds::head(log))
-        })
-        .count()
-    };
     let sessions = hub.roster.sessions();
     let served = sessions.iter().filter(|(_, handle)| !handle.stand_by);
-    served.map(|(site, handle)| lacks(site, handle)).sum()
+    let lacks = |(site, handle): (&SiteName, &Handle)| {
+        let Some(line) = hub.roster.site(site) else { return 0 };
+        let line = match hub.start.sender {
+            Some(_) => line.served_at(hub.start.own_address()),
+            None => line,
+        };
+        jobs::behind(&line, &lock(&handle.status).frontiers, |feed| Some(head(feeds.get(feed)?)))
+    };
+    served.map(lacks).sum()
 }
 
 /// Work that is due each second, and the batches at their own interval.
@@ -420,13 +423,8 @@ fn retain_all(hub: &Hub) {
         feed.purge_stretches(hub.clock.monotonic());
         match feed.log.retain(hub.clock.wall()) {
             Ok(retained) if retained.products_cut_by_ceiling > 0 => {
-                let sentence = format!(
-                    "feed {}: {} products left the log before their retention hours ended, because of its disk \
-                     ceiling; raise retention_bytes or lower retention_hours",
-                    feed.name(),
-                    retained.products_cut_by_ceiling
-                );
-                hub.fault(sentence, Some(&feed.name()));
+                let name = feed.name();
+                hub.fault(cut_by_ceiling(&name, retained.products_cut_by_ceiling), Some(&name));
             }
             Ok(_) => {}
             Err(error) => hub.fault(failure(&error).error, Some(&feed.name())),

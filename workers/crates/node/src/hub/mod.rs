@@ -35,8 +35,6 @@ use figures::Figures;
 use figures::traffic::Counters;
 use legs::Legs;
 use proof::Proof;
-pub(crate) use queries::browsing::BrowseLine;
-pub(crate) use queries::deliveries::{DeliveriesLine, ProductsLine};
 use roster::Roster;
 use session::Sessions;
 use upstreams::Upstreams;

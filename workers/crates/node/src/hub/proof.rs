@@ -5,6 +5,7 @@
 //! segment of its own, so that each proof creates a file, which a read-only or full disk would prevent.
 use std::sync::Arc;
 
+use downburst_hub::feeds::{Written, parsed_digest};
 use downburst_hub::{KeptProduct, ProofFault, Proven, ProvenLog, read_back};
 use downburst_log::{Copied, FeedLog, LogEntry, LogError, LogOptions, ProductLog as _};
 use downburst_model::{Class, FeedName, LegId, Origin, ProductId, ProductInfo, Sequence};
@@ -12,8 +13,8 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, oneshot};
 
 use crate::hub::Hub;
-use crate::hub::feeds::feed_writer::{Done, Spooled, Write, Written};
-use crate::hub::feeds::{Feed, failure, options, parse_digest, random_u64};
+use crate::hub::feeds::feed_writer::{Done, Spooled, Write};
+use crate::hub::feeds::{Feed, failure, options, random_u64};
 use crate::lines::{DuplicateWord, DurabilityWord, Failure, FeedLine, ProveLine};
 
 /// The log of the hub's own products, once opened.
@@ -80,7 +81,7 @@ impl Hub {
             id: ProductId::parse(&format!("probe {}", now.0)).map_err(name)?,
             origin: Origin::parse(&self.start.origin).map_err(name)?,
             created: Some(now),
-            digest: Some(parse_digest(&line.digest)?),
+            digest: Some(parsed_digest(&line.digest)?),
             ldm: None,
             done: Done::Told(done),
         });

@@ -2,15 +2,18 @@
 pub(super) mod browsing;
 pub(super) mod deliveries;
 
-use downburst_model::Pattern;
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::lines::Failure;
 
-/// Parses a pattern that a user typed.
-pub(super) fn parsed(pattern: &str) -> Result<Pattern, Failure> {
-    Pattern::parse(pattern).map_err(|error| {
-        let mut failure = Failure::new("bad-pattern", error.to_string());
-        failure.fields.insert("position", error.position as u64);
-        failure
-    })
+/// The answer to a job, as a line carries it.
+pub(super) fn answer(fields: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(fields).map_err(|error| Failure::new("io", error.to_string()))
+}
+
+/// Reads disks in a thread of its own.
+async fn in_a_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
+    let failed = |_| Failure::new("io", "the search was interrupted; ask again and look at the hub's log");
+    tokio::task::spawn_blocking(work).await.map_err(failed)
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use downburst_host::{Burst, Half, Shape, Way};
 use downburst_model::Machine as _;
-use downburst_session::{CircuitFault, CircuitOffer, CircuitState, CircuitWay};
+use downburst_session::{CircuitOffer, CircuitState, CircuitWay, inner_address};
 use downburst_site::{CircuitEnds, EndsInput, EndsOrder, EndsOutput, Raising};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::circuits::{Endpoint, Keeper, Trouble, parsed};
+use crate::circuits::{Endpoint, Keeper};
 use crate::clock::Clock;
 
 /// The ends of one hub at this site.
@@ -101,9 +101,7 @@ impl Work {
         self.endpoints.remove(&lease);
         let raised = match self.keeper.raise(half).await {
             Ok(raised) => raised,
-            Err(Trouble { step, sentence, remedy }) => {
-                return Raising::Failed(CircuitFault { step, sentence, remedy });
-            }
+            Err(trouble) => return Raising::Failed(trouble.into()),
         };
         match Endpoint::open(lease, offer.secret.0, address, &raised.interface) {
             Ok(endpoint) => {
@@ -132,7 +130,7 @@ impl Work {
             burst: offer.burst_bytes.map_or(Burst::Auto, Burst::Bytes),
             port_rate_bps: offer.port_rate_bps,
         });
-        let (owner, address) = (self.keeper.owner(), parsed(&offer.address)?);
+        let (owner, address) = (self.keeper.owner(), inner_address(&offer.address)?);
         Some(Half { owner, lease: offer.lease, port: offer.port.clone(), way, address, shape })
     }
 

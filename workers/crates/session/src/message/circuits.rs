@@ -1,4 +1,6 @@
 //! Messages about circuits: the site's node sets up and removes its end of each circuit at the hub's request.
+use std::net::IpAddr;
+
 use downburst_model::WallMicros;
 use minicbor::{Decode, Encode};
 
@@ -41,6 +43,13 @@ pub struct CircuitOffer {
     /// connected to the hub.
     #[n(10)]
     pub until: Option<WallMicros>,
+}
+
+/// Reads an address inside a circuit, with the length of its prefix.
+pub fn inner_address(text: &str) -> Option<(IpAddr, u8)> {
+    let (address, prefix) = text.split_once('/')?;
+    let (address, prefix): (IpAddr, u8) = (address.parse().ok()?, prefix.parse().ok()?);
+    (prefix <= if address.is_ipv4() { 32 } else { 128 }).then_some((address, prefix))
 }
 
 /// The encapsulation of a circuit on a port. Addresses are text.
@@ -101,4 +110,19 @@ pub struct CircuitFault {
     /// The remedy.
     #[n(2)]
     pub remedy: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_inside_a_circuit_has_a_prefix_of_its_family() {
+        let read = |text| inner_address(text).map(|(address, prefix)| (address.to_string(), prefix));
+        assert_eq!(read("10.9.0.1/31"), Some(("10.9.0.1".to_owned(), 31)));
+        assert_eq!(read("fd00::1/127"), Some(("fd00::1".to_owned(), 127)));
+        for bad in ["10.9.0.1", "10.9.0.1/33", "fd00::1/129", "10.9.0/24", "/24", "10.9.0.1/-1"] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+    }
 }

@@ -2,10 +2,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use downburst_hub::circuits::{is_covered, no_listener};
+use downburst_session::CircuitFault;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::AbortHandle;
 
-use crate::circuits::Trouble;
 use crate::hub::Hub;
 use crate::hub::connections::accept;
 
@@ -23,16 +24,16 @@ impl Door {
         hub: &Arc<Hub>,
         address: IpAddr,
         known: Option<Arc<Self>>,
-    ) -> Result<Arc<Self>, Trouble> {
+    ) -> Result<Arc<Self>, CircuitFault> {
         if let Some(known) = known.filter(|known| known.address == address) {
             return Ok(known);
         }
         let at = SocketAddr::new(address, hub.sites_port());
-        if hub.entrance.places.iter().any(|place| covers(place, at)) {
+        if is_covered(&hub.entrance.places, at) {
             return Ok(Arc::new(Self { address, accepting: None }));
         }
-        let listener = listen(at).map_err(|error| shut(at, &error.to_string()))?;
-        accept::prepare(&listener, &hub.start).map_err(|error| shut(at, &error))?;
+        let listener = listen(at).map_err(|error| no_listener(at, &error))?;
+        accept::prepare(&listener, &hub.start).map_err(|error| no_listener(at, &error))?;
         let accepting = tokio::spawn(accept::accept(Arc::clone(hub), listener)).abort_handle();
         Ok(Arc::new(Self { address, accepting: Some(accepting) }))
     }
@@ -55,39 +56,5 @@ fn listen(at: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// True if a listener at `place` is reached at `at`: an unspecified IPv6 address accepts IPv4 as well.
-fn covers(place: &SocketAddr, at: SocketAddr) -> bool {
-    let anywhere = place.ip().is_unspecified() && (place.is_ipv6() || at.is_ipv4());
-    place.port() == at.port() && (anywhere || place.ip() == at.ip())
-}
-
-fn shut(at: SocketAddr, error: &str) -> Trouble {
-    Trouble {
-        step: "listen".to_owned(),
-        sentence: format!("the node can't listen for sites at {at}, where the circuit leads: {error}"),
-        remedy: format!(
-            "free TCP port {} at {}, or have the hub listen on every address",
-            at.port(),
-            at.ip()
-        ),
-    }
-}
-
 /// Connections of sites that wait to be accepted: more than a circuit has sites.
 const BACKLOG: u32 = 1_024;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_hub_that_listens_everywhere_or_there_needs_no_door() {
-        let covered = |place: &str, at: &str| covers(&place.parse().unwrap(), at.parse().unwrap());
-        assert!(covered("0.0.0.0:7370", "10.9.0.0:7370"));
-        assert!(covered("[::]:7370", "10.9.0.0:7370") && covered("[::]:7370", "[fd00::1]:7370"));
-        assert!(covered("10.9.0.0:7370", "10.9.0.0:7370"));
-        assert!(!covered("192.0.2.1:7370", "10.9.0.0:7370"));
-        assert!(!covered("0.0.0.0:7371", "10.9.0.0:7370"));
-        assert!(!covered("0.0.0.0:7370", "[fd00::1]:7370"));
-    }
-}

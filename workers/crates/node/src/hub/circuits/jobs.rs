@@ -1,29 +1,32 @@
 //! Jobs of circuits.
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use downburst_host::{Cleared, Raised};
+use downburst_host::{Burst, Cleared, Half, Owner, Raised, Shape, Way};
 use downburst_hub::SessionInput;
-use downburst_model::SiteName;
+use downburst_hub::circuits::{
+    Attempt, CircuitEnds, CircuitStanding, CircuitWord, CircuitsAnswer, EndWay, HeldCircuit, Lease,
+    LeftBehind, OwnEnd, ProbeOrder, Train, TrainMeasured, attempt_result, failed_begin, no_endpoint,
+    no_random_bits,
+};
 use downburst_session::{CircuitEnd, CircuitFault, HubInput, Ticket};
 use serde_json::{Value, json};
 use tokio::sync::watch as channel;
 
 use super::door::Door;
-use super::lease::Lease;
-use super::{Circuit, End, watch};
-use crate::circuits::{Endpoint, LONGEST_TRAIN, RateOrder, RateProbe, Trouble};
+use super::{Circuit, watch};
+use crate::circuits::{Endpoint, LONGEST_TRAIN, RateOrder, RateProbe};
+use crate::hub::queries::answer;
 use crate::hub::roster::Command;
 use crate::hub::{Hub, lock};
-use crate::lines::{Direction, EndStanding, Failure, LeaseLine, ProbeKind, ProbeLine, Standing};
+use crate::lines::{Failure, LeaseLine, ProbeLine};
 
 impl Hub {
     /// Applies the whole set: creates missing circuits and removes the surplus, whichever run of the node left it.
     pub(in crate::hub) async fn circuits(self: &Arc<Self>, lines: Vec<LeaseLine>) -> Result<Value, Failure> {
         let leases = lines.into_iter().map(Lease::read).collect::<Result<Vec<_>, _>>()?;
         let _turn = self.circuits.turn.lock().await;
-        let told: Vec<u32> = leases.iter().map(|lease| lease.line.lease).collect();
+        let told: Vec<u32> = leases.iter().map(Lease::number).collect();
         let surplus: Vec<u32> =
             lock(&self.circuits.held).keys().filter(|held| !told.contains(held)).copied().collect();
         let mut removed = surplus.clone();
@@ -39,72 +42,43 @@ impl Hub {
         removed.extend(swept.leases);
         removed.sort_unstable();
         removed.dedup();
-        Ok(json!({"circuits": standings, "removed": removed}))
+        answer(&CircuitsAnswer { circuits: standings, removed })
     }
 
     pub(in crate::hub) async fn circuit_up(self: &Arc<Self>, line: LeaseLine) -> Result<Value, Failure> {
         let lease = Lease::read(line)?;
         let _turn = self.circuits.turn.lock().await;
-        let standing = self.stand(lease).await;
-        serde_json::to_value(standing).map_err(|error| Failure::new("io", error.to_string()))
+        answer(&self.stand(lease).await)
     }
 
     pub(in crate::hub) async fn circuit_down(self: &Arc<Self>, lease: u32) -> Result<Value, Failure> {
         let _turn = self.circuits.turn.lock().await;
-        let hop =
-            self.circuits.find(lease).map_or_else(|| self.start.name.clone(), |circuit| circuit.hop(self));
+        let hub = &self.start.name;
+        let hop = self.circuits.find(lease).map_or_else(|| hub.clone(), |circuit| circuit.held.hop(hub));
         let cleared = self.end_circuit(lease).await;
-        let left: Vec<Value> = cleared
-            .left
-            .iter()
-            .map(|failure| {
-                json!({
-                    "step": failure.step.to_string(),
-                    "hop": hop,
-                    "sentence": failure.sentence,
-                    "remedy": failure.remedy,
-                })
-            })
-            .collect();
-        Ok(json!({"removed": cleared.removed, "left": left}))
+        let left = cleared.left.into_iter().map(|failure| LeftBehind {
+            step: failure.step.to_string(),
+            hop: hop.clone(),
+            sentence: failure.sentence,
+            remedy: failure.remedy,
+        });
+        Ok(json!({"removed": cleared.removed, "left": left.collect::<Vec<_>>()}))
     }
 
     pub(in crate::hub) async fn circuit_probe(self: &Arc<Self>, line: ProbeLine) -> Result<Value, Failure> {
-        let ProbeLine { lease, site, kind, rate_bps, duration_ms, direction } = line;
-        let not_up =
-            || Failure::new("not-up", format!("lease {lease} is not up at {site}; bring it up first"));
-        let circuit = self.circuits.find(lease).ok_or_else(not_up)?;
-        let end = circuit.lease.address_of(&site).ok_or_else(not_up)?;
-        if kind == ProbeKind::Reach {
-            let mut probe = json!(circuit.endpoint.reach(end).await);
-            put(&mut probe, &[("kind", json!("reach")), ("site", json!(site))]);
-            return Ok(json!({"probe": probe}));
-        }
-        if rate_bps == 0 || duration_ms == 0 {
-            return Err(Failure::new("bad-request", "a probe of a rate needs rate_bps and duration_ms"));
-        }
-        let out = direction != Some(Direction::In);
-        let duration = Duration::from_millis(duration_ms).min(LONGEST_TRAIN);
-        let order = RateOrder { rate_bps, duration, out, frame_bytes: circuit.lease.probe_frame_bytes() };
+        let circuit = self.circuits.find(line.lease).ok_or_else(|| line.not_up())?;
+        let end = circuit.held.lease.address_of(&line.site).ok_or_else(|| line.not_up())?;
+        let order = line.order(&circuit.held.lease)?;
         let reach = circuit.endpoint.reach(end).await;
-        let (began, before) = (Instant::now(), self.circuits.carried(lease).await);
+        let ProbeOrder::Rate(train) = order else { return answer(&line.reach_answer(reach)) };
+        let order = rate_order(train);
+        let (began, before) = (Instant::now(), self.circuits.carried(line.lease).await);
         let rate = circuit.endpoint.rate(end, order).await;
         let rate = rate.unwrap_or_else(|| RateProbe::unanswered(order));
-        let (took, after) = (began.elapsed(), self.circuits.carried(lease).await);
-        let carried = if out { after.0.saturating_sub(before.0) } else { after.1.saturating_sub(before.1) };
-        let mut probe = json!(rate);
-        let way = if out { Direction::Out } else { Direction::In };
-        put(
-            &mut probe,
-            &[
-                ("kind", json!("rate")),
-                ("site", json!(site)),
-                ("direction", json!(way)),
-                ("round_trip_us", json!(reach.round_trip_us)),
-                ("others_bps", json!(rate.others_bps(carried, took, out))),
-            ],
-        );
-        Ok(json!({"probe": probe}))
+        let (took, after) = (began.elapsed(), self.circuits.carried(line.lease).await);
+        let others_bps = rate.others_bps(train.carried(before, after), took, train.out);
+        let measured = TrainMeasured { round_trip_us: reach.round_trip_us, others_bps };
+        answer(&line.rate_answer(train, rate, measured))
     }
 
     /// Removes a circuit after the end of its time.
@@ -122,47 +96,48 @@ impl Hub {
     }
 
     /// Creates a circuit, or changes it to match the lease.
-    async fn stand(self: &Arc<Self>, lease: Lease) -> Standing {
+    async fn stand(self: &Arc<Self>, lease: Lease) -> CircuitStanding {
         let began = Instant::now();
-        let took_ms = |began: Instant| u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let number = lease.line.lease;
+        let number = lease.number();
+        let Attempt { state, ends } = self.attempt(lease).await;
+        let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        CircuitStanding { lease: number, state, took_ms, ends }
+    }
+
+    async fn attempt(self: &Arc<Self>, lease: Lease) -> Attempt {
+        let number = lease.number();
         let known = self.circuits.find(number);
-        let circuit = match known.clone().filter(|circuit| circuit.lease == lease) {
+        let circuit = match known.clone().filter(|circuit| circuit.held.lease == lease) {
             Some(circuit) => circuit,
             None => match self.begin_circuit(lease.clone(), known.as_ref()).await {
                 Ok(circuit) => circuit,
-                Err(trouble) => {
+                Err(fault) => {
                     if known.is_none() {
                         drop(self.end_circuit(number).await);
                     }
-                    let hop = format!("{} at {}", lease.own.end, self.start.name);
-                    let own = failed(lease.own.end.clone(), None, hop, trouble);
-                    let others =
-                        lease.others.iter().map(|(site, end, _)| stood(end.end.clone(), Some(site), "away"));
-                    let ends = std::iter::once(own).chain(others).collect();
-                    return Standing { lease: number, state: "failed", took_ms: took_ms(began), ends };
+                    return failed_begin(&lease, &self.start.name, fault);
                 }
             },
         };
         circuit.wait_for_ends(self).await;
-        let ends = self.ends_of(&circuit);
-        let state = match () {
-            () if ends.iter().any(|end| end.state == "failed") => "failed",
-            () if ends.iter().any(|end| end.state == "away") => "partial",
-            () => "up",
-        };
-        if state == "failed" {
-            match known.filter(|former| former.lease != lease) {
-                // The former circuit is restored; the caller gets the result of the attempt.
-                Some(former) => match self.begin_circuit(former.lease.clone(), Some(&circuit)).await {
-                    Ok(former) => former.wait_for_ends(self).await,
-                    Err(_) => drop(self.end_circuit(number).await),
-                },
-                None => drop(self.end_circuit(number).await),
-            }
+        let attempt = attempt_result(&circuit.held, &lock(&circuit.ends));
+        if attempt.state == CircuitWord::Failed {
+            self.restore(known.filter(|former| former.held.lease != lease), &circuit).await;
         }
         self.look_at_paths();
-        Standing { lease: number, state, took_ms: took_ms(began), ends }
+        attempt
+    }
+
+    /// Ends a circuit that failed. The former one is restored; the caller gets the result of the attempt.
+    async fn restore(self: &Arc<Self>, former: Option<Arc<Circuit>>, failed: &Arc<Circuit>) {
+        let begun = match former {
+            Some(former) => self.begin_circuit(former.held.lease.clone(), Some(failed)).await.ok(),
+            None => None,
+        };
+        match begun {
+            Some(former) => former.wait_for_ends(self).await,
+            None => drop(self.end_circuit(failed.held.lease.number()).await),
+        }
     }
 
     /// Creates this hub's end and offers the sites theirs.
@@ -170,33 +145,26 @@ impl Hub {
         self: &Arc<Self>,
         lease: Lease,
         known: Option<&Arc<Circuit>>,
-    ) -> Result<Arc<Circuit>, Trouble> {
-        let half = lease.half(self.circuits.keeper.owner());
+    ) -> Result<Arc<Circuit>, CircuitFault> {
+        let half = half(lease.own_end(), self.circuits.keeper.owner());
         let Raised { interface, shaped, .. } = self.circuits.keeper.raise(half).await?;
-        let number = lease.line.lease;
-        let secret = known.map_or_else(drawn, |known| Ok(known.secret.clone()))?;
-        let endpoint =
-            Endpoint::open(number, secret.0, lease.address.0, &interface).map_err(|error| Trouble {
-                step: "address".to_owned(),
-                sentence: format!("the node can't listen for probes at {}: {error}", lease.address.0),
-                remedy: format!("free UDP port 7372 at {} on {interface}", lease.address.0),
-            })?;
-        let door = Door::open(self, lease.address.0, known.map(|known| Arc::clone(&known.door))).await?;
+        let (number, address) = (lease.number(), lease.address.0);
+        let secret = known.map_or_else(drawn, |known| Ok(known.held.secret.clone()))?;
+        let endpoint = Endpoint::open(number, secret.0, address, &interface)
+            .map_err(|error| no_endpoint(address, &interface, &error))?;
+        let door = Door::open(self, address, known.map(|known| Arc::clone(&known.door))).await?;
         let circuit = Arc::new(Circuit {
-            lease,
-            secret,
+            held: HeldCircuit { lease, secret, interface, shaped },
             endpoint,
             door,
-            interface,
-            shaped,
-            ends: std::sync::Mutex::default(),
+            ends: std::sync::Mutex::new(CircuitEnds::default()),
             said: channel::Sender::new(0),
         });
         lock(&self.circuits.held).insert(number, Arc::clone(&circuit));
-        for (site, _) in circuit.ends() {
+        for (site, _) in circuit.held.sites() {
             match self.roster.session(site) {
                 Some(handle) => circuit.offer(site, &handle),
-                None => drop(lock(&circuit.ends).insert(site.clone(), End::default())),
+                None => lock(&circuit.ends).offered(site),
             }
         }
         tokio::spawn(watch::watch(Arc::downgrade(self), Arc::downgrade(&circuit)));
@@ -207,7 +175,7 @@ impl Hub {
         let circuit = lock(&self.circuits.held).remove(&lease);
         if let Some(circuit) = &circuit {
             self.look_at_paths();
-            for (site, _) in circuit.ends() {
+            for (site, _) in circuit.held.sites() {
                 if let Some(handle) = self.roster.session(site) {
                     let _ = handle
                         .commands
@@ -217,60 +185,43 @@ impl Hub {
         }
         self.circuits.keeper.clear(lease).await.unwrap_or_default()
     }
-
-    fn ends_of(&self, circuit: &Circuit) -> Vec<EndStanding> {
-        let said: BTreeMap<SiteName, End> = lock(&circuit.ends).clone();
-        let others = circuit.lease.others.iter().map(|(site, end, _)| {
-            match said.get(site).and_then(|end| end.said.clone()) {
-                Some(Ok(())) => stood(end.end.clone(), Some(site), "up"),
-                Some(Err(CircuitFault { step, sentence, remedy })) => {
-                    let trouble = Trouble { step, sentence, remedy };
-                    failed(end.end.clone(), Some(site), circuit.hop_of(site), trouble)
-                }
-                None => stood(end.end.clone(), Some(site), "away"),
-            }
-        });
-        std::iter::once(stood(circuit.lease.own.end.clone(), None, "up")).chain(others).collect()
-    }
 }
 
 impl Circuit {
     /// Waits, for a limited time, until each connected site has reported the state of its end.
     async fn wait_for_ends(&self, hub: &Hub) {
         let mut said = self.said.subscribe();
-        let open = || {
-            let ends = lock(&self.ends);
-            ends.iter().any(|(site, end)| end.said.is_none() && hub.roster.session(site).is_some())
-        };
+        let open = || lock(&self.ends).are_awaited(|site| hub.roster.session(site).is_some());
         let all = async { while open() && said.changed().await.is_ok() {} };
         let _ = tokio::time::timeout(SITE_PATIENCE, all).await;
     }
 }
 
-fn drawn() -> Result<Ticket, Trouble> {
+/// The hub's end in terms of the host.
+fn half(end: OwnEnd, owner: Owner) -> Half {
+    let OwnEnd { lease, port, way, address, shape } = end;
+    let way = match way {
+        EndWay::Tunnel { vni, local, others, group } => Way::Tunnel { vni, local, others, group },
+        EndWay::Tag(tag) => Way::Tag(tag),
+        EndWay::Declared => Way::Declared,
+    };
+    let shape = shape.map(|shape| Shape {
+        rate_bps: shape.rate_bps,
+        soft: shape.soft,
+        burst: shape.burst_bytes.map_or(Burst::Auto, Burst::Bytes),
+        port_rate_bps: shape.port_rate_bps,
+    });
+    Half { owner, lease, port, way, address, shape }
+}
+
+fn rate_order(Train { rate_bps, duration_ms, out, frame_bytes }: Train) -> RateOrder {
+    RateOrder { rate_bps, duration: Duration::from_millis(duration_ms).min(LONGEST_TRAIN), out, frame_bytes }
+}
+
+fn drawn() -> Result<Ticket, CircuitFault> {
     let mut bits = [0; 16];
-    getrandom::fill(&mut bits).map_err(|error| Trouble {
-        step: "kernel".to_owned(),
-        sentence: format!("the host gives no random bits: {error}"),
-        remedy: "check the host's /dev/urandom".to_owned(),
-    })?;
+    getrandom::fill(&mut bits).map_err(|error| no_random_bits(&error))?;
     Ok(Ticket(bits))
-}
-
-fn stood(end: String, site: Option<&SiteName>, state: &'static str) -> EndStanding {
-    EndStanding { end, site: site.cloned(), state, step: None, hop: None, sentence: None, remedy: None }
-}
-
-fn failed(end: String, site: Option<&SiteName>, hop: String, trouble: Trouble) -> EndStanding {
-    let Trouble { step, sentence, remedy } = trouble;
-    let (step, hop) = (Some(step), Some(hop));
-    EndStanding { step, hop, sentence: Some(sentence), remedy: Some(remedy), ..stood(end, site, "failed") }
-}
-
-fn put(value: &mut Value, fields: &[(&str, Value)]) {
-    if let Some(object) = value.as_object_mut() {
-        object.extend(fields.iter().map(|(name, field)| ((*name).to_owned(), field.clone())));
-    }
 }
 
 /// A site answers within a round trip plus the kernel's work; one that does not support circuits never does.

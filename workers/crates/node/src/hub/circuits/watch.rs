@@ -1,9 +1,11 @@
 //! Watches an established circuit: whether its ends answer, and when its time is over.
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use downburst_hub::circuits::{EndChange, EndLook};
+use downburst_model::Micros;
 
 use super::Circuit;
-use crate::circuits::Trouble;
 use crate::hub::{Hub, lock};
 
 /// Pings the ends of a circuit until the hub drops it.
@@ -14,8 +16,8 @@ pub(super) async fn watch(hub: Weak<Hub>, circuit: Weak<Circuit>) {
         tick.tick().await;
         let (Some(hub), Some(circuit)) = (hub.upgrade(), circuit.upgrade()) else { return };
         look(&hub, &circuit);
-        let lease = circuit.lease.line.lease;
-        if circuit.lease.line.until_us.is_some_and(|until| until <= hub.clock.wall()) {
+        if circuit.held.lease.is_over(hub.clock.wall()) {
+            let lease = circuit.held.lease.number();
             hub.tell_circuit(&circuit, None, "removed", None);
             drop(circuit);
             hub.drop_circuit(lease).await;
@@ -25,41 +27,19 @@ pub(super) async fn watch(hub: Weak<Hub>, circuit: Weak<Circuit>) {
 }
 
 fn look(hub: &Hub, circuit: &Arc<Circuit>) {
-    for (site, address) in circuit.ends() {
-        let heard = circuit.endpoint.heard(address);
-        let alive = heard.is_some_and(|heard| heard.elapsed() < SILENCE);
-        let (stands, changed) = {
-            let mut ends = lock(&circuit.ends);
-            let end = ends.entry(site.clone()).or_default();
-            let stands = end.said == Some(Ok(()));
-            let changed = stands && end.alive != alive;
-            end.alive = stands && alive;
-            (stands, changed)
-        };
-        if changed {
-            let trouble = (!alive).then(|| silent(circuit, heard));
-            hub.tell_circuit(circuit, Some(site), if alive { "up" } else { "down" }, trouble);
+    for (site, address) in circuit.held.sites() {
+        let heard = circuit.endpoint.heard(address).map(|heard| heard.elapsed());
+        let heard = heard.map(|since| Micros(u64::try_from(since.as_micros()).unwrap_or(u64::MAX)));
+        let EndLook { change, ping } = lock(&circuit.ends).look(site, heard, &circuit.held.interface);
+        match change {
+            Some(EndChange::Up) => hub.tell_circuit(circuit, Some(site), "up", None),
+            Some(EndChange::Down(fault)) => hub.tell_circuit(circuit, Some(site), "down", Some(fault)),
+            None => {}
         }
-        // A ping before the end is up would start an address resolution that is repeated only after a second.
-        if stands {
+        if ping {
             circuit.endpoint.ping(address);
         }
     }
 }
 
-fn silent(circuit: &Circuit, heard: Option<Instant>) -> Trouble {
-    let since =
-        heard.map_or_else(String::new, |heard| format!(" for {:.1} s", heard.elapsed().as_secs_f64()));
-    Trouble {
-        step: "route".to_owned(),
-        sentence: format!("nothing came back through {}{since}", circuit.interface),
-        remedy: "check that the ports of both ends are up and that the network between them carries UDP port 4789; \
-            until then feeds take the routed path"
-            .to_owned(),
-    }
-}
-
 const PING_INTERVAL: Duration = Duration::from_millis(200);
-
-/// Five answers in a row are missing.
-const SILENCE: Duration = Duration::from_secs(1);

@@ -2,15 +2,15 @@
 //! synchronisation and one wake-up.
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Weak;
 use std::time::Duration;
 
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
+use downburst_hub::feeds::{AT_HAND_BYTES, GROUP_PRODUCTS, WriteGroup, Written};
 use downburst_log::{Appended, LogError, NewProduct, ProductLog as _};
-use downburst_model::{Digest, LdmStamp, Origin, ProductId, ProductInfo, Sequence, WallMicros};
-use serde::Serialize;
+use downburst_model::{Digest, LdmStamp, Origin, ProductId, WallMicros};
 use tokio::sync::oneshot;
 
 use crate::hub::Hub;
@@ -47,18 +47,11 @@ pub(in crate::hub) enum Done {
     Nobody,
 }
 
-/// The result of an append.
-#[derive(Debug)]
-pub(in crate::hub) enum Written {
-    Stored(Box<ProductInfo>),
-    Duplicate { of: Sequence, size: Option<u64>, digest: Option<String> },
-}
-
 /// Appends in the order of arrival until every sender is dropped.
 pub(in crate::hub) fn run(feed: &Feed, hub: &Weak<Hub>, receiver: &Receiver<Write>) {
     while let Some(first) = next(feed, receiver) {
         let Some(hub) = hub.upgrade() else { return };
-        let mut group = Group { feed, hub: &hub, waiting: Vec::new(), products: Vec::new(), bytes: 0 };
+        let mut group = Group { feed, hub: &hub, products: WriteGroup::default() };
         group.take(first);
         receiver.try_iter().take(GROUP_PRODUCTS - 1).for_each(|write| group.take(write));
         group.append();
@@ -81,9 +74,7 @@ fn next(feed: &Feed, receiver: &Receiver<Write>) -> Option<Write> {
 struct Group<'a> {
     feed: &'a Feed,
     hub: &'a Hub,
-    waiting: Vec<Write>,
-    products: Vec<(NewProduct, Bytes)>,
-    bytes: usize,
+    products: WriteGroup<Write, (NewProduct, Bytes)>,
 }
 
 impl Group<'_> {
@@ -91,10 +82,8 @@ impl Group<'_> {
         match self.open(&write) {
             Err(failure) => write.done.tell(Err(failure)),
             Ok((product, Source::AtHand(bytes))) => {
-                self.bytes += bytes.len();
-                self.waiting.push(write);
-                self.products.push((product, bytes));
-                if self.bytes >= GROUP_BYTES {
+                let size = bytes.len();
+                if self.products.add(write, (product, bytes), size) {
                     self.append();
                 }
             }
@@ -107,13 +96,9 @@ impl Group<'_> {
     }
 
     fn append(&mut self) {
-        self.bytes = 0;
-        let products = std::mem::take(&mut self.products);
-        if products.is_empty() {
-            return;
-        }
+        let Some((waiting, products)) = self.products.take() else { return };
         let appended = self.feed.store().append_all(products, &|| self.hub.clock.wall());
-        for (write, appended) in std::mem::take(&mut self.waiting).into_iter().zip(appended) {
+        for (write, appended) in waiting.into_iter().zip(appended) {
             self.settle(write, appended);
         }
     }
@@ -124,9 +109,11 @@ impl Group<'_> {
                 let product = self.product(write, bytes.len() as u64);
                 return Ok((product, Source::AtHand(bytes.clone())));
             }
-            Spooled::File { path, .. } => (path, File::open(path).map_err(|error| unreadable(path, &error))?),
+            Spooled::File { path, .. } => {
+                (path, File::open(path).map_err(|error| Failure::unreadable_spool(path, &error))?)
+            }
         };
-        let size = file.metadata().map_err(|error| unreadable(path, &error))?.len();
+        let size = file.metadata().map_err(|error| Failure::unreadable_spool(path, &error))?.len();
         let product = self.product(write, size);
         if size > AT_HAND_BYTES {
             return Ok((product, Source::Large(file)));
@@ -134,7 +121,7 @@ impl Group<'_> {
         let mut bytes = Vec::with_capacity(size as usize + 1);
         // One byte more than announced is enough to detect that the file still grows.
         let read = file.by_ref().take(size + 1).read_to_end(&mut bytes);
-        read.map_err(|error| unreadable(path, &error))?;
+        read.map_err(|error| Failure::unreadable_spool(path, &error))?;
         Ok((product, Source::AtHand(Bytes::from(bytes))))
     }
 
@@ -174,9 +161,7 @@ impl Group<'_> {
             }
             Appended::Duplicate { of } => {
                 let known = self.feed.log.entry(of).ok().flatten();
-                let (size, digest) =
-                    known.map(|entry| (entry.info.size, entry.info.digest.to_string())).unzip();
-                write.done.tell(Ok(Written::Duplicate { of, size, digest }));
+                write.done.tell(Ok(Written::duplicate(of, known.as_ref().map(|entry| &entry.info))));
             }
         }
     }
@@ -189,43 +174,8 @@ impl Done {
             (Self::Told(done), outcome) => drop(done.send(outcome)),
             (Self::Nobody, Ok(_)) => {}
             (Self::Nobody, Err(failure)) => tracing::warn!("a heartbeat was not stored: {}", failure.error),
-            (Self::Line(reply), Ok(Written::Stored(info))) => reply.say(&Stored::of(&info)),
-            (Self::Line(reply), Ok(Written::Duplicate { of, size, digest })) => {
-                reply.say(&Duplicate { duplicate_of: of, size, digest });
-            }
+            (Self::Line(reply), Ok(written)) => reply.say(&written),
             (Self::Line(reply), Err(failure)) => reply.refuse(failure),
-        }
-    }
-}
-
-/// The acknowledgement of a stored product.
-#[derive(Serialize)]
-struct Stored {
-    sequence: Sequence,
-    epoch: String,
-    size: u64,
-    digest: String,
-    stored_us: WallMicros,
-    created_us: WallMicros,
-}
-
-/// The acknowledgement of a product that the log already has.
-#[derive(Serialize)]
-struct Duplicate {
-    duplicate_of: Sequence,
-    size: Option<u64>,
-    digest: Option<String>,
-}
-
-impl Stored {
-    fn of(info: &ProductInfo) -> Self {
-        Self {
-            sequence: info.key.sequence,
-            epoch: info.key.epoch.0.to_string(),
-            size: info.size,
-            digest: info.digest.to_string(),
-            stored_us: info.stored,
-            created_us: info.created,
         }
     }
 }
@@ -235,16 +185,4 @@ enum Source {
     Large(File),
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(
-        "io",
-        format!("the spool file {} can't be read: {error}; send the product again", path.display()),
-    )
-}
-
 const TEND_AFTER: Duration = Duration::from_secs(1);
-/// A larger group would make the first product of a burst wait for the last.
-const GROUP_PRODUCTS: usize = 256;
-const GROUP_BYTES: usize = 4 << 20;
-/// Larger products are copied from their files without being read into memory.
-const AT_HAND_BYTES: u64 = 256 << 10;

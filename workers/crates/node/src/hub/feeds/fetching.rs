@@ -2,7 +2,8 @@
 use std::sync::Arc;
 
 use downburst_hub::ReadRequest;
-use downburst_log::{Lacking, LogError, ProductLog as _, ReadBatch};
+use downburst_hub::feeds::{fill_in, lacking};
+use downburst_log::{Lacking, LogEntry, LogError, ProductLog as _, ReadBatch};
 use downburst_model::{Sequence, WallMicros};
 use downburst_session::Stretch;
 
@@ -17,41 +18,41 @@ impl Feed {
         now: WallMicros,
         is_wanted: impl Fn(&str) -> bool,
     ) -> Vec<Lacking> {
+        self.lacking_of(&batch.entries, now, is_wanted)
+    }
+
+    /// Those of the entries whose bytes have to be fetched.
+    pub(super) fn lacking_of(
+        &self,
+        entries: &[LogEntry],
+        now: WallMicros,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Vec<Lacking> {
         if self.shared.is_none() {
             return Vec::new();
         }
-        let hours = self.line.read().unwrap_or_else(std::sync::PoisonError::into_inner).retention_hours;
-        // The cast saturates: absurdly many hours mean forever.
-        let oldest = WallMicros(now.0.saturating_sub((hours * 3_600e6) as i64));
-        let entries = batch.entries.iter().filter(|entry| {
-            let info = &entry.info;
-            entry.bytes.is_none()
-                && info.stored >= oldest
-                && !info.id.is_heartbeat()
-                && is_wanted(info.id.as_str())
-        });
-        entries.map(|entry| Lacking { sequence: entry.info.key.sequence, size: entry.info.size }).collect()
+        let line = self.line.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let kept_since = line.kept_since(now);
+        let lacks = |entry: &&LogEntry| lacking(&entry.info, entry.bytes.is_some(), kept_since, &is_wanted);
+        let lacking = entries.iter().filter(lacks);
+        lacking.map(|entry| Lacking { sequence: entry.info.key.sequence, size: entry.info.size }).collect()
     }
 
     /// Fills in bytes from the store where the copy has none, and waits for them; the read ends before the first
     /// product that the store did not return.
-    pub(in crate::hub) fn complete(
+    pub(super) fn complete(
         &self,
-        batch: &mut ReadBatch,
+        entries: &mut Vec<LogEntry>,
+        read_to: &mut Sequence,
         lacking: &[Lacking],
     ) -> Result<(), LogError> {
         let Some(shared) = &self.shared else { return Ok(()) };
         let fetched = shared.fetch(lacking, FETCH_BYTES)?;
-        if let Some(unanswered) = lacking.get(fetched.len()) {
-            batch.entries.retain(|entry| entry.info.key.sequence < unanswered.sequence);
-            batch.read_to = Sequence(unanswered.sequence.0.saturating_sub(1));
-        }
-        let mut answers = lacking.iter().zip(fetched).peekable();
-        for entry in &mut batch.entries {
-            if let Some((_, bytes)) = answers.next_if(|(asked, _)| asked.sequence == entry.info.key.sequence)
-            {
-                entry.bytes = bytes;
-            }
+        let asked = lacking.iter().map(|asked| asked.sequence);
+        if let Some(end) =
+            fill_in(entries, asked, fetched, |entry| (entry.info.key.sequence, &mut entry.bytes))
+        {
+            *read_to = end;
         }
         Ok(())
     }
@@ -86,7 +87,7 @@ pub(in crate::hub) async fn read(
         let _turn = turn;
         let mut batch = feed.log.read(after, to, limit_bytes, limit_entries)?;
         let lacking = feed.lacking(&batch, now, |_| true);
-        feed.complete(&mut batch, &lacking)?;
+        feed.complete(&mut batch.entries, &mut batch.read_to, &lacking)?;
         Ok(batch)
     });
     fetched.await.ok()

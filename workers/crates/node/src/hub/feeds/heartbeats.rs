@@ -2,8 +2,8 @@
 //! that came out at its site.
 use std::collections::BTreeSet;
 
-use bytes::Bytes;
-use downburst_model::{FeedName, Origin, ProductId, ProductInfo};
+use downburst_hub::feeds::Heartbeat;
+use downburst_model::{FeedName, ProductInfo};
 
 use crate::hub::feeds::Feed;
 use crate::hub::feeds::feed_writer::{Done, Spooled, Write};
@@ -38,14 +38,10 @@ impl Hub {
 
     fn put_heartbeat_into(&self, feed: &Feed) {
         let now = self.clock.wall();
-        let (Ok(id), Ok(origin)) = (ProductId::heartbeat(now), Origin::parse(&self.start.origin)) else {
-            return;
-        };
-        // No two heartbeats have the same bytes, so that no duplicate rule of a feed matches.
-        let bytes = Bytes::from(format!("heartbeat of {} at {}\n", self.start.name, now.0));
-        let bytes = Spooled::AtHand(bytes);
+        let Some(heartbeat) = Heartbeat::at(now, &self.start.name, &self.start.origin) else { return };
+        let Heartbeat { id, origin, bytes } = heartbeat;
         feed.write(Write {
-            bytes,
+            bytes: Spooled::AtHand(bytes),
             id,
             origin,
             created: Some(now),

@@ -1,4 +1,5 @@
 //! Messages to the operator about an unreadable log.
+use downburst_hub::feeds::unreadable_log;
 use downburst_log::LogError;
 use downburst_model::FeedName;
 
@@ -10,11 +11,6 @@ pub(in crate::hub) fn say_unreadable(hub: &Hub, feed: &FeedName, error: &LogErro
 
 /// The message that sites wait for a feed, with advice.
 pub(in crate::hub) fn unreadable(feed: &FeedName, error: &LogError) -> String {
-    let advice = match error {
-        LogError::Remote { .. } | LogError::Store { .. } => {
-            "sites wait for products that only the brokers have; check the brokers"
-        }
-        _ => "sites wait for it; check the disk; `downburst log verify` lists the damage",
-    };
-    format!("the log of feed {feed} can't be read: {error}; {advice}")
+    let only_at_brokers = matches!(error, LogError::Remote { .. } | LogError::Store { .. });
+    unreadable_log(feed, error, only_at_brokers)
 }

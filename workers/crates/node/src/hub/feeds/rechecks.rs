@@ -1,6 +1,7 @@
 //! Checks of the hub's own log after a site rejected a product because its digest differs from the announced one.
 use std::sync::Arc;
 
+use downburst_hub::feeds::{DamagePlace, damaged_product, rejected_unreadable};
 use downburst_log::{Copied, Damage};
 use downburst_model::ProductKey;
 
@@ -29,25 +30,12 @@ impl Hub {
     fn examine(&self, key: &ProductKey) -> Option<String> {
         let feed = self.feeds.find(&key.feed).filter(|feed| feed.epoch() == key.epoch)?;
         match feed.log.examine(key.sequence) {
-            Ok(Copied::Damaged(damage)) => {
+            Ok(Copied::Damaged(Damage { segment, offset, bytes })) => {
                 feed.forget_stretches();
-                Some(sentence(key, &damage))
+                Some(damaged_product(key, DamagePlace { segment: &segment, offset, bytes }))
             }
             Ok(Copied::Intact | Copied::Gone) => None,
-            Err(error) => {
-                Some(format!("a site rejected product {} of feed {}: {error}", key.sequence.0, key.feed))
-            }
+            Err(error) => Some(rejected_unreadable(key, &error)),
         }
     }
-}
-
-fn sentence(key: &ProductKey, Damage { segment, offset, bytes }: &Damage) -> String {
-    format!(
-        "product {} of feed {} was damaged on the hub's disk: {bytes} bytes at {offset} of {} don't match its \
-         digest; it is not delivered any more: have its source send it again, check the disk, and run `downburst \
-         log verify` to find further damage",
-        key.sequence.0,
-        key.feed,
-        segment.display()
-    )
 }

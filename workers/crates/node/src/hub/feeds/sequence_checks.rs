@@ -1,9 +1,8 @@
-//! Compares the sequences of a log with those that the agent and the sites remember: a log restored from a backup has
-//! lost some. The agent reports its memory before the log takes a product. Sites report theirs in their hello, in
-//! case the agent was restored as well.
+//! Compares the sequences of a log with those that the agent and the sites remember.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use downburst_hub::feeds::{beyond_log, highest_of_copy, went_back};
 use downburst_log::{FeedLog, LogError, ProductLog as _};
 use downburst_model::{Epoch, FeedName, Sequence, SiteName};
 use downburst_session::{FeedPosition, Hello, Proof};
@@ -21,16 +20,7 @@ pub(in crate::hub) fn go_on_above_what_is_remembered(
 ) -> Result<(), LogError> {
     let Some(last) = line.given(log.epoch()) else { return Ok(()) };
     if let Some(above) = log.go_on_above(last)? {
-        let (feed, head) = (&line.feed, log.head());
-        let sentence = format!(
-            "the log of feed {feed} ends at number {head}, but had given numbers up to {last}: it was replaced by \
-             an older copy, or lost its end; the next product gets a number above {above}; products in between must \
-             be sent again by their sources",
-            head = head.0,
-            last = last.0,
-            above = above.0,
-        );
-        hub.fault(sentence, Some(feed));
+        hub.fault(went_back(&line.feed, log.head(), last, above), Some(&line.feed));
     }
     Ok(())
 }
@@ -58,7 +48,7 @@ pub(in crate::hub) fn highest(hub: &Hub, feed: &FeedName, epoch: Epoch) -> Optio
     let open = hub.feeds.find(feed).filter(|open| open.log.epoch() == epoch)?;
     Some(match open.shared {
         None => open.log.given_to(),
-        Some(_) => Sequence(open.log.head().0.saturating_add(BELIEVED_JUMP)),
+        Some(_) => highest_of_copy(open.log.head()),
     })
 }
 
@@ -71,38 +61,10 @@ fn check_position(
     let Some(open) = hub.feeds.find(&position.feed).filter(is_ours) else {
         return Ok(None);
     };
-    let (Some(last), given) = (position.settled.last(), open.log.given_to()) else { return Ok(None) };
-    if last <= given.0 {
-        return Ok(None);
-    }
-    let (feed, head) = (&position.feed, open.log.head());
-    let who = site.map_or_else(|| "a site".to_owned(), |site| format!("site {site}"));
-    let told = format!(
-        "{who} has numbers up to {last} of feed {feed}, but this log gave none above {given}: was it restored from \
-         a backup?",
-        given = given.0
-    );
-    if last - given.0 > BELIEVED_JUMP {
-        return Err(format!(
-            "{told} This log can't have given that many; nothing was changed; check the site"
-        ));
-    }
-    let done = match open.log.skip_to(Sequence(last)) {
-        Ok(()) => format!("The next product gets a number above {last}"),
-        Err(error) => format!("Numbers above {last} can't be reserved: {error}"),
-    };
-    hub.fault(format!("{told} {done}; {}", advice(feed, site, head)), Some(feed));
-    Ok(Some(Sequence(last)))
+    let beyond = beyond_log(site, position, open.log.head(), open.log.given_to())?;
+    Ok(beyond.map(|beyond| {
+        let reserved = open.log.skip_to(beyond.last);
+        hub.fault(beyond.sentence(reserved), Some(&position.feed));
+        beyond.last
+    }))
 }
-
-fn advice(feed: &FeedName, site: Option<&SiteName>, head: Sequence) -> String {
-    format!(
-        "products ingested between the restoration and now, up to number {}, may be missing there: `downburst \
-         resend --site {} --feed {feed} --from 2h`",
-        head.0,
-        site.map_or("SITE", SiteName::as_str)
-    )
-}
-
-/// A site that claims more is wrong or lies: two products a second for some decades of an outage.
-const BELIEVED_JUMP: u64 = 1_000_000_000;

@@ -1,16 +1,13 @@
 //! Wake-ups after an append, for the sessions and legs that read the feed only.
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+
+use downburst_hub::feeds::{Waiter, Waiters};
 
 use crate::hub::lock;
 
 /// The readers of one feed's log.
 #[derive(Default)]
-pub(in crate::hub) struct WakeUps {
-    waiters: Mutex<BTreeMap<u64, Arc<Waiter>>>,
-    next_number: AtomicU64,
-}
+pub(in crate::hub) struct WakeUps(Mutex<Waiters>);
 
 /// The registration of a reader, until dropped.
 pub(in crate::hub) struct LogListener {
@@ -19,84 +16,53 @@ pub(in crate::hub) struct LogListener {
     waiter: Arc<Waiter>,
 }
 
-struct Waiter {
-    moved: AtomicBool,
-    muted: AtomicBool,
-    wake: Box<dyn Fn() + Send + Sync>,
-}
-
 impl WakeUps {
     /// Registers a reader. `wake` is called after an append, once until [`LogListener::take`]; the reader starts as
     /// if the log had just grown.
     pub(in crate::hub) fn register(self: &Arc<Self>, wake: impl Fn() + Send + Sync + 'static) -> LogListener {
-        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
-        let waiter =
-            Waiter { moved: AtomicBool::new(true), muted: AtomicBool::new(false), wake: Box::new(wake) };
-        let waiter = Arc::new(waiter);
-        lock(&self.waiters).insert(number, Arc::clone(&waiter));
+        let (number, waiter) = lock(&self.0).add(wake);
         LogListener { wake_ups: Arc::clone(self), number, waiter }
     }
 
     /// Wakes the readers: the log has grown.
     pub(in crate::hub) fn notify(&self) {
-        for waiter in lock(&self.waiters).values() {
-            // A reader that has not looked since the last wake-up is awake already, or muted and looks before
-            // it sleeps unmuted. The order of these two, and of the two in `unmute`, must be the same for
-            // both threads.
-            if !waiter.moved.swap(true, Ordering::SeqCst) && !waiter.muted.load(Ordering::SeqCst) {
-                (waiter.wake)();
-            }
-        }
+        lock(&self.0).notify();
     }
 }
 
 impl LogListener {
     /// True if the log has grown since the last call. The log's head, read afterwards, covers every append so far.
     pub(in crate::hub) fn take(&self) -> bool {
-        self.waiter.moved.load(Ordering::SeqCst) && self.waiter.moved.swap(false, Ordering::SeqCst)
+        self.waiter.take()
     }
 
     /// Appends are noted without a wake-up while muted. The caller has to look after it unmutes.
     pub(in crate::hub) fn mute(&self, muted: bool) {
-        self.waiter.muted.store(muted, Ordering::SeqCst);
+        self.waiter.mute(muted);
     }
 }
 
 impl Drop for LogListener {
     fn drop(&mut self) {
-        lock(&self.wake_ups.waiters).remove(&self.number);
+        lock(&self.wake_ups.0).remove(self.number);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::mpsc;
     use std::time::Duration;
 
     use super::*;
 
     #[test]
-    fn an_append_wakes_the_readers_of_the_feed_once_until_they_look() {
-        let (wake_ups, other) = (Arc::new(WakeUps::default()), Arc::new(WakeUps::default()));
-        let count = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&count);
-        let listener = wake_ups.register(move || {
-            counted.fetch_add(1, Ordering::SeqCst);
-        });
-        assert!(listener.take() && !listener.take(), "what was there before is news");
-        other.notify();
-        assert!(!listener.take());
-        (0..5).for_each(|_| wake_ups.notify());
-        assert_eq!(count.load(Ordering::SeqCst), 1);
-        assert!(listener.take());
-        listener.mute(true);
-        (0..5).for_each(|_| wake_ups.notify());
-        assert_eq!(count.load(Ordering::SeqCst), 1, "muted");
-        listener.mute(false);
-        assert!(listener.take(), "what came meanwhile was noted");
+    fn a_listener_is_registered_until_it_is_dropped() {
+        let wake_ups = Arc::new(WakeUps::default());
+        let listener = wake_ups.register(|| {});
+        assert!(listener.take() && !lock(&wake_ups.0).is_empty());
         drop(listener);
-        assert!(lock(&wake_ups.waiters).is_empty());
+        assert!(lock(&wake_ups.0).is_empty());
     }
 
     /// One thread appends; another sleeps until it is woken, is muted and unmuted, and registers again as a listener.

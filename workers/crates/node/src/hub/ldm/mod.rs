@@ -3,6 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use downburst_hub::SiteLine;
+use downburst_hub::feeds::Written;
 use downburst_ldm_gateway as gateway;
 use downburst_ldm_gateway::{LdmLine, LogListener, Product, ProductBytes, Sent, Writing};
 use downburst_log::{FeedLog, LogError};
@@ -11,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::Hub;
-use super::feed_writer::{Done, Spooled, Write, Written};
+use super::feed_writer::{Done, Spooled, Write};
 use super::feeds::Feed;
 use super::reading::say_unreadable;
 use super::wake_ups::LogListener as Registration;
@@ -109,7 +110,7 @@ impl gateway::Feed for Feed {
         Box::pin(async {
             let written = written.await.ok()?;
             let failed = |failure: Failure| gateway::Failure { code: failure.code, sentence: failure.error };
-            Some(written.map(gateway::Written::from).map_err(failed))
+            Some(written.map(told).map_err(failed))
         })
     }
 }
@@ -120,12 +121,10 @@ impl LogListener for Registration {
     }
 }
 
-impl From<Written> for gateway::Written {
-    fn from(written: Written) -> Self {
-        match written {
-            Written::Stored(info) => Self::Stored { bytes: info.size },
-            Written::Duplicate { .. } => Self::Duplicate,
-        }
+fn told(written: Written) -> gateway::Written {
+    match written {
+        Written::Stored(info) => gateway::Written::Stored { bytes: info.size },
+        Written::Duplicate { .. } => gateway::Written::Duplicate,
     }
 }
 

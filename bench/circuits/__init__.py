@@ -1,1 +1,0 @@
-"""Circuits: admission, the share beside greedy flows, small buffers, set-up."""

@@ -1,1 +1,0 @@
-"""A hub of several machines beside librdkafka."""

@@ -1,1 +1,0 @@
-"""Multicast beside UFTP, UDPcast, NORM, TCP fan-outs, NATS and a bare blaster."""

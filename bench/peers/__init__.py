@@ -1,1 +1,0 @@
-"""Programs that the product is compared with, and their installation."""

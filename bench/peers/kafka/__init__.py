@@ -1,1 +1,0 @@
-"""Kafka as a peer: its broker, and librdkafka as its client."""

@@ -1,1 +1,0 @@
-"""NATS as a peer: its own server, and a client in Go."""

@@ -1,1 +1,0 @@
-"""Questions of people: thirty days of latency on both databases."""

@@ -1,1 +1,0 @@
-"""The scheduler: the cost of planning, and predictions beside measurements."""

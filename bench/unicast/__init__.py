@@ -1,1 +1,0 @@
-"""Unicast beside sendfile, NATS and Kafka."""

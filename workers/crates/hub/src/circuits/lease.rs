@@ -1,0 +1,334 @@
+//! A lease in terms of the host and of the session.
+use std::net::IpAddr;
+
+use downburst_model::{SiteName, WallMicros};
+use downburst_session::{CircuitOffer, CircuitWay, Ticket, inner_address};
+
+use super::lines::{Cap, CircuitDriver, EndLine, LeaseLine, Replication};
+use crate::jobs::Failure;
+
+/// A lease whose fields were checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lease {
+    line: LeaseLine,
+    /// The hub's end.
+    pub own: EndLine,
+    /// The hub's address inside the circuit, and the length of its prefix.
+    pub address: (IpAddr, u8),
+    /// The other ends, with their addresses.
+    pub others: Vec<(SiteName, EndLine, (IpAddr, u8))>,
+}
+
+/// The hub's own end of a circuit, for the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnEnd {
+    /// The number of the lease.
+    pub lease: u32,
+    /// The outgoing interface.
+    pub port: String,
+    /// The encapsulation on that interface.
+    pub way: EndWay,
+    /// The hub's address inside the circuit, and the length of its prefix.
+    pub address: (IpAddr, u8),
+    /// The rate limit; `None`: unlimited.
+    pub shape: Option<EndShape>,
+}
+
+/// The encapsulation of a circuit on the hub's port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EndWay {
+    /// In a VXLAN tunnel.
+    Tunnel {
+        /// Its network identifier.
+        vni: u32,
+        /// The hub's address on the underlay.
+        local: IpAddr,
+        /// The other ends on the underlay.
+        others: Vec<IpAddr>,
+        /// A group that the underlay delivers to all of them; without one, this host sends a copy to each.
+        group: Option<IpAddr>,
+    },
+    /// Under a VLAN tag.
+    Tag(u16),
+    /// The port is the circuit, which another system set up.
+    Declared,
+}
+
+/// The rate limit of an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndShape {
+    /// Ethernet-frame bits per second.
+    pub rate_bps: u64,
+    /// The circuit may also use the port's spare capacity.
+    pub soft: bool,
+    /// The maximum burst; `None`: the host decides.
+    pub burst_bytes: Option<u32>,
+    /// The rate of the port, if known.
+    pub port_rate_bps: Option<u64>,
+}
+
+impl Lease {
+    /// Checks a lease.
+    ///
+    /// # Errors
+    ///
+    /// It can't be set up as the line describes it.
+    pub fn read(line: LeaseLine) -> Result<Self, Failure> {
+        let number = line.lease;
+        let mut own = None;
+        let mut others = Vec::new();
+        for end in &line.ends {
+            let address = inner_address(&end.address).ok_or_else(|| {
+                Failure::bad_request(format!(
+                    "lease {number}: {:?} of {} is not an address with a prefix, like 10.9.0.1/31",
+                    end.address, end.end
+                ))
+            })?;
+            match &end.site {
+                None => own = Some((end.clone(), address)),
+                Some(site) => others.push((site.clone(), end.clone(), address)),
+            }
+            check_carried(&line, end)?;
+        }
+        let no_own_end = || Failure::bad_request(format!("lease {number} has no end at this hub"));
+        let (own, address) = own.ok_or_else(no_own_end)?;
+        if others.is_empty() {
+            return Err(Failure::bad_request(format!("lease {number} has one end only")));
+        }
+        if !(0.1..=1.0).contains(&line.shaped_share) {
+            return Err(Failure::bad_request(format!(
+                "lease {number}: a shaped share of {} is not between 0.1 and 1",
+                line.shaped_share
+            )));
+        }
+        Ok(Self { line, own, address, others })
+    }
+
+    /// The number of the lease.
+    pub fn number(&self) -> u32 {
+        self.line.lease
+    }
+
+    /// The place of the hub's end, for people.
+    pub fn hop(&self, hub: &str) -> String {
+        format!("{} at {hub}", self.own.end)
+    }
+
+    /// True if its time is over.
+    pub fn is_over(&self, now: WallMicros) -> bool {
+        self.line.until_us.is_some_and(|until| until <= now)
+    }
+
+    /// The hub's end. If it replicates frames for each end, its rate is multiplied accordingly.
+    pub fn own_end(&self) -> OwnEnd {
+        let copies =
+            if self.line.replication == Some(Replication::Underlay) { 1 } else { self.others.len() as u64 };
+        let others = self.others.iter().filter_map(|(_, end, _)| end.underlay).collect();
+        OwnEnd {
+            lease: self.line.lease,
+            port: self.own.interface.clone(),
+            way: match (self.line.driver, self.line.vni, self.own.underlay, self.own.vlan) {
+                (CircuitDriver::Declared, ..) => EndWay::Declared,
+                (_, Some(vni), Some(local), _) => EndWay::Tunnel { vni, local, others, group: self.group() },
+                (_, _, _, tag) => EndWay::Tag(tag.unwrap_or_default()),
+            },
+            address: self.address,
+            shape: self.is_shaped().then(|| EndShape {
+                rate_bps: self.shaped(self.line.rate_out_bps).saturating_mul(copies),
+                soft: self.line.cap == Cap::Soft,
+                burst_bytes: self.line.burst_bytes,
+                port_rate_bps: self.own.port_rate_bps,
+            }),
+        }
+    }
+
+    /// The offer to a site for its end.
+    pub fn offer(&self, site: &SiteName, secret: Ticket) -> Option<CircuitOffer> {
+        let (_, end, _) = self.others.iter().find(|(name, ..)| name == site)?;
+        let far = self.others.iter().filter(|(name, ..)| name != site).filter_map(|(_, end, _)| end.underlay);
+        let others = self.own.underlay.into_iter().chain(far).map(|address| address.to_string()).collect();
+        Some(CircuitOffer {
+            lease: self.line.lease,
+            port: end.interface.clone(),
+            way: match (self.line.driver, self.line.vni, end.underlay, end.vlan) {
+                (CircuitDriver::Declared, ..) => CircuitWay::Declared,
+                (_, Some(vni), Some(local), _) => CircuitWay::Tunnel {
+                    vni,
+                    local: local.to_string(),
+                    others,
+                    group: self.group().map(|group| group.to_string()),
+                },
+                (_, _, _, tag) => CircuitWay::Tag(tag.unwrap_or_default()),
+            },
+            address: end.address.clone(),
+            rate_bps: if self.is_shaped() { self.shaped(self.line.rate_in_bps) } else { 0 },
+            soft: self.line.cap == Cap::Soft,
+            burst_bytes: self.line.burst_bytes,
+            port_rate_bps: end.port_rate_bps,
+            secret,
+            hub_address: self.address.0.to_string(),
+            until: self.line.until_us,
+        })
+    }
+
+    /// The address of a site's end inside the circuit.
+    pub fn address_of(&self, site: &SiteName) -> Option<IpAddr> {
+        self.others.iter().find(|(name, ..)| name == site).map(|(_, _, (address, _))| *address)
+    }
+
+    /// The other end, if there is only one: all traffic of the circuit goes to it.
+    pub fn only_site(&self) -> Option<SiteName> {
+        match self.others.as_slice() {
+            [(site, ..)] => Some(site.clone()),
+            _ => None,
+        }
+    }
+
+    /// The size of a probe packet on the port.
+    pub fn probe_frame_bytes(&self) -> u32 {
+        let around = match (self.line.driver, self.line.vni, self.own.underlay) {
+            (CircuitDriver::Linux, Some(_), Some(IpAddr::V4(_))) => VXLAN_BYTES,
+            (CircuitDriver::Linux, Some(_), Some(IpAddr::V6(_))) => VXLAN6_BYTES,
+            (CircuitDriver::Linux, ..) => TAG_BYTES,
+            (CircuitDriver::Declared, ..) => 0,
+        };
+        PROBE_FRAME_BYTES + around
+    }
+
+    /// The part of its shaped outgoing rate, or of the measured rate if that is less, for frames inside it:
+    /// the tunnel's own headers come on top.
+    pub fn rate_inside_bps(&self, measured_bps: u64) -> u64 {
+        let shaped = self.shaped(self.line.rate_out_bps);
+        let carried = if measured_bps == 0 { shaped } else { shaped.min(measured_bps) };
+        carried.saturating_mul(PROBE_FRAME_BYTES.into()) / u64::from(self.probe_frame_bytes())
+    }
+
+    /// The rate of TCP payload that its shaped outgoing rate allows, without the headers of full frames.
+    pub fn paced_bps(&self) -> u64 {
+        self.rate_inside_bps(0).saturating_mul(FULL_PAYLOAD_BYTES) / FULL_FRAME_BYTES
+    }
+
+    fn group(&self) -> Option<IpAddr> {
+        self.line.group.filter(|_| self.line.replication == Some(Replication::Underlay))
+    }
+
+    /// A declared circuit with a soft cap is limited by its provider.
+    pub fn is_shaped(&self) -> bool {
+        self.line.driver == CircuitDriver::Linux || self.line.cap == Cap::Hard
+    }
+
+    fn shaped(&self, rate_bps: u64) -> u64 {
+        (rate_bps as f64 * self.line.shaped_share) as u64
+    }
+}
+
+/// Checks that frames can leave by an end.
+fn check_carried(line: &LeaseLine, end: &EndLine) -> Result<(), Failure> {
+    let is_declared = line.driver == CircuitDriver::Declared;
+    let is_carried = is_declared || end.vlan.is_some() || end.underlay.is_some();
+    let lacks_tunnel = line.vni.is_some() && !is_declared && end.underlay.is_none();
+    if is_carried && !lacks_tunnel {
+        return Ok(());
+    }
+    Err(Failure::bad_request(format!(
+        "lease {}: the end {} has neither a tunnel's address nor a tag",
+        line.lease, end.end
+    )))
+}
+
+/// The size of a probe packet on an Ethernet, without a tunnel around it: with the headers of a tunnel over IPv6 it
+/// still fits an Ethernet.
+pub const PROBE_FRAME_BYTES: u32 = 1_414;
+
+/// A full frame of TCP with timestamps, and its payload.
+const FULL_FRAME_BYTES: u64 = 1_514;
+const FULL_PAYLOAD_BYTES: u64 = 1_448;
+
+/// Outer Ethernet, IP, UDP and VXLAN headers around a frame.
+const VXLAN_BYTES: u32 = 50;
+const VXLAN6_BYTES: u32 = 70;
+const TAG_BYTES: u32 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = r#"{"lease": 17, "driver": "linux", "shape": "point-to-point", "replication": "head-end",
+        "vni": 700, "cap": "hard", "rate_out_bps": 60000000, "rate_in_bps": 10000000, "ends": ENDS}"#;
+
+    fn line(ends: &str) -> LeaseLine {
+        serde_json::from_str(&LINE.replace("ENDS", ends)).unwrap()
+    }
+
+    const HUB: &str =
+        r#"{"end": "hub-eth0", "interface": "eth0", "underlay": "10.77.0.1", "address": "10.9.0.0/29"}"#;
+
+    fn site(number: u32) -> String {
+        format!(
+            r#"{{"end": "p{number}", "site": "s{number}", "interface": "eth0",
+                "underlay": "10.77.0.{number}", "address": "10.9.0.{number}/29"}}"#
+        )
+    }
+
+    /// A lease to one site with other text in some places.
+    fn lease(changes: &[(&str, &str)]) -> Lease {
+        let line = LINE.replace("ENDS", &format!("[{HUB}, {}]", site(2)));
+        let line = changes.iter().fold(line, |line, (from, to)| line.replace(from, to));
+        Lease::read(serde_json::from_str(&line).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn both_ends_are_shaped_to_nine_tenths_of_what_they_send() {
+        let lease = Lease::read(line(&format!("[{HUB}, {}]", site(2)))).unwrap();
+        assert_eq!(lease.own_end().shape.unwrap().rate_bps, 54_000_000);
+        let offer = lease.offer(&SiteName::parse("s2").unwrap(), Ticket([0; 16])).unwrap();
+        assert_eq!((offer.rate_bps, offer.hub_address.as_str()), (9_000_000, "10.9.0.0"));
+        assert_eq!(lease.only_site(), SiteName::parse("s2").ok());
+        assert_eq!((lease.probe_frame_bytes(), lease.rate_inside_bps(0)), (1_464, 52_155_737));
+        assert_eq!(lease.rate_inside_bps(60_000_000), 52_155_737, "never more than is shaped");
+        assert_eq!(lease.rate_inside_bps(30_000_000), 28_975_409, "what was measured is less");
+    }
+
+    #[test]
+    fn copies_for_several_ends_are_several_times_the_rate() {
+        let lease = Lease::read(line(&format!("[{HUB}, {}, {}]", site(2), site(3)))).unwrap();
+        let end = lease.own_end();
+        assert_eq!((end.shape.unwrap().rate_bps, lease.only_site()), (108_000_000, None));
+        let offer = lease.offer(&SiteName::parse("s3").unwrap(), Ticket([0; 16])).unwrap();
+        let CircuitWay::Tunnel { others, .. } = offer.way else { panic!("a tunnel") };
+        assert_eq!(others, ["10.77.0.1", "10.77.0.2"]);
+    }
+
+    #[test]
+    fn the_hubs_end_is_a_tunnel_a_tag_or_the_port_itself() {
+        let tunnel = lease(&[]).own_end();
+        let (local, far) = ("10.77.0.1".parse().unwrap(), "10.77.0.2".parse().unwrap());
+        assert_eq!(tunnel.way, EndWay::Tunnel { vni: 700, local, others: vec![far], group: None });
+        assert_eq!((tunnel.address, tunnel.port.as_str()), (("10.9.0.0".parse().unwrap(), 29), "eth0"));
+        let tag = lease(&[("\"vni\": 700", "\"vni\": null"), ("\"underlay\": \"10.77.0.1\"", "\"vlan\": 9")]);
+        assert_eq!(tag.own_end().way, EndWay::Tag(9));
+        let declared = lease(&[("linux", "declared"), ("hard", "soft")]);
+        assert_eq!((declared.own_end().way, declared.own_end().shape), (EndWay::Declared, None));
+        assert_eq!(declared.probe_frame_bytes(), PROBE_FRAME_BYTES);
+        let rate =
+            |line: &Lease| line.offer(&SiteName::parse("s2").unwrap(), Ticket([0; 16])).unwrap().rate_bps;
+        assert_eq!((rate(&declared), rate(&tag)), (0, 9_000_000));
+    }
+
+    #[test]
+    fn a_lease_without_an_end_of_its_time_lasts() {
+        let until = |until| lease(&[("\"cap\"", until)]).is_over(WallMicros(50));
+        assert!(!until("\"cap\""));
+        assert!(until("\"until_us\": 50, \"cap\"") && !until("\"until_us\": 51, \"cap\""));
+    }
+
+    #[test]
+    fn what_is_no_lease_is_told_in_a_sentence() {
+        let refused = |ends: &str| Lease::read(line(ends)).unwrap_err().error;
+        assert_eq!(refused(&format!("[{HUB}]")), "lease 17 has one end only");
+        assert_eq!(refused(&format!("[{}]", site(2))), "lease 17 has no end at this hub");
+        assert!(refused(&format!("[{HUB}, {}]", site(2).replace("/29", ""))).contains("like 10.9.0.1/31"));
+        let nowhere = site(2).replace(r#""underlay": "10.77.0.2", "#, "");
+        assert!(refused(&format!("[{HUB}, {nowhere}]")).contains("neither a tunnel's address nor a tag"));
+    }
+}
