@@ -3,7 +3,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-test setup-bench demo check test test-all lint unit sim contract integration system nightly \
 	node-kafka test-cluster compose-smoke air-gap deb audit sbom release pictures bench bench-multicast bench-unicast \
-	bench-circuits bench-scheduler bench-ldm bench-people bench-distributed lock clean
+	bench-circuits bench-scheduler bench-ldm bench-people bench-distributed bench-beside \
+	lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 16
@@ -86,6 +87,7 @@ bench: ## List the side-by-side measurements that exist
 	@echo "  bench-ldm           eight LDM downstreams of a hub: products a second, silence, processor time"
 	@echo "  bench-people        questions about thirty days of latency on both databases, then the pages"
 	@echo "  bench-scheduler     cost of planning, and predictions beside measurements"
+	@echo "  bench-beside        one of these in two checkouts in turns: BEFORE=../other, ARGS=\"--bench multicast\""
 
 MEASURE = DOWNBURST_PROFILE=release PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python
 
@@ -109,6 +111,9 @@ bench-unicast: setup-bench ## Measure unicast beside sendfile, NATS and Kafka, a
 
 bench-ldm: setup-bench ## Measure a hub that serves LDM downstreams; OUT=file.json
 	@$(MEASURE) -m bench.ldm $(if $(OUT),--out $(OUT)) $(ARGS)
+
+bench-beside: setup-bench ## Measure this checkout and another one in turns; BEFORE=directory of the other
+	@$(MEASURE) -m bench.two_checkouts $(BEFORE) $(if $(OUT),--out $(OUT)) $(ARGS)
 
 bench-%:
 	@echo "There is no bench-$*; 'make bench' lists what exists." >&2; exit 2

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import report
-from bench.scratch import scratch, tell, warm_memory
+from bench.harness import report
+from bench.harness.scratch import scratch, tell, warm_memory
 from kit.node import HubNode
 from kit.programs import built
 

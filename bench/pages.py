@@ -24,7 +24,7 @@ from typing import Any
 import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
-from bench.report import Goal, Row, document, machine, median, table, write
+from bench.harness.report import Goal, Row, document, machine, median, table, write
 from downburst.domain.events import FeedTraffic, SessionChanged, SessionTraffic, SiteProgress, TrafficSeen
 from downburst.domain.feeds import Feed
 from downburst.domain.plans import Transport

@@ -66,11 +66,19 @@ This chart installs a hub in Kubernetes, as one process or as several on your ow
     helm test hub
 
 * *Secrets*: create them before the installation: the ledger's URL, the user's password at the brokers, the brokers'
-  certificate authority. If one is missing, the installation is refused with a message.
+  certificate authority, the mail server's URL. If one is missing, the installation is refused with a message.
+* *Parts*: scheduler, latency service, circuit service and alarm service run inside the hub's pod. A number of
+  replicas gives a part pods of its own beside the hub; this needs `ledger.existingSecret` and `kafka.servers`.
+  `values-ha.yaml` runs two of each. Parts get `hub.settings`, as the hub does. Only the alarm service gets the mail
+  server's URL, or the hub if no alarm service runs beside it.
+* *Connections*: parts beside the hub accept none. All of them connect to ledger and brokers, the alarm service also
+  to receivers (webhooks, Alertmanager, the mail server). A policy of your own on outgoing connections must permit
+  this.
 * *Upgrades* first update the ledger's schema, with a job that may run twice. A release that does not know the schema
   reports it.
 * *Pods* meet the `restricted` Pod Security Standard. Only the hub's pod may need more: the host's network for
-  multicast (`multicast.hostNetwork`), capabilities for circuits (`hub.capabilities`).
+  multicast (`multicast.hostNetwork`), capabilities for circuits (`hub.capabilities`). The hub's node makes circuits,
+  also for a circuit service beside it.
 * *Multicast* is off unless `multicast.hostNetwork` or `multicast.podNetwork` is set. Feeds then use unicast, and
   plans show the reason.
 

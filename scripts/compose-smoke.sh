@@ -16,8 +16,10 @@ cd "$ROOT"
 export DOWNBURST_HTTP_PORT=${DOWNBURST_HTTP_PORT:-17371}
 PROJECT=downburst-smoke
 SITES=(site-a site-b site-c)
+# Beside the hub.
+PARTS=(scheduler latency-service circuit-service alarm-service)
 # Kafka, PostgreSQL, each process of ours, and the nodes of hub and sender, which these start again by themselves.
-KILLED=(kafka ledger hub node-of-hub scheduler latency-service sender node-of-sender site-a)
+KILLED=(kafka ledger hub node-of-hub "${PARTS[@]}" sender node-of-sender site-a)
 STARTED_S=60 PATIENCE_S=120 AWAY_S=3 QUICK_AGAIN_S=30
 HINT="'$LOGS/compose.log' has what the containers said."
 IS_UP='' PUTTING='' TRIED='' P99_MS=''
@@ -46,9 +48,13 @@ starts() {
     local began=$SECONDS
     IS_UP=yes
     project down --volumes --timeout 5 >/dev/null 2>&1 || true
-    step compose-up "Kafka, PostgreSQL, hub, scheduler, latency service, sender, source, three sites" "$HINT" \
+    step compose-up "Kafka, PostgreSQL, hub, ${PARTS[*]}, sender, source, three sites" "$HINT" \
         project up --detach --no-build
     step compose-well "products of the feed at ${SITES[*]}" "$HINT" all_are_well
+    local part
+    for part in "${PARTS[@]}"; do
+        step "compose-begins-$part" "$part: at work" "$HINT" begins "$part" 0
+    done
     local took=$((SECONDS - began))
     printf '  all well after %d s\n' "$took"
     ((took <= STARTED_S)) && return
@@ -98,6 +104,7 @@ loses_nothing() {
         survives "$name"
     done
     one_scheduler_leads
+    step compose-probes "all probes of the hub, those of the parts beside it among them" "$HINT" passes_its_probes
     inside source touch /tmp/enough
     wait "$PUTTING" || fail "A product was not acknowledged in time." "See $LOGS/compose-put.log."
     PUTTING=''
@@ -109,7 +116,7 @@ loses_nothing() {
 
 # survives NAME: kills one with -9, and starts it again unless somebody else does.
 survives() {
-    local name=$1 began=$SECONDS since="its kill"
+    local name=$1 began=$SECONDS since="its kill" before
     case $name in
     node-of-*) probe_in "${name#node-of-}" kill-node >/dev/null ;;
     sender)
@@ -121,9 +128,13 @@ survives() {
         step compose-sender-again "the sender serves the sites again" "$HINT" serves_all sender
         ;;
     *)
+        before=$(begun "$name")
         "$DOCKER" kill "$(containers "$name")" >/dev/null
         sleep "$AWAY_S"
         "$DOCKER" start "$(containers "$name")" >/dev/null
+        if [[ " ${PARTS[*]} " == *" $name "* ]]; then
+            step "compose-begins-$name-again" "$name: at work again" "$HINT" begins "$name" "$before"
+        fi
         ;;
     esac
     recovers "$name" "$began" "$since"
@@ -176,6 +187,29 @@ schedulers_that() {
     for one in $(containers scheduler); do
         "$DOCKER" logs "$one" 2>&1 | grep -E 'at work as scheduler|this one stands by' | tail -n 1 |
             sed -n "s/.*$1.*/$one/p"
+    done
+}
+
+# begins PART TIMES: waits until it has begun its work more often than that.
+begins() {
+    local until=$((SECONDS + PATIENCE_S))
+    until (($(begun "$1") > $2)); do
+        ((SECONDS < until)) || return 1
+        sleep 0.2
+    done
+}
+
+# begun SERVICE: how often a part has begun its work as the active one.
+begun() {
+    "$DOCKER" logs "$(containers "$1")" 2>&1 | grep -c 'at work as' || true
+}
+
+# Waits until the hub is healthy; a part beside it without a sign of life is a probe that fails.
+passes_its_probes() {
+    local until=$((SECONDS + PATIENCE_S))
+    until inside hub python -c "import urllib.request as u; u.urlopen('http://127.0.0.1:7371/healthz', timeout=20)"; do
+        ((SECONDS < until)) || return 1
+        sleep 1
     done
 }
 

@@ -141,6 +141,6 @@ build_stand_in() {
 }
 
 fetch_jars() {
-    mvn -q -B -f "$ROOT/bench/kafka/pom.xml" dependency:copy-dependencies -DoutputDirectory="$CACHE/kafka-jars" \
+    mvn -q -B -f "$ROOT/bench/peers/kafka/pom.xml" dependency:copy-dependencies -DoutputDirectory="$CACHE/kafka-jars" \
         -DincludeScope=runtime && touch "$CACHE/kafka-jars/done"
 }

@@ -101,7 +101,7 @@ skipped() {
 }
 
 fetch_broker() {
-    mvn -q -B -f "$ROOT/bench/kafka/pom.xml" dependency:copy-dependencies -DoutputDirectory="$JARS" \
+    mvn -q -B -f "$ROOT/bench/peers/kafka/pom.xml" dependency:copy-dependencies -DoutputDirectory="$JARS" \
         -DincludeScope=runtime && touch "$JARS/done"
 }
 

@@ -63,11 +63,12 @@ def test_parts_beside_the_hub_run_in_pods_of_the_standard_restricted(plane: Cont
     make_secrets(plane, namespace)
     values, more = RELEASES["ha"]
     installed(plane, namespace, values, *more)
-    parts = ["hub", "latency-service", "latency-service", "scheduler", "scheduler", "site", "site", "site"]
-    wait_for("the pods of all parts", lambda: components(plane, namespace) == parts)
+    parts = ("alarm-service", "circuit-service", "latency-service", "scheduler")
+    wanted = sorted(["hub", *parts, *parts, "site", "site", "site"])
+    wait_for("the pods of all parts", lambda: components(plane, namespace) == wanted)
     assert refusals(plane, namespace) == []
     budgets = names(plane, f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets")
-    assert budgets == ["wx-downburst-latency-service", "wx-downburst-scheduler"]
+    assert budgets == [f"wx-downburst-{part}" for part in parts]
     for pod in pods_of(plane, namespace):
         mounted = [volume["name"] for volume in pod["spec"]["volumes"]]
         assert not any(name.startswith("kube-api-access") for name in mounted), "no part asks the cluster anything"
@@ -147,6 +148,7 @@ def test_a_cluster_without_prometheus_operator_refuses_its_kinds(plane: ControlP
         ({"replicas": "2"}, "replicas"),
         ({"kafka.products": '"ingest"'}, "kafka.servers names none"),
         ({"scheduler.replicas": "2"}, "existingSecret"),
+        ({"alarmService.replicas": "2"}, "existingSecret"),
     ],
 )
 def test_an_upgrade_with_wrong_values_changes_nothing(

@@ -109,6 +109,16 @@ def test_a_sender_that_is_killed(scene: ClusterScene, usual_s: float) -> None:
     scene.is_live_again(usual_s)
 
 
+def test_circuits_and_alarms_that_move_beside_the_hub(scene: ClusterScene, usual_s: float) -> None:
+    began = time.time()
+    scene.bring(circuitService={"replicas": 1}, alarmService={"replicas": 1})
+    scene.recovers("circuits and alarms moved beside the hub", began)
+    for part in ("circuit service", "alarm service"):
+        wait_for(f"the {part} at work", partial(is_at_work, scene, part), 120)
+    wait_for("the parts' signs of life", partial(passes, scene, {"circuit-service", "alarm-service"}), 120)
+    scene.is_live_again(usual_s)
+
+
 def test_nothing_that_was_acknowledged_is_lost_or_doubled(scene: ClusterScene) -> None:
     scene.source.more(100)
     products = scene.finish()
@@ -128,6 +138,17 @@ def plan_that_says(scene: ClusterScene, feed: str, words: str) -> Object | None:
     """The feed's plan, if it has these words."""
     (plan,) = [plan for plan in scene.ask("GET", "/v1/plans") if plan["feed"] == feed]
     return plan if words in json.dumps(plan) else None
+
+
+def is_at_work(scene: ClusterScene, part: str) -> bool:
+    """Whether a part's pod says that it is the active one."""
+    return f"at work as {part}" in scene.kubectl("logs", f"deployment/wx-downburst-{part.replace(' ', '-')}")
+
+
+def passes(scene: ClusterScene, names: set[str]) -> bool:
+    """Whether all probes of the hub pass, and these are among them."""
+    probes: dict[str, str] = scene.ask("GET", "/v1/status")["probes"]
+    return names <= probes.keys() and set(probes.values()) == {"ok"}
 
 
 def uid(pod: Object) -> str:

@@ -67,4 +67,4 @@ def leaves(values: Object, prefix: str = "") -> Iterator[str]:
 
 # A Helm that was built from its modules alone takes the cluster for one of years ago.
 TEMPLATE = ("template", "wx", str(CHART), "--kube-version", "1.31.0")
-OPEN_ENDED = {"hub.settings", "resources", "nodeSelector", "monitoring.serviceMonitor.labels"}
+OPEN_ENDED = {"hub.settings", "resources", "parts.resources", "nodeSelector", "monitoring.serviceMonitor.labels"}

@@ -114,7 +114,7 @@ def _jars() -> Path:
         # Several test processes may come here at once.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (jars / "done").exists():
-            argv = ["mvn", "-q", "-B", "-f", str(ROOT / "bench/kafka/pom.xml"), "dependency:copy-dependencies"]
+            argv = ["mvn", "-q", "-B", "-f", str(ROOT / "bench/peers/kafka/pom.xml"), "dependency:copy-dependencies"]
             argv += [f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
             done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=600)
             if done.returncode != 0:

@@ -92,6 +92,17 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 {{- end -}}
 
+{{/* The mail server of alarms, for the one process that notifies receivers: hub or alarm service. */}}
+{{- define "downburst.mail-environment" -}}
+{{- if .Values.mail.existingSecret }}
+- name: DOWNBURST_ALARMS__SMTP_URL
+  valueFrom:
+    secretKeyRef:
+      name: {{ .Values.mail.existingSecret }}
+      key: {{ .Values.mail.urlKey }}
+{{- end }}
+{{- end -}}
+
 {{/* Where the brokers' secret is mounted, and the volume itself. */}}
 {{- define "downburst.kafka-mount" -}}
 {{- if .Values.kafka.existingSecret }}

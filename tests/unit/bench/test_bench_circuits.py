@@ -1,15 +1,15 @@
 """The bench of circuits asks the calendar and the brute force the same questions."""
 
 import pytest
-from bench import circuits
-from bench.circuits import _fits, year
+from bench.circuits import admission
+from bench.circuits.admission import _fits, year
 
 from downburst_circuits.calendar import Calendar, NoRoom, Reservation
 
 
 def test_calendar_and_brute_force_of_the_bench_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     narrow_bps = 1_000_000_000
-    monkeypatch.setattr(circuits, "PORT_BPS", narrow_bps)
+    monkeypatch.setattr(admission, "PORT_BPS", narrow_bps)
     calendar = Calendar(dict.fromkeys(("one", "other"), narrow_bps))
     kept: list[Reservation] = []
     wanted = year(1, ["one", "other"], count=1_000)

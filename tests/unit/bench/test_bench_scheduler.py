@@ -1,6 +1,6 @@
 """The bench of the scheduler plays a hub through the real loop."""
 
-from bench.planning_rows import Case, rounds_of
+from bench.scheduler.planning import Case, rounds_of
 
 
 def test_a_small_hub_is_planned_and_its_rounds_are_timed() -> None:

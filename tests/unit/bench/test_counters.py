@@ -3,8 +3,8 @@
 import os
 
 import pytest
-from bench.counters import LinkBytes, cpu_s, moved, overruns, parse_cpu_ticks, parse_link, parse_overruns
-from bench.uftp_peer import group_is_joined
+from bench.harness.counters import LinkBytes, cpu_s, moved, overruns, parse_cpu_ticks, parse_link, parse_overruns
+from bench.peers.uftp import group_is_joined
 
 NET_DEV = """Inter-|   Receive                                                |  Transmit
  face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo colls carrier compressed

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench.fleet import Arrivals, Cpu, check, receipts, resident_bytes
-from bench.many import spread
-from bench.outage import judge, mixed
-from bench.peer_processes import Consumed
-from bench.stamps import Stamps
+from bench.harness.stamps import Stamps
+from bench.peers.consumers import Consumed
+from bench.product.fleet import Arrivals, Cpu, check, receipts, resident_bytes
+from bench.unicast.many import spread
+from bench.unicast.outage import judge, mixed
 
 
 def stamps(fingerprint: str = "same", damaged: int = 0, rows: list[list[int]] | None = None) -> Stamps:

@@ -4,15 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench import busiest_minute
-from bench.busiest_minute import Waits, busiest, first_come_first_served
-from bench.crowd import parse
-from bench.fleet import Arrivals, Cpu
-from bench.live import Live
-from bench.message_rows import rows_of_crowd, rows_of_lossy_messages, rows_of_messages, rows_of_minute
-from bench.messages import Messages, summed_up
-from bench.schedules import Planned
-from bench.stamps import Stamps
+from bench.harness.recorded import busiest
+from bench.harness.schedules import Planned
+from bench.harness.stamps import Stamps
+from bench.multicast import busiest_minute
+from bench.multicast.busiest_minute import Waits, first_come_first_served
+from bench.multicast.crowd import parse
+from bench.multicast.message_rows import rows_of_crowd, rows_of_lossy_messages, rows_of_messages, rows_of_minute
+from bench.multicast.messages import Messages, summed_up
+from bench.product.fleet import Arrivals, Cpu
+from bench.product.play import Live
 
 from downburst.recordings.traces import Arrival
 

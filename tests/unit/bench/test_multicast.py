@@ -7,14 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from bench import group_peers, multicast
-from bench.counters import LinkBytes
-from bench.delivery import HUB, Delivery, digest, source_file
-from bench.file_peer import sent_by_program
-from bench.multicast_cases import FULL, Bench
-from bench.multicast_rows import SITES, TITLES
-from bench.report import Row
-from bench.turns import Entry, Turns
+from bench.harness.counters import LinkBytes
+from bench.harness.delivery import HUB, Delivery, digest, source_file
+from bench.harness.report import Row
+from bench.harness.turns import Entry, Turns
+from bench.multicast import __main__ as command
+from bench.multicast.cases import FULL, Bench
+from bench.multicast.rows import SITES, TITLES
+from bench.peers import packaged
+from bench.peers.file_peer import sent_by_program
 
 from kit.namespaces import Lab
 
@@ -104,15 +105,15 @@ def test_a_case_that_fails_is_named_and_the_others_go_on(tmp_path: Path) -> None
         """Row 3."""
         raise RuntimeError("no such link")
 
-    assert multicast.kept(bench, broken) == []
+    assert command.kept(bench, broken) == []
     assert bench.notes == ["NOT MEASURED, Row 3. no such link"]
 
 
 def test_every_row_has_a_case_and_a_title() -> None:
-    assert list(multicast.CASES) == list(TITLES) == [str(number) for number in range(1, 13)]
-    assert multicast.cases(["1", "2", "4"]) == [Bench.fast, Bench.losses]
+    assert list(command.CASES) == list(TITLES) == [str(number) for number in range(1, 13)]
+    assert command.cases(["1", "2", "4"]) == [Bench.fast, Bench.losses]
     with pytest.raises(argparse.ArgumentTypeError, match="no row 13"):
-        multicast._rows("1,13")
+        command._rows("1,13")
 
 
 def test_amounts_shrink_but_never_to_nothing() -> None:
@@ -125,7 +126,7 @@ def test_amounts_shrink_but_never_to_nothing() -> None:
 def test_a_missing_peer_is_left_out_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     notes: list[str] = []
-    assert not group_peers.has_package("uftp", "uftp", notes)
+    assert not packaged.has_package("uftp", "uftp", notes)
     assert "apt-get install uftp" in notes[0]
 
 

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from bench import multicast_rows as rows
-from bench.counters import LinkBytes
-from bench.delivery import HUB, Delivery
-from bench.multicast_rows import SITES, SLOW, Runs
-from bench.report import Row
+from bench.harness.counters import LinkBytes
+from bench.harness.delivery import HUB, Delivery
+from bench.harness.report import Row
+from bench.multicast import rows
+from bench.multicast.rows import SITES, SLOW, Runs
 
 PRODUCT_BYTES = 10_000_000
 

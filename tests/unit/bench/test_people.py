@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import numpy as np
-from bench.people import measured
-from bench.people_history import KINDS, NOW, Case, fill, made_up_hour
+from bench.people.history import KINDS, NOW, Case, fill, made_up_hour
+from bench.people.questions import measured
 
 from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger

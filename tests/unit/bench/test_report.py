@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from bench.report import Goal, Row, document, figure, machine, markdown, median, table, write
+from bench.harness.report import Goal, Row, document, figure, machine, markdown, median, table, write
 
 ROW = Row("7", "narrow links", "Mb/s", 88.0, "TCP fan-out", 13.2, 3, Goal("ratio", ">=", 6.3))
 ALONE = Row("1", "no loss", "Mb/s", 95.0, "uftp", None, 3, Goal("ratio", ">=", 8))

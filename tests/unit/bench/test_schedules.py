@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from bench.schedules import Planned, at_random, bursts, steady, together, write
+from bench.harness.schedules import Planned, at_random, bursts, steady, together, write
 
 
 def test_steady_products_keep_their_distance() -> None:

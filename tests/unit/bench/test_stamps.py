@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from bench.stamps import Stamps, longest_silence_us, parse, percentile
+from bench.harness.stamps import Stamps, longest_silence_us, parse, percentile
 
 
 def stamps(*moments: tuple[int, int]) -> Stamps:

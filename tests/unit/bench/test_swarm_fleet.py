@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from bench.fleet import Arrivals, check
-from bench.stamps import Stamps
-from bench.swarm_fleet import check_tally, parse_receipts
+from bench.harness.stamps import Stamps
+from bench.product.fleet import Arrivals, check
+from bench.product.swarm_fleet import check_tally, parse_receipts
 
 HUB = Stamps(("F", "G"), "hub", 0, np.array([[0, 1, 9, 0, 5, 5], [0, 2, 9, 0, 6, 6], [1, 1, 9, 0, 7, 7]]))
 

@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from bench import unicast
-from bench.fan_out import FanOut, Stream
-from bench.report import Row
-from bench.unicast import FULL, Bench
+from bench.harness.fan_out import FanOut, Stream
+from bench.harness.report import Row
+from bench.unicast import __main__ as command
+from bench.unicast import cases
+from bench.unicast.cases import FULL, Bench
 
 from kit.namespaces import Lab
 
@@ -35,7 +36,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     def lab(sites: int) -> Iterator[Lab]:
         yield Lab(["hub", *(f"site{number}" for number in range(sites))])
 
-    monkeypatch.setattr(unicast, "_lab", lab)
+    monkeypatch.setattr(cases, "_lab", lab)
     return Bench(tmp_path, 2, FULL)
 
 
@@ -60,15 +61,15 @@ def test_a_case_that_fails_twice_is_noted_and_the_others_go_on(bench: Bench) -> 
         bench._take_turns("a case", [Fake("a", [], failures=2)], Stream(5, 10))
         return []
 
-    assert unicast._kept(bench, fails) == []
+    assert command._kept(bench, fails) == []
     assert bench.notes[-1] == "NOT MEASURED, Row 99. a site lacked products"
 
 
 def test_rows_are_chosen_by_number_and_those_of_one_case_are_measured_once() -> None:
-    assert unicast._rows("1, 4,11") == ["1", "4", "11"]
-    assert unicast._cases(["1", "4", "11"]) == [Bench.small, Bench.warnings]
+    assert command._rows("1, 4,11") == ["1", "4", "11"]
+    assert command._cases(["1", "4", "11"]) == [Bench.small, Bench.warnings]
     with pytest.raises(argparse.ArgumentTypeError, match="there is no row 13, x; there are 1, 2"):
-        unicast._rows("1,13,x")
+        command._rows("1,13,x")
 
 
 def test_a_small_scale_still_does_something() -> None:

@@ -1,11 +1,11 @@
 """Runs become rows with the right goals."""
 
-from bench import unicast_rows as rows
-from bench.fan_out import FanOut
-from bench.far import Far
-from bench.live import Latency, Scaling, Tail
-from bench.many import Crowd, Idle
-from bench.outage import Outage
+from bench.harness.fan_out import FanOut
+from bench.unicast import rows
+from bench.unicast.far import Far
+from bench.unicast.live import Latency, Scaling, Tail
+from bench.unicast.many import Crowd, Idle
+from bench.unicast.outage import Outage
 
 
 def run(took_s: float, cpu_s: float = 1.0, product_bytes: int = 2_000) -> FanOut:
@@ -72,7 +72,7 @@ def test_an_outage_must_not_be_felt_by_the_others() -> None:
 
 
 def test_every_row_has_a_title() -> None:
-    from bench.unicast import CASES  # noqa: PLC0415
+    from bench.unicast.__main__ import CASES  # noqa: PLC0415
 
     assert set(CASES) == set(rows.TITLES)
 

@@ -59,6 +59,8 @@ def test_the_defaults_are_valid(values: dict[str, Any], schema: Any) -> None:
         ("latencyService.replicas", 1),
         ("circuitService.replicas", 1),
         ("alarmService.replicas", 1),
+        ("parts.resources", {"request": {}}),
+        ("mail.url", "smtp://downburst:secret@mail"),
     ],
 )
 def test_a_wrong_value_is_refused(path: str, value: object, values: dict[str, Any], schema: Any) -> None:

@@ -14,6 +14,8 @@ pytestmark = pytest.mark.all
 
 HUB = ("StatefulSet", "wx-downburst")
 SCHEDULER = ("Deployment", "wx-downburst-scheduler")
+ALARM_SERVICE = ("Deployment", "wx-downburst-alarm-service")
+PARTS = ("scheduler", "latency-service", "circuit-service", "alarm-service")
 SITES = ("Service", "wx-downburst-sites")
 HTTP = ("Service", "wx-downburst-http")
 POLICY = ("NetworkPolicy", "wx-downburst")
@@ -27,6 +29,9 @@ FLEET = ("Deployment", "wx-downburst-fleet")
 LEDGER = {"ledger.existingSecret": '"ledger"'}
 KAFKA = {"kafka.servers": '"k:9092"'}
 APART = LEDGER | KAFKA | {"scheduler.replicas": "2"}
+ALARMS = LEDGER | KAFKA | {"alarmService.replicas": "1"}
+MAIL = {"mail.existingSecret": '"mail"'}
+SMTP = "DOWNBURST_ALARMS__SMTP_URL"
 INGEST = LEDGER | KAFKA | {"kafka.products": '"ingest"'}
 SENDING = INGEST | {"senders.replicas": "2"}
 SIZED = INGEST | {"senders.fleet.enabled": "true"}
@@ -93,7 +98,13 @@ CHANGES: list[tuple[str, str, dict[str, str], tuple[str, str], str, Any]] = [
     ("scheduler.replicas", "3", APART, SCHEDULER, "spec.replicas", 3),
     ("latencyService.replicas", "1", APART, ("Deployment", "wx-downburst-latency-service"), "spec.replicas", 1),
     ("circuitService.replicas", "2", APART, ("Deployment", "wx-downburst-circuit-service"), "spec.replicas", 2),
-    ("alarmService.replicas", "2", APART, ("Deployment", "wx-downburst-alarm-service"), "spec.replicas", 2),
+    ("alarmService.replicas", "2", APART, ALARM_SERVICE, "spec.replicas", 2),
+    (
+        *("parts.resources", '{"requests": {"cpu": "100m"}}', ALARMS, ALARM_SERVICE, f"{CONTAINER}.resources"),
+        {"requests": {"cpu": "100m"}},
+    ),
+    ("mail.existingSecret", '"m"', {}, HUB, f"env:{SMTP}", {"secretKeyRef": {"name": "m", "key": "url"}}),
+    ("mail.urlKey", '"smtp"', MAIL, HUB, f"env:{SMTP}", {"secretKeyRef": {"name": "mail", "key": "smtp"}}),
     ("senders.replicas", "3", INGEST, SENDER, "spec.replicas", 3),
     ("senders.hostNetwork", "true", SENDING, SENDER, f"{POD}.hostNetwork", True),
     ("senders.stopSeconds", "90", SENDING, SENDER, f"{POD}.terminationGracePeriodSeconds", 90),
@@ -147,6 +158,12 @@ CHANGES: list[tuple[str, str, dict[str, str], tuple[str, str], str, Any]] = [
     ("nodeSelector", '{"a": "b"}', {}, HUB, f"{POD}.nodeSelector", {"a": "b"}),
     ("tolerations", '[{"operator": "Exists"}]', {}, HUB, f"{POD}.tolerations", [{"operator": "Exists"}]),
 ]
+APART_SETTINGS = (
+    "DOWNBURST_SCHEDULER__APART",
+    "DOWNBURST_LATENCY_APART",
+    "DOWNBURST_CIRCUITS__APART",
+    "DOWNBURST_ALARMS__APART",
+)
 ON_A_SERVER = {"checkSecrets"}
 """Asks the API server; seen by the tests on one."""
 
@@ -172,6 +189,7 @@ def test_every_value_is_looked_at() -> None:
         (HOST | {"multicast.podNetwork": "true"}, "exclude each other; set one of them to false"),
         ({"multicast.hostNetwork": "true"}, "multicast.interface"),
         ({"scheduler.replicas": "1"}, "existingSecret"),
+        (MAIL | {"hub.settings": '{"DOWNBURST_ALARMS__SMTP_URL": "smtp://m"}'}, "both name a mail server"),
         (LEDGER | {"senders.replicas": "1"}, "set kafka.products=ingest"),
         ({"senders.fleet.atMost": "0"}, "raise the one or lower the other"),
         ({"trial.sites": "1"}, "tokensSecret"),
@@ -184,12 +202,44 @@ def test_what_can_not_work_is_refused(values: dict[str, str], sentence: str) -> 
 
 def test_the_file_for_high_availability_is_valid_and_spreads_its_parts() -> None:
     objects = rendered(None, "--values", str(CHART / "values-ha.yaml"))
-    for part in ("scheduler", "latency-service"):
+    hub = one(objects, *HUB)
+    for part in PARTS:
         deployment = one(objects, "Deployment", f"wx-downburst-{part}")
         assert deployment["spec"]["replicas"] == 2
         spread = at(deployment, f"{POD}.topologySpreadConstraints.0.topologyKey")
         assert spread == "kubernetes.io/hostname"
         assert one(objects, "PodDisruptionBudget", f"wx-downburst-{part}")["spec"]["maxUnavailable"] == 1
+        for told in (hub, deployment):
+            assert {at(told, f"env:{name}") for name in APART_SETTINGS} == {"true"}, "hub and parts agree"
+        assert at(deployment, f"{CONTAINER}.resources.requests.cpu") == "100m"
+
+
+def test_each_part_is_inside_the_hub_unless_it_has_replicas() -> None:
+    objects = rendered(ALARMS)
+    assert [item["metadata"]["name"] for item in objects if item["kind"] == "Deployment"] == [ALARM_SERVICE[1]]
+    for where in (HUB, ALARM_SERVICE):
+        told = one(objects, *where)
+        apart = [name for name in APART_SETTINGS if at(told, f"env:{name}") == "true"]
+        assert apart == ["DOWNBURST_ALARMS__APART"]
+        assert at(told, f"{CONTAINER}.resources.requests.cpu") == "500m", "the hub's, unless it has its own"
+
+
+def test_the_mail_servers_password_is_given_to_the_process_that_notifies_alone() -> None:
+    inside, beside = rendered(APART | MAIL), rendered(ALARMS | MAIL | {"scheduler.replicas": "1"})
+    assert told_of(inside, SMTP) == [HUB[1]]
+    assert told_of(beside, SMTP) == [ALARM_SERVICE[1]]
+
+
+def test_parts_beside_the_hub_accept_no_connection_and_make_any() -> None:
+    every = dict.fromkeys(("latencyService.replicas", "circuitService.replicas", "alarmService.replicas"), "1")
+    objects = rendered(APART | every | POLICED)
+    policy = one(objects, "NetworkPolicy", "wx-downburst-parts")["spec"]
+    assert (policy["policyTypes"], "ingress" in policy) == (["Ingress"], False), "receivers of alarms are anywhere"
+    (chosen,) = policy["podSelector"]["matchExpressions"]
+    assert set(chosen["values"]) == {*PARTS, "migrate"}
+    for part in PARTS:
+        labels = one(objects, "Deployment", f"wx-downburst-{part}")["spec"]["template"]["metadata"]["labels"]
+        assert labels.items() >= (policy["podSelector"]["matchLabels"] | {chosen["key"]: part}).items()
 
 
 def test_a_sender_drains_for_a_little_less_than_it_is_given() -> None:
@@ -212,7 +262,8 @@ def test_the_schema_is_brought_up_to_date_before_an_installation() -> None:
 
 
 def test_only_the_hub_may_leave_the_standard_restricted() -> None:
-    for item in rendered(APART | TRIAL | HOST | {"hub.capabilities": '["NET_ADMIN"]'}):
+    circuits = {"hub.capabilities": '["NET_ADMIN"]', "circuitService.replicas": "1"}
+    for item in rendered(APART | TRIAL | HOST | circuits):
         template = pod_template(item)
         if template is None or item["metadata"]["name"] == "wx-downburst":
             continue
@@ -234,6 +285,17 @@ def test_the_defaults_render_as_they_did() -> None:
         golden.write_text(yaml.safe_dump_all(now))
     before = list(yaml.safe_load_all(golden.read_text()))
     assert now == before, "if this is meant: DOWNBURST_WRITE_GOLDEN=1 pytest, and read the difference"
+
+
+def told_of(objects: list[Object], variable: str) -> list[str]:
+    """The objects with a container that has this variable of the environment."""
+    pods = [(item["metadata"]["name"], pod_template(item)) for item in objects]
+    return [
+        name
+        for name, template in pods
+        for container in (template["spec"]["containers"] if template else ())
+        if variable in [each["name"] for each in container.get("env", ())]
+    ]
 
 
 def at(found: Object, path: str) -> Any:

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from downburst.parts.names import parts_apart
 from downburst.settings.hub import load_settings
 
 ROOT = Path(__file__).resolve().parents[3]
 SITES = ("site-a", "site-b", "site-c")
+PARTS = ("scheduler", "latency-service", "circuit-service", "alarm-service")
 PROFILES = ("release", "debug")
 BUILT = {
     "services/dashboard/dist",
@@ -34,7 +36,7 @@ def services(compose: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def test_all_of_ours_run_the_same_image_and_servers_public_ones(services: dict[str, dict[str, Any]]) -> None:
     ours = {name for name, service in services.items() if service["image"] == "downburst:local"}
-    assert ours == {"migrate", "hub", "scheduler", "latency-service", "sender", "enrol", "source", *SITES}
+    assert ours == {"migrate", "hub", *PARTS, "sender", "enrol", "source", *SITES}
     assert {services[name]["build"] for name in ours} == {"."}
     assert {name: service["image"] for name, service in services.items() if name not in ours} == {
         "kafka": "apache/kafka:4.1.1",
@@ -44,15 +46,18 @@ def test_all_of_ours_run_the_same_image_and_servers_public_ones(services: dict[s
 
 def test_parts_are_told_alike_what_the_hub_is_told(services: dict[str, dict[str, Any]]) -> None:
     told = services["hub"]["environment"]
-    for part in ("migrate", "scheduler", "latency-service"):
+    for part in ("migrate", *PARTS):
         assert services[part]["environment"] == told
+        assert "volumes" not in services[part], "ledger and brokers are all that a part knows"
     with pytest.MonkeyPatch.context() as patch:
         for name, value in told.items():
             patch.setenv(name, str(value))
         settings = load_settings()
     assert settings.kafka.products == "ingest"
-    assert settings.scheduler.apart
-    assert settings.latency_apart
+    apart = [part.command for part in parts_apart(settings)]
+    assert apart == list(PARTS), "each part that the hub leaves to another process has one"
+    for part in PARTS:
+        assert services[part]["command"] == ["downburst", part]
 
 
 def test_the_sender_is_told_what_the_hub_is_told_and_its_own_place(services: dict[str, dict[str, Any]]) -> None:
@@ -83,7 +88,7 @@ def test_what_services_use_is_declared(compose: dict[str, Any], services: dict[s
 def test_services_start_after_what_they_need(services: dict[str, dict[str, Any]]) -> None:
     hub = {"kafka": {"condition": "service_healthy"}, "migrate": {"condition": "service_completed_successfully"}}
     assert services["hub"]["depends_on"] == hub
-    for part in ("enrol", "scheduler", "latency-service", "sender"):
+    for part in ("enrol", *PARTS, "sender"):
         assert services[part]["depends_on"] == {"hub": {"condition": "service_healthy"}}
     assert services["enrol"]["restart"] == "no"
     for site in SITES:
@@ -114,6 +119,13 @@ def test_groups_leave_by_the_address_that_their_sender_has(compose: dict[str, An
     # What gets an address by itself never gets this one.
     pool = {"subnet": f"{network}.0/24", "ip_range": f"{network}.128/25"}
     assert compose["networks"]["downburst"]["ipam"]["config"] == [pool]
+
+
+def test_the_smoke_test_kills_every_part() -> None:
+    script = (ROOT / "scripts" / "compose-smoke.sh").read_text()
+    assert re.findall(r"^PARTS=\((.*)\)$", script, re.MULTILINE) == [" ".join(PARTS)]
+    (killed,) = re.findall(r"^KILLED=\((.*)\)$", script, re.MULTILINE)
+    assert '"${PARTS[@]}"' in killed
 
 
 def test_the_bundle_for_machines_without_network_has_what_compose_names() -> None:

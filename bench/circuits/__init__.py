@@ -1,0 +1,1 @@
+"""Circuits: admission, the share beside greedy flows, small buffers, set-up."""

@@ -1,0 +1,1 @@
+"""A hub of several machines beside librdkafka."""

@@ -1,0 +1,1 @@
+"""Parts that all measurements share: rows and their files, turns, counters, schedules and stamps."""

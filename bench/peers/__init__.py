@@ -1,0 +1,1 @@
+"""Programs that the product is compared with, and their installation."""

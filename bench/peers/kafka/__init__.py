@@ -1,0 +1,1 @@
+"""Kafka as a peer: its broker, and librdkafka as its client."""

@@ -1,0 +1,1 @@
+"""NATS as a peer: its own server, and a client in Go."""

@@ -1,0 +1,1 @@
+"""Questions of people: thirty days of latency on both databases."""

@@ -1,0 +1,1 @@
+"""The product as a measurement runs it: a hub and sites in the namespaces of a lab."""

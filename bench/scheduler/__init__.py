@@ -1,0 +1,1 @@
+"""The scheduler: the cost of planning, and predictions beside measurements."""

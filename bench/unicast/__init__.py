@@ -1,0 +1,1 @@
+"""Unicast beside sendfile, NATS and Kafka."""
