@@ -17,6 +17,7 @@ mod batches;
 pub mod circuits;
 mod clock_standing;
 mod connections;
+mod events;
 pub mod feeds;
 mod figures;
 mod first_bytes;
@@ -52,6 +53,7 @@ pub use clock_standing::{ClockStanding, Reference};
 pub use connections::{
     AdmissionLimits, DataLink, DataLinks, OUT_LIMIT_BYTES, Outbound, Outgoing, PendingConnections, Taken,
 };
+pub use events::{Event, ReceptionLine, Traffic};
 pub use feeds::{AwaitedHeartbeats, Rechecks};
 pub use figures::{
     Arrivals, FailedAction, FeedHead, FeedTraffic, LegCounts, LegTraffic, SessionFeed, SessionTraffic,

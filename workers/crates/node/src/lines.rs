@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 mod bounds;
-mod events;
 #[cfg(test)]
 mod golden;
 mod jobs;
@@ -18,9 +17,8 @@ pub(crate) use downburst_hub::circuits::{CircuitTraffic, LeaseLine, ProbeLine};
 pub(crate) use downburst_hub::feeds::{DuplicateWord, DurabilityWord, FeedLine, IngestLine};
 pub(crate) use downburst_hub::jobs::Failure;
 pub(crate) use downburst_hub::upstreams::UpstreamLine;
-pub(crate) use downburst_hub::{ClockStanding, LegLine, PlanLine, SiteLine};
+pub(crate) use downburst_hub::{ClockStanding, Event, LegLine, PlanLine, SiteLine};
 pub(crate) use downburst_ldm_gateway::LdmLine;
-pub(crate) use events::*;
 pub(crate) use jobs::*;
 
 /// One line from the agent.

@@ -6,7 +6,10 @@ use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros
 use serde_json::{Value, json};
 
 use super::*;
-use downburst_hub::{FailedAction, FeedBacklog, PathFacts, SessionFeed, SiteBacklog};
+use downburst_hub::{
+    FailedAction, FeedBacklog, FeedTraffic, LegTraffic, PathFacts, ReceptionLine, SessionFeed, SessionTraffic, SiteBacklog,
+    Traffic,
+};
 
 const AT: WallMicros = WallMicros(1_767_225_600_000_000);
 

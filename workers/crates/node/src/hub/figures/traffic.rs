@@ -2,13 +2,15 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use downburst_hub::{Arrivals, FeedHead, LegCounts, TrafficReports};
+use downburst_hub::{
+    Arrivals, FeedHead, FeedTraffic, LegCounts, LegTraffic, SessionTraffic, Traffic, TrafficReports,
+};
 use downburst_model::{FeedName, LegId, WallMicros};
 use downburst_vcmtp::SenderStats;
 
 use crate::hub::legs::leg::Leg;
 use crate::hub::{Hub, lock};
-use crate::lines::{Event, FeedTraffic, LegTraffic, SessionTraffic, Traffic};
+use crate::lines::Event;
 
 /// Totals since the last report.
 #[derive(Default)]

@@ -49,7 +49,7 @@ impl gateway::Hub for Hub {
     }
 
     fn tell(&self, event: gateway::Event) {
-        self.event(&Event::from(event));
+        self.event(&event_of(event));
     }
 
     fn fault(&self, sentence: String) {
@@ -128,19 +128,18 @@ fn told(written: Written) -> gateway::Written {
     }
 }
 
-impl From<gateway::Event> for Event {
-    fn from(event: gateway::Event) -> Self {
-        match event {
-            gateway::Event::Source { source, upstream, state, mode, reason } => {
-                Self::LdmSource { source, upstream, state, mode, reason }
-            }
-            gateway::Event::Peer { peer, site, state, what, reason } => {
-                Self::LdmPeer { peer, site, state, what, reason }
-            }
-            gateway::Event::Violation { peer, source, site, sentence } => {
-                Self::LdmViolation { peer, source, site, sentence }
-            }
-            gateway::Event::Rtstats { line } => Self::Rtstats { line },
+/// The agent's line about an event of the gateway.
+fn event_of(event: gateway::Event) -> Event {
+    match event {
+        gateway::Event::Source { source, upstream, state, mode, reason } => {
+            Event::LdmSource { source, upstream, state, mode, reason }
         }
+        gateway::Event::Peer { peer, site, state, what, reason } => {
+            Event::LdmPeer { peer, site, state, what, reason }
+        }
+        gateway::Event::Violation { peer, source, site, sentence } => {
+            Event::LdmViolation { peer, source, site, sentence }
+        }
+        gateway::Event::Rtstats { line } => Event::Rtstats { line },
     }
 }

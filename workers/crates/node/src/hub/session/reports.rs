@@ -1,12 +1,10 @@
 //! Reports of a session to the rest of the hub.
-use downburst_hub::{LegReport, Noted, NotedReceipt, Report, StatusChange, live_waits};
-use downburst_model::FeedName;
-use downburst_session::{ClockOffset, Receipt, ResendEnd};
+use downburst_hub::{Event, Noted, NotedReceipt, Report, StatusChange, live_waits};
+use downburst_session::{ClockOffset, Receipt};
 
 use super::Task;
 use crate::hub::lock;
 use crate::hub::receipts::Row;
-use crate::lines::{Event, ReceptionLine};
 
 impl Task {
     pub(super) fn report(&mut self, report: Report) {
@@ -35,7 +33,7 @@ impl Task {
             Report::Filed(items) => self.filed(items),
             Report::Recheck(keys) => self.hub.recheck(&keys),
             Report::Connected => self.tell_session("connected", None),
-            report => self.tell_people(report),
+            report => self.tell_people(&report),
         }
     }
 
@@ -88,21 +86,11 @@ impl Task {
         self.hub.figures.receipts.record(site, None, items.into_iter().map(Row::of_late_file).collect());
     }
 
-    fn tell_people(&self, report: Report) {
-        let Some(site) = self.session.site().cloned() else { return };
+    fn tell_people(&self, report: &Report) {
+        let Some(site) = self.session.site() else { return };
         match report {
-            Report::Leg(report) => self.tell_leg(report),
-            Report::Resent(end) => {
-                let ResendEnd { resend, products, bytes, expired } = end;
-                self.hub.event(&Event::Resend { site, resend, products, bytes, expired });
-            }
-            Report::Violation { sentence, ends } => {
-                if !ends {
-                    tracing::warn!(%site, "{sentence}");
-                }
-                self.hub.event(&Event::Violation { site, sentence });
-            }
-            Report::Fault { sentence, feed, of_site } => self.tell_fault(sentence, feed, of_site),
+            Report::Violation { sentence, ends: false } => tracing::warn!(%site, "{sentence}"),
+            Report::Fault { sentence, .. } => tracing::warn!("{sentence}"),
             Report::Ride { to, feeds, begins: true } => {
                 tracing::info!(site = site.as_str(), to, feeds, "products go by a circuit");
             }
@@ -114,22 +102,8 @@ impl Task {
             }
             _ => {}
         }
-    }
-
-    fn tell_leg(&self, report: LegReport) {
-        let Some(site) = self.session.site().cloned() else { return };
-        let LegReport { feed, leg, state, after, reason, reception } = report;
-        let reception = reception.map(|said| ReceptionLine {
-            buffer_bytes: said.buffer_bytes,
-            path: said.path,
-            advice: said.advice,
-        });
-        self.hub.event(&Event::Leg { feed, leg, site, state, after, reason, reception });
-    }
-
-    fn tell_fault(&self, sentence: String, feed: Option<FeedName>, of_site: bool) {
-        tracing::warn!("{sentence}");
-        let site = self.session.site().filter(|_| of_site).cloned();
-        self.hub.event(&Event::Fault { sentence, feed, site });
+        if let Some(event) = Event::of_report(site, report) {
+            self.hub.event(&event);
+        }
     }
 }
