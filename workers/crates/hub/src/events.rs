@@ -224,11 +224,9 @@ impl Event {
                 Self::Resend { site, resend: *resend, products: *products, bytes: *bytes, expired: *expired }
             }
             Report::Violation { sentence, .. } => Self::Violation { site, sentence: sentence.clone() },
-            Report::Fault { sentence, feed, of_site } => Self::Fault {
-                sentence: sentence.clone(),
-                feed: feed.clone(),
-                site: of_site.then_some(site),
-            },
+            Report::Fault { sentence, feed, of_site } => {
+                Self::Fault { sentence: sentence.clone(), feed: feed.clone(), site: of_site.then_some(site) }
+            }
             _ => return None,
         })
     }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use downburst_hub::{
-    FailedAction, FeedBacklog, FeedTraffic, LegTraffic, PathFacts, ReceptionLine, SessionFeed, SessionTraffic, SiteBacklog,
-    Traffic,
+    FailedAction, FeedBacklog, FeedTraffic, LegTraffic, PathFacts, ReceptionLine, SessionFeed,
+    SessionTraffic, SiteBacklog, Traffic,
 };
 
 const AT: WallMicros = WallMicros(1_767_225_600_000_000);
