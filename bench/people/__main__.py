@@ -1,4 +1,4 @@
-"""What people wait for: every question about latency and volume over thirty days, on both databases, and the pages.
+"""The waits of people: every question about latency and volume over thirty days, on both databases, and the pages.
 
 `python -m bench.people --out file.json`. A hundred sites take fifteen feeds; each question goes through the whole
 application, without a network. The history is written as roll-ups leave it (`bench.people.history` says how), the

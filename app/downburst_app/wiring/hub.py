@@ -342,7 +342,7 @@ class Hub:
             reader.close()
 
     async def _refused(self, name: str, error: DownburstError) -> None:
-        """Reports to operators why a part failed; an outage of the ledger is reported by its own watch."""
+        """Reports the failure of a part to operators; an outage of the ledger is reported by its own watch."""
         if isinstance(error, LedgerAway):
             _LOG.info("%s waits for the ledger: %s", name, error.sentence)
         else:

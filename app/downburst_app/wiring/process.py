@@ -1,4 +1,4 @@
-"""What every process of a hub needs: signals that end it, tasks that end with it, a data directory of its own."""
+"""Common parts of a hub's processes: signals that end them, tasks that end with them, data directories."""
 
 import asyncio
 import fcntl

@@ -127,7 +127,7 @@ class CircuitEnd:
 
 @dataclass(frozen=True, slots=True)
 class CircuitRequest:
-    """Who requested a circuit, for which purpose, and under which names."""
+    """The origin of a circuit: the client, its purpose, and its names for the request."""
 
     request_id: str
     """The client's name for its request: a repeated one refers to the same circuit."""
@@ -141,7 +141,7 @@ class CircuitRequest:
 
 @dataclass(frozen=True, slots=True)
 class CircuitCarriage:
-    """How a circuit is set up, and how traffic is shaped into it."""
+    """The set-up of a circuit, and the shaping of traffic into it."""
 
     driver: CircuitDriver = CircuitDriver.LINUX
     replication: Replication = Replication.HEAD_END

@@ -1,4 +1,4 @@
-//! What streams carry: classes, by the paths that feeds are assigned to.
+//! The classes that streams carry, by the paths that feeds are assigned to.
 use std::collections::BTreeMap;
 use std::fmt;
 

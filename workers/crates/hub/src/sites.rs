@@ -11,7 +11,7 @@ pub struct SiteLine {
     pub site: SiteName,
     /// The credentials that prove its identity.
     pub credentials: Vec<CredentialLine>,
-    /// What it may receive.
+    /// Its rights.
     #[serde(flatten)]
     pub rights: RightsLine,
     /// Its subscriptions.
@@ -52,7 +52,7 @@ pub struct SiteLine {
     pub positions: Vec<PositionLine>,
 }
 
-/// What a site may receive.
+/// The rights of a site: the feeds that it may receive.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct RightsLine {
     /// The feeds; `*`: all.

@@ -31,7 +31,7 @@ pub trait Receipt: Serialize {
     fn site(&self) -> &str;
 }
 
-/// What is known of a site's session about the products of one feed.
+/// The knowledge of a site's session about the products of one feed.
 #[derive(Debug, Default)]
 pub struct SessionTrace {
     /// The site's frontier, and the number of known products that are not settled.
