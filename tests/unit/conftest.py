@@ -1,4 +1,4 @@
-"""Unit tests touch no network; pairs of local sockets stay, the event loop is made of them."""
+"""Unit tests use no network; pairs of local sockets remain, because the event loop needs them."""
 
 import pytest
 from pytest_socket import disable_socket

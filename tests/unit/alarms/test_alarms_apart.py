@@ -1,4 +1,4 @@
-"""Alarms in a process of their own: the hub's facts come over the bus, and a silent hub is an alarm itself."""
+"""Alarms in a separate process: the hub's facts arrive over the bus, and a silent hub raises an alarm itself."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -48,7 +48,7 @@ class Teller:
 
 
 class Service:
-    """The alarm service on the bus of a hub, whose present is `live`."""
+    """The alarm service on a hub's bus; `live` is the hub's current state."""
 
     def __init__(self, ledger: Ledger, clock: FakeClock, directory: Path) -> None:
         self.ledger, self.clock, self.live, self.teller = ledger, clock, LiveState(), Teller()

@@ -1,4 +1,4 @@
-"""A receiver that can't be told, for whatever reason, costs nobody else a notice, and nobody hears anything twice."""
+"""A receiver that cannot be notified stops no notice to others, and no receiver is notified twice."""
 
 from datetime import UTC, datetime
 
@@ -21,7 +21,7 @@ BROKEN_MAIL = Receiver("mail", ReceiverKind.MAIL, "a@b\nBcc: c@d", owner="unl.ed
 
 
 class OverTheNetwork:
-    """The real teller; what it would send is kept by host."""
+    """The real teller over a mock transport, which records the host of each request."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

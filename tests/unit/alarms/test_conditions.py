@@ -1,4 +1,4 @@
-"""What is wrong, and what is not: each condition by its own facts."""
+"""Alarm conditions: for each one, facts that raise it and facts that do not."""
 
 import math
 import os
@@ -48,7 +48,7 @@ Value = TypeVar("Value")
 
 
 def replace(value: Value, **given: Any) -> Value:
-    """As of dataclasses; members of a situation's parts are given directly."""
+    """Like `dataclasses.replace`, but members of a situation's parts are given directly."""
     changed: Any = value
     for part in ("ledger", "hub") if isinstance(value, Situation) else ():
         names = {one.name for one in fields(getattr(value, part))} & given.keys()
@@ -141,7 +141,7 @@ def test_a_feed_of_new_habits_is_noticed_within_three_times_its_silence() -> Non
 
 @pytest.mark.parametrize("mean_s", [1.0, 2.0, 4.0])
 def test_pauses_of_independent_arrivals_are_no_silence_from_the_first_minutes_on(mean_s: float) -> None:
-    """With a factor of 1.9 from 100 pauses on, some 4 of 300 healthy feeds rang within half an hour."""
+    """With a factor of 1.9 from 100 pauses on, about 4 of 300 healthy feeds raised an alarm within half an hour."""
     seed = int(os.environ.get("DOWNBURST_SEED", "20261124"))
     print(f"replay: DOWNBURST_SEED={seed}")
     chance = Random(seed)
@@ -150,7 +150,7 @@ def test_pauses_of_independent_arrivals_are_no_silence_from_the_first_minutes_on
 
 
 def rings(chance: Random, mean_s: float, watched: timedelta) -> bool:
-    """True if a feed of independent arrivals, told by the second, is ever silent for longer than its limit."""
+    """True if a feed of independent arrivals, reported by the second, is ever silent for longer than its limit."""
     gaps, at = Gaps(), NOW
     while at < NOW + watched:
         at += timedelta(seconds=math.ceil(chance.expovariate(1 / mean_s)))

@@ -1,4 +1,4 @@
-"""Alarms begin once, end once, and receivers are told once of each."""
+"""Each alarm begins once and ends once, and receivers are notified once of each."""
 
 import asyncio
 from dataclasses import replace
@@ -32,7 +32,7 @@ OPS = Receiver("ops", ReceiverKind.WEBHOOK, "http://ops/hook")
 
 
 class Heard:
-    """Receivers that remember what they were told; those in `away` can't be reached."""
+    """Receivers that record their notices; those in `away` are unreachable."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, str, bool]] = []

@@ -23,7 +23,7 @@ APP.command()(analyze)
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """A hundred kilobytes each half second for a minute."""
+    """A product of 100 kB every half second for a minute."""
     path = tmp_path / "steady.txt"
     path.write_text("".join(f"100000 201506150000{n // 2 % 60:02d}.{n % 2 * 5}00\n" for n in range(120)))
     return path

@@ -1,4 +1,4 @@
-"""Figures of a stream: the published hour, cases by hand, a reference that sees everything, any cut into pieces."""
+"""Figures of a stream: the published hour, hand-computed cases, a reference that sees the whole, and any chunking."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any

@@ -67,7 +67,7 @@ def test_the_longest_and_the_largest_are_named() -> None:
 
 def test_products_are_sessions_by_the_time_they_take_to_send() -> None:
     at_s, sizes = np.array([0.0, 1.0, 3.0]), np.array([2e6, 1e6, 1e6])
-    # 8 Mb/s: the first is sent until 2 s, so the silence before the third is one second.
+    # At 8 Mb/s the first product is sent until 2 s, so the silence before the third is one second.
     assert [one.transfers for one in sessions_of_products(at_s, sizes, gap_s=1.0, rate_bps=8e6)] == [3]
     assert [one.transfers for one in sessions_of_products(at_s, sizes, gap_s=0.9, rate_bps=8e6)] == [2, 1]
     assert sessions_of_products(np.empty(0), np.empty(0), gap_s=1.0, rate_bps=8e6) == []

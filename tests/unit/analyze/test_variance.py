@@ -1,4 +1,4 @@
-"""What throughput depends on: synthetic logs in which one thing alone counts."""
+"""Factors of throughput: synthetic logs in which a single factor counts."""
 
 import os
 from pathlib import Path
@@ -28,14 +28,14 @@ def studied(start_s: Floats, took_s: Floats, size_bytes: Floats, known: Counters
 
 
 def shared_line(random: np.random.Generator, count: int = 2_000) -> tuple[Floats, Floats, Floats]:
-    """Transfers that share a gigabit evenly, which is busy seven tenths of the time."""
+    """Transfers that evenly share a gigabit line, which is busy seven tenths of the time."""
     start_s = np.sort(random.uniform(0, count * 1.0, count))
     size_bytes = random.uniform(0.3, 1.0, count) * 135e6
     return start_s, round_robin(start_s, size_bytes * 8 / 1e9), size_bytes
 
 
 def throttled(random: np.random.Generator, count: int = 2_000) -> tuple[Floats, Floats, Floats, Counters]:
-    """Transfers whose disk goes at another rate each minute, however many there are; `iowait` shows it."""
+    """Transfers limited by a disk whose rate changes every minute, whatever their number; `iowait` shows it."""
     start_s = np.sort(random.uniform(0, count * 1.0, count))
     minutes = np.arange(0, count + 120, 60)
     iowait = random.uniform(0.1, 0.9, len(minutes))

@@ -9,7 +9,7 @@ MAY, OWN, NOT = "yes", "its own", ""
 
 
 def verdict(rule: Rule, caller: str) -> str:
-    """Whether such a caller may use a route with this rule."""
+    """The right of such a caller to use a route with this rule."""
     if rule.scope is None:
         return NOT if rule.known and caller in (NOBODY, PUBLISHED) else MAY
     if caller in (NOBODY, PUBLISHED):

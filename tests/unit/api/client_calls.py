@@ -16,7 +16,7 @@ CALLS = Path(__file__).parents[3] / "client/downburst_client/calls.py"
 
 
 def api_routes(app: FastAPI) -> list[APIRoute]:
-    """Every route that is described."""
+    """Every route in the API description."""
     found: list[APIRoute] = []
     owners: list[Any] = [app.router]
     for owner in owners:
@@ -87,7 +87,7 @@ def _name(route: APIRoute, names: set[str]) -> str:
 
 
 def _query(route: APIRoute, modules: set[str]) -> Iterator[tuple[str, str, str, str]]:
-    """Name, name on the wire, type and default of each parameter; what is not needed is left to the hub."""
+    """Name, wire name, type and default of each parameter; the hub chooses values that are omitted."""
     for dependant in (route.dependant, *route.dependant.dependencies):
         for field in dependant.query_params:
             info = field.field_info
@@ -108,7 +108,7 @@ def _default(field: Any) -> str:
 
 
 def _type(kind: Any, modules: set[str]) -> str:  # noqa: PLR0911 - a case each
-    """A type as it is written, with what has to be imported for it."""
+    """The source text of a type; adds the required imports to `modules`."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         return " | ".join(_type(one, modules) for one in inner)

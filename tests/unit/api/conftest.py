@@ -1,4 +1,4 @@
-"""The application over a real ledger and a fake node, asked without a network."""
+"""The application over a real ledger and a fake node, called without a network."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Every route asked by every kind of caller: what the table of the documentation says is what happens."""
+"""Every kind of caller requests every route, and the outcomes match the table in the documentation."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Callers:
         return self.published if caller == PUBLISHED else self.client
 
     async def is_let_through(self, caller: str, method: str, path: str, site: str = SITE) -> bool:
-        """Whether the guard lets it through, whatever the route then says of a request without sense."""
+        """True if the guard admits the request, whatever the route then answers to meaningless arguments."""
         filled = path.replace("{site}", site).replace("{feed}", "NGRID").replace("{user}", "nemo")
         for number in ("{number}", "{subscription}", "{resend}", "{circuit}"):
             filled = filled.replace(number, "9")
@@ -67,7 +67,7 @@ async def callers(
 
 
 async def _no_overviews(*_: object) -> AsyncIterator[None]:
-    """A live line that ends at once: nobody could wait for the end of the real one."""
+    """A live stream that ends immediately; the real one never ends, so no test could wait for it."""
     return
     yield
 

@@ -1,4 +1,4 @@
-"""A site asks for access, is approved or refused, comes in, and changes what is its own."""
+"""A site requests access, is approved or refused, signs in, and changes its own settings."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def _quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def stranger(hub: Asked) -> httpx.AsyncClient:
-    """A browser that nobody knows."""
+    """A browser without a login."""
     transport = httpx.ASGITransport(create_app(hub.runtime), raise_app_exceptions=False)
     return httpx.AsyncClient(transport=transport, base_url="http://hub", headers={"Sec-Fetch-Site": "same-origin"})
 
@@ -116,7 +116,7 @@ async def test_finding_07_an_old_request_invites_no_user_of_the_same_name_made_a
                 await hub.ask("POST", "/v1/sites", 201, json={"site": "unl.edu"})
             else:
                 await hub.ask("DELETE", "/v1/users/admin@unl.edu", 204)
-            # Made anew in the same instant: it is not the time that tells them apart.
+            # The new user is created in the same instant, so the time does not distinguish it from the old one.
             wanted = {"user": "admin@unl.edu", "role": "site", "site": "unl.edu"}
             await hub.ask("POST", "/v1/users", 201, json=wanted)
             state = await ask(site, "POST", "/v1/access-requests/state", 200, secret=asked["secret"])

@@ -1,4 +1,4 @@
-"""Looking through a feed's log: products by a part of their id, patterns tried on what came, sizes and silences."""
+"""Browsing a feed's log: products by part of their id, patterns tried on received products, sizes and silences."""
 
 from typing import Any
 

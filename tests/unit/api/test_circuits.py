@@ -1,4 +1,4 @@
-"""Routes of ports and circuits: what they answer, and problem documents that name who is in the way."""
+"""Routes of ports and circuits: their answers, and problem documents that name the conflicting circuits."""
 
 from dataclasses import replace
 from typing import Any

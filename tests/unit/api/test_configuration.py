@@ -151,7 +151,7 @@ async def test_a_receiver_is_asked_for_another_credential(hub: Asked, clock: Fak
 
 
 def replaced(hub: Asked) -> str:
-    """What the receiver of unl.edu shows from here on."""
+    """Replaces the credential of the receiver of unl.edu, which presents the new one from now on."""
     with hub.runtime.ledger.transaction() as tx:
         made = tx.enrolment.credentials.replace("unl.edu", "c" * 64, "d" * 64, peer="p", lifetime=timedelta(days=90))
         assert tx.enrolment.credentials.taken("unl.edu", made.sha256)

@@ -1,4 +1,4 @@
-"""The contract of the API: typed answers everywhere, with examples, and as they were recorded byte by byte."""
+"""The contract of the API: every answer is typed, has an example, and equals its recording byte for byte."""
 
 import json
 from pathlib import Path
@@ -85,7 +85,7 @@ def _is_typed(shape: Any) -> bool:
 
 
 def _leaves(value: Any) -> Any:
-    """Numbers by value, times by instant: the overview writes its own."""
+    """Numbers compared by value and times by instant, because the overview has its own serializer."""
     if isinstance(value, dict):
         return {name: _leaves(one) for name, one in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The api bears whatever its own description allows, and what it forbids: schemathesis plays both."""
+"""The API handles every request that its description allows or forbids; schemathesis generates both."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ def app(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> FastAPI:
         tx.feeds.add(Feed("NGRID"))
         tx.sites.add(Site("unl.edu"))
     made, _ = runtime(tmp_path / "hub", ledger, clock)
-    # On a busy machine the requests take longer than a round of probes may.
+    # On a busy machine the requests take longer than the limit of a round of probes.
     made.probes = Probes({}, now_s=clock.monotonic_s)
     asyncio.run(made.probes.look())
     return create_app(made)
@@ -41,7 +41,7 @@ def app(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> FastAPI:
 
 @pytest.mark.parametrize("mode", list(GenerationMode))
 def test_every_request_is_answered_or_refused_with_a_problem(app: FastAPI, mode: GenerationMode) -> None:
-    # The live line has no end, so nobody can wait for its answer.
+    # The live stream never ends, so its answer cannot be awaited.
     api = schemathesis.openapi.from_asgi("/openapi.json", app).exclude(path="/v1/events")
     print(f"again: DOWNBURST_SEED={SEED} pytest tests/unit/api/test_described.py")
     played = 0
@@ -55,7 +55,7 @@ def test_every_request_is_answered_or_refused_with_a_problem(app: FastAPI, mode:
         def play(case: Any) -> None:
             _check(case.call(headers=AUTHORIZATION))
 
-        # Where nothing can be left out or wrong, there is nothing to play.
+        # Operations whose input cannot be incomplete or invalid have no case to generate.
         with suppress(Unsatisfiable):
             play()
             played += 1

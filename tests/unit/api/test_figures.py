@@ -1,4 +1,4 @@
-"""Plans, latency, overview, metrics, health: what was kept comes out."""
+"""Plans, latency, overview, metrics and health return the stored data."""
 
 import asyncio
 import json

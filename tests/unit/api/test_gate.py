@@ -1,4 +1,4 @@
-"""Who was let in goes on while the ledger's server is away; nobody else is let in."""
+"""Known callers stay admitted while the ledger's server is away; all others are refused."""
 
 from collections.abc import Callable
 from typing import Any

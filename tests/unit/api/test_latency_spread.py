@@ -1,4 +1,4 @@
-"""How latencies are spread, and their history as a file."""
+"""The histogram of latencies, and their history as a file."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What all routes share: pages, changes of what was seen, requests that are sent twice."""
+"""Mechanics that all routes share: paging, conditional changes, and repeated requests."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ WHOLE = {
     "/v1/circuits/calendar",
     "/v1/latency/history",
 }
-"""Answers of one size, however much there is: a range in steps."""
+"""Answers of a fixed size, whatever the amount of data: a range in steps."""
 
 
 async def test_what_goes_between_two_pages_hides_nothing_else(filled: Asked) -> None:

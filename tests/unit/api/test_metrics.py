@@ -1,4 +1,4 @@
-"""What Prometheus reads of a hub: by its conventions, true, and never backwards."""
+"""The Prometheus metrics of a hub: they follow the conventions, match its state, and counters never decrease."""
 
 import asyncio
 import gzip

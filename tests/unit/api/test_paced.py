@@ -1,4 +1,4 @@
-"""A reading that costs much is not repeated for everybody who looks."""
+"""An expensive reading is not repeated for every reader."""
 
 import asyncio
 import threading

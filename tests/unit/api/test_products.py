@@ -1,4 +1,4 @@
-"""Uploads: what is stored, what is refused, and that nothing is left behind."""
+"""Uploads: stored products, refused products, and no leftovers."""
 
 from base64 import b64encode
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What of a feed a site may take, objectives of single sites, windows ahead, and receivers that a site sets."""
+"""Limits on a site's access to a feed, objectives of single sites, future windows, and a site's own receivers."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Signing in and out, links, tokens, and what browsers are protected from."""
+"""Signing in and out, links, tokens, and the protection of browsers."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -25,7 +25,7 @@ FROM_HERE = {"Sec-Fetch-Site": "same-origin"}
 
 @pytest.fixture(autouse=True)
 def _quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is tested here is not argon2; tests/unit/foundation/test_passwords.py has the real one."""
+    """Replaces argon2, which is not under test here; tests/unit/foundation/test_passwords.py has the real one."""
 
     def is_password(password: str, kept: str | None) -> bool:
         return kept == f"hash of {password}"
@@ -41,7 +41,7 @@ def _hash(password: str) -> str:
 
 @pytest.fixture
 async def clients(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> AsyncIterator[Any]:
-    """Makes browsers, each with its own cookies, or commands, which show a token."""
+    """Makes clients: browsers, each with its own cookies, or commands, which present a token."""
     with ledger.transaction() as tx:
         tx.feeds.add(Feed("NGRID"))
         for name in ("unl.edu", "other.edu"):

@@ -1,4 +1,4 @@
-"""What the api tells of the way to a site."""
+"""The API's report on the path to a site."""
 
 from datetime import timedelta
 

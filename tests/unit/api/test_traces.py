@@ -1,4 +1,4 @@
-"""Where is product X, who has it, why not: asked over HTTP."""
+"""Product traces over HTTP: the product's location, the sites that have it, and the reasons for those that do not."""
 
 from datetime import timedelta
 from typing import Any

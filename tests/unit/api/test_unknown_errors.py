@@ -1,4 +1,4 @@
-"""An error that no route expects ends one request."""
+"""An error that no route expects ends only its own request."""
 
 import pytest
 

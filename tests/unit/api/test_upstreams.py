@@ -95,5 +95,5 @@ async def _faults(hub: Asked) -> list[dict[str, str]]:
 
 
 def written(moment: datetime) -> str:
-    """As the api writes it."""
+    """The moment in the API's format."""
     return moment.isoformat().replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""The volume of feeds and who feeds whom, for whoever may read what is published."""
+"""The volume of feeds and the tree of hubs and sites, for every caller that may read published data."""
 
 from datetime import datetime
 from random import Random

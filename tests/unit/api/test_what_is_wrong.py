@@ -1,4 +1,4 @@
-"""What is wrong, in the order in which to look at it, from its begin to its end."""
+"""Faults in the overview: in the order to look at them, and from their begin to their end."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -81,7 +81,7 @@ async def test_a_node_that_ended_is_first_until_it_is_back_and_its_sites_are(sit
     at = clock.now()
     site.node.running = False
     site.runtime.live.apply(NodeChanged(at, running=False, restarts=1, reason=KILLED))
-    # The journal has it as well, as history.
+    # The journal holds the fault as well, as history.
     await site.runtime.ledger.write(
         lambda tx: tx.measured.faults.add(Fault(at, f"{KILLED}; restarted", next_step="none"))
     )

@@ -1,4 +1,4 @@
-"""Writes what is generated from the API: its description, and the answers that it is recorded by.
+"""Writes the files that are generated from the API: its description and its recorded answers.
 
 Run it after a change of the API, and `npm run types --prefix services/dashboard` after it:
 
@@ -42,7 +42,7 @@ def document(app: FastAPI) -> str:
 
 
 def examples(answers: list[dict[str, Any]]) -> dict[str, Any]:
-    """By route the first answer that shows something, with times and numbers as they were sent."""
+    """The first non-empty answer of each route, with times and numbers as they were sent."""
     found: dict[str, Any] = {}
     for answer in answers:
         route = answer["route"].replace(":anytext}", "}")
@@ -52,7 +52,7 @@ def examples(answers: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def formatted(text: str) -> str:
-    """Python as the repository has it."""
+    """Python code in the repository's format."""
     ruff = [str(Path(sys.executable).with_name("ruff")), "--config", str(ROOT / "pyproject.toml")]
     name = ["--stdin-filename", str(CALLS)]
     for command in (["check", "--select", "I", "--fix", "--quiet", *name, "-"], ["format", "--quiet", *name, "-"]):
@@ -62,7 +62,7 @@ def formatted(text: str) -> str:
 
 
 def text_of(value: Any) -> str:
-    """As it is committed."""
+    """JSON in the format of the committed files."""
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 

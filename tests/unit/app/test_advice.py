@@ -1,4 +1,4 @@
-"""What a retention is worth: volumes from minutes, hours that fit, bytes that an outage needs, and the warning."""
+"""Advice on retention: volumes from minutes, hours that fit, bytes that an outage needs, and the warning."""
 
 import json
 import sqlite3

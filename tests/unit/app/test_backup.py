@@ -1,4 +1,4 @@
-"""A hub in one file, and out of it again."""
+"""Backup of a hub into one file, and restoration from it."""
 
 import gzip
 import hashlib
@@ -28,7 +28,7 @@ from kit.next_release import next_release
 
 @pytest.fixture
 def hub(tmp_path: Path, clock: FakeClock) -> Settings:
-    """A hub's directory with something of everything, and numbers that were given and are gone."""
+    """A hub's directory with entries of every kind, and with numbers that were assigned and removed."""
     made = settings(tmp_path / "hub")
     log = made.node_dir / "log" / "NGRID"
     log.mkdir(parents=True)
@@ -118,7 +118,7 @@ def test_every_flipped_byte_is_found(hub: Settings, tmp_path: Path, clock: FakeC
     for at in range(0, len(whole), 37):
         (tmp_path / "b").write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
         with suppress(DownburstError):
-            # A byte of the archive's own padding or of the gzip header says nothing about the hub.
+            # A byte in the archive's padding or in the gzip header does not affect the hub's data.
             assert inspect(tmp_path / "b").rows["sites"] == 1
             continue
         found += 1
@@ -196,7 +196,7 @@ def repack(
     edit: Callable[[str, bytes], bytes] = lambda _, content: content,
     **change: str,
 ) -> None:
-    """Writes a backup again with other names, contents and manifest, whose hashes fit if none is given."""
+    """Rewrites a backup with other names, contents and manifest; the hashes are computed if no manifest is given."""
     with tarfile.open(path) as archive:
         files = {entry.name: archive.extractfile(entry) for entry in archive}
         contents = {name: edit(name, file.read() if file else b"") for name, file in files.items()}

@@ -1,4 +1,4 @@
-"""The hub's side of parts in other processes: silence is told once, an end of it too, and circuits that ended go."""
+"""The hub's side of parts in other processes: silence and its end are reported once, ended circuits are removed."""
 
 import asyncio
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What `doctor` says of a machine, and the lines of `watch`."""
+"""Findings of `doctor` about a machine, and the lines of `watch`."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from downburst_app.cli.sites.watching import watched
 
 @pytest.fixture(autouse=True)
 def _quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What needs sockets is played; `tests/integration/test_doctor.py` looks at the machine itself."""
+    """Replaces the checks that need sockets; `tests/integration/test_doctor.py` examines the machine itself."""
     monkeypatch.setattr(doctor, "multicast_is_heard", lambda: True)
     monkeypatch.setattr(doctor, "_may_listen", lambda _, port: port not in TAKEN)
     monkeypatch.setattr(doctor, "_health_of", lambda _: None)

@@ -1,4 +1,4 @@
-"""What a drill of a backup finds without a hub: rows and files that differ, damage, and what a copy must not keep."""
+"""Findings of a backup drill without a hub: differing rows and files, damage, and data that a copy must not keep."""
 
 import asyncio
 import hashlib
@@ -125,4 +125,4 @@ INWARD = {
     *("login_links", "login_sessions", "objectives", "pins", "plans", "resends", "settled", "silences", "sites"),
     *("subscriptions", "tokens", "traffic_hours", "traffic_minutes", "users"),
 }
-"""Tables of what a hub knows, by which it calls nobody."""
+"""Tables of the hub's knowledge that cause no outgoing calls."""

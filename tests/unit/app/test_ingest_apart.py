@@ -1,4 +1,4 @@
-"""The watched directory as a process of its own: files reach the hub's route, and its refusals are told apart."""
+"""The watched directory as a separate process: files reach the hub's route, and its refusals are distinguished."""
 
 import asyncio
 import base64
@@ -23,7 +23,7 @@ from unit.play.test_player import Hub
 
 
 class Route(Hub):
-    """The hub's route, which proves the digest."""
+    """The hub's route, which verifies the digest."""
 
     def answer(self, request: h11.Request, data: bytes) -> tuple[int, str] | None:
         if self.first:

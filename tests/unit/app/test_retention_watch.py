@@ -1,4 +1,4 @@
-"""The hub says by itself which logs hold less than the longest outage, once, and until it is put right."""
+"""The hub itself reports logs that hold less than the longest outage: once, and until they are long enough."""
 
 from collections.abc import Iterator
 from dataclasses import replace

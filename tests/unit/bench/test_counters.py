@@ -1,4 +1,4 @@
-"""What is read from /proc."""
+"""Counters that are read from /proc."""
 
 import os
 

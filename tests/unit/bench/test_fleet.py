@@ -1,4 +1,4 @@
-"""What is demanded of a run before it counts."""
+"""Checks that a run must pass before it counts."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ def product(hub_ms: int, site_ms: int) -> list[int]:
 
 
 def test_an_outage_is_judged_from_the_logs() -> None:
-    # Gone at 100 ms, back at 200 ms; two missed products come at 230 and 260 ms, a live one of 210 ms at 215 ms.
+    # Away from 100 to 200 ms: two missed products arrive at 230 and 260 ms, a live one of 210 ms at 215 ms.
     away = stamps(rows=[product(50, 51), product(120, 230), product(150, 260), product(210, 215)])
     other = stamps(rows=[product(50, 52), product(120, 121), product(150, 151), product(210, 214)])
     found = judge(Arrivals(other, {"away": away, "other": other}), "away", gone_us=100_000, back_us=200_000)

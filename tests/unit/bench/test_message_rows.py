@@ -1,4 +1,4 @@
-"""Messages, the recorded minute and the queue it is judged by, simulated crowds."""
+"""Messages, the recorded minute and the queue that judges it, and simulated crowds."""
 
 from pathlib import Path
 

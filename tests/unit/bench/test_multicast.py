@@ -1,4 +1,4 @@
-"""The course of the measurement: cases, turns, second tries, peers that are missing. No lab is built."""
+"""The course of the measurement: cases, turns, retries, missing peers. No lab is built."""
 
 import argparse
 import shutil
@@ -23,7 +23,7 @@ LAB = Lab((HUB, *SITES))
 
 
 class Fake:
-    """Delivers in no time, or fails as often as told."""
+    """Delivers instantly, or fails the given number of times."""
 
     def __init__(self, name: str, calls: list[str], *, failures: int = 0, sites: int = len(SITES)) -> None:
         self.name, self.calls, self.failures, self.sites = name, calls, failures, sites

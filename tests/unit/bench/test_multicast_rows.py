@@ -1,4 +1,4 @@
-"""From deliveries to rows: figures that can be worked out by hand."""
+"""Rows from deliveries, with figures that can be worked out by hand."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ PRODUCT_BYTES = 10_000_000
 def delivery(
     took_s: float = 1.0, *, slow_s: float = 0.0, sent: float = 1.05, received: float = 1.05, cpu_s: float = 0.7
 ) -> Delivery:
-    """Seven sites that took as long, but for the slow one; bytes on the links as shares of the products."""
+    """Seven sites of equal duration except the slow one; `sent` and `received` are shares of the product's bytes."""
     moved = {site: LinkBytes(int(received * PRODUCT_BYTES), 0) for site in SITES}
     return Delivery(
         product_bytes=PRODUCT_BYTES,

@@ -1,4 +1,4 @@
-"""The history of the measurement holds what a hub's ledger would, and its questions are answered."""
+"""The measurement's history holds the rows of a hub's ledger, and every question to it is answered."""
 
 from pathlib import Path
 

@@ -47,12 +47,12 @@ def test_silence_without_anything_pending_is_no_silence() -> None:
 
 
 def test_silence_runs_from_the_last_arrival_while_something_waits() -> None:
-    # The third waits since 2 and arrives at 100; in between the second arrives at 30.
+    # The third waits from 2 to 100; the second arrives in between, at 30.
     assert longest_silence_us(stamps((0, 10), (1, 30), (2, 100))) == 70
 
 
 def test_a_product_that_others_pass_is_pending_all_the_time() -> None:
-    # A giant waits from 0 to 1,000; small ones arrive meanwhile, so the site is never silent for long.
+    # A giant waits from 0 to 1,000. Small ones arrive in that time, so the site is never silent for long.
     small = [(at, at + 5) for at in range(100, 1_000, 100)]
     assert longest_silence_us(stamps((0, 1_000), *small)) == 105
 

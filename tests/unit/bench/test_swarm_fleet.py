@@ -1,4 +1,4 @@
-"""Sites without logs are held to the hub's receipts."""
+"""Sites without logs are checked against the hub's receipts."""
 
 import json
 from collections.abc import Sequence

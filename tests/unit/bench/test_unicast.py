@@ -16,7 +16,7 @@ from kit.namespaces import Lab
 
 
 class Fake:
-    """Needs no time, or fails as often as told."""
+    """Finishes instantly, or fails the given number of times."""
 
     def __init__(self, name: str, calls: list[str], *, failures: int = 0) -> None:
         self.name, self.calls, self.failures = name, calls, failures

@@ -1,4 +1,4 @@
-"""Register, service and controller of circuits on a real ledger; the node in memory can be away, refuse, forget."""
+"""Register, service and controller of circuits on a real ledger; the node in memory can be away, refuse or forget."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -30,7 +30,7 @@ HOUR = timedelta(hours=1)
 
 
 class Stage:
-    """One hub with the ports hub-eth0 (1 Gb/s, tags 100-199), and one of each of three sites."""
+    """One hub with the port hub-eth0 (1 Gb/s, tags 100-199), and three sites with one port each."""
 
     def __init__(self, ledger: Ledger, clock: FakeClock, node: NodeInMemory | None = None) -> None:
         self.ledger = ledger
@@ -58,11 +58,11 @@ class Stage:
         return self
 
     async def again(self) -> "Stage":
-        """The hub's process ended without a word and starts again; the node lives on."""
+        """Restarts the hub's process after an abrupt end; the node keeps running."""
         return await Stage(self.ledger, self.clock, self.node).open()
 
     async def settle(self, rounds: int = 10) -> None:
-        """Lets everything happen that is due at this moment."""
+        """Runs everything that is due at this moment."""
         for _ in range(rounds):
             before = len(self.node.done), self.states()
             await self.controller.tick()
@@ -80,7 +80,7 @@ class Stage:
     def wish(
         self, *sites: str, rate: int = 500, back: int = 0, start: float = 0, hours: float = 1, **given: Any
     ) -> Circuit:
-        """Megabits per second and hours from now."""
+        """A request with rates in megabits per second and a start in hours from now."""
         begin = self.clock.now() + timedelta(hours=start)
         self._count = getattr(self, "_count", 0) + 1
         named = given.pop("to", sites or ("unl.edu",))
@@ -115,7 +115,7 @@ class Stage:
             return tx.circuits.events(circuit.number)
 
     def lived(self, circuit: Circuit) -> list[str]:
-        """The states that it went through."""
+        """The states that the circuit went through."""
         states = [event.state.value for event in self.events(circuit)]
         return [state for before, state in zip(["", *states], states, strict=False) if before != state]
 

@@ -1,4 +1,4 @@
-"""The calendar against a brute force that asks every moment, and the cases in which known systems err."""
+"""The calendar against a brute force that checks every moment, and cases that known systems get wrong."""
 
 from dataclasses import dataclass, field, replace
 
@@ -28,7 +28,7 @@ def admitted(*reservations: Reservation) -> Calendar:
 
 
 def busiest_out(calendar: Calendar) -> int:
-    """The most that is reserved of the hub's port in the window of these tests."""
+    """The peak rate that is reserved out of the hub's port in the window of these tests."""
     return calendar._ports["hub-eth0"].levels[Direction.OUT].peak(0, 10)
 
 
@@ -130,7 +130,7 @@ def test_a_tag_that_must_be_is_refused_while_another_circuit_has_it() -> None:
 
 @dataclass
 class BruteForce:
-    """Asks every moment of a short day."""
+    """Checks every moment of a short day."""
 
     capacities: dict[str, int]
     kept: list[Reservation] = field(default_factory=list)
@@ -159,7 +159,7 @@ MOMENTS = st.integers(0, 24)
 
 @st.composite
 def wishes(draw: st.DrawFn) -> list[tuple[str, Reservation]]:
-    """Requests, exchanges and removals with equal sizes and touching edges being likely."""
+    """Requests, exchanges and removals; equal sizes and touching edges are likely."""
     done = []
     for number in range(draw(st.integers(1, 16))):
         begin = draw(MOMENTS)
@@ -202,7 +202,7 @@ def test_no_two_windows_that_overlap_have_one_tag(asked: list[tuple[int, int, in
         try:
             kept.append(calendar.admit(wanted))
         except NoRoom as refused:
-            # Only a port of which every tag in the range is taken may refuse.
+            # A port may refuse only if every tag in the range is taken.
             taken = {
                 claim.vlan
                 for one in kept

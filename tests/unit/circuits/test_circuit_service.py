@@ -1,4 +1,4 @@
-"""What may be asked for, what is refused with which sentence, and that a question changes nothing."""
+"""Circuit requests: valid ones, refused ones with their sentences, and dry runs that change nothing."""
 
 import asyncio
 from dataclasses import replace

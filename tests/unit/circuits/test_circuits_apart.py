@@ -1,4 +1,4 @@
-"""Circuits in a process of their own: the api asks the service over the bus, and the service asks the hub's node."""
+"""Circuits in a separate process: the API asks the service over the bus, and the service asks the hub's node."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -80,7 +80,7 @@ async def test_a_service_that_is_away_is_said_to_be(stage: Stage, monkeypatch: p
 
 
 class HubAndService:
-    """Two processes on one bus: the hub with its node, and the stage of a service that has none."""
+    """Two processes on one bus: the hub with its node, and the stage of a service without a node."""
 
     def __init__(self, ledger: Ledger, clock: FakeClock) -> None:
         self.bus, self.inner = LocalBus(), NodeInMemory()

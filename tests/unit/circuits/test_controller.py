@@ -25,7 +25,7 @@ from kit.circuits import M, NodeInMemory
 from unit.circuits.stage import HOUR, Stage
 
 STEPS = 7
-"""Answers that the node gives in the life of one circuit, at least."""
+"""The least number of answers that the node gives in the life of one circuit."""
 
 
 async def test_a_circuit_lives_from_its_begin_to_its_end_and_leaves_nothing(stage: Stage) -> None:
@@ -51,7 +51,7 @@ async def test_moments_fire_at_the_tick_after_them_and_not_before(stage: Stage) 
 
 
 async def test_the_running_keeper_fires_within_a_second(stage: Stage) -> None:
-    """In real time: the loop itself must look often enough, whatever the bus does."""
+    """Runs in real time: the loop itself must look often enough, whatever the bus does."""
     circuit = await stage.reserve(start=1)
     changed = stage.bus.subscribe(CircuitsChanged)
     running = asyncio.create_task(stage.controller.run())
@@ -234,7 +234,7 @@ async def test_what_products_use_leaves_less_to_the_train_and_counts(stage: Stag
 
 
 async def test_products_that_went_before_the_train_did_cost_the_circuit_nothing(stage: Stage) -> None:
-    """They are made room for by what was used a second ago; the next train asks for what they left."""
+    """The train leaves room for the usage of the last second; the next train claims the room that became free."""
     circuit = await stage.active()
     await stage.controller.handle(used(circuit.number, 300 * M))
     await stage.after(601)

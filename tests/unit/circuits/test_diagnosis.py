@@ -1,4 +1,4 @@
-"""Causes from figures such as the four kinds of path give."""
+"""Causes from figures that are typical of the four kinds of path."""
 
 from dataclasses import replace
 
@@ -82,7 +82,7 @@ def test_what_products_use_counts_as_carried() -> None:
 
 
 def test_products_that_come_while_a_train_goes_are_no_shortage() -> None:
-    """Both wait for the circuit's own shaping, so the train gets what they leave and is not short of anything."""
+    """Products and train share the circuit's shaper, so the train gets the remaining rate and has no shortage."""
     beside = replace(GOOD, received=11_200, received_bps=250e6, delay_rise_median_us=30_000)
     found = judged(beside, used_bps=200e6)
     assert (found.rate_bps, found.cause) == (450_000_000, "")
@@ -95,7 +95,7 @@ def test_a_sender_that_is_too_slow_is_not_blamed_on_the_path() -> None:
 
 
 def test_a_train_that_is_over_before_its_queue_is_does_not_show_more_than_came() -> None:
-    """A receiver that reads a backlog at once must not make the path look faster than it is."""
+    """A receiver that reads a backlog in one go must not make the path look faster than it is."""
     found = judged(replace(POLICED, received_bps=440e6))
     assert found.rate_bps == pytest.approx(450e6 * 0.56, rel=0.01)
 

@@ -14,7 +14,7 @@ from downburst_app.cli.feeds import resend
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Callable[[httpx.Response], list[tuple[str, str]]]:
-    """Answers every request the same way, and tells what was asked."""
+    """Answers every request with the same response and records the requests."""
 
     def answering(answer: httpx.Response) -> list[tuple[str, str]]:
         asked: list[tuple[str, str]] = []

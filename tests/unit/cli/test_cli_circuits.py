@@ -1,4 +1,4 @@
-"""Ports and circuits on the command line: what is asked of the hub, and how its answers are said."""
+"""Ports and circuits on the command line: requests to the hub, and the text of its answers."""
 
 import json
 from dataclasses import dataclass, field

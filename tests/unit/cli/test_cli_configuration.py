@@ -1,4 +1,4 @@
-"""A hub's configuration goes out and comes in: nothing changes, nothing secret goes, a prune removes the rest."""
+"""A hub's configuration is exported and imported: nothing changes, secrets stay, a prune removes the rest."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ MAINTENANCE_ENDS = MAINTENANCE_BEGINS + timedelta(hours=2)
 
 
 class HubInMemory(HubClient):
-    """Asks an application without a network."""
+    """Calls an application without a network."""
 
     def __init__(self, app: FastAPI) -> None:
         super().__init__("http://hub")
@@ -55,7 +55,7 @@ class HubInMemory(HubClient):
 
 @pytest.fixture
 def hubs(tmp_path: Path, clock: FakeClock) -> Iterator[list[tuple[Ledger, HubInMemory]]]:
-    """Two hubs, the first with something of everything."""
+    """Two hubs; the first has entries of every kind."""
     with ExitStack() as stack:
         made = []
         for name in ("one", "two"):
@@ -131,7 +131,7 @@ def test_what_was_exported_changes_nothing(hubs: list[tuple[Ledger, HubInMemory]
 def test_an_empty_hub_becomes_the_one_that_was_exported(hubs: list[tuple[Ledger, HubInMemory]]) -> None:
     (_, hub), (_, empty) = hubs
     document = through_a_file(Known(hub).document())
-    # A pin is shown with its feed's plan, which nobody makes here.
+    # A pin is shown with its feed's plan, and no plan exists here.
     del document["pins"]
     document["upstreams"] = []
     document["alarm_receivers"] = [one for one in document["alarm_receivers"] if one["receiver"] == "mail"]

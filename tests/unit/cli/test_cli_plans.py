@@ -1,4 +1,4 @@
-"""`downburst plans show`: a plan as the hub keeps it, said to people and to programs."""
+"""`downburst plans show`: a stored plan as text for people and as a document for programs."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -39,7 +39,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Hub:
 
 
 def made() -> dict[str, Any]:
-    """A plan that the planner made of five sites and a steady feed, as the api tells it."""
+    """The API's document of a plan that the planner made for five sites and a steady feed."""
     question = Question(steady(), live(*sites(5)), now_s=0.0, rules=Rules(agreeing_windows=1))
     decision = decide(question)
     leg = group_leg(2, MulticastSettings(), rate_bps=50_000_000)

@@ -1,4 +1,4 @@
-"""Commands that remove what no other command brings back ask first, and refuse where nobody can answer."""
+"""Commands with irreversible removals ask for confirmation, and refuse if nobody can answer."""
 
 import sys
 from typing import Any

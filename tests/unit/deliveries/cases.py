@@ -1,4 +1,4 @@
-"""A product and what is known of its way, with everything that does not matter filled in."""
+"""A product and the facts about its delivery, with defaults for everything that does not matter."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ SITE = SiteFacts("unl.edu", subscriptions=1, matching=(IdFilter(),))
 
 
 def after(ms: float) -> datetime:
-    """An instant so long after the hub stored the product."""
+    """The instant that is the given time after the hub stored the product."""
     return STORED + timedelta(milliseconds=ms)
 
 
@@ -49,7 +49,7 @@ def receipt(outcome: str = "stored", **given: Any) -> ReceiptFacts:
 
 
 def session(standing: str, **given: Any) -> SessionFacts:
-    """A session in which the product stands so."""
+    """A session in which the product has the given standing."""
     return replace(SessionFacts(standing, Transport.UNICAST, 1), **given)
 
 

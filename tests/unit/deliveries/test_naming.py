@@ -1,4 +1,4 @@
-"""What people write when they mean a product."""
+"""Names that people write for a product."""
 
 import json
 from pathlib import Path

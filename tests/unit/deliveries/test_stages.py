@@ -1,4 +1,4 @@
-"""Where the time of a product went."""
+"""The stages of a delivery, and the share of each in its time."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Every way a product can be on its way: its state, why, and what to do."""
+"""Every state of a delivery, with its reason and its next action."""
 
 from dataclasses import replace
 from datetime import timedelta

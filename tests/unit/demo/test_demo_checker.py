@@ -1,4 +1,4 @@
-"""The check that trusts no report: what it calls missing, doubled, different or foreign."""
+"""The check that trusts no report: missing, duplicate, different and foreign products."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What is shown in each mode, and who gets what."""
+"""The feeds of each mode, and their distribution to sites."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What people see while a demonstration runs, on a terminal and in a log."""
+"""The display of a running demonstration, on a terminal and in a log."""
 
 from io import StringIO
 from typing import Any

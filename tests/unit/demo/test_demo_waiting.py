@@ -1,4 +1,4 @@
-"""Waiting by progress: what counts as the end, and what is said when nothing moves."""
+"""Waiting by progress: the conditions for its end, and the message when nothing moves."""
 
 import hashlib
 from pathlib import Path
@@ -27,7 +27,7 @@ def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Script:
-    """A hub that answers each overview with the next settled position, the last one for ever."""
+    """A hub that answers each overview with the next settled position, and then always with the last one."""
 
     def __init__(self, *settled: int, head: int = 3, counts: tuple[int, ...] = (0,)) -> None:
         self.settled = list(settled)

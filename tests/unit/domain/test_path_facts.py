@@ -1,4 +1,4 @@
-"""What is known of the way to a site: counts that begin anew, what is long ago, groups that were tried."""
+"""Facts about the path to a site: counters that restart, loss of recent segments, groups that were tried."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

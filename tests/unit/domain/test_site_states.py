@@ -1,4 +1,4 @@
-"""One function says how it stands with a site, and what it lacks is said in one way."""
+"""One function determines a site's state, and a backlog has one wording."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

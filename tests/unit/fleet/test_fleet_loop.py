@@ -1,4 +1,4 @@
-"""The loop: brings the fleet to what is measured, says an outage once, and that it is over."""
+"""The loop sizes the fleet by measurement, and reports an outage and its end once each."""
 
 from downburst.bus.local import LocalBus
 from downburst.domain.events import LegTraffic, TrafficSeen
@@ -9,7 +9,7 @@ from downburst.settings.fleet import FleetSettings
 
 
 class Recorded:
-    """Notes what it was brought to; away while told so."""
+    """Records the sizes that it was set to; unavailable while `away` is set."""
 
     def __init__(self, stands: int = 0) -> None:
         self.wanted: list[int] = []

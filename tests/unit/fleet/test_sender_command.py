@@ -1,4 +1,4 @@
-"""How a sender of this machine is started: with the fleet's settings, and a place of its own."""
+"""The command that starts a sender on this machine: it has the fleet's settings and a place of its own."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How many senders a load takes: more at once, fewer one by one and late, never outside of the bounds."""
+"""The number of senders for a load: it rises immediately, falls late and one by one, and stays within the bounds."""
 
 import itertools
 
@@ -13,7 +13,7 @@ SETTINGS = FleetSettings(at_least=1, at_most=5, sender_bps=EACH_BPS, shrink_afte
 
 
 def load(sizing: Sizing, senders: float, *, from_s: int, seconds: int) -> list[int]:
-    """What is wanted each second while what fills so many senders is sent."""
+    """The wanted number of senders in each second of a load that fills `senders` senders."""
     wanted = []
     for now_s in range(from_s, from_s + seconds):
         sizing.sent(int(senders * EACH_BPS * FILL / 8), now_s=now_s)

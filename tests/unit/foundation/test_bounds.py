@@ -1,4 +1,4 @@
-"""The bounds of values that come over a border: the same as the node's."""
+"""The bounds of values that cross a border: the same as the node's."""
 
 import json
 from datetime import UTC, datetime

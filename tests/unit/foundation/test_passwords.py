@@ -1,4 +1,4 @@
-"""Passwords: what is kept is argon2id with the parameters that the documentation names."""
+"""Passwords are stored as argon2id with the parameters that the documentation names."""
 
 import pytest
 

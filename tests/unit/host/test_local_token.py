@@ -1,4 +1,4 @@
-"""How commands find their right to ask a hub, and who else can't."""
+"""The token with which local commands authenticate to a hub, and its protection from others."""
 
 import os
 import stat

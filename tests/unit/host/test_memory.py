@@ -1,4 +1,4 @@
-"""The bounds on arenas of memory, in a process of its own: they hold for the whole of it."""
+"""The bounds on memory arenas, tested in a separate process because they apply to the whole process."""
 
 import os
 import platform

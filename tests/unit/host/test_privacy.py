@@ -1,4 +1,4 @@
-"""What a hub keeps is its user's alone, whatever the umask was when it was made."""
+"""A hub's files are accessible to its user alone, whatever the umask at their creation."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""What the kernel tells of files: nothing half-written, nothing forgotten, not even when its queue overflows."""
+"""Files reported by the kernel: none half-written, none forgotten, even when its queue overflows."""
 
 import asyncio
 import errno
@@ -55,7 +55,7 @@ async def test_a_directory_that_is_lost_before_it_is_watched_is_no_error(tmp_pat
 
 
 async def test_files_of_a_directory_that_moved_come_by_their_new_paths(tmp_path: Path) -> None:
-    """Whatever was queued when it moved, and whatever comes later."""
+    """Covers files queued at the time of the move, and later ones."""
     (tmp_path / "before").mkdir()
     files = CompleteFiles(tmp_path, ignored=is_ignored)
     (tmp_path / "first").touch()

@@ -16,7 +16,7 @@ from downburst_ingest.rules import PathRule, PathRules
 
 
 class Node:
-    """Keeps what it is given, as the node would; refuses the feed NOPE; is away for the first `away` calls."""
+    """Stores products like the node; refuses the feed NOPE; is away for the first `away` calls."""
 
     def __init__(self, *, away: int = 0) -> None:
         self.products: dict[tuple[str, str], list[bytes]] = {}

@@ -1,4 +1,4 @@
-"""Events as records: whole there and back, and what was ever written can be read for good."""
+"""Events as records: round trips lose nothing, and records of all releases stay readable."""
 
 import json
 from contextlib import suppress

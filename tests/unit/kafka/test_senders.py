@@ -1,4 +1,4 @@
-"""Who is at work by beats, and what sites are told."""
+"""Senders at work, judged by their beats, and the nodes that sites are given."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Batch files: an entry that can't be is set aside with the reason, a file that is no batch is refused."""
+"""Batch files: an impossible entry is set aside with the reason; a file that is not a batch is refused."""
 
 import json
 from typing import Any

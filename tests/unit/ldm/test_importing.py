@@ -1,4 +1,4 @@
-"""`downburst import ldm`: every line is declared or told to have no equivalent."""
+"""`downburst import ldm`: every line is declared or reported as having no equivalent."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ ALL = ["import", "ldm", "--ldmd-conf", str(SITE / "ldmd.conf")]
 
 @pytest.fixture(autouse=True)
 def no_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A node is asked in the integration tests."""
+    """Replaces the node's check of patterns; the integration tests ask a real node."""
     monkeypatch.setattr(importing, "judged_patterns", lambda patterns: {})
 
 

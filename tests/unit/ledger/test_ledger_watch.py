@@ -1,4 +1,4 @@
-"""The hub says once that its ledger's server is away, and once that it is back."""
+"""The hub reports once that its ledger's server is away, and once that it is back."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from downburst_app.wiring.ledger_watch import LedgerWatch
 
 
 class Server:
-    """A ledger that is away for a number of looks."""
+    """A ledger that is away for a number of checks."""
 
     def __init__(self) -> None:
         self.outage: Outage | None = None

@@ -1,4 +1,4 @@
-"""Names that earlier releases took and this one does not: a ledger that holds some is read, and they are named."""
+"""Names that earlier releases accepted and this one refuses: a ledger with such names opens, and they are listed."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from downburst.ledger.storage.databases import connect
 
 @pytest.fixture
 def old(tmp_path: Path, clock: FakeClock) -> Ledger:
-    """A ledger with a feed `..` that a site subscribes to and is limited in, and a user `+1`, beside good ones."""
+    """A ledger with a feed `..` that a site subscribes to, and a user `local`, beside good ones."""
     url = f"sqlite:///{tmp_path / 'old.sqlite'}"
     ledger = Ledger.open(url, clock)
     with ledger.transaction() as tx:

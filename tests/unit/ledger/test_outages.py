@@ -1,4 +1,4 @@
-"""Work that loses its connection: tried again, given up after a while, and never piling up."""
+"""Work that loses its connection is retried, given up after a while, and never piles up."""
 
 import threading
 import traceback
@@ -11,7 +11,7 @@ from downburst.ledger.storage.outage import BETWEEN_TRIES_S, ConnectionLost, Out
 
 
 class Database:
-    """Fails so many times, then answers; each try takes a tenth of a second of a clock of its own."""
+    """Fails the given number of times, then answers; each try takes a tenth of a second on its own clock."""
 
     def __init__(self, failures: int) -> None:
         self.failures = failures
@@ -26,7 +26,7 @@ class Database:
         return "done"
 
     def clock(self) -> float:
-        # Whoever waits looks at the clock again and again, and time goes on.
+        # A waiting caller reads the clock again and again, and each reading advances the time.
         self.now_s += 0.6
         return self.now_s
 

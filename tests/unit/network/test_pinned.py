@@ -1,4 +1,4 @@
-"""What a name leads to is checked once, and the very address that was checked is connected to."""
+"""The address of a host name is checked once, and the connection goes to exactly the checked address."""
 
 import httpx
 import pytest

@@ -1,4 +1,4 @@
-"""Scans can fail: planted licences, planted advisories, and databases that can't be reached."""
+"""Scans fail on planted licences, planted advisories, and databases that are unreachable."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The chart: values that document themselves, a schema that refuses the rest, templates that use what there is."""
+"""The chart: values with documentation, a schema that refuses other values, templates that use what exists."""
 
 import copy
 import itertools
@@ -84,7 +84,7 @@ def test_each_value_is_explained_in_a_sentence() -> None:
     for before, line in itertools.pairwise(lines):
         if key := re.match(r"^([A-Za-z]+):", line):
             block = key[1]
-        # What stands inside `resources` is Kubernetes' own; the block is explained as a whole.
+        # Keys inside `resources` are Kubernetes' own; the block is explained as a whole.
         explained = block != "resources" or bool(key)
         if explained and re.match(r"^ *[A-Za-z]+: *\S", line):
             assert re.match(r'^ *# .*[."]$', before), f"no sentence above: {line}"

@@ -1,4 +1,4 @@
-"""What each value of the chart changes in what Helm renders, and what is refused."""
+"""The effect of each chart value on the objects that Helm renders, and refused values."""
 
 import os
 from pathlib import Path
@@ -46,8 +46,8 @@ TRIAL = {"trial.sites": "2", "trial.tokensSecret": '"tokens"'}
 POLICED = {"networkPolicy.enabled": "true"}
 HOST = {"multicast.hostNetwork": "true", "multicast.interface": '"192.0.2.7"'}
 
-# A value, what it is set to, what else is set, the object that changes, where in it (env:NAME is a variable of the
-# container), and what stands there.
+# A value, its setting, other settings, the object that changes, the path in it (env:NAME is a variable of the
+# container), and the content at that path.
 CHANGES: list[tuple[str, str, dict[str, str], tuple[str, str], str, Any]] = [
     ("image.repository", '"r.example.edu/wx"', {}, HUB, f"{CONTAINER}.image", "r.example.edu/wx:0.1.0"),
     ("image.tag", '"7"', {}, HUB, f"{CONTAINER}.image", "downburst:7"),
@@ -165,7 +165,7 @@ APART_SETTINGS = (
     "DOWNBURST_ALARMS__APART",
 )
 ON_A_SERVER = {"checkSecrets"}
-"""Asks the API server; seen by the tests on one."""
+"""Values that query the API server; the tests on a server cover them."""
 
 
 @pytest.mark.parametrize(("value", "to", "beside", "where", "path", "wanted"), CHANGES, ids=[c[0] for c in CHANGES])
@@ -288,7 +288,7 @@ def test_the_defaults_render_as_they_did() -> None:
 
 
 def told_of(objects: list[Object], variable: str) -> list[str]:
-    """The objects with a container that has this variable of the environment."""
+    """The objects with a container that has this environment variable."""
     pods = [(item["metadata"]["name"], pod_template(item)) for item in objects]
     return [
         name
@@ -299,7 +299,7 @@ def told_of(objects: list[Object], variable: str) -> list[str]:
 
 
 def at(found: Object, path: str) -> Any:
-    """What stands at a path, whose numbers are places in lists; env:NAME is a variable of the first container."""
+    """The content at a path, whose numbers are list indices; env:NAME is a variable of the first container."""
     if path.startswith("env:"):
         variables = {each["name"]: each.get("value", each.get("valueFrom")) for each in at(found, f"{CONTAINER}.env")}
         return variables[path.removeprefix("env:")]

@@ -1,4 +1,4 @@
-"""docker-compose.yml, the Dockerfile and the lock files say what can be checked without a Docker engine."""
+"""Checks of docker-compose.yml, the Dockerfile and the lock files that need no Docker engine."""
 
 import json
 import re
@@ -116,7 +116,7 @@ def test_groups_leave_by_the_address_that_their_sender_has(compose: dict[str, An
     address = service["networks"]["downburst"]["ipv4_address"]
     assert service["environment"]["DOWNBURST_MULTICAST__INTERFACE"] == address
     network = address.rsplit(".", 1)[0]
-    # What gets an address by itself never gets this one.
+    # Automatic assignment never hands out this address.
     pool = {"subnet": f"{network}.0/24", "ip_range": f"{network}.128/25"}
     assert compose["networks"]["downburst"]["ipam"]["config"] == [pool]
 
@@ -144,7 +144,7 @@ def test_what_the_image_copies_exists_and_is_not_ignored() -> None:
     copied = {source.replace("${PROFILE}", profile) for source in written for profile in PROFILES}
     assert copied
     for source in copied:
-        # What a build on this machine may leave there need not be there.
+        # A source that a build creates may be absent on this machine.
         assert (ROOT / source).exists() or source in BUILT, source
         assert any(source == name or source.startswith(f"{name}/") for name in admitted), source
 

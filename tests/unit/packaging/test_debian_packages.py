@@ -1,4 +1,4 @@
-"""What Debian packages hold beside programs: units that start what exists, and settings that can be read."""
+"""Debian packages besides programs: units that start existing programs, and settings that load."""
 
 import configparser
 import re
@@ -30,7 +30,7 @@ def test_a_unit_starts_what_exists_as_nobody_special(path: Path) -> None:
     program, command, *_ = service["ExecStart"].split()
     assert program in ("/usr/bin/downburst", "/usr/bin/downburst-node")
     assert command in (COMMANDS if program == "/usr/bin/downburst" else {"receive"})
-    # What was given can't be used ends with 2: trying again would say the same again.
+    # Exit code 2 means unusable input: another start would report the same error.
     assert service["RestartPreventExitStatus"] == "2"
 
 
@@ -38,7 +38,7 @@ def test_a_unit_starts_what_exists_as_nobody_special(path: Path) -> None:
 def test_systemd_takes_a_unit_as_it_is(path: Path, tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not there: apt-get install systemd")
-    # Programs of packages that are not installed here.
+    # The programs of the packages are not installed on this machine.
     text = re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", path.read_text(), flags=re.MULTILINE)
     (tmp_path / path.name).write_text(text)
     argv = ["systemd-analyze", "verify", "--man=no", str(tmp_path / path.name)]

@@ -1,4 +1,4 @@
-"""Lines that a reader takes in at once: none is over 120 characters but rows of tables, and the README is short."""
+"""Line lengths: only rows of tables exceed 120 characters, and the README is short."""
 
 import subprocess
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Links of the documents lead to what is there, and a decision that is named by its number exists."""
+"""Links in the documents have existing targets, and a decision that is named by its number exists."""
 
 import re
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def _of_another_decision(words: str, target: str) -> Iterator[str]:
 
 
 def headings(document: Path) -> set[str]:
-    """Their anchors, as GitHub makes them."""
+    """The anchors of a document's headings, as GitHub makes them."""
     found: dict[str, int] = {}
     anchors = set()
     for line in re.sub(r"```.*?```", "", document.read_text(), flags=re.DOTALL).splitlines():

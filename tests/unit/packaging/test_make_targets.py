@@ -1,4 +1,4 @@
-"""The stable commands: listed by `make help`, and honest where they are not built."""
+"""The stable commands: `make help` lists them, and commands that are not built say so and fail."""
 
 import os
 import re

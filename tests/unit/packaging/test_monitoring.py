@@ -1,4 +1,4 @@
-"""What is shipped for Prometheus and Grafana: read by promtool, of metrics that exist, by Grafana's own rules."""
+"""Files for Prometheus and Grafana: promtool reads them, their metrics exist, and Grafana's own rules hold."""
 
 import json
 import os
@@ -70,7 +70,7 @@ def test_the_documentation_has_the_table() -> None:
 
 
 def test_the_board_keeps_the_rules_of_grafanas_linter() -> None:
-    """Those of github.com/grafana/dashboard-linter, but for its list of units; the linter itself too, if built."""
+    """The rules of github.com/grafana/dashboard-linter except its list of units; runs the linter too, if built."""
     assert board()["editable"] is False
     variables = {one["name"]: one for one in board()["templating"]["list"]}
     assert (variables["datasource"]["type"], variables["datasource"]["label"]) == ("datasource", "Data source")
@@ -88,7 +88,7 @@ def test_the_board_keeps_the_rules_of_grafanas_linter() -> None:
         assert panel["targets"]
         for target in panel["targets"]:
             _well_asked(target)
-    # No registry has it built; `go build` in its repository makes it.
+    # No registry has a built linter; `go build` in its repository makes it.
     built = ROOT / ".cache" / "dashboard-linter" / "dashboard-linter"
     if linter := str(built) if os.access(built, os.X_OK) else shutil.which("dashboard-linter"):
         done = subprocess.run([linter, "lint", "--strict", str(FILE)], capture_output=True, text=True, check=False)

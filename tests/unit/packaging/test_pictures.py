@@ -1,4 +1,4 @@
-"""A picture that is older than the page it shows is found, and those of the documents are not."""
+"""A picture older than the page that it shows is detected, and the documents' pictures are current."""
 
 import subprocess
 import sys

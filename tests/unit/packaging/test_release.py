@@ -1,4 +1,4 @@
-"""A release's list of digests is signed with a key, says so without one, and notices a changed byte."""
+"""A release's list of digests is signed with a key; a missing key is reported, and a changed byte is detected."""
 
 import shutil
 import subprocess
@@ -26,7 +26,7 @@ def built(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def key(tmp_path: Path) -> Path:
-    """A key that is thrown away."""
+    """A throwaway key."""
     file = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(file)], check=True)
     return file
@@ -102,7 +102,7 @@ def release(*options: str) -> subprocess.CompletedProcess[str]:
 
 
 def verified(folder: Path, key: Path) -> bool:
-    """By the command of SECURITY.md."""
+    """True if the command of SECURITY.md accepts the signature."""
     signers = folder.parent / "allowed_signers"
     signers.write_text(f"release@downburst {key.with_suffix('.pub').read_text()}")
     command = ["ssh-keygen", "-Y", "verify", "-f", str(signers), "-I", "release@downburst", "-n", "downburst-release"]

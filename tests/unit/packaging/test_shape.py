@@ -28,7 +28,7 @@ def test_no_figure_of_the_shape_is_above_its_limit(counted: Any, language: str, 
 
 
 def test_planted_code_is_counted(tmp_path: Path) -> None:
-    """Comments, strings, tests of a Rust file and files of tests are not; a circle of two modules is found."""
+    """Comments, strings, Rust tests and test files are not counted; a circle of two modules is found."""
     sources = tmp_path / "workers" / "crates" / "planted" / "src"
     sources.mkdir(parents=True)
     (sources / "a.rs").write_text(

@@ -1,4 +1,4 @@
-"""The threat model is held to the tests that it names, and each number that was found to tests of its own."""
+"""The threat model names existing tests, and each numbered finding has tests of its own."""
 
 import re
 from functools import cache
@@ -79,7 +79,7 @@ ROOTS = [
     ROOT / folder
     for folder in (".", "workers", "api", "api/downburst_api", "services", "core/downburst", "app/downburst_app")
 ]
-"""Where places of the page's third column may lie."""
+"""Folders that may contain the places of the page's third column."""
 PLACES = (
     ("tests", ".py", r"^(?:async )?def (test_\w+)"),
     ("workers/crates", ".rs", r"^\s*(?:pub |async )*fn (\w+)"),

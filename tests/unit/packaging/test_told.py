@@ -1,4 +1,4 @@
-"""Whoever follows a document in its stead notices what is not as it says."""
+"""The program that follows a document in a reader's place notices results that differ from the document."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Commands that documents, the page and the packaging tell people to type exist as they are written."""
+"""Commands in the documents, on the page and in the packaging exist as they are written."""
 
 import itertools
 import re

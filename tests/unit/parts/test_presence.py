@@ -1,4 +1,4 @@
-"""A part that gives no sign of life is missed after a while, and so is one that says why it does not work."""
+"""A part without signs of life is reported after a while, and so is one that reports its own failure."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Questions between processes: typed calls come back whole, in pieces if long, and refusals as what they were."""
+"""Calls between processes: typed answers arrive whole, in pieces if long, and refusals keep their type."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ from downburst.supervision import FAULTS, start
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """A value with all that values of the domain have."""
+    """A value with every kind of field that values of the domain have."""
 
     name: str
     at: datetime

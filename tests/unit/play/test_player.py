@@ -1,4 +1,4 @@
-"""Playing products over HTTP: on time, at bounded concurrency, patient with a hub that is away."""
+"""Playing products over HTTP: on time, at bounded concurrency, with retries while the hub is away."""
 
 import asyncio
 import hashlib
@@ -34,9 +34,9 @@ from downburst_app.play.uploads import Streams
 
 
 class Hub:
-    """Takes products as the hub's route does, over streams in memory; `first` are answers to give before that.
+    """Takes products like the hub's route, over streams in memory; `first` holds answers to give before that.
 
-    An answer is a status with a body, or None: the connection breaks.
+    An answer is a status with a body, or None for a broken connection.
     """
 
     def __init__(self, *first: tuple[int, str] | None) -> None:
@@ -67,7 +67,7 @@ class Hub:
 
 
 class HubSide:
-    """What a client writes to: the far end of one connection."""
+    """The hub's end of one connection, to which a client writes."""
 
     def __init__(self, hub: Hub, reader: asyncio.StreamReader) -> None:
         self.hub = hub

@@ -1,4 +1,4 @@
-"""Profiles have the statistics that they claim: those that were published of the feeds they stand for."""
+"""Profiles have the statistics that they claim: the published ones of the feeds that they represent."""
 
 from functools import cache
 from itertools import islice, pairwise

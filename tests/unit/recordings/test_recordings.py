@@ -1,4 +1,4 @@
-"""Recordings of every kind, and one sentence with the line's number about each that can't be read."""
+"""Recordings of every kind, and one sentence with the line number for each unreadable one."""
 
 import gzip
 from pathlib import Path

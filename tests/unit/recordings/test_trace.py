@@ -1,4 +1,4 @@
-"""The trace parser: what it reads, and what it says about a line it can't."""
+"""The trace parser: readable lines, and its sentence about an unreadable one."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A ledger in a file is looked at before it is opened: what is missing or damaged is said or refused."""
+"""A ledger file is checked before it is opened: missing or damaged parts are reported or refused."""
 
 import asyncio
 import shutil
@@ -39,7 +39,7 @@ def ledger(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def crashed(tmp_path: Path) -> Path:
-    """A ledger whose process was killed, with all that it wrote in the log."""
+    """A ledger whose process was killed, with all its writes in the log."""
     path = tmp_path / "crashed.sqlite"
     subprocess.run([sys.executable, "-c", CRASH, str(path)], check=False, timeout=60)
     return path

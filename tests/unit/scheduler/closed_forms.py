@@ -9,7 +9,7 @@ from downburst_scheduler.models.repair import Repair
 
 
 def unicast_s(size_bytes: float, receivers: int, *, sender_bps: float, link_bps: float, receiver_bps: float) -> float:
-    """One product to n receivers at once: n s / min(sender, its link, n receivers)."""
+    """One product to n receivers in parallel: n s / min(sender, its link, n receivers)."""
     return receivers * size_bytes * 8 / min(sender_bps, link_bps, receivers * receiver_bps)
 
 
@@ -19,17 +19,17 @@ def multicast_s(size_bytes: float, *, sender_bps: float, link_bps: float, receiv
 
 
 def servers_to_match(unicast: float, multicast: float) -> int:
-    """How many servers, each with a part of the receivers, make unicast as fast as a group."""
+    """The number of servers, each with a part of the receivers, that make unicast as fast as a group."""
     return math.ceil(unicast / multicast - 1e-9)
 
 
 def copies_bps(demand_bps: float, receivers: int) -> float:
-    """The egress of a copy to each."""
+    """The egress for one copy to each receiver."""
     return demand_bps * receivers
 
 
 def utilisation(mean_bps: float, peak_bps: float) -> float:
-    """How full a circuit is that carries the peak."""
+    """The utilisation of a circuit that carries the peak."""
     return mean_bps / peak_bps
 
 
@@ -39,13 +39,13 @@ def day_mean_bps(bytes_per_day: float) -> float:
 
 
 def saving(unicast_bps: float, multicast_bps: float) -> float:
-    """How many times less a group sends."""
+    """The factor by which a group sends less."""
     return unicast_bps / multicast_bps
 
 
 @dataclass(frozen=True, slots=True)
 class Amplification:
-    """What leaves over what comes in, and the most that groups could save of it."""
+    """The ratio of outgoing to incoming bytes, and the greatest share of the outgoing ones that groups could save."""
 
     factor: float
     saving_bound: float
@@ -57,12 +57,12 @@ def amplification(bytes_in: float, bytes_out: float) -> Amplification:
 
 
 def peers_help(*, origins: int, fresh: bool) -> bool:
-    """Whether receivers could serve each other: not a product that only its origin has when all want it."""
+    """True if receivers could serve each other: false for a fresh product that only its origin has."""
     return origins > 1 or not fresh
 
 
 def mean_wait_of_poisson_s(utilised: float, mean_service_s: float, squared_variation: float) -> float:
-    """Pollaczek and Khinchine; real feeds wait hundreds of times as long, so it is a lower bound and no more."""
+    """Pollaczek and Khinchine's formula; real feeds wait hundreds of times as long, so it is only a lower bound."""
     return utilised * mean_service_s * (1 + squared_variation) / (2 * (1 - utilised))
 
 
@@ -75,12 +75,12 @@ def erlang_b(offered: float, circuits: int) -> float:
 
 
 def bandwidth_delay_bytes(rate_bps: float, round_trip_s: float) -> float:
-    """What is on its way when a path is full."""
+    """The bytes in flight on a full path."""
     return rate_bps * round_trip_s / 8
 
 
 def needs_shaping(buffer_bytes: float, rate_bps: float, round_trip_s: float) -> bool:
-    """Whether a circuit's buffer is so small that its sender must stay below its rate."""
+    """True if a circuit's buffer is so small that its sender must stay below its rate."""
     return buffer_bytes < SMALL_BUFFER * bandwidth_delay_bytes(rate_bps, round_trip_s)
 
 
@@ -90,26 +90,26 @@ def paced_bps(packet_bytes: float, spacing_s: float) -> float:
 
 
 def catch_up_s(backlog_bytes: float, fast_bps: float, paced: float) -> float:
-    """How long a burst at the rate `fast_bps` is ahead of its pace until a backlog is gone."""
+    """The duration of a burst at `fast_bps`, above the pace, until a backlog is gone."""
     return backlog_bytes * 8 / (fast_bps - paced) if fast_bps > paced else math.inf
 
 
 def slow_start_rounds(size_bytes: float, *, first_window_bytes: float = 14_480.0) -> int:
-    """Windows, each twice the one before, that a connection after idleness needs for a product."""
+    """The number of windows, each twice the one before, that an idle connection needs for a product."""
     return math.ceil(math.log2(1 + size_bytes / first_window_bytes)) if size_bytes > 0 else 0
 
 
 def short_product_s(
     size_bytes: float, rate_bps: float, round_trip_s: float, *, connected: bool, first_window_bytes: float = 14_480.0
 ) -> float:
-    """From the first byte to the acknowledgement of the last, for a product alone."""
+    """The time from the first byte to the acknowledgement of the last, for a product alone."""
     rounds = slow_start_rounds(size_bytes, first_window_bytes=first_window_bytes) + (0 if connected else 1)
     return rounds * round_trip_s + size_bytes * 8 / rate_bps
 
 
 @dataclass(frozen=True, slots=True)
 class LossCurve:
-    """Loss that was measured at some rates; between them it is taken as linear, beyond them as at the ends."""
+    """Loss that was measured at some rates: linear between them, constant beyond them."""
 
     rates_bps: tuple[float, ...]
     losses: tuple[float, ...]
@@ -122,12 +122,12 @@ class LossCurve:
 def group_seconds(
     size_bytes: float, receivers: int, *, rate_bps: float, loss: float, repair_bps: float, repair: Repair
 ) -> float:
-    """Closed form for one large product: at the rate, then what was lost at the repair's rate."""
+    """Closed form for one large product: its bytes at the rate, then the lost bytes at the repair's rate."""
     return size_bytes * 8 / rate_bps + _repeated(receivers, loss, repair) * size_bytes * 8 / repair_bps
 
 
 def best_rate_bps(size_bytes: float, receivers: int, curve: LossCurve, *, repair_bps: float, repair: Repair) -> float:
-    """Of the rates that were measured, the one at which the group is done first."""
+    """The measured rate at which the group finishes first."""
 
     def seconds(rate_bps: float) -> float:
         loss = curve.at(rate_bps)
@@ -139,7 +139,7 @@ def best_rate_bps(size_bytes: float, receivers: int, curve: LossCurve, *, repair
 
 
 def _repeated(receivers: int, loss: float, repair: Repair) -> float:
-    """Of a large product: every receiver's loss, or only one of them, since they differ little."""
+    """The repeated share of a large product: every receiver's loss, or one receiver's, since they differ little."""
     return receivers * loss if repair is Repair.UNICAST else loss
 
 

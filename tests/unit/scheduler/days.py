@@ -1,7 +1,7 @@
-"""Days of a feed in virtual time: the real planner with its calibration, against the best that could have been done.
+"""Days of a feed in virtual time: the real planner with its calibration, against the best choice in hindsight.
 
-A look every ten minutes rests on the hour before and decides for the ten minutes that come. What then happens is the
-models' word on the products that really come, times an error of each transport that the planner can only learn by
+A look every ten minutes uses the hour before and decides for the next ten minutes. The outcome is the models'
+prediction for the actual products, times an error of each transport that the planner can only learn by
 measuring. Objectives are judged by the hour up to then: a quantile of the few products of ten minutes is chance.
 Rates go by day and night with noise; sites join and leave, other feeds take egress, paths lose packets, and circuits
 and groups die and come back.
@@ -39,14 +39,14 @@ class Step:
 
 @dataclass(slots=True)
 class Account:
-    """What happened, look by look."""
+    """The outcome, look by look."""
 
     standing: list[Transport] = field(default_factory=list)
     forced: list[bool] = field(default_factory=list)
     costs: list[dict[Transport, float]] = field(default_factory=list)
-    """Of each transport that was possible."""
+    """Costs of each possible transport."""
     missed: list[bool] = field(default_factory=list)
-    """Whether the feed missed its objective while some transport met it."""
+    """True where the feed missed its objective while some transport met it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def judged(account: Account, days: int) -> Verdict:
 
 
 def world(seed: int, days: int) -> Iterator[Step]:
-    """A feed whose size, sites, objective and hub are drawn once, and what happens to them day by day."""
+    """A feed whose size, sites, objective and hub are drawn once, and the events that happen to them day by day."""
     random = np.random.default_rng(seed)
     mean_bytes, per_s = float(random.choice([0.3e6, 1e6, 3e6])), float(random.choice([0.05, 0.1]))
     latency_s, capacity_bps = float(random.choice([5.0, 20.0, 60.0])), float(random.choice([20e6, 100e6, 1e9]))
@@ -147,9 +147,9 @@ def _happens(step: Step, hour: Arrivals) -> dict[Transport, Evaluated]:
 
 
 def _costs(happens: Mapping[Transport, Evaluated], objective: Objective) -> dict[Transport, float]:
-    """The price of what is possible; to miss an objective that can be met costs as much again as the dearest way.
+    """The price of each possible transport; missing an attainable objective adds the price of the dearest one.
 
-    Where nothing meets it, to be twice as late as the soonest costs as much.
+    If no transport meets it, being twice as late as the soonest adds the same price.
     """
     possible = {name: one for name, one in happens.items() if one.parts}
     dearest = max(one.price_bps for one in possible.values())
@@ -182,7 +182,7 @@ def _calibrate(calibration: FeedCalibration, step: Step, happened: Evaluated, tr
 
 
 def _hindsight(costs: list[dict[Transport, float]]) -> tuple[list[Transport], float]:
-    """The cheapest sequence of transports, a change between looks being paid for."""
+    """The cheapest sequence of transports, including the cost of changes between looks."""
     change, names = _change_cost(costs), list(Transport)
     table = np.array([[of.get(name, np.inf) for name in names] for of in costs])
     total, came = table[0].copy(), np.zeros(table.shape, dtype=int)
@@ -197,7 +197,7 @@ def _hindsight(costs: list[dict[Transport, float]]) -> tuple[list[Transport], fl
 
 
 def _change_cost(costs: list[dict[Transport, float]]) -> float:
-    """A change is paid like a third of ten minutes of the cheapest way: joins, what is sent twice, repair."""
+    """A change costs a third of ten minutes of the cheapest transport: joins, duplicate sending, repair."""
     return float(np.mean([min(of.values()) for of in costs])) / 3
 
 
@@ -222,4 +222,4 @@ STEP_S = 600.0
 STEPS_A_DAY = 144
 WINDOW_STEPS = 6
 STEPS_CHANGE = 1 / 144
-"""Each look: sites come or go about once a day."""
+"""The probability for each look: sites come or go about once a day."""

@@ -1,4 +1,4 @@
-"""Figures of arrivals whose times are known exactly: what live windows of one-second bins are held against."""
+"""Figures of arrivals whose times are known exactly, as a reference for live windows of one-second bins."""
 
 import numpy as np
 

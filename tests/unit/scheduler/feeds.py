@@ -1,4 +1,4 @@
-"""Arrivals for tests: hand-made ones, a steady feed, and the recorded NGRID hour where it is at hand."""
+"""Arrivals for tests: hand-made ones, a steady feed, and the recorded NGRID hour where it is available."""
 
 import os
 from functools import cache
@@ -29,19 +29,19 @@ def steady(*, products: int = 600, size_bytes: float = 100_000, every_s: float =
 
 
 def sites(count: int, **path: float) -> tuple[SiteFacts, ...]:
-    """So many sites with the same path."""
+    """The given number of sites, all with the same path."""
     return tuple(SiteFacts(name=f"site-{number}", **path) for number in range(1, count + 1))  # type: ignore[arg-type]
 
 
 def live(*wanted: SiteFacts, **other: object) -> Situation:
-    """What a hub knows that has no circuits on offer."""
+    """The situation of a hub without circuits on offer."""
     offers = CircuitOffers(none=NO_CIRCUITS, not_on_demand=NONE_ON_DEMAND)
     given = {"headers": True, "order": Order.FIRST_COME, "circuits": offers} | other
     return Situation(sites=wanted, **given)  # type: ignore[arg-type]
 
 
 def shared_data() -> Path:
-    """The directory of recorded data; skips where it is not at hand."""
+    """The directory of recorded data; skips the test if it is missing."""
     root = Path(os.environ.get("DOWNBURST_DATA", Path(__file__).parents[4] / "shared" / "data"))
     if not root.is_dir():
         pytest.skip(f"the recorded data are not at {root}; name their directory in DOWNBURST_DATA")
@@ -50,12 +50,12 @@ def shared_data() -> Path:
 
 @cache
 def ngrid_hour() -> Arrivals:
-    """The recorded hour; skips where the shared data are not at hand."""
+    """The recorded hour; skips the test if the shared data are missing."""
     return Arrivals.of_trace(parse(shared_data() / "traces" / "ngrid-20150615T00-1h.txt"))
 
 
 def peaked(mean_bps: float, peak_bps: float, *, minutes: int = 60) -> Arrivals:
-    """Small products every tenth of a second: one minute at the peak, the others at what is left of the mean."""
+    """Small products every tenth of a second: one minute at the peak, the others at a rate that yields the mean."""
     rest_bps = (mean_bps * minutes - peak_bps) / (minutes - 1)
     at_s = np.arange(minutes * 600) / 10
     rates = np.where((at_s >= 600) & (at_s < 660), peak_bps, rest_bps)

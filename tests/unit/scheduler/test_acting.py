@@ -1,4 +1,4 @@
-"""When a better transport is changed to: the day's budget, urgency, trust in predictions, dry runs."""
+"""Conditions for a change to a better transport: the day's budget, urgency, trust in predictions, dry runs."""
 
 from dataclasses import replace
 
@@ -63,7 +63,7 @@ def test_a_missed_objective_does_not_wait_for_the_last_change_and_a_better_price
 
 
 def test_an_overload_that_no_other_transport_is_better_in_moves_nobody() -> None:
-    """In its busiest minute the feed needs more than there is, and a slow group would take longer."""
+    """The feed's busiest minute exceeds the egress, and a slow group would take longer."""
     tight = live(*sites(2), egress_bps=3.9e6, multicast_rate_bps=1.9e6)
     question = replace(asked(tight), arrivals=peaked(1.6e6, 2e6, minutes=20))
     decision = decide(question)

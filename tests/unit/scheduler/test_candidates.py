@@ -1,4 +1,4 @@
-"""What is best for the published cases; each states its offers, paths and congestion control."""
+"""The best candidates for the published cases; each states its offers, paths and congestion control."""
 
 import pytest
 

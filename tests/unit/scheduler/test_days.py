@@ -23,7 +23,7 @@ def test_forty_days_in_twenty_worlds() -> None:
 
 
 def test_without_patience_the_bounds_are_broken() -> None:
-    """In a world whose latencies are near the objective all day long, who runs after every look changes too often."""
+    """In a world with latencies near the objective all day, a planner that follows every look changes too often."""
     hasty = Rules(min_gain=0.0, agreeing_windows=1, dwell_s=0.0, changes_per_day=1_000)
     restless, patient = judged(lived(8, 2, hasty), 2), judged(lived(8, 2, RULES), 2)
     assert restless.worst_day_excess > 2 >= patient.worst_day_excess
@@ -37,10 +37,10 @@ def verdict(seed: int, *, days: int) -> Verdict:
 
 
 def check(found: Sequence[Verdict]) -> None:
-    """Over all days: where latencies are near the objective all day long chance decides, and a world may pay more."""
+    """Bounds over all days; with latencies near the objective all day, chance decides and a world may pay more."""
     days = sum(one.days for one in found)
     assert max(one.excess_per_day for one in found) <= 2
-    # Two worlds in a hundred may have a restless day: two transports that both meet the objective only now and then.
+    # Two worlds in a hundred may have a restless day: two transports that both meet the objective only at times.
     assert sum(one.worst_day_excess > 2 for one in found) <= len(found) // 50
     assert sum(one.regret * one.days for one in found) / days <= 0.10
     assert sum(one.missed_share * one.days for one in found) / days <= 0.02
@@ -48,4 +48,4 @@ def check(found: Sequence[Verdict]) -> None:
 
 
 LONGEST_MISS = 12
-"""Looks: three that must agree, and what a spent budget or a doubt about predictions holds back in hard worlds."""
+"""In looks: three must agree, and a spent budget or doubt about predictions delays changes in hard worlds."""

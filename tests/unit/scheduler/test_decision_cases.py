@@ -1,7 +1,7 @@
 """The published cases by the planner: each states its offers, its paths and their congestion control.
 
-The same questions as `test_candidates.py` asks the models, here with everything that acts on them; and that `analyze`
-and the planner answer alike whatever is asked.
+The models get the same questions in `test_candidates.py`; here everything that acts on them takes part. In addition,
+`analyze` and the planner answer every question alike.
 """
 
 import os
@@ -29,7 +29,7 @@ FIRST_SEED = int(os.environ.get("DOWNBURST_SEED", "1"))
 
 
 def settled(arrivals: Arrivals, situation: Situation) -> tuple[Question, Decision]:
-    """What the planner comes to with its usual patience, from the start on unicast."""
+    """The planner's decision with its usual patience, after a start on unicast."""
     memory, rules = Memory(), Rules()
     for look in range(rules.agreeing_windows + 1):
         asked = Question(arrivals, situation, now_s=look * 10.0, memory=memory, rules=rules)
@@ -145,7 +145,7 @@ def test_the_one_input_that_would_flip_the_choice_is_named_and_flips_it() -> Non
 
 
 def test_a_hub_that_is_nearly_full_is_flipped_by_a_little_less_egress() -> None:
-    """Two copies are cheaper than a group with one in reserve, as long as both fit."""
+    """As long as both fit, two copies are cheaper than a group with one copy in reserve."""
     asked, decision = settled(steady(), Situation(sites(2), egress_bps=3.5e6))
     flipped = flip_of(asked, decision)
     assert decision.transport is Transport.UNICAST

@@ -58,7 +58,7 @@ def test_distance_is_the_paths_and_not_the_machines() -> None:
 
 
 def test_a_machine_that_becomes_quiet_is_noticed_with_the_next_window() -> None:
-    """The window is the ledger's: what is measured in it is all that counts, so nothing has to fade."""
+    """Only measurements in the ledger's window count, so nothing has to fade."""
     busy, mixed, quiet = (only(("near", NEAR, some)) for some in (BUSY_MS, BUSY_MS + IDLE_MS * 4, IDLE_MS))
     assert busy.p50_ms > 70
     assert (mixed.p50_ms, mixed.p95_ms) == pytest.approx((0.43, 70.93), rel=0.03)
@@ -125,7 +125,7 @@ def test_lossy_paths_tell_nothing() -> None:
 
 @pytest.mark.parametrize(("large", "round_trip_s", "tells"), [(9, 0.08, True), (20, 0.08, False), (20, 0.0001, True)])
 def test_products_for_which_windows_open_tell_of_the_path(large: int, round_trip_s: float, tells: bool) -> None:
-    """Those of 100 kB wait two or three round trips, which is nothing beside the hub and all of it far away."""
+    """Products of 100 kB wait two or three round trips: negligible beside the hub, and the whole latency far away."""
     known = expected(small(large=large), {"a": (PathFacts(round_trip_s), 1e9)})["a"]
     measured = [round_trip_s * 500 + value for value in BUSY_MS]
     assert (floors(("a", known, measured)).floor(["a"]) is not None) is tells

@@ -343,7 +343,7 @@ async def test_measured_repair_enters_the_price_of_a_group(hub: Hub) -> None:
 
 @pytest.mark.parametrize("stays", [True, False])
 async def test_a_site_whose_pattern_takes_little_is_found_out_and_stays_on_unicast(hub: Hub, *, stays: bool) -> None:
-    """Its session is told once, as long as nothing changes; one that left stores little for another reason."""
+    """Its session is reported once, as long as nothing changes; a site that left stores little for another reason."""
     hub.add("NGRID", "a", "b", "c")
     hub.add("NGRID", "little", pattern="^YHWB")
     await hub.loop.start()
@@ -366,7 +366,7 @@ async def test_a_site_whose_pattern_takes_little_is_found_out_and_stays_on_unica
 async def test_the_recorded_feed_changes_once_and_soon(
     hub: Hub, speed: int, minutes: int, sites: int, latest_s: float
 ) -> None:
-    """With the settings as they come: the played ten minutes of the demo, and the whole hour as it was."""
+    """Uses the default settings: the demo's ten minutes at tenfold speed, and the whole hour in real time."""
     hub.settings = Settings(data_dir=hub.settings.data_dir, time_scale=speed)
     hub.add("NGRID", *(f"site-{number}" for number in range(sites)))
     await hub.restart()
@@ -379,7 +379,7 @@ async def test_the_recorded_feed_changes_once_and_soon(
 
 
 def played_seconds(speed: int, minutes: int) -> list[tuple[int, ...]]:
-    """What came in each real second of a play."""
+    """The sizes of the products that arrive in each real second of a play."""
     recorded = ngrid_hour()
     seconds: list[list[int]] = [[] for _ in range(minutes * 60 // speed)]
     for at_s, size in zip(recorded.at_s, recorded.size_bytes, strict=True):

@@ -1,4 +1,4 @@
-"""Groups: the example of the selection model, brute force, rights, interest, and the hopeless."""
+"""Groups: the example of the selection model, brute force, rights, interest, and hopeless sites."""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""The orders of service against clerks who serve bit by bit, and what must hold whatever the order."""
+"""The orders of service against stepwise references, and properties that hold for every order."""
 
 import math
 
@@ -27,7 +27,7 @@ def sojourns(products: list[tuple[float, float]], order: Order) -> Floats:
 
 
 def served_in_steps(products: list[tuple[float, float]], order: Order) -> Floats:
-    """A reference that looks for the next event again and again, and shares the server by the rule."""
+    """A reference that goes from event to event and shares the server by the rule."""
     at_s, service_s = columns(products)
     left, done = service_s.copy(), np.zeros(len(at_s))
     classes = np.floor(np.log2(service_s))
@@ -64,7 +64,7 @@ def test_no_order_makes_the_server_ready_earlier(products: list[tuple[float, flo
 
 
 def test_hand_made_sharing() -> None:
-    # Two of two seconds each at once take four both; a short one between them leaves first.
+    # Two simultaneous products of two seconds each both take four; a short one that comes in between leaves first.
     assert list(sojourns([(0, 2), (0, 2)], Order.ROUND_ROBIN)) == [4, 4]
     assert list(sojourns([(0, 3), (1, 0.5)], Order.ROUND_ROBIN)) == [3.5, 1.0]
     assert list(sojourns([(0, 3), (1, 0.5)], Order.SHORTEST)) == [3.5, 0.5]

@@ -1,4 +1,4 @@
-"""Circuits: the least rate, what the published hour needs, the interval, and the next window."""
+"""Circuits: the least rate, the rate for the published hour, the interval, and the next window."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_no_rate_makes_the_way_shorter() -> None:
 
 @pytest.mark.parametrize(("utilised", "p99_s"), [(0.2, 1.0), (0.33, 5.0), (0.5, 12.0)])
 def test_the_knee_of_the_recorded_hour(utilised: float, p99_s: float) -> None:
-    """At three times the mean waits are seconds, at twice the mean tens of them."""
+    """Waits are seconds at three times the mean rate, and tens of seconds at twice the mean rate."""
     recorded = ngrid_hour()
     found = size_at(recorded, recorded.mean_bps / utilised, Objective(0.99))
     assert p99_s / 2 < found.sojourn_s < p99_s * 2

@@ -23,7 +23,7 @@ def conduit_like_day(products: int, *, seed: int) -> Arrivals:
 
 
 def hundred_sites() -> list[PathFacts]:
-    """All different in distance and loss, half of them behind lines of their own."""
+    """Sites that all differ in distance and loss; half of them have lines of their own."""
     return [
         PathFacts(0.005 + 0.002 * number, 1e-5 * (number % 10), 6e6 + 2e5 * number if number % 2 else 1e9)
         for number in range(100)

@@ -1,4 +1,4 @@
-"""Transports: fair rates against a hub that shares anew at every moment, circuits with set-ups, groups, relays."""
+"""Transports: fair rates against a hub that shares anew at every moment, circuits with setups, groups, relays."""
 
 import math
 
@@ -24,7 +24,7 @@ from unit.scheduler.feeds import arrivals, ngrid_hour, steady
 
 
 def shared_anew(products: list[tuple[float, float]], caps_bps: list[float], egress_bps: float) -> list[float]:
-    """The last completion at each site if the egress is divided max-min among those who have a backlog."""
+    """The last completion at each site if the egress is divided max-min among the sites with a backlog."""
     backlogs, done, now_s = [0.0] * len(caps_bps), [0.0] * len(caps_bps), 0.0
     events = [*sorted(products), (math.inf, 0.0)]
     for at_s, size in events:
@@ -125,7 +125,7 @@ def test_sessions_equal_those_of_a_clerk_who_asks_for_circuits(
 
 
 def test_calls_that_find_no_circuit_are_those_of_erlang() -> None:
-    """Poisson calls that are lost when all circuits are taken: the closed form within two points."""
+    """The share of Poisson calls that find all circuits taken equals the closed form within two points."""
     random = np.random.default_rng(3)
     at_s, length_s = np.cumsum(random.exponential(1.0, 20_000)), random.exponential(8.0, 20_000)
     ends: list[float] = []

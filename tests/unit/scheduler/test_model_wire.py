@@ -1,4 +1,4 @@
-"""Product bytes on a link: what frames weigh by each transport."""
+"""Product bytes on a link: the overhead of frames for each transport."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What it would save if sites that keep their LDM ran a node."""
+"""The savings if sites that keep their LDM ran a node."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from unit.scheduler.test_planner import question
 
 
 def with_ldm(asked: Question, count: int) -> Question:
-    """The same, where the first sites keep their LDM."""
+    """The same question, but the first `count` sites keep their LDM."""
     found = [site for site in asked.situation.sites if isinstance(site, SiteFacts)]
     staying = [replace(site, keeps_ldm=True, no_multicast=f"{site.name} keeps its LDM") for site in found[:count]]
     return replace(asked, situation=replace(asked.situation, sites=(*staying, *found[count:])))

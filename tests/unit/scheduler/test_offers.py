@@ -1,4 +1,4 @@
-"""What circuits offer: at the measured rate, to those whose ends are good, and what is chosen of it."""
+"""Circuit offers: at the measured rate, to sites whose ends are good, and the choice among them."""
 
 from dataclasses import replace
 
@@ -109,7 +109,7 @@ def test_who_has_a_narrow_circuit_gets_copies_beside_those_who_ride() -> None:
 
 
 def test_the_prediction_is_that_of_the_circuit_not_of_the_crowded_hub() -> None:
-    """What is reserved is not shared with other feeds."""
+    """A reserved rate is not shared with other feeds."""
     own = static(on_circuit("a", rate=100), egress_bps=20e6)
     routed = candidate(Transport.UNICAST, site("a"), egress_bps=20e6)
     assert 0 < own.quantile_ms(0.99) < routed.quantile_ms(0.99)

@@ -1,4 +1,4 @@
-"""What the scheduler learns of sites: round trips, ceilings, groups that were not heard, shares of a feed."""
+"""The scheduler's facts about sites: round trips, ceilings, groups that were not heard, shares of a feed."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

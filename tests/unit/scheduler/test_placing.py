@@ -1,4 +1,4 @@
-"""Which sender serves what: complete, fair by load, few moves, one sender for a group."""
+"""Placement of feeds and sites on senders: complete, fair by load, few moves, one sender for a group."""
 
 import os
 import random
@@ -58,7 +58,7 @@ def test_only_what_a_lost_sender_served_moves() -> None:
     after = place(demands, ["one", "three"], before)
     kept = {one for one in before if one.sender != "two"}
     assert {(one.feed, one.site) for one in after} == {(one.feed, one.site) for one in before}
-    # What it left makes one of the others too busy, which shares some of it.
+    # The work of the lost sender overloads one of the others, which shares some of it.
     assert moves(before, after) <= 2 * len(lost)
     assert len(kept & set(after)) >= len(kept) - len(lost)
 

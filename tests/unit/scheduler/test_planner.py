@@ -1,4 +1,4 @@
-"""The choice: worked examples, pins, patience, and that it never flaps."""
+"""The choice: worked examples, pins, patience, and the absence of flapping."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ AT_ONCE = Rules(agreeing_windows=1, dwell_s=0)
 def question(
     fan_out: int = 5, played: Arrivals | None = None, objective_ms: float = 5_000.0, **other: object
 ) -> Question:
-    """Sites at 20 ms; what belongs to the situation goes there."""
+    """A question about sites at 20 ms; `other` holds fields of the question and of its situation."""
     of_planner = {name: other.pop(name) for name in tuple(other) if name in Question.__dataclass_fields__}
     given_ = {"now_s": 0.0, "rules": AT_ONCE} | of_planner
     objective = Objective(0.99, objective_ms / 1e3)
@@ -104,7 +104,7 @@ def test_if_nothing_meets_the_objective_the_fastest_is_taken() -> None:
 
 
 def test_an_objective_that_only_copies_meet_is_worth_their_price() -> None:
-    """A group is paced; three copies over a wide port are sooner there."""
+    """A group is paced, so three copies over a wide port arrive sooner."""
     decision = decide(
         question(
             3,
@@ -248,7 +248,7 @@ noise = st.lists(
 def test_changes_for_a_gain_are_never_nearer_than_the_dwell(
     seen: list[tuple[float, int, float, float]], objective_ms: float
 ) -> None:
-    """However wild rates, fan-outs, losses and silence: what was chosen is kept for the dwell, unless it fails."""
+    """Under any rates, fan-outs, losses and silences, a choice is kept for the dwell unless it fails."""
     rules = Rules(agreeing_windows=3, dwell_s=100)
     memory, changes = Memory(), list[float]()
     for number, (load, fan_out, repair_share, loud) in enumerate(seen):
@@ -277,7 +277,7 @@ def test_changes_for_a_gain_are_never_nearer_than_the_dwell(
 def test_noise_around_one_state_makes_at_most_one_change(
     loads: list[float], fan_out: int, objective_ms: float
 ) -> None:
-    """Rates that differ by a factor of four leave the ratio of the prices, so there is nothing to come back for."""
+    """Rates that differ by a factor of four leave the price ratio unchanged, so nothing justifies a change back."""
     memory, changes = Memory(), 0
     for number, load in enumerate(loads):
         played = steady(products=60, size_bytes=100_000 * load)
@@ -311,7 +311,7 @@ def test_durations_for_people(milliseconds: float, shown: str) -> None:
 @pytest.mark.parametrize("floor_ms", [1.0, 71.0, 4_900.0, 50_000.0])
 @pytest.mark.parametrize("fan_out", [1, 2, 5, 40])
 def test_the_machines_floor_is_in_every_prediction_and_flips_no_choice(fan_out: int, floor_ms: float) -> None:
-    """A floor above the objective is none of a transport's doing: microseconds between them must not decide."""
+    """No transport causes a floor above the objective, so microseconds between transports must not decide."""
     before = decide(question(fan_out))
     after = decide(question(fan_out, floor=Floor.stated(floor_ms)))
     assert (after.transport, after.because) == (before.transport, before.because)

@@ -1,4 +1,4 @@
-"""Groups on circuits that join several sites: when they are chosen, at which rate, and what becomes of their legs."""
+"""Groups on circuits that join several sites: conditions for their choice, their rate, and their legs."""
 
 from dataclasses import replace
 

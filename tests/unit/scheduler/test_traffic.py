@@ -31,7 +31,7 @@ def live(recorded: Arrivals, *, window_s: float) -> FeedWindow:
 
 
 def first_hour(recorded: Arrivals) -> Arrivals:
-    """Without the half second that makes a bin of its own."""
+    """The recording without its last half second, which would fill a bin of its own."""
     inside = recorded.at_s < 3600
     return Arrivals(recorded.at_s[inside], recorded.size_bytes[inside], 3600.0)
 

@@ -1,4 +1,4 @@
-"""Which sites a candidate serves how, in whose words it is not possible, and what it is priced at."""
+"""Each candidate's service for each site, the reason if it is impossible, and its price."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from unit.scheduler.feeds import arrivals, live, sites, steady
 
 NOTHING = Arrivals.of_trace([])
 COPY, GROUP = (one.on(np.array([100_000.0]))[0] / 100_000 for one in (wire.UNICAST, wire.GROUP))
-"""What a steady product weighs on a link."""
+"""Bytes on a link for each byte of a steady product."""
 
 
 def found(played: Arrivals, wanted: tuple[SiteFacts, ...], **hub: object) -> dict[Transport, Evaluated]:
