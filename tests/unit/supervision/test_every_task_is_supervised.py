@@ -17,7 +17,7 @@ ELSEWHERE = {
     "app/downburst_app/cli/feeds/play.py": "a command",
     "app/downburst_app/play/player.py": "runs in the command `play` alone",
 }
-"""Where work is begun otherwise, and why."""
+"""Files that begin work by other means, each with the reason."""
 
 
 @pytest.mark.parametrize("package", PRODUCT)
@@ -52,7 +52,7 @@ def test_a_task_that_is_begun_by_itself_is_found() -> None:
 
 
 def test_nothing_unknown_is_swallowed_outside_of_it() -> None:
-    """An `except Exception` that counts nothing is a task that dies unheard."""
+    """An `except Exception` that does not count the error lets a task fail silently."""
     silent = []
     for path in sorted(p for package in PRODUCT for p in (ROOT / package).rglob("*.py")):
         handlers = (one for one in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))

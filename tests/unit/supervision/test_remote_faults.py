@@ -1,4 +1,4 @@
-"""What a process beside the hub did not expect is told to the hub, bounded; an alarm names process and handler."""
+"""Unexpected errors in other processes are reported to the hub, bounded; an alarm names process and handler."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Steps of a start end, or say what they wait for."""
+"""Steps of a start either end or report the cause of the wait."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""Tasks and threads do not die unheard, and loops go on."""
+"""Tasks and threads never fail silently, and loops continue after errors."""
 
 import asyncio
 from datetime import timedelta

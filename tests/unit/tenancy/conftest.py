@@ -1,4 +1,4 @@
-"""What is asked of a whole application stands where those of the api stand."""
+"""Makes the API's fixture of a whole application available to these tests."""
 
 from unit.api.conftest import hub
 

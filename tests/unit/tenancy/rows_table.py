@@ -1,4 +1,4 @@
-"""The table of docs/access.md: what bounds the ledger's rows, from the bounds that the code uses."""
+"""The table of docs/access.md with the bounds on the ledger's rows, made from the bounds that the code uses."""
 
 from downburst.ledger.storage.growth import GROWTH, Bound, Kept, Unique
 from downburst.ledger.storage.limits import Newest, RowLimit

@@ -1,7 +1,7 @@
-"""Every route, asked by every kind of caller for objects of its own site and of another: the rule is what happens.
+"""Every kind of caller asks every route for objects of its own site and of another, and the rule decides.
 
-Made from the table of routes. A route without a sample below fails, and so does one whose rule does not say which
-objects of tenants it names; what a site's administrator is answered never holds a word of another site.
+The cases come from the table of routes. A route without a sample below fails, and so does one whose rule omits the
+tenants' objects that it names. An answer to a site's administrator never holds a word of another site.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -30,12 +30,12 @@ from downburst_api.overview import stream
 from factories import AUTHORIZATION, EPOCH, runtime, sketch_row
 
 SECRET = "sesame"
-"""In everything that belongs to the other site alone."""
+"""A word in everything that belongs to the other site alone."""
 
 
 @dataclass(frozen=True)
 class Names:
-    """What a request names; a variant names an object of somebody else."""
+    """The objects that a request names; a variant names another tenant's object."""
 
     site: str = "alpha.example"
     feed: str = "ALPHA"
@@ -43,12 +43,12 @@ class Names:
     user: str = "adm-alpha"
     receiver: str = "noc-alpha"
     numbers: Mapping[str, int] = field(default_factory=dict)
-    """Of the site's subscription, silence, resend and so on, by the name in the path."""
+    """Numbers of the site's subscription, silence, resend and so on, by the name in the path."""
 
 
 @dataclass
 class World:
-    """Two sites that share a feed, have one each, and of which one may take a part of what they share."""
+    """Two sites with one shared feed and one feed each; one of them may take only a part of the shared feed."""
 
     client: httpx.AsyncClient
     published: httpx.AsyncClient
@@ -57,7 +57,7 @@ class World:
     foreign: Names
 
     def variants(self, route: tuple[str, str]) -> Iterator[tuple[Object, Names]]:
-        """The objects of others that a route can be asked for."""
+        """Other tenants' objects that can be named to a route."""
         for one in RULES[route].objects or ():
             if one is Object.SITE:
                 yield one, replace(self.own, site=self.foreign.site)
@@ -76,7 +76,7 @@ class World:
         return await client.request(method, _filled(path, names), headers=HEADERS[caller], **_sample(route, names))
 
     def of_the_other_site(self) -> Any:
-        """All that the ledger has of it."""
+        """Everything in the ledger about the other site."""
         site = self.foreign.site
         with self.ledger.transaction(writes=False) as tx:
             return (
@@ -124,7 +124,7 @@ async def _no_overviews(*_: object) -> AsyncIterator[None]:
 
 
 def test_every_route_has_a_rule_for_its_objects_and_a_sample() -> None:
-    """Whatever a site's administrator, or a stranger, reaches says whose objects it names."""
+    """Every route open to a site's administrator or to a stranger declares whose objects it names."""
     reached = {route for route, rule in RULES.items() if rule.own is not Own.NEVER or rule.scope is None}
     assert {route for route in reached if RULES[route].objects is None} == set()
     writing = {(method, path) for method, path in reached if method in ("POST", "PUT", "PATCH")}
@@ -145,7 +145,7 @@ def test_what_the_path_names_is_an_object_of_the_rule() -> None:
 @pytest.mark.parametrize("caller", ["site session", "site token"])
 async def test_a_site_gets_what_is_its_own_and_not_a_word_of_another(world: World, caller: str) -> None:
     before, asked = world.of_the_other_site(), 0
-    # What takes something away comes last, so that all others find it.
+    # Routes that remove something come last, so that all others find it.
     for route in sorted(RULES, key=_taking_away_last):
         rule = RULES[route]
         for what, names in world.variants(route):
@@ -197,12 +197,12 @@ async def test_who_has_no_site_is_let_through_by_rights_alone(world: World, call
 
 
 def _taking_away_last(route: tuple[str, str]) -> tuple[bool, bool, str, str]:
-    """So that all others find what they name; who asks signs out at the very end."""
+    """Sorts removals last, so that the other routes find their objects; the caller signs out at the very end."""
     return route == ("DELETE", "/v1/session"), route[0] == "DELETE", route[1], route[0]
 
 
 def _may(caller: str, rule: Rule) -> bool:
-    """What the rule says, for what is the caller's own if anything is."""
+    """The rule's verdict on the caller's own objects, if it has any."""
     scopes = RIGHTS[caller]
     if caller in ("expired token", "revoked token"):
         return False
@@ -216,7 +216,7 @@ def _is_open(rule: Rule) -> bool:
 
 
 def _is_refused(answer: httpx.Response) -> bool:
-    """Whether the guard refused; a refusal by what a route knows is an answer."""
+    """True if the guard refused; a refusal by the route itself counts as an answer."""
     problem = answer.headers.get("content-type") == "application/problem+json"
     body = answer.json() if problem else {}
     if answer.status_code == 429 and "wrong tokens" in body["detail"]:
@@ -225,7 +225,7 @@ def _is_refused(answer: httpx.Response) -> bool:
 
 
 def _tells_nothing(answer: httpx.Response, world: World, names: Names) -> bool:
-    """A list that a foreign name makes empty, or a form that does not look at the name at all."""
+    """True for a list that a foreign name leaves empty, or a form that ignores the name."""
     said = _said(answer, names)
     return (
         answer.status_code in (*range(500), 503) and world.foreign.site not in said and world.foreign.feed not in said
@@ -233,7 +233,7 @@ def _tells_nothing(answer: httpx.Response, world: World, names: Names) -> bool:
 
 
 def _said(answer: httpx.Response, names: Names) -> str:
-    """What was answered, less what was asked."""
+    """The text of the answer, without the names in the request."""
     said = answer.text
     for echo in (names.site, names.feed, names.product, names.user, names.receiver):
         said = said.replace(echo, "...")
@@ -252,13 +252,13 @@ def _filled(path: str, names: Names) -> str:
 
 
 def _sample(route: tuple[str, str], names: Names) -> dict[str, Any]:
-    """A request that makes sense: what it is answered is then a matter of rights."""
+    """A meaningful request, whose answer depends on rights alone."""
     made = SAMPLES.get(route, lambda _: {})(names)
     if RULES[route].holds is Holds.UPLOAD:
         return {"content": b"bytes"}
     own_by_query = RULES[route].own in (Own.QUERY, Own.FILTERED) and "{site}" not in route[1]
     if own_by_query:
-        # The guard fills the site in; to name another one is refused.
+        # The guard fills in the site and refuses a request that names another one.
         named = {"site": names.site} if Object.SITE in (RULES[route].objects or ()) else {}
         made = made | {"params": {**made.get("params", {}), **named}}
     return made if made.get("params") or "json" in made else {}

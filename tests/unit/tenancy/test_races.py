@@ -1,4 +1,4 @@
-"""Every limit, asked by many at once: what is let through is never more than the limit."""
+"""Every limit under many simultaneous requests: the admitted number never exceeds the limit."""
 
 import asyncio
 import threading
@@ -28,17 +28,17 @@ AT_ONCE = 60
 
 @dataclass
 class Crowd:
-    """Many who ask at the same time."""
+    """Many clients that ask at the same time."""
 
     app: Any
     hub: Asked
     seen: Counter[int] = field(default_factory=Counter)
-    """Statuses of all that was answered so far."""
+    """Statuses of all answers so far."""
 
     async def ask(
         self, method: str, path: str, *, peer: str = "192.0.2.1", times: int = AT_ONCE, **given: Any
     ) -> Counter[int]:
-        """The statuses of so many requests, all begun before the first has ended."""
+        """The statuses of `times` requests, all begun before the first has ended."""
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False, client=(peer, 4711))
         async with httpx.AsyncClient(transport=transport, base_url="http://hub", timeout=60) as client:
 
@@ -53,7 +53,7 @@ class Crowd:
 
 
 async def until(probe: Callable[[], bool]) -> None:
-    """Lets all others go on until something holds."""
+    """Lets all other tasks run until a condition holds."""
     while not probe():  # noqa: ASYNC110 - there is no one event for it
         await asyncio.sleep(0.001)
 
@@ -69,7 +69,7 @@ async def bearer(hub: Asked, role: str, **given: Any) -> dict[str, str]:
 
 
 class Judge:
-    """Stands for argon2: judges no password before it is let, and counts."""
+    """Replaces argon2; counts judged passwords and how many were judged at the same time."""
 
     def __init__(self) -> None:
         self.judged = 0
@@ -201,7 +201,7 @@ async def test_an_address_of_ipv6_is_a_network_of_64_bits(crowd: Crowd) -> None:
 
 
 class Listeners:
-    """Live lines that end when the test lets them."""
+    """Live streams that end when the test releases them."""
 
     def __init__(self) -> None:
         self.open = 0

@@ -1,4 +1,4 @@
-"""Limits of rows as tenants meet them: many requests at once end with as many rows as the limit says."""
+"""Row limits as tenants meet them: many simultaneous requests leave as many rows as the limit allows."""
 
 import asyncio
 from collections import Counter
@@ -39,7 +39,7 @@ class Asking:
     body: Callable[[int], dict[str, Any]] = lambda _: {}
     who: str = "site"
     key: bool = False
-    """Whether each has an Idempotency-Key of its own."""
+    """True if each has an Idempotency-Key of its own."""
     peer: Callable[[int], str] = lambda _: "192.0.2.1"
     at_once: int = TIMES
     """Passwords of one user are judged three at a time, and more are told to wait."""

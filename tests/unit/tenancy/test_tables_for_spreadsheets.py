@@ -1,4 +1,4 @@
-"""Tables are opened by spreadsheets, which carry out what looks like a formula."""
+"""Spreadsheets open the tables, and execute text that looks like a formula."""
 
 from datetime import UTC, datetime
 

@@ -16,7 +16,7 @@ from unit.api.conftest import Asked
 
 @pytest.fixture
 async def site(hub: Asked) -> httpx.AsyncClient:
-    """The administrator of unl.edu, which may take what of NGRID begins with YZ, all of HDS, and no SECRET."""
+    """The administrator of unl.edu, which may take NGRID's products that begin with YZ, all of HDS, and no SECRET."""
     limit = Limit("NGRID", "^YZ", "TEST")
 
     def make(tx: Transaction) -> None:

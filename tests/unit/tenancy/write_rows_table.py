@@ -1,4 +1,4 @@
-"""Writes the table of what bounds the ledger's rows into docs/access.md."""
+"""Writes the table of the bounds on the ledger's rows into docs/access.md."""
 
 import re
 from pathlib import Path

@@ -24,7 +24,7 @@ def leg_of(document: Any) -> Leg:
 
 
 def sentences(payload: bytes, heard: int) -> list[str]:
-    """What a receiver says of a packet, when it has heard of products up to one."""
+    """A receiver's sentences about a packet, after it has heard of products up to `heard`."""
     said = []
     for kind, body in reader.frames(payload):
         if kind == MANIFEST:
@@ -60,7 +60,7 @@ def test_a_bit_that_changed_does_not_open() -> None:
 
 @pytest.fixture(params=range(3), ids=["signed", "MACs", "large group"])
 def proven(request: pytest.FixtureRequest) -> tuple[Leg, Any, dict[int, bytes], list[Proof]]:
-    """A leg, what is known of it, its payloads by number, and its proofs."""
+    """A leg, the known facts about it, its payloads by number, and its proofs."""
     document = golden("vcmtp-proofs.json")
     leg, said = leg_of(document), document["legs"][request.param]
     payloads = dict(leg.open(bytes.fromhex(entry["datagram"])) for entry in said["datagrams"])

@@ -1,4 +1,4 @@
-"""Lines of the node with one absurd value in them: that one entry does not count, and all the others do."""
+"""Lines of the node with one absurd value: only the entry with that value is ignored."""
 
 import copy
 import json
@@ -67,7 +67,7 @@ def session(site: str) -> dict[str, Any]:
 
 
 def traffic() -> dict[str, Any]:
-    """A line that tells of two of each, as the node writes it."""
+    """A line with two entries of each kind, as the node writes it."""
     feed: dict[str, Any] = {"feed": "NGRID", "products": 1, "bytes": 5, "head": 9, "epoch": "18446744073709551615"}
     leg = {
         "leg": 1,
@@ -95,7 +95,7 @@ def traffic() -> dict[str, Any]:
 
 
 def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where every value of a line is, those that hold others too."""
+    """The place of every value in a line, including values that hold others."""
     if at:
         yield at
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -229,7 +229,7 @@ async def test_an_ldm_peer_s_violation_is_told_each_time_and_written_down_once_a
 
 
 def can_be_kept(value: object) -> bool:
-    """Whether every number in it fits into a database and every text into one of either kind."""
+    """True if every number in it fits into a database, and every text into either kind of database."""
     if isinstance(value, TrafficSeen):
         json.dumps([value.from_us, value.to_us], allow_nan=False)
     text = repr(value)

@@ -1,4 +1,4 @@
-"""The agent: what the ledger wants reaches the node, what the node says reaches the ledger."""
+"""The agent: the ledger's wishes reach the node, and the node's reports reach the ledger."""
 
 import asyncio
 import json
@@ -70,7 +70,7 @@ class Stage:
         return [job for job in told["jobs"] if job["do"] == do]
 
     async def last_job(self, do: str, good: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """The newest job of its kind, once it is good."""
+        """The newest job of its kind, as soon as it is good."""
         async with asyncio.timeout(20):
             while True:
                 found = await self.jobs(do)

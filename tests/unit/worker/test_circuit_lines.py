@@ -1,4 +1,4 @@
-"""The lines about circuits, as docs/node-lines.md has them."""
+"""The lines about circuits, as docs/node-lines.md specifies them."""
 
 from dataclasses import replace
 from datetime import timedelta

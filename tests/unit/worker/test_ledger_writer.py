@@ -1,4 +1,4 @@
-"""What the node counted comes into the ledger once, however long the ledger's server is away."""
+"""The node's counts reach the ledger once, however long the ledger's server is away."""
 
 import json
 from collections.abc import Callable

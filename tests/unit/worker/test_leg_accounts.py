@@ -1,4 +1,4 @@
-"""Whatever is sent is booked once, under the right plan."""
+"""Every sent byte is booked once, under the right plan."""
 
 from dataclasses import replace
 

@@ -111,7 +111,7 @@ def jobs() -> dict[str, Line]:
 
 
 def read(kind: str, line: Line) -> None:
-    """Has the agent's parser read an event; raises what it can't read."""
+    """Passes an event to the agent's parser; raises if the parser cannot read it."""
     aside: list[SetAside] = []
     PARSERS[kind](line, aside)
     if aside:
@@ -152,7 +152,7 @@ def test_the_agent_reads_every_field_of_an_event(kind: str) -> None:
 
 
 def places(value: Any, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """The way to every member that holds no others, but for the event's name."""
+    """The path to every member that holds no others, except the event's name."""
     if isinstance(value, dict):
         for name, one in value.items():
             yield from places(one, (*above, name)) if name != "event" else ()
@@ -164,7 +164,7 @@ def places(value: Any, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str 
 
 
 def wrong_at(line: Line, place: tuple[str | int, ...]) -> Line:
-    """The line with something at this place that no field can be."""
+    """The line with a value at this place that no field accepts."""
     changed: Any = copy.deepcopy(line)
     inner = changed
     for part in place[:-1]:

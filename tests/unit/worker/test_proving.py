@@ -1,4 +1,4 @@
-"""The probe's product: the step at which it got no further begins the sentence, and nothing of it stays behind."""
+"""The probe's product: the sentence begins with the failed step, and nothing of the product stays behind."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""How a sender's clock stands to the hub's, by way of the ledger's server."""
+"""The offset of a sender's clock from the hub's, measured by way of the ledger's server."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,7 +10,7 @@ AT = datetime(2026, 3, 5, 12, 30, tzinfo=UTC)
 
 
 class Clocks:
-    """A ledger's clocks, which stand as a test says."""
+    """A ledger's clocks, with standings that a test sets."""
 
     def __init__(self, own: ClockStanding | None) -> None:
         self.own = own
@@ -35,7 +35,7 @@ class Clocks:
 
 
 class Node:
-    """Hears what a node is told."""
+    """Records the jobs that a node is given."""
 
     def __init__(self) -> None:
         self.told: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""How products travel to sites that other nodes of the hub serve: asked over the bus, told by senders."""
+"""Deliveries to sites that other nodes of the hub serve: requested over the bus, answered by senders."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -66,7 +66,7 @@ async def test_without_senders_nobody_is_asked() -> None:
 
 @asynccontextmanager
 async def answering(bus: LocalBus, name: str, sites: Sequence[Line] | None) -> AsyncIterator[None]:
-    """A sender whose node knows this much of each product; None: it does not have the feed."""
+    """A sender whose node has these deliveries of each product; with None it does not have the feed."""
 
     async def ask(do: str, **job: Any) -> Line:
         assert do == "deliveries"

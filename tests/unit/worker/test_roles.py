@@ -1,4 +1,4 @@
-"""What the agent of a sender does in another way than the hub's own."""
+"""Differences between the agent of a sender and that of the hub."""
 
 from datetime import UTC, datetime
 from pathlib import Path

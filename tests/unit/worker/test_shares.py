@@ -1,4 +1,4 @@
-"""What of feeds, sites and plans is a node's own part."""
+"""A node's own part of feeds, sites and plans."""
 
 import time
 from dataclasses import replace
@@ -62,7 +62,7 @@ async def test_a_sender_has_the_feeds_that_it_serves_and_tells_of_the_others(led
 async def test_a_version_says_the_same_while_a_sender_is_not_heard_and_when_it_is(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A site takes a version once: a version without a sender would leave it unserved until the next one."""
+    """A site takes each version once, so a version without a sender would leave it unserved until the next one."""
     version = assign(ledger, ("A", "oslo", "one"))
     hub = await looked(ledger, None)
     now_s = time.monotonic()

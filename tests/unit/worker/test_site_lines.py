@@ -1,4 +1,4 @@
-"""What nodes say of sites' own actions, in this release's words and in earlier ones."""
+"""Reports of nodes on sites' own actions, in this release's format and in earlier ones."""
 
 from typing import Any
 
