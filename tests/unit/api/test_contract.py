@@ -85,7 +85,7 @@ def _is_typed(shape: Any) -> bool:
 
 
 def _leaves(value: Any) -> Any:
-    """Numbers compared by value and times by instant, because the overview has its own serializer."""
+    """A copy that compares numbers by value and times by instant, because the overview has its own serializer."""
     if isinstance(value, dict):
         return {name: _leaves(one) for name, one in value.items()}
     if isinstance(value, list):

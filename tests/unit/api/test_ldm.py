@@ -1,4 +1,4 @@
-"""LDM over the api: sources, who may push, sites that keep their LDM."""
+"""LDM over the API: sources, the right to push, and sites that keep their LDM."""
 
 from typing import Any
 

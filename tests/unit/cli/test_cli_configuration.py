@@ -1,4 +1,4 @@
-"""A hub's configuration is exported and imported: nothing changes, secrets stay, a prune removes the rest."""
+"""A hub's configuration is exported and imported: nothing changes, no secret leaves, a prune removes the rest."""
 
 import asyncio
 import json

@@ -17,7 +17,7 @@ from downburst.ledger.storage.databases import connect
 
 @pytest.fixture
 def old(tmp_path: Path, clock: FakeClock) -> Ledger:
-    """A ledger with a feed `..` that a site subscribes to, and a user `local`, beside good ones."""
+    """A ledger with good names, and with a subscribed feed `..`, a limit on a feed `*` and a user `local`."""
     url = f"sqlite:///{tmp_path / 'old.sqlite'}"
     ledger = Ledger.open(url, clock)
     with ledger.transaction() as tx:

@@ -6,7 +6,7 @@ measuring. Objectives are judged by the hour up to then: a quantile of the few p
 Rates go by day and night with noise; sites join and leave, other feeds take egress, paths lose packets, and circuits
 and groups die and come back.
 
-The best in hindsight knows all of it and what a change costs; it is found by dynamic programming over the looks.
+The best in hindsight knows all of it and the cost of a change; it is found by dynamic programming over the looks.
 """
 
 from collections.abc import Iterator, Mapping

@@ -93,7 +93,7 @@ def test_a_dynamic_circuit_pays_at_each_session_and_frees_the_rest() -> None:
     feed = arrivals((0, 1e6), (3, 1e6), (50, 1e6), span_s=100)
     played = dynamic_circuit(feed, [PathFacts()], rate_bps=8e6, setup_s=2, hold_s=5)
     assert played.setups == 2
-    # Done at 3, 4 and 53; up from 2 to 9 and from 52 to 58.
+    # Products are done at 3, 4 and 53 s; the circuit is up from 2 to 9 s and from 52 to 58 s.
     assert played.reserved_bps == pytest.approx(8e6 * (7 + 6) / 100)
     assert played.latencies.quantile_s(1.0) == pytest.approx(3.0)
     assert played.latencies.quantile_s(0.3) == pytest.approx(1.0)

@@ -343,7 +343,7 @@ def test_the_sentence_names_the_machines_floor_where_it_counts(floor_ms: float, 
 
 
 def test_a_floor_that_takes_what_an_objective_leaves_makes_the_sooner_transport_the_choice() -> None:
-    """Up to half of the objective it counts: of a second copies need 0.8 s, a group 0.45 s, machines 0.3 s."""
+    """The floor counts up to half of the objective: of 1 s, copies need 0.8 s, a group 0.45 s, machines 0.3 s."""
     burst = steady(products=300, size_bytes=1.1e6, every_s=1.0)
     asked = question(2, burst, objective_ms=1_000.0, egress_bps=24e6)
     slow = {one.transport: one.predicted_p99_ms or 0.0 for one in decide(asked).candidates}

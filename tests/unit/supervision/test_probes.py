@@ -1,4 +1,4 @@
-"""Health is what the last round of probes found; a probe that hangs is neither waited for nor begun twice."""
+"""Health is the result of the last round of probes; a probe that hangs is neither awaited nor begun twice."""
 
 import asyncio
 from pathlib import Path

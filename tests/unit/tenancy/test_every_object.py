@@ -202,7 +202,7 @@ def _taking_away_last(route: tuple[str, str]) -> tuple[bool, bool, str, str]:
 
 
 def _may(caller: str, rule: Rule) -> bool:
-    """The rule's verdict on the caller's own objects, if it has any."""
+    """True if the rule admits the caller, to its own objects if it has any."""
     scopes = RIGHTS[caller]
     if caller in ("expired token", "revoked token"):
         return False

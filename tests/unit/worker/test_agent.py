@@ -1,4 +1,4 @@
-"""The agent: the ledger's wishes reach the node, and the node's reports reach the ledger."""
+"""The agent: the desired state in the ledger reaches the node, and the node's reports reach the ledger."""
 
 import asyncio
 import json

@@ -129,7 +129,7 @@ async def test_a_line_that_is_none_is_set_aside_counted_and_the_others_are_heard
 async def test_a_line_longer_than_any_is_set_aside_and_the_node_is_read_on(
     *, aloud: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A node stops if nobody reads its log and the pipe is full; a million bytes exceed the pipe."""
+    """A node stalls if its log is not read and the pipe is full; a million bytes exceed the pipe."""
     monkeypatch.setattr(node_module, "LONGEST_LINE_BYTES", 10_000)
     async with running(Told()) as node:
         for _ in range(3):
@@ -182,7 +182,7 @@ async def test_no_answer_in_time_is_said() -> None:
 
 
 async def test_a_cancellation_that_comes_with_the_answer_is_not_lost() -> None:
-    """If it were lost, stopping a task that asks the node would wait forever."""
+    """If the cancellation were lost, a stop of a task that asks the node would wait forever."""
     async with running(Told(), answer_s=60) as node:
         asking = asyncio.create_task(node.request("hush"))
         for _ in range(TICKS):
