@@ -1,8 +1,7 @@
 """The catalogue of stored files, `tests/golden/files.json`: each file of a hub's and of a site's directory.
 
 A new file of a release gets an entry there: its place, its content, its state after `kill -9` and after a power cut,
-the report of damage, the reaction to it, and the tests that prove it. `docs/reliability.md` is
-made from it
+the report of damage, the reaction to it, and the tests that prove it. `docs/reliability.md` is made from it
 (`cd tests && ../.venv/bin/python -m unit.reliability.write_table`).
 """
 

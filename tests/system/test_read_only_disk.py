@@ -1,4 +1,4 @@
-"""A disk that turns read-only under a hub or a site: what is stored is still served, the rest said, and it recovers.
+"""A disk that turns read-only under a hub or a site: stored products are served, faults reported, and it recovers.
 
 The directory is covered with a read-only mount of itself, as seen by the one process: what it opens or makes from
 then on fails as on a disk that the kernel no longer writes. A file that it holds open is not touched by that, so
