@@ -39,7 +39,7 @@ def main() -> int:
 
 @dataclass(frozen=True)
 class Run:
-    """What came of one run."""
+    """The result of one run."""
 
     per_s: float
     """To each downstream, until the last of them had everything."""

@@ -66,7 +66,7 @@ class Products:
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[WholeHub]:
-    # With the node's own log: it alone reports the key of a leg.
+    # With the node's own log lines: it alone reports the key of a leg.
     hub = WholeHub(tmp_path / "hub", multicast_network="239.78.81.0/24", arguments=["--verbose"]).start()
     hub.ask("POST", "/v1/feeds", json={"feed": "NGRID", "class": "grid"})
     yield hub
@@ -168,7 +168,7 @@ def test_a_site_that_was_away_for_longer_than_its_credential_is_told_what_to_do(
     site = receive("one", lifetime_s=3.0)
     wait_for("one that was replaced", lambda: replaced(hub, "one") >= 1)
     assert site.stop() == 0
-    time.sleep(3.5)  # The wait ends with a period whose end is not reported.
+    time.sleep(3.5)  # Waits for the expiry of a credential, which no event reports.
     site.start()
     assert site.process.wait(30) == 3
     assert "has expired; ask the hub's operator for a new token (downburst sites token one)" in site.log()

@@ -1,4 +1,4 @@
-"""A full disk: products are refused with a sentence, acknowledged ones arrive, and only space is needed to recover."""
+"""A full disk: products are refused with a sentence, acknowledged ones arrive, and recovery needs only space."""
 
 import os
 import signal

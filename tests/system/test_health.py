@@ -39,7 +39,7 @@ def started(starter: Starter, prefix: Sequence[str] = ()) -> RunningHub:
 
 
 def failing(hub: RunningHub, path: str = "/healthz") -> set[str]:
-    """The failing probes, as a path of the api names them."""
+    """The probes that a path reports as failing."""
     answer = hub.client.get(path)
     probes = answer.json().get("probes", {})
     bad = {name for name, fault in probes.items() if fault != "ok"}

@@ -64,7 +64,7 @@ def _feeds(hub: Hub, count: int) -> list[str]:
 
 
 def _wait_for_sites(hub: Hub) -> None:
-    """A newly created site is excluded from the judgement."""
+    """Waits until new sites have stored products: their start is not judged."""
     ends = time.monotonic() + 120
     while time.monotonic() < ends:
         sites = hub.client.get("/v1/overview", timeout=60).json()["sites"]

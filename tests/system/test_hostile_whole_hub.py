@@ -20,7 +20,7 @@ BEYOND_A_TENTH_BYTES = {"the hub": 0, "its node": 32 << 20}
 def siege(tmp_path: Path) -> Iterator[Siege]:
     seed = int(os.environ.get("DOWNBURST_SEED") or fresh_seed())
     test = os.environ["PYTEST_CURRENT_TEST"].split(" ")[0]
-    # Frames follow from the seed; the names that the hub has sent by then, and the order of sites, do not.
+    # The seed determines the frames; the hub's messages by then, and the order of sites, depend on the machine.
     print(f"replay: DOWNBURST_SEED={seed} .venv/bin/python -m pytest '{test}' -s")
     begun = Siege(tmp_path, seed)
     try:

@@ -181,7 +181,7 @@ def _sets_its_own_alarms(hub: Hub, page: Page) -> None:
     form.get_by_role("button", name="Add recipient").click()
     expect(receivers.get_by_role("listitem")).to_contain_text("us (mail to ops@unl.edu): all alarms")
     receivers.get_by_role("button", name="Test us").click()
-    # This hub has no recipient of mail.
+    # This hub has no mail server.
     expect(receivers.get_by_role("alert")).to_contain_text("smtp_url")
     expect(page.get_by_test_id("objectives").get_by_role("button")).to_have_count(0)
     no_serious_finding(page)

@@ -99,7 +99,7 @@ def test_a_part_whose_own_task_fails_ends_with_that_error(parts: Parts) -> None:
 def _stimulate(parts: Parts, broker: Kafka, number: int) -> None:
     """Some events for all parts, and receipts that are invalid."""
     parts.hub.ask("POST", "/v1/feeds", json={"feed": f"F{number}", "class": "grid"})
-    # A part refuses it with an error.
+    # A part with a planted error may refuse it.
     receiver = {"receiver": "nobody", "kind": "webhook", "address": "http://127.0.0.1:9/nobody"}
     parts.hub.answer("POST", "/v1/alarm-receivers", json=receiver)
     parts.hub.answer("POST", "/v1/alarm-receivers/nobody/test")

@@ -174,7 +174,7 @@ def _backlogs(place: Place, page: Page) -> None:
     expect(page.get_by_test_id("site part").locator("[data-label='Behind by']")).to_contain_text(
         re.compile(rf"{len(wanted)} products, {re.escape(size)}, the oldest \d+ s old")
     )
-    # Another start of the hub's node keeps it.
+    # The backlog survives a restart of the hub's node.
     hub.stop()
     hub.start()
     place.wait_backlog("part", len(wanted))
@@ -242,7 +242,7 @@ def _latencies(place: Place, page: Page) -> None:
 
 
 def _took_ms(receipt: dict[str, Any], at_hub: _Stored, at_site: _Stored) -> float:
-    """The latency of a product by its receipt, after a comparison of its stamps with those of both logs.
+    """The latency of a product by its receipt, whose stamps are checked against those of both logs.
 
     A log stamps a product before it writes it; the site reports it once it is written. Both have the same clock here.
     """

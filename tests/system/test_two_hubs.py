@@ -65,7 +65,7 @@ class Pair:
         wait_for(f"{name} that {state}", says, seconds)
 
     def held(self) -> Counter[tuple[str, str]]:
-        """Identifier and digest of every file at the site, with their number."""
+        """Identifier and digest of every file at the site, with the number of copies."""
         return Counter((name, digest) for name, digest in files(self.site))
 
     def due(self) -> Counter[tuple[str, str]]:
