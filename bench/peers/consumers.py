@@ -33,7 +33,7 @@ class Consumed:
         return float(max(account["ended_us"] for account in self.accounts))
 
     def needs(self, messages: int) -> None:
-        """Fail unless every consumer got so many."""
+        """Fail unless every consumer got this number of messages."""
         if wrong := [account for account in self.accounts if account["messages"] != messages]:
             raise RuntimeError(f"{len(wrong)} consumers did not get {messages} messages: {wrong}")
 

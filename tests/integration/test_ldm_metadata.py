@@ -41,7 +41,7 @@ def test_finding_27_a_site_has_what_ldm_says_of_a_product(tmp_path: Path) -> Non
 
 
 def _brought() -> list[Product]:
-    """Numbers beyond those of the log, signatures that are not the MD5 of the bytes, identifiers of arbitrary bytes."""
+    """Numbers beyond those of the log, signatures other than the MD5 of the bytes, identifiers of arbitrary bytes."""
     idents = ["SDUS54 KOUN 161540", "a/../b\x07", b"\xff\xfe".decode(errors="surrogateescape"), "large"]
     sizes = [20, 20, 20, 300_000]
     return [
