@@ -1,8 +1,8 @@
 """A history to ask about: each site and feed has latencies in nearly every minute, more of them by day than by night.
 
-Some hours of a day are made up and rolled up as the ledger would; the others hold the same sheets, whose bytes do
-not depend on their start. The longest spans are merged from the days. The tables thus have the content of a hub's, and
-a month is written in minutes; `tests/unit/bench/test_people.py` compares both ways.
+Some hours of a day are made up and rolled up as the ledger would; the others hold the same sheets, whose bytes
+do not depend on their start. The longest spans are merged from the days. So the tables hold what a hub's would,
+and a month is written in minutes; `tests/unit/bench/test_people.py` compares both ways.
 """
 
 from collections.abc import Iterator

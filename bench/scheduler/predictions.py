@@ -62,7 +62,7 @@ def stretch(arrivals: Sequence[Arrival], seconds: float, *, speed: float = 1.0) 
 
 
 def link_bps(transport: Transport, arrivals: Sequence[Arrival], *, sites: int) -> int:
-    """A rate at which products wait for each other much longer than for the machine, and at which the backlog ends."""
+    """A rate at which products wait for each other much longer than for the machine, and that clears the backlog."""
     wanted_bps = ROOM * Arrivals.of_trace(arrivals).mean_bps
     factor = {Transport.UNICAST: sites, Transport.STATIC_CIRCUIT: 1 / SHAPED_SHARE}.get(transport, 1.0)
     return round(wanted_bps * factor)

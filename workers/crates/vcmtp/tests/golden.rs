@@ -141,7 +141,7 @@ fn known_meaning(output: &ReceiverOutput) -> Option<String> {
         ReceiverOutput::Block { sequence, offset, bytes } => {
             Some(format!("\"block of {} at {offset}: {} bytes\"", sequence.0, bytes.len()))
         }
-        // Asked of a hub that is not there.
+        // Requests to an absent hub.
         ReceiverOutput::Nak(_) | ReceiverOutput::Ask(_) => None,
         output => Some(meaning(output)),
     }

@@ -1,6 +1,6 @@
 use crate::story::{Event, Kind, Story};
 
-/// Changes stories; everything follows from the seed.
+/// Changes stories; the seed determines everything.
 pub(crate) struct Mutator {
     state: u64,
 }
