@@ -46,7 +46,7 @@ DIST = ROOT / "services" / "dashboard" / "dist"
 
 @dataclass(frozen=True)
 class Seen:
-    """What one visit measured, in milliseconds."""
+    """The measurements of one visit, in milliseconds."""
 
     first_paint: float
     """Until the first page shows its feeds."""

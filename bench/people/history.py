@@ -1,4 +1,4 @@
-"""A history to ask about: each site and feed has latencies in nearly every minute, more of them by day than by night.
+"""A history for questions: latencies of each site and feed in nearly every minute, more of them by day than by night.
 
 Some hours of a day are made up and rolled up as the ledger would; the others hold the same sheets, whose bytes
 do not depend on their start. The longest spans are merged from the days. So the tables hold what a hub's would,
@@ -48,7 +48,7 @@ class Case:
         return f"site-{number:03}.edu"
 
     def per_minute(self, feed: int) -> float:
-        """Products a minute: few feeds bring many, many bring few."""
+        """Products per minute: few feeds have many, many have few."""
         return float(0.5 * 64 ** (feed / max(self.feeds - 1, 1)))
 
 

@@ -182,7 +182,7 @@ def feed_schedule(seed: int, *, seconds: float, mean_bps: float, mean_bytes: int
 def small_buffer(
     directory: Path, stack: ExitStack, *, line: Lane, control: str, rounds: int, seconds: float
 ) -> SmallBuffer:
-    """One flow in turn on the line itself and on a circuit of the line's rate, by what was acknowledged."""
+    """One flow in turn on the line itself and on a circuit of the line's rate, by its acknowledged bytes."""
     lab = stack.enter_context(Lab(["hub", "far"]))
     wire = stack.enter_context(Wire(lab, "hub", "far", to_right=line, to_left=Lane(delay_ms=line.delay_ms)))
     assert line.rate_bps

@@ -9,7 +9,7 @@ from downburst.foundation.errors import NodeAway
 
 @dataclass
 class NodeInMemory:
-    """Holds leases as a node would; a path carries what `carries_bps` says of a site."""
+    """Holds leases as a node would; a path carries the rate that `carries_bps` gives for a site."""
 
     running: bool = True
     held: dict[int, Lease] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """A node of a cluster: containerd, kubelet, kube-proxy and the cluster's names, on a host of a lab.
 
 Network, mounts and processes are namespaces of its own, so that one signal ends every container, mount, rule and
-interface, also when the test run itself is killed. What the kubelet would set in the machine's kernel it sets in
-files that lie over those settings.
+interface, also when the test run itself is killed. The kubelet's settings of the machine's kernel go to files that
+are mounted over the real ones.
 """
 
 import hashlib

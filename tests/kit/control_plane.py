@@ -88,7 +88,7 @@ class ControlPlane:
         kind: str = "application/json",
         token: str = "admin",
     ) -> Any:
-        """One request of the API, as the administrator unless told otherwise; raises `HTTPError` for a refusal."""
+        """One request of the API, by default as the administrator; raises `HTTPError` for a refusal."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {token}", "Content-Type": kind}
         request = urllib.request.Request(self.url + path, data=data, headers=headers, method=method)

@@ -1,9 +1,9 @@
-"""A story of crashes: sources that repeat what was not acknowledged, sites that come back, and `kill -9` in between.
+"""A story of crashes: sources that repeat unacknowledged products, sites that come back, and `kill -9` in between.
 
-Every feed is fed by two sources at once, which put the same products. A source repeats a product until it is
-acknowledged, and notes each acknowledgement. In the end every sequence that was ever named must be, at every site
-that wants it, the product it was named for, once; no number may name two products, and no product of a feed that
-drops duplicates may have two numbers.
+Two sources feed every feed concurrently with the same products. A source repeats a product until it is acknowledged,
+and notes each acknowledgement. In the end every named sequence must be, at every site that subscribes to it, the
+product that it was named for, once; no number may name two products, and no product of a feed that drops duplicates
+may have two numbers.
 """
 
 import hashlib

@@ -28,7 +28,7 @@ class Debian:
         _checked("tar", "--extract", "--numeric-owner", "--file", str(archive), "--directory", str(self.root))
 
     def start(self) -> Self:
-        """Boots it, and waits until systemd has started what it starts."""
+        """Boots it, and waits until systemd has started its units."""
         self._group.mkdir()
         with self._log.open("ab") as log:
             argv = ["sh", "-euc", SHELL, "sh", str(self._group), BOOT, str(self.root)]

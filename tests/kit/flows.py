@@ -19,7 +19,7 @@ from kit.namespaces import Lab
 
 
 class Flows:
-    """Greedy flows between two hosts of a lab, for as long as the block lasts, or for so many seconds."""
+    """Greedy flows between two hosts of a lab, for the duration of the block, or for a number of seconds."""
 
     def __init__(self, lab: Lab, sender: str, receiver: str, address: str, **options: Any) -> None:
         self.lab, self.sender, self.receiver, self.address = lab, sender, receiver, address
@@ -52,7 +52,7 @@ class Flows:
 
 
 def receive(address: str) -> None:
-    """Take whatever comes, until killed."""
+    """Take all data, until killed."""
     with socket.create_server((address, 0), backlog=64) as server, selectors.DefaultSelector() as ready:
         print("ready", server.getsockname()[1], flush=True)
         ready.register(server, selectors.EVENT_READ)

@@ -54,7 +54,7 @@ class Lab:
         self.close()
 
     def close(self) -> None:
-        """Kill what runs in the lab and delete it; may be called again."""
+        """Kill all processes of the lab and delete it; may be called again."""
         atexit.unregister(self.close)
         delete_namespaces(name for name in namespaces() if name.startswith(f"{self._prefix}-"))
 
@@ -82,7 +82,7 @@ class Lab:
 
     @contextmanager
     def inside(self, host: str) -> Iterator[None]:
-        """The calling thread is in the host for a while: sockets that it opens belong there."""
+        """The calling thread is in the host during a block: sockets that it opens belong there."""
         with Path("/proc/thread-self/ns/net").open() as home, (_NAMESPACES / self.namespace(host)).open() as there:
             _enter(there.fileno())
             try:
@@ -91,7 +91,7 @@ class Lab:
                 _enter(home.fileno())
 
     def output(self, host: str, argv: Sequence[str], *, given: str | None = None, timeout_s: float = 60) -> str:
-        """Run argv inside the host to its end and return what it printed."""
+        """Run argv inside the host to its end and return its output."""
         return run_to_end(self.command(host, argv), given=given, timeout_s=timeout_s)
 
     def loss(self, host: str, percent: float, *, protocols: Sequence[str] = ("udp",)) -> None:
@@ -116,7 +116,7 @@ class Lab:
     def rate(
         self, host: str, *, down_bps: int | None = None, up_bps: int | None = None, buffer_bytes: int = 250_000
     ) -> None:
-        """Limit what reaches the host (down) and what it sends (up), in Ethernet-frame bits per second."""
+        """Limit incoming (down) and outgoing (up) traffic of the host, in Ethernet-frame bits per second."""
         _limit(self._switch, self._port(host), down_bps, buffer_bytes)
         _limit(self.namespace(host), "eth0", up_bps, buffer_bytes)
 

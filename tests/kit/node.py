@@ -302,7 +302,7 @@ class HubNode:
 
 @dataclass
 class SiteNode:
-    """A ``downburst-node receive`` and what it wrote."""
+    """A ``downburst-node receive`` and its output."""
 
     directory: Path
     hub: str
@@ -336,7 +336,7 @@ class SiteNode:
         self.process.wait(timeout=10)
 
     def stop(self) -> int:
-        """Asks the process to end; returns the exit code."""
+        """Requests the end of the process; returns the exit code."""
         if self.process.poll() is None:
             self.process.terminate()
         return self.process.wait(timeout=END_S)
@@ -351,7 +351,7 @@ class SiteNode:
         return self.received()
 
     def received(self) -> dict[tuple[str, int], tuple[str, str]]:
-        """Every file that stands: (feed, sequence) to (id, SHA-256 of the bytes). Two files of one product fail."""
+        """Every file at the site: (feed, sequence) to (id, SHA-256 of the bytes). Two files of one product fail."""
         found: dict[tuple[str, int], tuple[str, str]] = {}
         root = self.directory / "received"
         for path in root.rglob("*"):

@@ -71,7 +71,7 @@ class Parts:
         return set(path.read_text().split()) if path.exists() else set()
 
     def start(self, command: str) -> "Part":
-        """Starts a part with what is planted in it."""
+        """Starts a part with its planted errors."""
         return Part(self.home / f"{command}.log", command, self.hub.write_settings(), self._place_of_a_sender())
 
     def alarms(self) -> set[str]:
@@ -122,7 +122,7 @@ class Part:
         return self.log_file.read_text(errors="replace")
 
     def stop(self) -> None:
-        """Asks it to end."""
+        """Requests its end."""
         self.process.terminate()
         assert self.process.wait(60) == 0, self.log()[-4_000:]
 

@@ -1,4 +1,4 @@
-"""Watches processes for what grows: memory and descriptors, sample by sample, and the line through them."""
+"""Watches processes for growth: memory and descriptors, sample by sample, and the line through them."""
 
 from collections.abc import Mapping
 from contextlib import suppress

@@ -86,7 +86,7 @@ def enrolled(hub: WholeHub, home: Path) -> SiteNode:
 
 
 def counted_once(url: str, products: int) -> None:
-    """Waits until the ledger counts so many arrivals, receipts and latencies, and neither more nor less."""
+    """Waits until the ledger counts exactly these numbers of arrivals, receipts and latencies."""
 
     def counted() -> tuple[int, int, int]:
         ledger = Ledger.look_into(url)

@@ -107,7 +107,7 @@ class WholeHub:
         self.process.wait(timeout=10)
 
     def stop(self) -> int:
-        """Asks the hub to end; returns the exit code."""
+        """Requests the end of the hub; returns the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=30)
 

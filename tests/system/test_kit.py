@@ -162,7 +162,7 @@ def report_of_datagrams(lab: Lab, wire: Wire, *, datagrams: int) -> WireReport:
 
 
 def listen(lab: Lab, host: str, *, group: str) -> subprocess.Popen[str]:
-    """Starts counting datagrams to the group at a host; returns once it listens."""
+    """Start counting datagrams to the group at a host; returns once it listens."""
     argv = [sys.executable, "-c", LISTENER, group, lab.address(host)]
     process = lab.run(host, argv, stdout=subprocess.PIPE)
     assert process.stdout is not None

@@ -45,7 +45,7 @@ def test_a_site_that_the_group_floods_leaves_it_and_is_served_alone(tmp_path: Pa
     print(f"seconds until the last file: {out_s}")
     others = [event["site"] for event in hub.events_named("leg") if event["state"] != "joined"]
     assert set(others) == {SLOW}, "nobody else leaves"
-    # Where the switch continues to forward, nothing comes through before the others have everything. Then the
+    # If the switch continues to forward, nothing comes through before the others have everything. Then the
     # state that TCP learnt in the flood must not last.
     flooded_s = LEAVING_S if snooping else out_s[SITES[0]]
     link_s = PRODUCTS * PRODUCT_BYTES * 8 / (RATE_BPS / 2)

@@ -54,7 +54,7 @@ class Subject:
 
     @property
     def affects(self) -> str:
-        """Two files that affect the same thing are not damaged at once, so that each outcome has its file."""
+        """Two files that affect the same thing are not damaged in one trial, so that each outcome has its file."""
         if "ledger.sqlite" in self.path:
             return "ledger"
         # A damaged segment is set aside under the name of one that was before.

@@ -26,7 +26,7 @@ Content = dict[tuple[str, str], str]
 
 @dataclass
 class Pair:
-    """A hub and its site in a directory, with what was acknowledged so far."""
+    """A hub and its site in a directory, with the products acknowledged so far."""
 
     home: Path
     acknowledged: Content = field(default_factory=dict)

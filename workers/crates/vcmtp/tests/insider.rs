@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// Sends everything due until then; `attack` gives the datagrams that reach the victim instead of each one.
+    /// Sends everything due until then; `attack` gives the datagrams that reach the victim instead of each.
     fn until(&mut self, until: u64, attack: &mut impl FnMut(&Bytes) -> Vec<Bytes>) {
         for (now, output) in run(&mut self.sender, self.now, until) {
             match output {

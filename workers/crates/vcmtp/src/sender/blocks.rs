@@ -8,12 +8,12 @@
 //! | closed, parity is on | immediately | as many symbols as usual are queued for the group (`parity.rs`) |
 //! | closed | a site asks | asked: others get the time in which requests usually come |
 //! | asked | that time is over | symbols are queued for the group, and single packets for sites that lack more |
-//! | queued | the pacer let the last symbol out | quiet for as long as answers to it take |
+//! | queued | the pacer let the last symbol out | quiet for the time of answers to it |
 //! | quiet | a site asks again | as closed; a site counted a moment ago asked too early |
 //! | any | its packets leave the window | gone |
 //!
-//! A site asks for the packets that it lacks beside the symbols it has. After [`ROUNDS`] rounds of symbols it
-//! gets the rest packet by packet: it joined in the middle of the block, or can't keep it.
+//! A site requests the packets that it lacks beside the symbols it has. After [`ROUNDS`] rounds of symbols it
+//! gets the rest packet by packet: it joined in the middle of the block, or cannot keep it.
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;

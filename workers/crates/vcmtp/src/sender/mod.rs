@@ -68,7 +68,7 @@ enum Choice {
 }
 
 impl Sender {
-    /// Begins a life of a leg. The size of datagrams is kept between 800 bytes and what UDP carries.
+    /// Begins a life of a leg. The size of datagrams is kept between 800 bytes and the largest UDP payload.
     pub fn new(config: SenderConfig) -> Self {
         let datagram_bytes = config.datagram_bytes.clamp(SMALLEST_DATAGRAM_BYTES, LARGEST_DATAGRAM_BYTES);
         let room = proof_room(datagram_bytes);

@@ -27,7 +27,7 @@ struct Bucket {
 }
 
 impl Pacer {
-    /// `frame_overhead_bytes`: what a datagram takes on the wire beside its payload.
+    /// `frame_overhead_bytes`: the overhead of a datagram on the wire beside its payload.
     pub(crate) fn new(
         rate_bps: u64,
         burst_bytes: u64,
