@@ -264,7 +264,7 @@ def _foreign_keys(engine: Engine, table: str) -> list[Any]:
 
 
 def _resend(tx: Transaction) -> Resend:
-    """A resend to a site and of a feed that exist afterwards."""
+    """A resend to a site and of a feed, which are created if missing."""
     if tx.sites.find("unl.edu") is None:
         tx.sites.add(Site("unl.edu"))
     if not tx.feeds.all():

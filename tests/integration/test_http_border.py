@@ -1,4 +1,4 @@
-"""A whole hub under too many, too slow and too widely spread requests: it refuses them, and serves all others."""
+"""A whole hub under too many or too slow requests, or too many connections: it refuses, and serves all others."""
 
 import json
 import os
