@@ -50,7 +50,7 @@ class Reading:
         self.loaded: list[object] = []
 
     async def until(self, batches: int, *, noted: int | None) -> None:
-        """Reads this number of batches, and notes an offset; with `noted=None`, as if killed just before the note."""
+        """Reads this number of batches, and notes an offset; with `noted=None`, as if it was killed just before."""
         reader = Reader(self.chosen, notes=noted is not None)
         await reader.open()
         working = asyncio.create_task(reader.run(self._load, self._say))

@@ -54,7 +54,7 @@ def alarms(hub: RunningHub) -> list[dict[str, Any]]:
 
 
 def comes_out(hub: RunningHub, site: str) -> Callable[[], bool]:
-    """True once a heartbeat came out after this call."""
+    """A condition that holds once a heartbeat came out after this call."""
     before = heartbeats(hub, site).get("came_out")
     return lambda: heartbeats(hub, site).get("came_out") not in (None, before)
 

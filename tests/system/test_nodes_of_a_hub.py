@@ -1,4 +1,4 @@
-"""A hub of several nodes from a site's view: it learns the nodes of its feeds, and uses one credential at each."""
+"""A hub of several nodes from a site's view: it follows its feeds to their nodes and back, with one credential."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""A product of the hub's own through a real node: stored, read back, bounded on its disk, and never delivered."""
+"""A product of the hub's own through a real node: stored, read back, bounded on its disk, and not seen by others."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A fatal misconfiguration ends each part with one clear sentence: a wrong address, an old schema, foreign topics."""
+"""A fatal misconfiguration ends a part with one clear sentence: wrong address, old schema, topics of another shape."""
 
 import re
 import subprocess

@@ -61,7 +61,7 @@ def test_with_losses_both_ways_repairs_go_by_udp(lab: Lab, nodes: tuple[HubNode,
     repairs = repair_bytes(hub)
     print(f"repairs of {PRODUCTS * PRODUCT_BYTES} bytes: {repairs}")
     assert repairs["channel"] > 0
-    # On a host that stalls for seconds, repairs fall back to the session: no more than that many.
+    # A host that stalls for seconds takes its hub for unreachable; its session takes over, at most to this extent.
     assert repairs["session"] <= repairs["channel"] + repairs["group"]
 
 
@@ -78,7 +78,7 @@ def test_a_firewall_leaves_repairs_to_the_session_and_the_hub_says_so(
     repairs = repair_bytes(hub)
     assert repairs["channel"] == 0
     assert repairs["session"] > 0
-    # A site probes for some seconds before it declares its channel dead, and reports it with its next request.
+    # A site probes for some seconds before it considers its datagrams unanswered; its next request reports it.
     for _ in range(20):
         if unreached(hub):
             break

@@ -77,7 +77,7 @@ def _put(hub: WholeHub, *names: str) -> None:
 
 
 def _flip(path: Path) -> bytes:
-    """Changes a bit of the last number: of the bytes after that."""
+    """Changes a bit of the last number; returns the bytes after that."""
     content = bytearray(path.read_bytes())
     content[-5] ^= 1
     with path.open("r+b") as file:

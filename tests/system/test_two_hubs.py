@@ -113,7 +113,7 @@ class Source:
         wait_for(f"{products} more products", lambda: self.count >= goal, 60)
 
     def finish(self) -> None:
-        """Ends the stream after both hubs have got all of it."""
+        """Ends the stream; both hubs get all of it."""
         self.stopped.set()
         self.maker.join(timeout=30)
         for thread in self.threads:
