@@ -1,4 +1,4 @@
-"""A fatal misconfiguration ends a part with one clear sentence: wrong address, old schema, topics of another shape."""
+"""A fatal misconfiguration ends a part with one clear sentence: wrong address, old schema, misshapen topics."""
 
 import re
 import subprocess
