@@ -1,7 +1,7 @@
 use downburst_model::{Micros, Sequence};
 
-/// The times at which an idle leg announces its head: soon after the last data, because that shows a lost tail,
-/// then at growing intervals.
+/// The times at which an idle leg announces its head: soon after the last data, because that shows a lost
+/// tail, then at growing intervals.
 #[derive(Debug)]
 pub(crate) struct HeadSchedule {
     head: Sequence,

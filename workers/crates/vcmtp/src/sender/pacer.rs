@@ -124,8 +124,8 @@ impl Bucket {
     }
 }
 
-/// The burst of a leg for which no policer is known: 10 ms of the rate, and 64 KiB at least. A driver on a busy
-/// machine may be late by this time and still reach the rate; over a second it is one percent.
+/// The burst of a leg for which no policer is known: 10 ms of the rate, and 64 KiB at least. A driver on a
+/// busy machine may be late by this time and still reach the rate; over a second it is one percent.
 pub(crate) fn default_burst_bytes(rate_bps: u64) -> u64 {
     (rate_bps / 800).max(CREST_BYTES)
 }
