@@ -87,7 +87,7 @@ impl World {
         self.poll(now);
     }
 
-    /// Blocks are not proven: like a site, this skips those of unannounced products, or beyond a product's end.
+    /// Blocks are not proven: like a site, this skips those of unannounced products or beyond their end.
     fn poll(&mut self, now: u64) {
         for output in drain(&mut self.victim, at(now)) {
             let plausible = match &output {
