@@ -39,7 +39,7 @@ def main() -> int:
 
 @dataclass(frozen=True)
 class Run:
-    """What came of one run."""
+    """The result of one run."""
 
     per_s: float
     """To each downstream, until the last of them had everything."""
@@ -68,7 +68,7 @@ def rows(full: list[Run], live: list[Run]) -> list[report.Row]:
 
 
 def _catch_up(directory: Path, products: int) -> Run:
-    """The downstreams ask a hub whose log is full."""
+    """The downstreams request products from a hub whose log is full."""
     log = directory / "data" / "log" / FEED
     fill = [str(built("downburst-load")), "fill", "--log", str(log), "--feed", FEED, "--signed"]
     subprocess.run([*fill, "--products", str(products), "--bytes", "2000"], check=True, stdout=subprocess.DEVNULL)

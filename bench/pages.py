@@ -46,7 +46,7 @@ DIST = ROOT / "services" / "dashboard" / "dist"
 
 @dataclass(frozen=True)
 class Seen:
-    """What one visit measured, in milliseconds."""
+    """The measurements of one visit, in milliseconds."""
 
     first_paint: float
     """Until the first page shows its feeds."""
@@ -125,7 +125,7 @@ def _news(page: Page) -> float:
 
 @contextmanager
 def _hub(sites: int, feeds: int) -> Iterator[tuple[str, list[float]]]:
-    """Serve the page; the list fills with what making each overview took, in milliseconds."""
+    """Serve the page; the list fills with the time to make each overview, in milliseconds."""
     made_ms: list[float] = []
     with tempfile.TemporaryDirectory(prefix="downburst-pages-") as scratch, socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
@@ -157,7 +157,7 @@ async def _serve(
 
 @dataclass(slots=True)
 class _Timed(SharedOverview):
-    """Keeps what making or waiting for each text took, in milliseconds."""
+    """Records the time to make or await each text, in milliseconds."""
 
     made_ms: list[float] = field(default_factory=list)
 
@@ -169,7 +169,7 @@ class _Timed(SharedOverview):
 
 
 async def _speak(hub: Runtime, stop: threading.Event) -> None:
-    """Says each second what a node says of all feeds and of a tenth of the sites."""
+    """Reports each second the state of all feeds and of a tenth of the sites, as a node does."""
     pick = random.Random(7)
     feeds = [feed.name for feed in await hub.ledger.read(lambda tx: tx.feeds.all())]
     sites = sorted(hub.live.sessions)
@@ -185,7 +185,7 @@ async def _speak(hub: Runtime, stop: threading.Event) -> None:
 
 
 def _filled(scratch: Path, ledger: Ledger, sites: int, feeds: int) -> Runtime:
-    """Keeps every site with every feed, what they have, and how late the last two minutes were."""
+    """Holds every site with every feed, their products, and the latencies of the last two minutes."""
     hub, _ = runtime(scratch / "hub", ledger, SystemClock(), access=AccessSettings(without_login="page"))
     names = [f"FEED{number:02}" for number in range(feeds)]
     hosts = [f"site{number:03}.example" for number in range(sites)]
@@ -214,7 +214,7 @@ def _filled(scratch: Path, ledger: Ledger, sites: int, feeds: int) -> Runtime:
 def _traffic(
     feeds: Sequence[str], sites: Sequence[str], number: int, now_us: int, pick: random.Random
 ) -> TrafficSeen:
-    """A second in which every feed brought something, and these sites say how far they are."""
+    """A second in which every feed brought a product, and these sites report their progress."""
     head = 1_000 + 10 * number
     return TrafficSeen(
         now_us - 1_000_000,
@@ -257,7 +257,7 @@ _WALK = (
     ("#/latency?feed=FEED00&site=site000.example", "latency"),
     ("#/", "feed FEED00"),
 )
-# What the browser itself tells: tasks that kept it from answering, when something was first shown, and each overview.
+# Measurements by the browser itself: tasks that blocked it, the time of the first paint, and each overview.
 _WATCH = """
 window.longTasks = []
 window.overviews = 0

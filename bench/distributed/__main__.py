@@ -152,7 +152,7 @@ def _recovered(what: str, scene: Scene) -> report.Row:
 
 @contextmanager
 def _cluster(directory: Path, broker: Kafka, feeds: dict[str, int], *, senders: int) -> Iterator[Cluster]:
-    """Feeds, each with this many sites, distributed over this many senders."""
+    """Feeds, each with this number of sites, distributed over this number of senders."""
     prefix = f"bench-{time.time_ns()}"
 
     def node(name: str, role: str) -> HubNode:
@@ -189,7 +189,7 @@ def _site(node: HubNode, feed: str, directory: Path) -> SiteNode:
 
 
 def _prepare(node: HubNode, directory: Path, feeds: list[str], products: int, size_bytes: int) -> None:
-    """Prepares this many products of each feed; all are due immediately."""
+    """Prepares this number of products of each feed; all are due immediately."""
     planned = (Planned(0, feed, size_bytes, f"{feed} {number:08d}") for number in range(products) for feed in feeds)
     schedule = write(directory / "schedule", planned)
     node.do("load-prepare", schedule=str(schedule), spool=str(directory / "spool"))

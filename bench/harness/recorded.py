@@ -22,7 +22,7 @@ def recorded_hour(notes: list[str]) -> list[Arrival]:
 
 
 def busiest(arrivals: Sequence[Arrival], seconds: float) -> list[Arrival]:
-    """The stretch of this length, beginning with any product, in which most bytes arrive."""
+    """The stretch of this length in which most bytes arrive; it can begin with any product."""
     best_bytes, best, inside_bytes, start = 0, (0, 0), 0, 0
     for end, arrival in enumerate(arrivals):
         inside_bytes += arrival.size_bytes

@@ -25,7 +25,7 @@ class Goal:
         return f"{self.of} {self.sense} {self.limit:.3g}"
 
     def met(self, *, ours: float, ratio: float | None) -> bool | None:
-        """Tell whether the goal is reached; None where there is no peer to compare with."""
+        """Return True if the goal is reached; None if there is no peer to compare with."""
         figure = ours if self.of == "ours" else ratio
         if figure is None:
             return None
@@ -54,7 +54,7 @@ class Row:
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is reached; None without a goal or without the peer that it names."""
+        """True if the goal is reached; None without a goal or without the peer that it names."""
         return self.goal.met(ours=self.ours, ratio=self.ratio) if self.goal else None
 
     def as_json(self) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class Turns:
         return runs
 
     def second_try(self, what: str, run: Callable[[Path], T]) -> T:
-        """Repeat a run that failed, once, and note it: a failure is a finding and no reason to lose the rest."""
+        """Repeat a failed run once, and note it: a failure is a finding, and the other runs are still needed."""
         try:
             return self._in_directory(run)
         except FAILURES as failure:

@@ -33,7 +33,7 @@ class Amounts:
     minute_seconds: float
 
     def times(self, scale: float) -> "Amounts":
-        """As much of everything, but never nothing."""
+        """Scales every amount by this factor, with a positive minimum."""
 
         def some(count: int) -> int:
             return max(1_000_000, round(count * scale))

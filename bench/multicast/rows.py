@@ -67,7 +67,7 @@ def rows_of_fast(runs: Runs) -> list[Row]:
 
 
 def rows_of_gigabit(asked_bps: int, runs: Runs) -> list[Row]:
-    """Row 3: product bits a second over those asked for."""
+    """Row 3: product bits per second over the requested rate."""
     goal = Goal("ratio", ">=", {600: 0.98, 900: 0.97}[asked_bps // 1_000_000])
     goodput = _goodput_mbps(runs)(OURS)
     case = f"links of 1 Gb/s, {asked_bps // 1_000_000} Mb/s asked: goodput per site"
@@ -100,7 +100,7 @@ def rows_of_losses(runs: Mapping[str, Runs]) -> list[Row]:
 
 
 def rows_of_twenty(few: tuple[Runs, Runs], many: tuple[Runs, Runs], asked: str) -> list[Row]:
-    """Row 5: of (loss-free, lossy) runs at 7 and at 20 sites, with the rate that was asked for."""
+    """Row 5: of (loss-free, lossy) runs at 7 and at 20 sites, with the requested rate."""
     of_few, of_many = (repair_percent(lossy, clean) for clean, lossy in (few, many))
     case, runs = f"{ONE_AT_ALL}, {asked}: repair share at 20 sites", len(many[1][OURS])
     rows = [

@@ -1,4 +1,4 @@
-"""Consumers of a peer: one process per site; it says when it is ready, begins on a signal and prints JSON."""
+"""Consumers of a peer: one process per site; it reports readiness, begins on a signal and prints JSON."""
 
 import json
 import os
@@ -33,7 +33,7 @@ class Consumed:
         return float(max(account["ended_us"] for account in self.accounts))
 
     def needs(self, messages: int) -> None:
-        """Fail unless every consumer got so many."""
+        """Fail unless every consumer got this number of messages."""
         if wrong := [account for account in self.accounts if account["messages"] != messages]:
             raise RuntimeError(f"{len(wrong)} consumers did not get {messages} messages: {wrong}")
 
@@ -42,7 +42,7 @@ class Consumers:
     """One per site of the lab."""
 
     def __init__(self, lab: Lab, argv: Sequence[str]) -> None:
-        """Start them all and wait until they stand."""
+        """Start them all and wait until they are ready."""
         sites = [host for host in lab.hosts if host != HUB]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self._processes = [lab.run(site, argv, **pipes) for site in sites]

@@ -37,7 +37,7 @@ class FilePeer(ABC):
         """Send the source; give the sender, which has ended and is not reaped yet, and the time of its first data."""
 
     def deliver(self, product_bytes: int) -> Delivery:
-        """Send a file of so many bytes."""
+        """Send a file of this number of bytes."""
         self.product_bytes = product_bytes
         source_file(self.source, product_bytes)
         end = threading.Timer(PATIENCE_S, self.stop)
@@ -80,7 +80,7 @@ class FilePeer(ABC):
         self.sent_before = links[HUB].sent
         sender, began_s = self.send()
         for process in receivers.values():
-            line(process)  # Its account, or its end.
+            line(process)  # The receiver's report, or the end of its output.
         spent_s = cpu_s([*pids, sender.pid]) - spent_s
         links = moved(link_bytes(self.lab), links)
         for process in (sender, *receivers.values()):

@@ -33,7 +33,7 @@ class Uftp:
         sender = self._send(source)
         began_s = first_data_s(sender, links[HUB].sent)
         spent_s = cpu_s([*self._pids(), sender.pid]) - spent_s
-        if sender.wait() not in {0, 7, 8}:  # 7, 8: not every site has everything, which the files tell better.
+        if sender.wait() not in {0, 7, 8}:  # 7, 8: not every site has everything, which the files show better.
             raise RuntimeError(f"uftp ended with {sender.returncode}; see {self._log('sender')}")
         files = {host: received / source.name for host, received in self._sites.items()}
         took_s = {

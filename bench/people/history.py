@@ -1,8 +1,8 @@
-"""A history to ask about: each site and feed has latencies in nearly every minute, more of them by day than by night.
+"""A history for questions: latencies of each site and feed in nearly every minute, more of them by day than by night.
 
 Some hours of a day are made up and rolled up as the ledger would; the others hold the same sheets, whose bytes
-don't say when they begin. The longest spans are merged from the days. So the tables hold what a hub's would, and a
-month is written in minutes; `tests/unit/bench/test_people.py` holds both ways against each other.
+do not depend on their start. The longest spans are merged from the days. So the tables hold what a hub's would,
+and a month is written in minutes; `tests/unit/bench/test_people.py` compares both ways.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ class Case:
         return f"site-{number:03}.edu"
 
     def per_minute(self, feed: int) -> float:
-        """Products a minute: few feeds bring many, many bring few."""
+        """Products per minute: few feeds have many, many have few."""
         return float(0.5 * 64 ** (feed / max(self.feeds - 1, 1)))
 
 
@@ -125,7 +125,7 @@ def _row(feed: str, kind: LatencyKind, step: int, minute: int, packed: bytes) ->
 
 
 def _arrivals(tx: Transaction, case: Case, number: int, now: int) -> None:
-    """Each minute's arrivals and each hour's; the hour that goes on comes by the ledger itself."""
+    """Each minute's arrivals and each hour's; the ledger itself adds the current hour."""
     first, open_from = (now // DAY - case.days) * DAY, now // HOUR * HOUR
     products = max(round(case.per_minute(number)), 1)
     size = 40_000 * products

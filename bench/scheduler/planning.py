@@ -1,7 +1,7 @@
 """The cost of a planning round: the loop with its ledger on simulated traffic, over feeds, sites and products.
 
 Each case runs in a process of its own, whose processor time and memory are its own. A round looks at every feed once;
-the first rounds, which make plans for all feeds, count as much as the quiet ones, and the longest is told.
+the first rounds, which make plans for all feeds, count as much as the quiet ones, and the longest is reported.
 """
 
 import asyncio
@@ -123,7 +123,7 @@ def _populate(ledger: Ledger, case: Case) -> None:
 
 
 def _sessions(case: Case) -> tuple[SessionTraffic, ...]:
-    """Every site at a distance of its own."""
+    """Places every site at a different distance."""
     return tuple(SessionTraffic(f"site-{number}", 0, 500, 1_000 + 371 * number, ()) for number in range(case.sites))
 
 

@@ -56,13 +56,13 @@ class Compared:
 
 
 def stretch(arrivals: Sequence[Arrival], seconds: float, *, speed: float = 1.0) -> list[Arrival]:
-    """The busiest stretch of so many seconds, played so many times faster."""
+    """The busiest stretch of this length, played faster by this factor."""
     found = busiest(arrivals, seconds)
     return [Arrival(one.size_bytes, round((one.at_us - found[0].at_us) / speed)) for one in found]
 
 
 def link_bps(transport: Transport, arrivals: Sequence[Arrival], *, sites: int) -> int:
-    """A rate at which products wait for each other much longer than for the machine, and that ends the backlog."""
+    """A rate at which products wait for each other much longer than for the machine, and that clears the backlog."""
     wanted_bps = ROOM * Arrivals.of_trace(arrivals).mean_bps
     factor = {Transport.UNICAST: sites, Transport.STATIC_CIRCUIT: 1 / SHAPED_SHARE}.get(transport, 1.0)
     return round(wanted_bps * factor)
@@ -102,7 +102,7 @@ def predicted(transport: Transport, arrivals: Sequence[Arrival], *, sites: int, 
 
 
 class _Unicast:
-    """Copies over the hub's link, of which each site has a fair share, as the model says.
+    """Copies over the hub's link, of which each site has a fair share, as in the model.
 
     If connections competed for one queue, one or another would be ahead for seconds by chance, and the median over
     all would be above that of fair shares: up to a quarter on a busy machine.
@@ -126,7 +126,7 @@ class _Circuits:
         self._lab, self._rate_bps = lab, rate_bps
 
     def take(self, fleet: Fleet) -> None:
-        """Makes them all, and has the feed ride on them."""
+        """Creates all of them, and moves the feed onto them."""
         leases = {site: FIRST_LEASE + number for number, site in enumerate(fleet.sites)}
         for site, lease in leases.items():
             standing = fleet.hub.do("circuit-up", circuit=self._lease(site, lease))

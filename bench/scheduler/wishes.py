@@ -1,4 +1,4 @@
-"""Options of the command line for the row groups of the scheduler."""
+"""Command-line options for the row groups of the scheduler."""
 
 from dataclasses import dataclass, field
 

@@ -40,7 +40,7 @@ class Amounts:
     idle_sites: int
 
     def times(self, scale: float) -> "Amounts":
-        """As much of everything, but never nothing."""
+        """Scales every amount by this factor, to at least one."""
 
         def some(count: int) -> int:
             return max(1, round(count * scale))
@@ -177,7 +177,7 @@ class Bench:
         return runs
 
     def _repeat(self, case: str, run: Callable[[Path], T], times: int = 1) -> list[T]:
-        """Run a case so often; those that take a minute hold thousands of products in one run."""
+        """Run a case this number of times; those that take a minute hold thousands of products in one run."""
         runs = []
         for _ in range(times):
             runs.append(self._second_try(case, run))
@@ -185,7 +185,7 @@ class Bench:
         return runs
 
     def _second_try(self, what: str, run: Callable[[Path], T]) -> T:
-        """Repeat a run that failed, once, and note it: a failure is a finding and no reason to lose the rest."""
+        """Repeat a failed run once, and note it: a failure is a finding, and the other runs are still needed."""
         try:
             return self._in_directory(run)
         except FAILURES as failure:

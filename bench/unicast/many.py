@@ -34,7 +34,7 @@ class Crowd:
 
 @dataclass(frozen=True)
 class Idle:
-    """Sessions on which nothing happens."""
+    """Sessions without traffic."""
 
     sites: int
     cpu_percent: float
@@ -60,7 +60,7 @@ def crowd(lab: Lab, directory: Path, *, sites: int, seconds: float, real: bool =
 
 
 def idle(lab: Lab, directory: Path, *, sites: int, seconds: float, real: bool = False) -> Idle:
-    """Connected sites that want a feed to which nothing comes."""
+    """Connected sites that subscribe to a feed without products."""
     [host] = sites_of(lab)
     many = fleet.Crowd(host, spread(sites, [FEED], to_each=sites), RETAINED_BYTES)
     with ExitStack() as stack:
@@ -78,7 +78,7 @@ def idle(lab: Lab, directory: Path, *, sites: int, seconds: float, real: bool = 
 
 
 def spread(sites: int, feeds: Sequence[str], *, to_each: int) -> Mapping[str, Sequence[str]]:
-    """Give each feed to so many sites, one after the other, so that sites have about equally many."""
+    """Give each feed to this number of sites, in turn, so that all sites have about equally many."""
     interests: dict[str, list[str]] = {f"site{number}": [] for number in range(sites)}
     turns = cycle(interests)
     for feed in feeds:

@@ -1,4 +1,4 @@
-"""The row of an outage: one site away while the mix of 2024 goes on, then back."""
+"""The row of an outage: one site away while the mix of 2024 continues, then back."""
 
 import time
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Phases:
 
 @dataclass(frozen=True)
 class Outage:
-    """Figures of the site that was away, and of the others meanwhile. Incomplete sites fail the run instead."""
+    """Figures of the absent site, and of the others during its absence. Incomplete sites fail the run instead."""
 
     missed: int
     """Products that the hub stored while the site was away."""

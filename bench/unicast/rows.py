@@ -82,7 +82,7 @@ def rows_of_low_rate(runs: Sequence[Latency]) -> list[Row]:
 
 
 def rows_of_tail(bursts: int, runs: Sequence[Tail]) -> list[Row]:
-    """Row 7: the worst of all runs, not the middle one; a tail is no tail otherwise."""
+    """Row 7: the worst of all runs, not the middle one, since a median hides the tail."""
     silence, probe = max(run.silence_ms for run in runs), max(run.probe_ms for run in runs)
     case = f"{bursts} bursts to 4 sites: longest silence with products pending"
     return [Row("7", case, "ms", silence, "idle probe's worst delay", probe, len(runs), Goal("ours", "<=", 100))]
@@ -139,7 +139,7 @@ def rows_of_warnings(seconds: float, runs: Sequence[Latency]) -> list[Row]:
 
 
 def rows_of_outage(runs: Sequence[Outage]) -> list[Row]:
-    """Row 12. A site that did not become complete has failed its run, so that no row hides it."""
+    """Row 12. A site that stays incomplete fails its run, so that no row hides it."""
     missed = _of(runs, lambda run: run.missed)
     case = f"site back after {missed:,.0f} missed products (all arrived, once)"
     live_ms, caught_up_s = _of(runs, lambda run: run.live_after_ms), _of(runs, lambda run: run.caught_up_s)

@@ -1,4 +1,4 @@
-"""The chart before a real API server: installed, upgraded, taken back, refused, and held to the standard for pods."""
+"""The chart before a real API server: installed, upgraded, rolled back, refused, and held to the pod standard."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ from kit.control_plane import ControlPlane
 from kit.patience import wait_for
 from kit.schemas import write_schemas
 
-# What values-ha.yaml asks of a cluster beyond Kubernetes itself.
+# Requirements of values-ha.yaml beyond Kubernetes itself.
 WITHOUT_OPERATOR = {"monitoring.serviceMonitor.enabled": "false", "monitoring.rules.enabled": "false"}
 HA = ("--values", str(CHART / "values-ha.yaml"))
 TRIAL = {"trial.sites": "3", "trial.tokensSecret": '"tokens"'}
@@ -55,7 +55,7 @@ def test_a_release_is_installed_upgraded_taken_back_and_removed(plane: ControlPl
     done("uninstall", "wx", plane=plane, namespace=namespace)
     assert names(plane, f"/apis/apps/v1/namespaces/{namespace}/statefulsets") == []
     wait_for("the end of its pods", lambda: not pods_of(plane, namespace))
-    # Sites' certificates and products are on the volume: who removes a release removes it by hand, or not at all.
+    # Sites' certificates and products are on the volume: the removal of a release keeps it; operators delete it.
     assert names(plane, f"/api/v1/namespaces/{namespace}/persistentvolumeclaims") == ["data-wx-downburst-0"]
 
 
@@ -112,7 +112,7 @@ def test_the_hosts_network_needs_a_namespace_that_grants_it(plane: ControlPlane,
     assert pods_of(plane, namespace) == []
     grant = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}
     plane.change(f"/api/v1/namespaces/{namespace}", grant)
-    # The controller tries again by itself, at growing intervals.
+    # The controller retries by itself, at growing intervals.
     wait_for("the hub's pod", lambda: pods_of(plane, namespace), 120)
 
 
@@ -183,7 +183,7 @@ def schemas(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 def conformity(schemas: Path, objects: list[Object]) -> list[str]:
-    """What kubeconform finds."""
+    """The findings of kubeconform."""
     location = f"{schemas}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json"
     argv = [tool("kubeconform", kind="checks"), "-strict", "-output", "json", "-schema-location", location]
     run = subprocess.run(
@@ -196,12 +196,12 @@ def conformity(schemas: Path, objects: list[Object]) -> list[str]:
 
 
 def installed(plane: ControlPlane, namespace: str, values: dict[str, str] | None = None, *more: str) -> None:
-    """Installs or upgrades; jobs that go before would wait for a node to run them."""
+    """Installs or upgrades, without jobs that run first: they would wait for a node."""
     done("upgrade", "--install", "wx", str(CHART), *options(values or {}), *more, plane=plane, namespace=namespace)
 
 
 def refused(plane: ControlPlane, namespace: str, values: dict[str, str], *more: str) -> str:
-    """What Helm says of an upgrade that it, the chart or the server refuses."""
+    """Helm's message about an upgrade that it, the chart or the server refuses."""
     arguments = ["upgrade", "--install", "wx", str(CHART), *options(values), *more]
     run = helm(*arguments, "--no-hooks", "--namespace", namespace, kubeconfig=plane.kubeconfig)
     assert run.returncode != 0, run.stdout
@@ -242,12 +242,12 @@ def pods_of(plane: ControlPlane, namespace: str) -> list[Object]:
 
 
 def components(plane: ControlPlane, namespace: str) -> list[str]:
-    """What the pods of a namespace are, one word for each."""
+    """The components of a namespace's pods, one word for each."""
     return sorted(pod["metadata"]["labels"]["app.kubernetes.io/component"] for pod in pods_of(plane, namespace))
 
 
 def refusals(plane: ControlPlane, namespace: str) -> list[str]:
-    """Why controllers could not make pods."""
+    """The reasons why controllers could not create pods."""
     events: list[dict[str, Any]] = plane.ask(f"/api/v1/namespaces/{namespace}/events")["items"]
     return [event["message"] for event in events if event["reason"] == "FailedCreate"]
 

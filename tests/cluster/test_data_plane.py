@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in. <ssl.SSLSo
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterScene]:
-    """The servers are on one host of a lab, where the test is as well; the node is the other."""
+    """The servers are on one host of a lab, like the test; the node is the other host."""
     image = Path(os.environ.get("DOWNBURST_IMAGE_ARCHIVE", ""))
     if not image.is_file():
         skip("no node or no image for pods was built: as root, make test-cluster builds both")
@@ -41,8 +41,8 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterScene]:
 
 @pytest.fixture(scope="module")
 def usual_s(scene: ClusterScene) -> float:
-    """How late deliveries are while nothing happens."""
-    # What a start held up is counted among the first.
+    """The latency of deliveries without disturbances."""
+    # Deliveries that a start delayed are among the first.
     scene.p99_s(500)
     found = scene.p99_s(500)
     print(f"p99 of deliveries by multicast between pods: at most {found:g} s")
@@ -89,7 +89,7 @@ def test_an_api_server_that_is_away_for_a_minute(scene: ClusterScene, usual_s: f
     scene.plane.kill_server()
     try:
         while time.time() < began + AWAY_S:
-            # Progress is looked at again and again, for as long as the server is away.
+            # Progress is checked repeatedly, as long as the server is away.
             scene.source.more(20)
             scene.waits_for_newest()
         scene.recovers("the API server killed", began)
@@ -127,7 +127,7 @@ def test_nothing_that_was_acknowledged_is_lost_or_doubled(scene: ClusterScene) -
 
 def test_without_a_network_that_carries_groups_feeds_go_by_unicast_and_say_why(scene: ClusterScene) -> None:
     scene.bring(multicast={"podNetwork": False})
-    # Plans first: for a moment after the start of a hub sites are served alone whatever is planned.
+    # Plans first: for a moment after the start of a hub, sites are served by unicast, whatever is planned.
     plan = wait_for("a plan that says why", partial(plan_that_says, scene, "NGRID", "multicast is switched off"), 120)
     assert plan["pin"]["transport"] == "multicast"
     for feed in FEEDS:
@@ -135,18 +135,18 @@ def test_without_a_network_that_carries_groups_feeds_go_by_unicast_and_say_why(s
 
 
 def plan_that_says(scene: ClusterScene, feed: str, words: str) -> Object | None:
-    """The feed's plan, if it has these words."""
+    """The feed's plan, if it contains these words."""
     (plan,) = [plan for plan in scene.ask("GET", "/v1/plans") if plan["feed"] == feed]
     return plan if words in json.dumps(plan) else None
 
 
 def is_at_work(scene: ClusterScene, part: str) -> bool:
-    """Whether a part's pod says that it is the active one."""
+    """True if a part's pod reports that it is the active one."""
     return f"at work as {part}" in scene.kubectl("logs", f"deployment/wx-downburst-{part.replace(' ', '-')}")
 
 
 def passes(scene: ClusterScene, names: set[str]) -> bool:
-    """Whether all probes of the hub pass, and these are among them."""
+    """True if all probes of the hub pass, and these are among them."""
     probes: dict[str, str] = scene.ask("GET", "/v1/status")["probes"]
     return names <= probes.keys() and set(probes.values()) == {"ok"}
 
@@ -156,12 +156,12 @@ def uid(pod: Object) -> str:
 
 
 def lives(pod: Object) -> tuple[str, int]:
-    """Which pod it is, and how often its container was started again."""
+    """The pod's identity, and the number of restarts of its container."""
     return uid(pod), int(pod["status"]["containerStatuses"][0]["restartCount"])
 
 
 def is_ready(scene: ClusterScene, name: str, *, other_than: str = "", more_than: int = -1) -> bool:
-    """Whether a pod is ready: another one than before, or one whose container was started again."""
+    """True if a pod is ready: another one than before, or one with a restarted container."""
     pod = scene.pods().get(name)
     if pod is None or uid(pod) == other_than or not pod["status"].get("containerStatuses"):
         return False

@@ -37,7 +37,7 @@ def controlled(plane: ControlPlane) -> ControlPlane:
 
 @pytest.fixture(scope="module")
 def manifest(tmp_path_factory: pytest.TempPathFactory) -> Object:
-    """The workload as the chart makes it."""
+    """The workload as the chart creates it."""
     file = tmp_path_factory.mktemp("chart") / "senders.yaml"
     file.write_text(one(rendered(CHART_VALUES), "ConfigMap", "wx-downburst-fleet")["data"]["senders.yaml"])
     return manifest_of(file)
@@ -75,7 +75,7 @@ class Pods(Handle):
         return {int(pod["name"].rpartition("-")[2]) for pod in live if "sender" in pod["name"]}
 
     def remove_one(self, number: int) -> None:
-        # The whole workload goes: one pod alone is the controllers' affair, and not the fleet's.
+        # The whole workload is removed: the controllers, and not the fleet, replace a single pod.
         del number
         self._plane.ask(self.path, method="DELETE")
 
@@ -96,7 +96,7 @@ def handle(controlled: ControlPlane, namespace: str, manifest: Object) -> Handle
 
 
 class TestPods(FleetContract):
-    """The contract; what is ready is for a node to say."""
+    """The contract without readiness, which only a node can report."""
 
     async def test_what_somebody_changed_is_changed_back(self, handle: Pods, controlled: ControlPlane) -> None:
         await until_named(handle, 2)

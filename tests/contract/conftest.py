@@ -20,7 +20,7 @@ def template(server: Postgres) -> str:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Where a ledger may be made."""
+    """The address of a ledger that is still to be created."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'ledger.sqlite'}"
         return

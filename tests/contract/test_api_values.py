@@ -1,4 +1,4 @@
-"""Every route of the api on both databases: NULs and endless numbers are refused, whoever sends them."""
+"""Every route of the api on both databases: NULs and endless numbers are refused from every client."""
 
 import re
 from collections.abc import AsyncIterator

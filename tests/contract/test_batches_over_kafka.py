@@ -1,4 +1,4 @@
-"""Receipts by way of a real broker: each batch is counted once, whoever dies in between."""
+"""Receipts by way of a real broker: each batch is counted once, whichever process dies in between."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ def chosen(broker: Kafka) -> KafkaSettings:
 
 
 class Reader(BatchReader):
-    """Knows what it noted last, and can forget to."""
+    """Records its last noted offset, and can skip the note."""
 
     def __init__(self, chosen: KafkaSettings, *, notes: bool) -> None:
         super().__init__(chosen)
@@ -50,7 +50,7 @@ class Reading:
         self.loaded: list[object] = []
 
     async def until(self, batches: int, *, noted: int | None) -> None:
-        """Reads so many batches, and notes an offset; without one it is as if it had been killed just before."""
+        """Reads this number of batches, and notes an offset; with `noted=None`, as if it was killed just before."""
         reader = Reader(self.chosen, notes=noted is not None)
         await reader.open()
         working = asyncio.create_task(reader.run(self._load, self._say))

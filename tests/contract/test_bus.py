@@ -19,7 +19,7 @@ from kit.kafka import Kafka
 
 
 class Pair:
-    """Where events are published, and where they are heard."""
+    """The publishing and the listening end."""
 
     def __init__(self, here: Bus, there: Bus) -> None:
         self.here = here
@@ -103,13 +103,13 @@ async def test_the_newest_plan_of_each_feed_is_known(pair: Pair) -> None:
 
 
 async def test_a_fault_is_heard_by_the_alarms_of_another_process_once_however_often_it_is_met(pair: Pair) -> None:
-    """Bounded by its teller: a thousand of a handler are one event a minute, with the count."""
+    """The sender bounds them: a thousand faults of a handler are one event per minute, with the count."""
     heard_there = pair.there.subscribe(HandlerFailed, SitesChanged)
     telling = start("test.telling", tell_faults(pair.here, "scheduler on a"))
     await asyncio.sleep(0)
     for _ in range(1_000):
         FAULTS.caught("scheduler.look", KeyError("x" * 10_000), "a feed")
-    # What the thread of a fault left to the loop goes before what is published now.
+    # The fault's thread has passed its event to the loop; that event goes before those published now.
     await asyncio.sleep(0)
     pair.here.publish(SitesChanged())
     found = []

@@ -1,4 +1,4 @@
-"""What only brokers can do to a bus: be killed, hold foreign content, ask for passwords, be somewhere else."""
+"""Effects that only brokers have on a bus: they are killed, hold foreign content, require passwords, and move."""
 
 import asyncio
 from itertools import count
@@ -48,7 +48,7 @@ async def test_a_process_does_not_hear_itself_through_the_brokers(broker: Kafka)
     seen, elsewhere = here.subscribe(), there.subscribe()
     here.publish(PinChanged("NGRID"))
     assert await heard(elsewhere) == PinChanged("NGRID")
-    # The topic has one order: what comes back of the first event would come before the second.
+    # The topic has one order: a return of the first event would come before the second.
     there.publish(SitesChanged())
     assert [await heard(seen), await heard(seen)] == [PinChanged("NGRID"), SitesChanged()]
     closed(here, there)

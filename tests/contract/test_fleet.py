@@ -1,4 +1,4 @@
-"""What every fleet keeps to: as child processes, and (tests/cluster) as pods on a real API server."""
+"""The contract of every fleet: as child processes, and (tests/cluster) as pods on a real API server."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from kit.fleets import FleetContract, Handle, until_ready
 
 
 class Children(Handle):
-    """Processes that say that they are ready, and note when they were asked to drain."""
+    """Processes that report readiness, and record a request to drain."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -43,7 +43,7 @@ async def handle(tmp_path: Path) -> AsyncIterator[Handle]:
 
 
 class TestChildren(FleetContract):
-    """The contract, and what is ready."""
+    """The contract, and readiness."""
 
     async def test_those_that_say_so_are_ready(self, handle: Handle) -> None:
         await until_ready(handle, 2)

@@ -1,4 +1,4 @@
-"""What the ledger keeps: feeds, sites, subscriptions, resends, plans."""
+"""Content of the ledger: feeds, sites, subscriptions, resends, plans."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -42,7 +42,7 @@ def test_the_migrations_make_the_tables_that_the_code_means(
         columns = {column["name"]: str(column["type"]) for column in inspect(made).get_columns(table)}
         assert columns == {column["name"]: str(column["type"]) for column in inspect(meant).get_columns(table)}, table
         if (kind, table) != ("postgresql", "exceptions"):
-            # There the column that divides the table is in its key as well.
+            # There, the partitioning column of the table is part of its key as well.
             assert inspect(made).get_pk_constraint(table) == inspect(meant).get_pk_constraint(table)
         assert _foreign_keys(made, table) == _foreign_keys(meant, table)
     made.dispose()
@@ -264,7 +264,7 @@ def _foreign_keys(engine: Engine, table: str) -> list[Any]:
 
 
 def _resend(tx: Transaction) -> Resend:
-    """One to a site and of a feed that exist then."""
+    """A resend to a site and of a feed, which are created if missing."""
     if tx.sites.find("unl.edu") is None:
         tx.sites.add(Site("unl.edu"))
     if not tx.feeds.all():

@@ -1,4 +1,4 @@
-"""Keys of requests that are carried out once, on both databases."""
+"""Keys of requests that are executed only once, on both databases."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the ledger keeps of ports and circuits."""
+"""Ports and circuits in the ledger."""
 
 from dataclasses import replace
 from datetime import timedelta

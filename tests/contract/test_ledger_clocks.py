@@ -1,4 +1,4 @@
-"""Clocks of a hub's nodes beside that of the ledger's server; a ledger without one has nothing to compare with."""
+"""Clocks of a hub's nodes compared with that of the ledger's server; a ledger without a server compares nothing."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Tokens, the credentials that they begin, and how one credential takes the place of another."""
+"""Tokens, the credentials that they start, and the replacement of one credential by another."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -108,7 +108,7 @@ def test_what_was_never_shown_makes_room_for_another_offer(enrolled: Transaction
 
 
 def test_who_offers_another_one_shows_its_own(enrolled: Transaction) -> None:
-    """Word that the second one is shown was lost: its own offer says it as well."""
+    """The report of the second one's use was lost: its own offer proves that use as well."""
     offer(enrolled, "one", "two")
     offer(enrolled, "two", "three")
     assert usable(enrolled) == ["three", "two"]

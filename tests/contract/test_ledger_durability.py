@@ -1,4 +1,4 @@
-"""What the ledger acknowledged survives a power cut: both databases sync each commit, whatever their defaults are."""
+"""Acknowledged writes of the ledger survive a power cut: both databases sync each commit, whatever their defaults."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from kit.postgres import Postgres
 
 
 def setting(url: str, question: str) -> list[object]:
-    """The answers of as many connections as a hub has at a time, on a database whose schema is there."""
+    """The answers of as many connections as a hub has at a time, on a database with its schema."""
     engine = connect(url)
     with engine.connect() as one, engine.connect() as other:
         found = [options(connection, writes=False).scalar(text(question)) for connection in (one, other)]

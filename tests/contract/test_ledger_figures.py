@@ -1,4 +1,4 @@
-"""What the ledger adds up: counters, batches of sketches, packed history, what was lost."""
+"""Sums of the ledger: counters, batches of sketches, packed history, losses."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Roll-ups answer what their minutes would, for any range and selection."""
+"""Roll-ups give the same answers as their minutes, for any range and selection."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Every limit of rows, raced by two processes' worth of writers: there are never more rows than it says."""
+"""Every limit of rows, raced by two processes' worth of writers: the rows never exceed it."""
 
 import asyncio
 from collections import Counter
@@ -136,7 +136,7 @@ def _lost(number: int, site: str, *, second: int) -> ProductException:
 
 
 async def _race(rows: Rows, writers: list[Ledger]) -> list[LimitReached]:
-    """Adds all rows at once, through each writer in turn; what was refused."""
+    """Adds all rows concurrently, through each writer in turn; returns the refusals."""
     tried = [
         writers[number % len(writers)].write(lambda tx, number=number: rows.add(tx, number))  # type: ignore[misc]
         for number in range(TIMES)

@@ -1,4 +1,4 @@
-"""What only a server can do to a ledger: lose connections, hold parts of tables, be reached by two hubs, refuse."""
+"""Behaviour that only a ledger on a server has: lost connections, held parts of tables, two hubs, refusals."""
 
 import asyncio
 import re

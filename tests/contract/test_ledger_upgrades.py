@@ -1,4 +1,4 @@
-"""A schema with data in it is brought up to date by the next release, on both databases; and what is refused."""
+"""The next release upgrades a schema with data in it, on both databases; and the refused upgrades."""
 
 import json
 import subprocess
@@ -130,7 +130,7 @@ RECEIVER = Receiver("duty", ReceiverKind.MAIL, "duty@a.edu", severities=TOLD_BY_
 
 @pytest.mark.parametrize("release", ["this", "next"])
 def test_of_two_that_migrate_at_once_one_does_it(empty_url: str, release: str, tmp_path: Path) -> None:
-    """From nothing, and from this release's schema."""
+    """Starts from nothing, and from this release's schema."""
     environment, before, head = None, "None", HEAD
     if release == "next":
         Ledger.open(empty_url).close()
@@ -199,7 +199,7 @@ def test_a_migration_that_fails_leaves_what_was_there(
 
 
 def _contents(url: str, shape: MetaData) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows of every table, as far as its columns were there then."""
+    """The rows of every table, limited to the columns of that schema."""
     engine = connect(url)
     with engine.connect() as connection:
         found = {
@@ -218,7 +218,7 @@ def _plainly(table: Table) -> Any:
 
 
 def _row(table: Table, number: int) -> dict[str, Any]:
-    """Something in every column; what refers to another row refers to one of the same number."""
+    """A value for every column; a reference points to a row of the same number."""
     return {column.name: _value(column.type, column.name, number) for column in table.columns}
 
 
@@ -229,7 +229,7 @@ def _value(kind: object, name: str, number: int) -> object:
         case Boolean():
             return number % 2 == 0
         case Integer() | BigInteger():
-            # Instants, minutes and the rest: of this week, some hours or days apart.
+            # Instants, minutes and the rest: in this week, some hours or days apart.
             return int(time.time() * 1e6) - number * 86_400_000_000 if name.endswith("at") else 490_000 + number * 60
         case Float():
             return number + 0.25

@@ -1,4 +1,4 @@
-"""A whole hub as its users run it, with the real node; no node, no test, and that is a failure."""
+"""A whole hub as its users run it, with the real node; a missing node fails the tests."""
 
 import os
 import signal
@@ -68,7 +68,7 @@ class RunningHub:
 
 
 class Starter:
-    """Starts hubs and receivers, and ends whatever is left of them."""
+    """Starts hubs and receivers, and ends the remaining ones."""
 
     def __init__(self, home: Path, stack: ExitStack) -> None:
         self.home = home
@@ -91,7 +91,7 @@ class Starter:
         client = self._stack.enter_context(httpx.Client(base_url=f"http://{http}", timeout=60))
         hub = RunningHub(directory, http, sites, process, client)
         until(f"the hub is up\n{hub.log()}", lambda: _up(client, hub))
-        # Found as commands find it: the data directory may be one that only the hub sees.
+        # Found in the same way as by commands: the data directory may be visible only to the hub.
         client.headers.update(authorization(f"http://{http}"))
         return hub
 
@@ -114,7 +114,7 @@ class Starter:
         return self._start(site, [*prefix, node_binary(), *argv, *arguments])
 
     def node(self, *argv: str) -> None:
-        """Runs a tool of the node to its good end."""
+        """Runs a tool of the node, which must succeed."""
         subprocess.run([node_binary(), *argv], check=True, timeout=60)
 
     def received(self, site: str) -> dict[str, bytes]:

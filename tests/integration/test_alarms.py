@@ -1,4 +1,4 @@
-"""Alarms of a whole hub: a site that dies and a source that stops are told to a webhook, and so is their end."""
+"""Alarms of a whole hub: a webhook is notified of a dead site and a stopped source, and of their end."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ from integration.conftest import RunningHub, Starter, until
 
 
 class Hook:
-    """A webhook on this machine, and what it was told."""
+    """A webhook on this machine, and its received notices."""
 
     def __init__(self) -> None:
         told = self.told = list[dict[str, Any]]()

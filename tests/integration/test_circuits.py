@@ -1,4 +1,4 @@
-"""Circuits on a running hub: asked for by its users' commands, kept through a crash, judged by the real node."""
+"""Circuits on a running hub: requested with its users' commands, kept through a crash, judged by the real node."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""A backup is tried: restored aside, compared, started, and a site is served; the hub that runs notices nothing."""
+"""A backup is tested: restored aside, compared, started, and a site is served; the running hub is not affected."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_a_backup_makes_a_hub_that_serves_a_site(
 ) -> None:
     backup = backed_up(hub, tmp_path)
     before, kept = backup.read_bytes(), tmp_path / "kept"
-    # Settings of the hub that runs, of which a drill must take nothing.
+    # Settings of the running hub, none of which a drill may use.
     monkeypatch.setenv("DOWNBURST_LEDGER_URL", f"sqlite:///{tmp_path / 'running.sqlite'}")
     done = hub.command("drill", str(backup), "--json", "--keep", str(kept))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -49,7 +49,7 @@ def test_a_backup_makes_a_hub_that_serves_a_site(
     assert about["end"] == "hub and site ended cleanly"
     assert backup.read_bytes() == before
     assert not (tmp_path / "running.sqlite").exists()
-    # The running hub: same site, connected, and nothing of the drill in it.
+    # The running hub: the same site, connected, and no trace of the drill.
     (site,) = hub.ask("GET", "/v1/sites")
     assert site["site"] == "a.example"
     assert overview_site(hub, "a.example")["connected"]

@@ -1,4 +1,4 @@
-"""A whole hub asked too much, too slowly and from too many connections: it refuses, and goes on for all others."""
+"""A whole hub under too many or too slow requests, or too many connections: it refuses, and serves all others."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def connected(hub: RunningHub) -> socket.socket:
 
 
 def answer(connection: socket.socket) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and the rest, read until the hub closes the connection; 0: it closed without a word."""
+    """Status, headers and the rest, read until the hub closes the connection; 0: it closed without an answer."""
     text = b""
     with suppress(ConnectionError):
         while part := connection.recv(65_536):
@@ -46,7 +46,7 @@ def resident_bytes(hub: RunningHub) -> int:
 
 
 def send_much(connection: socket.socket, size: int, *, chunked: bool) -> int:
-    """Sends a body of which nobody needs to read the end; says how much the hub let in."""
+    """Sends a body whose end need not be read; returns the size that the hub accepted."""
     part, sent = b"x" * 65_536, 0
     with suppress(ConnectionError):
         while sent < size:
@@ -71,7 +71,7 @@ def test_finding_04_a_body_of_600_mb_without_a_login_is_neither_read_nor_kept(hu
         problem = json.loads(body)
         assert (status, headers["connection"], problem["code"]) == (413, "close", "request-too-large")
         assert problem["limit_bytes"] == 65_536
-    # A hub that has just started is not called healthy before its first round of probes has ended.
+    # A hub that has just started is not reported healthy before the end of its first round of probes.
     until("good health", lambda: hub.client.get("/healthz").is_success)
 
 
@@ -133,7 +133,7 @@ def test_finding_13_who_reads_nothing_of_an_answer_is_let_go(hub: RunningHub) ->
         ends = connection.getpeername()[1], connection.getsockname()[1]
         wait_for("the hub to take the connection", lambda: is_held(*ends))
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        # Answers pile up until the hub can't write any more.
+        # Answers accumulate until the hub cannot write any more.
         asked = b"GET /openapi.json HTTP/1.1\r\nhost: hub\r\n\r\n"
         with suppress(OSError):
             connection.settimeout(1)
@@ -148,7 +148,7 @@ def test_finding_13_one_address_has_so_many_connections_and_no_more(hub: Running
         for one in held:
             one.settimeout(0.2)
         refused = [one for one in held if _was_refused(one)]
-        # The client of the test has some of the address's connections as well.
+        # The test's own client uses some of the address's connections as well.
         assert 40 - len(refused) <= int(LIMITS["CONNECTIONS_PER_ADDRESS"])
         assert refused
     until("the address may connect again", lambda: _is_up(hub))
@@ -168,7 +168,7 @@ def _is_up(hub: RunningHub) -> bool:
 
 
 def is_held(hub_port: int, client_port: int) -> bool:
-    """Whether a process holds the hub's end of a connection; the kernel alone may keep it for a while longer."""
+    """True if a process holds the hub's end of a connection; the kernel alone may keep it for a while longer."""
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         _, local, remote, *_, inode = line.split()[:10]
         if (_port(local), _port(remote)) == (hub_port, client_port):
@@ -182,7 +182,7 @@ def _port(address: str) -> int:
 
 
 def forwarded(hub: RunningHub) -> str:
-    """From where the hub says that a request for access came which names another sender."""
+    """The source of a request for access that names another sender, as the hub reports it."""
     wanted = {"site": "unl.edu", "organisation": "University", "contact": "ops@unl.edu"}
     headers = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
     hub.ask("POST", "/v1/access-requests", 201, json=wanted, headers=headers)

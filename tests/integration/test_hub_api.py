@@ -161,7 +161,7 @@ def test_a_credential_that_has_expired_cuts_its_site_off(starter: Starter, hub: 
     token = hub.ask("POST", "/v1/sites/a.example/tokens", 201, json={"credential_days": 6 / 86_400})["token"]
     receiver = starter.receiver(hub, "a.example", token)
     until("the receiver is let in", lambda: overview_site(hub, "a.example")["connected"])
-    # Stopped, it can't replace its credential.
+    # While stopped, it cannot replace its credential.
     receiver.send_signal(signal.SIGSTOP)
     until("the session ends", lambda: not overview_site(hub, "a.example")["connected"])
     receiver.send_signal(signal.SIGCONT)

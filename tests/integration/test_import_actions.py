@@ -1,4 +1,4 @@
-"""`downburst import ldm --pqact-conf`: the node's own reader judges pqact.conf, so a site does what was shown."""
+"""`downburst import ldm --pqact-conf`: the node's own reader judges pqact.conf, so a site acts as shown."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ def imported(capsys: pytest.CaptureFixture[str], *paths: Path) -> dict[str, Any]
 
 
 def of_pqact(found: dict[str, Any]) -> list[tuple[int, str]]:
-    """Lines of pqact.conf that are not done as they stand there, with the reason."""
+    """Lines of pqact.conf that are not executed as written, with the reason."""
     lines = [one for one in found.get("no_equivalent", []) + found.get("remarks", []) if "pqact.conf:" in one["at"]]
     return [(int(one["at"].rpartition(":")[2]), one.get("why") or one["as"]) for one in lines]
 

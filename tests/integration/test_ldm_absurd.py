@@ -1,4 +1,4 @@
-"""LDM peers whose messages are sound and make no sense, at both doors of a node and beside a whole hub.
+"""LDM peers with valid messages that make no sense, at both ports of a node and beside a whole hub.
 
 Random stories print their seed; `DOWNBURST_SEED` replays one.
 """
@@ -113,7 +113,7 @@ def test_a_long_request_makes_no_long_lines(hub: HubNode) -> None:
 
 @pytest.fixture
 def whole(starter: Starter, monkeypatch: pytest.MonkeyPatch) -> tuple[RunningHub, str]:
-    """A whole hub that serves LDMs, and where."""
+    """A whole hub that serves LDMs, and its address for them."""
     door = f"127.0.0.1:{free_port()}"
     settings = {"ALARMS__LOOK_S": "0.5", "ALARMS__END_AFTER_S": "1", "LDM__LISTEN": f'["{door}"]'}
     for name, value in settings.items():

@@ -1,4 +1,4 @@
-"""LDM's files become a hub: imported, shown, applied, applied again; then LDMs bring and get products by it."""
+"""LDM's files become a hub: imported, shown, applied, applied again; then LDMs send and receive products by it."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from kit.ldm.wire import NGRID, OK, Asked, Product, Serving, connected
 
 
 def said(hub: RunningHub, *argv: str) -> str:
-    """What a command prints that must succeed."""
+    """The output of a command that must succeed."""
     done = hub.command(*argv)
     assert done.returncode == 0, done.stderr
     return done.stdout

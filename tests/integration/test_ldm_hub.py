@@ -1,4 +1,4 @@
-"""A hub among LDMs: it asks, serves and takes pushes, over TCP, with peers that share no code with it."""
+"""A hub among LDMs: it requests, serves and accepts pushes, over TCP, with peers that share no code with it."""
 
 import hashlib
 import os
@@ -170,7 +170,7 @@ def test_an_ldm_is_served_by_priority_and_goes_on_where_it_was(hub: HubNode) -> 
         asked.feed_me((NGRID | IDS, ".*"), resume=got[10].signature)
         while "later" not in (names := [one.ident for one in asked.got]):
             asked.take(len(names) + 1)
-    # Nothing says whether the warning had arrived: it was sent a moment before, and not answered for.
+    # The arrival of the warning is uncertain: it was sent a moment before, and had no answer.
     assert [name for name in names if name != "a warning"] == [*(one.ident for one in got[11:]), "later"]
 
 

@@ -1,4 +1,4 @@
-"""Identifiers of any bytes go through a hub from LDM to LDM as they came."""
+"""Identifiers of arbitrary bytes pass through a hub from LDM to LDM unchanged."""
 
 import os
 import random

@@ -41,7 +41,7 @@ def test_finding_27_a_site_has_what_ldm_says_of_a_product(tmp_path: Path) -> Non
 
 
 def _brought() -> list[Product]:
-    """Numbers beyond those of the log, signatures that are not the MD5 of the bytes, identifiers that are no text."""
+    """Numbers beyond those of the log, signatures other than the MD5 of the bytes, identifiers of arbitrary bytes."""
     idents = ["SDUS54 KOUN 161540", "a/../b\x07", b"\xff\xfe".decode(errors="surrogateescape"), "large"]
     sizes = [20, 20, 20, 300_000]
     return [
@@ -67,7 +67,7 @@ def _site(hub: HubNode, directory: Path) -> SiteNode:
 
 
 def _told(address: str, count: int) -> list[Product]:
-    """Products as an LDM downstream has them in its queue: it names its upstream as the last hop."""
+    """Products as in the queue of an LDM downstream: it names its upstream as the last hop."""
     with connected(address) as wire:
         asked = Asked(wire)
         assert asked.feed_me((NGRID, ".*"))[0] == OK
@@ -85,7 +85,7 @@ def _same(site: SiteNode, told: list[Product]) -> None:
 
 
 def _metadata(one: Product) -> bytes:
-    """What LDM's `pqact` writes for a product of its queue."""
+    """The metadata that LDM's `pqact` writes for a product of its queue."""
     assert one.content is not None
     texts = [one.ident.encode(errors="surrogateescape"), one.origin.encode()]
     length = METADATA.size + sum(4 + len(text) for text in texts)

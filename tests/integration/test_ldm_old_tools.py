@@ -1,4 +1,4 @@
-"""LDM's own tools, which speak version 5 and answer in their own way, get everything from a hub."""
+"""LDM's own tools, which speak version 5 with answers of their own, get everything from a hub."""
 
 import os
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ COUNT = int(os.environ.get("DOWNBURST_LDM_PRODUCTS", "10000"))
 
 @pytest.fixture
 def sent() -> list[Product]:
-    """What the hub holds."""
+    """The products that the hub holds."""
     return [*products("SDUS54 KFWD", COUNT - 3, 300), *products("large", 2, 40_001), *products("empty", 1, 0)]
 
 
 @pytest.fixture
 def address(tmp_path: Path, sent: list[Product]) -> Iterator[str]:
-    """Where a hub serves them."""
+    """The address at which a hub serves them."""
     upstream = Serving()
     upstream.put(*sent)
     with hub_at(tmp_path / "hub") as hub:

@@ -115,7 +115,7 @@ def test_fetch_makes_a_connection_again_that_breaks_within_a_product(tmp_path: P
 
 
 def typed(*argv: str, code: int = 0) -> tuple[bytes, str]:
-    """Runs one of LDM's tools as people type it."""
+    """Runs one of LDM's tools as people do on a command line."""
     environment = {**os.environ, "DOWNBURST_NODE": node_binary()}
     command = [str(Path(sys.executable).with_name("downburst")), *argv]
     done = subprocess.run(command, check=False, capture_output=True, timeout=60, env=environment)

@@ -1,4 +1,4 @@
-"""What of a feed a site may take: held to at once, whatever it subscribes, and named to whoever asks why."""
+"""Limits of a site within a feed: applied immediately, whatever it subscribes, and given as the reason on request."""
 
 import os
 
@@ -53,7 +53,7 @@ def test_what_waits_for_a_site_when_its_limit_narrows_does_not_go(starter: Start
             hub.ask("PUT", f"/v1/feeds/NGRID/products/YZ-{number}", 201, content=may)
             hub.ask("PUT", f"/v1/feeds/NGRID/products/XX-{number}", 201, content=may_not)
         until("the last one waits", lambda: states(hub)[-1] == "waiting")
-        # The first of those that wait may begin before the limit is told.
+        # The first of the waiting products may begin before the limit is set.
         waiting = [number for number, state in enumerate(states(hub)) if state == "waiting"][1:]
         limit = {"limits": [{"feed": "NGRID", "pattern": "^YZ"}]}
         hub.ask("PATCH", "/v1/sites/near.example", json=limit)
@@ -68,7 +68,7 @@ def test_what_waits_for_a_site_when_its_limit_narrows_does_not_go(starter: Start
 
 
 def states(hub: RunningHub) -> list[str]:
-    """Of the products that the site may not take once it is limited."""
+    """The states of the products that the site may not have once it is limited."""
 
     def state(number: int) -> str:
         asked = {"product": f"XX-{number}", "site": "near.example", "limit": 1}

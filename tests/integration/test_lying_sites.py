@@ -1,4 +1,4 @@
-"""A whole hub beside a site that lies: its session ends, an alarm names it, and nobody else notices."""
+"""A whole hub beside a site that lies: its session ends, an alarm names it, and other sites notice nothing."""
 
 import json
 import time
@@ -88,7 +88,7 @@ def test_what_a_site_says_of_a_feed_that_it_may_not_take_counts_nowhere_and_tell
     liar.enrol(str(hub.ask("POST", "/v1/sites/liar/tokens", 201)["token"]))
     epoch = epoch_told_to(liar)
     now_us = time.time_ns() // 1_000
-    # Stored, live, by unicast; then rejected; then what its log has; last of all a number that the feed did not give.
+    # Stored, live, by unicast; then rejected; then products of its log; last, a number that the feed did not give.
     for feed, of, number, outcome in (("SECRET", secret, 1, 0), ("SECRET", secret, 2, 2), ("NGRID", epoch, 1, 0)):
         liar.say(receipt(feed, of, number, outcome=outcome, stamps=(now_us, now_us, now_us, now_us)))
     for feed, of, number in (("SECRET", secret, 2), ("SECRET", secret, 10**9), ("NGRID", epoch, 1)):
@@ -119,7 +119,7 @@ def test_finding_01_a_batch_that_lies_there_from_before_stops_no_start(starter: 
 
 
 def token_of(hub: RunningHub, site: str) -> str:
-    """Registers a site that takes everything; returns its token."""
+    """Registers a site that subscribes to everything; returns its token."""
     hub.ask("POST", "/v1/sites", 201, json={"site": site})
     hub.ask("POST", f"/v1/sites/{site}/subscriptions", 201, json={"feed": "NGRID"})
     return str(hub.ask("POST", f"/v1/sites/{site}/tokens", 201)["token"])
@@ -134,7 +134,7 @@ def refusal(client: Client) -> str:
 
 
 def settled_site(hub: RunningHub, name: str, feed: str, settled_to: int) -> dict[str, Any] | None:
-    """The site as the overview shows it, once it is so far in the feed."""
+    """The site as the overview shows it, once it has reached this number in the feed."""
     shown: list[dict[str, Any]] = hub.ask("GET", "/v1/overview")["sites"]
     site = next(one for one in shown if one["site"] == name)
     return site if any((one["feed"], one["settled_to"]) == (feed, settled_to) for one in site["feeds"]) else None

@@ -1,4 +1,4 @@
-"""Receivers over real sockets: what a name leads to is checked once, and that very address is connected to."""
+"""Receivers over real sockets: the addresses of a name are checked once, and the checked address is connected to."""
 
 import asyncio
 import ssl
@@ -17,7 +17,7 @@ from downburst_alarms.notices import NetworkTeller
 
 
 async def test_finding_11_a_name_is_resolved_once_and_that_address_is_connected_to() -> None:
-    """A name server that answers otherwise the second time has nothing to answer."""
+    """A name server with a different second answer is not queried a second time."""
     answers = iter([["127.0.0.1"], ["127.0.0.2"]])
     seen: list[tuple[str, bytes]] = []
 

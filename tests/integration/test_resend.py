@@ -1,4 +1,4 @@
-"""Products that go once more, subscriptions that begin in the past, and order, with the real node."""
+"""Products that are sent once more, subscriptions that begin in the past, and order, with the real node."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A hub that is lost with its disk, and made again from a backup: its sites come back by themselves."""
+"""A hub that is lost with its disk, and rebuilt from a backup: its sites return by themselves."""
 
 import shutil
 import signal
@@ -22,7 +22,7 @@ def test_sites_come_back_to_a_restored_hub_without_a_new_token(starter: Starter,
     assert (written.returncode, written.stderr) == (0, "")
     assert "1 feeds, 1 sites, 1 credentials, 1 subscriptions" in written.stdout
 
-    # Nobody who restores the backup can know of these.
+    # A restored backup cannot contain these.
     later = [put(hub, f"later {number}", b"y" * number).json()["sequence"] for number in range(5)]
     until("the site has all", lambda: len(starter.received("a.example")) == 10)
     node = hub.node_pid()
@@ -80,7 +80,7 @@ def test_an_older_copy_of_the_log_is_known_before_any_site_comes(starter: Starte
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a process is gone; where nobody asks how it ended it stays in the list without a command line."""
+    """True if a process is gone; without a parent that waits for it, it stays in the list without a command line."""
     try:
         return not Path(f"/proc/{pid}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):

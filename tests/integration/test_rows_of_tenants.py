@@ -1,4 +1,4 @@
-"""A whole hub asked for too many rows by many connections at once: it keeps as many as its limits say."""
+"""A whole hub with requests for too many rows from many connections: it keeps as many as its limits allow."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""An unknown error is thrown into each handler that the code names: the hub goes on, and raises an alarm."""
+"""An unknown error is thrown into each handler that the code names: the hub continues, and raises an alarm."""
 
 import asyncio
 import json
@@ -28,14 +28,14 @@ ANSWERS = frozenset({"node.line", "node.event"})
 
 
 class Planted(Exception):
-    """What no handler knows."""
+    """An error that no handler knows."""
 
 
 async def test_no_handler_lets_an_unknown_error_stop_more_than_one_thing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = set(outcomes().of("hub", "goes on") - outcomes().alone.keys())
-    # A first start that the node does not answer is refused with a sentence, as it should be.
+    # A first start without an answer of the node is refused with a sentence, as intended.
     armed, entered_again, enter = wanted - ANSWERS, set[str](), tasks._enter
 
     def throw(handler: str, work: Callable[[], Any]) -> Any:
@@ -70,7 +70,7 @@ async def test_no_handler_lets_an_unknown_error_stop_more_than_one_thing(
 
 @pytest.mark.parametrize("task", sorted(outcomes().of("hub", "ends")))
 def test_a_hub_whose_own_task_fails_ends_with_that_error(task: str, tmp_path: Path) -> None:
-    """systemd, a container engine or Kubernetes starts it again."""
+    """A supervisor, such as systemd, a container engine or Kubernetes, starts it again."""
     notes = tmp_path / "planted"
     notes.mkdir()
     (notes / "hub.json").write_text(json.dumps({"at_once": [], "later": [], "tasks": [task]}))
@@ -87,7 +87,7 @@ def test_a_hub_whose_own_task_fails_ends_with_that_error(task: str, tmp_path: Pa
 
 
 def planted_command() -> tuple[str, ...]:
-    """`downburst`, with errors planted."""
+    """`downburst`, with planted errors."""
     return sys.executable, planted.__file__, str(Path(sys.executable).parent / "downburst")
 
 
@@ -97,7 +97,7 @@ async def _without_alarm(hub: Hub, wanted: set[str]) -> set[str]:
 
 
 async def _stimulate(hub: Hub, directory: Path, number: int) -> None:
-    """Some of everything that a hub gets to do."""
+    """Some of all events of a hub."""
     feed = Feed(f"F{number}")
     await hub._ledger.write(lambda tx: tx.feeds.add(feed))
     hub._bus.publish(FeedsChanged())

@@ -1,4 +1,4 @@
-"""Where is product X, who has it, why not: asked of a whole hub with real sites."""
+"""Traces of a product: its place, its holders and the reasons for its absence, from a hub with real sites."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def test_a_product_is_traced_through_every_state_that_sites_can_be_in(starter: S
     hub.ask("POST", "/v1/sites/choosy/subscriptions", 201, json=wish)
     until("two sites are connected", lambda: _connected(hub, "here") and _connected(hub, "picky"))
     _put(hub, "nam.grib2", os.urandom(200_000))
-    # The site says that it is done with it a moment before its receipt comes.
+    # The site reports its completion a moment before its receipt comes.
     _wait_for(hub, "nam.grib2", "here", "stored")
     stored = until("its receipt", lambda: _with_a_receipt(_states(hub, "nam.grib2")["here"]))
     states = _states(hub, "nam.grib2")
@@ -158,14 +158,14 @@ def test_every_product_is_traced_to_its_file_however_late_that_stood(starter: St
     obstacle.unlink()
     starter.receiver(hub, "here", token)
     _all_traced(hub, ["held up 3"])
-    # What local software removes was written all the same.
+    # Files that local software removes were written all the same.
     for path in obstacle.iterdir():
         path.unlink()
     _all_traced(hub, [*ids, "held up 1", "held up 2", "held up 3"])
 
 
 def _unreported(hub: RunningHub, product: str) -> dict[str, Any]:
-    """What is said of a product whose receipt came without its file."""
+    """The trace of a product whose receipt came without its file."""
 
     def there() -> dict[str, Any] | None:
         delivery = _states(hub, product)["here"]
@@ -176,7 +176,7 @@ def _unreported(hub: RunningHub, product: str) -> dict[str, Any]:
 
 
 def _all_traced(hub: RunningHub, products: list[str]) -> None:
-    """Waits until each of them has the time at which its file stood."""
+    """Waits until each of them has the time of its file."""
     missing = set(products)
 
     def traced() -> bool:

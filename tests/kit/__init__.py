@@ -1,1 +1,1 @@
-"""Test kit: network namespaces, a user-space wire, and the checks that say when a result may not be judged."""
+"""Test kit: network namespaces, a user-space wire, and checks that reject results of an overloaded machine."""

@@ -1,4 +1,4 @@
-"""Accessibility as axe-core judges it, in the page that is open."""
+"""Accessibility of the open page, as axe-core judges it."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +13,7 @@ SCHEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
 
 
 def no_serious_finding(page: Page) -> None:
-    """Fails with what is wrong and where, if anything serious is."""
+    """Fails if there is a serious finding; names the finding and its place."""
     if page.evaluate("typeof axe") == "undefined":
         page.evaluate(AXE.read_text())
     found = page.evaluate("axe.run().then(result => result.violations)")
@@ -32,7 +32,7 @@ def every_page_fits(page: Page, browser: Browser, url: str, addresses: Iterable[
         look = context.new_page()
         look.set_default_timeout(PATIENCE_MS)
         for number, address in enumerate(addresses):
-            # Another address before the `#` makes the browser load the page afresh.
+            # A different address before the `#` makes the browser reload the page.
             look.goto(f"{url}?{number}{address}")
             look.locator("main :is(section, form)").first.wait_for()
             wide = look.evaluate("document.documentElement.scrollWidth")

@@ -1,4 +1,4 @@
-"""The Grafana board that is shipped, and its questions as Grafana asks them."""
+"""The shipped Grafana dashboard, and its queries as Grafana sends them."""
 
 import json
 import re
@@ -10,13 +10,13 @@ FILE = Path(__file__).resolve().parents[2] / "monitoring" / "grafana-downburst.j
 
 
 def board() -> dict[str, Any]:
-    """All of it."""
+    """The whole dashboard."""
     found: dict[str, Any] = json.loads(FILE.read_text())
     return found
 
 
 def questions() -> Iterator[tuple[str, str]]:
-    """Title of the panel and expression, with everything chosen that the variables offer."""
+    """Panel titles and expressions, with all values of the variables selected."""
     for panel in board()["panels"]:
         for target in panel["targets"]:
             asked = target["expr"].replace("$__rate_interval", "1m")

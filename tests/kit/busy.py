@@ -1,4 +1,4 @@
-"""Says when the machine is too busy for a timing to mean anything."""
+"""Detects that the machine is too busy for meaningful timings."""
 
 import os
 import threading
@@ -12,13 +12,13 @@ from kit.capabilities import skip
 
 @dataclass(frozen=True)
 class Busyness:
-    """How busy the machine is: load average of the last minute per core, and how late a sleeper is woken."""
+    """The load of the machine: load average of the last minute per core, and the delay of a sleeper's wake-up."""
 
     load_per_core: float
     lag_p99_ms: float
 
     def reason(self, *, max_load_per_core: float, max_lag_ms: float) -> str:
-        """Say in a sentence what is too high; empty when nothing is."""
+        """Return a sentence that names the excessive value; empty if there is none."""
         if self.load_per_core > max_load_per_core:
             return f"load average is {self.load_per_core:.1f} per core, more than {max_load_per_core:.1f}"
         if self.lag_p99_ms > max_lag_ms:
@@ -43,9 +43,9 @@ def needs_quiet_machine(*, max_load_per_core: float = 1.5, max_lag_ms: float = 5
 
 
 class Stalls:
-    """What the machine did not give in a block: a thread that has nothing else to do asks to be woken, and is late.
+    """The time that the machine withheld in a block, measured by the late wake-ups of a thread that only sleeps.
 
-    A bound of a few seconds is judged with this on top, so that a host that stood still breaks none.
+    Tests add this time to a bound of a few seconds, so that a stalled host does not break the bound.
     """
 
     def __enter__(self) -> Self:

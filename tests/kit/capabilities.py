@@ -1,4 +1,4 @@
-"""What this machine can do for system tests, found out by doing it once.
+"""Capabilities of this machine for system tests, each determined by one trial.
 
 `python -m kit.capabilities` prints the table. A test calls `needs("netns", "nft-numgen")`: where something is missing
 it is skipped with the reason, or fails when DOWNBURST_SKIP=never is set (a machine that is meant to run everything).

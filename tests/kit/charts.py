@@ -27,14 +27,14 @@ def options(values: dict[str, str]) -> list[str]:
 
 
 def rendered(values: dict[str, str] | None = None, *more: str) -> list[Object]:
-    """What the chart makes of these values, in JSON, beside its defaults."""
+    """The objects that the chart renders from its defaults and these values, which are in JSON."""
     done = helm(*TEMPLATE, "--namespace", "wx", *options(values or {}), *more)
     assert done.returncode == 0, done.stderr
     return [found for found in yaml.safe_load_all(done.stdout) if found]
 
 
 def refusal(values: dict[str, str], *more: str) -> str:
-    """What Helm says of values that the chart refuses."""
+    """Helm's message about values that the chart refuses."""
     done = helm(*TEMPLATE, *options(values), *more)
     assert done.returncode != 0, done.stdout
     return done.stderr
@@ -56,7 +56,7 @@ def pod_template(item: Object) -> Object | None:
 
 
 def leaves(values: Object, prefix: str = "") -> Iterator[str]:
-    """The paths of all values; what has Kubernetes' own form inside is one."""
+    """The paths of all values; a value in Kubernetes' own format counts as one."""
     for name, value in values.items():
         path = f"{prefix}{name}"
         if isinstance(value, dict) and path not in OPEN_ENDED and not path.endswith("annotations"):
@@ -65,6 +65,6 @@ def leaves(values: Object, prefix: str = "") -> Iterator[str]:
             yield path
 
 
-# A Helm that was built from its modules alone takes the cluster for one of years ago.
+# A Helm that was built from its modules alone assumes a cluster version that is years old.
 TEMPLATE = ("template", "wx", str(CHART), "--kube-version", "1.31.0")
 OPEN_ENDED = {"hub.settings", "resources", "parts.resources", "nodeSelector", "monitoring.serviceMonitor.labels"}

@@ -92,19 +92,19 @@ class Bed:
         return dict(self.hub.do("circuit-probe", lease=17, site="far", kind="rate", **probe)["probe"])
 
     def files(self) -> list[Path]:
-        """What stands at the site."""
+        """The files at the site."""
         return [path for path in (self.site.directory / "received").rglob("*") if path.is_file()]
 
     def hub_log(self) -> str:
-        """What the hub's node said."""
+        """The log of the hub's node."""
         return (self.hub.directory / "hub.log").read_text()
 
     def network(self, host: str) -> str:
-        """All that circuits may change on a host."""
+        """All network state of a host that circuits may change."""
         return network_of(self.lab, host, self.port)
 
     def wait_untouched(self, *hosts: str) -> None:
-        """Waits until nothing of ours is left."""
+        """Waits until none of the test's changes are left."""
         for host in hosts:
             with suppress(AssertionError):
                 wait_for("nothing of ours", partial(self.is_untouched, host), 5)
@@ -114,7 +114,7 @@ class Bed:
         return self.network(host) == self.before[host]
 
     def sent_by_circuit(self) -> int:
-        """Bytes that went out by it, as the hub's node told."""
+        """Bytes sent over the circuit, as the hub's node reported."""
         told = [entry for event in self.hub.events_named("traffic") for entry in event["circuits"]]
         return sum(entry["out_bytes"] for entry in told)
 
@@ -125,7 +125,7 @@ class Bed:
 
 
 def network_of(lab: Lab, host: str, port: str = "eth0") -> str:
-    """All that circuits may change on a host, in the words of its own tools."""
+    """All network state of a host that circuits may change, as the host's own tools print it."""
     shown = [
         ["ip", "-brief", "address"],
         ["ip", "route", "show", "table", "all"],

@@ -57,7 +57,7 @@ class CircuitHub:
         return site
 
     def is_connected(self, name: str) -> bool:
-        """Whether the site has a session."""
+        """True if the site has a session."""
         return bool(self.hub.ask("GET", f"/v1/sites/{name}")["session"]["data_connections"])
 
     def reserve(self, rate_bps: int, *, to: Sequence[str] = (SITE,), **fields: Any) -> Shown:
@@ -97,7 +97,7 @@ class CircuitHub:
         return self.shape(self.hub.ask("GET", "/v1/feeds/CONDUIT/plans?limit=1")[0])
 
     def wait_transport(self, wanted: str) -> None:
-        """Waits until the feed goes by it."""
+        """Waits until the circuit carries the feed."""
         with suppress(AssertionError):
             wait_for(f"plan by {wanted}", lambda: self.plan()["transport"] == wanted, 30)
         assert self.plan()["transport"] == wanted, self.plan()["reason"]

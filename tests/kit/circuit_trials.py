@@ -1,6 +1,6 @@
-"""What circuits do for the traffic on them, measured in a lab: each trial compares with and without in one run.
+"""Effects of circuits on their traffic, measured in a lab: each trial compares with and without in one run.
 
-Tests judge small sizes of them, `make bench-circuits` measures full ones.
+Tests run small trials; `make bench-circuits` runs full ones.
 """
 
 import random
@@ -26,12 +26,12 @@ from kit.wire import Lane, Wire
 
 @dataclass(frozen=True)
 class Beside:
-    """What got through beside greedy flows, on a line that protects the circuit and on one that does not."""
+    """Throughput beside greedy flows, on a line that protects the circuit and on one that does not."""
 
     protected_bps: float
     exposed_bps: float
     others_bps: float
-    """Of the greedy flows together, while the circuit is protected."""
+    """The total of the greedy flows while the circuit is protected."""
 
 
 @dataclass(frozen=True)
@@ -69,20 +69,20 @@ class Crowded:
         self._seen: set[Path] = set()
 
     def fill(self, flows: int) -> None:
-        """From here on so many flows send all they can."""
+        """Starts this number of flows, which send at full speed."""
         lab = self.bed.lab
         self._stack.enter_context(Flows(lab, "crowd", "far", lab.address("far"), flows=flows))
         before = self.line.carried().other_bytes
         wait_for("a line in use", lambda: self.line.carried().other_bytes > before + 1_000_000)
 
     def delivered_bps(self, size: int) -> float:
-        """How fast a product of so many bytes comes to stand at the site, behind a smaller one that opens the way."""
+        """Delivery rate of a product of this size at the site, behind a smaller product that opens the way."""
         stood = [self._put(size // 4), self._put(size)]
         wait_for("the products at the site", lambda: all(map(self._stood_s, stood)), 120)
         return size * 8 / (self._stood_s(stood[1]) - self._stood_s(stood[0]))
 
     def played(self, schedule: Sequence[tuple[float, int]]) -> tuple[list[float], list[float]]:
-        """Puts products of these sizes at these seconds; tells when each was put and how long it was on its way."""
+        """Puts products of these sizes at these times in seconds; returns put time and transit time of each."""
         began_s, put = time.time(), []
         for at_s, size in schedule:
             time.sleep(max(0.0, began_s + at_s - time.time()))
@@ -91,7 +91,7 @@ class Crowded:
         return [at_s for at_s, _ in put], [self._stood_s(product) - at_s for at_s, product in put]
 
     def line_bps(self, seconds: float) -> tuple[float, float]:
-        """What the circuit and everything else carried for a while, in bits of frames a second."""
+        """Rates of the circuit and of all other traffic over a period, in bits of frames per second."""
         began_s, before = time.monotonic(), self.line.carried()
         time.sleep(seconds)
         took_s, after = time.monotonic() - began_s, self.line.carried()
@@ -105,7 +105,7 @@ class Crowded:
         return product_id
 
     def _stood_s(self, product_id: str) -> float:
-        """When it came to stand at the site; 0: not yet."""
+        """The time at which it stood at the site; 0 before that."""
         if product_id not in self._stood:
             root = self.bed.site.directory / "received"
             for path in root.rglob("*"):
@@ -150,7 +150,7 @@ def multicast_beside(crowded: Crowded, *, flows: int, rounds: int, seconds: floa
 
 
 def latency_beside(crowded: Crowded, *, flows: int, schedule: Sequence[tuple[float, int]]) -> Latency:
-    """A feed on the circuit while the routed path is full: its latency beside what the backlog recursion says."""
+    """A feed on the circuit while the routed path is full: its latency beside that of the backlog recursion."""
     bed = crowded.bed
     assert bed.up()["state"] == "up"
     crowded.line.protect(bed.rate_bps)
@@ -170,7 +170,7 @@ def latency_beside(crowded: Crowded, *, flows: int, schedule: Sequence[tuple[flo
 
 
 def feed_schedule(seed: int, *, seconds: float, mean_bps: float, mean_bytes: int) -> list[tuple[float, int]]:
-    """A feed as the models know them: products at random moments, most of them small and few of them large."""
+    """A feed as the models assume it: products at random times, most of them small and a few large."""
     drawn = random.Random(seed)
     at_s, found = 0.0, []
     while at_s < seconds:
@@ -182,7 +182,7 @@ def feed_schedule(seed: int, *, seconds: float, mean_bps: float, mean_bytes: int
 def small_buffer(
     directory: Path, stack: ExitStack, *, line: Lane, control: str, rounds: int, seconds: float
 ) -> SmallBuffer:
-    """One flow in turn on the line itself and on a circuit of the line's rate, by what was acknowledged."""
+    """One flow in turn on the line itself and on a circuit of the line's rate, by its acknowledged bytes."""
     lab = stack.enter_context(Lab(["hub", "far"]))
     wire = stack.enter_context(Wire(lab, "hub", "far", to_right=line, to_left=Lane(delay_ms=line.delay_ms)))
     assert line.rate_bps
@@ -193,7 +193,7 @@ def small_buffer(
     assert bed.hub.do("circuit-up", circuit=lease)["state"] == "up"
     ways = (wire.right_address, "10.9.0.1")
     found = [[_flow(lab, address, control, seconds) for address in ways] for _ in range(rounds)]
-    # A late wire makes bursts of its own, which harms the shaped flow as much as the other: no bound is met by it.
+    # A late wire makes bursts, which harm the shaped flow as much as the other: they help to meet no bound.
     wire.stop().needs_small_lag(max_lag_us=5_000)
 
     def middle(way: int, of: str) -> float:

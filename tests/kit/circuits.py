@@ -9,7 +9,7 @@ from downburst.foundation.errors import NodeAway
 
 @dataclass
 class NodeInMemory:
-    """Holds leases as a node would; a path carries what `carries_bps` says of a site."""
+    """Holds leases as a node would; a path carries the rate that `carries_bps` gives for a site."""
 
     running: bool = True
     held: dict[int, Lease] = field(default_factory=dict)
@@ -17,17 +17,17 @@ class NodeInMemory:
     refuses: dict[int, CircuitProblem] = field(default_factory=dict)
     """By circuit: why it can't be made, or changed."""
     stuck: list[CircuitProblem] = field(default_factory=list)
-    """What can't be removed."""
+    """Parts that cannot be removed."""
     silent: set[str] = field(default_factory=set)
-    """Sites that nothing comes back from."""
+    """Sites from which no reply arrives."""
     away: set[str] = field(default_factory=set)
     carries_bps: dict[str, float] = field(default_factory=dict)
     uses_bps: dict[str, float] = field(default_factory=dict)
-    """What products send to a site while it is measured."""
+    """The rate of products to a site during its measurement."""
     slow_trains: int = 0
-    """So many more trains leave at half of what was asked: the host is busy."""
+    """The number of further trains that leave at half of the requested rate: the host is busy."""
     held_up_trains: int = 0
-    """So many more trains lose half of their packets on the way, whatever the path carries."""
+    """The number of further trains that lose half of their packets on the way, whatever the path carries."""
     dies_after: int | None = None
     """So many more answers, then it is away."""
 

@@ -1,8 +1,8 @@
 """A node of a cluster: containerd, kubelet, kube-proxy and the cluster's names, on a host of a lab.
 
 Network, mounts and processes are namespaces of its own, so that one signal ends every container, mount, rule and
-interface, also when the test run itself is killed. What the kubelet would set in the machine's kernel it sets in
-files that lie over those settings.
+interface, also when the test run itself is killed. The kubelet's settings of the machine's kernel go to files that
+are mounted over the real ones.
 """
 
 import hashlib
@@ -72,12 +72,12 @@ class ClusterNode:
         return self
 
     def volume(self, pod: Object, name: str) -> Path:
-        """Where an empty directory of a pod is on this machine."""
+        """The path on this machine of an empty directory of a pod."""
         uid: str = pod["metadata"]["uid"]
         return self.directory / "kubelet/pods" / uid / "volumes/kubernetes.io~empty-dir" / name
 
     def persistent(self, name: str) -> None:
-        """Makes a volume for the first claim that asks for one, its files on this machine."""
+        """Makes a volume for the first claim that requests one, with its files on this machine."""
         place = self.directory / "volumes" / name
         place.mkdir(parents=True)
         place.chmod(0o777)
@@ -86,10 +86,10 @@ class ClusterNode:
         self._plane.ask("/api/v1/persistentvolumes", method="POST", body=body)
 
     def kill_containers(self, pod: Object) -> int:
-        """`kill -9` of every process of the pod but the one that holds its network; how many there were."""
+        """`kill -9` of every process of the pod except the one that holds its network; returns their number."""
         killed = 0
         for pid in self._processes_of(pod):
-            # With the first process of a container go the others.
+            # The other processes of a container end with its first one.
             with suppress(FileNotFoundError, ProcessLookupError):
                 if Path(f"/proc/{pid}/comm").read_text().strip() != "pause":
                     os.kill(pid, signal.SIGKILL)
@@ -97,12 +97,12 @@ class ClusterNode:
         return killed
 
     def logs(self) -> str:
-        """The ends of what its programs and the containers said."""
+        """The last lines of the logs of its programs and containers."""
         files = [*self.directory.glob("*.log"), *self.directory.glob("logs/pods/**/*.log")]
         return "\n".join(f"── {file}\n{file.read_text(errors='replace')[-3000:]}" for file in sorted(files))
 
     def remove(self) -> None:
-        """Ends everything, and removes what it had."""
+        """Ends everything, and removes its files."""
         if self._machine is not None:
             self._machine.kill()
             self._machine.wait(timeout=30)
@@ -128,7 +128,7 @@ class ClusterNode:
         return (self.directory / "begun").exists()
 
     def _write_configuration(self) -> None:
-        """What each of the programs is told."""
+        """Writes the configuration of each program."""
         written = {
             "containerd.toml": CONTAINERD.format(directory=self.directory, pause=PAUSE),
             "network/10-pods.conflist": json.dumps(self._pod_network()),
@@ -184,7 +184,7 @@ class ClusterNode:
             folder = tree / self._groups
             folder.mkdir()
             for name in ("cpuset.cpus", "cpuset.mems"):
-                # A new group of the first version has no processors until it is told which.
+                # A new control group of version 1 has no processors until they are assigned.
                 if (tree / name).exists() and not (tree / "cgroup.controllers").exists():
                     (folder / name).write_text((tree / name).read_text())
 
@@ -203,7 +203,7 @@ class ClusterNode:
 
 @contextmanager
 def cluster_node(lab: Lab, host: str, plane: ControlPlane, images: Path) -> Iterator[ClusterNode]:
-    """A node at work; the test is skipped where its programs were not built. Other hosts get a way to its pods."""
+    """A running node; the test is skipped where its programs were not built. Other hosts get a route to its pods."""
     needs("netns")
     node = ClusterNode(lab, host, plane)
     try:
@@ -245,7 +245,7 @@ def _tar(files: dict[str, bytes]) -> bytes:
 
 
 def _group_trees() -> list[Path]:
-    """The folders below which control groups are: one each for the controllers of the first version, else one."""
+    """Roots of the control groups: one for each controller in version 1, otherwise a single one."""
     root = Path("/sys/fs/cgroup")
     if (root / "cgroup.controllers").exists():
         return [root]
@@ -257,7 +257,7 @@ PODS_HERE = "10.98.1.{gateway}/24"
 SERVICES = "10.97.0.0/16"
 PAUSE = "downburst.invalid/pause:1"
 
-# $1 is the node's directory, $2 the address of the pods' bridge. The first process takes the ends of orphans.
+# $1 is the node's directory, $2 the address of the pods' bridge. The first process reaps orphans.
 MACHINE = """\
 cd "$1"
 mount -t tmpfs tmpfs /run
@@ -280,7 +280,7 @@ while :; do
 done
 """
 
-# A process that lacks CAP_SYS_RESOURCE can't be given more than its own share of mercy.
+# A process without CAP_SYS_RESOURCE cannot set an oom_score_adj below its own.
 CONTAINERD = """\
 version = 2
 root = "{directory}/containerd/root"
@@ -295,7 +295,7 @@ state = "{directory}/containerd/state"
     conf_dir = "{directory}/network"
 """
 
-# Who reaches the kubelet is on the lab's network alone.
+# Only hosts on the lab's network reach the kubelet.
 KUBELET: dict[str, Any] = {
     "apiVersion": "kubelet.config.k8s.io/v1beta1",
     "kind": "KubeletConfiguration",

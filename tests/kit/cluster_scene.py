@@ -33,7 +33,7 @@ SENDERS = tuple(f"wx-downburst-sender-{number}" for number in range(2))
 
 
 class ClusterScene:
-    """A release with a source that goes on, whatever is done to it.
+    """A release with a source that continues through every disturbance.
 
     Products of NGRID are counted one by one; DEMO is the feed that docker-compose.yml tries a hub with.
     """
@@ -62,7 +62,7 @@ class ClusterScene:
         wait_for("products at all sites", partial(self.newest_is_everywhere, 0), 120)
 
     def bring(self, **changes: Any) -> None:
-        """Installs or upgrades the release, these values beside those it has, and waits until its pods are well."""
+        """Installs or upgrades the release with these values added to its own; waits until its pods are healthy."""
         self.values |= changes
         file = self._home / "values.json"
         file.write_text(json.dumps(self.values))
@@ -73,7 +73,7 @@ class ClusterScene:
         assert done.returncode == 0, f"{done.stdout}{done.stderr}\n{self.kubectl('get', 'pods')}\n{self.node.logs()}"
 
     def ask(self, method: str, path: str, **request: Any) -> Any:
-        """Asks the hub's api through its service; an answer that is no success fails."""
+        """Sends a request to the hub's api through its service; fails unless it succeeds."""
         answer = self._answered(method, path, **request)
         return answer.json() if answer.content else None
 
@@ -89,32 +89,32 @@ class ClusterScene:
         return {item["metadata"]["name"]: item for item in items}
 
     def kubectl(self, *arguments: str) -> str:
-        """What the command says as the administrator."""
+        """The output of kubectl, run as the administrator."""
         argv = [tool("kubectl", kind="node"), "--kubeconfig", str(self.plane.kubeconfig), "--namespace", NAMESPACE]
         return run_to_end([*argv, *arguments], timeout_s=240)
 
     def is_carried(self, feed: str, transport: str) -> bool:
-        """Whether all sites are served with the feed by that transport, as the api says."""
+        """True if the api reports this transport of the feed for all sites."""
         found = [one for site in self.ask("GET", "/v1/overview")["sites"] for one in site["feeds"]]
         return [one["transport"] for one in found if one["feed"] == feed] == [transport] * len(SITES)
 
     def stored(self, site: str, feed: str = "NGRID") -> list[Path]:
-        """The files of a feed that stand at a site."""
+        """The files of a feed at a site."""
         received = self.node.volume(self._pod(site), "data") / "received" / feed
         return [path for path in received.rglob("*") if not path.name.startswith(".") and path.is_file()]
 
     def newest_is_everywhere(self, after: int) -> bool:
-        """Whether every site has a product that was acknowledged after so many."""
+        """True if every site has a product that was acknowledged after the first `after` ones."""
         newer = set(list(self.source.acknowledged)[after:])
         return all(newer & {_sequence(path) for path in self.stored(site)} for site in SITES)
 
     def waits_for_newest(self) -> None:
-        """Waits until every site has something that was acknowledged from now on."""
+        """Waits until every site has a product that was acknowledged after the call."""
         after = len(self.source.acknowledged)
         wait_for("new products at all sites", partial(self.newest_is_everywhere, after), 120)
 
     def recovers(self, what: str, began: float) -> None:
-        """Waits until every site has something acknowledged from now on; prints how long one had nothing new.
+        """Waits until every site has a product acknowledged after the call; prints the longest pause at a site.
 
         ``began`` is the time of day when it was done, in seconds since 1970.
         """
@@ -124,7 +124,7 @@ class ClusterScene:
         print(f"{what}, {now - began:.1f} s ago: {max(pauses):.1f} s at most without a new product at a site")
 
     def p99_s(self, deliveries: int = 150) -> float:
-        """The upper end of the histogram's step in which the p99 of the next deliveries is."""
+        """The upper edge of the histogram bucket that holds the p99 of the next deliveries."""
         before = self._delivered()
         wait_for("deliveries that are counted", lambda: self._delivered(since=before).total() >= deliveries, 60)
         counted = self._delivered(since=before)
@@ -136,7 +136,7 @@ class ClusterScene:
         raise AssertionError("a histogram has a step for everything")
 
     def is_live_again(self, usual_s: float) -> None:
-        """Looks that deliveries are as quick as before within half a minute."""
+        """Checks that deliveries are as fast as before within half a minute."""
         began = time.monotonic()
         with Stalls() as stalls:
             while (measured_s := self.p99_s()) > max(2.5 * usual_s, LIVE_S):
@@ -145,7 +145,7 @@ class ClusterScene:
         print(f"p99 at most {usual_s:g} s before, {measured_s:g} s {taken_s:.0f} s after the recovery")
 
     def finish(self) -> int:
-        """Looks that everything that was acknowledged is at every site, once and unharmed; how many that are."""
+        """Checks that every acknowledged product is at every site, once and intact; returns their number."""
         self.source.finish()
         for site in SITES:
             wait_for(f"all products at {site}", partial(self._lacks_nothing, site), 120)
@@ -162,7 +162,7 @@ class ClusterScene:
         return not set(self.source.acknowledged) - {name.sequence for name in names}
 
     def _delivered(self, since: "Counter[float] | None" = None) -> "Counter[float]":
-        """Deliveries of NGRID by the upper ends of the steps of their latency."""
+        """Deliveries of NGRID by the upper edges of the latency buckets."""
         text = self._answered("GET", "/metrics").text
         upto: Counter[tuple[str, str, float]] = Counter()
         for family in text_string_to_metric_families(text):
@@ -178,7 +178,7 @@ class ClusterScene:
         return steps - since if since is not None else steps
 
     def _answered(self, method: str, path: str, **request: Any) -> httpx.Response:
-        """An answer. A service refuses while none of its pods is known to be well: after an API server came back."""
+        """The answer. A service refuses connections until one of its pods is known to be ready."""
 
         def asked() -> httpx.Response | None:
             with suppress(httpx.ConnectError, httpx.ConnectTimeout):
@@ -191,7 +191,7 @@ class ClusterScene:
         return answer
 
     def _enrol(self) -> None:
-        """Feeds by multicast, three sites that take them, and their tokens in a secret by the names of their pods."""
+        """Feeds by multicast, three sites for them, and the sites' tokens in a secret by the names of their pods."""
         tokens = {}
         for feed in FEEDS:
             self.ask("POST", "/v1/feeds", json={"feed": feed, "class": "observation"})
@@ -213,7 +213,7 @@ class ClusterScene:
         return {"Authorization": f"Bearer {token.strip()}"}
 
     def _pod(self, name: str) -> Object:
-        # Asked once: a site's files can be looked at while the API server is away.
+        # Requested once: a site's files can be read while the API server is away.
         if name not in self._sites_pods:
             self._sites_pods[name] = self.ask_cluster("pods", name)
         return self._sites_pods[name]
@@ -239,7 +239,7 @@ AGAIN_S = 30
 LIVE_S = 0.5
 """Slower than that is not live, however slow this machine was before."""
 
-# Without TLS: while brokers are slow in a handshake librdkafka asks without a pause, and here both share a machine.
+# Without TLS: librdkafka retries without a pause while a handshake is slow, and here both share a machine.
 KAFKA = {"products": "ingest", "replication": 1}
 VALUES: dict[str, Any] = {
     "image": {"repository": "downburst", "tag": "local", "pullPolicy": "Never"},

@@ -1,4 +1,4 @@
-"""Where the tools are that `scripts/cluster-tools.sh` builds; tests are skipped where one is missing, and say so."""
+"""Locations of the tools that `scripts/cluster-tools.sh` builds; if one is missing, the test is skipped."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from kit.capabilities import skip
 
 
 def tool(name: str, *, kind: str) -> str:
-    """The path of a tool; `kind` is the word that has it built."""
+    """The path of a tool; `kind` is the script's argument that builds it."""
     built = CACHE / "bin" / name
     found = str(built) if os.access(built, os.X_OK) else shutil.which(name)
     if found is None:

@@ -1,7 +1,7 @@
 """A Kubernetes control plane of the tests' own on the loopback interface: etcd, API server, controllers, scheduler.
 
-No node belongs to it: pods are made, admitted and kept, and wait for a node. What a chart asks for is looked at as
-the API server and the controllers made it. `kit.cluster_node` is a node for one that the hosts of a lab reach.
+It has no node: pods are created, admitted and stored, and wait for a node. Tests examine the objects of a chart as
+the API server and the controllers made them. `kit.cluster_node` is a node for one that the hosts of a lab reach.
 """
 
 import csv
@@ -42,7 +42,7 @@ class ControlPlane:
 
     @property
     def url(self) -> str:
-        """What clients are given."""
+        """The address for clients."""
         return f"https://{self._address}:{self.port}"
 
     def start(self) -> Self:
@@ -76,7 +76,7 @@ class ControlPlane:
         wait_for("an API server that is ready", self._is_ready, 120)
 
     def kill_server(self) -> None:
-        """`kill -9` of the API server; what it kept stays in etcd."""
+        """`kill -9` of the API server; its data stays in etcd."""
         self._end("server")
 
     def ask(
@@ -88,7 +88,7 @@ class ControlPlane:
         kind: str = "application/json",
         token: str = "admin",
     ) -> Any:
-        """One request of the API, as the administrator unless told otherwise; raises `HTTPError` for a refusal."""
+        """One request of the API, by default as the administrator; raises `HTTPError` for a refusal."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {token}", "Content-Type": kind}
         request = urllib.request.Request(self.url + path, data=data, headers=headers, method=method)
@@ -101,13 +101,13 @@ class ControlPlane:
         return changed
 
     def tried(self, item: Object, namespace: str) -> Object:
-        """The object as the server would make it; it is not kept. Unknown fields are refused, unlike by `kubectl`."""
+        """The object as the server would make it, without storing it. Unlike `kubectl`, refuses unknown fields."""
         path = f"{self.place_of(item, namespace)}?dryRun=All&fieldValidation=Strict"
         made: Object = self.ask(path, method="POST", body=item)
         return made
 
     def place_of(self, item: Object, namespace: str) -> str:
-        """Where objects of this kind are in a namespace."""
+        """The path of objects of this kind in a namespace."""
         group = item["apiVersion"]
         root = f"/apis/{group}" if "/" in group else f"/api/{group}"
         kinds = self.ask(root)["resources"]
@@ -115,12 +115,12 @@ class ControlPlane:
         return f"{root}/namespaces/{namespace}/{plural}"
 
     def wait_for_account(self, namespace: str) -> None:
-        """Waits for what the controllers put into a namespace before pods are admitted to it."""
+        """Waits for the objects that controllers create in a namespace before pods are admitted to it."""
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
         wait_for(f"the account of namespace {namespace}", lambda: self._has(path), 60)
 
     def remove(self) -> None:
-        """Ends everything, and removes what it had."""
+        """Ends everything, and removes its files."""
         for name in ("scheduler", "manager", "server", "etcd"):
             self._end(name)
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -181,7 +181,7 @@ class ControlPlane:
 
 @contextmanager
 def control_plane(address: str = "127.0.0.1") -> Iterator[ControlPlane]:
-    """A control plane at work; the test is skipped where its programs were not built."""
+    """A running control plane; the test is skipped where its programs were not built."""
     plane = ControlPlane(address)
     try:
         yield plane.start()

@@ -1,9 +1,9 @@
-"""A story of crashes: sources that repeat what was not acknowledged, sites that come back, and `kill -9` in between.
+"""A story of crashes: sources that repeat unacknowledged products, sites that come back, and `kill -9` in between.
 
-Every feed is fed by two sources at once, which put the same products. A source repeats a product until it is
-acknowledged, and notes each acknowledgement. In the end every sequence that was ever named must be, at every site
-that wants it, the product it was named for, once; no number may name two products, and no product of a feed that
-drops duplicates may have two numbers.
+Two sources feed every feed concurrently with the same products. A source repeats a product until it is acknowledged,
+and notes each acknowledgement. In the end every named sequence must be, at every site that subscribes to it, the
+product that it was named for, once; no number may name two products, and no product of a feed that drops duplicates
+may have two numbers.
 """
 
 import hashlib
@@ -30,14 +30,14 @@ from kit.whole_hub import WholeHub
 
 @dataclass(frozen=True)
 class FeedOfStory:
-    """A feed and how its sources differ: under some rules two products are one though their bytes are not."""
+    """A feed and the difference between its sources: some rules take products with different bytes for duplicates."""
 
     name: str
     feed_class: str
     duplicate_rule: str
 
     def variants(self, seed: int, number: int) -> tuple[bytes, bytes]:
-        """The bytes of product `number` as the one and as the other source puts them."""
+        """The bytes of product `number` from the first and from the second source."""
         chance = random.Random(f"{seed} {self.name} {number}")
         # No two products have the same bytes; only the feed without a rule has empty ones, never duplicates.
         content = b"%d " % number + chance.randbytes(int(200_000 * chance.random() ** 5))
@@ -56,11 +56,11 @@ class FeedOfStory:
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """What the hub said of one product."""
+    """The hub's answer to one product."""
 
     feed: str
     number: int
-    """Which of the sources' products it is."""
+    """The number of the product at its sources."""
     epoch: str
     sequence: int
     is_duplicate: bool
@@ -89,7 +89,7 @@ class Source(threading.Thread):
         self.over = threading.Event()
 
     def run(self) -> None:
-        """Goes on until told that it is over; the product in hand is finished first."""
+        """Runs until the end is signalled; completes the current product first."""
         number = 0
         url, authorization = f"http://{self.story.hub.http}", self.story.hub.authorization
         with httpx.Client(base_url=url, timeout=30, headers=authorization) as client:
@@ -115,7 +115,7 @@ class Source(threading.Thread):
 
 @dataclass
 class CrashStory:
-    """A hub, sites and sources in `home`, and what befalls them; everything in the schedule follows from the seed."""
+    """A hub, sites and sources in `home`, and their crashes; the seed determines the whole schedule."""
 
     home: Path
     seed: int
@@ -132,7 +132,7 @@ class CrashStory:
         self.sources = [Source(self, feed, side) for feed in FEEDS for side in (0, 1)]
 
     def tell(self, kills: int) -> list[str]:
-        """Runs the whole story; returns what is wrong in the end, a sentence each."""
+        """Runs the whole story; returns the faults at its end, one sentence each."""
         self._begin()
         try:
             for _ in range(kills):
@@ -152,7 +152,7 @@ class CrashStory:
         return [*wrong, *self._verdict()]
 
     def acknowledged(self) -> list[Acknowledged]:
-        """Everything that was ever acknowledged."""
+        """All acknowledged products."""
         return [item for source in self.sources for item in list(source.acknowledged)]
 
     def _begin(self) -> None:
@@ -188,7 +188,7 @@ class CrashStory:
         feed = self.random.choice(FEEDS).name
         transport = self.random.choice(["multicast", "unicast"])
         if self.random.random() < 0.5:
-            # A hub that is just restarting takes no orders.
+            # A restarting hub accepts no requests.
             with suppress(AssertionError, httpx.TransportError):
                 self.hub.ask("PUT", f"/v1/feeds/{quote(feed, safe='')}/pin", json={"transport": transport})
 
@@ -221,7 +221,7 @@ class CrashStory:
         server.start()
 
     def _wait_until_all_is_there(self) -> list[str]:
-        """Waits for progress, not for a time: what a site lacks after a minute without any is missing."""
+        """Waits as long as there is progress: products that a site lacks after a minute without any are missing."""
         wanted = {name: self._wanted(name) for name in SITES}
         lacking = {name: set(keys) for name, keys in wanted.items()}
         progress = time.monotonic()
@@ -244,7 +244,7 @@ class CrashStory:
             self.hub.stop()
 
     def _verdict(self) -> list[str]:
-        """What no time can mend: numbers given twice, products doubled, wrong bytes, damaged logs."""
+        """Permanent faults: numbers given twice, duplicated products, wrong bytes, damaged logs."""
         return [
             *self._numbers_given_twice(),
             *(wrong for name in SITES for wrong in self._wrong_at(name)),
@@ -321,7 +321,7 @@ class CrashStory:
 
 
 def product_id(number: int) -> str:
-    """The id of the sources' product; its last digit is what patterns choose by."""
+    """The id of the sources' product; patterns select by its last digit."""
     return f"product {number} {number % 10}"
 
 

@@ -1,4 +1,4 @@
-"""A TCP proxy before a server, which cuts a connection at a word of the client's: once, when it is told to."""
+"""A TCP proxy before a server that cuts a connection at a word of the client, once and on request."""
 
 import socket
 import threading
@@ -7,7 +7,7 @@ from typing import Self
 
 
 class CuttingProxy:
-    """Passes bytes to and fro; use it as a context."""
+    """Relays bytes in both directions; use it as a context manager."""
 
     def __init__(self, port: int) -> None:
         self._server = ("127.0.0.1", port)
@@ -19,7 +19,7 @@ class CuttingProxy:
         self._open: list[socket.socket] = []
 
     def cut_at(self, word: bytes, *, after_passing_it: bool) -> None:
-        """Cuts the next connection that says the word: before the server heard it, or once it has answered."""
+        """Cuts the next connection that sends the word: before the server receives it, or after its answer."""
         self._after, self._word = after_passing_it, word
 
     def __enter__(self) -> Self:

@@ -28,7 +28,7 @@ class Debian:
         _checked("tar", "--extract", "--numeric-owner", "--file", str(archive), "--directory", str(self.root))
 
     def start(self) -> Self:
-        """Boots it, and waits until systemd has started what it starts."""
+        """Boots it, and waits until systemd has started its units."""
         self._group.mkdir()
         with self._log.open("ab") as log:
             argv = ["sh", "-euc", SHELL, "sh", str(self._group), BOOT, str(self.root)]
@@ -61,9 +61,9 @@ class Debian:
         return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd="/").stdout
 
     def remove(self) -> None:
-        """Ends it, and removes what it had."""
+        """Ends it, and removes its files."""
         if self._process is not None:
-            # The first process of a namespace takes all others with it.
+            # All processes of a namespace end with its first one.
             with suppress(ProcessLookupError, IndexError):
                 os.kill(self._first(), 9)
             self._process.wait(timeout=60)
@@ -94,7 +94,7 @@ class Debian:
 
 @contextmanager
 def debian() -> Iterator[Debian]:
-    """A Debian that runs; the test is skipped where none can be made."""
+    """A running Debian; the test is skipped where none can be created."""
     needs("root", "netns")
     if not GROUPS.is_dir():
         skip(f"systemd's own groups of processes are not at {GROUPS}")
@@ -128,13 +128,13 @@ GROUPS = Path("/sys/fs/cgroup/systemd")
 PACKAGES = "systemd,systemd-sysv,python3,libssl3,ca-certificates,passwd,procps"
 ENVIRONMENT = ("PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "XDG_RUNTIME_DIR=/run/downburst")
 
-# The shell enters a group of its own before it leaves the others' sight.
+# The shell enters a control group of its own before it leaves the namespace of the others.
 SHELL = """
 echo $$ >"$1/cgroup.procs"
 exec unshare --mount --pid --fork --kill-child --net --uts --ipc --cgroup sh -euc "$2" sh "$3"
 """
-# What a container's manager does for a systemd: proc, sys, a few devices, and systemd's own groups. What is not of
-# the namespaces alone, the kernel's settings and the groups of others, can't be written.
+# A container manager's preparations for systemd: proc, sys, a few devices, and systemd's own control groups. State
+# outside the namespaces, such as kernel settings and the control groups of others, is read-only.
 BOOT = """
 mount --make-rprivate /
 mount --bind "$1" "$1"

@@ -1,8 +1,8 @@
-"""A node that speaks the lines and keeps everything in memory: for unit tests of those who speak with a node.
+"""A node that speaks the line protocol and keeps everything in memory: for unit tests of its counterparts.
 
-Run as a program it reads jobs on stdin, as the real one does. `emit` makes it say an event, `scrawl` something that
-is no line, `die` makes it end at once, `hush` leave the next jobs unanswered; the real node has none of these. With
-`--talkative` it says an event after each answer.
+Run as a program it reads jobs on stdin, as the real one does. `emit` makes it report an event, `scrawl` print a line
+that is invalid, `die` end immediately, `hush` leave the next jobs unanswered; the real node has none of these. With
+`--talkative` it reports an event after each answer.
 """
 
 import json
@@ -39,7 +39,7 @@ class FakeNode:
     circuits_up: set[int] = field(default_factory=set)
     """On which groups may ride; an `emit` that a circuit is up adds it."""
     ways: dict[str, Line] = field(default_factory=dict)
-    """What is known of the way of any product to a site, beyond its subscriptions."""
+    """Known facts on the path of any product to a site, beyond its subscriptions."""
 
     def answer(self, job: Line) -> Line:
         """The fields of the answer to one job."""

@@ -1,4 +1,4 @@
-"""The contract of the port `Fleet`, for whichever implementation a test has at hand."""
+"""The contract of the port `Fleet`, for any implementation that a test provides."""
 
 import asyncio
 import time
@@ -8,19 +8,19 @@ from downburst.fleet import Fleet
 
 
 class Handle(Protocol):
-    """A fleet, and what an operator can see of it and do to it."""
+    """A fleet, with an operator's view of it and operations on it."""
 
     fleet: Fleet
 
     def named(self) -> set[int]:
-        """The numbers of the senders that are there."""
+        """The numbers of the existing senders."""
 
     def remove_one(self, number: int) -> None:
-        """Takes one away behind the fleet's back."""
+        """Removes one without the fleet's knowledge."""
 
 
 class FleetContract:
-    """To be inherited by a class of tests, beside a fixture `handle`."""
+    """A base class for tests, used with a fixture `handle`."""
 
     async def test_a_fleet_begins_with_nobody(self, handle: Handle) -> None:
         assert (await handle.fleet.standing()).wanted == 0
@@ -43,7 +43,7 @@ class FleetContract:
 
 
 async def until_named(handle: Handle, senders: int) -> None:
-    """Brings the fleet to a number, again and again as its loop does, until so many are there."""
+    """Scales the fleet to a number repeatedly, as its loop does, until so many senders exist."""
     give_up = time.monotonic() + PATIENCE_S
     await handle.fleet.bring_to(senders)
     while handle.named() != set(range(senders)):
@@ -53,7 +53,7 @@ async def until_named(handle: Handle, senders: int) -> None:
 
 
 async def until_ready(handle: Handle, senders: int) -> None:
-    """Brings the fleet to a number until so many are ready."""
+    """Scales the fleet to a number until so many senders are ready."""
     give_up = time.monotonic() + PATIENCE_S
     while (standing := await handle.fleet.bring_to(senders)).ready != senders or handle.named() != set(
         range(senders)

@@ -19,7 +19,7 @@ from kit.namespaces import Lab
 
 
 class Flows:
-    """Greedy flows between two hosts of a lab, for as long as the block lasts, or for so many seconds."""
+    """Greedy flows between two hosts of a lab, for the duration of the block, or for a number of seconds."""
 
     def __init__(self, lab: Lab, sender: str, receiver: str, address: str, **options: Any) -> None:
         self.lab, self.sender, self.receiver, self.address = lab, sender, receiver, address
@@ -42,7 +42,7 @@ class Flows:
                 process.stdout.close()
 
     def told(self) -> list[dict[str, float]]:
-        """What became of each flow, once the time is over that they were given."""
+        """The result of each flow, after the end of its time."""
         found: list[dict[str, float]] = json.loads(self._out.communicate(timeout=120)[0])
         return found
 
@@ -52,7 +52,7 @@ class Flows:
 
 
 def receive(address: str) -> None:
-    """Take whatever comes, until killed."""
+    """Take all data, until killed."""
     with socket.create_server((address, 0), backlog=64) as server, selectors.DefaultSelector() as ready:
         print("ready", server.getsockname()[1], flush=True)
         ready.register(server, selectors.EVENT_READ)
@@ -66,7 +66,7 @@ def receive(address: str) -> None:
 
 
 def send(address: str, port: int, *, flows: int, seconds: float, control: str) -> None:
-    """Send on all flows for some time, and print what became of them."""
+    """Send on all flows for some time, and print their results."""
     began_s, content = time.monotonic(), bytes(1 << 16)
     with selectors.DefaultSelector() as ready:
         sockets = [_connected(address, port, control) for _ in range(flows)]
@@ -82,7 +82,7 @@ def _connected(address: str, port: int, control: str) -> socket.socket:
     connection = socket.socket()
     if control:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
-    # So that what is acknowledged is what went, and not what waits here.
+    # The acknowledged bytes are those sent; data that waits in this buffer must not count.
     connection.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, 1 << 17)
     connection.connect((address, port))
     connection.setblocking(False)

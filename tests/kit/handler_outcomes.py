@@ -12,7 +12,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Where handlers run and are thrown into, and what comes of it."""
+    """The processes in which handlers run, the tests that throw into them, and the outcomes."""
 
     by_handler: dict[str, dict[str, str]]
     """By handler and process: `goes on` or `ends`."""

@@ -35,7 +35,7 @@ class Call:
 
 
 def calls_in(tree: ast.AST, file: str) -> Iterator[Call]:
-    """Every call, and every function that is handed on by name, as `partial` does."""
+    """Every call, and every function that is passed by name, as with `partial`."""
     constants = {
         target.id: node.value.value
         for node in ast.walk(tree)

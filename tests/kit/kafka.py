@@ -41,11 +41,11 @@ class Kafka:
 
     @property
     def address(self) -> str:
-        """What a hub is given."""
+        """The address for a hub."""
         return f"{self.host}:{self.port}"
 
     def start(self) -> Self:
-        """Starts the broker and waits until it says that it has started."""
+        """Starts the broker and waits until it reports its start."""
         seen = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             argv = [*_JAVA, "-cp", f"{self._jars}/*", "kafka.Kafka", str(self._configuration)]
@@ -65,12 +65,12 @@ class Kafka:
             self.start()
 
     def signal(self, number: int) -> None:
-        """Sends the broker a signal, as to have it stand still."""
+        """Sends the broker a signal, for example to suspend it."""
         assert self._process is not None
         self._process.send_signal(number)
 
     def remove(self) -> None:
-        """Ends the broker, and removes what it had."""
+        """Ends the broker, and removes its files."""
         if self._process is not None and self._process.poll() is None:
             self.kill()
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -111,7 +111,7 @@ def _jars() -> Path:
     jars = ROOT / ".cache/peers/kafka"
     jars.mkdir(parents=True, exist_ok=True)
     with (jars.parent / "kafka.lock").open("w") as lock:
-        # Several test processes may come here at once.
+        # Several test processes may run this concurrently.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (jars / "done").exists():
             argv = ["mvn", "-q", "-B", "-f", str(ROOT / "bench/peers/kafka/pom.xml"), "dependency:copy-dependencies"]

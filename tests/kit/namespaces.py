@@ -1,8 +1,8 @@
 """A lab of hosts: network namespaces on one bridge, which has a namespace of its own.
 
 Nothing is made in the machine's own namespace, so its interfaces, rules and routes are never touched, and rules that
-filter bridged traffic there (a Docker engine's, for one) do not reach the lab. Names carry the process id of the test
-run; a lab is deleted by name at the end, at exit, and by the next run if the process was killed.
+filter bridged traffic there (a Docker engine's, for example) do not reach the lab. Names carry the process id of the
+test run; a lab is deleted by name at the end, at exit, and by the next run if the process was killed.
 """
 
 import atexit
@@ -23,8 +23,8 @@ from typing import Any, Self
 class Lab:
     """Hosts with one interface each (`eth0`, 10.77.0.x, fd77::x) on a common bridge; multicast goes to every host.
 
-    With `snooping`, the bridge asks who wants a group (IGMPv3, MLDv2) and forwards it to nobody else; who leaves is
-    taken at its word, as a switch does that has one host on a port (fast leave).
+    With `snooping`, the bridge queries for members of a group (IGMPv3, MLDv2) and forwards it only to them. A leave
+    takes effect immediately, as on a switch with one host per port (fast leave).
 
     With `segments`, every packet crosses the links alone: loss, rate and buffer act on frames, as on a cable.
     Without, bundles of up to 64 KB stay whole, as with offloading interfaces, and loss and rate act on bundles.
@@ -54,7 +54,7 @@ class Lab:
         self.close()
 
     def close(self) -> None:
-        """Kill what runs in the lab and delete it; may be called again."""
+        """Kill all processes of the lab and delete it; may be called again."""
         atexit.unregister(self.close)
         delete_namespaces(name for name in namespaces() if name.startswith(f"{self._prefix}-"))
 
@@ -82,7 +82,7 @@ class Lab:
 
     @contextmanager
     def inside(self, host: str) -> Iterator[None]:
-        """The calling thread is in the host for a while: sockets that it opens belong there."""
+        """The calling thread is in the host during a block: sockets that it opens belong there."""
         with Path("/proc/thread-self/ns/net").open() as home, (_NAMESPACES / self.namespace(host)).open() as there:
             _enter(there.fileno())
             try:
@@ -91,11 +91,11 @@ class Lab:
                 _enter(home.fileno())
 
     def output(self, host: str, argv: Sequence[str], *, given: str | None = None, timeout_s: float = 60) -> str:
-        """Run argv inside the host to its end and return what it printed."""
+        """Run argv inside the host to its end and return its output."""
         return run_to_end(self.command(host, argv), given=given, timeout_s=timeout_s)
 
     def loss(self, host: str, percent: float, *, protocols: Sequence[str] = ("udp",)) -> None:
-        """Drop this share of the packets that reach the host, at random; 0 takes the loss away."""
+        """Drop this share of the packets that reach the host, at random; 0 removes the loss."""
         below = round(percent * 1000)
         protocol_set = ", ".join(protocols)
         rule = (
@@ -116,14 +116,14 @@ class Lab:
     def rate(
         self, host: str, *, down_bps: int | None = None, up_bps: int | None = None, buffer_bytes: int = 250_000
     ) -> None:
-        """Limit what reaches the host (down) and what it sends (up), in Ethernet-frame bits per second."""
+        """Limit incoming (down) and outgoing (up) traffic of the host, in Ethernet-frame bits per second."""
         _limit(self._switch, self._port(host), down_bps, buffer_bytes)
         _limit(self.namespace(host), "eth0", up_bps, buffer_bytes)
 
     def share(self, host: str, others: Sequence[str], *, up_bps: int, buffer_bytes: int = 250_000) -> None:
-        """Limit what the host sends, in Ethernet-frame bits per second, each of the others having a fair share of it.
+        """Limit the host's sending rate, in Ethernet-frame bits per second, with a fair share for each other host.
 
-        In one queue connections get what they fight for; here what one leaves is the others'.
+        In one queue, connections compete for their shares; here, the others get the part that one leaves unused.
         """
         space = self.namespace(host)
         _limit(space, "eth0", up_bps, buffer_bytes)
@@ -141,20 +141,20 @@ class Lab:
             add("filter", "parent", "1:", "protocol", "ip", "prio", "1", *match)
 
     def line_to(self, host: str) -> tuple[str, str]:
-        """Namespace and interface by which the switch sends to the host, for whoever plays the provider there."""
+        """Namespace and interface through which the switch sends to the host, for the simulated provider."""
         return self._switch, self._port(host)
 
     def unplug(self, host: str) -> None:
-        """Take the host's cable out of the switch; what is on its way is lost, and neither side is told."""
+        """Unplug the host's cable from the switch; packets in transit are lost, and neither side is notified."""
         _ip("-n", self._switch, "link", "set", self._port(host), "nomaster")
 
     def plug(self, host: str) -> None:
-        """Put the cable back."""
+        """Plug the cable in again."""
         _ip("-n", self._switch, "link", "set", self._port(host), "master", "br0")
 
     def _build(self) -> None:
         _ip("netns", "add", self._switch)
-        # Until answers to its first question are due, a bridge floods every group.
+        # A bridge floods every group until the answers to its first query are due.
         soon = ("mcast_query_response_interval", "10")
         asks = (
             "mcast_igmp_version",
@@ -213,7 +213,7 @@ def delete_namespaces(names: Iterable[str]) -> None:
 
 
 def run_to_end(argv: Sequence[str], *, given: str | None = None, timeout_s: float = 60) -> str:
-    """What a command printed; one that fails is an error with its reason."""
+    """The output of a command; a failed command raises an error with its reason."""
     done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=timeout_s, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"'{' '.join(argv)}' ended with {done.returncode}: {done.stderr.strip()}")

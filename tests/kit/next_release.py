@@ -14,7 +14,7 @@ from downburst.ledger.storage.schema import Standing
 
 @contextmanager
 def next_release(directory: Path) -> Iterator[str]:
-    """Has this process be of the next release; its revision."""
+    """Makes this process one of the next release; returns its revision."""
     with patch.object(schema, "MIGRATIONS", _migrations(directory / "migrations")):
         yield Standing.nowhere().wanted
 

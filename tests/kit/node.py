@@ -1,6 +1,6 @@
 """Runs the real node from a test: a hub driven by lines as the agent does it, and receiving sites.
 
-Nothing here knows Python parts of the product, so a system test that uses it proves the data plane alone.
+Nothing here uses Python parts of the product, so a system test that uses it proves the data plane alone.
 """
 
 import json
@@ -58,31 +58,31 @@ class HubNode:
     credentials: dict[str, list[str]] = field(default_factory=dict)
     sites: dict[str, list[Line]] = field(default_factory=dict)
     interfaces: dict[str, str] = field(default_factory=dict)
-    """Where sites join groups, for those that have an interface of their own."""
+    """The interfaces on which sites join groups, for sites with an interface of their own."""
     data_connections: dict[str, int] = field(default_factory=dict)
-    """The operator's number, for sites that have one."""
+    """The number that the operator has set, for sites that have one."""
     access_rates_bps: dict[str, int] = field(default_factory=dict)
-    """Of sites whose operator said what their access takes."""
+    """The access rate of each site for which the operator stated one."""
     resends: dict[str, list[Line]] = field(default_factory=dict)
     allow: dict[str, list[str]] = field(default_factory=dict)
-    """The feeds a site may have, where that is not all."""
+    """The feeds that a site may have, if not all."""
     nodes: dict[str, list[Line]] = field(default_factory=dict)
-    """Of sites that several nodes serve: which of them serves which feeds."""
+    """For sites that several nodes serve: the nodes, with their feeds."""
     nodes_version: int = 0
     ldm_hosts: dict[str, str] = field(default_factory=dict)
-    """Of sites that keep their LDM: the pattern of its host."""
+    """For sites that keep their LDM: the pattern of its host."""
     feeds: list[Line] = field(default_factory=list)
     options: Line = field(default_factory=dict)
     """Further fields of the first job."""
     program: str = ""
-    """Another binary than that of most nodes."""
+    """A binary other than that of most nodes."""
     _answers: dict[int, queue.Queue[Line]] = field(default_factory=dict)
     _next: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _telling: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self) -> Self:
-        """Starts the process; at a second start on the same directory feeds, sites and credentials are told again."""
+        """Starts the process; at a second start on the same directory feeds, sites and credentials are sent again."""
         self.directory.mkdir(parents=True, exist_ok=True)
         (self.directory / "spool").mkdir(exist_ok=True)
         with (self.directory / "hub.log").open("ab") as log:
@@ -166,7 +166,7 @@ class HubNode:
         return token
 
     def tell_sites(self) -> None:
-        """Tells the node the whole set of sites; one at a time, so that no older set follows a newer one."""
+        """Sends the node the whole set of sites; one call at a time, so that no older set follows a newer one."""
         with self._telling:
             self._tell_sites()
 
@@ -237,7 +237,7 @@ class HubNode:
         return [event for event in list(self.events) if event["event"] == name]
 
     def wait_told(self, words: str) -> None:
-        """Waits until a fault has these words: the node counts first, and reports then."""
+        """Waits until a fault contains these words: the node counts first, and reports later."""
         wait_for(
             f"a fault about {words!r}", lambda: any(words in one["sentence"] for one in self.events_named("fault"))
         )
@@ -255,7 +255,7 @@ class HubNode:
         return bool(self.do("drain", seconds=seconds)["drained"])
 
     def kill(self) -> None:
-        """Ends the process as a power cut of the process would."""
+        """Ends the process without warning, as a power cut does."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(timeout=10)
         self._close()
@@ -302,7 +302,7 @@ class HubNode:
 
 @dataclass
 class SiteNode:
-    """A ``downburst-node receive`` and what it wrote."""
+    """A ``downburst-node receive`` and its output."""
 
     directory: Path
     hub: str
@@ -311,11 +311,11 @@ class SiteNode:
 
     @property
     def token_file(self) -> Path:
-        """Where the token is looked for."""
+        """The path at which the node looks for the token."""
         return self.directory / "token"
 
     def start(self) -> Self:
-        """Starts the process; a second start takes up where the first ended."""
+        """Starts the process; a second start continues from the end of the first."""
         self.directory.mkdir(parents=True, exist_ok=True)
         argv = [node_binary(), "--log-format", "plain", "receive", "--hub", self.hub, "--dir", str(self.directory)]
         if self.token_file.exists():
@@ -336,22 +336,22 @@ class SiteNode:
         self.process.wait(timeout=10)
 
     def stop(self) -> int:
-        """Asks the process to end; returns the exit code."""
+        """Requests the end of the process; returns the exit code."""
         if self.process.poll() is None:
             self.process.terminate()
         return self.process.wait(timeout=END_S)
 
     def log(self) -> str:
-        """What the process said."""
+        """The log of the process."""
         return (self.directory / "site.log").read_text()
 
     def wait_received(self, products: int, seconds: float = 30.0) -> dict[tuple[str, int], tuple[str, str]]:
-        """Waits until so many files stand; returns them all."""
+        """Waits until this number of files exists; returns them all."""
         wait_for(f"{products} files in {self.directory}", lambda: len(self.received()) >= products, seconds)
         return self.received()
 
     def received(self) -> dict[tuple[str, int], tuple[str, str]]:
-        """Every file that stands: (feed, sequence) to (id, SHA-256 of the bytes). Two files of one product fail."""
+        """Every file at the site: (feed, sequence) to (id, SHA-256 of the bytes). Two files of one product fail."""
         found: dict[tuple[str, int], tuple[str, str]] = {}
         root = self.directory / "received"
         for path in root.rglob("*"):
@@ -369,7 +369,7 @@ Subscribe = Callable[..., SiteNode]
 
 
 class Play:
-    """Puts products into a hub, from a thread if asked, and keeps what was acknowledged."""
+    """Puts products into a hub, optionally from a thread, and records the acknowledged ones."""
 
     def __init__(self, hub: HubNode, feed: str, seed: int) -> None:
         self.hub, self.feed, self.random = hub, feed, random.Random(seed)
@@ -389,19 +389,19 @@ class Play:
         self.acknowledged[key] = (product_id, sha256(content).hexdigest())
 
     def start(self) -> Self:
-        """Goes on until `finish`, or until the hub is gone."""
+        """Runs until `finish`, or until the hub is gone."""
         self._stop.clear()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         return self
 
     def wait_for_more(self, products: int) -> None:
-        """Waits until so many more products were put."""
+        """Waits until this number of further products was put."""
         goal = self.count + products
         wait_for(f"{products} more products", lambda: self.count >= goal)
 
     def finish(self) -> None:
-        """Stops after the product in hand."""
+        """Stops after the current product."""
         self._stop.set()
         if self._thread:
             self._thread.join(timeout=30)
@@ -414,5 +414,5 @@ class Play:
                 return
 
 
-# A node ends within a second or two; on a machine that others use as well it may take its turn.
+# A node ends within a second or two; on a shared machine it may take longer.
 END_S = 60

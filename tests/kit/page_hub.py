@@ -56,7 +56,7 @@ class Hub:
         self.reader.join()
 
     def receive(self, site: str, directory: Path, *stand_by: "Hub", options: Sequence[str] = ()) -> None:
-        """Starts a site of this hub, for which the others stand by."""
+        """Starts a site of this hub, with the others as its standby hubs."""
         directory.mkdir()
         argv = [node_binary(), "receive", "--dir", str(directory), *options]
         for hub in (self, *stand_by):
@@ -66,7 +66,7 @@ class Hub:
         self.receivers.append(subprocess.Popen(argv, stderr=subprocess.DEVNULL))
 
     def play(self, *, rate: float, size: float) -> None:
-        """Has the mix of a busy hub played until the end: ten feeds, made if they are missing."""
+        """Plays the mix of a busy hub to its end: ten feeds, created if they are missing."""
         argv = [str(Path(sys.executable).with_name("downburst")), "play", "--mix", "idd-2024", "--create-feeds"]
         argv += ["--rate", str(rate), "--size", str(size), "--hub", self.url]
         self.receivers.append(subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
@@ -99,7 +99,7 @@ class Hub:
         self.client.close()
 
     def _addresses(self) -> tuple[str, str]:
-        """Read the log to the line that tells both addresses; keep reading, so that the pipe never fills."""
+        """Read the log up to the line with both addresses; keep reading, so that the pipe never fills."""
         log = self.process.stderr
         assert log is not None
         seen = []

@@ -47,18 +47,18 @@ class Parts:
         self.leave(services=False)
 
     def leave(self, *, services: bool) -> None:
-        """Whether the hub's next start leaves receipts, circuits and alarms to processes beside it."""
+        """Sets whether the hub's next start leaves receipts, circuits and alarms to separate processes."""
         apart = f"apart = {str(services).lower()}\n"
         self.hub.top = f"latency_{apart}"
         self.hub.more = f"{self._sections}[circuits]\n{apart}[alarms]\nlook_s = 0.2\n{apart}"
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Of every process: fake nodes, and where it is written what is planted in it."""
+        """The environment of every process: fake nodes, and the directory of the planted errors."""
         return {"DOWNBURST_NODE": str(_fake_nodes(self.home)), "PLANTED": str(self.planted)}
 
     def plant(self, command: str, handlers: Iterable[str] = (), *, tasks: Iterable[str] = ()) -> None:
-        """What the next process of this command will meet."""
+        """Plants errors for the next process of this command."""
         for old in self.planted.glob(f"{command}.*"):
             old.unlink()
         wanted = set(handlers) - BY_INPUT
@@ -71,11 +71,11 @@ class Parts:
         return set(path.read_text().split()) if path.exists() else set()
 
     def start(self, command: str) -> "Part":
-        """Starts a part with what is planted in it."""
+        """Starts a part with its planted errors."""
         return Part(self.home / f"{command}.log", command, self.hub.write_settings(), self._place_of_a_sender())
 
     def alarms(self) -> set[str]:
-        """What alarms of errors that no handler expected are about."""
+        """The subjects of alarms about errors that no handler expected."""
         ledger = Ledger.look_into(self.url)
         try:
             with ledger.transaction(writes=False) as tx:
@@ -85,7 +85,7 @@ class Parts:
         return {alarm.subject for alarm in found if alarm.kind is AlarmKind.INTERNAL_FAULT}
 
     def _place_of_a_sender(self) -> Mapping[str, str]:
-        """As a fleet gives it to the senders that it starts."""
+        """The place of a sender, as a fleet assigns it to the senders that it starts."""
         place = f"127.0.0.1:{self._sender_port}"
         return {
             "DOWNBURST_DATA_DIR": str(self.home / "sender"),
@@ -113,22 +113,22 @@ class Part:
         running.note(self.process)
 
     def runs(self) -> bool:
-        """Whether it does; the log shows why not."""
+        """True if the process runs; otherwise fails with its log."""
         assert self.process.poll() is None, self.log()[-4_000:]
         return True
 
     def log(self) -> str:
-        """What it said."""
+        """The log of the process."""
         return self.log_file.read_text(errors="replace")
 
     def stop(self) -> None:
-        """Asks it to end."""
+        """Requests its end."""
         self.process.terminate()
         assert self.process.wait(60) == 0, self.log()[-4_000:]
 
 
 def subject(process: str, handler: str) -> str:
-    """What an alarm at the hub is about."""
+    """The subject of an alarm at the hub."""
     names = {"sender": f"sender {socket.gethostname()}-0", "hub on Kafka": ""}
     place = names.get(process, f"{process} on {socket.gethostname()}")
     return f"{handler} of the {place}" if place else handler

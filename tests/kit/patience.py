@@ -1,4 +1,4 @@
-"""How long a test waits for what must come: by what the machine gave it, not by the clock on the wall."""
+"""Waits of tests for events: their length follows the processor time that the machine gave, not the wall clock."""
 
 import os
 import time
@@ -11,8 +11,8 @@ T = TypeVar("T")
 def wait_for(what: str, probe: Callable[[], T | None], seconds: float = 30.0) -> T:
     """Waits until ``probe`` returns something true; fails after ``seconds`` without it.
 
-    The seconds are those of a machine with a core to spare. Where several processes share a core each is as much
-    slower, so the wait is as much longer; and while the test itself stood still, so did what it waits for.
+    The seconds are those of a machine with a spare core. Where several processes share a core, each is slower by a
+    factor, and the wait is longer by it. While the test itself was stalled, the awaited process was stalled too.
     """
     left_s, give_up_s = seconds, time.monotonic() + seconds * _LONGEST_STRETCH
     while True:
@@ -34,5 +34,5 @@ _POLL_S = 0.02
 # A poll that took longer was not scheduled, or looked at many files.
 _LONGEST_POLL_S = 0.1
 
-# A test that waits in vain ends nevertheless.
+# A test whose condition never holds must still end.
 _LONGEST_STRETCH = 10.0

@@ -1,8 +1,9 @@
 """A command of the product that meets an unknown error in each handler that a test names, the first time.
 
 `python planted.py COMMAND …` is `downburst COMMAND …`. `PLANTED` names a directory with `COMMAND.json`: the handlers
-to throw into at once, those to throw into once the file `armed` is there, and the tasks that end at their first step.
-Handlers that were thrown into, and those that were entered again, are lines of `COMMAND.thrown` and `COMMAND.again`.
+to throw into immediately, those to throw into once the file `armed` is there, and the tasks that end at their first
+step. Handlers that were thrown into, and those that were entered again, are lines of `COMMAND.thrown` and
+`COMMAND.again`.
 """
 
 import asyncio
@@ -15,11 +16,11 @@ from typing import Any
 
 
 class Planted(Exception):
-    """What no handler knows."""
+    """An error that no handler knows."""
 
 
 class Plants:
-    """What is to be thrown in this process, and what was."""
+    """The errors to throw in this process, and those already thrown."""
 
     def __init__(self, directory: Path, command: str) -> None:
         self._place = directory / command
@@ -30,7 +31,7 @@ class Plants:
         self._again: set[str] = set()
 
     def enter(self, handler: str, work: Callable[[], Any], before: Callable[[str, Callable[[], Any]], Any]) -> Any:
-        """Instead of `tasks._enter`."""
+        """Replaces `tasks._enter`."""
         if handler in self._thrown and handler not in self._again:
             self._again.add(handler)
             self._note("again", handler)
@@ -39,7 +40,7 @@ class Plants:
         return before(handler, work)
 
     def task(self, name: str | None, work: Coroutine[Any, Any, Any]) -> Coroutine[Any, Any, Any]:
-        """What a task of that name runs."""
+        """The work that a task of that name runs."""
         if name is None or name not in self._tasks or name in self._thrown:
             return work
         work.close()
@@ -81,7 +82,7 @@ def _run() -> None:
     # A fleet starts its senders as it was started itself.
     if Path(sys.argv[1]).name == "downburst":
         del sys.argv[1]
-    # Beside this file lie modules with the names of others.
+    # Modules beside this file share their names with others.
     del sys.path[0]
     _plant(Plants(Path(os.environ["PLANTED"]), sys.argv[1]))
     from downburst_app.cli import main  # noqa: PLC0415

@@ -59,14 +59,14 @@ PRODUCT_STORED_US = 1_767_225_600_000_000
 
 @dataclass
 class Played:
-    """What was asked and answered, in order."""
+    """The requests and answers, in order."""
 
     client: httpx.AsyncClient
     directory: Path
     answers: list[dict[str, Any]] = field(default_factory=list)
 
     async def ask(self, method: str, route: str, *, query: str = "", body: Any = None, **path: Any) -> Any:
-        """Asks a route; `path` fills in its parts. Raw bodies are uploads."""
+        """Requests a route; `path` fills in its parts. Raw bodies are uploads."""
         url = route
         for name, value in path.items():
             url = url.replace(f"{{{name}:anytext}}", str(value)).replace(f"{{{name}}}", str(value))
@@ -357,7 +357,7 @@ async def _end(play: Played) -> None:
 
 
 def routes_of(answers: list[dict[str, Any]]) -> Iterator[str]:
-    """The routes that were asked."""
+    """The requested routes."""
     return (answer["route"] for answer in answers)
 
 

@@ -19,7 +19,7 @@ from kit.patience import wait_for
 
 
 class Postgres:
-    """One server. Its durability is that of a process: what it wrote survives a kill, not a power cut."""
+    """One server. It is as durable as its process: its writes survive a kill, not a power cut."""
 
     def __init__(self, host: str = "127.0.0.1") -> None:
         self.host = host
@@ -45,7 +45,7 @@ class Postgres:
         return self.directory / "data"
 
     def start(self) -> Self:
-        """Starts the server and waits until it takes connections; what a killed one left is waited for."""
+        """Starts the server and waits until it accepts connections; remains of a killed one may delay the start."""
         wait_for("a PostgreSQL that takes connections", self._comes_up, 60)
         return self
 
@@ -56,7 +56,7 @@ class Postgres:
         self._process.wait(timeout=30)
 
     def stop(self) -> None:
-        """Ends the server without waiting for anybody."""
+        """Ends the server without waiting for its clients."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             try:
@@ -66,26 +66,26 @@ class Postgres:
                 self._process.wait(timeout=30)
 
     def remove(self) -> None:
-        """Ends the server, and removes what it had."""
+        """Ends the server, and removes its files."""
         self.stop()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def database(self, template: str = "template1") -> str:
-        """A fresh database; its name."""
+        """Creates a database; returns its name."""
         name = f"ledger_{next(self._names)}"
         self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return name
 
     def drop(self, database: str) -> None:
-        """Removes a database, whoever uses it."""
+        """Removes a database, even while it is in use."""
         self.execute(f"DROP DATABASE {database} WITH (FORCE)")
 
     def url(self, database: str, *, password: str | None = None, port: int | None = None) -> str:
-        """What a hub is given."""
+        """The address of a database, for a hub."""
         return f"postgresql://{ROLE}:{password or PASSWORD}@{self.host}:{port or self.port}/{database}"
 
     def execute(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
-        """Runs one statement; its rows, if it has some."""
+        """Runs one statement; returns its rows, if any."""
         with psycopg.connect(self.url(database), autocommit=True) as connection:
             cursor = connection.execute(statement)
             return cursor.fetchall() if cursor.description else []

@@ -5,10 +5,10 @@ from pathlib import Path
 
 
 def built(name: str) -> Path:
-    """A program of one build, so that all of them fit together; AssertionError with the remedy where it is not there.
+    """A program of one build, so that all programs match; AssertionError with the remedy if it is missing.
 
-    `DOWNBURST_PROFILE` says which build: `debug`, which checks itself, is what `make setup-test` makes for tests,
-    `release` what measurements take. Without it, the one whose node is newer.
+    `DOWNBURST_PROFILE` selects the build: `debug`, with internal checks, is made by `make setup-test` for tests,
+    `release` is for measurements. Without it, the build with the newer node is taken.
     """
     program = _build() / name
     assert program.is_file(), f"{name} is not built ({program}); run: make setup-test"
@@ -16,7 +16,7 @@ def built(name: str) -> Path:
 
 
 def with_kafka() -> Path | None:
-    """The node that keeps feeds on Kafka, of the same build; none where it was not built."""
+    """The node of the same build that keeps feeds on Kafka; none where it was not built."""
     program = _build() / "downburst-node-kafka"
     return program if program.is_file() else None
 

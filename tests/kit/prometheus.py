@@ -1,4 +1,4 @@
-"""A real Prometheus that scrapes what a test runs, and is asked as Grafana asks it."""
+"""A real Prometheus that scrapes the processes of a test, and is queried as by Grafana."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ def program(name: str) -> str:
 
 @dataclass
 class Prometheus:
-    """One that scrapes an address each second and evaluates the rules that are shipped."""
+    """A Prometheus that scrapes an address each second and evaluates the shipped rules."""
 
     directory: Path
     target: str
@@ -57,7 +57,7 @@ class Prometheus:
         self._process.wait(timeout=30)
 
     def query(self, expression: str) -> list[tuple[dict[str, str], float]]:
-        """The instant vector or scalar of an expression: labels and value of each."""
+        """The instant vector or scalar of an expression: labels and value of each element."""
         answer = httpx.get(f"http://{self.address}/api/v1/query", params={"query": expression}, timeout=30)
         body = answer.json()
         assert body["status"] == "success", f"{expression}: {body}"
@@ -70,7 +70,7 @@ class Prometheus:
         return found[0][1] if found else None
 
     def ask(self, path: str) -> Any:
-        """The data of another question to its api."""
+        """The data of any other query to its api."""
         return httpx.get(f"http://{self.address}/api/v1/{path}", timeout=30).raise_for_status().json()["data"]
 
     def wait_for(self, expression: str, value: float) -> None:

@@ -8,7 +8,7 @@ from kit.namespaces import Lab, run_to_end
 
 @dataclass(frozen=True)
 class Carried:
-    """What a line has carried since it was made, in bytes of Ethernet frames; what it dropped, in packets."""
+    """Counters of a line since its creation: carried bytes of Ethernet frames, and dropped packets."""
 
     circuit_bytes: int
     other_bytes: int
@@ -16,10 +16,10 @@ class Carried:
 
 
 class Line:
-    """The line from the switch to a host, with a queue for what a circuit sends and one for everything else.
+    """The line from the switch to a host, with one queue for the circuit's traffic and one for all other traffic.
 
-    Unprotected, everything stands in the same queue. Protected, what the circuit reserved is its own and goes first,
-    and everything else has what is left.
+    Unprotected, all traffic shares one queue. Protected, the circuit has a queue with its reserved rate and goes
+    first, and all other traffic gets the rest.
     """
 
     def __init__(self, lab: Lab, host: str, *, rate_bps: int, vni: int, buffer_bytes: int = 250_000) -> None:
@@ -46,12 +46,12 @@ class Line:
         )
 
     def expose(self) -> None:
-        """Lets the circuit stand in the queue of everything else."""
+        """Puts the circuit into the queue of all other traffic."""
         self._tc("filter", "del", rest=("parent", "1:"))
         self._class("1:1", "1:10", self._rate_bps, self._rate_bps, priority=1)
 
     def police(self, rate_bps: int, *, frame_bytes: int = 1_464, burst: int = 20) -> None:
-        """Drops what tunnels send to the host beyond a rate, without a queue.
+        """Drops tunnel traffic to the host beyond a rate, without a queue.
 
         It counts frames of a probe's size: the kernel's bucket for bytes holds a second of them, too much for that.
         """
@@ -65,7 +65,7 @@ class Line:
         run_to_end(["ip", "netns", "exec", self._namespace, "nft", "delete", "table", "netdev", "provider"])
 
     def carried(self) -> Carried:
-        """What went through since the line was made."""
+        """The counters since the creation of the line."""
         told = run_to_end(["tc", "-n", self._namespace, "-s", "class", "show", "dev", self._device])
         found = {match["minor"]: match for match in _CLASS.finditer(told)}
         circuit, other = found["20"], found["10"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 @contextmanager
 def read_only(pid: int, directory: Path) -> Iterator[None]:
-    """Makes a directory read-only as one process sees it, which was started with `OWN_MOUNTS`."""
+    """Makes a directory read-only for one process, which was started with `OWN_MOUNTS`."""
     inside = ["nsenter", "--target", str(pid), "--mount"]
     _run([*inside, "mount", "--bind", str(directory), str(directory)])
     try:

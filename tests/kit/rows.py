@@ -1,4 +1,4 @@
-"""For each limit of the ledger's rows: how one more row is added, so that tests can add too many."""
+"""For each limit of the ledger's rows, a way to add one more row, so that tests can exceed the limit."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -29,16 +29,16 @@ TIMES = 12
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """How to reach one limit."""
+    """The way to reach one limit."""
 
     table: Table
     add: Add
-    """Adds row number so much, as the hub would."""
+    """Adds the row with this number, as the hub would."""
     prepare: Callable[[Transaction], object] = lambda _: None
     besides: int = 0
     """Rows that are in the table beside those of the limit."""
     one_writer: bool = False
-    """Whether a single process of a hub adds such rows."""
+    """True if a single process of a hub adds such rows."""
 
 
 def site_of(number: int) -> str:

@@ -9,12 +9,12 @@ Process = subprocess.Popen[Any]
 
 
 def note(process: Process, close: Callable[[], None] | None = None) -> None:
-    """Keeps a process that was just started, and what is to be closed once it has ended, beside its pipes."""
+    """Registers a started process, and an action that closes more than its pipes after its end."""
     _STARTED.append((process, close))
 
 
 def end_what_is_left() -> list[str]:
-    """Kills what still runs, the latest first, and closes all pipes; returns the command lines of what was killed."""
+    """Kills the running processes, the latest first, and closes all pipes; returns the killed command lines."""
     killed = []
     while _STARTED:
         process, close = _STARTED.pop()
@@ -31,7 +31,7 @@ def end_what_is_left() -> list[str]:
 
 def _close(pipe: Any) -> None:
     if pipe and not pipe.closed:
-        # What the process did not read is of no use any more.
+        # Data that the process did not read is of no further use.
         with suppress(BrokenPipeError):
             pipe.close()
 

@@ -1,4 +1,4 @@
-"""JSON schemas of the objects that an API server knows, made of its own description, as kubeconform reads them."""
+"""JSON schemas of the objects that an API server knows, made from its own description in kubeconform's format."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ Schema = dict[str, Any]
 
 
 def write_schemas(description: Schema, folder: Path) -> int:
-    """Writes a file for each kind of the server's `/openapi/v2`; their number.
+    """Writes a file for each kind of the server's `/openapi/v2`; returns their number.
 
     Names are those of kubeconform's `{{.ResourceKind}}{{.KindSuffix}}.json`. A field that the server does not know is
     refused, as it is where a server is asked with `fieldValidation=Strict`.
@@ -49,7 +49,7 @@ def _whole(definitions: Schema, name: str, kind: Schema) -> Schema:
 
 
 def _strict(schema: Any) -> Any:
-    """A definition in words that JSON Schema has, and with no fields beside its own."""
+    """A definition in terms of JSON Schema, with no fields beside its own."""
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:

@@ -1,4 +1,4 @@
-"""A hub, two senders, three sites that take two feeds, and a source that goes on, whatever is killed."""
+"""A hub, two senders, three sites that receive two feeds, and a source that continues whatever is killed."""
 
 from collections import Counter
 from contextlib import suppress
@@ -19,7 +19,7 @@ FEEDS = ("NGRID", "CONDUIT")
 
 
 class Scene:
-    """A hub, two senders, three sites that take two feeds, and a source that goes on."""
+    """A hub, two senders, three sites that receive two feeds, and a source that continues whatever is killed."""
 
     def __init__(
         self, home: Path, server: Postgres, broker: Kafka, *, sites_prefix: Prefix = (), more_kafka: str = ""
@@ -36,27 +36,27 @@ class Scene:
         self.sites = [self._site(home / name, sites_prefix) for name in ("a.edu", "b.edu", "c.edu")]
         for site in self.sites:
             wait_for("the site to be served by senders", partial(self.is_served, site), 60)
-            # A feed that is new to a site begins with what comes after its word of that.
+            # A feed that is new to a site begins with the products after the site's report of it.
             wait_for("the site to have begun both feeds", partial(_has_begun, site), 60)
         self.source = Patient(self.hub)
         self.source.start()
 
     def is_served(self, site: SiteNode) -> bool:
-        """Whether nodes that are connected serve all of its feeds."""
+        """True if connected nodes serve all feeds of the site."""
         return Counter(feed for feeds in nodes_of(site).values() for feed in feeds) == Counter(FEEDS)
 
     def sender_of(self, feed: str, site: SiteNode | None = None) -> Sender:
-        """The one that serves the feed to the site, or to the first one."""
+        """The sender that serves the feed to the site, or to the first site."""
         (address,) = [address for address, feeds in nodes_of(site or self.sites[0]).items() if feed in feeds]
         return next(sender for sender in self.senders if sender.sites == address)
 
     def newest_is_everywhere(self, after: int) -> bool:
-        """Whether every site has a product that was acknowledged after so many."""
+        """True if every site has a product that was acknowledged after the first `after` ones."""
         newer = set(list(self.source.acknowledged)[after:])
         return all(newer & {number for feed, number in site.received() if feed == "NGRID"} for site in self.sites)
 
     def recovery_s(self, what: str) -> float:
-        """How long it takes until every site has something that was acknowledged from now on; printed as well."""
+        """The time until every site has a product that was acknowledged after the call; printed as well."""
         taken_s = seconds_until(
             f"products at all sites after {what}", partial(self.newest_is_everywhere, len(self.source.acknowledged))
         )
@@ -64,7 +64,7 @@ class Scene:
         return taken_s
 
     def finish(self) -> None:
-        """Everything that was acknowledged is at every site, once; sites go on, for their last receipts."""
+        """Checks that every acknowledged product is at every site, once; sites continue, for their last receipts."""
         self.source.finish()
         for site in self.sites:
             wait_for("all products at the site", partial(self._lacks_nothing, site), 120)
@@ -72,7 +72,7 @@ class Scene:
             assert not [one for one, count in ids.items() if count > 1], "came twice"
 
     def end(self) -> None:
-        """Everybody ends as asked."""
+        """Ends all processes; each must end as requested."""
         for site in self.sites:
             if site.process.poll() is None:
                 assert site.stop() == 0
@@ -96,7 +96,7 @@ class Scene:
 
 
 class Patient(Source):
-    """Takes "it is here already" for an answer: the one before was lost with the hub."""
+    """Accepts "it is here already" as an answer: the previous answer was lost with the hub."""
 
     def _put(self, client: httpx.Client, number: int, content: bytes) -> int:
         while True:

@@ -1,4 +1,4 @@
-"""`downburst sender` as its operator runs it, beside a whole hub, and what sites say of it."""
+"""`downburst sender` as its operator runs it, beside a whole hub, and the sites' reports about it."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from kit.whole_hub import DOWNBURST, WholeHub
 
 
 class Sender:
-    """One sender in a directory of its own; its settings are the hub's, but for its place."""
+    """One sender in a directory of its own; its settings are those of the hub, except for its place."""
 
     def __init__(self, directory: Path, hub: WholeHub, kafka: str) -> None:
         self.directory = directory
@@ -41,7 +41,7 @@ class Sender:
         return self
 
     def is_ready(self) -> bool:
-        """Whether its probe says so."""
+        """True if its readiness probe succeeds."""
         assert self.process.poll() is None, self.log()[-4000:]
         with suppress(httpx.TransportError):
             return httpx.get(f"http://{self.http}/health/ready", timeout=5).is_success
@@ -61,22 +61,22 @@ class Sender:
         self.kill()
 
     def drain(self, seconds: float = 40.0) -> int:
-        """Asks it to end; the exit code."""
+        """Requests its end; returns the exit code."""
         self.process.terminate()
         return self.process.wait(timeout=seconds)
 
     def metrics(self) -> dict[str, float]:
-        """Its figures."""
+        """The values of its metrics."""
         text = httpx.get(f"http://{self.http}/metrics", timeout=5).text
         return {name: float(value) for name, value in re.findall(r"^(\w+) ([\d.]+)$", text, re.MULTILINE)}
 
     def log(self) -> str:
-        """What it said."""
+        """Its log."""
         return (self.directory / "sender.log").read_text(errors="replace")
 
 
 def nodes_of(site: SiteNode) -> dict[str, list[str]]:
-    """By address of the nodes that are connected what they serve, as the site says."""
+    """The feeds that each connected node serves, by the node's address, as the site reports them."""
     argv = [node_binary(), "site-control", "--dir", str(site.directory), "--json", "status"]
     answer: Any = subprocess.run(argv, capture_output=True, text=True, check=False)
     if answer.returncode:
@@ -86,14 +86,14 @@ def nodes_of(site: SiteNode) -> dict[str, list[str]]:
 
 
 def seconds_until(what: str, found: Any, limit_s: float = 60.0) -> float:
-    """How long it took from now on."""
+    """The time from the call until the condition holds."""
     began = time.monotonic()
     wait_for(what, found, limit_s)
     return time.monotonic() - began
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody uses at the moment."""
+    """An unused port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

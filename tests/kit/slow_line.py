@@ -1,4 +1,4 @@
-"""A line to a server that carries so many bytes a second and no more, for all its connections together."""
+"""A line to a server with a limited rate in bytes per second for all its connections together."""
 
 import socket
 import threading
@@ -7,7 +7,7 @@ from typing import Self
 
 
 class SlowLine:
-    """Passes bytes to and fro; what the server says goes at the line's pace. Use it as a context."""
+    """Relays bytes in both directions; the server's bytes travel at the line's rate. Use it as a context manager."""
 
     def __init__(self, server: str, *, bytes_per_s: float) -> None:
         host, _, port = server.rpartition(":")
@@ -15,7 +15,7 @@ class SlowLine:
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
         self.bytes_per_s = bytes_per_s
-        """Of the server's words; may be changed at any time."""
+        """The rate of the server's bytes; may be changed at any time."""
         self._turn = threading.Lock()
         self._ended = threading.Event()
         self._open: list[socket.socket] = []
@@ -36,7 +36,7 @@ class SlowLine:
             while True:
                 client, _ = self._listening.accept()
                 server = socket.socket()
-                # What a kernel takes waits on no line: little of it, and told before it connects.
+                # Bytes in a kernel's buffer do not wait for the line, so a small buffer is set before connecting.
                 server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
                 server.connect(self._server)
                 self._open += [client, server]

@@ -1,4 +1,4 @@
-"""Watches processes for what grows: memory and descriptors, sample by sample, and the line through them."""
+"""Watches processes for growth: memory and descriptors, sample by sample, and the line through them."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,11 +14,11 @@ class Series:
 
     name: str
     tolerated: float
-    """How much it may grow between the beginning and the end of the line through its second half."""
+    """The tolerated growth between the beginning and the end of the line through its second half."""
     samples: list[tuple[float, float]] = field(default_factory=list)
 
     def growth(self) -> float:
-        """What the line through the second half of the samples gains from its beginning to its end.
+        """The growth of the line through the second half of the samples, from its beginning to its end.
 
         The first half is the process finding its size: caches fill, the log reaches its ceiling.
         """
@@ -32,7 +32,7 @@ class Series:
         return slope * (settled[-1][0] - settled[0][0])
 
     def complaint(self) -> str | None:
-        """A sentence, if it grows more than it may."""
+        """A sentence if it grows more than tolerated."""
         growth = self.growth()
         if growth <= self.tolerated:
             return None
@@ -41,13 +41,13 @@ class Series:
 
 
 class Watch:
-    """Samples of several processes; one that was started anew begins anew."""
+    """Samples of several processes; a restarted process begins new series."""
 
     def __init__(self) -> None:
         self.series: dict[tuple[int, str], Series] = {}
 
     def sample(self, at_s: float, pids: Mapping[str, int]) -> None:
-        """Looks at each process; one that is gone is passed over."""
+        """Samples each process; an ended one is skipped."""
         for name, pid in pids.items():
             with suppress(OSError, StopIteration):
                 memory, descriptors = memory_bytes(pid), len(list(Path(f"/proc/{pid}/fd").iterdir()))
@@ -55,7 +55,7 @@ class Watch:
                 self._add(pid, f"descriptors of {name}", at_s, descriptors, 8)
 
     def complaints(self) -> list[str]:
-        """What grew."""
+        """Sentences about the growing figures."""
         found = (series.complaint() for series in self.series.values())
         return [complaint for complaint in found if complaint]
 
@@ -65,7 +65,7 @@ class Watch:
 
 
 def memory_bytes(pid: int) -> int:
-    """What a process holds for itself; pages of logs belong to the system."""
+    """The private memory of a process; pages of logs belong to the system."""
     status = Path(f"/proc/{pid}/status").read_text()
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("RssAnon"))
 

@@ -1,4 +1,4 @@
-"""A source that goes on whatever is killed, one site, and what the ledger must say of both in the end."""
+"""A source that continues whatever is killed, one site, and the ledger's final state of both."""
 
 import hashlib
 import threading
@@ -16,7 +16,7 @@ from kit.whole_hub import WholeHub
 
 
 class Api(Protocol):
-    """Where a hub's api is, and what its operator shows there."""
+    """The address of a hub's api, and the authorization of its operator."""
 
     @property
     def http(self) -> str: ...
@@ -35,9 +35,9 @@ class Source(threading.Thread):
         self.over = threading.Event()
 
     def run(self) -> None:
-        """Goes on until told that it is over."""
+        """Runs until the end is signalled."""
         url, authorization = f"http://{self.hub.http}", self.hub.authorization
-        # As long as `downburst play` tries to connect: a pod that went leaves nobody to say that nobody is there.
+        # The same limit as in `downburst play`: the address of a pod that is gone does not even refuse connections.
         timeout = httpx.Timeout(60, connect=5)
         with httpx.Client(base_url=url, timeout=timeout, headers=authorization) as client:
             number = 0
@@ -57,17 +57,17 @@ class Source(threading.Thread):
             self.over.wait(0.05)
 
     def more(self, products: int) -> None:
-        """Waits until so many more products were acknowledged."""
+        """Waits until this number of further products was acknowledged."""
         goal = len(self.acknowledged) + products
         wait_for(f"{products} more products", lambda: len(self.acknowledged) >= goal, 60)
 
     def lacking_at(self, site: SiteNode) -> set[int]:
-        """Acknowledged sequences that the site has not."""
+        """Acknowledged sequences that the site lacks."""
         wanted = set(self.acknowledged)
         return wanted - {sequence for _, sequence in site.received()}
 
     def finish(self) -> None:
-        """Stops after the product in hand."""
+        """Stops after the current product."""
         self.over.set()
         self.join(timeout=60)
 
@@ -86,7 +86,7 @@ def enrolled(hub: WholeHub, home: Path) -> SiteNode:
 
 
 def counted_once(url: str, products: int) -> None:
-    """Waits until the ledger counts so many arrivals, receipts and latencies, and neither more nor less."""
+    """Waits until the ledger counts exactly these numbers of arrivals, receipts and latencies."""
 
     def counted() -> tuple[int, int, int]:
         ledger = Ledger.look_into(url)

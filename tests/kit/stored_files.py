@@ -1,8 +1,7 @@
 """The catalogue of stored files, `tests/golden/files.json`: each file of a hub's and of a site's directory.
 
-A new file of a release gets an entry there: where it lies, what it holds, what holds after `kill -9` and after a
-power cut, what tells that it is damaged, what happens then, and the tests that show it. `docs/reliability.md` is
-made from it
+A new file of a release gets an entry there: its place, its content, its state after `kill -9` and after a power cut,
+the report of damage, the reaction to it, and the tests that prove it. `docs/reliability.md` is made from it
 (`cd tests && ../.venv/bin/python -m unit.reliability.write_table`).
 """
 

@@ -1,4 +1,4 @@
-"""A connection to the sites' port that says what it likes: a stranger's, or that of an enrolled site that lies."""
+"""A connection to the sites' port with arbitrary messages: a stranger's, or that of an enrolled site that lies."""
 
 import secrets
 import socket
@@ -14,7 +14,7 @@ import cbor2
 
 
 class Client:
-    """Reads only when told."""
+    """Reads only on request."""
 
     def __init__(self, address: str) -> None:
         host, port = address.rsplit(":", 1)
@@ -33,19 +33,19 @@ class Client:
             self.socket.sendall(content)
 
     def hello(self, site: str, secret: str) -> Self:
-        """Says a valid hello with a credential."""
+        """Sends a valid hello with a credential."""
         self.say(frame(HELLO, [[1], "stranger", [1, [site, secret]], []]))
         return self
 
     def enrol(self, token: str) -> str:
-        """Says a valid hello with a token as its site's administrator got it; returns the credential's secret."""
+        """Sends a valid hello with a token as issued to its site's administrator; returns the credential's secret."""
         secret = secrets.token_urlsafe(32)
         proof = [0, [token.rsplit(".", 1)[1], sha256(secret.encode()).hexdigest()]]
         self.say(frame(HELLO, [[1], "stranger", proof, []]))
         return secret
 
     def frames(self, seconds: float = 10.0) -> Iterator[tuple[int, Any]]:
-        """What the hub says, frame by frame, until it hangs up; messages are read, what else there is are bytes."""
+        """The hub's frames until it hangs up; messages are decoded, the others are bytes."""
         give_up, said = time.monotonic() + seconds, b""
         while True:
             while len(said) >= 5 and len(said) >= 5 + struct.unpack(">I", said[1:5])[0]:
@@ -66,7 +66,7 @@ class Client:
         self.socket.close()
 
     def wait_closed(self, seconds: float) -> bytes:
-        """Reads until the hub hangs up; returns what it said."""
+        """Reads until the hub hangs up; returns the bytes read."""
         self.socket.settimeout(seconds)
         said = b""
         with suppress(ConnectionError, ssl.SSLError):
@@ -95,7 +95,7 @@ def receipt(
 
 
 def _signed(number: int) -> bytes:
-    """As a difference on the wire: it wraps at 64 bits, and small ones of both signs are short."""
+    """A signed difference on the wire: it wraps at 64 bits, and small ones of both signs are short."""
     number = (number + 2**63) % 2**64 - 2**63
     return _varint((number << 1 ^ number >> 63) % 2**64)
 
@@ -110,7 +110,7 @@ def _varint(number: int) -> bytes:
 
 
 def header(kind: int, length: int) -> bytes:
-    """What a message begins with."""
+    """The header of a message."""
     return struct.pack(">BI", kind, length)
 
 

@@ -42,7 +42,7 @@ def enrol_each(node: HubNode, subscriptions: Mapping[str, Sequence[Line]], *, fi
 
 @dataclass
 class Swarm:
-    """A `downburst-swarm` and what it printed."""
+    """A `downburst-swarm` and its output."""
 
     hub: str
     token_file: Path
@@ -72,11 +72,11 @@ class Swarm:
         return self
 
     def wait_connected(self, sites: int, seconds: float = 60.0) -> Line:
-        """Waits until so many sites have a session; returns the line that says so."""
+        """Waits until this number of sites has a session; returns the line that reports it."""
         return wait_for(f"{sites} sites of the swarm", lambda: self._last(connected=sites), seconds)
 
     def wait_products(self, products: int, seconds: float = 60.0) -> Line:
-        """Waits until all sites together have received so many products."""
+        """Waits until all sites together have received this number of products."""
 
         def enough() -> Line | None:
             return next((line for line in self.lines[-1:] if line["products"] >= products), None)

@@ -1,13 +1,13 @@
-"""What a document tells its reader to type, typed: block by block, in a shell, in the order in which it is told.
+"""Commands of a document, typed as it tells its reader: block by block, in a shell, in the order of the document.
 
-A block of `sh` runs to its end and has to succeed. A word behind `sh` says what else is to be done:
+A block of `sh` runs to its end and must succeed. A word behind `sh` changes its treatment:
 
-* `stays`: it goes on in a terminal of its own until the reader ends it;
-* `again`: it is run until what the next block shows is seen, as a reader does who waits for something;
-* `fill in`: it sets what is the reader's own (`NAME=value`); the test gives its own values for all of it;
-* `setup`: it makes what tests run with, and is not run.
+* `stays`: it continues in a terminal of its own until the reader ends it;
+* `again`: it is repeated until the output of the next block appears, as a waiting reader does;
+* `fill in`: it sets the reader's own values (`NAME=value`); the test replaces all of them with its own;
+* `setup`: it makes the environment of the tests, and is not run.
 
-A block of `text` is what the block before it shows: its lines stand there in this order, `…` stands for anything.
+A block of `text` is the output of the block before it: its lines appear in this order, `…` stands for anything.
 """
 
 import os
@@ -36,7 +36,7 @@ class Block:
 
 
 class Reader:
-    """Somebody who follows documents on a host of a lab, beginning with an empty home and what `make setup` made."""
+    """A reader who follows documents on a host of a lab, with an empty home and the results of `make setup`."""
 
     def __init__(self, lab: Lab, host: str, home: Path, fills_in: Mapping[str, str] | None = None) -> None:
         self._lab, self._host, self._home = lab, host, home
@@ -47,7 +47,7 @@ class Reader:
         (home / "README.md").symlink_to(ROOT / "README.md")
 
     def follow(self, document: Path, *, part: str | None = None) -> None:
-        """Does all that the document tells, or what the part under this heading tells."""
+        """Follows the whole document, or the part under this heading."""
         told = blocks(_part(document.read_text(), part))
         assert any(block.language == "sh" for block in told), f"{document.name} tells nobody to type anything"
         for number, block in enumerate(told):
@@ -56,7 +56,7 @@ class Reader:
                 self._do(block, after.text if after and after.language == "text" else "", document.name)
 
     def close(self) -> None:
-        """Ends what stays in terminals, the latest first."""
+        """Ends the processes in terminals, the latest first."""
         for terminal in reversed(self._terminals):
             if terminal.poll() is None:
                 os.killpg(terminal.pid, signal.SIGTERM)
@@ -108,7 +108,7 @@ class Reader:
     def _stay(self, text: str, shown: str) -> None:
         log = self._home / f"terminal-{len(self._terminals)}.log"
         with log.open("w") as into:
-            # A group of its own, as a terminal has: what the shell started ends with it.
+            # A separate group, as in a terminal: processes that the shell started end with it.
             terminal = self._lab.run(
                 self._host,
                 ["bash", "-c", self._script(text, keeps=False)],
@@ -127,7 +127,7 @@ class Reader:
         wait_for(f"{shown or 'start'} of {text}", shows, seconds=60)
 
     def _script(self, text: str, *, keeps: bool) -> str:
-        """One block after the others: in their directory, and with the names that they set."""
+        """Runs one block after the other, in their directory, and with the variables that they set."""
         kept = self._home / "names"
         before = f"set -ea; [ -f {kept} ] && . {kept}\n"
         return f"{before}{text}\n" + (f"export -p > {kept}\n" if keeps else "")
@@ -148,7 +148,7 @@ def blocks(text: str) -> list[Block]:
 
 
 def lacks(said: str, shown: str) -> str | None:
-    """The first line of `shown` that `said` does not have behind those before it; None if it has them all."""
+    """The first line of `shown` that `said` lacks behind those before it; None if it has them all."""
     lines = iter(map(_plain, said.splitlines()))
     for wanted in filter(None, map(_plain, shown.splitlines())):
         pattern = re.compile(".*".join(map(re.escape, wanted.split("…"))))

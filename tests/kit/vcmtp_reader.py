@@ -1,4 +1,4 @@
-"""Another reader of VCMTP's datagrams, written from ``docs/protocol.md`` alone: the document has to say enough."""
+"""Another reader of VCMTP's datagrams, written from ``docs/protocol.md`` alone: the document must suffice."""
 
 import hashlib
 import hmac
@@ -18,7 +18,7 @@ SYMBOL_BIT, NOTICE_BITS = 1 << 63, 3 << 62
 
 @dataclass(frozen=True)
 class Leg:
-    """What a member of the group knows."""
+    """The knowledge of a member of the group."""
 
     leg: int
     epoch: int
@@ -34,13 +34,13 @@ class Leg:
         return int.from_bytes(header[6:], "big"), AESGCM(self.key).decrypt(nonce, datagram[HEADER_BYTES:], header)
 
     def signed(self, body: bytes) -> bytes:
-        """What a proof's signature is of."""
+        """The content that a proof's signature covers."""
         return b"downburst vcmtp proof 1" + self.leg.to_bytes(4, "big") + self.epoch.to_bytes(8, "big") + body
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What the sender vouches for."""
+    """A proof of the sender."""
 
     body: bytes
     seal: bytes
@@ -77,7 +77,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class PendingRepair:
-    """A repair that the group was told of."""
+    """A repair that was announced to the group."""
 
     first: int
     packets: int
@@ -86,7 +86,7 @@ class PendingRepair:
 
 
 def content_hash(payload: bytes) -> bytes:
-    """What proofs say of a payload."""
+    """The hash of a payload in proofs."""
     return hashlib.sha256(payload).digest()[:16]
 
 

@@ -23,7 +23,7 @@ DOWNBURST = str(Path(sys.executable).with_name("downburst"))
 
 @dataclass
 class WholeHub:
-    """`downburst hub` in a directory of its own. Whoever kills it starts it again, as an init system does."""
+    """`downburst hub` in a directory of its own. A test that kills it starts it again, as an init system does."""
 
     directory: Path
     multicast_network: str = "239.78.0.0/24"
@@ -35,13 +35,13 @@ class WholeHub:
     more: str = ""
     """Further sections of its settings."""
     arguments: Sequence[str] = ()
-    """Of its command, beside its settings."""
+    """The arguments of its command, beside its settings."""
     prefix: Sequence[str] = ()
     inside: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Where its addresses can be reached, if it runs in a host of a lab."""
+    """A context in which its addresses can be reached, if it runs in a host of a lab."""
 
     def start(self, seconds: float = 60.0) -> Self:
-        """Starts the process until it stays: what an earlier one left needs a moment to let go of ports and logs."""
+        """Starts the process until it stays: remains of an earlier one need a moment to release ports and logs."""
         settings = self.write_settings()
         give_up = time.monotonic() + seconds
         while not self._comes_up(settings):
@@ -49,7 +49,7 @@ class WholeHub:
         return self
 
     def write_settings(self) -> Path:
-        """Writes the file that its process is started with."""
+        """Writes the settings file of its process."""
         self.directory.mkdir(parents=True, exist_ok=True)
         settings = self.directory / "settings.toml"
         data_dir = self.directory / "data"
@@ -59,13 +59,13 @@ class WholeHub:
         return settings
 
     def ask(self, method: str, path: str, **request: Any) -> Any:
-        """Asks the api; an answer that is no success fails."""
+        """Sends a request to the api; fails unless it succeeds."""
         answer = self.answer(method, path, **request)
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}\n{self.log()[-4000:]}"
         return answer.json() if answer.content else None
 
     def answer(self, method: str, path: str, **request: Any) -> httpx.Response:
-        """Asks the api; an answer that is a refusal is one as well."""
+        """Sends a request to the api; a refusal is an answer as well."""
         with self.inside():
             return httpx.request(
                 method, f"http://{self.http}{path}", timeout=60, verify=False, headers=self.authorization, **request
@@ -73,11 +73,11 @@ class WholeHub:
 
     @property
     def authorization(self) -> dict[str, str]:
-        """What its own user's commands show."""
+        """The authorization that its own user's commands present."""
         return {"Authorization": f"Bearer {(self.directory / 'data' / 'operator.token').read_text().strip()}"}
 
     def is_well(self) -> bool:
-        """Whether the api says that all is well."""
+        """True if the api reports that the hub is healthy."""
         with suppress(httpx.TransportError), self.inside():
             return httpx.get(f"http://{self.http}/healthz", timeout=5).is_success
         return False
@@ -107,12 +107,12 @@ class WholeHub:
         self.process.wait(timeout=10)
 
     def stop(self) -> int:
-        """Asks the hub to end; returns the exit code."""
+        """Requests the end of the hub; returns the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=30)
 
     def log(self) -> str:
-        """What it said."""
+        """Its log."""
         path = self.directory / "hub.log"
         return path.read_text(errors="replace") if path.exists() else ""
 

@@ -37,7 +37,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class LaneReport:
-    """What one direction carried, and how late the wire itself was."""
+    """The traffic of one direction, and the lateness of the wire itself."""
 
     carried_frames: int
     carried_bytes: int
@@ -50,7 +50,7 @@ class LaneReport:
 
 @dataclass(frozen=True)
 class WireReport:
-    """What a wire did from start to stop."""
+    """The activity of a wire from start to stop."""
 
     seconds: float
     real_time: bool
@@ -110,7 +110,7 @@ class Wire:
                 pipe.close()
 
     def stop(self) -> WireReport:
-        """Stop the wire and return what it did."""
+        """Stop the wire and return its report."""
         if self._process.stdin:
             self._process.stdin.close()
         report = json.loads(self._line())

@@ -1,4 +1,4 @@
-"""What system tests share."""
+"""Shared fixtures of system tests."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ def node(tmp_path: Path) -> Iterator[HubNode]:
 
 @pytest.fixture
 def subscribe(node: HubNode, tmp_path: Path) -> Iterator[Subscribe]:
-    """Starts receiving sites of the node, and ends those that a failed test left."""
+    """Starts receiving sites of the node, and ends those that remain after a failed test."""
     started: list[SiteNode] = []
 
     def start(name: str, feed: str, *, pattern: str = ".*", not_pattern: str | None = None) -> SiteNode:

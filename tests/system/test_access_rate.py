@@ -1,4 +1,4 @@
-"""A site whose access is known is sent no more than that takes; its warnings, and other sites, don't wait for it."""
+"""A site with a known access rate gets no more than that; neither its warnings nor other sites wait for it."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""What an operator sets on the pages of alarms and of a site: receivers with their test, silences, limits."""
+"""An operator's settings on the pages of alarms and of a site: receivers with their test, silences, limits."""
 
 import json
 import queue
@@ -29,7 +29,7 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
 
 @pytest.fixture
 def operators(hub: Hub, page: Page) -> Page:
-    """The page of an administrator, on a hub with a feed and a site that never came."""
+    """An administrator's page, on a hub with a feed and a site that never connected."""
     hub.post("feeds", feed="NGRID")
     hub.post("sites", site="unl.edu", organisation="University", allow=["NGRID"])
     hub.post("sites/unl.edu/subscriptions", feed="NGRID")
@@ -41,7 +41,7 @@ def operators(hub: Hub, page: Page) -> Page:
 
 @pytest.fixture
 def chat() -> Iterator[tuple[str, "queue.Queue[dict[str, Any]]"]]:
-    """Somebody who takes webhooks."""
+    """A receiver of webhooks."""
     told: queue.Queue[dict[str, Any]] = queue.Queue()
 
     class Chat(BaseHTTPRequestHandler):
@@ -139,7 +139,7 @@ def test_a_limit_that_was_changed_by_somebody_else_is_not_written_over(hub: Hub,
     form.get_by_role("button", name="Add limit").click()
     expect(limits.get_by_role("row", name="NGRID ^nam none")).to_be_visible()
 
-    # What this page has seen of the site stays as it is; meanwhile somebody else is at work.
+    # This page's view of the site stays as it is while another session changes the site.
     def only_changes(route: Route) -> None:
         route.continue_() if route.request.method != "GET" else route.abort()
 

@@ -1,4 +1,4 @@
-"""Circuits from the request to the end of the window, by a whole hub: measured, fallen back from, changed, ended."""
+"""Circuits from the request to the end of the window, by a whole hub: measurement, fallback, change, end."""
 
 import random
 from collections.abc import Iterator
@@ -117,7 +117,7 @@ def test_a_group_rides_on_a_multipoint_circuit_where_the_network_carries_none(
     assert leg["rate_bps"] == min(row["rate_bps"] for row in active["measurements"] if row["direction"] == "out")
     put = _put_until_the_group_brings_it(hub, near)
     hub.wait_shown(number, lambda shown: shown["used_out_bps"] > 0, "use of the circuit")
-    # The far end is cut: its site is served alone, and loses nothing.
+    # The far end is cut: its site is served by unicast, and loses nothing.
     lab.loss("far", 100, protocols=("udp",))
     hub.put("after-the-cut", random.Random(4).randbytes(1_000_000))
     assert len(hub.site.wait_received(put + 1, 60)) == len(near.wait_received(put + 1, 60)) == put + 1
@@ -130,7 +130,7 @@ def _group(hub: CircuitHub) -> dict[str, Any] | None:
 
 
 def _put_until_the_group_brings_it(hub: CircuitHub, near: SiteNode) -> int:
-    """Sites join one by one, and until then have copies; answers how many products it took."""
+    """Sites join one by one, and get copies until then; returns the number of products needed."""
     for count in range(1, 31):
         hub.put(f"to-both-{count}", random.Random(count).randbytes(500_000))
         hub.site.wait_received(count)
@@ -142,7 +142,7 @@ def _put_until_the_group_brings_it(hub: CircuitHub, near: SiteNode) -> int:
 
 
 def _carry_no_groups_but_those_of_tunnels(lab: Lab) -> None:
-    """The network of the lab carries every group; this one only what VXLAN replicates by."""
+    """The lab's network carries every group; this rule limits it to the groups of VXLAN's replication."""
     drop = "ip daddr 224.0.0.0/4 udp dport != 4789 counter drop"
     chain = "add chain inet provider out { type filter hook output priority 0; }"
     for command in ("add table inet provider", chain, f"add rule inet provider out oifname eth0 {drop}"):

@@ -1,4 +1,4 @@
-"""What a circuit does for the traffic on it: beside greedy flows, and through a buffer that is too small."""
+"""Effects of a circuit on its traffic: beside greedy flows, and through a buffer that is too small."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -61,7 +61,7 @@ def test_a_feed_on_a_circuit_is_as_late_as_its_backlog_says(stack: ExitStack, tm
 def test_a_shaped_circuit_spares_a_small_buffer(stack: ExitStack, tmp_path: Path, control: str) -> None:
     needs("tun")
     needs_control(control)
-    # 2.8 per cent of what is on its way at this rate: what made DYNES slow.
+    # 2.8 per cent of the bytes in flight at this rate: the loss that made DYNES slow.
     line = Lane(rate_bps=50_000_000, delay_ms=36, buffer_bytes=12_600)
     found = small_buffer(tmp_path, stack, line=line, control=control, rounds=3, seconds=2)
     print(found)

@@ -1,4 +1,4 @@
-"""Circuits between a hub and a site, on real kernels: made, measured, cut, left behind by a crash, ended."""
+"""Circuits between a hub and a site, on real kernels: set up, measured, cut, left behind by a crash, ended."""
 
 import os
 import random
@@ -49,7 +49,7 @@ def test_a_circuit_is_made_measured_changed_and_leaves_nothing(lab: Lab, stack: 
     for direction in ("out", "in"):
         probe = bed.rate(direction)
         print(direction, probe)
-        # The shaper is what the train meets; how fast a busy machine sends it is no business of the test.
+        # The train meets only the shaper; the sending speed of a busy machine is not tested.
         assert probe["received_bps"] < 1.03 * SHAPED_BPS
         assert sum(probe["lost_share_by_bin"]) == 0
         assert probe["burst"]["received"] == probe["burst"]["packets"]
@@ -98,7 +98,7 @@ def test_a_change_that_fails_leaves_what_stood(lab: Lab, stack: ExitStack, tmp_p
         assert failed["state"] == "failed"
         print(failed["ends"][end]["sentence"])
         assert failed["ends"][end]["hop"] == f"{host}-eth0 at {host}"
-        # Nothing was taken away and made again: the interfaces' own addresses are the same.
+        # Nothing was removed and recreated: the interfaces' own addresses are the same.
         assert [bed.network(host) for host in ("hub", "far")] == stood
         assert bed.hub.do("circuit-probe", lease=17, site="far", kind="reach")["probe"]["received"] == 5
 
@@ -127,13 +127,13 @@ def test_what_a_crash_left_is_found_whenever_it_came(lab: Lab, stack: ExitStack,
 def test_a_policer_on_the_way_shows_in_the_probe(lab: Lab, stack: ExitStack, tmp_path: Path) -> None:
     bed = Bed(lab, tmp_path, stack)
     assert bed.up()["state"] == "up"
-    # A class with hardly any buffer drops what is beyond its rate, as a policer does.
+    # A class with hardly any buffer drops traffic beyond its rate, as a policer does.
     lab.rate("far", down_bps=RATE_BPS // 2, buffer_bytes=16_000)
     probe = bed.rate()
     print(probe)
     assert probe["received_bps"] < 0.62 * RATE_BPS
     assert probe["received"] < probe["sent"]
-    # A policer drops and does not queue: what comes, comes as fast as ever.
+    # A policer drops and does not queue: packets that pass arrive without delay.
     assert max(probe["lost_share_by_bin"][1:]) > 0.1
 
 
@@ -142,7 +142,7 @@ def test_products_ride_leave_a_dead_circuit_and_come_back(lab: Lab, stack: ExitS
     assert bed.up()["state"] == "up"
     bed.ride()
     bed.wait_riding()
-    # A second and more of the circuit's rate, so that the cut comes in the middle.
+    # More than a second of the circuit's rate, so that the cut comes in the middle.
     put = [bed.put("in the middle", 12_000_000)]
     wait_for("bytes on the circuit", lambda: bed.sent_by_circuit() > 1_000_000)
     assert bed.site.received() == {}, "the cut comes in mid-product"
@@ -217,7 +217,7 @@ def test_without_privilege_a_declared_circuit_is_kept_to_its_rate_by_pacing(
     assert not bed.hub.do("circuit-host")["net_admin"]["able"]
     made = bed.up()
     assert (made["state"], made["ends"][0]["step"]) == ("failed", "privilege")
-    # Somebody else made this one: the ports themselves.
+    # An external party made this one: the ports themselves.
     declared = bed.lease(driver="declared", vni=None)
     for end, host in zip(declared["ends"], ("hub", "far"), strict=True):
         end |= {"underlay": None, "address": f"{lab.address(host)}/24"}
@@ -254,7 +254,7 @@ def test_a_multicast_leg_leaves_by_a_circuit_at_its_rate(lab: Lab, stack: ExitSt
 
 
 def longest_silence_s(bed: Bed, *, since_s: float, feed: str = "") -> float:
-    """The longest time from a moment on without a product (of a feed) at the site, by the stamps of its files."""
+    """The longest period from a moment on without a product (of a feed) at the site, by the stamps of its files."""
     files = [path for path in bed.files() if feed in path.parts or not feed]
     stood_s = sorted([since_s, *(path.stat().st_mtime for path in files)])
     return max(after - before for before, after in pairwise(stood_s) if before >= since_s)

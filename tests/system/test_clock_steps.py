@@ -1,4 +1,4 @@
-"""A wall clock that is set back an hour, at the hub or at a site: everything arrives, once, and the hub goes on."""
+"""A wall clock that is set back an hour, at the hub or at a site: everything arrives once, and the hub continues."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ HOUR_US = 3_600_000_000
 
 @pytest.fixture
 def steps(tmp_path: Path) -> dict[str, Path]:
-    """By host, the file that steps its clock."""
+    """The file that steps the clock, by host."""
     return {host: tmp_path / f"{host}.step" for host in ("hub", "stepping", "steady")}
 
 
@@ -62,13 +62,13 @@ def test_an_hour_back_loses_nothing(
     for site in sites.values():
         assert site.wait_received(len(play.acknowledged)) == play.acknowledged
     change = HOUR_US if host == "hub" else -HOUR_US
-    # The offset is measured anew by each exchange; it follows the step within the window of eight.
+    # Each exchange measures the offset again; it follows the step within the window of eight.
     wait_for("the new offset", lambda: abs(offsets(hub)["stepping"] - offset - change) < 5_000_000, 60)
     assert not [event for event in hub.events_named("session") if event["site"] == "steady" and is_end(event)]
 
 
 def offsets(hub: HubNode) -> dict[str, int]:
-    """Each site's clock against the hub's, once they were compared."""
+    """Each site's clock relative to the hub's, once they were compared."""
     sessions = hub.do("status")["sessions"]
     found = {session["site"]: session.get("clock_offset_us") for session in sessions}
     return {site: offset if offset is not None else 0 for site, offset in found.items()}

@@ -32,7 +32,7 @@ def test_forty_kills_with_the_ledger_in_a_postgresql_that_is_killed_too(tmp_path
 def tell(tmp_path: Path, kills: int, server: Postgres | None = None) -> None:
     seed = int(os.environ.get("DOWNBURST_SEED") or secrets.randbelow(1_000_000))
     test = os.environ["PYTEST_CURRENT_TEST"].split(" ")[0]
-    # The seed replays what is killed when, and every product; where exactly a kill hits is the machine's affair.
+    # The seed determines the kills and every product; the exact moment of a kill depends on the machine.
     print(f"replay: DOWNBURST_SEED={seed} .venv/bin/python -m pytest '{test}'")
     story = CrashStory(tmp_path, seed, server)
     wrong = story.tell(kills)

@@ -1,4 +1,4 @@
-"""Credentials of receivers at a whole hub: replaced while sessions go on, through kills, and revoked from legs."""
+"""Credentials of receivers at a whole hub: replaced during sessions, through kills, and revoked from legs."""
 
 import json
 import os
@@ -32,14 +32,14 @@ Put = dict[tuple[str, int], tuple[str, str]]
 
 
 class Products:
-    """Puts products of NGRID, and knows what every site has to have."""
+    """Puts products of NGRID, and records the products due at every site."""
 
     def __init__(self, hub: WholeHub) -> None:
         self._hub = hub
         self.put_so_far: Put = {}
 
     def put(self) -> None:
-        """Puts one more; a hub that was just killed gets it once it is back."""
+        """Puts one more; a killed hub gets it after its restart."""
         name = f"product-{len(self.put_so_far)}"
         content = random.Random(name).randbytes(20_000)
 
@@ -52,7 +52,7 @@ class Products:
         self.put_so_far["NGRID", answer.json()["sequence"]] = (name, sha256(content).hexdigest())
 
     def until(self, what: str, done: Callable[[], object], seconds: float = 60.0) -> None:
-        """Puts ten a second until something has happened."""
+        """Puts ten per second until a condition holds."""
         give_up = time.monotonic() + seconds
         while not done():
             assert time.monotonic() < give_up, f"not within {seconds:g} s: {what}"
@@ -60,13 +60,13 @@ class Products:
             time.sleep(0.1)
 
     def wait_all(self, *sites: SiteNode) -> None:
-        """Waits until these sites have them all, and nothing else."""
+        """Waits until these sites have all products, and nothing else."""
         wait_for("all products at all sites", lambda: all(site.received() == self.put_so_far for site in sites), 60)
 
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[WholeHub]:
-    # The node's own words as well: it alone says which key a leg takes.
+    # With the node's own log lines: it alone reports the key of a leg.
     hub = WholeHub(tmp_path / "hub", multicast_network="239.78.81.0/24", arguments=["--verbose"]).start()
     hub.ask("POST", "/v1/feeds", json={"feed": "NGRID", "class": "grid"})
     yield hub
@@ -91,7 +91,7 @@ def receive(hub: WholeHub, tmp_path: Path) -> Iterator[Callable[..., SiteNode]]:
 
 
 def enrolment(hub: WholeHub, name: str, *, lifetime_s: float) -> str:
-    """Makes a site that wants NGRID, and a token for it."""
+    """Creates a site that subscribes to NGRID, and a token for it."""
     hub.ask("POST", "/v1/sites", json={"site": name})
     hub.ask("POST", f"/v1/sites/{name}/subscriptions", json={"feed": "NGRID"})
     wanted = {"credential_days": lifetime_s / DAY_S}
@@ -104,7 +104,7 @@ def shown(hub: WholeHub, name: str) -> dict[str, Any]:
 
 
 def replaced(hub: WholeHub, name: str) -> int:
-    """How many credentials of a site another one took the place of."""
+    """The number of replaced credentials of a site."""
     return sum(one["replaced_at"] is not None for one in shown(hub, name)["credentials"])
 
 
@@ -134,7 +134,7 @@ def by_multicast(hub: WholeHub) -> None:
 def test_credentials_are_replaced_in_the_session_and_no_product_is_lost(
     hub: WholeHub, receive: Callable[..., SiteNode], tmp_path: Path
 ) -> None:
-    """By a leg as well: whoever has the former credential alone is shut out of that by another key."""
+    """By a leg as well: another key shuts out a holder of the former credential alone."""
     sites = [receive("one"), receive("two", lifetime_s=90 * DAY_S)]
     by_multicast(hub)
     for site in sites:
@@ -168,7 +168,7 @@ def test_a_site_that_was_away_for_longer_than_its_credential_is_told_what_to_do(
     site = receive("one", lifetime_s=3.0)
     wait_for("one that was replaced", lambda: replaced(hub, "one") >= 1)
     assert site.stop() == 0
-    time.sleep(3.5)  # What is waited for is the end of a time that nobody tells.
+    time.sleep(3.5)  # Waits for the expiry of a credential, which no event reports.
     site.start()
     assert site.process.wait(30) == 3
     assert "has expired; ask the hub's operator for a new token (downburst sites token one)" in site.log()
@@ -199,7 +199,7 @@ def test_kills_at_any_moment_lock_no_site_out(hub: WholeHub, receive: Callable[.
         wait_for("a session", partial(is_connected, hub, "one"), 60)
         assert site.process.poll() is None, site.log()[-2000:]
         products.put()
-    # What a kill left half done is gone on with a minute later at most.
+    # The hub resumes a replacement that a kill interrupted, after a minute at most.
     wait_for("one credential that is good", lambda: len(good(hub, "one")) == 1, 90)
     products.wait_all(site)
     assert good(hub, "one") == [sha256(secret_of(site.directory).encode()).hexdigest()]
@@ -213,7 +213,7 @@ def good(hub: WholeHub, name: str) -> list[str]:
 
 @pytest.mark.root
 def test_a_revoked_receiver_that_listens_on_reads_nothing_a_second_later(tmp_path: Path) -> None:
-    """It keeps the leg's key, stays in the group, and hears every datagram; the others miss nothing."""
+    """It keeps the leg's key, stays in the group, and receives every datagram; the others miss nothing."""
     needs("root", "netns", "veth", "bridge")
     with Lab(["hub", "revoked", "one", "two"]) as lab:
         hub = hub_of(lab, tmp_path)
@@ -252,7 +252,7 @@ def hub_of(lab: Lab, directory: Path) -> WholeHub:
 
 
 def insider(lab: Lab, hub: WholeHub, directory: Path) -> Swarm:
-    """A receiver that goes on listening to the group whatever its hub says."""
+    """A receiver that continues to listen to the group, whatever its hub orders."""
     tokens = directory / "tokens"
     tokens.write_text(enrolment(hub, "revoked", lifetime_s=90 * DAY_S) + "\n")
     arguments = ["--insider", lab.address("revoked")]

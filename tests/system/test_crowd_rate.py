@@ -1,4 +1,4 @@
-"""A group so large that most losses are not asked for: its sites report them, and the leg follows."""
+"""A group so large that most losses are not requested: its sites report them, and the leg follows."""
 
 import re
 import secrets
@@ -52,7 +52,7 @@ def test_a_crowd_behind_a_narrow_uplink_is_sent_what_it_carries(tmp_path: Path) 
 
 
 def rates_while_busy(hub: HubNode) -> list[int]:
-    """Offers twice what the link carries for a while; each rate that the leg went to meanwhile."""
+    """Offers twice the rate of the link for a while; returns the rates that the leg took during that time."""
     for number in range(PRODUCTS):
         hub.put("NGRID", f"grid {number}", secrets.token_bytes(PRODUCT_BYTES))
     end_s = time.monotonic() + PRODUCTS * PRODUCT_BYTES * 8 / CARRIED_BPS * 0.8

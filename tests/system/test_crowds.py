@@ -1,4 +1,4 @@
-"""Crowds at the sites' port: ten thousand connections that say nothing, and handshakes that never end."""
+"""Crowds at the sites' port: ten thousand silent connections, and handshakes that never end."""
 
 import socket
 import threading
@@ -39,7 +39,7 @@ def test_ten_thousand_silent_connections_cost_the_sites_nothing(node: HubNode, s
         assert node.drained()
         assert good.wait_received(len(play.acknowledged)) == play.acknowledged
         assert late.received(), "a site that comes in the middle of a crowd is let in"
-        # Those that were put out close in their own time.
+        # The clients close refused connections in their own time.
         assert most < 2 * STRANGERS_LIMIT
         assert "to make room" in node.wait_event(event="fault")["sentence"]
     ends = [event for event in node.events_named("session") if event["state"] == "closed"]
@@ -75,7 +75,7 @@ def connection(node: HubNode) -> socket.socket:
 
 
 def drip_into(connections: list[socket.socket], over: threading.Event) -> None:
-    """Sends a byte now and then, as one does who wants to hold a place."""
+    """Sends single bytes at intervals, as a client does that wants to hold a place."""
     for byte in CLIENT_HELLO_BEGINS:
         for client in connections:
             with suppress(OSError):

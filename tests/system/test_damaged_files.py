@@ -1,4 +1,4 @@
-"""Every stored file damaged: each start is bounded, nothing is lost or wrong in silence, and products go on."""
+"""Every stored file damaged: each start is bounded, nothing is lost or wrong silently, and products continue."""
 
 import os
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ def check(judged: list[tuple[Round, Verdict]]) -> None:
 
 
 def _wrong(judged: list[tuple[Round, Verdict]]) -> Iterator[str]:
-    """What does not agree with the catalogue; the whole table is printed."""
+    """Deviations from the catalogue; the whole table is printed."""
     for harmed, verdict in judged:
         print(f"start: {verdict.start_s:.1f} s")
         yield from (f"{len(harmed)} damaged files: {sentence}" for sentence in verdict.wrong)

@@ -1,4 +1,4 @@
-"""A product whose bytes change on the hub's disk: the hub finds out by what sites say, and tells its operator."""
+"""A product whose bytes change on the hub's disk: the hub learns of it from its sites, and alerts its operator."""
 
 import subprocess
 import time

@@ -35,7 +35,7 @@ def lab() -> Iterator[Lab]:
 
 
 def test_a_long_lossy_path_gets_data_connections_by_itself(lab: Lab, tmp_path: Path) -> None:
-    # Most systems' own choice; some others take a loss for less.
+    # The default of most systems; some others use one that reduces the rate less after a loss.
     cubic = {"tcp_congestion": "cubic"}
     hub = HubNode(tmp_path / "hub", listen="0.0.0.0:7370", prefix=lab.command("hub", []), options=cubic)
     with ExitStack() as stack:
@@ -52,7 +52,7 @@ def test_a_long_lossy_path_gets_data_connections_by_itself(lab: Lab, tmp_path: P
 
 
 def bring(hub: HubNode, lab: Lab, stack: ExitStack, directory: Path, wire: Wire) -> float:
-    """Brings the products to one site over its wire; returns how long that took, in seconds."""
+    """Delivers the products to one site over its wire; returns the time that this took, in seconds."""
     name = wire.right
     site = SiteNode(directory, f"{wire.left_address}:7370", prefix=lab.command(name, []))
     hub.site(name, {"feed": "CONDUIT", "pattern": f"^{name}", "not_pattern": None}, token_file=site.token_file)
@@ -126,7 +126,7 @@ def open_streams(hub: HubNode, site: str) -> int:
 
 
 def cut(lab: Lab, cut_ports: list[int]) -> None:
-    """Resets connections of the site at the hub; the site itself sees nothing but silence."""
+    """Resets connections of the site at the hub; the site sees only silence."""
     listed = ", ".join(str(port) for port in cut_ports)
     hook = "type filter hook input priority -300;"
     rules = f"table inet cut {{\nchain input {{\n{hook}\ntcp dport {{ {listed} }} reject with tcp reset\n}}\n}}\n"

@@ -1,4 +1,4 @@
-"""A peer that is gone is found out within 10 s, and a session is back soon after what ended it is over."""
+"""The loss of a peer is detected within 10 s, and a session is back soon after its cause is over."""
 
 import signal
 import time

@@ -1,6 +1,6 @@
-"""The Debian packages: built, installed under a systemd of their own, upgraded, taken back and removed.
+"""The Debian packages: built, installed under a systemd of their own, upgraded, downgraded and removed.
 
-`DOWNBURST_PACKAGES` names a folder with packages that `scripts/deb.sh` made already.
+`DOWNBURST_PACKAGES` names a folder with packages that `scripts/deb.sh` has already made.
 """
 
 import os
@@ -46,7 +46,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def machine(packages: Path) -> Iterator[Debian]:
     with debian() as booted:
         shutil.copytree(packages, booted.root / "packages")
-        # The machine of the tests may not give as many as the unit asks for.
+        # The machine of the tests may not allow as many as the unit requests.
         limit = booted.root / f"etc/systemd/system/{HUB}.d/limit.conf"
         limit.parent.mkdir(parents=True)
         limit.write_text("[Service]\nLimitNOFILE=16384\n")
@@ -175,7 +175,7 @@ def asked(machine: Debian, *arguments: str, code: int | None = 0) -> subprocess.
 
 
 def arrives(machine: Debian, words: str) -> None:
-    """A product with these words reaches the site."""
+    """A product with this content reaches the site."""
     body = f"{words}\n"
     (machine.root / "tmp/product").write_text(body)
     wait_for("a hub that takes a product", lambda: taken(machine, words), 120)

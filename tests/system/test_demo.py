@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def demo(directory: Path, *arguments: str) -> dict[str, Any]:
-    """Runs the demo to its end and returns its report; a bad end shows what it printed."""
+    """Runs the demo to its end and returns its report; a failure shows its output."""
     report, kept = directory / "report.json", directory / "kept"
     argv = [str(Path(sys.executable).with_name("downburst")), "demo", "--exit", "--report", str(report)]
     argv += ["--keep", str(kept), *arguments]

@@ -1,4 +1,4 @@
-"""Faults of a system under load: each is soon the first thing that page and command show, with cause and next step.
+"""Faults of a system under load: each soon comes first on the page and in the command, with cause and next step.
 
 Faults are made in the system itself: processes, disks, networks and servers. The limits in seconds are promises.
 """
@@ -80,7 +80,7 @@ def test_each_fault_is_first_within_its_limit(tmp_path: Path, server: Postgres, 
 def test_a_lossy_member_of_a_group_is_first_until_it_may_hear_the_group_again(
     to_its_end: bool, tmp_path: Path
 ) -> None:
-    """Its end takes minutes: a member that was too slow is served alone for five at least."""
+    """Its end takes minutes: a member that was too slow is served by unicast for at least five."""
     needs("root", "netns", "veth", "bridge", "nft-numgen", "chromium")
     members = ["ucar", "unl", "wisc"]
     with ExitStack() as stack:
@@ -116,7 +116,7 @@ def kill_the_ledger(server: Postgres, watcher: Watcher) -> None:
 
 
 def silence_a_source(source: SteadySource, watcher: Watcher) -> None:
-    # Of a feed with fewer pauses than `alarms.silence_pauses` nobody knows how long it is used to be silent.
+    # The usual pauses of a feed are unknown until it has `alarms.silence_pauses` of them.
     wait_for("a feed whose habits are known", lambda: source.seconds > PAUSES_KNOWN_S, 2 * PAUSES_KNOWN_S)
     source.fall_silent()
     told = ("no product has come into LOCAL for",)

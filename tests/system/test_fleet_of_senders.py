@@ -101,7 +101,7 @@ def is_served_by(site: SiteNode, addresses: set[str]) -> bool:
 
 
 def comes_anew(site: SiteNode, source: Source) -> None:
-    """The site gets something that is acknowledged from now on."""
+    """The site gets a product that is acknowledged after the call."""
     before = set(source.acknowledged)
 
     def newer() -> set[int]:
@@ -111,14 +111,14 @@ def comes_anew(site: SiteNode, source: Source) -> None:
 
 
 def runs(pid: int) -> bool:
-    """Whether the process is there and has not ended."""
+    """True if the process exists and has not ended."""
     with suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False
 
 
 def four_free_ports() -> int:
-    """The first of four in a row that nobody listens on."""
+    """The first of four consecutive ports without a listener."""
     for first in range(20_000, 60_000, 4):
         with ExitStack() as stack, suppress(OSError):
             for port in range(first, first + 4):

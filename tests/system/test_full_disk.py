@@ -1,4 +1,4 @@
-"""A full disk: products are refused with a sentence, what was acknowledged arrives, and space is all it takes."""
+"""A full disk: products are refused with a sentence, acknowledged ones arrive, and recovery needs only space."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ def starter(tmp_path: Path) -> Iterator[Starter]:
 
 @pytest.fixture
 def hub(starter: Starter, tmp_path: Path) -> RunningHub:
-    """A hub whose data directory is a small disk of its own, seen by nobody else and gone with its process."""
+    """A hub whose data directory is a small disk of its own, visible only to its process and gone with it."""
     needs("root")
     directory = tmp_path / "hub"
     directory.mkdir()
@@ -90,7 +90,7 @@ def test_finding_15_a_hub_starts_on_a_full_disk_and_reports_it(
     hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID", "class": "grid", "retention_bytes": 10 * DISK_BYTES})
     until("the reserve is held", (small_disk / "reserve").exists)
     stored, _ = fill(hub)
-    # Whatever else lies on the disk fills the rest to the last byte.
+    # Other content of the disk fills the rest to the last byte.
     with (small_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
         while True:
             filler.write(b"x" * 4096)
@@ -117,7 +117,7 @@ def test_a_receiver_whose_log_can_not_be_written_goes_on(node: HubNode, tmp_path
 
 
 def fill(hub: RunningHub) -> tuple[list[bytes], dict[str, object]]:
-    """Puts products until one is refused; returns those acknowledged and the problem."""
+    """Puts products until one is refused; returns the acknowledged ones and the problem."""
     stored: list[bytes] = []
     while True:
         content = os.urandom(PRODUCT_BYTES)

@@ -1,7 +1,7 @@
-"""`/healthz` names what does not work; `/readyz` says whether products go on, `/livez` that somebody answers.
+"""`/healthz` names faults; `/readyz` shows that products flow, `/livez` that the process answers.
 
-The hub is the real one, started by a program that shortens its patience: what is proven takes as many rounds of
-probes, and each of them a fifth of the time.
+The hub is the real one, started by a program that shortens its timeouts: the tests take the same number of rounds of
+probes, and each round a fifth of the time.
 """
 
 import os
@@ -39,7 +39,7 @@ def started(starter: Starter, prefix: Sequence[str] = ()) -> RunningHub:
 
 
 def failing(hub: RunningHub, path: str = "/healthz") -> set[str]:
-    """The probes that a path names as failing."""
+    """The probes that a path reports as failing."""
     answer = hub.client.get(path)
     probes = answer.json().get("probes", {})
     bad = {name for name, fault in probes.items() if fault != "ok"}
@@ -91,7 +91,7 @@ def said(hub: RunningHub, probe: str) -> str:
 
 
 def spoil(segment: Path) -> None:
-    """Turns bytes in the middle of a product, in their place: nobody may shorten a file that is mapped."""
+    """Changes bytes in the middle of a product, in place: a mapped file must not be truncated."""
     with segment.open("r+b") as file:
         file.seek(2048)
         bytes_there = file.read(64)

@@ -1,4 +1,4 @@
-"""A healthy hub beside busy processors raises no warning and no critical alarm, wherever one looks."""
+"""A healthy hub beside busy processors raises no warning and no critical alarm, in any place that shows alarms."""
 
 import os
 import subprocess
@@ -64,7 +64,7 @@ def _feeds(hub: Hub, count: int) -> list[str]:
 
 
 def _wait_for_sites(hub: Hub) -> None:
-    """A site that was just made is no part of what is judged."""
+    """Waits until new sites have stored products: their start is not judged."""
     ends = time.monotonic() + 120
     while time.monotonic() < ends:
         sites = hub.client.get("/v1/overview", timeout=60).json()["sites"]
@@ -75,7 +75,7 @@ def _wait_for_sites(hub: Hub) -> None:
 
 
 def _judge(hub: Hub) -> None:
-    """Whatever was raised, however short it stood: ended alarms too; the page shows the overview."""
+    """Judges all alarms, however short, also ended ones; the page shows the overview."""
     alarms = hub.client.get("/v1/alarms?ended=true&limit=1000", timeout=60).json()["items"]
     faults = hub.client.get("/v1/overview", timeout=60).json()["faults"]
     assert _serious(alarms) == []

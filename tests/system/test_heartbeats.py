@@ -1,4 +1,4 @@
-"""Silent loss: a site that is connected, says that all is well, and brings nothing to its consumers."""
+"""Silent loss: a site that is connected, reports that all is well, and delivers nothing to its consumers."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -54,7 +54,7 @@ def alarms(hub: RunningHub) -> list[dict[str, Any]]:
 
 
 def comes_out(hub: RunningHub, site: str) -> Callable[[], bool]:
-    """Whether a heartbeat came out since this was asked for."""
+    """A condition that holds once a heartbeat came out after this call."""
     before = heartbeats(hub, site).get("came_out")
     return lambda: heartbeats(hub, site).get("came_out") not in (None, before)
 
@@ -132,12 +132,12 @@ def test_a_heartbeat_that_travels_by_a_multicast_leg_comes_out_and_one_that_is_h
 
 
 def transport(hub: RunningHub, name: str) -> str | None:
-    """How the feed travels to a site at the moment."""
+    """The current transport of the feed to a site."""
     (site,) = (one for one in hub.ask("GET", "/v1/overview")["sites"] if one["site"] == name)
     return next((feed["transport"] for feed in site["feeds"] if feed["feed"] == "NGRID"), None)
 
 
 def leg_bytes(hub: RunningHub) -> int:
-    """What the multicast legs of the feed sent so far, in bytes."""
+    """The bytes that the multicast legs of the feed have sent so far."""
     (plan,) = (one for one in hub.ask("GET", "/v1/plans") if one["feed"] == "NGRID")
     return sum(leg["egress_bytes"] for leg in plan["legs"] if leg["transport"] == "multicast")

@@ -1,4 +1,4 @@
-"""Strangers at the sites' port and sites that misbehave are found out, said and cut off; others lose nothing."""
+"""Strangers at the sites' port and misbehaving sites are detected, reported and cut off; others lose nothing."""
 
 import os
 import secrets
@@ -28,7 +28,7 @@ Clients = Callable[[], Client]
 
 @pytest.fixture
 def clients(node: HubNode) -> Iterator[Clients]:
-    """Makes connections that are closed after the test."""
+    """Opens connections that are closed after the test."""
     with ExitStack() as stack:
 
         def client() -> Client:
@@ -144,7 +144,7 @@ def test_a_second_receiver_is_busy_until_the_first_is_dead(
         first.kill()
         wait_for("the second to take over", lambda: len(connections(node, "one")) == 2)
         play.put()
-        # Its state is empty, so the feed begins for it when it is let in.
+        # Its state is empty, so the feed begins at its admission.
         assert second.wait_received(1) == dict([max(play.acknowledged.items())])
         assert node.drained()
     finally:
@@ -199,7 +199,7 @@ def test_a_full_disk_at_a_site_loses_nothing(node: HubNode, subscribe: Subscribe
 
 
 def credential(node: HubNode, site: str, feed: str) -> str:
-    """Registers a site that has its credential already; returns the secret."""
+    """Registers a site that already has its credential; returns the secret."""
     secret = secrets.token_urlsafe(32)
     node.sites[site] = [{"feed": feed, "pattern": ".*", "not_pattern": None}]
     node.credentials[site] = [sha256(secret.encode()).hexdigest()]
@@ -208,7 +208,7 @@ def credential(node: HubNode, site: str, feed: str) -> str:
 
 
 def revoke(node: HubNode, site: str) -> None:
-    """Takes the site's credential away; its session is over within a second."""
+    """Removes the site's credential; its session ends within a second."""
     assert node.credentials.pop(site)
     node.tell_sites()
     wait_for(f"end of {site}", lambda: site in {event["site"] for event in ends(node)}, 1.0)
@@ -220,7 +220,7 @@ def connected(node: HubNode, site: str) -> bool:
 
 
 def trouble(node: HubNode, site: str) -> str:
-    """Why a connected site stores nothing, as the hub knows it."""
+    """The reason why a connected site stores nothing, as the hub knows it."""
     sessions = node.do("status")["sessions"]
     feeds = [feed for session in sessions if session["site"] == site for feed in session["feeds"]]
     return " ".join(feed.get("trouble", "") for feed in feeds)
@@ -235,7 +235,7 @@ def ends(node: HubNode) -> list[dict[str, str]]:
 
 
 def memory_bytes(node: HubNode) -> int:
-    """What the node holds for itself; pages of its logs belong to the system."""
+    """The private memory of the node; pages of its logs belong to the system."""
     status = Path(f"/proc/{node.process.pid}/status").read_text()
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("RssAnon"))
 
@@ -250,7 +250,7 @@ def open_sockets(node: HubNode) -> int:
 
 
 def arrive_meanwhile(node: HubNode, good: SiteNode) -> None:
-    """Puts far more than any socket holds; a good site has each product at once."""
+    """Puts far more than any socket holds; a good site has each product immediately."""
     expected = {}
     for number in range(60):
         content = os.urandom(MIB)
@@ -262,7 +262,7 @@ def arrive_meanwhile(node: HubNode, good: SiteNode) -> None:
 
 
 def assert_wrong_authority_is_refused(node: HubNode, tmp_path: Path) -> None:
-    """A site whose token names another authority does not trust the hub, and the hub says that a handshake failed."""
+    """A site whose token names another authority does not trust the hub, and the hub reports a failed handshake."""
     site = SiteNode(tmp_path / "misled", node.address)
     token = node.site("misled").split(".")
     site.token_file.parent.mkdir()
@@ -286,7 +286,7 @@ def copy_state(first: SiteNode, second: SiteNode) -> None:
 
 
 def small_disk_site(node: HubNode, tmp_path: Path) -> SiteNode:
-    """A receiving site on a small disk of its own, seen by nobody else and gone with its process."""
+    """A receiving site on a small disk of its own, visible only to its process and gone with it."""
     token = tmp_path / "small.token"
     node.site("small", {"feed": "NGRID", "pattern": ".*", "not_pattern": None}, token_file=token)
     directory = tmp_path / "small"

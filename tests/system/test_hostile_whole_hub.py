@@ -1,4 +1,4 @@
-"""Enrolled sites that say what decodes well and makes no sense, against a whole hub: nobody else notices."""
+"""Enrolled sites whose messages decode well and make no sense, against a whole hub: other sites notice nothing."""
 
 import os
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from kit.siege.story import fresh_seed
 pytestmark = [pytest.mark.system]
 FEW = 300
 BEYOND_A_TENTH_BYTES = {"the hub": 0, "its node": 32 << 20}
-"""What 100,000 sessions leave in the node: 26 MB were seen, and 20 MB where its threads share two arenas."""
+"""The residue of 100,000 sessions in the node: 26 MB were seen, and 20 MB where its threads share two arenas."""
 
 
 @pytest.fixture
 def siege(tmp_path: Path) -> Iterator[Siege]:
     seed = int(os.environ.get("DOWNBURST_SEED") or fresh_seed())
     test = os.environ["PYTEST_CURRENT_TEST"].split(" ")[0]
-    # Frames follow from the seed; what the hub has named by then, and who comes first, is the machine's affair.
+    # The seed determines the frames; the hub's messages by then, and the order of sites, depend on the machine.
     print(f"replay: DOWNBURST_SEED={seed} .venv/bin/python -m pytest '{test}' -s")
     begun = Siege(tmp_path, seed)
     try:
@@ -45,7 +45,7 @@ def sessions(usual: int) -> int:
 
 
 def withstand(siege: Siege, many: int) -> None:
-    """A siege of so many sessions, and all that has to be true afterwards."""
+    """A siege of this many sessions, and all conditions that must hold afterwards."""
     summary = siege.attack(many)
     print(summary)
     print(f"{siege.user.answered} questions, the slowest took {siege.user.slowest_s:.2f} s; memory {siege.memory}")
@@ -66,7 +66,7 @@ def withstand(siege: Siege, many: int) -> None:
 
 
 def assert_memory_stays(siege: Siege, many: int) -> None:
-    """Within a tenth of what it was after a hundred sessions; the node misses that by what is allowed above."""
+    """Within a tenth of the value after a hundred sessions; the node may exceed that by the allowance above."""
     if many < 1_000:
         return
     for name, (before, after) in siege.memory.items():
@@ -75,7 +75,7 @@ def assert_memory_stays(siege: Siege, many: int) -> None:
 
 
 def assert_a_real_fault_is_noticed(siege: Siege) -> None:
-    """A honest site that stops is missed, and its return is seen."""
+    """The hub notices an honest site's stop, and its return."""
     name = next(iter(HONEST))
     siege.honest[name].stop()
     (alarm,) = wait_for(f"the alarm about {name}", lambda: siege.open_alarms(name), 20)
@@ -85,7 +85,7 @@ def assert_a_real_fault_is_noticed(siege: Siege) -> None:
 
 
 def assert_a_restart_is_quick(siege: Siege) -> None:
-    """What hostile sites left behind keeps no hub from starting, nor from the same figures."""
+    """The residue of hostile sites prevents neither a restart of the hub nor the same figures."""
     assert siege.hub.stop() == 0
     siege.hub.start()
     siege.source.go_on()

@@ -1,4 +1,4 @@
-"""A hub that is a site of another hub: products keep who they are, pass once, and never in a circle."""
+"""A hub that is a site of another hub: products keep their identity, pass once, and never in a circle."""
 
 import random
 import threading
@@ -54,7 +54,7 @@ class Tree:
         self.tell(lower)
 
     def tell(self, hub: HubNode) -> None:
-        """Tells a hub its upstreams, as its agent does after each start."""
+        """Sends a hub its upstreams, as its agent does after each start."""
         hub.do("upstreams", upstreams=self.upstreams[hub.name])
 
     def end(self) -> None:
@@ -76,18 +76,18 @@ def held(site: SiteNode) -> Counter[tuple[str, str]]:
 
 
 def upstream(hub: HubNode) -> Line:
-    """What a hub says of its only upstream."""
+    """A hub's status of its only upstream."""
     found: Line = hub.do("status")["upstreams"][0]
     return found
 
 
 def has_refused(hub: HubNode) -> bool:
-    """Whether the hub refused a product that had passed it before."""
+    """True if the hub refused a product that had passed it before."""
     return bool(upstream(hub)["looped"] >= 1)
 
 
 def has_products(hub: HubNode, count: int) -> bool:
-    """Whether the hub's feed holds so many products."""
+    """True if the hub's feed holds this number of products."""
     return bool(hub.do("status")["feeds"][0]["products"] == count)
 
 
@@ -151,7 +151,7 @@ def test_a_circle_of_hubs_is_said_and_nothing_goes_round(tree: Tree) -> None:
     right.wait_connected("hub-left")
     left.put(FEED, "from the left", b"one")
     right.put(FEED, "from the right", b"two")
-    # An empty product has no duplicate key: only its way keeps it from going round for ever.
+    # An empty product has no duplicate key: only its path prevents an endless loop.
     left.put(FEED, "nothing", b"")
     for hub in (left, right):
         wait_for("a refused product", partial(has_refused, hub))

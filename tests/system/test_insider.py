@@ -1,4 +1,4 @@
-"""A member of a multicast group turns on the others: it forges what opens, and keeps the key after its revocation."""
+"""A member of a multicast group attacks it: it forges datagrams that open, and keeps the key after its revocation."""
 
 import secrets
 import time
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.smoke, pytest.ma
 
 SITES = ["one", "two"]
 LEG = 71
-# Slow enough for a debug build on a busy machine: what a full socket drops is repaired too.
+# Slow enough for a debug build on a busy machine: drops of a full socket are repaired too.
 RATE_BPS = 10_000_000
 PRODUCTS, PRODUCT_BYTES = 8, 500_000
 LOSS_PERCENT = 3.0
@@ -77,7 +77,7 @@ def test_an_insider_spoils_nothing_and_reads_nothing_once_it_is_revoked(
         forged = swarm.lines[-1]["forged"]
         print(f"repairs: {calm_bytes} bytes in calm, {attacked_bytes} beside {forged} forgeries")
         assert forged > PRODUCTS * PRODUCT_BYTES / 1_500
-        # Twice is the goal, and what the simulated group keeps to; a busy host is late with its answers as well.
+        # The goal is twice, which the simulated group keeps; a busy host answers late as well.
         assert attacked_bytes <= 2.5 * calm_bytes
         assert "forges datagrams" in (hub.directory / "hub.log").read_text()
         assert_shut_out(hub, swarm)
@@ -91,7 +91,7 @@ Put = dict[tuple[str, int], tuple[str, str]]
 
 
 def deliver(hub: HubNode, sites: list[SiteNode], before: Put) -> Put:
-    """Puts products and waits until each site has exactly these and those before; returns them all."""
+    """Puts products and waits until each site has exactly these and the earlier ones; returns them all."""
     put = dict(before)
     for _ in range(PRODUCTS):
         content, name = secrets.token_bytes(PRODUCT_BYTES), f"product {len(put)}"
@@ -102,7 +102,7 @@ def deliver(hub: HubNode, sites: list[SiteNode], before: Put) -> Put:
 
 
 def repair_bytes(hub: HubNode) -> int:
-    """What repairs of the leg cost so far, to the group and to single sites, once the hub has counted it."""
+    """The cost of the leg's repairs so far, to the group and to single sites, once the hub has counted it."""
     moment = len(hub.events_named("traffic"))
     wait_for("two more counts", lambda: len(hub.events_named("traffic")) >= moment + 2)
     counted = [line for event in hub.events_named("traffic") for line in event["legs"] if line["leg"] == LEG]
@@ -110,7 +110,7 @@ def repair_bytes(hub: HubNode) -> int:
 
 
 def assert_shut_out(hub: HubNode, swarm: Swarm) -> None:
-    """Revokes the insider: what is sent a second later it hears, and can't open."""
+    """Revokes the insider: it hears datagrams that are sent a second later, and cannot open them."""
     hub.credentials["insider"] = []
     hub.tell_sites()
     revoked_at = time.monotonic()

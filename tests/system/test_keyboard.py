@@ -1,4 +1,4 @@
-"""The pages by keyboard alone: what comes first, where the focus is, and dialogs that keep and give it back."""
+"""The pages by keyboard alone: the order of stops, the place of the focus, and dialogs that keep and return it."""
 
 import re
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def test_the_first_stop_leads_past_the_pages_to_the_content(hub: Hub, signed_in:
 def test_the_focus_moves_as_the_eye_does_and_is_seen(hub: Hub, signed_in: Page) -> None:
     addresses = ("#/", "#/alarms", "#/feeds/NGRID", "#/sites/unl.edu", "#/latency", "#/users")
     for number, address in enumerate(addresses):
-        # Another address before the `#` makes the browser load the page afresh.
+        # A different address before the `#` makes the browser reload the page.
         signed_in.goto(f"{hub.url}?{number}{address}")
         signed_in.locator("main section").first.wait_for()
         _walk(signed_in, address)
@@ -82,7 +82,7 @@ def test_a_dialog_keeps_the_focus_until_it_is_answered(hub: Hub, signed_in: Page
     expect(cancel).to_be_focused()
     signed_in.keyboard.press("Tab")
     expect(receivers.get_by_role("button", name="Revoke all credentials", exact=True)).to_be_focused()
-    # What lies behind the dialog is out of reach.
+    # Elements behind the dialog are out of reach.
     for _ in range(4):
         signed_in.keyboard.press("Tab")
         assert signed_in.evaluate(
@@ -100,8 +100,8 @@ def test_a_dialog_keeps_the_focus_until_it_is_answered(hub: Hub, signed_in: Page
     expect(receivers).to_contain_text("revoked")
 
 
-# What one press of Tab did. Parts of a field for dates are stops within it; behind the last stop is the browser, or
-# the first one again.
+# The effect of one press of Tab. Parts of a date field are stops within it; behind the last stop comes the browser,
+# or the first stop again.
 WATCH = """
 () => {
   let [first, last] = [null, null]

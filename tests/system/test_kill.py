@@ -47,7 +47,7 @@ def test_a_killed_hub_loses_nothing_acknowledged_and_repeats_no_sequence(node: H
     node.wait_connected("one")
     assert node.drained()
     received = site.wait_received(len(play.acknowledged))
-    # A product whose acknowledgement died with the hub may be there too: it was stored, and never promised.
+    # A product whose acknowledgement was lost with the hub may be there too: it was stored, but not acknowledged.
     assert {key: received[key] for key in play.acknowledged} == play.acknowledged
     assert site.stop() == 0
     assert node.events_named("recovered"), "an unclean start is said"

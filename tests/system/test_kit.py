@@ -1,4 +1,4 @@
-"""The test kit proves itself: what it says it does to packets is measured at both ends."""
+"""The test kit proves itself: its effects on packets are measured at both ends."""
 
 import os
 import re
@@ -155,7 +155,7 @@ def test_the_wire_loses_at_random(lab: Lab) -> None:
 
 
 def report_of_datagrams(lab: Lab, wire: Wire, *, datagrams: int) -> WireReport:
-    # The neighbour is resolved first: datagrams queued behind its resolution would be dropped by the kernel.
+    # The neighbour is resolved first: the kernel would drop datagrams that are queued behind its resolution.
     lab.output("hub", ["ping", "-c1", "-W5", wire.right_address])
     send(lab, "hub", wire.right_address, datagrams=datagrams, gap_us=50, markers=0)
     return wire.stop()
@@ -191,7 +191,7 @@ def goodput_bps(lab: Lab, source: str, target: str, *, address: str = "", byte_c
 
 
 def machine_state() -> list[str]:
-    """Everything of the machine's own network that a lab might disturb, and the list of namespaces."""
+    """All state of the machine's own network that a lab might disturb, and the list of namespaces."""
     commands = (
         ["ip", "-brief", "link"],
         ["ip", "rule"],

@@ -1,4 +1,4 @@
-"""A hub that feeds a hub by LDM-6 over IPv6, through restarts of either: every product once, as it was."""
+"""A hub that feeds a hub by LDM-6 over IPv6, through restarts of either: every product once and unchanged."""
 
 import os
 import random
@@ -25,7 +25,7 @@ DATA = Path(os.environ.get("DOWNBURST_DATA", Path(__file__).parents[3] / "shared
 
 
 class Chain:
-    """Two hubs with LDM between them, and a site of the lower one whose files are looked at."""
+    """Two hubs with LDM between them, and a site of the lower one whose files are examined."""
 
     def __init__(self, directory: Path) -> None:
         self.top = HubNode(directory / "top", name="top").start()
@@ -43,12 +43,12 @@ class Chain:
         self.due: Counter[tuple[str, str]] = Counter()
 
     def ask(self) -> None:
-        """Has the lower hub ask the upper one."""
+        """Makes the lower hub request products from the upper one."""
         source = {"source": "top", "feeds": "NGRID", "pattern": ".*", "upstreams": [self.address]}
         self.lower.do("ldm", sources=[source])
 
     def put(self, name: str, content: bytes) -> None:
-        """A product comes into the upper hub; tried again while that is away."""
+        """Puts a product into the upper hub, with retries while the hub is away."""
         while True:
             with suppress(Exception):
                 self.top.put(FEED, name, content, created_us=time.time_ns() // 1000)
@@ -57,13 +57,13 @@ class Chain:
         self.due[name, sha256(content).hexdigest()] += 1
 
     def restart_top(self, *, kill: bool) -> None:
-        """Ends the upper hub and starts it again, with its port where it was."""
+        """Restarts the upper hub with the same port."""
         self.top.kill() if kill else self.top.stop()
         self.top.start()
         self.top.do("ldm", listen=[self.address])
 
     def restart_lower(self, *, kill: bool) -> None:
-        """Ends the lower hub and starts it again."""
+        """Restarts the lower hub."""
         self.lower.kill() if kill else self.lower.stop()
         self.lower.start()
         self.ask()
@@ -77,11 +77,11 @@ class Chain:
         )
 
     def count(self) -> int:
-        """How many files the site has."""
+        """The number of files at the site."""
         return sum(1 for path in (self.site.directory / "received").rglob("*") if path.is_file())
 
     def has_all(self) -> bool:
-        """Whether the site has as many files as are due."""
+        """True if the site has as many files as are due."""
         return self.count() >= len(self.due)
 
     def check(self, patience_s: float = 120) -> None:
@@ -117,7 +117,7 @@ def chain(tmp_path: Path) -> Iterator[Chain]:
 
 
 def played(chain: Chain, play: Callable[[], None], *disturbances: Callable[[], None], each: int) -> None:
-    """Plays, and disturbs after so many products each."""
+    """Plays, with a disturbance after each given number of products."""
     player = threading.Thread(target=play, daemon=True)
     player.start()
 
@@ -187,7 +187,7 @@ def test_the_busiest_minutes_of_ngrid_at_ten_times_their_speed(chain: Chain) -> 
 
 
 def busiest(arrivals: list[Arrival], *, seconds: float) -> list[Arrival]:
-    """The stretch of a trace with most bytes."""
+    """The stretch of a trace with the most bytes."""
     best, start, total, most = (0, 0), 0, 0, 0
     for end, arrival in enumerate(arrivals):
         total += arrival.size_bytes

@@ -1,4 +1,4 @@
-"""PostgreSQL killed and started again under a hub: products flow on, and every receipt is counted once."""
+"""PostgreSQL killed and restarted under a hub: products continue, and every receipt is counted once."""
 
 import time
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ def _waiting(hub: WholeHub) -> int:
 
 
 def _is_said(hub: WholeHub) -> None:
-    """The hub works without its ledger, names it as what is wrong, and refuses what would need it."""
+    """The hub works without its ledger, names it as the fault, and refuses requests that would need it."""
     wait_for("a word about it", lambda: "products are still received and sent" in hub.log())
     assert hub.answer("GET", "/readyz").is_success
     wait_for("health to name the ledger", lambda: "ledger" in hub.answer("GET", "/healthz").json().get("detail", ""))

@@ -34,7 +34,7 @@ def test_a_feed_moves_to_multicast_and_back_under_load(node: HubNode, subscribe:
 
 
 def test_a_plan_that_is_told_again_leaves_sites_hearing_their_leg(node: HubNode, subscribe: Subscribe) -> None:
-    """What a site is told once more of a leg that it has changes nothing, not even what proofs convince it with."""
+    """A repeated announcement of a leg to its site changes nothing, not even the means to check proofs."""
     node.feed("NGRID")
     sites = [subscribe(name, "NGRID") for name in NAMES]
     node.wait_connected(*NAMES)

@@ -1,4 +1,4 @@
-"""A site that may no longer read a multicast leg is excluded by a new key; the others lose nothing."""
+"""A new key excludes a site that may no longer read a multicast leg; the others lose nothing."""
 
 import socket
 import struct
@@ -17,7 +17,7 @@ LEG = 70
 
 
 class Tap:
-    """Hears the group as whoever is on the network does, and notes which key each datagram names, and when."""
+    """Listens to the group like any host on the network, and records the key of each datagram, with its time."""
 
     def __init__(self, group: str, port: int) -> None:
         self.heard: list[tuple[float, int]] = []
@@ -32,11 +32,11 @@ class Tap:
         self._thread.start()
 
     def keys_since(self, moment: float) -> set[int]:
-        """The keys named by what was heard since then."""
+        """The keys named by datagrams since then."""
         return {key for at, key in list(self.heard) if at >= moment}
 
     def wait_for_more(self, datagrams: int) -> None:
-        """Waits until so many more were heard."""
+        """Waits until this number of further datagrams was heard."""
         before = len(self.heard)
         wait_for(f"{datagrams} datagrams", lambda: len(self.heard) >= before + datagrams)
 
@@ -66,7 +66,7 @@ def tapped(node: HubNode) -> Iterator[Tap]:
 
 
 def test_a_revoked_site_can_not_read_on_a_second_later(node: HubNode, subscribe: Subscribe) -> None:
-    """The revoked site was told the first key and no other."""
+    """The revoked site received the first key and no other."""
     names = ["one", "two", "revoked"]
     node.feed("NGRID")
     sites = [subscribe(name, "NGRID") for name in names]
@@ -100,7 +100,7 @@ def test_a_revoked_site_can_not_read_on_a_second_later(node: HubNode, subscribe:
 def test_a_site_that_leaves_and_is_revoked_a_moment_later_can_not_read_on_a_second_later(
     node: HubNode, subscribe: Subscribe
 ) -> None:
-    """A site that leaves is excluded together with others of the next ten seconds, unless one is urgent."""
+    """A site that leaves is excluded together with others of the next ten seconds, unless one of them is urgent."""
     names = ["one", "leaving"]
     node.feed("NGRID")
     sites = [subscribe(name, "NGRID") for name in names]

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.system]
 
 
 def tool(*arguments: object, code: int = 0) -> str:
-    """Runs a tool that must end with ``code``; returns what it printed."""
+    """Runs a tool that must end with ``code``; returns its output."""
     return raw(*arguments, code=code).decode()
 
 
@@ -32,7 +32,7 @@ def raw(*arguments: object, code: int = 0) -> bytes:
 
 
 def exported(directory: Path) -> dict[tuple[str, int], tuple[str, str]]:
-    """What the files of an export say: (feed, sequence) to (id, SHA-256)."""
+    """The content of an export: (feed, sequence) to (id, SHA-256)."""
     files = [path for path in directory.rglob("*") if path.is_file()]
     names = [decode(str(path.relative_to(directory))) for path in files]
     return {

@@ -1,4 +1,4 @@
-"""Many sites at one hub: idle ones cost it next to nothing, live ones get everything that matches, each once.
+"""Many sites at one hub: idle ones cost it next to nothing, live ones get every matching product once.
 
 The sites are those of a swarm: real sessions over TLS, digests checked, receipts given, but no log of their own.
 """
@@ -32,7 +32,7 @@ def test_idle_sites_cost_the_hub_next_to_nothing(node: HubNode, tmp_path: Path) 
     try:
         wait_for_rest(node)
         began, used = time.monotonic(), cpu_seconds(node)
-        # The time is what is measured: nothing happens in it that could be waited for.
+        # The cost over this time is measured: there is no event to wait for.
         time.sleep(IDLE_SECONDS)
         core = (cpu_seconds(node) - used) / (time.monotonic() - began)
         each = (resident_bytes(node) - before) / IDLE
@@ -69,7 +69,7 @@ def start(node: HubNode, directory: Path, sites: int) -> Swarm:
 
 
 def wait_for_rest(node: HubNode) -> None:
-    """Waits until the comparison of clocks and what else follows a connection is over."""
+    """Waits until the comparison of clocks and other work after a connection is over."""
     last = cpu_seconds(node)
 
     def rests() -> bool:

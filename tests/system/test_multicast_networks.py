@@ -28,7 +28,7 @@ GROUPS = {
 def hub_and_site(
     lab: Lab, directory: Path, *feeds: str, site_arguments: tuple[str, ...] = ()
 ) -> Iterator[tuple[HubNode, SiteNode]]:
-    """A hub and a site that stands connected, each on its host of the lab."""
+    """A hub and a connected site, each on its host of the lab."""
     prefix = lab.command("hub", [])
     hub = HubNode(directory / "hub", listen=f"{lab.address('hub')}:0", interface="eth0", prefix=prefix).start()
     site = SiteNode(directory / "site", hub.address, prefix=lab.command("site", []), arguments=site_arguments)
@@ -58,7 +58,7 @@ def deliver(hub: HubNode, site: SiteNode, feed: str, count: int) -> None:
 
 
 def wait_for_bytes(hub: HubNode, leg: int) -> None:
-    """Waits until the counters say that products went by the leg."""
+    """Waits until the counters report that products were sent by the leg."""
 
     def carried() -> bool:
         counted = [line for event in hub.events_named("traffic") for line in event["legs"] if line["leg"] == leg]
@@ -68,14 +68,14 @@ def wait_for_bytes(hub: HubNode, leg: int) -> None:
 
 
 def repair_share(hub: HubNode, leg: int) -> float:
-    """Repairs for each byte of products that went by the leg."""
+    """Repairs for each byte of products that were sent by the leg."""
     counted = [line for event in hub.events_named("traffic") for line in event["legs"] if line["leg"] == leg]
     products = sum(int(line["product_bytes"]) for line in counted)
     return sum(int(line["repair_bytes"]) for line in counted) / max(products, 1)
 
 
 def until_too_slow(hub: HubNode, feed: str) -> int:
-    """Keeps the only leg busy, seconds ahead of it, until a site is taken off it; how many products that took."""
+    """Keeps the only leg busy, seconds ahead of it, until a site is taken off it; returns the number of products."""
 
     def too_slow() -> bool:
         return any(event["state"] == "too-slow" for event in hub.events_named("leg"))
@@ -93,7 +93,7 @@ def until_too_slow(hub: HubNode, feed: str) -> int:
 
 
 def joining_ms(hub: HubNode, known: int) -> float:
-    """How long after its session began a site heard its leg, by the events behind the first `known`."""
+    """The time from a site's session to its join of the leg, by the events behind the first `known`."""
 
     def both() -> tuple[int, int] | None:
         later = hub.events[known:]
@@ -116,7 +116,7 @@ def test_every_kind_of_group_is_carried_by_a_snooping_bridge(tmp_path: Path) -> 
             deliver(hub, site, feed, 10)
             wait_for_bytes(hub, leg)
         joins = lab.output("site", ["cat", "/proc/net/mcfilter", "/proc/net/mcfilter6"])
-        # The kernel writes addresses as numbers: the group, then the only source that is let in.
+        # The kernel writes addresses as numbers: the group, then the only admitted source.
         assert "0xe84d0102 0x0a4d0001" in joins
         assert "ff3e0000000000000000000080007702 fd770000000000000000000000000001" in joins
         assert site.stop() == 0
@@ -233,7 +233,7 @@ def test_a_site_behind_half_the_rate_is_taken_off_and_the_others_stay(tmp_path: 
         put = until_too_slow(hub, "NGRID")
         off = hub.wait_event(event="leg", state="too-slow")
         assert off["site"] == "slow"
-        # The site says it or the hub, whoever notices first.
+        # The site or the hub reports it, whichever notices first.
         assert "repair does not keep up" in off["reason"] or "served alone" in off["reason"]
         assert hub.drained(seconds=120)
         assert {event["site"] for event in hub.events_named("leg") if event["state"] != "joined"} == {"slow"}

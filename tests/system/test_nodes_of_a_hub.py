@@ -1,4 +1,4 @@
-"""A hub of several nodes as a site meets it: told where its feeds are, there with the same credential, and back."""
+"""A hub of several nodes from a site's view: it follows its feeds to their nodes and back, with one credential."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ SITE, MOVED, KEPT = "unl.edu", "NGRID", "CONDUIT"
 
 
 class Hub:
-    """The hub's own node, and one that sends for it with a key that the first one signed."""
+    """The hub's own node, and one that sends for it with a key signed by the first."""
 
     def __init__(self, home: Path) -> None:
         self.own = HubNode(home / "own", name="hub").start()
@@ -35,7 +35,7 @@ class Hub:
         self.sender.sites, self.sender.credentials = self.own.sites, self.own.credentials
 
     def serve(self, version: int, **feeds_of: list[str]) -> None:
-        """Tells both nodes who serves what from now on: `sender=[...]`, `own=[...]`, or nobody but the hub's own."""
+        """Sends both nodes a new assignment: `sender=[...]`, `own=[...]`, or none: all to the hub's own node."""
         for node in (self.own, self.sender):
             node.nodes_version = version
             addresses = {"sender": self.sender.address, "own": "nobody:1"}
@@ -70,7 +70,7 @@ def test_feeds_go_to_a_sender_and_come_back_with_the_same_credential(hub: Hub) -
     hub.sender.tell_sites()
     hub.serve(1, sender=[MOVED, KEPT])
     wait_for("the sender serves", lambda: nodes_of(hub.site) == {hub.sender.address: [KEPT, MOVED]}, 60)
-    # Its log has another life here, so the feed goes on by time; what matters is who is heard.
+    # Its log has another epoch here, so the feed continues by time; the test is about the node that is heard.
     hub.sender.put(MOVED, "second", b"2")
     comes(hub.site, "first", "second")
     hub.own.put(MOVED, "unheard", b"3")
@@ -86,7 +86,7 @@ def test_each_receipt_is_counted_once_however_often_feeds_go_to_another_node(hub
     hub.sender.tell_sites()
     put = []
     for version in range(1, 7):
-        # What comes in the moment of the change counts too: nobody waits for it.
+        # Products at the moment of the change count too, so there is no wait.
         for number in range(30):
             put.append(f"{version}-{number}")
             hub.own.put(MOVED, put[-1], b"grid")
@@ -135,7 +135,7 @@ def is_where_told(hub: Hub, version: int) -> bool:
 
 
 def counted(hub: Hub) -> int:
-    """How many products the site said that it has stored, at either node."""
+    """The number of products that the site reported as stored, at either node."""
     batches = [path for node in (hub.own, hub.sender) for path in (node.directory / "batches").glob("*.json")]
     return sum(line["stored"] for path in batches for line in json.loads(path.read_text())["settled"])
 
@@ -145,7 +145,7 @@ def has_begun(site: SiteNode) -> bool:
 
 
 def has(site: SiteNode, *wanted: str) -> bool:
-    """Whether these products stand there and no others; numbers of two logs may be the same, so ids count."""
+    """True if the site has these products and no others; numbers of two logs may be the same, so ids count."""
     root = site.directory / "received"
     found = [decode(str(path.relative_to(root))).product_id for path in root.rglob("*") if path.is_file()]
     return sorted(found) == sorted(wanted)

@@ -1,4 +1,4 @@
-"""One lossy site out of seven slows nobody: the promise VCMTP was made for, in network namespaces."""
+"""One lossy site out of seven slows no other: the promise of VCMTP, in network namespaces."""
 
 import os
 import statistics

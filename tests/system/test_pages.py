@@ -1,4 +1,4 @@
-"""Every page, walked in a real browser on a hub with real traffic; dark and light, on a desk and on a phone."""
+"""Every page, walked in a real browser on a hub with real traffic; dark and light, on a desktop and on a phone."""
 
 import os
 import re
@@ -24,7 +24,7 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
 
 
 def traffic(hub: Hub, page: Page, directory: Path) -> None:
-    """A feed, a site that receives it, and products that it has."""
+    """A feed, a site that receives it, and products at that site."""
     hub.post("feeds", feed="NGRID", **{"class": "grid"})
     hub.post("sites", site="unl.edu", organisation="University", contact="ops@unl.edu")
     hub.post("sites/unl.edu/subscriptions", feed="NGRID")
@@ -32,7 +32,7 @@ def traffic(hub: Hub, page: Page, directory: Path) -> None:
     page.goto(hub.command("login", "--link").stdout.strip())
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_test_id("site unl.edu")).to_contain_text("up to date")
-    # Latencies are counted once the site's clock was compared.
+    # Latencies are counted once the site's clock has been compared.
     expect(page.get_by_test_id("site unl.edu").locator("[data-label='Clock offset ± bound']")).to_contain_text("±")
     for number in range(PRODUCTS):
         hub.put("NGRID", f"nam/{number}.grib2", os.urandom(5_000 + 1_000 * number))

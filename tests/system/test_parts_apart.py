@@ -1,4 +1,4 @@
-"""Parts beside the hub, each of them twice, over a real PostgreSQL and a real Kafka: killed, as are the servers."""
+"""Parts beside the hub, two of each, over a real PostgreSQL and a real Kafka: killed, as are the servers."""
 
 import subprocess
 import time
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.system]
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
-    """A server for these tests alone, which kill it and judge what happens until it is back."""
+    """A server for these tests alone, which kill it and judge the system until it is back."""
     with postgres() as started:
         yield started
 
@@ -142,7 +142,7 @@ def _put(hub: WholeHub, number: int) -> None:
 
 
 def _arrives_by(hub: WholeHub, transport: str) -> None:
-    """Waits until the sites get the feed that way: the plan went from scheduler to hub, node and sites."""
+    """Waits until the sites get the feed by this transport: the plan went from scheduler to hub, node and sites."""
 
     def found() -> bool:
         sites = hub.ask("GET", "/v1/overview")["sites"]

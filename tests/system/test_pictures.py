@@ -1,4 +1,4 @@
-"""The script that takes the picture of the README takes one of a hub with feeds at sites."""
+"""The script for the README's picture takes one of a hub with feeds at sites."""
 
 import base64
 import os
@@ -45,7 +45,7 @@ def test_the_script_takes_a_picture_of_a_hub_with_feeds_at_sites(page: Page, tmp
 
 
 def looked_at(page: Page, picture: Path) -> tuple[int, int, int]:
-    """Its width and height, and how many colours it has."""
+    """Its width and height, and its number of colours."""
     address = f"data:image/png;base64,{base64.b64encode(picture.read_bytes()).decode()}"
     width, height, colours = page.evaluate(_LOOK, address)
     return width, height, colours

@@ -1,4 +1,4 @@
-"""What the models predict is what the product does: a recorded feed's busiest half minute, in two thirds of it."""
+"""The product behaves as the models predict: a recorded feed's busiest half minute, in two thirds of it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,7 +53,7 @@ NEEDED_BYTES = 1_500_000_000
 
 
 def test_small_products_beside_busy_loops_are_predicted_with_the_machines_own_time(tmp_path: Path) -> None:
-    """Products of 2 kB have the line to themselves: all but some hundredths of a millisecond is the machines'.
+    """Products of 2 kB have the line to themselves: all delay beyond hundredths of a millisecond is the machine's.
 
     Without a floor the prediction was 0.02 ms, whatever the machine was doing.
     """

@@ -1,4 +1,4 @@
-"""A product of the hub's own through a real node: stored, read back, bounded on its disk, and seen by nobody else."""
+"""A product of the hub's own through a real node: stored, read back, bounded on its disk, and not seen by others."""
 
 import os
 import subprocess
@@ -40,7 +40,7 @@ def refused(node: HubNode, digest: str | None = None) -> str:
 
 
 def counted(node: HubNode) -> set[str]:
-    """Feeds of which the lines of traffic told products."""
+    """Feeds whose traffic lines reported products."""
     told = [feed for line in node.events_named("traffic") for feed in line["feeds"]]
     return {feed["feed"] for feed in told if feed["products"]}
 
@@ -48,7 +48,7 @@ def counted(node: HubNode) -> set[str]:
 def spoil(path: Path, content: bytes) -> None:
     """Turns a bit of a product on the disk."""
     at = path.read_bytes().index(content) + 100
-    # In its place: who shortens a mapped file ends the process that reads it.
+    # In place: truncation of a mapped file ends the process that reads it.
     with path.open("r+b") as file:
         file.seek(at)
         file.write(bytes([content[100] ^ 1]))

@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes a running hub: its figures, every question of the board, every rule."""
+"""A real Prometheus scrapes a running hub: its figures, every query of the dashboard, every rule."""
 
 import math
 import subprocess
@@ -30,7 +30,7 @@ def hub(tmp_path: Path) -> Iterator[WholeHub]:
 
 @pytest.fixture
 def site(hub: WholeHub, tmp_path: Path) -> Iterator[SiteNode]:
-    """One of two sites; the other one, away.edu, never comes."""
+    """One of two sites; the other one, away.edu, never connects."""
     hub.ask("POST", "/v1/feeds", json={"feed": "NGRID"})
     for name in ("here.edu", "away.edu"):
         hub.ask("POST", "/v1/sites", json={"site": name})
@@ -114,11 +114,11 @@ def latencies_are_the_apis(hub: WholeHub, prometheus: Prometheus) -> None:
 
 
 def questions_have_answers(prometheus: Prometheus) -> None:
-    """Nothing is asked that a hub does not tell; troubles and circuits have no answer here."""
+    """The queries use only metrics that a hub exports; troubles and circuits have no answer here."""
     titles = {panel["title"] for panel in board()["panels"]}
     assert titles >= CALM
     for title, question in questions():
-        # `rate` wants two scrapes.
+        # `rate` needs two scrapes.
         wait_for(f"{title}: {question}", partial(is_answered, prometheus, title, question), 60)
     assert prometheus.one(dict(questions())["Sites connected"]) == 0.5
     assert prometheus.one(dict(questions())["Sites away"]) == 1

@@ -1,4 +1,4 @@
-"""The quick starts hold, word by word: what they tell to type is typed, and what they say is seen is there."""
+"""The quick starts hold, word by word: their commands are typed, and their stated output appears."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_an_administrator_receives_and_a_viewer_reads_how_late_it_was(
     viewer.follow(DOCS / "quick-start-viewer.md")
 
 
-# Done before by others: a hub with default rights, products that come, an approved site, and a token for a viewer.
+# Prerequisites: a hub with default rights, incoming products, an approved site, and a token for a viewer.
 SCENE = """\
 ```sh stays
 downburst hub --data-dir ~/hub --sites 0.0.0.0:7370 --http 0.0.0.0:7371

@@ -1,8 +1,8 @@
-"""A disk that turns read-only under a hub or a site: what is stored is still served, the rest said, and it recovers.
+"""A disk that turns read-only under a hub or a site: stored products are served, faults reported, and it recovers.
 
-The directory is covered with a read-only mount of itself, as seen by the one process: what it opens or makes from
-then on fails as on a disk that the kernel no longer writes. A file that it holds open is not touched by that, so
-products are put until the log needs another one.
+A read-only mount of the directory itself covers it, for the one process only: files that it opens or creates from
+then on fail as on a disk that the kernel no longer writes. A file that it holds open is not affected, so products
+are put until the log needs another one.
 """
 
 from collections.abc import Iterator

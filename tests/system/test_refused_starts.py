@@ -1,4 +1,4 @@
-"""What can't work ends each part with one clear sentence: a wrong address, an old schema, topics of another shape."""
+"""A fatal misconfiguration ends a part with one clear sentence: wrong address, old schema, misshapen topics."""
 
 import re
 import subprocess
@@ -114,7 +114,7 @@ def refusal(
     sites: str = "127.0.0.1:0",
     environment: dict[str, str] | None = None,
 ) -> str:
-    """The one line with which a part ends that can't start, after what it logged."""
+    """The single line that a part prints when it cannot start, after its log."""
     settings = directory / "settings.toml"
     settings.write_text(
         f'data_dir = "{directory}/data"\nhttp = "127.0.0.1:0"\nsites = "{sites}"\nnode = "{node_binary()}"\n'
@@ -132,7 +132,7 @@ def refusal(
 
 
 def set_schema(url: str, revision: str) -> None:
-    """Has the ledger say that it is of another release."""
+    """Makes the ledger claim that it is of another release."""
     Ledger.open(url).close()
     engine = connect(url)
     with engine.begin() as connection:

@@ -1,4 +1,4 @@
-"""What single sites lost is asked for and repaired by UDP; by the session where a firewall stops UDP."""
+"""Losses of single sites are requested and repaired by UDP; by the session where a firewall stops UDP."""
 
 import secrets
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture
 def nodes(lab: Lab, tmp_path: Path) -> Iterator[tuple[HubNode, dict[str, SiteNode]]]:
-    """A hub and four sites with sessions, not on a leg yet."""
+    """A hub and four sites with sessions, not yet on a leg."""
     listen = f"{lab.address('hub')}:7370"
     hub = HubNode(tmp_path / "hub", listen=listen, interface=lab.address("hub"), prefix=lab.command("hub", []))
     hub.start()
@@ -61,7 +61,7 @@ def test_with_losses_both_ways_repairs_go_by_udp(lab: Lab, nodes: tuple[HubNode,
     repairs = repair_bytes(hub)
     print(f"repairs of {PRODUCTS * PRODUCT_BYTES} bytes: {repairs}")
     assert repairs["channel"] > 0
-    # A host that is busy for seconds takes its hub for unreachable, and its session carries on: not more than that.
+    # A host that stalls for seconds takes its hub for unreachable; its session takes over, at most to this extent.
     assert repairs["session"] <= repairs["channel"] + repairs["group"]
 
 
@@ -69,7 +69,7 @@ def test_a_firewall_leaves_repairs_to_the_session_and_the_hub_says_so(
     lab: Lab, nodes: tuple[HubNode, dict[str, SiteNode]]
 ) -> None:
     hub, sites = nodes
-    # All UDP to the hub is stopped before a site can have asked; the group loses as before.
+    # All UDP to the hub stops before the first request of a site; the group loses packets as before.
     lab.loss("hub", 100.0)
     begin_leg(hub)
     for name in SITES:
@@ -78,7 +78,7 @@ def test_a_firewall_leaves_repairs_to_the_session_and_the_hub_says_so(
     repairs = repair_bytes(hub)
     assert repairs["channel"] == 0
     assert repairs["session"] > 0
-    # A site probes for some seconds before it calls its datagrams unanswered, and says so with its next request.
+    # A site probes for some seconds before it considers its datagrams unanswered; its next request reports it.
     for _ in range(20):
         if unreached(hub):
             break
@@ -106,7 +106,7 @@ def deliver(hub: HubNode, sites: dict[str, SiteNode]) -> None:
 
 
 def repair_bytes(hub: HubNode) -> dict[str, int]:
-    """How many bytes of repairs went which way, by the hub's counters."""
+    """The bytes of repairs by each path, from the hub's counters."""
     known = len(hub.events_named("traffic"))
     wait_for("the last second's counters", lambda: len(hub.events_named("traffic")) >= known + 2)
     legs = [leg for event in hub.events_named("traffic") for leg in event["legs"] if leg["leg"] == 70]

@@ -1,4 +1,4 @@
-"""Directories that are replaced by older copies, or lost: no number names two products, what came later is there."""
+"""Directories that are lost or replaced by older copies: no number names two products, and later ones are there."""
 
 import shutil
 from hashlib import sha256
@@ -50,7 +50,7 @@ def test_a_hub_with_an_older_log_gives_no_number_again(node: HubNode, subscribe:
     put(play, 10)
     assert min(sequence for _, sequence in list(play.acknowledged)[60:]) > lost
     assert node.drained()
-    # What the site received before the loss is there still, and what came later is there too.
+    # Products that the site received before the loss are still there, and so are later ones.
     assert site.wait_received(70) == play.acknowledged
     assert received.items() <= play.acknowledged.items()
 
@@ -88,7 +88,7 @@ def test_a_hub_that_lost_its_log_begins_another_life_of_it(node: HubNode, subscr
     wait_for("the ten products that are not known", lambda: len(by_id(site)) == 40)
     assert by_id(site) == dict(again.acknowledged.values())
     assert set(before.values()) <= set(again.acknowledged.values()), "the source sent the same once more"
-    # Empty products are never duplicates by content; of the others none came a second time.
+    # Empty products are never duplicates by content; none of the others came a second time.
     empty = sum(digest == sha256(b"").hexdigest() for _, digest in before.values())
     assert len(list((site.directory / "received").rglob("*_*"))) == 40 + empty
 

@@ -1,4 +1,4 @@
-"""State of a running site whose bytes change on its disk: an alarm names file and feed before a start needs them."""
+"""State of a running site whose bytes change on its disk: an alarm names file and feed before the next start."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ def test_damage_of_a_running_sites_state_is_an_alarm_and_its_next_change_mends_i
     before: dict[str, bytes] = {}
 
     def named() -> bool:
-        """A file that the site wrote before the scrub came to it is damaged again."""
+        """A file that the site wrote before the scrub reached it is damaged again."""
         known = _damaged(hub)
         for feed in PLACES.keys() - known.keys():
             if files[feed].read_bytes() != before.get(feed):
@@ -77,7 +77,7 @@ def _put(hub: WholeHub, *names: str) -> None:
 
 
 def _flip(path: Path) -> bytes:
-    """Changes a bit of the last number: the bytes after that."""
+    """Changes a bit of the last number; returns the bytes after that."""
     content = bytearray(path.read_bytes())
     content[-5] ^= 1
     with path.open("r+b") as file:

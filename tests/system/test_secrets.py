@@ -1,4 +1,4 @@
-"""Nothing that opens anything is written to a log, also where logs say all they can."""
+"""No secret is written to a log, even at the most verbose level."""
 
 import json
 import sys
@@ -45,7 +45,7 @@ def test_no_log_tells_a_secret(hub: WholeHub, tmp_path: Path) -> None:
 
 
 def signed_in(hub: WholeHub) -> dict[str, str]:
-    """What a user is invited with, chooses, and has afterwards."""
+    """The secrets of a user: invitation, password, and session."""
     link = str(hub.ask("POST", "/v1/users", json={"user": "anna", "role": "operator"})["fragment"]).partition("=")[2]
     answer = ask_as_a_stranger(hub, "/v1/session/link", {"link": link, "password": PASSWORD})
     wrong = {"user": "anna", "password": PASSWORD + " or not"}
@@ -67,7 +67,7 @@ def ask_as_a_stranger(hub: WholeHub, path: str, body: dict[str, Any]) -> httpx.R
 
 
 def programs(hub: WholeHub) -> dict[str, str]:
-    """What programs show, and where they are told of alarms; that one can't be reached is said."""
+    """The secrets of programs and of alarm receivers, one of which is reported as unreachable."""
     token = hub.ask("POST", "/v1/access-tokens", json={"name": "radar", "role": "viewer"})["token"]
     asked = httpx.get(f"http://{hub.http}/v1/feeds", headers={"Authorization": f"Bearer {token}"}, timeout=60)
     assert asked.is_success
@@ -78,7 +78,7 @@ def programs(hub: WholeHub) -> dict[str, str]:
 
 
 def received(hub: WholeHub, site: SiteNode) -> dict[str, str]:
-    """What a receiver enrols with and shows, through a change of its credential."""
+    """The secrets of a receiver: its token and its credentials, through a replacement."""
     hub.ask("POST", "/v1/sites", json={"site": "one"})
     token = str(hub.ask("POST", "/v1/sites/one/tokens", json={})["token"])
     site.directory.mkdir()

@@ -1,4 +1,4 @@
-"""A site asks for access on the page and gets it; what its administrator and the operator do is done in a browser."""
+"""A site requests access on the page and gets it; its administrator and the operator work in a browser."""
 
 import re
 import subprocess
@@ -99,7 +99,7 @@ def _signs_in(page: Page) -> None:
 
 
 def _tests_a_pattern_and_subscribes(page: Page) -> None:
-    """What a pattern would have brought is seen before it is wanted."""
+    """The products that a pattern would have selected are shown before it is saved."""
     wishes = page.get_by_test_id("subscriptions")
     wishes.get_by_role("textbox", name="Pattern").fill("(")
     wishes.get_by_role("button", name="Test pattern").click()
@@ -114,7 +114,7 @@ def _tests_a_pattern_and_subscribes(page: Page) -> None:
 
 
 def _receive_as_the_page_says(hub: Hub, page: Page, directory: Path) -> None:
-    """Does what the page tells to copy, with the names of this machine's node and directories."""
+    """Follows the page's commands for copying, with the names of this machine's node and directories."""
     told = page.get_by_test_id("enrolment").inner_text()
     found = re.search(r"echo '(\S+)' > unl\.edu\.token\n(downburst-node receive --hub (\S+) .*)", told)
     assert found, told
@@ -134,7 +134,7 @@ def _sees_its_first_product(page: Page) -> None:
 
 
 def _reads_its_p99_and_follows_a_trace(page: Page) -> None:
-    """From the row of the table to the history, from an id to where the product is, and back."""
+    """From the row of the table to the history, from an id to the product's location, and back."""
     page.get_by_test_id("own-latency").get_by_role("link", name="NGRID").first.click()
     expect(page.get_by_role("heading", name="Latency of NGRID at unl.edu")).to_be_focused()
     expect(page.get_by_test_id("figures")).to_contain_text(re.compile(r"p99\s*[\d.]+ (ms|s)"))
@@ -181,7 +181,7 @@ def _sets_its_own_alarms(hub: Hub, page: Page) -> None:
     form.get_by_role("button", name="Add recipient").click()
     expect(receivers.get_by_role("listitem")).to_contain_text("us (mail to ops@unl.edu): all alarms")
     receivers.get_by_role("button", name="Test us").click()
-    # This hub has nobody who takes mail.
+    # This hub has no mail server.
     expect(receivers.get_by_role("alert")).to_contain_text("smtp_url")
     expect(page.get_by_test_id("objectives").get_by_role("button")).to_have_count(0)
     no_serious_finding(page)
@@ -215,7 +215,7 @@ def _limits_the_site(hub: Hub, operators: Page) -> None:
 
 
 def _silences_an_alarm(hub: Hub, operators: Page) -> None:
-    """An objective that nobody can meet is an alarm soon."""
+    """An impossible objective soon raises an alarm."""
     objectives = operators.get_by_test_id("objectives")
     form = objectives.get_by_role("form", name="Set objective")
     form.get_by_role("spinbutton", name="Latency (seconds)").fill("0.0001")
@@ -235,7 +235,7 @@ def _silences_an_alarm(hub: Hub, operators: Page) -> None:
 
 
 def _replaces_its_credential(page: Page) -> None:
-    """The session goes on with another one, and the page tells so without being loaded again."""
+    """The session continues with another one, and the page reports it without a reload."""
     receivers = page.get_by_test_id("receivers")
     receivers.get_by_role("button", name="Replace credential of unl.edu").click()
     expect(receivers).to_contain_text(re.compile(r",\s+replaced \d{4}-\d\d-\d\d"))
@@ -243,7 +243,7 @@ def _replaces_its_credential(page: Page) -> None:
 
 
 def _revokes_the_site(operators: Page) -> None:
-    """The dialog is answered; what is cut off stands among what is wrong, and is silenced there."""
+    """The dialog is answered; the cut-off site is listed among the faults, and is silenced there."""
     go(operators, "Sites")
     operators.get_by_test_id("site unl.edu").get_by_role("link", name="unl.edu").click()
     receivers = operators.get_by_test_id("receivers")

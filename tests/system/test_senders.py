@@ -29,7 +29,7 @@ def scene(tmp_path: Path, server: Postgres, broker: Kafka) -> Scene:
 
 
 def test_a_sender_killed_and_one_drained_lose_and_double_nothing(scene: Scene) -> None:
-    """At sites; a killed node takes the figures of its last second with it, but no receipt counts twice."""
+    """At sites; a killed node loses the figures of its last second, but no receipt counts twice."""
     one = scene.sender_of("NGRID")
     assert scene.sender_of("CONDUIT") is not one, "feeds are shared out"
     scene.source.more(30)
@@ -140,7 +140,7 @@ def digests_at(site: SiteNode) -> set[str]:
 
 
 def bytes_below(directory: Path) -> int:
-    """What the files take on the disk, holes left out."""
+    """The space of the files on the disk, without holes."""
     return sum(path.stat().st_blocks * 512 for path in directory.rglob("*") if path.is_file())
 
 
@@ -150,7 +150,7 @@ def heartbeats_come_out(scene: Scene, site: SiteNode) -> bool:
 
 
 def silent(scene: Scene, site: SiteNode) -> list[Any]:
-    """The alarms that nothing comes out at the site."""
+    """The alarms that no heartbeat comes out at the site."""
     return [one for one in alarms(scene) if (one["kind"], one["site"]) == ("heartbeat", site.directory.name)]
 
 
@@ -164,7 +164,7 @@ def alarms(scene: Scene) -> list[Any]:
 
 
 def traced_at_senders(scene: Scene) -> None:
-    """The hub tells of a product's ways to sites that others serve, with their times."""
+    """The hub reports a product's paths to sites that other nodes serve, with times."""
     newest = max(scene.source.acknowledged)
     found = scene.hub.ask("GET", f"/v1/products/trace?feed=NGRID&product={newest}")
     (product,) = found["products"]
@@ -179,7 +179,7 @@ def secret_of(site: SiteNode) -> str:
 
 
 def replaced(scene: Scene, site: SiteNode, before: str) -> bool:
-    """Whether the site shows another credential than before, and no other one counts."""
+    """True if the site shows a credential other than before, and no other one is valid."""
     kept = scene.hub.ask("GET", f"/v1/sites/{site.directory.name}")["credentials"]
     good = [str(one["sha256"]) for one in kept if not one["revoked_at"] and not one["replaced_at"]]
     shown = secret_of(site)
@@ -194,12 +194,12 @@ def counted_once_at_each(scene: Scene) -> None:
 
 
 def stored(scene: Scene) -> int:
-    """How many receipts of stored products the ledger has counted."""
+    """The number of receipts of stored products that the ledger has counted."""
     return sum(report.stored for report in reports(scene))
 
 
 def settled_at_all(scene: Scene) -> bool:
-    """Whether every site is known to have everything up to the newest product."""
+    """True if every site is known to have everything up to the newest product."""
     newest = max(scene.source.acknowledged)
     return sum(report.feed == "NGRID" and report.settled_to >= newest for report in reports(scene)) == len(
         scene.sites

@@ -1,4 +1,4 @@
-"""Circuit and alarm service beside a hub, each of them twice, over a real PostgreSQL and a real Kafka, and killed."""
+"""Circuit and alarm service beside a hub, two of each, over a real PostgreSQL and a real Kafka, and killed."""
 
 import json
 import time
@@ -56,7 +56,7 @@ def receiver() -> Iterator[HTTPServer]:
 
 
 def two(hub: WholeHub, command: str) -> tuple[Apart, Apart]:
-    """The one at work and the one that stands by."""
+    """The active one and the standby."""
     both = [Apart(hub, command, f"{command}-{number}") for number in (1, 2)]
     role = command.replace("-", " ")
     wait_for("one to be at work", lambda: any(one.says(f"at work as {role}") for one in both), 60)
@@ -66,18 +66,18 @@ def two(hub: WholeHub, command: str) -> tuple[Apart, Apart]:
 
 
 def failing(hub: WholeHub) -> dict[str, str]:
-    """The probes that fail."""
+    """The failing probes."""
     found = hub.answer("GET", "/healthz").json().get("probes", {})
     return {name: fault for name, fault in found.items() if fault != "ok"}
 
 
 def faults(hub: WholeHub) -> str:
-    """What the page says is wrong."""
+    """The faults that the page shows."""
     return "\n".join(fault["sentence"] for fault in hub.ask("GET", "/v1/overview")["faults"])
 
 
 def silent(url: str) -> set[str]:
-    """The parts that an alarm says are silent, with or without a hub."""
+    """The parts that alarms report as silent, with or without a hub."""
     ledger = Ledger.look_into(url)
     try:
         with ledger.transaction(writes=False) as tx:
@@ -164,7 +164,7 @@ def test_two_alarm_services_beside_a_hub(hub: WholeHub, receiver: HTTPServer) ->
 
 
 def failing_circuit(hub: WholeHub) -> int:
-    """A circuit that the hub's node tries in vain: the far end's receiver is away."""
+    """A circuit that the hub's node fails to set up: the far end's receiver is away."""
     wait_for("the service's answers", lambda: hub.answer("DELETE", "/v1/ports/none").status_code == 404, 60)
     hub.ask("POST", "/v1/sites", json={"site": "a.example"})
     for port in PORTS:
@@ -179,7 +179,7 @@ def open_kinds(hub: WholeHub) -> list[str]:
 
 
 def told(kind: str) -> int:
-    """How many notices of a kind came, of a beginning or an end."""
+    """The number of received notices of a kind, of a beginning or an end."""
     return sum(one["kind"] == kind for one in Heard.told)
 
 

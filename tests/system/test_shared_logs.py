@@ -1,4 +1,4 @@
-"""Feeds' logs on a real Kafka: one node ingests, others send, and brokers and nodes are killed meanwhile."""
+"""Feeds' logs on a real Kafka: one node ingests, others send, and brokers and nodes are killed during that."""
 
 import fcntl
 import os
@@ -20,7 +20,7 @@ from kit.whole_hub import WholeHub
 pytestmark = [pytest.mark.system]
 
 FEED = "NGRID"
-# Than the 15 s that a transaction may take, and the 10 s between two looks of the broker.
+# Longer than the 15 s of a transaction, and the 10 s between two checks by the broker.
 LONGER_S = 30
 
 OpenNode = Callable[..., HubNode]
@@ -28,14 +28,14 @@ OpenNode = Callable[..., HubNode]
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Kafka]:
-    """A broker for these tests alone, which kill it and let it stand still."""
+    """A broker for these tests alone, which kill and suspend it."""
     with kafka() as started:
         yield started
 
 
 @pytest.fixture
 def binary() -> str:
-    """The node that knows Kafka."""
+    """The node with support for Kafka."""
     program = os.environ.get("DOWNBURST_NODE_KAFKA") or with_kafka()
     if program is None:
         skip("downburst-node-kafka is not built; run: make test-cluster")
@@ -64,7 +64,7 @@ def site_of(node: HubNode, directory: Path) -> SiteNode:
     site = SiteNode(directory, node.address)
     node.site(directory.name, {"feed": FEED, "pattern": ".*", "not_pattern": None}, token_file=site.token_file)
     site.start()
-    # A new site begins with what comes after its subscription.
+    # A new site begins with the products after its subscription.
     wait_for("the site is subscribed", lambda: "subscribed" in site.log(), 120)
     return site
 
@@ -85,7 +85,7 @@ def has_all(site: SiteNode, play: Play) -> bool:
 
 
 def has_all_of(site: SiteNode, play: Play) -> bool:
-    """What was stored and not acknowledged may be there too."""
+    """Products that were stored and not acknowledged may be there too."""
     return set(play.acknowledged.items()) <= set(site.received().items())
 
 
@@ -147,12 +147,12 @@ def test_a_writer_opens_again_before_the_next_product_and_feeds_begin_as_soon_as
 def test_who_stands_still_for_longer_than_a_transaction_may_take_goes_on(
     start: OpenNode, broker: Kafka, tmp_path: Path, still: str
 ) -> None:
-    """Brokers end what takes longer, and then speak as if another writer had come."""
+    """Brokers abort longer transactions, and then answer as if another writer had come."""
     ingest = start("ingest", "ingest")
     site = site_of(ingest, tmp_path / "site")
     play = Patient(ingest, FEED, seed=5).start()
     play.wait_for_more(20)
-    # A product is on its way once the broker does not answer.
+    # A product is in transit when the broker stops answering.
     broker.signal(SIGSTOP)
     time.sleep(0.3)
     if still != "broker":
@@ -187,7 +187,7 @@ def test_a_node_killed_under_ingest_loses_nothing_and_another_one_goes_on(start:
     assert not set(play.acknowledged) & set(later.acknowledged), "a number was given twice"
     wanted = play.acknowledged | later.acknowledged
     wait_for("the site has what was acknowledged", lambda: set(wanted.items()) <= set(site.received().items()), 120)
-    # What was stored and not acknowledged may have come too: the one product in hand.
+    # A product that was stored and not acknowledged may have come too: the one in transit.
     assert len(site.received()) <= len(wanted) + 1
     site.stop()
 
@@ -259,7 +259,7 @@ def test_wrong_passwords_and_authorities_are_told(start: OpenNode, broker: Kafka
 
 
 def secured(broker: Kafka, home: Path) -> Line:
-    """How the broker is spoken to by TLS and with a password."""
+    """The settings for access to the broker by TLS and with a password."""
     password = home / "password"
     password.write_text(PASSWORD)
     return {
@@ -273,7 +273,7 @@ def secured(broker: Kafka, home: Path) -> Line:
 
 
 class Patient(Play):
-    """Sends a product again that was refused, as a source does."""
+    """Sends a refused product again, as a source does."""
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -287,7 +287,7 @@ class Patient(Play):
 
 
 def twice(site: SiteNode, play: Play) -> list[str]:
-    """The identifiers of products that came under two numbers."""
+    """The identifiers of products that arrived under two numbers."""
     ids = [product_id for product_id, _ in site.received().values()]
     return sorted({one for one in ids if ids.count(one) > 1})
 

@@ -1,4 +1,4 @@
-"""People come in by the page: the first administrator, an invited user, a link from the shell; and nobody else."""
+"""Users sign in on the page: the first administrator, an invited user, a link from the shell; no others can."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A site does with its products what its rules say, to files and programs, also over crashes."""
+"""A site processes its products by its rules, with files and programs, also over crashes."""
 
 import hashlib
 import json
@@ -164,7 +164,7 @@ def test_metadata_goes_before_the_data_as_decoders_read_it(hub: HubNode, site: S
 
 
 def whole(path: Path, end: bytes) -> bytes:
-    """A file, once it has this end."""
+    """Waits until a file has this end; returns its content."""
     wait_for(f"the end of {path.name}", lambda: path.exists() and path.read_bytes().endswith(end))
     return path.read_bytes()
 
@@ -225,7 +225,7 @@ def lines(site: SiteNode, place: str) -> list[str]:
 
 
 def failed_action(hub: HubNode) -> Line | None:
-    """What the hub's node says of the site's actions at last."""
+    """The latest failure of the site's actions that the hub's node reported."""
     said = [
         feed.get("action_failed")
         for event in hub.events_named("traffic")
@@ -237,7 +237,7 @@ def failed_action(hub: HubNode) -> Line | None:
 
 
 def tool(site: SiteNode, *arguments: str, code: int) -> Any:
-    """Runs ``downburst-node actions``; answers its JSON, if it prints some."""
+    """Runs ``downburst-node actions``; returns its JSON, if it prints some."""
     command = [node_binary(), "actions", arguments[0], "--dir", str(site.directory), *arguments[1:]]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert ran.returncode == code, ran.stdout + ran.stderr

@@ -1,4 +1,4 @@
-"""A site's session runs on one thread: a second one would be woken for each of its products."""
+"""A site's session runs on one thread: each product would wake a second one."""
 
 from pathlib import Path
 

@@ -18,7 +18,7 @@ RATE_BPS = 24_000_000
 PRODUCTS = 32
 PRODUCT_BYTES = 500_000
 
-# Five quarters of a second to be sure, and what a busy host adds.
+# Five quarters of a second for the decision, and an allowance for a busy host.
 LEAVING_S = 3.0
 
 
@@ -45,8 +45,8 @@ def test_a_site_that_the_group_floods_leaves_it_and_is_served_alone(tmp_path: Pa
     print(f"seconds until the last file: {out_s}")
     others = [event["site"] for event in hub.events_named("leg") if event["state"] != "joined"]
     assert set(others) == {SLOW}, "nobody else leaves"
-    # Where the switch goes on, nothing comes through before the others have everything.
-    # Then what TCP learnt in the flood must not last.
+    # If the switch continues to forward, nothing comes through before the others have everything. Then the
+    # state that TCP learnt in the flood must not last.
     flooded_s = LEAVING_S if snooping else out_s[SITES[0]]
     link_s = PRODUCTS * PRODUCT_BYTES * 8 / (RATE_BPS / 2)
     assert out_s[SLOW] < flooded_s + 1.5 * link_s

@@ -1,4 +1,4 @@
-"""An hour of grids to four sites that are stopped, killed and slow at times: what runs on does not grow."""
+"""An hour of grids to four sites that are stopped, killed and slow at times: running processes do not grow."""
 
 import os
 import random
@@ -24,7 +24,7 @@ SAMPLE_S = 1.0
 
 
 class Grids(threading.Thread):
-    """NGRID's kind of play: some products in most seconds, and a burst of them now and then."""
+    """A play like NGRID's: some products in most seconds, and occasional bursts."""
 
     def __init__(self, hub: WholeHub, seed: int) -> None:
         super().__init__(daemon=True)
@@ -111,7 +111,7 @@ def soak(hub: WholeHub, sites: dict[str, SiteNode], *, seconds: float) -> None:
 
 
 def disturb(site: SiteNode, chance: random.Random) -> None:
-    """Stops the site for a while, or kills it; either way it comes back."""
+    """Stops the site for a while, or kills and restarts it."""
     if chance.random() < 0.5:
         site.process.send_signal(signal.SIGSTOP)
         time.sleep(chance.random() * 2)
@@ -133,7 +133,7 @@ def connected(hub: WholeHub) -> int:
 
 
 def behind(hub: WholeHub) -> int:
-    """Products that any site should have and has not said it has; a site that is away counts as well."""
+    """Products that any site should have and has not reported; a site that is away counts as well."""
     status = hub.ask("GET", "/v1/status")
     head = next(int(feed["head"]) for feed in status["feeds"] if feed["feed"] == "NGRID")
     shown = hub.ask("GET", "/v1/overview")["sites"]

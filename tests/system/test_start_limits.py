@@ -1,4 +1,4 @@
-"""A start that waits for good, because somebody holds a lock in the ledger, ends and names what it waited for."""
+"""A start that a lock in the ledger blocks for ever ends, and names the awaited lock."""
 
 import signal
 import subprocess

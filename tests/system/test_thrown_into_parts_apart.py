@@ -1,4 +1,4 @@
-"""An unknown error in each handler of each process beside a hub: it goes on, and an alarm at the hub names both."""
+"""An unknown error in each handler of each process beside a hub: it continues, and an alarm at the hub names both."""
 
 import sys
 from pathlib import Path
@@ -31,7 +31,7 @@ def test_a_hub_on_brokers_goes_on(parts: Parts) -> None:
         parts.plant("hub", handlers)
         parts.leave(services=apart)
         parts.hub.start()
-        # Of a hub that leaves alarms to another process it is that one which raises them.
+        # If a hub leaves alarms to another process, that process raises them.
         beside = [_unharmed(parts, command) for command in ("alarm-service", "circuit-service") if apart]
         wait_for("all handlers to be entered again", lambda: parts.noted("hub", "again") == handlers, 60)  # noqa: B023
         wait_for("an alarm of each", lambda: parts.alarms() >= handlers, 60)  # noqa: B023
@@ -49,7 +49,7 @@ def test_no_handler_of_a_part_apart_stops_more_than_one_thing(parts: Parts, brok
         parts.plant(command, wanted[process])
     # The fleet starts the sender.
     started = [parts.start(command) for command in COMMANDS.values() if command != "sender"]
-    # Armed sooner, the first answer of its node would be thrown away, and the sender would not start.
+    # Armed sooner, the error would hit the first answer of its node, and the sender would not start.
     wait_for("a sender at work", lambda: _run(started) and "agent.changes" in parts.noted("sender", "again"), 90)
     (parts.planted / "armed").touch()
     number = 0
@@ -79,7 +79,7 @@ def test_no_handler_of_a_part_apart_stops_more_than_one_thing(parts: Parts, brok
 
 
 def test_a_part_whose_own_task_fails_ends_with_that_error(parts: Parts) -> None:
-    """Whatever keeps it running, as systemd, a container engine or a fleet do, starts it again."""
+    """A supervisor, such as systemd, a container engine or a fleet, starts it again."""
     parts.leave(services=True)
     parts.hub.start()
     for process, command in COMMANDS.items():
@@ -97,9 +97,9 @@ def test_a_part_whose_own_task_fails_ends_with_that_error(parts: Parts) -> None:
 
 
 def _stimulate(parts: Parts, broker: Kafka, number: int) -> None:
-    """Something that all parts get to do, and receipts that are none."""
+    """Some events for all parts, and receipts that are invalid."""
     parts.hub.ask("POST", "/v1/feeds", json={"feed": f"F{number}", "class": "grid"})
-    # Refused by a part that meets an error over it.
+    # A part with a planted error may refuse it.
     receiver = {"receiver": "nobody", "kind": "webhook", "address": "http://127.0.0.1:9/nobody"}
     parts.hub.answer("POST", "/v1/alarm-receivers", json=receiver)
     parts.hub.answer("POST", "/v1/alarm-receivers/nobody/test")

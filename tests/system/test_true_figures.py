@@ -1,7 +1,7 @@
 """Every figure that the page and the api show is compared with the sites' own logs.
 
-The truth is read from the product logs of the sites, with the stamps in them, and from that of the hub, whose bytes
-leave. The figures are read where people read them: from the api, the metrics, the command line and the page.
+The truth is read from the product logs of the sites, with the stamps in them, and from that of the hub, which drops
+old bytes. The figures are read where people read them: from the api, the metrics, the command line and the page.
 """
 
 import json
@@ -63,7 +63,7 @@ class Place:
         wait_for(f"{name} to be {state}", lambda: self.site(name)["state"] == state, 60)
 
     def wait_backlog(self, name: str, products: int, lost: int = 0) -> dict[str, Any]:
-        """Waits until the hub says so; a figure that never gets there fails with what it is."""
+        """Waits until the hub reports it; fails with the current value of a figure that does not reach it."""
 
         def shown() -> bool:
             found = self.site(name)
@@ -154,7 +154,7 @@ def _a_clean_end_is_one(place: Place, page: Page) -> None:
 
 
 def _backlogs(place: Place, page: Page) -> None:
-    """What a site lacks while it is away is what it receives when it is back, in products and bytes."""
+    """A site's backlog during its absence equals what it receives after its return, in products and bytes."""
     hub, before = place.hub, _stored(place.sites["part"].directory, FEED)
     for number in range(MISSED):
         place.put(FEED, f"{'ab'[number % 2]}/missed {number}", 2_000 + 31 * number)
@@ -162,7 +162,7 @@ def _backlogs(place: Place, page: Page) -> None:
     seen = place.wait_backlog("part", len(wanted))
     assert seen["behind_bytes"] == sum(wanted.values())
     place.wait_backlog("whole", 0)
-    # A site that was never there begins at the log's end.
+    # A site that never connected begins at the log's end.
     assert place.site("absent")["behind_products"] == 0
     overview = _overview_of(place, "part")
     assert {name: overview[name] for name in ("behind_products", "behind_bytes")} == {
@@ -174,7 +174,7 @@ def _backlogs(place: Place, page: Page) -> None:
     expect(page.get_by_test_id("site part").locator("[data-label='Behind by']")).to_contain_text(
         re.compile(rf"{len(wanted)} products, {re.escape(size)}, the oldest \d+ s old")
     )
-    # Another start of the hub's node knows it, too.
+    # The backlog survives a restart of the hub's node.
     hub.stop()
     hub.start()
     place.wait_backlog("part", len(wanted))
@@ -185,7 +185,7 @@ def _backlogs(place: Place, page: Page) -> None:
 
 
 def _losses(place: Place, page: Page) -> None:
-    """What has left the hub's log before a site had it is loss, and no backlog."""
+    """Products that left the hub's log before a site had them are losses, and no backlog."""
     for number in range(60):
         place.put(SHORT, f"lost {number}", 100_000)
 
@@ -224,7 +224,7 @@ def _latencies(place: Place, page: Page) -> None:
         assert row[name] == pytest.approx(wanted_ms, rel=RESOLUTION, abs=0.002), name
     said = place.hub.command("latency", "--feed", FEED, "--site", "whole", "--json")
     by_command = [one for one in json.loads(said.stdout) if one["kind"] == "distribution"]
-    # A row for each transport; the worst of all is the worst of one.
+    # A row for each transport; the worst of all rows is the worst of one.
     assert sum(one["count"] for one in by_command) == row["count"]
     assert max(one["p99"] for one in by_command) == row["p99"]
     page.goto(f"{place.hub.url}#/latency?site=whole&feed={FEED}")
@@ -242,7 +242,7 @@ def _latencies(place: Place, page: Page) -> None:
 
 
 def _took_ms(receipt: dict[str, Any], at_hub: _Stored, at_site: _Stored) -> float:
-    """How late a product was by its receipt, after the stamps in it were compared with those of both logs.
+    """The latency of a product by its receipt, whose stamps are checked against those of both logs.
 
     A log stamps a product before it writes it; the site reports it once it is written. Both have the same clock here.
     """
@@ -254,7 +254,7 @@ def _took_ms(receipt: dict[str, Any], at_hub: _Stored, at_site: _Stored) -> floa
 
 
 def _volumes(place: Place, page: Page) -> None:
-    """What came in is what was put in; no average lies above its maximum, on a hub that is minutes old."""
+    """The incoming volume equals the volume put; no average lies above its maximum, on a hub that is minutes old."""
     found = place.hub.client.get("/v1/volume").json()
     assert found["hours_seen"] < 1
     assert {row["feed"]: (row["products"], row["bytes"]) for row in found["feeds"]} == {
@@ -299,7 +299,7 @@ def _receipt(place: Place, product: str) -> dict[str, Any]:
 
 
 def _kept(place: Place, feed: str) -> int:
-    """How many products of the feed the hub's log still has bytes of."""
+    """The number of products of the feed whose bytes the hub's log still has."""
     stats = json.loads(_log_tool("stat", place.hub.data_dir, "--json"))
     return int(next(one["products"] for one in stats if one["feed"] == feed))
 
@@ -317,7 +317,7 @@ def _overview_of(place: Place, name: str) -> dict[str, Any]:
 
 
 def _row(place: Place, name: str) -> dict[str, Any]:
-    """The figures of all transports together, as the page asks for them."""
+    """The figures of all transports together, as the page requests them."""
     asked = {"feed": FEED, "site": name, "kind": "distribution", "minutes": "60"}
     found: dict[str, Any] = place.hub.client.get("/v1/latency/histogram", params=asked).json()["figures"]
     return found

@@ -1,4 +1,4 @@
-"""A site with two hubs takes each product once, whichever hub serves it, and changes hubs within ten seconds."""
+"""A site with two hubs takes each product once, from whichever hub, and changes hubs within ten seconds."""
 
 import json
 import random
@@ -49,7 +49,7 @@ class Pair:
         self.wait_state("south", "stands by")
 
     def control(self, *request: str) -> list[Line]:
-        """Asks the running site; returns its hubs."""
+        """Queries the running site; returns its hubs."""
         argv = [node_binary(), "site-control", "--dir", str(self.site.directory), "--json", *request]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
         assert done.returncode == 0, done.stderr
@@ -57,7 +57,7 @@ class Pair:
         return hubs
 
     def wait_state(self, name: str, state: str, seconds: float = 30.0) -> None:
-        """Waits until the site says this of a hub."""
+        """Waits until the site reports this state of a hub."""
 
         def says() -> bool:
             return any(hub["name"] == name and hub["state"] == state for hub in self.control("status"))
@@ -65,15 +65,15 @@ class Pair:
         wait_for(f"{name} that {state}", says, seconds)
 
     def held(self) -> Counter[tuple[str, str]]:
-        """Identifier and digest of every file that stands at the site, with how often."""
+        """Identifier and digest of every file at the site, with the number of copies."""
         return Counter((name, digest) for name, digest in files(self.site))
 
     def due(self) -> Counter[tuple[str, str]]:
-        """What should stand there."""
+        """The files that should be there."""
         return Counter((name, sha256(content).hexdigest()) for name, content in self.products)
 
     def wait_complete(self, seconds: float = 60.0) -> None:
-        """Waits until nothing is missing; fails on anything that stands twice."""
+        """Waits until nothing is missing; fails on duplicates."""
         with suppress(AssertionError):
             wait_for("all products", lambda: len(self.held()) >= len(self.products), seconds)
         held, due = self.held(), self.due()
@@ -140,7 +140,7 @@ class Source:
             try:
                 hub.put("NGRID", name, content)
             except (NodeError, OSError, ValueError, KeyError):
-                # A source goes on until the hub has taken the product; a repeat is a duplicate there.
+                # A source retries until the hub has taken the product; a repeat is a duplicate there.
                 time.sleep(0.05)
                 continue
             self.acknowledged[at] += 1
@@ -222,7 +222,7 @@ def test_a_hub_that_stands_still_is_left(pair: Pair) -> None:
     pair.join("--return-after", "3600")
     source = Source(pair, seed=14, lag=0.5).start()
     source.wait_for_more(50)
-    # The northern source waits with its hub; the southern one goes on.
+    # The northern source waits with its hub; the southern one continues.
     stopped = time.monotonic()
     pair.hubs[0].process.send_signal(signal.SIGSTOP)
     pair.wait_state("south", "serves", 30)

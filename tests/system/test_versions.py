@@ -1,4 +1,4 @@
-"""A hub and a site of which one is a release ahead, with a made-up next version of the session."""
+"""A hub and a site one release apart, with a made-up next version of the session."""
 
 import time
 from pathlib import Path
@@ -64,7 +64,7 @@ def test_a_site_that_speaks_no_version_of_the_hub_is_refused_with_the_remedy(tmp
 
 
 def _update(hub: HubNode, site: SiteNode) -> None:
-    """Both are started again as the next release."""
+    """Restarts both as the next release."""
     hub.stop()
     assert site.stop() == 0
     hub.options, site.arguments = _hub_options(NEXT), _site_arguments(NEXT)

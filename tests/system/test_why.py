@@ -1,6 +1,6 @@
-"""Why is product X not at site Y: ten causes that really happen, each told by one command and by the api alike.
+"""Reasons why product X is not at site Y: ten real causes, each reported by one command and by the api alike.
 
-One hub with its own node, a feed and a site for each cause, and the product of which it is asked.
+One hub with its own node; for each cause a feed, a site, and the product in question.
 """
 
 import json
@@ -59,14 +59,14 @@ class Case:
         return list(self.starter.received(self.site).values())
 
     def why(self, product_id: str) -> dict[str, Any]:
-        """What the command says."""
+        """The answer of the command."""
         ran = self.hub.command("why", product_id, self.site, "--feed", self.feed, "--json")
         assert ran.returncode == 0, ran.stderr
         found: dict[str, Any] = json.loads(ran.stdout)
         return found
 
     def wait_for(self, product_id: str, state: str, cause: str | None) -> dict[str, Any]:
-        """Waits until the command and the api say so, with the same next step."""
+        """Waits until the command and the api report this, with the same next step."""
         said: list[dict[str, Any]] = []
 
         def there() -> dict[str, Any] | None:
@@ -81,7 +81,7 @@ class Case:
             pytest.fail(f"at last it was said: {said}")
 
     def delivery(self, product_id: str) -> dict[str, Any]:
-        """What the api says; empty while it knows nothing."""
+        """The answer of the api; empty while it knows nothing."""
         asked = {"product": product_id, "site": self.site, "feed": self.feed}
         told = self.hub.ask("GET", "/v1/products/trace", params={**asked, "limit": 1})["products"]
         found: dict[str, Any] = next((one for product in told for one in product["deliveries"]), {})
@@ -106,7 +106,7 @@ def hub(starter: Starter) -> RunningHub:
 
 @pytest.fixture
 def made(hub: RunningHub, starter: Starter, request: pytest.FixtureRequest) -> Made:
-    """Makes what a cause needs, named after the test, subscribed to all of the feed if nothing else is wanted."""
+    """Creates the objects of a cause, named after the test; the default subscription is the whole feed."""
 
     def make(*, wish: dict[str, Any] | None = EVERYTHING, retention_hours: float = 1.0) -> Case:
         name = request.node.name.removeprefix("test_").replace("_", "-")
@@ -268,7 +268,7 @@ def test_disk_full(made: Made) -> None:
     process = case.start(prefix=["unshare", "--mount", "sh", "-c", script, "sh", str(log)])
     for number in range(8):
         case.put(f"large {number}", os.urandom(MEGABYTE))
-    # As large: a small one still finds room.
+    # Of the same size: a small one still fits.
     case.put("x", os.urandom(MEGABYTE))
     found = case.wait_for("x", "waiting", "disk")
     assert f"the site can't store {case.feed}: " in found["reason"]
@@ -280,7 +280,7 @@ def test_disk_full(made: Made) -> None:
 
 
 def do(case: Case, command: str) -> None:
-    """What the next action says, as it stands there."""
+    """Runs the next action as it is printed."""
     program, *words = shlex.split(command)
     assert program == "downburst", command
     ran = case.hub.command(*words)
@@ -288,13 +288,13 @@ def do(case: Case, command: str) -> None:
 
 
 def inside(process: subprocess.Popen[bytes], command: Sequence[str]) -> None:
-    """Runs a command that sees the disks as the process does."""
+    """Runs a command with the process's view of the disks."""
     subprocess.run(["nsenter", f"--mount=/proc/{process.pid}/ns/mnt", *command], check=True, timeout=20)
 
 
 @contextmanager
 def damaged_spool(spool: Path) -> Iterator[None]:
-    """A disk that changes what lies on it: each product that comes in has other bytes than were written."""
+    """A disk that changes its content: the bytes of each arriving product differ from those written."""
     ended = threading.Event()
 
     def damage() -> None:

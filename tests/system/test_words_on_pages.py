@@ -1,4 +1,4 @@
-"""What stands on the pages reads as it is meant: words apart, headers whole, every link leads somewhere."""
+"""Text on the pages reads as intended: words apart, headers whole, every link leads to a page."""
 
 import re
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ def test_the_rule_finds_what_touches(page: Page) -> None:
 
 
 def _kind(link: str) -> str:
-    """Pages of the same kind differ by names and figures."""
+    """Reduces pages of the same kind, which differ by names and figures, to one."""
     path = link.removeprefix("#/").partition("?")[0]
     word, _, name = path.partition("/")
     return f"{word}/…" if name else word
@@ -97,7 +97,7 @@ def _open(page: Page, hub: Hub, address: str) -> None:
 
 
 def _fill(hub: Hub, directory: Path) -> None:
-    """A feed with a site that receives it, one that never came, a pin, a fault and a trace to show."""
+    """A feed with a site that receives it, one that never connected, a pin, a fault and a trace to show."""
     hub.post("feeds", feed="NGRID", **{"class": "grid"})
     for site in ("unl.edu", "away.edu"):
         hub.post("sites", site=site, organisation="University", contact=f"ops@{site}")

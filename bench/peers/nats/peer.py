@@ -55,7 +55,7 @@ def install_nats(notes: list[str]) -> list[Nats]:
 
 
 def has_nats(notes: list[str]) -> bool:
-    """Build server and client of the locked versions where they are missing; a note says where that can't be done."""
+    """Build server and client of the locked versions where they are missing; a note reports a failure."""
     client = PEERS / "nats-fan-out"
     is_current = client.exists() and client.stat().st_mtime >= (_SOURCE / "main.go").stat().st_mtime
     if not (PEERS / "nats-server").exists() or not is_current:

@@ -1,1 +1,1 @@
-"""Every stored file damaged in every way: a hub and a site that really ran, and what their next start makes of it."""
+"""Every stored file damaged in every way: files of a real hub and a real site, and the result of their next start."""

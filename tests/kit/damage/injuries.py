@@ -1,4 +1,4 @@
-"""What can happen to a file while nobody looks."""
+"""Kinds of damage to a file at rest."""
 
 import random
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def flip(path: Path) -> None:
-    """One bit in the middle of what was written: of a sparse file its tail of zeros does not count."""
+    """One bit in the middle of the written part changes; the tail of zeros of a sparse file does not count."""
     content = bytearray(path.read_bytes())
     written = len(content.rstrip(b"\0")) or len(content)
     content = content or bytearray(1)
@@ -21,7 +21,7 @@ def cut(path: Path) -> None:
 
 
 def empty(path: Path) -> None:
-    """The name stands, and nothing is in it."""
+    """The file exists and is empty."""
     _overwrite(path, b"")
 
 
@@ -31,13 +31,13 @@ def remove(path: Path) -> None:
 
 
 def scramble(path: Path) -> None:
-    """Other bytes, as many as there were."""
+    """All bytes are replaced by as many others."""
     size = max(len(path.read_bytes().rstrip(b"\0")), 1)
     _overwrite(path, random.Random(str(path.name)).randbytes(size))
 
 
 def _overwrite(path: Path, content: bytes) -> None:
-    # In place: the file keeps its rights, as it does on a disk that fails.
+    # In place: the file keeps its permissions, as it does on a failing disk.
     with path.open("r+b") as file:
         file.truncate(0)
         file.write(content)

@@ -1,4 +1,4 @@
-"""Which files are damaged in which trial: all that the catalogue lists and the scene has, from the disk itself."""
+"""The damaged files of each trial: all that the catalogue lists and the scene has, read from the disk."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -45,16 +45,16 @@ class Subject:
     path: str
 
     def hurt(self, injury: str) -> Harm:
-        """The file with what happens to it."""
+        """The file with its damage."""
         return Harm(self.place, self.path, injury)
 
     def expected(self, injury: str) -> str:
-        """What the catalogue says will come of it: one outcome, or two with `or` between them."""
+        """The outcome that the catalogue predicts: one, or two with `or` between them."""
         return self.entry.outcomes.get(injury) or self.entry.outcomes.get("any", "not said")
 
     @property
     def affects(self) -> str:
-        """Two files that affect the same thing are not damaged at once, so that each outcome has its file."""
+        """Two files that affect the same thing are not damaged in one trial, so that each outcome has its file."""
         if "ledger.sqlite" in self.path:
             return "ledger"
         # A damaged segment is set aside under the name of one that was before.
@@ -63,7 +63,7 @@ class Subject:
 
 
 def plant(pair: Pair) -> None:
-    """Leaves what a crash may leave."""
+    """Leaves files as a crash may leave them."""
     for place, paths in PLANTED.items():
         for path in paths:
             planted = pair.directory(place) / path
@@ -90,11 +90,11 @@ def subjects(snapshots: dict[str, Pair]) -> list[Subject]:
 def rounds(
     subjects: Sequence[Subject], injuries: Iterable[str] = tuple(INJURIES)
 ) -> Iterator[list[tuple[Subject, str]]]:
-    """Trials: files that a start may refuse alone, all others together as far as outcomes can be told apart."""
+    """Trials: each file that a start may refuse alone, all others together if outcomes can be distinguished."""
     for injury in injuries:
         together: list[list[Subject]] = []
         for one in subjects:
-            # Without the ledger's log the hub does not remember what a feed's log had.
+            # Without the ledger's log the hub does not remember the content of a feed's log.
             if "refused" in one.expected(injury) or one.path.endswith("-wal"):
                 yield [(one, injury)]
                 continue
@@ -122,12 +122,12 @@ def _files(snapshot: str, pair: Pair) -> Iterator[Subject]:
 
 def _apart(wanted: Sequence[Subject], chosen: Sequence[Subject]) -> Subject:
     taken = {one.affects for one in chosen if one.snapshot == wanted[0].snapshot}
-    # The first feed has the letters, and what is planted.
+    # The first feed has the letters and the planted files.
     return next((one for one in wanted[1:] if one.affects not in taken), wanted[-1])
 
 
 def _open_segments(found: dict[str, list[Subject]], chosen: Sequence[Subject]) -> list[Subject]:
-    """What was being written when the processes were killed has no index that remembers it."""
+    """Segments that were open when the processes were killed, and so are in no index."""
     more: list[Subject] = []
     for place in PLACES:
         files = {one.path: one for one in found["killed"] if one.place == place}

@@ -1,4 +1,4 @@
-"""A hub and a site with everything that they keep, as they lie on the disk after a stop and after `kill -9`."""
+"""A hub and a site with all their files, as they are on the disk after a stop and after `kill -9`."""
 
 import hashlib
 import subprocess
@@ -26,7 +26,7 @@ Content = dict[tuple[str, str], str]
 
 @dataclass
 class Pair:
-    """A hub and its site in a directory, with what was acknowledged so far."""
+    """A hub and its site in a directory, with the products acknowledged so far."""
 
     home: Path
     acknowledged: Content = field(default_factory=dict)
@@ -37,14 +37,14 @@ class Pair:
         self.site = SiteNode(self.home / "site", self.hub.sites, arguments=arguments)
 
     def copied_to(self, home: Path) -> "Pair":
-        """Everything at another place, nothing of it running."""
+        """A copy of everything in another directory, with nothing running."""
         subprocess.run(["cp", "-a", "--sparse=always", str(self.home), str(home)], check=True)
         for log in (home / "hub" / "hub.log", home / "site" / "site.log"):
             log.write_bytes(b"")
         return Pair(home, dict(self.acknowledged))
 
     def directory(self, place: str) -> Path:
-        """Of the hub's data, or of the site."""
+        """The directory of the hub's data, or of the site."""
         return self.hub.directory / "data" if place == "hub" else self.site.directory
 
     def put(self, feed: str, product_id: str) -> None:
@@ -60,11 +60,11 @@ class Pair:
                 self.put(feed, f"{word}-{number}")
 
     def received(self) -> Content:
-        """What stands for local software."""
+        """The files for local software."""
         found: Content = {}
         root = self.site.directory / "received"
         for path in root.rglob("*"):
-            # What is damaged or just being shown has no name of a product.
+            # The names of damaged files and of files in preparation are not those of products.
             with suppress(ValueError, FileNotFoundError):
                 name = decode(str(path.relative_to(root)))
                 if path.is_file():
@@ -72,7 +72,7 @@ class Pair:
         return found
 
     def missing(self) -> set[tuple[str, str]]:
-        """Products that were acknowledged, and are not at the site as they were put."""
+        """Acknowledged products that the site lacks or has with other content."""
         received = self.received()
         return {key for key, digest in self.acknowledged.items() if received.get(key) != digest}
 
@@ -87,7 +87,7 @@ class Pair:
         return not self._has_ended()
 
     def stop(self) -> Iterator[str]:
-        """Stops what runs of them; what ended badly, in sentences."""
+        """Stops the running processes; returns the failed exits as sentences."""
         site = getattr(self.site, "process", None)
         for name, ended, stop in (
             ("site", site is None or site.poll() is not None, self.site.stop),
@@ -108,7 +108,7 @@ class Pair:
         return self.hub.process.poll() is not None
 
     def _answers(self) -> bool:
-        # A hub that names what is damaged is up as well.
+        # A hub that reports damage has started as well.
         with suppress(httpx.TransportError):
             return httpx.get(f"http://{self.hub.http}/readyz", timeout=5).is_success
         return False
@@ -125,7 +125,7 @@ def stopped(home: Path) -> Pair:
 
 
 def killed(pair: Pair, home: Path) -> Pair:
-    """The same pair after another while, which `kill -9` ended in the midst of work."""
+    """The same pair after another period, killed with `kill -9` during its work."""
     pair = pair.copied_to(home)
     assert pair.try_hub()
     pair.site.start()

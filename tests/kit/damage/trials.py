@@ -1,4 +1,4 @@
-"""What a hub and its site make of damaged files: a start, a new product for every feed, and what was said."""
+"""The behaviour of a hub and its site with damaged files: a start, a new product for every feed, and the reports."""
 
 import re
 import time
@@ -15,7 +15,7 @@ from kit.patience import wait_for
 
 @dataclass(frozen=True)
 class Harm:
-    """One file and what happened to it; `path` is relative to the directory of the hub or site."""
+    """One file and its damage; `path` is relative to the directory of the hub or site."""
 
     place: str
     path: str
@@ -33,7 +33,7 @@ class Harm:
 
 @dataclass
 class Verdict:
-    """What came of a trial: an outcome for each harm, what was said of it, and what is wrong."""
+    """The result of a trial: an outcome and a report for each harm, and the faults."""
 
     outcomes: dict[Harm, str] = field(default_factory=dict)
     words: dict[Harm, str] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Verdict:
 def tried(snapshot: Pair, home: Path, harms: Sequence[Harm], awaited: Sequence[Harm] = ()) -> Verdict:
     """Damages a copy, starts it and judges; one harm alone may keep it from starting.
 
-    Of `awaited` ones something will be said, some of it by the scrub.
+    The `awaited` ones will be reported, some of them by the scrub.
     """
     pair = snapshot.copied_to(home)
     damaged = {harm: _injure(pair, harm) for harm in harms}
@@ -96,7 +96,7 @@ def _told_refusal(pair: Pair) -> str | None:
 
 
 def _use(pair: Pair, harms: Sequence[Harm], awaited: Sequence[Harm]) -> list[str]:
-    """New products of every feed arrive; what came before is there, or is said to be lost."""
+    """New products of every feed arrive; earlier ones are there, or are reported as lost."""
     before = set(pair.acknowledged)
     for feed in FEEDS:
         pair.put(feed, "after-good")
@@ -104,7 +104,7 @@ def _use(pair: Pair, harms: Sequence[Harm], awaited: Sequence[Harm]) -> list[str
     began = time.monotonic()
 
     def lacking() -> set[tuple[str, str]]:
-        """Without what is said to be lost at the hub, and what belongs to local software."""
+        """Excludes products that the hub reports as lost, and files that belong to local software."""
         missing = pair.missing()
         names = [decode(harm.path.removeprefix("received/")) for harm in harms if harm.path.startswith("received/")]
         local = {(name.feed, name.product_id) for name in names}
@@ -131,11 +131,11 @@ def _words(pair: Pair, harm: Harm) -> str:
 
 
 def _is_about(line: str, harm: Harm) -> bool:
-    """A line that names the file; of the files of a log its feed and a word of damage will do."""
+    """A line that names the file; for a file of a log, its feed and a word for damage suffice."""
     path = Path(harm.path)
     names = [f"{'data' if harm.place == 'hub' else 'site'}/{harm.path}"]
     if harm.feed is None and "/" in harm.path and len(path.name) > SHORTEST_NAME:
-        # A letter goes by its name without an ending.
+        # Reports name a letter by its name without an ending.
         names.append(path.name.removesuffix(".json"))
     if any(name in line for name in names):
         return True

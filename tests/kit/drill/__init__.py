@@ -1,1 +1,1 @@
-"""A drill: faults of a running hub, and how soon its operator sees each of them."""
+"""A drill: faults of a running hub, and the time until its operator sees each of them."""

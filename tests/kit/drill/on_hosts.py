@@ -38,7 +38,7 @@ class GroupScene:
         wait_for("members of the group", lambda: self.hearing() == set(members), 120)
 
     def hearing(self) -> set[str]:
-        """The sites that get the feed by multicast."""
+        """The sites that receive the feed by multicast."""
         sites = self.hub.ask("GET", "/v1/overview")["sites"]
         return {
             one["site"]
@@ -48,7 +48,7 @@ class GroupScene:
         }
 
     def command(self, *argv: str) -> str:
-        """What a command prints to the hub's operator."""
+        """The output of a command for the hub's operator."""
         command = self.lab.command(HUB, [DOWNBURST, *argv, "--hub", f"http://{self.hub.http}"])
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
 

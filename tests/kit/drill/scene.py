@@ -1,4 +1,4 @@
-"""A hub under the load of a busy one, with its sites: what a drill breaks and mends."""
+"""A hub under the load of a busy one, with its sites: the system that a drill breaks and repairs."""
 
 import subprocess
 import threading
@@ -30,7 +30,7 @@ class Scene:
         wait_for("the feeds of the mix", lambda: len(self.feeds()) >= FEEDS, 60)
 
     def site(self, name: str, directory: Path | None = None, *, feeds: Sequence[str] = ()) -> SiteNode:
-        """Starts a site, which keeps what it has in the directory, and waits until it has some products."""
+        """Starts a site with its data in the directory, and waits until it has some products."""
         site = self.sites[name] = SiteNode(directory or self.directory / name, self.hub.sites)
         site.directory.mkdir(exist_ok=True)
         wanted = feeds or self.feeds()
@@ -43,20 +43,20 @@ class Scene:
         return site
 
     def source(self, feed: str) -> "SteadySource":
-        """Has a source of its own put something into a feed ten times a second; the feed is made."""
+        """Creates a feed and starts a source of its own, which puts ten products per second."""
         self.hub.ask("POST", "/v1/feeds", json={"feed": feed, "class": "observation"})
         return SteadySource(self.hub, feed)
 
     def feeds(self) -> list[str]:
-        """The feeds that there are."""
+        """The names of the feeds."""
         return [one["feed"] for one in self.hub.ask("GET", "/v1/feeds")]
 
     def stands(self, name: str) -> Any:
-        """How it stands with a site, by the hub."""
+        """The state of a site, as the hub shows it."""
         return next(one for one in self.hub.ask("GET", "/v1/overview")["sites"] if one["site"] == name)
 
     def command(self, *argv: str) -> str:
-        """What a command prints to the hub's operator."""
+        """The output of a command for the hub's operator."""
         done = subprocess.run(
             [DOWNBURST, *argv, "--hub", f"http://{self.hub.http}"],
             capture_output=True,
@@ -83,7 +83,7 @@ class Scene:
 
 
 class SteadySource:
-    """Puts products into one feed until it falls silent; it may go on later."""
+    """Puts products into one feed until it is stopped; it can be restarted."""
 
     def __init__(self, hub: WholeHub, feed: str, *, pause_s: float = 0.1) -> None:
         self._hub, self._feed, self._pause_s = hub, feed, pause_s
@@ -93,31 +93,31 @@ class SteadySource:
 
     @property
     def seconds(self) -> float:
-        """Since it began."""
+        """The time since its start."""
         return time.monotonic() - self._began_s
 
     def go_on(self) -> None:
-        """Begins, or begins again."""
+        """Starts or restarts it."""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def fall_silent(self) -> None:
-        """Stops without a word to anybody."""
+        """Stops without notice."""
         self._over.set()
         self._thread.join()
 
     def _run(self) -> None:
         with httpx.Client(base_url=f"http://{self._hub.http}", headers=self._hub.authorization, timeout=30) as client:
             while not self._over.wait(self._pause_s):
-                # What the hub does not take while it is broken is not sent again: others count losses.
+                # Products that a broken hub does not take are not sent again: other tests count losses.
                 with suppress(httpx.TransportError):
                     client.put(f"/v1/feeds/{self._feed}/products/p{next(self._number)}", content=b"x" * 5_000)
 
 
 @contextmanager
 def scene(directory: Path, *, ledger_url: str = "") -> Iterator[Scene]:
-    """A scene that is ended whatever happens."""
+    """A scene that is ended in every case."""
     made = Scene(directory, ledger_url=ledger_url)
     try:
         yield made

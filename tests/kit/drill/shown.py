@@ -1,4 +1,4 @@
-"""What stands first on the page and in `downburst status`, and how soon it did."""
+"""The first entries on the page and in `downburst status`, and the time until they appeared."""
 
 import re
 import threading
@@ -25,18 +25,18 @@ class Watched(Protocol):
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that is wrong, as people read it."""
+    """One fault, as people read it."""
 
     sentence: str
     next_step: str
 
     def tells(self, words: tuple[str, ...]) -> bool:
-        """Whether it names all of these, and something to do."""
+        """True if it contains all of these words, and a next step."""
         return bool(self.next_step) and all(word in self.sentence for word in words)
 
 
 class Watcher:
-    """Looks at both again and again, as an operator does who has no other window."""
+    """Polls both, as an operator does who has no other window."""
 
     def __init__(self, scene: Watched, page: Page) -> None:
         self._scene, self._page = scene, page
@@ -62,7 +62,7 @@ class Watcher:
         return [Entry(*_parts(text.split("Next:", 1))) for text in texts]
 
     def in_status(self) -> list[Entry] | None:
-        """The same by the command; None: the hub did not answer it."""
+        """The same from the command; None if the hub did not answer it."""
         printed = self._scene.command("status")
         if "health: " not in printed:
             return None
@@ -78,7 +78,7 @@ class Watcher:
             seen = self.on_page()
             page_s = time.monotonic() - began_s if reached(seen) else None
             if page_s is None and seen:
-                # Without ages, which make each look another text.
+                # Without ages, which change the text at each poll.
                 before.setdefault(seen[0].sentence[:BEFORE_SHOWN], round(time.monotonic() - began_s, 1))
             self._page.wait_for_timeout(POLL_MS)
         command.join()
@@ -93,7 +93,7 @@ class Watcher:
 
 
 class _Command(threading.Thread):
-    """Beside the page: a command takes a second and more."""
+    """In parallel with the page: a command takes more than a second."""
 
     def __init__(self, watcher: Watcher, reached: Reached, give_up_s: float) -> None:
         super().__init__(daemon=True)

@@ -1,1 +1,1 @@
-"""LDMs as peers of ours: what they say on the wire, servers and tools of them, and hubs among them."""
+"""LDMs as peers: their messages on the wire, their servers and tools, and hubs among them."""

@@ -1,4 +1,4 @@
-"""Messages of LDM-6 that are sound XDR and hold what can't be, from a generator of random numbers."""
+"""Messages of LDM-6 in valid XDR with impossible content, from a generator of random numbers."""
 
 import hashlib
 import random
@@ -41,7 +41,7 @@ def message(rng: random.Random) -> bytes:
 
 
 def described(rng: random.Random) -> bytes:
-    """The description of a product; half of its values are sound."""
+    """The description of a product; half of its values are valid."""
     sound = rng.random() < 0.5
     return description(
         seconds=int(time.time()) if sound else signed(rng),
@@ -64,7 +64,7 @@ def description(
     ident: bytes = b"id",
     size: int = 64,
 ) -> bytes:
-    """A description in XDR, made now unless it says otherwise."""
+    """A description in XDR; its creation time is the current one unless given."""
     stamp = struct.pack(">ii", int(time.time()) if seconds is None else seconds, micros)
     rest = text(origin) + struct.pack(">II", feed, sequence) + text(ident) + struct.pack(">I", size)
     return stamp + hashlib.md5(stamp + rest, usedforsecurity=False).digest() + rest

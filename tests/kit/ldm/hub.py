@@ -12,7 +12,7 @@ from kit.patience import wait_for
 
 @contextmanager
 def hub_at(directory: Path, name: str = "hub") -> Iterator[HubNode]:
-    """Such a hub."""
+    """A hub among LDMs, with two feeds."""
     made = HubNode(directory, name=name).start()
     made.feed("NGRID", duplicate_rule="signature", ldm_feed_type="NGRID")
     made.feed("TEXT", duplicate_rule="signature", ldm_feed_type="IDS|DDPLUS", **{"class": "warning"})
@@ -24,7 +24,7 @@ def hub_at(directory: Path, name: str = "hub") -> Iterator[HubNode]:
 
 
 def ask(hub: HubNode, *upstreams: str, feeds: str = "NGRID", **fields: object) -> None:
-    """Has the hub ask LDMs."""
+    """Makes the hub request products from LDMs."""
     source = {"source": "above", "feeds": feeds, "pattern": ".*", "upstreams": list(upstreams), **fields}
     hub.do("ldm", sources=[source])
 
@@ -39,23 +39,23 @@ def serve(hub: HubNode, host: str = "127.0.0.1", **fields: object) -> str:
 
 
 def sources(hub: HubNode) -> list[Line]:
-    """How it stands with the upstreams of the only source."""
+    """The state of the upstreams of the only source."""
     found: list[Line] = hub.do("status")["ldm"]["sources"][0]["upstreams"]
     return found
 
 
 def stored(hub: HubNode, feed: str = "NGRID") -> int:
-    """How many products a feed holds."""
+    """The number of products that a feed holds."""
     return int(next(one["products"] for one in hub.do("status")["feeds"] if one["feed"] == feed))
 
 
 def holds(hub: HubNode, count: int, feed: str = "NGRID") -> None:
-    """Waits until a feed holds so many products."""
+    """Waits until a feed holds this number of products."""
     wait_for(f"{count} products", lambda: stored(hub, feed) == count, 60)
 
 
 def described(hub: HubNode, ident: str, feed: str = "NGRID") -> Line:
-    """What the hub knows of a product."""
+    """The hub's record of a product."""
     found: Line = hub.do("deliveries", feed=feed, product_id=ident)["products"][0]
     return found
 

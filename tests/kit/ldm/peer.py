@@ -1,4 +1,4 @@
-"""An LDM server that says what a script tells it to, in golden messages: it shares no code with the node's."""
+"""An LDM server that follows a script of golden messages: it shares no code with the node's."""
 
 import json
 import socket
@@ -13,7 +13,7 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "ldm6" / "messages.json"
 
 
 def golden(name: str) -> bytes:
-    """A message as it stands on the wire."""
+    """A message as it is on the wire."""
     messages = json.loads(GOLDEN.read_text())["messages"]
     return bytes.fromhex(next(one["bytes"] for one in messages if one["name"] == name))
 
@@ -25,7 +25,7 @@ def answering(message: bytes, xid: int) -> bytes:
 
 @dataclass
 class LdmPeer:
-    """One connection after the other; each is told ``answers`` by procedure, and then ``calls``."""
+    """Serves one connection after the other; each gets ``answers`` by procedure, and then ``calls``."""
 
     answers: dict[int, str]
     """Procedure to the golden message that answers it; a procedure that is not here ends the connection."""
@@ -73,7 +73,7 @@ class LdmPeer:
                         message = golden(call.removeprefix("half of "))
                         connection.sendall(message[: len(message) // 2])
                         return
-                    # One byte alone, so that the other side has to put records together.
+                    # A single byte, so that the other side has to reassemble records.
                     message = golden(call)
                     connection.sendall(message[:1])
                     connection.sendall(message[1:])

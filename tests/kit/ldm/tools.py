@@ -1,4 +1,4 @@
-"""LDM's own `notifyme` and `feedme` (6.14.5), as a server meets them.
+"""LDM's own `notifyme` and `feedme` (6.14.5), as a server sees them.
 
 Both speak version 5 alone. `notifyme` answers each NOTIFICATION with OK and then, under the same number, with
 PROC_UNAVAIL. `feedme` knows HIYA, COMINGSOON and BLKDATA; it answers everything else, HEREIS too, with PROC_UNAVAIL.
@@ -25,7 +25,7 @@ from kit.ldm.wire import (
 
 @dataclass
 class OldTool:
-    """One of the two, and what it got."""
+    """One of the two tools, and its received data."""
 
     wire: Wire
     got: list[Product] = field(default_factory=list)
@@ -35,15 +35,15 @@ class OldTool:
     _content: bytearray = field(default_factory=bytearray)
 
     def notify_me(self, *specs: tuple[int, str], from_s: int = 0) -> int:
-        """Asks for descriptions; the answer's code."""
+        """Requests descriptions; returns the code of the answer."""
         return self._ask(NOTIFYME, klass(specs, from_s=from_s))
 
     def feed_me(self, *specs: tuple[int, str], from_s: int = 0) -> int:
-        """Asks for products; the answer's code."""
+        """Requests products; returns the code of the answer."""
         return self._ask(FEEDME, klass(specs, from_s=from_s))
 
     def take(self, count: int) -> list[Product]:
-        """Goes on until it has `count` products or descriptions, or the connection ends."""
+        """Runs until it has `count` products or descriptions, or the connection ends."""
         while len(self.got) < count and (record := self.wire.record()):
             xid, (version, procedure) = struct.unpack(">I", record[:4])[0], struct.unpack(">II", record[16:24])
             assert version == VERSION, f"the tool is called in version {version}"

@@ -1,4 +1,4 @@
-"""LDM-6 as a peer of ours speaks it, from its description: XDR, records, both roles. It shares no code with ours."""
+"""LDM-6 of an independent peer, from its specification: XDR, records, both roles. It shares no code with ours."""
 
 import hashlib
 import select
@@ -34,7 +34,7 @@ class Product:
 
     @classmethod
     def of(cls, ident: str, content: bytes, **fields: int | str | bytes) -> Self:
-        """One whose signature is the MD5 of its bytes, made now."""
+        """A product created now, whose signature is the MD5 of its bytes."""
         values: dict[str, object] = {
             "created_us": time.time_ns() // 1000,
             "size": len(content),
@@ -50,7 +50,7 @@ class Product:
 
 
 def decoded(body: bytes) -> tuple[Product, bytes]:
-    """A description, and what follows it."""
+    """A description, and the bytes behind it."""
     seconds, micros = struct.unpack(">ii", body[:8])
     signature, body = body[8:24], body[24:]
     origin, body = _take_text(body)
@@ -71,7 +71,7 @@ def klass(specs: Sequence[tuple[int, str]], *, from_s: int = 0, resume: bytes | 
 
 
 def take_class(body: bytes) -> tuple[list[tuple[int, str]], bytes | None, bytes]:
-    """The specs of a class, what it resumes by, and what follows it."""
+    """The specs of a class, the signature from which it resumes, and the bytes behind it."""
     (count,) = struct.unpack(">I", body[16:20])
     body = body[20:]
     specs: list[tuple[int, str]] = []
@@ -120,14 +120,14 @@ class Wire:
         return record
 
     def reply(self, xid: int) -> bytes:
-        """What follows the head of the answer to a call; any refusal of the call itself fails."""
+        """The body of the answer to a call, behind its head; any refusal of the call itself fails."""
         record = self.record()
         head = struct.unpack(">6I", record[:24])
         assert head == (xid, 1, 0, 0, 0, 0), head
         return record[24:]
 
     def is_quiet(self, seconds: float) -> bool:
-        """True if nothing comes for so long."""
+        """True if nothing arrives for this time."""
         return not select.select([self.connection], [], [], seconds)[0]
 
     def _exactly(self, length: int) -> bytes:
@@ -150,7 +150,7 @@ def connected(address: str) -> Iterator[Wire]:
 
 @dataclass
 class Asked:
-    """An LDM downstream of one connection: what it got."""
+    """An LDM downstream of one connection, and its received data."""
 
     wire: Wire
     got: list[Product] = field(default_factory=list)
@@ -159,11 +159,11 @@ class Asked:
     def feed_me(
         self, *specs: tuple[int, str], mode: int = PRIMARY, resume: bytes | None = None, from_s: int = 0
     ) -> tuple[int, bytes]:
-        """Asks for products; the code and what follows it."""
+        """Requests products; returns the code and the bytes behind it."""
         return self._ask(FEEDME, klass(specs, from_s=from_s, resume=resume) + struct.pack(">I", mode))
 
     def notify_me(self, *specs: tuple[int, str]) -> tuple[int, bytes]:
-        """Asks for descriptions."""
+        """Requests descriptions."""
         return self._ask(NOTIFYME, klass(specs))
 
     def _ask(self, procedure: int, body: bytes) -> tuple[int, bytes]:
@@ -171,7 +171,7 @@ class Asked:
         return struct.unpack(">I", answer[:4])[0], answer[4:]
 
     def take(self, count: int, wants: Callable[[Product], bool] = lambda _: True) -> list[Product]:
-        """Goes on until it has `count` products or descriptions, or the connection ends."""
+        """Runs until it has `count` products or descriptions, or the connection ends."""
         offered: Product | None = None
         while len(self.got) < count:
             record = self.wire.record()
@@ -211,7 +211,7 @@ class Serving:
     def __init__(self, host: str = "127.0.0.1") -> None:
         self.queue: list[Product] = []
         self.requests: list[tuple[list[tuple[int, str]], bytes | None, int]] = []
-        """Of each connection: what it asked for, what it resumed by, and the mode."""
+        """Per connection: the requested specs, the signature from which it resumes, and the mode."""
         self.declined = 0
         self.reply: Callable[[Wire, int, bytes], bool] | None = None
         """Answers a FEEDME in another way; True if the connection goes on as usual."""
@@ -235,7 +235,7 @@ class Serving:
             _shut(self._connections.pop())
 
     def close(self) -> None:
-        """Ends everything; nobody answers at the address any more."""
+        """Ends everything; the address no longer answers."""
         _shut(self._listener)
         self._listener.close()
         self.cut()

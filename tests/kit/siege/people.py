@@ -1,4 +1,4 @@
-"""Those who go on as if nothing were: a source of products, and a user who asks the api."""
+"""Parties that continue undisturbed: a source of products, and a user of the api."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ from kit.whole_hub import WholeHub
 
 
 class Source(threading.Thread):
-    """Puts products into feeds, and keeps what was acknowledged."""
+    """Puts products into feeds, and records the acknowledged ones."""
 
     def __init__(self, hub: WholeHub, feeds: tuple[str, ...], seed: int) -> None:
         super().__init__(daemon=True)
@@ -27,10 +27,10 @@ class Source(threading.Thread):
         self._resting, self._rests = threading.Event(), threading.Event()
         self._pause_s = PRODUCT_EACH_S
         self.put_bytes: Counter[str] = Counter()
-        """Of each feed, all that was acknowledged."""
+        """The acknowledged bytes of each feed."""
 
     def run(self) -> None:
-        """Goes on until it is over; what is refused is no product, and is kept as a sentence."""
+        """Runs until the end; a refusal is not counted as a product, and is recorded as a sentence."""
         url, authorization = f"http://{self.hub.http}", self.hub.authorization
         with httpx.Client(base_url=url, timeout=60, headers=authorization) as client:
             while not self.over.wait(self._pause_s):
@@ -40,28 +40,28 @@ class Source(threading.Thread):
                 self._put(client, self.feeds[len(self.acknowledged) % len(self.feeds)])
 
     def rest(self) -> None:
-        """Puts nothing from here on; the product in hand is acknowledged first."""
+        """Pauses; the current product is acknowledged first."""
         self._rests.clear()
         self._resting.set()
         assert self._rests.wait(60) or not self.is_alive(), "the source waits for an acknowledgement for ever"
 
     def go_on(self) -> None:
-        """Puts products again."""
+        """Resumes."""
         self._resting.clear()
 
     def put_at_least(self, size_bytes: int) -> None:
-        """Puts products without a pause until each feed had so much."""
+        """Puts products without a pause until each feed has this number of bytes."""
         self._pause_s = 0.0
         wait_for(f"{size_bytes} bytes in each feed", lambda: self._fewest_bytes() >= size_bytes, 120)
         self._pause_s = PRODUCT_EACH_S
 
     def wait_for_more(self, products: int) -> None:
-        """Waits until so many more products were acknowledged."""
+        """Waits until this number of further products was acknowledged."""
         goal = len(self.acknowledged) + products
         wait_for(f"{products} more products", lambda: len(self.acknowledged) >= goal, 60)
 
     def of(self, feeds: tuple[str, ...]) -> dict[tuple[str, int], tuple[str, str]]:
-        """What was acknowledged in these feeds: feed and number to id and SHA-256."""
+        """The acknowledged products of these feeds: feed and number to id and SHA-256."""
         return {key: product for key, product in self.acknowledged.items() if key[0] in feeds}
 
     def _fewest_bytes(self) -> int:
@@ -79,7 +79,7 @@ class Source(threading.Thread):
 
 
 class HubUser(threading.Thread):
-    """Asks the api one question after the other, and whether the hub is well."""
+    """Sends one request after the other to the api, and checks the hub's health."""
 
     def __init__(self, hub: WholeHub, questions: tuple[str, ...]) -> None:
         super().__init__(daemon=True)
@@ -90,7 +90,7 @@ class HubUser(threading.Thread):
         self.slowest_s = 0.0
 
     def run(self) -> None:
-        """Goes on until it is over."""
+        """Runs until the end."""
         url, authorization = f"http://{self.hub.http}", self.hub.authorization
         with httpx.Client(base_url=url, timeout=60, headers=authorization) as client:
             while not self.over.wait(QUESTION_EACH_S):
@@ -110,7 +110,7 @@ class HubUser(threading.Thread):
 
 
 def end(*threads: Source | HubUser) -> None:
-    """Ends them, whatever they do."""
+    """Ends them in any state."""
     for thread in threads:
         thread.over.set()
     for thread in threads:

@@ -1,4 +1,4 @@
-"""The siege itself: who is there, what happens, and what has to be true of it afterwards."""
+"""The siege itself: its parties, its events, and the conditions that must hold afterwards."""
 
 import json
 import secrets
@@ -32,14 +32,14 @@ class Siege:
     new_sites: int = 0
     honest: dict[str, SiteNode] = field(default_factory=dict)
     memory: dict[str, list[int]] = field(default_factory=dict)
-    """Of the hub's processes, bytes: after a hundred sessions, and at the end."""
+    """Bytes of the hub's processes: after a hundred sessions, and at the end."""
 
     def __post_init__(self) -> None:
         network = f"239.78.{self.seed % 250}.0/24"
         self.hub = WholeHub(self.home / "hub", multicast_network=network, more=_MORE)
 
     def begin(self) -> None:
-        """Starts all that is honest, and enrols the hostile sites."""
+        """Starts all honest parties, and enrols the hostile sites."""
         self.hub.start()
         for feed in FEEDS:
             self.hub.ask(
@@ -60,7 +60,7 @@ class Siege:
         self._former = {alarm["alarm"] for alarm in self._alarms()}
 
     def end(self) -> None:
-        """Ends what runs."""
+        """Ends all running processes."""
         end(*(thread for thread in (getattr(self, "source", None), getattr(self, "user", None)) if thread))
         for site in self.honest.values():
             site.stop()
@@ -68,7 +68,7 @@ class Siege:
             self.hub.stop()
 
     def attack(self, sessions: int) -> dict[str, Any]:
-        """Plays so many hostile sessions; new sites are enrolled meanwhile. Returns the attackers' summary."""
+        """Plays this number of hostile sessions, enrolling new sites during them. Returns the attackers' summary."""
         if sessions > SETTLING_SESSIONS:
             self._fill()
         settling = min(sessions, SETTLING_SESSIONS)
@@ -81,7 +81,7 @@ class Siege:
         return summary
 
     def _fill(self) -> None:
-        """Lets honest traffic bring the hub to its size: full logs, and a full window of repair for the group."""
+        """Lets honest traffic bring the hub to its full size: full logs, and a full repair window for the group."""
         self.source.put_at_least(2 * RETENTION_BYTES)
         self.source.wait_for_more(int(2 * REPAIR_S / PRODUCT_EACH_S))
 
@@ -101,7 +101,7 @@ class Siege:
         return summary
 
     def a_new_site_is_let_in(self) -> None:
-        """A site that is made now gets a token, is let in and receives a product."""
+        """A newly created site gets a token, is let in and receives a product."""
         self.new_sites += 1
         name = f"new-{self.new_sites}.example"
         self._add(name, ("NGRID",))
@@ -114,7 +114,7 @@ class Siege:
             self.hub.ask("DELETE", f"/v1/sites/{name}")
 
     def wait_until_quiet(self, *, clocks_known: bool = True) -> None:
-        """The source rests, honest sites have everything, and the ledger has all of what they said.
+        """The source pauses, honest sites have everything, and the ledger has all their reports.
 
         Where a session is new, its first products have no latency: ``clocks_known`` leaves latencies out.
         """
@@ -134,7 +134,7 @@ class Siege:
             raise AssertionError("\n".join([str(error), *wrong])) from None
 
     def wrong_figures(self, *, clocks_known: bool) -> list[str]:
-        """Where the hub's figures of honest sites are not those of the sites themselves: a sentence each."""
+        """Differences between the hub's figures of honest sites and the sites' own: one sentence each."""
         wrong = []
         shown = {site["site"]: site for site in self.hub.ask("GET", "/v1/overview")["sites"]}
         for name, feeds in HONEST.items():
@@ -151,7 +151,7 @@ class Siege:
     def blamed(self) -> list[Alarm]:
         """Alarms since the siege began, open and ended, that are about no hostile site.
 
-        Those that judge how fast things go are left out: a machine that others use as well is slow by itself.
+        Alarms about speed are left out: a shared machine is slow by itself.
         """
         since = [alarm for alarm in self._alarms() if alarm["alarm"] not in self._former]
         return [
@@ -165,7 +165,7 @@ class Siege:
         return [alarm for alarm in self._alarms() if str(alarm["site"] or "").startswith("bad-")]
 
     def open_alarms(self, site: str) -> list[Alarm]:
-        """What is wrong now with this site."""
+        """The open alarms of this site."""
         items: list[Alarm] = self.hub.ask("GET", "/v1/alarms", params={"site": site})["items"]
         return items
 
@@ -211,7 +211,7 @@ class Siege:
         return wrong
 
     def _wait_for_clocks(self) -> None:
-        """Before a site's clock is measured its products have no latency; how many those are is kept."""
+        """Products before the first measurement of a site's clock have no latency; their number is recorded."""
         self.source.wait_for_more(len(FEEDS))
         wait_for("the honest sites' clocks", lambda: all(self._latencies(name) for name in HONEST), 60)
         self.source.rest()
@@ -221,7 +221,7 @@ class Siege:
             return all(stored[name] == len(self.source.of(feeds)) for name, feeds in HONEST.items())
 
         wait_for("all receipts of the first products", settled, 60)
-        # Only now: a batch has both, and it is kept.
+        # Counted only now: a batch has both figures, and it is kept.
         self.unmeasured = self._unmeasured()
         self.source.go_on()
 
@@ -241,7 +241,7 @@ class Siege:
         return counted
 
     def _want_credentials(self) -> None:
-        """Of some hostile sites, so that they may say what belongs to it."""
+        """Requests credentials for some hostile sites, so that they may send the messages of a replacement."""
         for name in list(HOSTILE)[:2]:
             self.hub.answer("POST", f"/v1/sites/{name}/credentials/replacement")
 
@@ -250,7 +250,7 @@ class Siege:
             self.memory.setdefault(name, []).append(memory_bytes(pid))
 
     def _feeds_known(self) -> list[str]:
-        """What a hostile site could have heard of feeds that are not its own."""
+        """Facts about other feeds that a hostile site could have learnt."""
         feeds = self.hub.ask("GET", "/v1/status")["feeds"]
         return [f"--feed={feed['feed']}:{feed['epoch']}:{feed['head']}" for feed in feeds]
 
@@ -290,7 +290,7 @@ def fresh_seed() -> int:
 SETTLING_SESSIONS = 100
 """Until then the hub's processes find their size."""
 RETENTION_BYTES = 4_000_000
-"""Of each feed's log: some 330 products, three times those of the time that a honest site is away for."""
+"""The size of each feed's log: some 330 products, three times those of a honest site's absence."""
 REPAIR_S = 5
 ENROLMENTS = 3
 _OF_SPEED = ("silence", "prediction", "objective")

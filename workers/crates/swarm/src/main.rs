@@ -174,7 +174,7 @@ fn say(line: &impl serde::Serialize) {
     }
 }
 
-/// A month: whoever needs more has forgotten the process.
+/// A month: a longer run means that the process was forgotten.
 const LONGEST_RUN: Duration = Duration::from_secs(30 * 86_400);
 
 const EXAMPLES: &str = "Examples:

@@ -1,4 +1,4 @@
-//! The repair channel: requests and repairs of one site as datagrams, and what becomes of them when datagrams get lost.
+//! The repair channel: requests and repairs of one site as datagrams, and their fate when datagrams are lost.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -37,7 +37,7 @@ fn channel() -> RepairChannel {
 }
 
 impl Pair {
-    /// Both ends know each other; the leg said something.
+    /// Both ends know each other; the leg has sent its first datagrams.
     fn new() -> Self {
         let config = ReceiverConfig { channel: Some(channel()), ..receiver_config() };
         let mut pair = Self {
@@ -53,7 +53,7 @@ impl Pair {
         pair
     }
 
-    /// Has a probe answered, so that the channel is open.
+    /// Opens the channel by the answer to a probe.
     fn open(mut self) -> Self {
         let probe = self.asks().remove(0);
         let heard = self.hub.hear(Micros(ROUND_TRIP / 2), probe).unwrap();
@@ -77,7 +77,7 @@ impl Pair {
         self.now += micros;
     }
 
-    /// Sends a product of ten packets of which the second gets lost; answers its number.
+    /// Sends a product of ten packets of which the second is lost; returns the lost packet's number.
     fn lose_one(&mut self) -> u64 {
         self.sender.handle(at(self.now), product(5, 12_000, Class::Grid));
         let sent = datagrams(&run(&mut self.sender, self.now, self.now + 2_000));
@@ -89,7 +89,7 @@ impl Pair {
         lost
     }
 
-    /// Passes time until the receiver sends a datagram.
+    /// Advances time until the receiver sends a datagram.
     fn next_ask(&mut self) -> Bytes {
         for _ in 0..10_000 {
             if let Some(ask) = self.asks().into_iter().next() {

@@ -1,4 +1,4 @@
-//! Coded repair of blocks: a sender and receivers that lose what they are told to lose.
+//! Coded repair of blocks: a sender and receivers that lose selected packets.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -45,7 +45,7 @@ impl Group {
         group
     }
 
-    /// Passes time; `loses` says whether a receiver loses a packet or symbol of that number.
+    /// Advances time; `loses` decides if a receiver loses a packet or symbol of that number.
     fn run(&mut self, micros: u64, loses: &dyn Fn(usize, u64) -> bool) {
         let until = self.now + micros;
         loop {
@@ -247,7 +247,8 @@ fn a_site_that_joins_within_a_block_is_repaired_too() {
     }
 }
 
-/// What a sender of one large product makes of a third request for ten packets, after two others drew ten symbols.
+/// The answers of a sender of one large product to a third request for ten packets, after two others drew ten
+/// symbols.
 fn answers_to(late: impl Fn(u64) -> Request) -> usize {
     let mut sender = Sender::new(sender_config(100_000_000));
     sender.handle(at(0), SenderInput::Members(3));

@@ -1,7 +1,7 @@
 //! The bytes on the wire, kept: `tests/golden/vcmtp-packets.json` at the root of the repository holds the
 //! datagrams of a small leg under a fixed key and a receiver's reading of each. `vcmtp-proofs.json` beside it
 //! holds those of legs whose sender proves its packets, with coded repairs, and the notices to a large group.
-//! `DOWNBURST_GOLDEN=write` writes the files anew.
+//! `DOWNBURST_GOLDEN=write` rewrites the files.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -141,7 +141,7 @@ fn known_meaning(output: &ReceiverOutput) -> Option<String> {
         ReceiverOutput::Block { sequence, offset, bytes } => {
             Some(format!("\"block of {} at {offset}: {} bytes\"", sequence.0, bytes.len()))
         }
-        // Asked of a hub that is not there.
+        // Requests to an absent hub.
         ReceiverOutput::Nak(_) | ReceiverOutput::Ask(_) => None,
         output => Some(meaning(output)),
     }

@@ -1,4 +1,4 @@
-//! A member of the group turns on the others: it has the group's key, and can send whatever opens.
+//! A member of the group attacks the others: it has the group's key, and can send any datagram that opens.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -18,7 +18,7 @@ use downburst_vcmtp::{
 use proptest::prelude::*;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
-/// A leg whose sender proves what it says, a member that is attacked, and what it has.
+/// A leg whose sender proves its statements, an attacked member, and the member's products.
 struct World {
     sender: Sender,
     victim: Receiver,
@@ -26,9 +26,9 @@ struct World {
     repaired: u64,
     /// Datagrams handed out.
     sent: u64,
-    /// How many sites ask for what the victim asks for; several get it by the group.
+    /// The number of sites that send the victim's requests; several get repairs by the group.
     askers: u64,
-    /// The sender is told of no forgery.
+    /// The sender is not notified of forgeries.
     is_deaf: bool,
     now: u64,
 }
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// Sends what is due until then; `attack` says what reaches the victim in the place of each datagram.
+    /// Sends everything due until then; `attack` gives the datagrams that reach the victim instead of each.
     fn until(&mut self, until: u64, attack: &mut impl FnMut(&Bytes) -> Vec<Bytes>) {
         for (now, output) in run(&mut self.sender, self.now, until) {
             match output {
@@ -87,7 +87,7 @@ impl World {
         self.poll(now);
     }
 
-    /// Blocks are not proven: as a site does, this passes over those of no announced product, or beyond its end.
+    /// Blocks are not proven: like a site, this skips those of unannounced products or beyond their end.
     fn poll(&mut self, now: u64) {
         for output in drain(&mut self.victim, at(now)) {
             let plausible = match &output {
@@ -103,7 +103,7 @@ impl World {
         }
     }
 
-    /// Plays on until the victim asks for nothing more.
+    /// Continues until the victim has no more requests.
     fn settle(&mut self, attack: &mut impl FnMut(&Bytes) -> Vec<Bytes>) {
         for _ in 0..400 {
             let asked = std::mem::take(&mut self.taken.requests);
@@ -121,7 +121,7 @@ impl World {
         self.sender.handle(at(self.now), product(sequence, size, Class::Grid));
     }
 
-    /// The manifests that the victim believes are the sender's.
+    /// The victim believes only manifests of the sender.
     fn believes_only(&self, products: &[(u64, usize)]) {
         let joined = self.taken.joined.expect("it joins").0;
         let products: Vec<(u64, usize)> = products.iter().filter(|(it, _)| *it > joined).copied().collect();
@@ -135,7 +135,7 @@ impl World {
     }
 }
 
-/// What another holder of the group's key makes: datagrams of its own leg's life, with any number and content.
+/// Datagrams of another holder of the group's key: of its own leg's life, with any number and content.
 fn insider(products: &[(u64, usize)], signs: bool) -> Vec<Bytes> {
     let signing_seed = signs.then_some(SigningSeed([66; 32]));
     let mut sender = Sender::new(SenderConfig { signing_seed, ..sender_config(1_000_000_000) });
@@ -245,7 +245,7 @@ fn huge_packet_numbers_make_nobody_ask() {
     assert!(world.repaired <= 100 && world.taken.given_up.is_empty());
 }
 
-/// What a member that has the group's key makes of a datagram: the same number, other bytes of the product.
+/// A forgery by a member that has the group's key: the same number, other bytes of the product.
 fn corrupted(datagram: &Bytes) -> Option<Bytes> {
     corrupted_at(datagram, 60)
 }
@@ -457,7 +457,7 @@ fn a_lost_proof_comes_again_with_the_next_and_only_its_packet_is_repaired() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever is lost, forged, doubled or put first: believed statements about products are the sender's,
+    /// Believed statements about products are the sender's, whatever is lost, forged, doubled or put first;
     /// all of them come, and no more is requested than was lost or forged.
     #[test]
     fn only_the_sender_is_believed(choices in prop::collection::vec(0u8..8, 400), signs in any::<bool>()) {

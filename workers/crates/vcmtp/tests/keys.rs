@@ -128,7 +128,7 @@ fn packet_of(datagram: &[u8]) -> u64 {
 }
 
 proptest! {
-    /// Whatever is sent, repaired, rekeyed and restarted: under a key, a nonce has one content.
+    /// Under a key, a nonce has one content, whatever is sent, repaired, rekeyed and restarted.
     #[test]
     fn a_nonce_never_stands_for_two_contents(ops in prop::collection::vec(op(), 1..60), epochs in 1u64..3) {
         let (mut streams, mut now, mut sequence, mut drawn) = (Streams::default(), 0u64, 0u64, 0u64);

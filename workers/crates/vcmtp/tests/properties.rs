@@ -60,7 +60,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// A sender, a receiver, a network that does to datagrams what it is told, and a session without delay.
+/// A sender, a receiver, a network with given effects on datagrams, and a session without delay.
 struct Pair {
     sender: Sender,
     receiver: Receiver,

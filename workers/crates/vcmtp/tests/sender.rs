@@ -1,4 +1,4 @@
-//! The sender alone, and what a receiver reads from it without loss.
+//! The sender alone, and its output as a receiver reads it without loss.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -8,12 +8,12 @@
 //! | closed, parity is on | immediately | as many symbols as usual are queued for the group (`parity.rs`) |
 //! | closed | a site asks | asked: others get the time in which requests usually come |
 //! | asked | that time is over | symbols are queued for the group, and single packets for sites that lack more |
-//! | queued | the pacer let the last symbol out | quiet for as long as answers to it take |
+//! | queued | the pacer let the last symbol out | quiet for the time of answers to it |
 //! | quiet | a site asks again | as closed; a site counted a moment ago asked too early |
 //! | any | its packets leave the window | gone |
 //!
-//! A site asks for the packets that it lacks beside the symbols it has. After [`ROUNDS`] rounds of symbols it
-//! gets the rest packet by packet: it joined in the middle of the block, or can't keep it.
+//! A site requests the packets that it lacks beside the symbols it has. After [`ROUNDS`] rounds of symbols it
+//! gets the rest packet by packet: it joined in the middle of the block, or cannot keep it.
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
@@ -39,7 +39,7 @@ pub(crate) struct Blocks {
     sent: Micros,
     /// The number that the next packet gets.
     next: u64,
-    /// How long after a packet requests for it come.
+    /// The delay of requests after their packet.
     lag: Micros,
     /// Blocks that were requested since the last announcement.
     touched: BTreeSet<u64>,
@@ -59,22 +59,22 @@ struct Block {
     /// Symbols made so far, and of these by the last round.
     made: u16,
     round: u16,
-    /// Symbols that it gets whether somebody asks or not.
+    /// Symbols that it gets without any request.
     parity: u16,
-    /// The packet that followed the last symbol of the last round: a site that heard it got all that it will
-    /// get of the round.
+    /// The packet that followed the last symbol of the last round: a site that heard it gets no more symbols
+    /// of the round.
     passed_with: u64,
     quiet_until: Micros,
-    /// How many symbols the group was told will be made, and when.
+    /// The number of symbols announced to the group, and the time of the announcement.
     announced: u16,
     told: Micros,
 }
 
-/// What a site asked for since the last round.
+/// The requests of a site since the last round.
 #[derive(Debug, Default)]
 struct Demand {
     packets: RangeSet,
-    /// How many of the symbols made it had heard or lost when it asked; the others may help it yet.
+    /// The number of symbols that it had heard or lost at its request; later ones may still help it.
     settled: u16,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct Symbol {
     pub(crate) first: u64,
     pub(crate) count: u16,
     pub(crate) index: u16,
-    /// How many symbols of the block are made so far.
+    /// The number of symbols of the block made so far.
     pub(crate) made: u16,
     pub(crate) bytes: Bytes,
 }
@@ -137,7 +137,7 @@ impl Blocks {
         }
     }
 
-    /// Notes that a site lacks a packet; false if the packet belongs to no block any more.
+    /// Notes that a site lacks a packet; false if the packet no longer belongs to any block.
     pub(crate) fn ask(&mut self, now: Micros, site: u64, packet: u64, request: &Request) -> bool {
         let patience = now.plus(self.patience());
         let Some((&first, block)) = self.blocks.range_mut(..=packet).next_back() else { return false };
@@ -150,7 +150,7 @@ impl Blocks {
         }
         let demand = block.demands.entry(site).or_default();
         if settled > demand.settled {
-            // What it asked for before it knew of these symbols tells nothing any more.
+            // Its requests from before these symbols are outdated.
             *demand = Demand { packets: RangeSet::new(), settled };
         }
         if settled == demand.settled {
@@ -202,7 +202,7 @@ impl Blocks {
         self.lag = Micros(moved.clamp(SHORTEST_LAG.0, LONGEST_LAG.0));
     }
 
-    /// Does what is due; returns the packets that single sites get, or `None` if nothing was due.
+    /// Does the due work; returns the packets that single sites get, or `None` if nothing was due.
     pub(crate) fn advance(&mut self, now: Micros, window: &Window) -> Option<Vec<(u64, RangeSet)>> {
         let &(due, first) = self.due.first().filter(|(due, _)| *due <= now)?;
         self.due.remove(&(due, first));
@@ -247,7 +247,7 @@ impl Blocks {
         }
     }
 
-    /// The open block has waited long enough when the packet comes: it is closed before it.
+    /// Closes the open block before this packet, if the block has waited long enough.
     fn close_when_old(&mut self, now: Micros, packet: u64) {
         let old = |block: &Block| block.last.is_none() && now >= block.opened.plus(BLOCK_TIME);
         if let Some((&first, _)) = self.blocks.last_key_value().filter(|(_, block)| old(block)) {
@@ -255,7 +255,7 @@ impl Blocks {
         }
     }
 
-    /// An open block that is due is closed, unless data came meanwhile.
+    /// Closes an open block that is due; waits again if data was sent in the meantime.
     fn close_or_wait(&mut self, now: Micros, first: u64, next: u64) {
         let opened = self.blocks.get(&first).map_or(now, |block| block.opened);
         let due = opened.plus(BLOCK_TIME).min(self.sent.plus(QUIET_TIME));
@@ -276,7 +276,7 @@ impl Blocks {
         }
     }
 
-    /// What the block gets of its own accord goes at once, and answers what was asked for by then.
+    /// The block's parity symbols are due immediately, and also answer the requests so far.
     fn add_parity(&mut self, now: Micros, first: u64) {
         while let Some(judged) = self.parity.judged(now) {
             if let Some(block) = self.blocks.get(&judged) {
@@ -301,7 +301,7 @@ impl Blocks {
         }
     }
 
-    /// How long requests are waited for.
+    /// The time to wait for requests.
     fn patience(&self) -> Micros {
         if self.members > SMALL_GROUP { self.lag.max(CROWD_LAG) } else { self.lag }
     }
@@ -364,8 +364,8 @@ impl Block {
         }
     }
 
-    /// How many of the block's symbols the requesting site had heard or lost, as far as the request reports it;
-    /// otherwise by time.
+    /// The number of the block's symbols that the requesting site had heard or lost, as far as the request
+    /// reports it; otherwise by time.
     fn settled(&self, now: Micros, first: u64, request: &Request) -> u16 {
         let passed = match request.heard {
             Some(heard) => heard >= self.passed_with,
@@ -375,7 +375,7 @@ impl Block {
         if passed { self.made } else { request.symbols_of(first).max(before).min(self.made) }
     }
 
-    /// How many packets it has; as long as it is open, how many it may have.
+    /// The number of its packets; for an open block, the largest number that it may have.
     fn packets(&self, first: u64) -> u64 {
         self.last.map_or(LARGEST_BLOCK as u64, |last| last.saturating_sub(first).saturating_add(1))
     }
@@ -389,13 +389,13 @@ impl Block {
         demand.packets.count().saturating_sub(u64::from(coming))
     }
 
-    /// What the sites lack that symbols are for.
+    /// The lacks of those sites that still get symbols.
     fn lacks(&self) -> impl Iterator<Item = (u64, u64)> {
         let patient = self.demands.iter().filter(|(site, _)| self.is_patient(**site));
         patient.map(|(site, demand)| (*site, self.lack(demand)))
     }
 
-    /// None if packets of the block left the window.
+    /// Empty if packets of the block have left the window.
     fn make_symbols(&self, first: u64, count: u64, wanted: u64, window: &Window) -> Vec<Symbol> {
         let room = LARGEST_BLOCK as u64 - u64::from(self.made);
         let (Ok(wanted), Ok(count)) = (u16::try_from(wanted.min(room)), u16::try_from(count)) else {
@@ -415,7 +415,7 @@ impl Block {
         self.round = u16::try_from(made).unwrap_or(u16::MAX);
         self.made = self.made.saturating_add(self.round);
         if made > 0 {
-            // Until the last of the symbols is out.
+            // Until the last of the symbols has been sent.
             self.quiet_until = Micros(u64::MAX);
             self.passed_with = u64::MAX;
         }
@@ -440,16 +440,17 @@ fn last_of(packets: &RangeSet, count: u64) -> RangeSet {
     rest
 }
 
-/// How long a block may stay open when somebody asks for packets of it: what waits longer goes by the session anyway.
+/// The longest time that a block stays open while sites request packets of it: data that waits longer goes by
+/// the session anyway.
 const BLOCK_TIME: Micros = Micros::from_millis(200);
 
-/// A leg that sent nothing for so long is idle, and its last block is closed.
+/// A leg that has sent nothing for this time is idle, and its last block is closed.
 const QUIET_TIME: Micros = Micros::from_millis(20);
 
 /// Rounds of symbols for a site.
 const ROUNDS: u8 = 4;
 
-/// What requests take before any was measured: the receivers' wait for reordering, and a round trip.
+/// The delay of requests before any was measured: the receivers' wait for reordering, and a round trip.
 const FIRST_LAG: Micros = Micros::from_millis(20);
 const SHORTEST_LAG: Micros = Micros::from_millis(2);
 const LONGEST_LAG: Micros = Micros::from_millis(300);
@@ -458,11 +459,11 @@ const LONGEST_LAG: Micros = Micros::from_millis(300);
 /// milliseconds later.
 const CROWD_LAG: Micros = Micros::from_millis(50);
 
-/// How many symbols wait for the pacer at most (3 MB, and one block's more).
+/// The most symbols that wait for the pacer (3 MB, and those of one more block).
 const QUEUED_SYMBOLS: usize = 2_048;
 
-/// Somebody who asks for what was announced did not hear of it.
+/// A site that requests announced symbols has missed the announcement.
 const TELL_AGAIN: Micros = Micros::from_millis(20);
 
-/// How soon a block is looked at again when too many symbols wait.
+/// The delay before a block is examined again when too many symbols wait.
 const BUSY_WAIT: Micros = Micros::from_millis(5);

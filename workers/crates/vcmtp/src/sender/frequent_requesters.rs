@@ -30,10 +30,10 @@ impl FrequentRequesters {
     }
 }
 
-/// After four blocks in a row a site is known.
+/// A site counts as frequent after four blocks in a row.
 const KNOWN: u8 = 4;
 
-/// A site that lost nothing of five blocks of which others lost much is as all others.
+/// A site counts as usual again after five blocks of which it lost nothing and others lost much.
 const LARGEST: u8 = 8;
 
 #[cfg(test)]

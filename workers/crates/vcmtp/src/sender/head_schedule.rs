@@ -1,14 +1,14 @@
 use downburst_model::{Micros, Sequence};
 
-/// When an idle leg announces its head: soon after the last data, because that shows a lost tail, then at growing
-/// intervals.
+/// The times at which an idle leg announces its head: soon after the last data, because that shows a lost
+/// tail, then at growing intervals.
 #[derive(Debug)]
 pub(crate) struct HeadSchedule {
     head: Sequence,
     due: Micros,
     step: Micros,
     interval: Micros,
-    /// So many more are said at the shortest interval, for sites that are about to listen.
+    /// The number of further announcements at the shortest interval, for sites that are about to listen.
     prompt: u8,
 }
 
@@ -23,7 +23,7 @@ impl HeadSchedule {
         self.due
     }
 
-    /// What to say when everything up to `announced` is announced.
+    /// The head to announce when everything up to `announced` is announced.
     pub(crate) fn head(&self, announced: Sequence) -> Sequence {
         self.head.max(announced)
     }
@@ -40,7 +40,7 @@ impl HeadSchedule {
         self.due = now.plus(SHORTEST);
     }
 
-    /// A site is about to listen; when its kernel and the switches have taken note is not known.
+    /// A site is about to listen; the time at which its kernel and the switches are ready is unknown.
     pub(crate) fn expected(&mut self, now: Micros) {
         self.prompt = PROMPT;
         self.due = self.due.min(now.plus(SHORTEST));

@@ -68,7 +68,7 @@ enum Choice {
 }
 
 impl Sender {
-    /// Begins a life of a leg. The size of datagrams is kept between 800 bytes and what UDP carries.
+    /// Begins a life of a leg. The size of datagrams is kept between 800 bytes and the largest UDP payload.
     pub fn new(config: SenderConfig) -> Self {
         let datagram_bytes = config.datagram_bytes.clamp(SMALLEST_DATAGRAM_BYTES, LARGEST_DATAGRAM_BYTES);
         let room = proof_room(datagram_bytes);
@@ -98,7 +98,7 @@ impl Sender {
         }
     }
 
-    /// What receivers check this sender's proofs with; `None` if it makes none.
+    /// The key with which receivers check this sender's proofs; `None` if it makes none.
     pub fn key(&self) -> Option<SenderKey> {
         self.prover.as_ref().and_then(|prover| prover.voucher.key())
     }
@@ -117,7 +117,7 @@ impl Sender {
         self.queue.backlog_bytes()
     }
 
-    /// Products of which something was not handed out yet.
+    /// Products that are not yet handed out completely.
     pub fn backlog_products(&self) -> usize {
         self.queue.products()
     }
@@ -223,7 +223,7 @@ impl Sender {
         self.repairs.sent(now, packet, Class::Warning, false);
     }
 
-    /// Lists begin with the packets that a receiver may be in doubt of by now.
+    /// Starts the lists with the packets that a receiver may doubt by now.
     fn alarm(&mut self, now: Micros) {
         let Some(prover) = self.prover.as_mut() else { return };
         if !prover.lists(now) {
@@ -295,7 +295,7 @@ impl Sender {
         }
     }
 
-    /// The datagram, and what its payload hashes to if that has to be proven.
+    /// The datagram, and the hash of its payload if the payload has to be proven.
     fn sealed(&mut self, now: Micros, packet: u64, payload: &Payload) -> Option<(Bytes, Hashed)> {
         let mut hashed = Hashed::No;
         let lists = self.prover.as_ref().map(|prover| prover.lists(now));
@@ -392,7 +392,7 @@ impl Machine for Sender {
     }
 }
 
-/// What a packet with a proof has for frame bodies.
+/// The room for frame bodies in a packet with a proof.
 fn proof_room(datagram_bytes: usize) -> usize {
     datagram_bytes - HEADER_BYTES - TAG_BYTES - PREFIX_BYTES - FRAME_BYTES
 }
@@ -400,7 +400,7 @@ fn proof_room(datagram_bytes: usize) -> usize {
 /// Nearly every manifest fits; one with a long way through hubs makes its datagram longer.
 pub(crate) const SMALLEST_DATAGRAM_BYTES: usize = 800;
 
-/// What fits into an IPv4 packet.
+/// The largest datagram that fits into an IPv4 packet.
 const LARGEST_DATAGRAM_BYTES: usize = 65_507;
 
 /// Datagrams are made side by side in blocks of this size, so that a train needs no gathering.

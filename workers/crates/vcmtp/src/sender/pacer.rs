@@ -20,14 +20,14 @@ pub(crate) struct Pacer {
     shut_until: Option<Micros>,
 }
 
-/// In millionths of a bit: a rate in bits per second times microseconds.
+/// A bucket of tokens in millionths of a bit: a rate in bits per second times microseconds.
 #[derive(Debug, Default)]
 struct Bucket {
     tokens: u128,
 }
 
 impl Pacer {
-    /// `frame_overhead_bytes`: what a datagram takes on the wire beside its payload.
+    /// `frame_overhead_bytes`: the overhead of a datagram on the wire beside its payload.
     pub(crate) fn new(
         rate_bps: u64,
         burst_bytes: u64,
@@ -83,12 +83,12 @@ impl Pacer {
         self.shut_until = None;
     }
 
-    /// When a datagram may leave: `None` if it may at once.
+    /// The time until which no datagram may leave: `None` if one may leave now.
     pub(crate) fn shut_until(&self) -> Option<Micros> {
         self.shut_until
     }
 
-    /// What leaves at once after a stall or a pause.
+    /// The bytes that may leave in one lump after a stall or a pause.
     fn crest_bytes(&self) -> u64 {
         CREST_BYTES.max(self.train_bytes().saturating_mul(2)).min(self.burst_bytes)
     }
@@ -116,7 +116,7 @@ impl Bucket {
         self.tokens = self.tokens.saturating_sub(millionths_of_a_bit(bytes));
     }
 
-    /// Microseconds until so many bytes are in; for ever at rate zero.
+    /// Microseconds until the bucket holds this number of bytes; unlimited at rate zero.
     fn wait(&self, bytes: u64, rate_bps: u128) -> u64 {
         let lacking = millionths_of_a_bit(bytes).saturating_sub(self.tokens);
         let wait = if lacking == 0 { Some(0) } else { lacking.checked_div(rate_bps) };
@@ -124,8 +124,8 @@ impl Bucket {
     }
 }
 
-/// The burst of a leg for which no policer is known: 10 ms of the rate, and 64 KiB at least. So long a driver on a busy
-/// machine may be held up and still reach the rate; over a second it is one percent.
+/// The burst of a leg for which no policer is known: 10 ms of the rate, and 64 KiB at least. A driver on a
+/// busy machine may be late by this time and still reach the rate; over a second it is one percent.
 pub(crate) fn default_burst_bytes(rate_bps: u64) -> u64 {
     (rate_bps / 800).max(CREST_BYTES)
 }
@@ -134,7 +134,7 @@ fn millionths_of_a_bit(bytes: u64) -> u128 {
     u128::from(bytes) * 8_000_000
 }
 
-/// What a datagram takes on an Ethernet beside its payload: header 14, IPv4 20, UDP 8, trailer 4.
+/// The overhead of a datagram in an Ethernet frame: header 14, IPv4 20, UDP 8, trailer 4.
 pub(crate) const IPV4_FRAME_OVERHEAD_BYTES: u64 = 46;
 
 /// IPv6's header is 20 bytes longer.
@@ -143,7 +143,7 @@ pub(crate) const IPV6_FRAME_OVERHEAD_BYTES: u64 = 66;
 /// The smallest buffer that a port of a switch or a policer has in practice.
 const CREST_BYTES: u64 = 64 << 10;
 
-/// How much rate is collected before a busy leg sends on.
+/// The time for which rate accumulates before a busy leg sends on.
 const TRAIN: Micros = Micros(1_000);
 
 #[cfg(test)]
@@ -158,7 +158,8 @@ mod tests {
         Pacer::new(rate_bps, burst_bytes, 1_452, IPV4_FRAME_OVERHEAD_BYTES)
     }
 
-    /// Sends all the buckets let out; the driver comes `lateness` after each deadline. Returns (time, frame bytes).
+    /// Sends all that the buckets allow; the driver comes `lateness` after each deadline. Returns (time,
+    /// frame bytes).
     fn run(pacer: &mut Pacer, until: Micros, lateness: impl Fn(u64) -> u64) -> Vec<(u64, u64)> {
         let (mut now, mut out, mut wakes) = (Micros(0), Vec::new(), 0);
         while now < until {

@@ -11,17 +11,17 @@ use downburst_model::Micros;
 /// | not asked for | falls by a thirty-second of itself |
 #[derive(Debug, Default)]
 pub(crate) struct Parity {
-    /// At most this share of the packets.
+    /// The upper limit of the share.
     limit: f64,
     share: f64,
-    /// Parts of symbols that earlier blocks were too small for.
+    /// Fractions of symbols for which earlier blocks were too small.
     credit: f64,
-    /// Blocks whose requests are not all here yet, the oldest first, and when they will be.
+    /// Blocks with outstanding requests, the oldest first, with the time at which all should have arrived.
     unjudged: VecDeque<(Micros, u64)>,
 }
 
 impl Parity {
-    /// With at most so many symbols for a packet; 0: none.
+    /// A share of at most this number of symbols per packet; 0: none.
     pub(crate) fn up_to(limit: f64) -> Self {
         Self { limit: if limit.is_finite() { limit.clamp(0.0, MOST) } else { 0.0 }, ..Self::default() }
     }
@@ -30,14 +30,14 @@ impl Parity {
         self.limit > 0.0
     }
 
-    /// What a block of so many packets gets at once.
+    /// The number of symbols that a block of `packets` gets without a request.
     pub(crate) fn of(&mut self, packets: u64) -> u64 {
         let wanted = self.share * packets as f64 + self.credit;
         self.credit = wanted.fract();
         wanted as u64
     }
 
-    /// The block was closed; what it needed is known at this time.
+    /// The block was closed; its need is known at this time.
     pub(crate) fn judge_at(&mut self, time: Micros, first: u64) {
         self.unjudged.push_back((time, first));
     }
@@ -48,7 +48,7 @@ impl Parity {
         self.unjudged.pop_front().map(|(_, first)| first)
     }
 
-    /// A block had so many packets, and if somebody asked for it, so many symbols.
+    /// Learns from a block of `packets`; `needed` is the number of its symbols if a site requested it.
     pub(crate) fn learn(&mut self, packets: u64, needed: Option<u16>) {
         let step = match needed {
             Some(symbols) => (f64::from(symbols) / packets.max(1) as f64 - self.share) / 8.0,

@@ -14,7 +14,7 @@ use crate::packet::notice::{MOST_PENDING, Notice, PendingRepair, SMALL_GROUP, nu
 #[derive(Debug, Default)]
 pub(crate) struct PendingRepairs {
     members: u64,
-    /// By the first packet, with the number of notices it still has to be in.
+    /// Pending repairs by their first packet, with the number of notices that must still list each.
     waiting: BTreeMap<u64, (PendingRepair, u8)>,
     said: Option<Micros>,
     counter: u64,
@@ -89,10 +89,10 @@ const TIMES: u8 = 2;
 /// Between two notices: more than a burst of losses lasts on most links, and below any round trip worth avoiding.
 const GAP: Micros = Micros::from_millis(2);
 
-/// Who joins hears how many they are.
+/// Sites that join learn the size of the group.
 const HEARTBEAT: Micros = Micros::from_secs(1);
 
-/// What is not told is asked for.
+/// Repairs beyond this number are not announced, and sites request them.
 const WAITING_LIMIT: usize = 1_024;
 
 /// The most packets that share an entry.

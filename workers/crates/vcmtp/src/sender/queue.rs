@@ -5,14 +5,14 @@ use downburst_model::{Class, ProductInfo, Sequence};
 
 use crate::packet::payload::{BLOCK_BYTES, FRAME_BYTES, Frame, Manifest, PREFIX_BYTES, Payload};
 
-/// What waits to be sent for the first time, in a lane for each class.
+/// Data that waits to be sent for the first time, in a lane for each class.
 ///
 /// One lane leads each packet: the most urgent waiting one, but a lane that was passed over [`PATIENCE`]
 /// times leads the next packet, so no class starves. A lane is sent product after product, its manifests at
 /// most [`LEAD`] products ahead of the blocks, so that every packet can be filled. The other lanes fill the
 /// rest of the room, the most urgent first.
 ///
-/// So manifests overtake each other between classes. Each names the sequence that was taken in before its
+/// Manifests therefore overtake each other between classes. Each names the sequence taken in before its
 /// own, so its statement about the numbers between holds in any order.
 #[derive(Debug)]
 pub(crate) struct Queue {
@@ -29,7 +29,7 @@ pub(crate) struct Queue {
 struct Lane {
     incoming: VecDeque<Incoming>,
     blocks: VecDeque<Outgoing>,
-    /// How many packets others led since this one waits or led.
+    /// The number of packets that other lanes have led since this one began to wait or last led.
     passed_over: u32,
 }
 
@@ -89,7 +89,7 @@ impl Queue {
         self.backlog_bytes
     }
 
-    /// Products of which something waits.
+    /// Products with waiting data.
     pub(crate) fn products(&self) -> usize {
         self.products
     }
@@ -164,7 +164,7 @@ impl Lane {
         self.incoming.is_empty() && self.blocks.is_empty()
     }
 
-    /// True if something of the lane goes into so much room.
+    /// True if some data of the lane fits into this room.
     fn fits(&self, room: usize) -> bool {
         let manifest = self.announceable().is_some_and(|next| next.frame_bytes() <= room);
         manifest || (!self.blocks.is_empty() && room > BLOCK_BYTES)
@@ -220,7 +220,7 @@ impl Incoming {
     }
 }
 
-/// How many products of a class are announced and not yet sent: enough to fill packets with small ones.
+/// The most products of a class that are announced and not yet sent: enough to fill packets with small ones.
 const LEAD: usize = 16;
 
 /// A lane that waits leads at least one packet of sixteen: enough for a bulk feed to get on, and too little

@@ -1,5 +1,5 @@
-//! Which packets are repaired, to whom and when: those that are hurried one by one, as follows, the others by blocks
-//! (`blocks.rs`).
+//! The selection of repaired packets, of their receivers and times: hurried ones one by one, as follows, the
+//! others by blocks (`blocks.rs`).
 //!
 //! | state of a packet | event | next |
 //! |---|---|---|
@@ -9,13 +9,13 @@
 //! | kept, in a large group where two usually ask | one site asks | queued for the group |
 //! | asked | hold over, the site has budget | repaired to the site, quiet for that site for [`HOLD_OFF`] |
 //! | asked | hold over, no budget | asked, again when the next budget period begins |
-//! | asked, queued | out of the window | gone: the asker is told |
-//! | queued | the pacer lets it out | repaired to the group, quiet for everybody for [`HOLD_OFF`] |
-//! | quiet, queued | somebody asks | nothing: what they need is under way, and they ask again if not |
+//! | asked, queued | out of the window | gone: the asker is notified |
+//! | queued | the pacer lets it out | repaired to the group, quiet for all sites for [`HOLD_OFF`] |
+//! | quiet, queued | a site asks | nothing: its repair is under way, and otherwise it asks again |
 //!
 //! A packet goes to the group once. A site that lost the repair too gets it alone: a site behind a link
-//! slower than the leg would lose each repair to the group again, at the leg's full rate and everybody's
-//! cost.
+//! slower than the leg would lose each repair to the group again, at the leg's full rate and at the expense
+//! of all sites.
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use downburst_model::{Class, Micros, RangeSet};
@@ -31,7 +31,7 @@ use crate::sender::window::Window;
 #[derive(Debug)]
 pub(crate) struct Repairs {
     hold: Micros,
-    /// Packet and site to when the answer is due.
+    /// The time at which the answer is due, by packet and site.
     asked: BTreeMap<(u64, u64), Micros>,
     due: BTreeSet<(Micros, u64, u64)>,
     group: BTreeSet<(Class, u64)>,
@@ -43,21 +43,21 @@ pub(crate) struct Repairs {
     sharing: Sharing,
 }
 
-/// What goes to the group next.
+/// The kind of the next transmission to the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ForGroup {
     Packet(Class, u64),
     Symbol(Class),
 }
 
-/// What becomes of a packet one site asked for.
+/// The answer to a site's request for a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Repair { site: u64, packet: u64 },
     Gone { site: u64, packet: u64 },
 }
 
-/// Bounds what one site makes the sender copy into its session: the leg's rate, counted in periods.
+/// Bounds the bytes that the sender copies into one site's session: the leg's rate, counted in periods.
 #[derive(Debug)]
 struct Budget {
     bytes: u64,
@@ -65,8 +65,8 @@ struct Budget {
     ends: Micros,
 }
 
-/// How often, in a large group, a second site asks for a packet, too: the mean of about eight. Where it is
-/// usual, waiting for the second asker would cost the first a copy of its own.
+/// The share of packets of a large group that a second site requests, too: the mean of about eight. Where it
+/// is usual, waiting for the second asker would cost the first a copy of its own.
 #[derive(Debug, Default)]
 struct Sharing {
     share: u32,
@@ -153,7 +153,7 @@ impl Repairs {
         }
     }
 
-    /// The most urgent of what waits for the group.
+    /// The most urgent of the transmissions that wait for the group.
     pub(crate) fn group(&self) -> Option<(Class, ForGroup)> {
         let packet = self.group.first().map(|(class, packet)| (*class, ForGroup::Packet(*class, *packet)));
         let symbol = self.blocks.next_symbol().map(|symbol| (symbol.class, ForGroup::Symbol(symbol.class)));
@@ -165,7 +165,7 @@ impl Repairs {
         self.blocks.take_symbol(now)
     }
 
-    /// When a large group is to be told something.
+    /// The time of the next notice to a large group.
     pub(crate) fn notice_due(&self) -> Option<Micros> {
         self.pending_repairs.deadline()
     }
@@ -174,7 +174,7 @@ impl Repairs {
         self.pending_repairs.take(now)
     }
 
-    /// The packet goes to the group now, or can't any more.
+    /// The packet goes to the group now, or no longer can.
     pub(crate) fn take_group(&mut self, now: Micros, class: Class, packet: u64, window: &mut Window) {
         self.group.remove(&(class, packet));
         if let Some(kept) = window.packet_mut(packet) {
@@ -183,12 +183,12 @@ impl Repairs {
         }
     }
 
-    /// When the next answer to a single site or decision about a block is due.
+    /// The time at which the next answer to a single site or decision about a block is due.
     pub(crate) fn deadline(&self) -> Option<Micros> {
         self.due.first().map(|(due, ..)| *due).into_iter().chain(self.blocks.deadline()).min()
     }
 
-    /// The oldest packet of a request that nobody asked for before says how long requests take.
+    /// Measures the delay of requests by the oldest packet that is requested for the first time.
     fn note_lag(&mut self, now: Micros, packets: &RangeSet, window: &Window) {
         let oldest = packets.iter().find_map(|(first, last)| {
             let packet = first.max(window.first());
@@ -259,8 +259,8 @@ impl Repairs {
 }
 
 impl Sharing {
-    /// The first request for a packet: true if it goes to the group without delay. Some don't, or the share
-    /// of common losses would soon be unknown.
+    /// The first request for a packet: true if it goes to the group without delay. Some do not, so that the
+    /// share of common losses stays known.
     fn first(&mut self) -> bool {
         self.turn = (self.turn + 1) % TRIALS;
         if self.share >= OFTEN && self.turn != 0 {
@@ -270,7 +270,7 @@ impl Sharing {
         false
     }
 
-    /// A second site asks for what the first got or waits for.
+    /// A second site requests a packet that the first got or waits for.
     fn second(&mut self) -> bool {
         self.share = (self.share + ALWAYS / 8).min(ALWAYS);
         true
@@ -294,19 +294,19 @@ impl Budget {
     }
 }
 
-/// A packet repaired a moment ago is on its way to whoever asks for it again.
+/// A packet repaired within this time is on its way to a site that asks for it again.
 pub(crate) const HOLD_OFF: Micros = Micros::from_millis(20);
 
-/// How many packets of one request are looked at; a receiver has no more requests open.
+/// The number of packets examined per request; a receiver has no more requests open.
 pub(crate) const ASK_LIMIT: u64 = 8_192;
 
-/// What the share is counted in.
+/// The share of one, which is counted in this number of parts.
 const ALWAYS: u32 = 1_024;
 
-/// Above it a copy for the group costs less than single ones.
+/// Above this share, a copy for the group costs less than single ones.
 const OFTEN: u32 = ALWAYS / 2;
 
-/// One first request in so many is held as if nothing was known.
+/// One of this number of first requests is held as if nothing was known.
 const TRIALS: u32 = 8;
 
 /// As long as a leg's own burst: repairs leave as datagrams, and a switch has to hold them.

@@ -1,4 +1,4 @@
-//! Which part of a block's repair goes to the group as coded symbols, and which to single sites.
+//! The division of a block's repair between coded symbols for the group and packets for single sites.
 
 /// The number of symbols for the group when sites lack `lacks` packets of a block of `packets`, among
 /// `members` that hear the group.
@@ -41,7 +41,7 @@ pub(crate) fn symbols_for_large_group(
     sorted.get(1).copied().unwrap_or(0)
 }
 
-/// What nobody is left out for: on good networks the middle site lacks nothing.
+/// The lack up to which no site is left out: on good networks the middle site lacks nothing.
 pub(crate) fn usual_lack(packets: u64) -> u64 {
     packets.div_ceil(ALWAYS_PART)
 }
@@ -53,7 +53,7 @@ const FEW_PART: u64 = 8;
 /// A site that lacks more than this many times what the middle site lacks is served alone.
 const FAR_ABOVE: u64 = 4;
 
-/// Whoever lacks at most this part of a block (1 %) is never far above.
+/// A site that lacks at most this part of a block (1 %) is never far above.
 const ALWAYS_PART: u64 = 100;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use downburst_model::{Class, Micros};
 use crate::packet::payload::Payload;
 
 /// The packets that can be rebuilt, the oldest first. Bounded by age and by the bytes they keep in memory: a
-/// packet counts with its content and its own description. A product is let go with its last packet, so
+/// packet counts with its content and its own description. A product is released with its last packet, so
 /// pinned memory exceeds the limit by the products that are partly out of the window.
 #[derive(Debug)]
 pub(crate) struct Window {
@@ -22,15 +22,15 @@ pub(crate) struct Kept {
     pub(crate) payload: Payload,
     /// The most urgent class in it.
     pub(crate) class: Class,
-    /// When it was first sent.
+    /// The time at which it was first sent.
     pub(crate) sent: Micros,
-    /// It was repaired to the group; until then whoever asks for it is about to get it.
+    /// The time until which its repair to the group is on its way to any site that asks for it.
     pub(crate) quiet_until: Option<Micros>,
     /// It waits to be repaired to the group.
     pub(crate) queued: bool,
-    /// It is repaired by itself and at once; otherwise with the rest of its block.
+    /// It is repaired by itself and immediately; otherwise with the rest of its block.
     pub(crate) hurried: bool,
-    /// Who asked for it first.
+    /// The site that asked for it first.
     pub(crate) asker: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ impl Window {
         packet
     }
 
-    /// Lets go what is too old or too much.
+    /// Releases packets beyond the limit of age or of bytes.
     pub(crate) fn expire(&mut self, now: Micros) {
         while let Some(oldest) = self.packets.front() {
             if self.bytes <= self.limit_bytes && now.since(oldest.sent) <= self.limit_age {

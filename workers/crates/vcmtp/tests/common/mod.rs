@@ -62,12 +62,12 @@ pub fn nak(site: u64, ranges: &[(u64, u64)]) -> SenderInput {
     SenderInput::Nak { site, request: ranges.iter().copied().collect::<RangeSet>().into() }
 }
 
-/// Everything a machine says at one moment.
+/// All outputs of a machine at one moment.
 pub fn drain<M: Machine>(machine: &mut M, now: Now) -> Vec<M::Output> {
     std::iter::from_fn(|| machine.poll(now)).collect()
 }
 
-/// Everything a sender says until `until`, with the time; the driver is punctual.
+/// All outputs of a sender until `until`, with their times; the driver is punctual.
 pub fn run(sender: &mut Sender, from: u64, until: u64) -> Vec<(u64, SenderOutput)> {
     let (mut now, mut said) = (from, Vec::new());
     loop {
@@ -91,7 +91,7 @@ pub fn datagrams(said: &[(u64, SenderOutput)]) -> Vec<Bytes> {
         .collect()
 }
 
-/// What a receiver's outputs amount to.
+/// The collected outputs of a receiver.
 #[derive(Debug, Default)]
 pub struct Taken {
     pub joined: Option<Sequence>,
@@ -103,7 +103,7 @@ pub struct Taken {
     pub requests: Vec<Request>,
     /// Datagrams for the hub.
     pub asks: Vec<Bytes>,
-    /// What was said of the repair channel.
+    /// The reported states of the repair channel.
     pub channel: Vec<bool>,
     pub given_up: RangeSet,
     pub silent: usize,
@@ -154,7 +154,7 @@ impl Taken {
         drain(receiver, at(now)).into_iter().for_each(|output| self.take(output));
     }
 
-    /// True if the product is there to the last byte, each byte told once.
+    /// True if the product is complete to the last byte, each byte reported once.
     pub fn is_whole(&self, sequence: u64, size: usize) -> bool {
         self.bytes.get(&Sequence(sequence)).is_some_and(|bytes| *bytes == content(sequence, size))
             && self.received.get(&Sequence(sequence)).copied().unwrap_or(0) == size as u64

@@ -88,5 +88,5 @@ fn fresh_seed() -> u64 {
     now.as_nanos() as u64
 }
 
-/// Some seconds.
+/// They take some seconds.
 const MUTANTS: u64 = 1_000;

@@ -1,6 +1,6 @@
 use crate::story::{Event, Kind, Story};
 
-/// Changes stories; everything follows from the seed.
+/// Changes stories; the seed determines everything.
 pub(crate) struct Mutator {
     state: u64,
 }
@@ -70,7 +70,7 @@ impl Mutator {
     }
 
     fn change_bytes(&mut self, event: &mut Event) {
-        // Another mark, key id or leg is refused at once: most changes are behind the header.
+        // Another mark, key id or leg is refused immediately: most changes are behind the header.
         let header = if event.kind == Kind::Group && self.below(20) > 0 { 14 } else { 0 };
         let bytes = &mut event.bytes;
         if bytes.len() <= header {

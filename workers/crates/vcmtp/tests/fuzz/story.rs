@@ -11,7 +11,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
 use crate::common::*;
 
-/// What happens to a leg, in clear: what comes under keys is sealed when it is played.
+/// The events of a leg, in clear: content under keys is sealed when it is played.
 #[derive(Clone)]
 pub(crate) struct Story {
     pub(crate) events: Vec<Event>,
@@ -24,7 +24,7 @@ pub(crate) struct Event {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Whom the bytes reach.
+/// The recipients of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A datagram's header and payload, to the receivers.
@@ -145,7 +145,7 @@ struct World {
     counter: u64,
 }
 
-/// A receiver and what it made of all that.
+/// A receiver and its outputs.
 struct Heard {
     receiver: Receiver,
     checks: bool,
@@ -223,7 +223,7 @@ impl World {
         self.receivers.iter_mut().for_each(|heard| heard.poll(self.now));
     }
 
-    /// A minute in which nobody says anything more: timers go off, and end.
+    /// A minute without further input: timers go off, and end.
     fn rest(&mut self) {
         for _ in 0..120 {
             self.now += 500_000;
@@ -319,8 +319,8 @@ fn ranges(bytes: &[u8]) -> RangeSet {
     pairs.iter().map(|pair| (half(pair, 0), half(pair, 8))).filter(|(first, last)| first <= last).collect()
 }
 
-/// One moment brings at most this.
+/// The most outputs at one moment.
 const MOST_OUTPUTS: usize = 100_000;
 
-/// A receiver that misses more gives the oldest up.
+/// A receiver that misses more packets gives up the oldest.
 const MOST_MISSING: u64 = 65_536;
