@@ -52,6 +52,7 @@ def has_counted(hub: RunningHub, products: int) -> bool:
     return bool(hub.ask("GET", "/v1/overview")["feeds"][0]["products"] >= products)
 
 
+@pytest.mark.all
 def test_a_site_that_dies_and_a_source_that_stops_are_told_once(
     starter: Starter, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:

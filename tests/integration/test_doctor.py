@@ -36,6 +36,7 @@ def test_the_machine_is_looked_at_and_products_are_watched(starter: Starter) -> 
     assert time.endswith("Z")
 
 
+@pytest.mark.all
 def test_the_probes_of_a_hub_that_runs_are_shown(starter: Starter, monkeypatch: pytest.MonkeyPatch) -> None:
     hub = starter.hub()
     monkeypatch.setenv("DOWNBURST_HTTP", hub.http)

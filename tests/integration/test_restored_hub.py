@@ -4,8 +4,12 @@ import shutil
 import signal
 from pathlib import Path
 
+import pytest
+
 from integration.conftest import RunningHub, Starter, until
 from integration.test_hub_api import overview_site, put
+
+pytestmark = pytest.mark.all
 
 
 def test_sites_come_back_to_a_restored_hub_without_a_new_token(starter: Starter, tmp_path: Path) -> None:

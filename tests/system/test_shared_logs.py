@@ -107,7 +107,6 @@ def test_sites_of_a_sender_get_what_another_node_ingests(start: OpenNode, tmp_pa
     site.stop()
 
 
-@pytest.mark.smoke
 def test_brokers_killed_under_ingest_lose_and_double_nothing(start: OpenNode, broker: Kafka, tmp_path: Path) -> None:
     ingest = start("ingest", "ingest")
     sender = start("sender", "sender")

@@ -39,7 +39,9 @@ def app(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> FastAPI:
     return create_app(made)
 
 
-@pytest.mark.parametrize("mode", list(GenerationMode))
+@pytest.mark.parametrize(
+    "mode", [GenerationMode.POSITIVE, pytest.param(GenerationMode.NEGATIVE, marks=pytest.mark.all)]
+)
 def test_every_request_is_answered_or_refused_with_a_problem(app: FastAPI, mode: GenerationMode) -> None:
     # The live stream never ends, so its answer cannot be awaited.
     api = schemathesis.openapi.from_asgi("/openapi.json", app).exclude(path="/v1/events")
