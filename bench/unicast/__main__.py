@@ -12,8 +12,9 @@ from pathlib import Path
 
 from bench.harness import report
 from bench.harness.scratch import scratch, tell
+from bench.harness.turns import FAILURES
 from bench.unicast import rows
-from bench.unicast.cases import FAILURES, FULL, Bench
+from bench.unicast.cases import FULL, Bench
 from kit.capabilities import reasons
 
 CASES: Mapping[str, Callable[[Bench], list[report.Row]]] = {

@@ -1,7 +1,5 @@
 """The cases of unicast: labs, contenders and amounts; several rows may need the runs of one case."""
 
-import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +10,7 @@ from bench.harness import report
 from bench.harness.delivery import HUB
 from bench.harness.fan_out import FanOut, FanOutContender, Stream
 from bench.harness.scratch import tell
+from bench.harness.turns import Turns
 from bench.peers.kafka.peer import install_kafka
 from bench.peers.nats.peer import install_nats
 from bench.peers.sendfile import Sendfile
@@ -65,9 +64,9 @@ class Bench:
     def __init__(
         self, directory: Path, runs: int, amounts: Amounts, *, real_sites: bool = False, brokers: bool = True
     ) -> None:
-        self._directory, self._runs, self._amounts = directory, runs, amounts
-        self._real_sites, self._brokers = real_sites, brokers
         self.notes: list[str] = []
+        self._turns, self._runs, self._amounts = Turns(directory, self.notes), runs, amounts
+        self._real_sites, self._brokers = real_sites, brokers
 
     def small(self) -> list[report.Row]:
         """Rows 1 and 4."""
@@ -168,7 +167,7 @@ class Bench:
         with _lab(8) as lab:
             for _ in range(self._runs):
                 for contender in contenders:
-                    run = self._second_try(
+                    run = self._turns.second_try(
                         f"{case}: {contender.name}", partial(contender.fan_out, lab, stream=stream)
                     )
                     runs[contender.name].append(run)
@@ -180,22 +179,9 @@ class Bench:
         """Run a case this number of times; those that take a minute hold thousands of products in one run."""
         runs = []
         for _ in range(times):
-            runs.append(self._second_try(case, run))
+            runs.append(self._turns.second_try(case, run))
             tell(f"{case}: {runs[-1]}")
         return runs
-
-    def _second_try(self, what: str, run: Callable[[Path], T]) -> T:
-        """Repeat a failed run once, and note it: a failure is a finding, and the other runs are still needed."""
-        try:
-            return self._in_directory(run)
-        except FAILURES as failure:
-            self.notes.append(f"{what} failed and was repeated: {failure}")
-            tell(self.notes[-1])
-            return self._in_directory(run)
-
-    def _in_directory(self, run: Callable[[Path], T]) -> T:
-        with tempfile.TemporaryDirectory(dir=self._directory) as directory:
-            return run(Path(directory))
 
 
 def _lab(sites: int) -> Lab:
@@ -203,7 +189,6 @@ def _lab(sites: int) -> Lab:
     return Lab((HUB, *(f"site{number}" for number in range(sites))), segments=False)
 
 
-FAILURES = (AssertionError, RuntimeError, OSError, subprocess.SubprocessError)
 SMALL_BYTES = 2_000
 FIXED_PER_S = 10_000
 OUTAGE_RATE, OUTAGE_SIZE = 10.0, 0.05

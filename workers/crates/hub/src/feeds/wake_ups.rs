@@ -35,7 +35,7 @@ impl Waiters {
         self.waiters.remove(&number);
     }
 
-    /// True if nobody reads.
+    /// True without readers.
     pub fn is_empty(&self) -> bool {
         self.waiters.is_empty()
     }

@@ -11,7 +11,7 @@ pub struct AgentAsks<S> {
 }
 
 impl<S> AgentAsks<S> {
-    /// Opens a request; returns its number. Requests whose answer nobody awaits any more are forgotten.
+    /// Opens a request; returns its number. Requests whose answer is no longer awaited are forgotten.
     ///
     /// # Errors
     ///
