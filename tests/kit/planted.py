@@ -1,9 +1,9 @@
 """A command of the product that meets an unknown error in each handler that a test names, the first time.
 
 `python planted.py COMMAND …` is `downburst COMMAND …`. `PLANTED` names a directory with `COMMAND.json`: the
-handlers to throw into immediately, those to throw into once the file `armed` is there, and the tasks that end at their first
-step. Handlers that were thrown into, and those that were entered again, are lines of `COMMAND.thrown` and
-`COMMAND.again`.
+handlers to throw into immediately, those to throw into once the file `armed` is there, and the tasks that end at
+their first step. Handlers that were thrown into, and those that were entered again, are lines of `COMMAND.thrown`
+and `COMMAND.again`.
 """
 
 import asyncio
