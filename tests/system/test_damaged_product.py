@@ -85,11 +85,11 @@ def verify(node: HubNode) -> str:
 
 
 def flip_a_bit(log: Path, content: bytes) -> None:
-    for segment in log.rglob("*.segment"):
-        with segment.open("r+b") as file:
+    for stored in (*log.rglob("*.segment"), *log.rglob("*.bodies/*")):
+        with stored.open("r+b") as file:
             begin = file.read(1 << 20).find(content)
             if begin >= 0:
                 file.seek(begin + 500)
                 file.write(bytes([content[500] ^ 1]))
                 return
-    raise AssertionError("the product is in no segment")
+    raise AssertionError("the product is neither in a segment nor in a body")

@@ -42,6 +42,7 @@ def doctor(
     *,
     data_dir: Annotated[Path | None, typer.Option("--data-dir", help="Data directory of the hub.")] = None,
     settings: Annotated[Path | None, typer.Option("--settings", help="Settings file (TOML).")] = None,
+    site_dir: Annotated[Path | None, typer.Option("--site-dir", help="Directory of a site on this machine.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check this machine (system, clock, multicast, buffers, rights, disk, ports, versions) and a running hub.
@@ -50,7 +51,10 @@ def doctor(
 
     Example: downburst doctor --data-dir /var/lib/downburst
     """
-    findings = list(examine(load_settings(settings, data_dir=data_dir)))
+    loaded = load_settings(settings, data_dir=data_dir)
+    findings = list(examine(loaded))
+    if site_dir is not None:
+        findings.append(files_of_site(find_node(loaded.node), site_dir))
     if as_json:
         show([asdict(one) for one in findings])
     for one in findings if not as_json else ():
@@ -66,6 +70,22 @@ def examine(settings: Settings) -> Iterator[Finding]:
             yield from (Finding(about, *found) for found in look(settings))
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             yield Finding(about, WEAK, f"can't be checked: {error}")
+
+
+def files_of_site(node: str, site_dir: Path) -> Finding:
+    """The way in which a running site's files get the bytes of large products."""
+    argv = [node, "site-control", "--dir", str(site_dir), "--json", "status"]
+    told = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=10)
+    if told.returncode != 0:
+        return Finding("site", WEAK, told.stderr.strip().removeprefix("downburst-node: "))
+    files = json.loads(told.stdout)["files"]
+    if files is None:
+        return Finding("site", OK, "it writes no files (--no-files)")
+    sentence = f"the way of large products to files is {files['used']}"
+    if not files["reason"]:
+        return Finding("site", OK, sentence)
+    remedy = "put log/ and spool/ of the site on one file system, or accept that bytes are written twice"
+    return Finding("site", WEAK, f"{sentence}, not {files['asked']}: {files['reason']}", remedy)
 
 
 Found = tuple[str, str, str] | tuple[str, str]

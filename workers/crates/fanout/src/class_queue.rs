@@ -1,7 +1,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
-use bytes::Bytes;
-use downburst_model::{Class, FeedName};
+use downburst_model::{Class, Content, FeedName};
 
 use crate::carried::{Carried, PathId};
 
@@ -24,7 +23,7 @@ pub(crate) struct Waiting {
     pub(crate) ticket: u32,
     pub(crate) feed: FeedName,
     pub(crate) live: bool,
-    pub(crate) bytes: Bytes,
+    pub(crate) bytes: Content,
     pub(crate) sent: usize,
 }
 

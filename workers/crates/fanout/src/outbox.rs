@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use downburst_model::{Class, FeedName, Lane};
+use downburst_model::{Class, Content, FeedName, Lane};
 
 use crate::carried::{Classes, May, PathId, StreamId};
 use crate::class_queue::{ClassQueue, Waiting};
@@ -51,7 +51,7 @@ pub struct Parcel {
     /// Live precedes the other lanes of the class.
     pub lane: Lane,
     /// Its bytes, shared with the log.
-    pub bytes: Bytes,
+    pub bytes: Content,
 }
 
 /// The next item to send.
@@ -267,7 +267,7 @@ fn cut(waiting: &mut Waiting) -> Slice {
     Slice {
         ticket: waiting.ticket,
         offset: start as u64,
-        bytes: waiting.bytes.slice(start..end),
+        bytes: waiting.bytes.slice_to_send(start..end),
         first: start == 0,
         last: end == waiting.bytes.len(),
         live: waiting.live,

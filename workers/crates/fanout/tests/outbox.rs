@@ -15,7 +15,7 @@ fn feed(name: &str) -> FeedName {
 }
 
 fn parcel(class: Class, lane: Lane, size: usize) -> Parcel {
-    Parcel { feed: feed("F"), class, lane, bytes: Bytes::from(vec![7; size]) }
+    Parcel { feed: feed("F"), class, lane, bytes: vec![7; size].into() }
 }
 
 fn outbox() -> Outbox<&'static str> {

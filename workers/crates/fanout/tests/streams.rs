@@ -18,7 +18,7 @@ fn feed(name: &str) -> FeedName {
 }
 
 fn parcel(class: Class, lane: Lane, size: usize) -> Parcel {
-    Parcel { feed: feed("F"), class, lane, bytes: Bytes::from(vec![7; size]) }
+    Parcel { feed: feed("F"), class, lane, bytes: vec![7; size].into() }
 }
 
 /// A grid product of feed G, the feed that tests assign to the circuit.

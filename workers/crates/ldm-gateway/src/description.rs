@@ -1,7 +1,7 @@
 //! Conversion between LDM's descriptions of products and the hub's.
 use downburst_ldm6::{FeedType, Ident, LdmOrigin, ProductInfo, Signature};
 use downburst_log::LogEntry;
-use downburst_model::{LdmIdent, LdmStamp, Origin, ProductId, counted, is_heartbeat};
+use downburst_model::{Content, LdmIdent, LdmStamp, Origin, ProductId, counted, is_heartbeat};
 use md5::{Digest as _, Md5};
 
 /// The identifier in the hub's form: unchanged, unless it holds characters that the hub does not allow. These are
@@ -75,8 +75,8 @@ pub(super) fn stamp(info: &ProductInfo, id: &ProductId) -> LdmStamp {
 /// LDM's description of a product in a log; `None` if its size exceeds LDM's range, or its bytes are gone.
 pub(super) fn description(entry: &LogEntry, own_type: FeedType) -> Option<ProductInfo> {
     let info = &entry.info;
-    let bytes = entry.bytes.as_ref()?;
-    let stamp = entry.ldm.clone().unwrap_or_else(|| LdmStamp::of_content(Md5::digest(bytes).into()));
+    let content = entry.bytes.as_ref()?;
+    let stamp = entry.ldm.clone().or_else(|| Some(LdmStamp::of_content(signature(content)?)))?;
     let feed = Some(FeedType::from_bits(stamp.feed_type)).filter(|feed| !feed.is_none());
     let origin = info.origin.as_str().as_bytes();
     Some(ProductInfo {
@@ -92,6 +92,17 @@ pub(super) fn description(entry: &LogEntry, own_type: FeedType) -> Option<Produc
         size: u32::try_from(info.size).ok().filter(|size| *size <= LARGEST_BYTES)?,
     })
 }
+
+/// The signature of the bytes; `None` if the disk can't return them.
+fn signature(content: &Content) -> Option<[u8; 16]> {
+    let mut signature = Md5::new();
+    for start in (0..content.len()).step_by(PIECE_BYTES) {
+        signature.update(content.slice(start..content.len().min(start.saturating_add(PIECE_BYTES)))?);
+    }
+    Some(signature.finalize().into())
+}
+
+const PIECE_BYTES: usize = 256 << 10;
 
 /// Replaces an empty name.
 const NAMELESS: &str = "unnamed";
@@ -158,7 +169,7 @@ mod tests {
             hops: None,
             ldm: None,
         };
-        LogEntry { info, bytes: Some(Bytes::new()), source: None, ldm }
+        LogEntry { info, bytes: Some(Bytes::new().into()), source: None, ldm }
     }
 
     #[test]

@@ -1,13 +1,16 @@
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 
 use bytes::Bytes;
 use downburst_model::{
-    Class, Digest, Epoch, FeedName, Hops, Lane, LdmStamp, Origin, ProductId, ProductInfo, ProductKey,
-    Sequence, WallMicros,
+    Class, Content, Digest, Epoch, FeedName, Hops, Lane, LdmStamp, Origin, ProductId, ProductInfo,
+    ProductKey, Sequence, WallMicros,
 };
 use minicbor::{Decode, Encode};
 
-use crate::LogError;
+use crate::{ContentHasher, LogError};
 
 /// The log of one feed: one writer, any number of readers by cursor.
 ///
@@ -50,6 +53,25 @@ pub trait ProductLog: Send + Sync {
     ) -> Vec<Result<Appended, LogError>> {
         let append = |(product, bytes): (NewProduct, Bytes)| self.append(product, &mut bytes.as_ref(), clock);
         products.into_iter().map(append).collect()
+    }
+
+    /// Appends a product whose bytes are in a complete file; reads it from its start.
+    ///
+    /// A large file that belongs to this process becomes the product's own bytes, without a copy: it must not change
+    /// any more. The caller removes its name after success.
+    fn append_file(
+        &self,
+        product: NewProduct,
+        spool: SpoolFile<'_>,
+        clock: Clock<'_>,
+    ) -> Result<Appended, LogError> {
+        let mut bytes = ReadFrom { file: spool.file, offset: 0 };
+        self.append(product, &mut bytes, clock)
+    }
+
+    /// The size from which [`append_file`](Self::append_file) of a file of this process avoids a copy.
+    fn adopts_from_bytes(&self) -> u64 {
+        u64::MAX
     }
 
     /// Reads entries with `after < sequence <= to`, in order, until a limit is reached, but always at least one.
@@ -95,6 +117,34 @@ pub trait ProductLog: Send + Sync {
 
 /// Reads the wall clock.
 pub type Clock<'a> = &'a dyn Fn() -> WallMicros;
+
+/// A file with the bytes of a product.
+#[derive(Debug)]
+pub struct SpoolFile<'a> {
+    /// Its name.
+    pub path: &'a Path,
+    /// The open file.
+    pub file: &'a File,
+    /// True if only this process's own programs wrote it, and none has it open for writing: the file itself may then
+    /// become the product's bytes. Otherwise it is cloned or copied.
+    pub is_own: bool,
+    /// The digests of its first bytes, if they were computed while it was written.
+    pub hashed: ContentHasher,
+}
+
+/// Reads a file from an offset on, without moving its position.
+pub(crate) struct ReadFrom<'a> {
+    pub(crate) file: &'a File,
+    pub(crate) offset: u64,
+}
+
+impl Read for ReadFrom<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, self.offset)?;
+        self.offset += read as u64;
+        Ok(read)
+    }
+}
 
 /// A product on its way into the log.
 #[derive(Clone, Debug)]
@@ -176,20 +226,27 @@ pub enum Appended {
 }
 
 /// One product of a log.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LogEntry {
     /// Its description; the key is this log's.
     pub info: ProductInfo,
     /// Its bytes, or `None` once they are evicted or found damaged.
-    pub bytes: Option<Bytes>,
+    pub bytes: Option<Content>,
     /// At a site: its upstream source.
     pub source: Option<SourceStamp>,
     /// The LDM's statement about it, as in its description, or the signature computed for it.
     pub ldm: Option<LdmStamp>,
 }
 
+impl LogEntry {
+    /// All its bytes in memory; `None` if the log no longer has them.
+    pub fn whole(&self) -> Option<Bytes> {
+        self.bytes.as_ref()?.whole()
+    }
+}
+
 /// The answer to a read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ReadBatch {
     /// In order of sequence.
     pub entries: Vec<LogEntry>,
@@ -218,6 +275,8 @@ pub struct Retained {
     pub products: u64,
     /// The number of disk bytes freed.
     pub bytes: u64,
+    /// The bytes of evicted products that stay on the disk, because their files have a further name outside the log.
+    pub linked_bytes: u64,
     /// The number of these products deleted before their retention time, because of the disk ceiling.
     pub products_cut_by_ceiling: u64,
     /// Every sequence up to this one is now forgotten, too.

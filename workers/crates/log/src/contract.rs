@@ -97,7 +97,7 @@ fn products_come_back_in_order(log: &dyn ProductLog) -> Result<(), Failure> {
 }
 
 fn check_entry(log: &dyn ProductLog, entry: &LogEntry, n: usize, content: &[u8]) -> Result<(), Failure> {
-    assert_eq!(entry.bytes.as_deref(), Some(content));
+    assert_eq!(entry.whole().as_deref(), Some(content));
     assert_eq!(entry.info.id.as_str(), format!("product {n}"));
     assert_eq!((&entry.info.key.feed, entry.info.key.epoch), (log.feed(), log.epoch()));
     assert_eq!((entry.info.size, entry.info.digest), (content.len() as u64, digest(content)));
@@ -190,7 +190,7 @@ fn refused_products_leave_no_trace(log: &dyn ProductLog) -> Result<(), Failure> 
     };
     let retried = append(announced, &mut &b"right"[..])?;
     assert!(matches!(retried, Appended::Stored { .. }), "a refused product may come again");
-    let bytes = log.entry(log.head())?.and_then(|entry| entry.bytes);
+    let bytes = log.entry(log.head())?.and_then(|entry| entry.whole());
     assert_eq!(bytes.as_deref(), Some(&b"right"[..]));
     Ok(())
 }
@@ -254,8 +254,8 @@ fn a_group_is_appended_in_order(log: &dyn ProductLog) -> Result<(), Failure> {
         assert_eq!((&info, sequence), (&entry.info, entry.info.key.sequence));
         assert_eq!((entry.info.id.as_str(), entry.info.stored), (&*format!("product {n}"), WallMicros(2)));
         assert_eq!(
-            (entry.bytes.as_ref(), Some(info.digest)),
-            (contents.get(n), contents.get(n).map(|it| digest(it)))
+            (entry.whole(), Some(info.digest)),
+            (contents.get(n).cloned(), contents.get(n).map(|it| digest(it)))
         );
         assert_eq!(log.find_duplicate(&info.id, info.size, &info.digest)?, Some(sequence));
     }
@@ -386,7 +386,7 @@ fn follow(log: &dyn ProductLog, count: usize) -> Result<(), Failure> {
         let batch = log.read(cursor, EVERYTHING, 64 << 10, 16)?;
         for entry in &batch.entries {
             assert_eq!(entry.info.id.as_str(), format!("{seen}"));
-            assert_eq!(entry.bytes.as_deref().map(digest), Some(entry.info.digest));
+            assert_eq!(entry.whole().as_deref().map(digest), Some(entry.info.digest));
             seen += 1;
         }
         assert!(batch.read_to >= cursor);

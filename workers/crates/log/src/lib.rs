@@ -8,10 +8,12 @@
 //! | `identity` | the feed, the epoch and the secret that makes record checks unforgeable |
 //! | `sequence` | how far sequences are reserved; after a clean stop the exact next one |
 //! | `N.segment` | records: header, metadata, bytes; `N` is the first sequence it may hold |
+//! | `N.bodies` | a directory with the bytes of the segment's large products, a file each |
 //! | `N.index` | the headers of a sealed segment; outlives the segment and is then the memory of evicted products |
 //! | `*.quarantined` | files that could not be read at opening, kept for inspection |
 //!
-//! A record's bytes are written before its header, so an interrupted append leaves no record. Damage inside a
+//! A record's bytes are written before its header, so an interrupted append leaves no record; so is a body. A body
+//! may have a further name outside the log, where local software reads the product. Damage inside a
 //! segment is skipped: the next record is found by its mark, its place and its checksum, and everything else in
 //! the file stays readable. A whole file is quarantined only when its own header can't be read or belongs
 //! elsewhere.
@@ -50,10 +52,12 @@ mod wmo;
 
 pub use api::{
     Appended, Clock, Forgotten, LogEntry, LogStat, NewProduct, ProductLog, ReadBatch, Retained, SourceStamp,
+    SpoolFile,
 };
 pub use error::LogError;
 pub use feed_log::FeedLog;
 pub use feed_log::copy::Given;
+pub use feed_log::hashing::ContentHasher;
 pub use feed_log::numbered::{Draft, NumberAll, NumberOne, Numbered};
 pub use feed_log::recovery::{Damage, Lost, Recovery};
 pub use log_reader::entries::{Copied, Entries, StoredEntry};

@@ -15,6 +15,8 @@ pub struct LogOptions {
     pub sequence_block: u64,
     /// Larger products are refused while they are copied.
     pub max_product_bytes: u64,
+    /// A product of at least this size lies in a file of its own, its body; a smaller one lies in the segment.
+    pub body_bytes: u64,
     /// For a copy: the most bytes that it holds, while it remembers every product that its store keeps. Without
     /// that memory, the products would never be fetched from the store.
     pub copy_bytes: Option<u64>,
@@ -68,6 +70,7 @@ impl Default for LogOptions {
             memory_hours: 168.0,
             sequence_block: 10_000,
             max_product_bytes: 16 * GIB,
+            body_bytes: BODY_BYTES,
             copy_bytes: None,
         }
     }
@@ -85,6 +88,11 @@ impl LogOptions {
         self.copy_bytes.unwrap_or(u64::MAX).min(self.retention.bytes)
     }
 
+    /// True if a product of this size gets a body. A copy of a shared store has none: its products come from memory.
+    pub(crate) fn has_body(&self, size: u64) -> bool {
+        self.copy_bytes.is_none() && size >= self.body_bytes.max(1)
+    }
+
     pub(crate) fn retention_micros(&self) -> i64 {
         micros(self.retention.hours)
     }
@@ -100,6 +108,8 @@ fn micros(hours: f64) -> i64 {
 }
 
 const GIB: u64 = 1 << 30;
+/// Measured: see "Bodies" in docs/performance.md.
+const BODY_BYTES: u64 = 64 << 10;
 const SMALLEST_SEGMENT_BYTES: u64 = 4_096;
 
 #[cfg(test)]

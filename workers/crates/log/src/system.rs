@@ -114,6 +114,21 @@ pub(crate) fn sync_file_system(file: &File) -> io::Result<()> {
     if unsafe { libc::syncfs(file.as_raw_fd()) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Makes a file share the blocks of another one, as only some file systems can, and only within themselves.
+pub(crate) fn clone_file(source: &File, target: &File) -> io::Result<()> {
+    // SAFETY: both descriptors are open for the length of the call, which touches no memory of ours.
+    if unsafe { libc::ioctl(target.as_raw_fd(), libc::FICLONE, source.as_raw_fd()) } == 0 {
+        return Ok(());
+    }
+    Err(io::Error::last_os_error())
+}
+
+/// Begins to write a file's changed pages to the disk, without waiting for it. Best effort.
+pub(crate) fn start_write_back(file: &File) {
+    // SAFETY: the descriptor is open for the length of the call, which touches no memory of ours.
+    unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE) };
+}
+
 /// Releases the disk blocks between two offsets of a file, without changing its length.
 ///
 /// Best effort: a file system that can't do it keeps the blocks until the file is deleted.

@@ -45,6 +45,11 @@ fn with_segments_of_a_few_products() {
 }
 
 #[test]
+fn with_a_body_for_every_product() {
+    run(&LogOptions { body_bytes: 1, segment_bytes: 100_000, ..LogOptions::default() });
+}
+
+#[test]
 fn with_power_durability() {
     run(&LogOptions { segment_bytes: 100_000, durability: Durability::Power, ..LogOptions::default() });
 }

@@ -193,7 +193,7 @@ fn mount(arguments: &[&str]) {
 /// The number of products with intact bytes.
 fn intact(log: &FeedLog) -> usize {
     let is_intact = |entry: &LogEntry| {
-        entry.bytes.as_deref().is_some_and(|bytes| contract::digest(bytes) == entry.info.digest)
+        entry.whole().as_deref().is_some_and(|bytes| contract::digest(bytes) == entry.info.digest)
     };
     all(log).iter().filter(|entry| is_intact(entry)).count()
 }

@@ -69,7 +69,7 @@ fn a_group_runs_over_segments_and_large_products_have_their_own() {
     let sizes: Vec<usize> = (0..60).map(|n| if n % 20 == 7 { 30_000 } else { n * 31 }).collect();
     assert!(append(&log, group(&sizes)).iter().all(Result::is_ok));
     assert!(files(dir.path(), "segment").len() > 6);
-    let found: Vec<Vec<u8>> = all(&log).into_iter().map(|entry| entry.bytes.unwrap().to_vec()).collect();
+    let found: Vec<Vec<u8>> = all(&log).into_iter().map(|entry| entry.whole().unwrap().to_vec()).collect();
     let wanted: Vec<Vec<u8>> = group(&sizes).into_iter().map(|(_, bytes)| bytes.to_vec()).collect();
     assert_eq!(found, wanted);
 }
@@ -109,7 +109,7 @@ fn a_group_cut_anywhere_leaves_whole_products_only() {
         assert_eq!((&found[0][..], &found[1..]), ("single", &whole[..]), "cut at {cut}");
         assert!(recovery.damaged.is_empty(), "cut at {cut}: {recovery:?}");
         for (n, entry) in all(&log).iter().skip(1).enumerate() {
-            assert_eq!(entry.bytes.as_deref(), Some(&vec![n as u8 + 1; SIZES[n]][..]), "cut at {cut}");
+            assert_eq!(entry.whole().as_deref(), Some(&vec![n as u8 + 1; SIZES[n]][..]), "cut at {cut}");
         }
         let next = store(&log, "next", b"next");
         assert!(next > Sequence(SIZES.len() as u64 + 1), "cut at {cut}: {next:?} may have been given before");

@@ -22,7 +22,7 @@ const MOMENT: &str = "DOWNBURST_TEST_MOMENT";
 const ROUND: &str = "DOWNBURST_TEST_ROUND";
 
 fn options() -> LogOptions {
-    LogOptions { segment_bytes: 400_000, sequence_block: 16, ..small() }
+    LogOptions { segment_bytes: 400_000, sequence_block: 16, body_bytes: 5_000, ..small() }
 }
 
 /// The child: appends until it is killed, and prints what was acknowledged. Does nothing in an ordinary run.
@@ -134,7 +134,7 @@ fn what_was_acknowledged_survives_and_no_sequence_repeats() {
         );
         let stored: BTreeSet<(u64, String, String)> = all(&log)
             .iter()
-            .inspect(|entry| assert_eq!(contract::digest(entry.bytes.as_ref().unwrap()), entry.info.digest))
+            .inspect(|entry| assert_eq!(contract::digest(&entry.whole().unwrap()), entry.info.digest))
             .map(|entry| {
                 (entry.info.key.sequence.0, entry.info.id.to_string(), entry.info.digest.to_string())
             })

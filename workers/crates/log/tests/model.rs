@@ -72,7 +72,14 @@ const PADDING_BYTES: usize = 128;
 
 fn options() -> LogOptions {
     let retention = Retention { hours: 5.0, bytes: 60_000 };
-    LogOptions { retention, segment_bytes: 9_000, sequence_block: 5, memory_hours: 9.0, ..small() }
+    LogOptions {
+        retention,
+        segment_bytes: 9_000,
+        sequence_block: 5,
+        memory_hours: 9.0,
+        body_bytes: 1_200,
+        ..small()
+    }
 }
 
 impl Run {
@@ -254,7 +261,7 @@ impl Run {
                 (entry.info.stored.0, entry.info.digest),
                 (known.stored, contract::digest(&known.content))
             );
-            assert_eq!(entry.bytes.as_deref(), known.has_bytes.then_some(&known.content[..]), "{sequence}");
+            assert_eq!(entry.whole().as_deref(), known.has_bytes.then_some(&known.content[..]), "{sequence}");
         }
         assert_eq!(self.log().head().0, self.highest);
     }

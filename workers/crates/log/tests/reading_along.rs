@@ -85,7 +85,7 @@ fn a_reader_sees_what_the_writer_sees_and_changes_nothing() {
     assert_eq!(entries.len(), 40);
     for (found, wanted) in entries.iter().zip(common::all(&log)) {
         assert_eq!(found.info, wanted.info);
-        assert_eq!(read(found), (wanted.bytes.unwrap().to_vec(), Copied::Intact));
+        assert_eq!(read(found), (wanted.whole().unwrap().to_vec(), Copied::Intact));
     }
     let (summary, stat) = (reader.summary().unwrap(), log.stat());
     assert_eq!((summary.first, summary.head), (stat.first, stat.head));

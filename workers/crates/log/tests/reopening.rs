@@ -281,7 +281,7 @@ fn a_middle_segment_in_any_state_costs_no_more_than_itself() {
             try_open(copy.path(), small()).unwrap_or_else(|error| panic!("{extension} {what}: {error}"));
         let entries = all(&log);
         let intact = entries.iter().filter(|entry| {
-            entry.bytes.as_deref().is_some_and(|bytes| contract::digest(bytes) == entry.info.digest)
+            entry.whole().as_deref().is_some_and(|bytes| contract::digest(bytes) == entry.info.digest)
         });
         let intact = intact.count();
         assert!(lost.contains(&(before.len() - intact)), "{extension} {what}: {intact} of {}", before.len());

@@ -35,7 +35,8 @@ fn damaged(dir: &Path, wanted: impl Iterator<Item = u8>) -> BTreeSet<u64> {
 fn scrub(log: &Arc<FeedLog>) -> (Vec<Flaw>, u64) {
     let (mut flaws, mut read) = (Vec::new(), 0);
     let log = Arc::downgrade(log);
-    let verified = FeedLog::scrub(&log, &mut |bytes| read += bytes, &mut |flaw| flaws.push(flaw)).unwrap();
+    let verified =
+        FeedLog::scrub(&log, &mut |bytes| read += bytes, &mut |flaw| flaws.push(flaw), &mut |_| ()).unwrap();
     assert_eq!(verified.flaws, flaws.len() as u64);
     (flaws, read)
 }

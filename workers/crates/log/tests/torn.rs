@@ -45,7 +45,7 @@ fn survivors(written: &Written, change: impl FnOnce(&Path)) -> (BTreeSet<usize>,
     let (log, again) = open(copy.path(), small());
     check_contents(&log);
     assert_eq!((again.cut_bytes, again.damaged.len()), (0, 0), "recovery is complete the first time");
-    assert_eq!(all(&log).last().unwrap().bytes.as_deref(), Some(&b"next"[..]));
+    assert_eq!(all(&log).last().unwrap().whole().as_deref(), Some(&b"next"[..]));
     (found, recovery)
 }
 
@@ -53,7 +53,7 @@ fn check_contents(log: &FeedLog) {
     for entry in all(log).iter().filter(|entry| entry.info.id.as_str() != "next") {
         let n: usize = entry.info.id.as_str().parse().unwrap();
         assert_eq!(entry.info.key.sequence, Sequence(n as u64 + 1));
-        assert_eq!(entry.bytes.as_deref(), Some(&vec![n as u8 + 1; SIZES[n]][..]), "product {n}");
+        assert_eq!(entry.whole().as_deref(), Some(&vec![n as u8 + 1; SIZES[n]][..]), "product {n}");
     }
 }
 

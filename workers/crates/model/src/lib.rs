@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bounds;
+mod content;
 mod ere;
 pub mod file_names;
 mod heartbeat;
@@ -20,6 +21,7 @@ mod ranges;
 mod slabs;
 mod time;
 
+pub use content::{Content, StoredContent};
 pub use heartbeat::{HEARTBEAT_PREFIX, is_heartbeat};
 pub use hops::Hops;
 pub use ldm::{LDM_IDENT_BYTES_MAX, LDM_ORIGIN_BYTES_MAX, LdmIdent, LdmStamp, counted};

@@ -9,7 +9,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEn
 use downburst_ldm_gateway::tools::LdmTool;
 use downburst_node::log_tools::LogTool;
 use downburst_node::scrub::Scrub;
-use downburst_node::site::{Ending, HubChoice, Reading, Receive, control};
+use downburst_node::site::{Ending, FileMode, HubChoice, Reading, Receive, control};
 use downburst_pqact::SiteArguments;
 use downburst_pqact::tools::{ActionsTool, ScourArguments};
 use tokio::runtime::Builder;
@@ -75,6 +75,10 @@ struct ReceiveArguments {
     /// Keep products in this site's log only; write no file for each.
     #[arg(long)]
     no_files: bool,
+    /// The way in which the files of large products below received/ get their bytes from this site's log. The choice
+    /// is kept. A new site clones; a site of an earlier release copies until this option is given.
+    #[arg(long, value_enum, value_name = "HOW")]
+    files: Option<FileMode>,
     #[command(flatten)]
     actions: SiteArguments,
     #[command(flatten)]
@@ -267,7 +271,7 @@ fn site_control(arguments: ControlArguments) -> ExitCode {
         Err(sentence) => return fail(1, &sentence),
     };
     if arguments.json {
-        println!("{}", serde_json::json!({"hubs": answer.hubs}));
+        println!("{}", serde_json::json!({"hubs": answer.hubs, "files": answer.files}));
         return ExitCode::SUCCESS;
     }
     for hub in answer.hubs {
@@ -279,6 +283,17 @@ fn site_control(arguments: ControlArguments) -> ExitCode {
         for node in hub.nodes {
             let state = if node.connected { "serves" } else { "is away, would serve" };
             println!("    {} {state} {}", node.address, node.feeds.join(", "));
+        }
+    }
+    if let Some(files) = answer.files {
+        let reason =
+            files.reason.map_or(String::new(), |reason| format!(" ({} asked: {reason})", files.asked));
+        println!("files of large products: {}{reason}", files.used);
+        if files.linked_bytes > 0 {
+            println!(
+                "    {} bytes left the log and still take space, because their files exist",
+                files.linked_bytes
+            );
         }
     }
     ExitCode::SUCCESS
@@ -341,6 +356,7 @@ impl ReceiveArguments {
             retention_hours: self.log.retention_hours,
             retention_bytes: self.log.retention_bytes,
             files: !self.no_files,
+            file_mode: self.files,
             scrub: Scrub { bytes_per_second: self.log.scrub_bytes_per_second, hours: self.log.scrub_hours },
             actions,
             scour,

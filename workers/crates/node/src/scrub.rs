@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use downburst_log::{FeedLog, Flaw};
-use downburst_model::FeedName;
+use downburst_model::{FeedName, ProductKey};
 
 /// The rate and the interval of the scrub.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,6 +21,9 @@ pub struct Scrub {
 
 /// The logs that are open now; `None` once their owner is gone.
 type OpenLogs = Box<dyn Fn() -> Option<Vec<(FeedName, Arc<FeedLog>)>> + Send>;
+
+/// Receives each product that is no longer served because of damage, by its name at its source, once.
+type Lost = Box<dyn Fn(ProductKey) + Send>;
 
 /// The small files that exist now.
 type SmallFiles = Box<dyn Fn() -> Vec<SmallFile> + Send>;
@@ -41,6 +44,7 @@ pub(crate) fn start(
     logs: OpenLogs,
     small_files: SmallFiles,
     report: Report,
+    lost: Lost,
 ) -> Result<(), String> {
     if scrub.hours <= 0.0 || scrub.bytes_per_second == 0 {
         return Ok(());
@@ -50,6 +54,7 @@ pub(crate) fn start(
         rate: scrub.bytes_per_second,
         period,
         report,
+        lost,
         read: BTreeMap::new(),
         known: BTreeSet::new(),
         small_read: None,
@@ -70,6 +75,7 @@ struct Scrubber {
     rate: u64,
     period: Duration,
     report: Report,
+    lost: Lost,
     /// The time at which each feed's log was last read.
     read: BTreeMap<FeedName, Instant>,
     /// The damage reported in this pass.
@@ -116,7 +122,7 @@ impl Scrubber {
 
     fn read_one(&mut self, feed: &FeedName, log: &Weak<FeedLog>) {
         self.known.clear();
-        let Self { rate, report, known, .. } = self;
+        let Self { rate, report, lost, known, .. } = self;
         let mut owed = 0;
         let mut pace = |bytes: u64| {
             owed += bytes;
@@ -130,7 +136,7 @@ impl Scrubber {
                 report(feed, sentence(feed, &flaw));
             }
         };
-        if let Err(error) = FeedLog::scrub(log, &mut pace, &mut tell) {
+        if let Err(error) = FeedLog::scrub(log, &mut pace, &mut tell, &mut |key| lost(key)) {
             report(feed, format!("the log of feed {feed} can't be read through: {error}"));
         }
     }
@@ -186,7 +192,7 @@ mod tests {
         let logs = move || Some(std::mem::take(&mut *open.lock().unwrap()));
         let report = move |feed: &FeedName, sentence: String| told.send((feed.clone(), sentence)).unwrap();
         let plan = Scrub { bytes_per_second: 1 << 30, hours: 1.0 };
-        start(plan, Box::new(logs), Box::new(Vec::new), Box::new(report)).unwrap();
+        start(plan, Box::new(logs), Box::new(Vec::new), Box::new(report), Box::new(|_| ())).unwrap();
         let (feed, sentence) = reports.recv_timeout(Duration::from_secs(60)).unwrap();
         assert_eq!(feed.as_str(), "X");
         assert!(
@@ -225,6 +231,7 @@ mod tests {
             rate: 1,
             period: Duration::ZERO,
             report: Box::new(move |_, sentence| told.send(sentence).unwrap()),
+            lost: Box::new(|_| ()),
             read: BTreeMap::new(),
             known: BTreeSet::new(),
             small_read: None,

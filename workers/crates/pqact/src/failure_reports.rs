@@ -188,6 +188,10 @@ mod tests {
     use downburst_log::FeedLog;
     use downburst_model::{Origin, ProductId, WallMicros};
 
+    use std::path::Path;
+
+    use downburst_model::Content;
+
     use super::super::dead_letters::DeadLetter;
     use super::super::failure::{Failure, Then};
     use super::super::task::{Shaping, Work};
@@ -202,6 +206,10 @@ mod tests {
         }
 
         fn report(&self, _: &FeedName, _: Option<ActionFailed>) {}
+
+        fn share(&self, _: &Content, _: &Path) -> bool {
+            false
+        }
     }
 
     fn unheard() -> Arc<dyn Site> {

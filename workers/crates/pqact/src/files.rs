@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use super::failure::{Failure, Then};
-use super::task::Work;
+use super::task::{Task, Work};
 
 /// Keeps the most recently used files open between products.
 pub(super) struct Files {
@@ -44,8 +44,32 @@ impl Files {
         Ok(())
     }
 
+    /// Lets a product's own bytes become a file without writing them, where the rule replaces the file and `share` can.
+    /// False if they have to be written.
+    pub(super) fn share(&mut self, task: &Task, share: impl FnOnce(&Path) -> bool) -> bool {
+        let Work::File { path, overwrite: true, flush: false, log, .. } = &task.work else { return false };
+        let path = self.directory.join(path);
+        if !task.is_plain() || !is_plain_or_absent(&path) {
+            return false;
+        }
+        let aside = aside(&path);
+        let directory = path.parent().unwrap_or(Path::new("."));
+        let is_made = fs::create_dir_all(directory).is_ok() && share(&aside);
+        let is_placed = is_made && fs::rename(&aside, &path).is_ok();
+        // A rename between two names of one file does nothing.
+        let _ = fs::remove_file(&aside);
+        if is_placed {
+            self.open.retain(|(open, _)| *open != path);
+            if *log {
+                tracing::info!(path = %path.display(), "filed a product");
+            }
+        }
+        is_placed
+    }
+
     /// Appends to the contents, or replaces them.
     fn put(&mut self, path: &Path, bytes: &[u8], overwrite: bool, flush: bool) -> io::Result<()> {
+        make_own(path)?;
         let file = self.opened(path)?;
         let metadata = file.metadata()?;
         let begin = if overwrite { 0 } else { metadata.len() };
@@ -98,7 +122,7 @@ fn special(path: &Path) -> Result<(), Failure> {
 
 /// Replaces a file atomically: a reader finds the former contents or all of the new ones.
 fn replace(path: &Path, bytes: &[u8], flush: bool) -> io::Result<()> {
-    let aside = path.with_file_name(format!(".downburst-{}", std::process::id()));
+    let aside = aside(path);
     let written = with_directory(path, || File::create(&aside)).and_then(|mut file| {
         file.write_all(bytes)?;
         if flush { file.sync_all() } else { Ok(()) }
@@ -108,6 +132,23 @@ fn replace(path: &Path, bytes: &[u8], flush: bool) -> io::Result<()> {
         let _ = fs::remove_file(&aside);
     }
     placed
+}
+
+/// Replaces a file that shares its bytes with the site's log by a copy, before it is written in place.
+fn make_own(path: &Path) -> io::Result<()> {
+    let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(()) };
+    if !metadata.is_file() || metadata.nlink() < 2 || !metadata.permissions().readonly() {
+        return Ok(());
+    }
+    let aside = aside(path);
+    let mut copy = File::create(&aside)?;
+    io::copy(&mut File::open(path)?, &mut copy)?;
+    fs::rename(&aside, path)
+}
+
+/// The name under which a file is made.
+fn aside(path: &Path) -> PathBuf {
+    path.with_file_name(format!(".downburst-{}", std::process::id()))
 }
 
 /// Opens a file, and creates missing parent directories.
@@ -158,6 +199,30 @@ mod tests {
         assert_eq!(read(root.path(), "a/b/c"), "one two ");
         assert_eq!(read(root.path(), "d"), "two ");
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2, "nothing is left aside");
+    }
+
+    fn task(work: Work) -> Task {
+        Task { rule: "pqact.conf:1".to_owned(), work, shape: Default::default(), limit_s: 1, attempts: 1 }
+    }
+
+    #[test]
+    fn a_replaced_file_shares_the_products_bytes_until_it_is_written_in_place() {
+        let root = tempfile::tempdir().unwrap();
+        let body = root.path().join("body");
+        fs::write(&body, "body").unwrap();
+        fs::set_permissions(&body, std::os::unix::fs::PermissionsExt::from_mode(0o444)).unwrap();
+        let mut files = Files::new(root.path());
+        let link = |to: &Path| fs::hard_link(&body, to).is_ok();
+        assert!(!files.share(&task(file("a/b", false)), link), "it would be appended to");
+        assert!(!files.share(&task(file("a/b", true)), |_| false));
+        for _ in 0..2 {
+            assert!(files.share(&task(file("a/b", true)), link));
+            assert_eq!(fs::metadata(&body).unwrap().nlink(), 2);
+            assert_eq!(fs::read_dir(root.path().join("a")).unwrap().count(), 1, "nothing is left aside");
+        }
+        files.write(&file("a/b", false), b" and more").unwrap();
+        assert_eq!(read(root.path(), "a/b"), "body and more");
+        assert_eq!(read(root.path(), "body"), "body", "the site's log is not written to");
     }
 
     #[test]

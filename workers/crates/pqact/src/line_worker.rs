@@ -196,8 +196,16 @@ impl LineWorker {
 
     /// Tries until the action succeeds or is given up.
     fn try_on(&mut self, job: &Job) -> Result<(), Pause> {
-        let product = job.product.bytes.as_deref().unwrap_or_default();
-        let bytes = job.task.bytes(&job.about, product);
+        if let Some(content) = &job.product.bytes
+            && self.files.share(&job.task, |to| self.shared.site.share(content, to))
+        {
+            self.shared.failed.reports.done(&job.task, &job.about);
+            return Ok(());
+        }
+        let Some(product) = job.product.whole() else {
+            return self.give_up(job, 0, Failure::new(Then::GiveUp, UNREADABLE));
+        };
+        let bytes = job.task.bytes(&job.about, &product);
         let (mut attempts, mut told) = (0, false);
         loop {
             let done = match job.task.work {
@@ -278,12 +286,12 @@ impl LineWorker {
             failure.sentence
         );
         let (exit, sentence) = (failure.exit, failure.sentence.clone());
-        let bytes = job.product.bytes.as_deref();
+        let bytes = job.product.whole();
         let mut letter =
             DeadLetter::new(self.shared.clock.wall(), job.about.clone(), job.task.clone(), attempts, failure);
         letter.has_bytes = bytes.is_some();
         loop {
-            match self.shared.failed.keep(&letter, bytes) {
+            match self.shared.failed.keep(&letter, bytes.as_deref()) {
                 Ok(name) => {
                     self.shared.failed.reports.failed(&name, &job.task, &job.about, exit, &sentence);
                     return Ok(());
@@ -376,6 +384,8 @@ const READ_BYTES: usize = 4 << 20;
 const READ_ENTRIES: usize = 64;
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const PROGRAM_INTERVAL: Duration = Duration::from_millis(20);
+const UNREADABLE: &str =
+    "the disk can't return the product's bytes from the site's log; look for failures of the disk";
 const ROOM_INTERVAL: Duration = Duration::from_secs(2);
 const FILE_PAUSE: Duration = Duration::from_millis(100);
 const LETTERS_INTERVAL: Duration = Duration::from_secs(2);

@@ -1,4 +1,5 @@
 //! An action for one product, with all its data.
+use std::borrow::Cow;
 use std::time::Duration;
 
 use downburst_actions::contents::{self, Metadata};
@@ -119,12 +120,17 @@ impl Task {
         Duration::from_secs(self.limit_s)
     }
 
+    /// True if a product's own bytes are written, and nothing else.
+    pub(super) fn is_plain(&self) -> bool {
+        self.shape == Shaping::default()
+    }
+
     /// The bytes to write for a product.
-    pub(super) fn bytes(&self, about: &About, product: &[u8]) -> Vec<u8> {
+    pub(super) fn bytes<'a>(&self, about: &About, product: &'a [u8]) -> Cow<'a, [u8]> {
         let shape = Shape::from(self.shape);
         let body = contents::shaped(shape, product);
         if !shape.metadata {
-            return body.into_owned();
+            return body;
         }
         // Even without the data, the size is that of the data.
         let whole = contents::shaped(Shape { data: true, ..shape }, product);
@@ -140,7 +146,7 @@ impl Task {
         };
         let mut bytes = contents::metadata(&metadata, whole.len() as u64);
         bytes.extend_from_slice(&body);
-        bytes
+        Cow::Owned(bytes)
     }
 }
 

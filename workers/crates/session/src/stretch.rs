@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use downburst_model::{Class, Epoch, FeedName, Sequence, WallMicros};
+use downburst_model::{Class, Content, Epoch, FeedName, Sequence, WallMicros};
 
 use crate::Entry;
 use crate::patterns::Filter;
@@ -184,12 +184,14 @@ impl Pieces {
     fn push(&mut self, entry: Entry) {
         // A heartbeat is not counted, so it is sent by itself.
         let trains = self.trains && !entry.info.id.is_heartbeat();
-        match entry.bytes.clone().filter(|bytes| trains && bytes.len() <= CAR_BYTES) {
+        let small = entry.bytes.as_ref().filter(|content| trains && content.len() <= CAR_BYTES);
+        match small.and_then(Content::whole) {
             Some(bytes) => self.push_car(&entry, &bytes),
             None => {
                 self.close_run();
                 self.full = false;
-                self.memory_bytes = self.memory_bytes.saturating_add(PIECE_BYTES);
+                let held = entry.bytes.as_ref().map_or(0, Content::memory_bytes);
+                self.memory_bytes = self.memory_bytes.saturating_add(PIECE_BYTES).saturating_add(held);
                 self.done.push(Piece::Product(entry));
             }
         }

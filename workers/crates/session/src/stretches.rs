@@ -172,7 +172,7 @@ mod tests {
             ldm: None,
         };
         let range = (Sequence(after), Sequence(after + STRETCH_NUMBERS));
-        let entry = Entry { info, bytes: Some(Bytes::new()) };
+        let entry = Entry { info, bytes: Some(Bytes::new().into()) };
         Arc::new(Stretch::new((feed(), EPOCH), range, [entry], Arc::clone(filter)))
     }
 

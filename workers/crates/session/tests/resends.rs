@@ -471,7 +471,7 @@ proptest! {
 fn bytes_of_a_resend_are_those_of_the_log() {
     let mut world = World::settled(3);
     let bytes = Bytes::from(vec![9; 200_000]);
-    world.log[1] = Entry { bytes: Some(bytes), ..entry(2, 200_000) };
+    world.log[1] = Entry { bytes: Some(bytes.into()), ..entry(2, 200_000) };
     world.resend(order(1, 1, 2));
     assert_eq!(world.ends[0].bytes, 200_000);
 }

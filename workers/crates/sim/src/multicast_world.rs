@@ -352,7 +352,7 @@ impl World {
                 break;
             }
             let (info, bytes) = (info.clone(), bytes.clone());
-            self.leg.handle(clock(self.now), LegInput::Product { info, bytes });
+            self.leg.handle(clock(self.now), LegInput::Product { info, bytes: bytes.into() });
             read_to = *sequence;
         }
         self.leg.handle(clock(self.now), LegInput::ReadTo(read_to));

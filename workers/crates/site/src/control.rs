@@ -24,14 +24,30 @@ pub enum SiteRequest {
 pub struct SiteAnswer {
     /// All hubs, in the configured order.
     pub hubs: Vec<HubStatus>,
+    /// The files for local software; `None`: the site writes none.
+    #[serde(default)]
+    pub files: Option<FilesStatus>,
     /// The reason of a refusal: one sentence.
     pub error: Option<String>,
+}
+
+/// The way in which files for local software get the bytes of large products.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilesStatus {
+    /// As configured: `clone`, `link` or `copy`.
+    pub asked: String,
+    /// As the file systems allow it.
+    pub used: String,
+    /// The reason for the difference.
+    pub reason: Option<String>,
+    /// Bytes that left the site's log since its start and stay on the disk, because their files still exist.
+    pub linked_bytes: u64,
 }
 
 impl SiteAnswer {
     /// The answer to a request that was refused.
     pub fn refusal(sentence: String) -> Self {
-        Self { hubs: Vec::new(), error: Some(sentence) }
+        Self { hubs: Vec::new(), files: None, error: Some(sentence) }
     }
 
     /// The answer to a line that is not a request.
@@ -57,7 +73,7 @@ impl Hubs {
             SiteRequest::Prefer { hub } => self.prefer(now, hub),
         };
         match done {
-            Ok(()) => SiteAnswer { hubs: self.status(now), error: None },
+            Ok(()) => SiteAnswer { hubs: self.status(now), files: None, error: None },
             Err(sentence) => SiteAnswer::refusal(sentence),
         }
     }

@@ -33,7 +33,7 @@ mod write_buffer;
 
 pub use circuit_ends::{CircuitEnds, EndsInput, EndsOrder, EndsOutput, Raising};
 pub use connection::{Connection, Input, LegNews, Linked, NoLink, Output, Settings};
-pub use control::{SiteAnswer, SiteRequest};
+pub use control::{FilesStatus, SiteAnswer, SiteRequest};
 pub use credentials::{Credentials, CredentialsAnswer, CredentialsOrder, CredentialsRecord, Entropy, Token};
 pub use event_log::log_event;
 pub use frame_buffer::FrameBuffer;

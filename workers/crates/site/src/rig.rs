@@ -1,7 +1,6 @@
 //! A connection and a hub's session in virtual time, for tests, which take the parts of network and disk.
 use std::collections::{BTreeMap, VecDeque};
 
-use bytes::Bytes;
 use downburst_model::{
     Class, Digest, Epoch, FeedName, LegId, Machine as _, Micros, Now, Origin, ProductId, ProductInfo,
     ProductKey, Sequence, SiteName, WallMicros,
@@ -225,7 +224,7 @@ impl Rig {
         let within = |info: &&ProductInfo| after < info.key.sequence && info.key.sequence <= to;
         let entry = |info: &ProductInfo| Entry {
             info: info.clone(),
-            bytes: Some(Bytes::from(vec![7; info.size as usize])),
+            bytes: Some(vec![7; info.size as usize].into()),
         };
         let entries = self.log.iter().filter(within).map(entry).collect();
         HubInput::Entries { feed: feed(), after, entries, read_to: to }

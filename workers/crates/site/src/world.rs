@@ -240,7 +240,7 @@ impl Hub {
             .iter()
             .filter(within)
             .take(5)
-            .map(|info| Entry { info: info.clone(), bytes: Some(Bytes::from_static(&[7; SIZE])) })
+            .map(|info| Entry { info: info.clone(), bytes: Some(vec![7; SIZE].into()) })
             .collect();
         let read_to = entries.last().filter(|_| entries.len() == 5).map_or(to, |last| last.info.key.sequence);
         HubInput::Entries { feed: feed(), after, entries, read_to }

@@ -99,7 +99,10 @@ fn measure((rate_bps, size): (u64, usize), mode: usize) -> (u32, f64, f64) {
     let (mut trains, begun_ns) = (Vec::new(), cpu_ns());
     while coming > 0 || sender.backlog_bytes() > 0 {
         while coming > 0 && sender.backlog_bytes() < 1 << 20 {
-            sender.handle(at(now), SenderInput::Product { info: info(coming, size), bytes: bytes.clone() });
+            sender.handle(
+                at(now),
+                SenderInput::Product { info: info(coming, size), bytes: bytes.clone().into() },
+            );
             coming -= 1;
         }
         while let Some(output) = sender.poll(at(now)) {

@@ -1,5 +1,5 @@
 use bytes::{Bytes, BytesMut};
-use downburst_model::{LegId, Micros, ProductInfo, RangeSet, Sequence};
+use downburst_model::{Content, LegId, Micros, ProductInfo, RangeSet, Sequence};
 use minicbor::{Decode, Encode};
 
 use crate::sender::pacer::{IPV4_FRAME_OVERHEAD_BYTES, IPV6_FRAME_OVERHEAD_BYTES, default_burst_bytes};
@@ -106,7 +106,7 @@ pub enum SenderInput {
         /// Its description.
         info: ProductInfo,
         /// Its bytes, shared with the log.
-        bytes: Bytes,
+        bytes: Content,
     },
     /// A site is about to listen; the sender announces the head soon, as a sign of life.
     Listener,

@@ -70,7 +70,7 @@ fn a_manifest_that_fits_no_datagram_gets_a_longer_one() {
     let mut config = sender_config(FAST);
     config.datagram_bytes = 800;
     let mut sender = Sender::new(config);
-    sender.handle(at(0), SenderInput::Product { info: info.clone(), bytes: content(1, 900) });
+    sender.handle(at(0), SenderInput::Product { info: info.clone(), bytes: content(1, 900).into() });
     sender.handle(at(0), product(2, 900, Class::Grid));
     let taken = hear(&datagrams(&run(&mut sender, 0, 1_000_000)));
     assert!(taken.is_whole(1, 900) && taken.is_whole(2, 900));

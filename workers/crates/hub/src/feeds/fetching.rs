@@ -1,6 +1,6 @@
 //! Products that the copy of a shared log no longer holds, for the sites that request them.
 use bytes::Bytes;
-use downburst_model::{ProductInfo, Sequence, WallMicros};
+use downburst_model::{Content, ProductInfo, Sequence, WallMicros};
 
 /// True if the bytes of a product have to be fetched: the copy lacks them, the feed still keeps them, and a site
 /// wants them.
@@ -20,7 +20,7 @@ pub fn fill_in<E>(
     entries: &mut Vec<E>,
     asked: impl Iterator<Item = Sequence> + Clone,
     fetched: Vec<Option<Bytes>>,
-    parts: impl Fn(&mut E) -> (Sequence, &mut Option<Bytes>),
+    parts: impl Fn(&mut E) -> (Sequence, &mut Option<Content>),
 ) -> Option<Sequence> {
     let unanswered = asked.clone().nth(fetched.len());
     if let Some(unanswered) = unanswered {
@@ -30,7 +30,7 @@ pub fn fill_in<E>(
     for entry in entries {
         let (sequence, bytes) = parts(entry);
         if let Some((_, answer)) = answers.next_if(|(asked, _)| *asked == sequence) {
-            *bytes = answer;
+            *bytes = answer.map(Content::from);
         }
     }
     unanswered.map(|unanswered| Sequence(unanswered.0.saturating_sub(1)))
@@ -41,14 +41,14 @@ mod tests {
     use super::*;
     use crate::testing::product;
 
-    type Entry = (Sequence, Option<Bytes>);
+    type Entry = (Sequence, Option<Content>);
 
     fn bytes(text: &'static str) -> Option<Bytes> {
         Some(Bytes::from_static(text.as_bytes()))
     }
 
     fn filled(asked: &[u64], fetched: Vec<Option<Bytes>>) -> (Vec<Entry>, Option<Sequence>) {
-        let mut entries: Vec<Entry> = [(1, None), (2, bytes("own")), (3, None), (4, None)]
+        let mut entries: Vec<Entry> = [(1, None), (2, bytes("own").map(Content::from)), (3, None), (4, None)]
             .map(|(number, bytes)| (Sequence(number), bytes))
             .into();
         let asked = asked.iter().copied().map(Sequence);
@@ -70,15 +70,17 @@ mod tests {
     #[test]
     fn fetched_bytes_go_to_their_products() {
         let (entries, end) = filled(&[1, 4], vec![bytes("one"), None]);
-        let found: Vec<Option<Bytes>> = entries.into_iter().map(|(_, bytes)| bytes).collect();
-        assert_eq!(found, [bytes("one"), bytes("own"), None, None]);
+        let found: Vec<Option<Content>> = entries.into_iter().map(|(_, bytes)| bytes).collect();
+        assert_eq!(found, [bytes("one"), bytes("own"), None, None].map(|it| it.map(Content::from)));
         assert_eq!(end, None, "the store has answered all");
     }
 
     #[test]
     fn a_read_ends_before_the_first_product_without_an_answer() {
         let (entries, end) = filled(&[1, 3, 4], vec![bytes("one")]);
-        assert_eq!(entries, [(Sequence(1), bytes("one")), (Sequence(2), bytes("own"))]);
+        let left =
+            [(1, "one"), (2, "own")].map(|(number, text)| (Sequence(number), bytes(text).map(Content::from)));
+        assert_eq!(entries, left);
         assert_eq!(end, Some(Sequence(2)));
     }
 }

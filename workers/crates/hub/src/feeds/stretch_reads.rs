@@ -1,6 +1,5 @@
 //! Reads of a log for sessions: stretches that many sites may share.
-use bytes::Bytes;
-use downburst_model::{ProductInfo, Sequence};
+use downburst_model::{Content, ProductInfo, Sequence};
 use downburst_session::stretch_end;
 
 /// The part of a feed's log that the reads of sessions need.
@@ -27,7 +26,7 @@ pub trait StretchLog {
     fn info(entry: &Self::Entry) -> &ProductInfo;
 
     /// The product and its bytes; `None`: the log does not have them.
-    fn parts(entry: Self::Entry) -> (ProductInfo, Option<Bytes>);
+    fn parts(entry: Self::Entry) -> (ProductInfo, Option<Content>);
 }
 
 /// The content of a part of a log.
@@ -89,7 +88,7 @@ pub(super) mod tests {
     /// Products by number, with a count of the reads; the numbers up to `forgotten` are listed no more.
     #[derive(Default)]
     pub(crate) struct TestLog {
-        pub(crate) products: BTreeMap<u64, (ProductInfo, Option<Bytes>)>,
+        pub(crate) products: BTreeMap<u64, (ProductInfo, Option<Content>)>,
         pub(crate) forgotten: u64,
         pub(crate) reads: Cell<usize>,
     }
@@ -98,14 +97,14 @@ pub(super) mod tests {
         pub(crate) fn of(numbers: &[u64]) -> Self {
             let one = |number: &u64| {
                 let info = product(*number, "SA", *number as i64);
-                (*number, (info, Some(Bytes::from_static(b"12345678"))))
+                (*number, (info, Some(b"12345678".to_vec().into())))
             };
             Self { products: numbers.iter().map(one).collect(), ..Self::default() }
         }
     }
 
     impl StretchLog for TestLog {
-        type Entry = (ProductInfo, Option<Bytes>);
+        type Entry = (ProductInfo, Option<Content>);
         type Error = std::convert::Infallible;
 
         fn read(
@@ -133,12 +132,12 @@ pub(super) mod tests {
             &entry.0
         }
 
-        fn parts(entry: Self::Entry) -> (ProductInfo, Option<Bytes>) {
+        fn parts(entry: Self::Entry) -> (ProductInfo, Option<Content>) {
             entry
         }
     }
 
-    fn numbers(read: &LogRead<(ProductInfo, Option<Bytes>)>) -> Vec<u64> {
+    fn numbers(read: &LogRead<(ProductInfo, Option<Content>)>) -> Vec<u64> {
         read.entries.iter().map(|(info, _)| info.key.sequence.0).collect()
     }
 

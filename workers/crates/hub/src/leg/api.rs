@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use downburst_model::{ProductInfo, RangeSet, Sequence, SiteName};
+use downburst_model::{Content, ProductInfo, RangeSet, Sequence, SiteName};
 use downburst_vcmtp::{LegKey, Request, SenderConfig, SiteSecret, Straggler, Urgency};
 
 /// The settings of a leg at its start.
@@ -26,7 +26,7 @@ pub enum LegInput<C> {
         /// Its description.
         info: ProductInfo,
         /// Its bytes, shared with the log.
-        bytes: Bytes,
+        bytes: Content,
     },
     /// The requested read is complete up to this sequence.
     ReadTo(Sequence),

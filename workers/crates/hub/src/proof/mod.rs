@@ -1,7 +1,6 @@
 //! The proof that a node stores products and returns them: reads back one of the hub's own products, with those of the
 //! last minutes.
-use bytes::Bytes;
-use downburst_model::{Sequence, WallMicros};
+use downburst_model::{Content, Sequence, WallMicros};
 
 /// The log of the hub's own products.
 pub trait ProvenLog {
@@ -26,7 +25,7 @@ pub struct KeptProduct {
     /// The time at which it was stored.
     pub stored: WallMicros,
     /// Its bytes, if the log still has them.
-    pub bytes: Option<Bytes>,
+    pub bytes: Option<Content>,
 }
 
 /// The result of a proof.
@@ -59,7 +58,7 @@ pub fn read_back<L: ProvenLog>(log: &L, new: Sequence) -> Result<Proven, ProofFa
     let oldest = Sequence(log.first().0.saturating_sub(1));
     let products = log.read(oldest, new).map_err(ProofFault::Log)?;
     let last = products.last().filter(|product| product.sequence == new);
-    let Some(bytes) = last.and_then(|product| product.bytes.as_ref()) else {
+    let Some(bytes) = last.and_then(|product| product.bytes.as_ref()?.whole()) else {
         let sentence = format!("the log has stored product {} and does not hold it", new.0);
         return Err(ProofFault::Missing(sentence));
     };
@@ -71,7 +70,7 @@ pub fn read_back<L: ProvenLog>(log: &L, new: Sequence) -> Result<Proven, ProofFa
             )));
         }
     }
-    Ok(Proven { digest: blake3::hash(bytes).to_string(), kept: products.len() })
+    Ok(Proven { digest: blake3::hash(&bytes).to_string(), kept: products.len() })
 }
 
 #[cfg(test)]
@@ -96,7 +95,7 @@ mod tests {
             let product = |number: u64| KeptProduct {
                 sequence: Sequence(number),
                 stored: WallMicros(number as i64 * 10),
-                bytes: (!self.without_bytes).then(|| Bytes::from(number.to_string())),
+                bytes: (!self.without_bytes).then(|| number.to_string().into_bytes().into()),
             };
             let asked = self.numbers.clone().filter(|number| (after.0 + 1..=to.0).contains(number));
             Ok(asked.map(product).collect())

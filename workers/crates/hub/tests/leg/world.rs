@@ -275,7 +275,7 @@ impl World {
         let read_to = wanted.last().map_or(range.to, |(info, _)| info.key.sequence);
         for (info, bytes) in wanted {
             if let Some(bytes) = bytes {
-                self.tell(LegInput::Product { info, bytes });
+                self.tell(LegInput::Product { info, bytes: bytes.into() });
             }
         }
         self.tell(LegInput::ReadTo(read_to));

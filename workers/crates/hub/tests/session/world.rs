@@ -2,7 +2,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use downburst_hub::{
     CredentialAnswer, FeedStanding, HubFacts, IdentityOutput, KernelOutput, ReadRequest, Reference, Report,
     ResendRead, Session, SessionInput, SessionOutput, SessionSettings, SiteLine, StatusChange, Way,
@@ -120,7 +119,7 @@ fn entry(sequence: u64) -> Entry {
         hops: None,
         ldm: None,
     };
-    Entry { info, bytes: Some(Bytes::from(vec![sequence as u8; 20_000])) }
+    Entry { info, bytes: Some(vec![sequence as u8; 20_000].into()) }
 }
 
 impl HubFacts for Facts {

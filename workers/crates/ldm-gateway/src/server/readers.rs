@@ -2,10 +2,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use downburst_ldm6::{FeedType, ProductInfo, Served, Signature};
 use downburst_log::{LogEntry, ProductLog as _};
-use downburst_model::{Class, Sequence, WallMicros};
+use downburst_model::{Class, Content, Sequence, WallMicros};
 use md5::{Digest as _, Md5};
 use tokio::sync::Notify;
 
@@ -52,7 +51,7 @@ struct Reader {
 /// A product on its way to the peer.
 pub(super) struct Next {
     pub(super) info: ProductInfo,
-    pub(super) bytes: Bytes,
+    pub(super) content: Content,
 }
 
 impl Readers {
@@ -118,7 +117,7 @@ impl Readers {
                 continue;
             }
             match (description::description(&entry, reader.own_type), entry.bytes) {
-                (Some(info), Some(bytes)) => return Some(Next { info, bytes }),
+                (Some(info), Some(content)) => return Some(Next { info, content }),
                 (_, None) => self.gone += 1,
                 (None, Some(_)) => self.too_large += 1,
             }

@@ -94,7 +94,7 @@ impl Node {
     pub(crate) fn contents(&self) -> Vec<Content> {
         let batch = self.log.read(Sequence(0), Sequence(u64::MAX), usize::MAX, usize::MAX).unwrap();
         let entries = batch.entries.into_iter();
-        entries.map(|entry| (entry.info.key.sequence, entry.info.id.to_string(), entry.bytes)).collect()
+        entries.map(|entry| (entry.info.key.sequence, entry.info.id.to_string(), entry.whole())).collect()
     }
 
     pub(crate) fn ids(&self) -> Vec<String> {

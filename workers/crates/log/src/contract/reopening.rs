@@ -47,7 +47,7 @@ pub fn reopening(open: &dyn Fn() -> Arc<dyn ProductLog>) -> Result<(), Failure> 
     check_forgotten(&*log, &[small, large])?;
     let again = stored(&*log, "large", &LARGE, 400 * HOUR_MICROS)?;
     assert!(again > life.head, "not even when all is forgotten");
-    let bytes = log.entry(again)?.and_then(|entry| entry.bytes);
+    let bytes = log.entry(again)?.and_then(|entry| entry.whole());
     assert_eq!(bytes.as_deref(), Some(&LARGE[..]));
     Ok(())
 }

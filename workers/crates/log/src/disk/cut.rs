@@ -8,7 +8,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use super::trace::{Change, Name, NodeId, Origin, ROOT, Step, Trace};
@@ -59,9 +59,9 @@ impl Trace {
         let cut =
             Cut { trace: self, steps: self.steps.get(..at).unwrap_or(&self.steps), fate: fate(at, chances) };
         let names = cut.names(chances);
-        let mut digest = blake3::Hasher::new();
-        cut.write(ROOT, &names, chances, into, &mut digest)?;
-        Ok(*digest.finalize().as_bytes())
+        let mut state = State::default();
+        cut.write(ROOT, &names, chances, into, &mut state)?;
+        Ok(*state.digest.finalize().as_bytes())
     }
 
     /// Builds, in an empty directory, the state in which nothing is lost.
@@ -72,7 +72,7 @@ impl Trace {
         let cut = Cut { trace: self, steps: &self.steps, fate: Fate::Same { names: true, contents: true } };
         let chances = &mut Chances::new(0);
         let names = cut.names(chances);
-        cut.write(ROOT, &names, chances, into, &mut blake3::Hasher::new())
+        cut.write(ROOT, &names, chances, into, &mut State::default())
     }
 }
 
@@ -80,6 +80,14 @@ struct Cut<'a> {
     trace: &'a Trace,
     steps: &'a [Step],
     fate: Fate,
+}
+
+/// The state of a directory as far as it is built.
+#[derive(Default)]
+struct State {
+    digest: blake3::Hasher,
+    /// A name of each file: a further one is a link to it.
+    files: BTreeMap<NodeId, PathBuf>,
 }
 
 impl Cut<'_> {
@@ -130,23 +138,28 @@ impl Cut<'_> {
         names: &BTreeMap<Name, NodeId>,
         chances: &mut Chances,
         into: &Path,
-        digest: &mut blake3::Hasher,
+        state: &mut State,
     ) -> io::Result<()> {
         fs::create_dir_all(into)?;
         for ((_, name), node) in names.iter().filter(|((of, _), _)| *of == directory) {
-            digest.update(name.as_encoded_bytes()).update(b"/");
+            state.digest.update(name.as_encoded_bytes()).update(b"/");
             let path = into.join(name);
             match self.trace.nodes.get(*node) {
-                Some(Origin::Directory) => self.write(*node, names, chances, &path, digest)?,
+                Some(Origin::Directory) => self.write(*node, names, chances, &path, state)?,
                 Some(Origin::File(first)) => {
+                    if let Some(other) = state.files.get(node) {
+                        fs::hard_link(other, &path)?;
+                        continue;
+                    }
                     let contents = self.contents(*node, first, chances);
-                    digest.update(&(contents.len() as u64).to_le_bytes()).update(&contents);
-                    fs::write(path, contents)?;
+                    state.digest.update(&(contents.len() as u64).to_le_bytes()).update(&contents);
+                    fs::write(&path, contents)?;
+                    state.files.insert(*node, path);
                 }
                 None => {}
             }
         }
-        digest.update(b".");
+        state.digest.update(b".");
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{self, IoSlice, Write},
+    io::{self, IoSlice, Seek as _, SeekFrom, Write},
     os::unix::fs::{FileExt, OpenOptionsExt},
     path::Path,
 };
@@ -36,6 +36,11 @@ impl File {
     /// Creates an empty file; fails if the file exists.
     pub fn create_new(path: &Path) -> io::Result<Self> {
         Self::open(path, fs::File::options().read(true).write(true).create_new(true))
+    }
+
+    /// Creates an empty file that nobody can open for writing; fails if the file exists.
+    pub fn create_read_only(path: &Path) -> io::Result<Self> {
+        Self::open(path, fs::File::options().read(true).write(true).create_new(true).mode(super::READ_ONLY))
     }
 
     /// Opens a file for reading and writing, and creates it if it is missing.
@@ -84,6 +89,34 @@ impl File {
                 node.note(|trace, node| trace.write(node, at, &whole), write)
             }
         }
+    }
+
+    /// Fills the empty file with the contents of another, in the kernel where that is possible.
+    pub fn copy_from(&self, source: &fs::File) -> io::Result<()> {
+        let copy = || {
+            let mut source = source;
+            source.seek(SeekFrom::Start(0))?;
+            // By `copy_file_range`, and by reading and writing across file systems.
+            io::copy(&mut source, &mut &self.inner).map(|_| ())
+        };
+        self.filled_from(source, copy)
+    }
+
+    /// Makes the empty file a clone of another: it shares the blocks of that one until one of them is written.
+    pub fn clone_from(&self, source: &fs::File) -> io::Result<()> {
+        self.filled_from(source, || system::clone_file(source, &self.inner))
+    }
+
+    fn filled_from(&self, source: &fs::File, fill: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        let Some(node) = &self.node else { return fill() };
+        let mut whole = vec![0; usize::try_from(source.metadata()?.len()).map_err(io::Error::other)?];
+        source.read_exact_at(&mut whole, 0)?;
+        node.note(|trace, node| trace.write(node, 0, &whole), fill)
+    }
+
+    /// Begins to write the file's changes to the disk, without waiting for it. Best effort.
+    pub fn start_write_back(&self) {
+        system::start_write_back(&self.inner);
     }
 
     /// Truncates the file, or extends it with zeros.

@@ -26,6 +26,7 @@ pub use trace::{Planted, Trace};
 
 use std::{
     fs, io,
+    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -46,6 +47,35 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
         sync_directory(parent(directory))?;
     }
     Ok(())
+}
+
+/// Creates a directory that only its owner can enter; one that exists stays. Durable once the directory above it was
+/// synchronised.
+///
+/// # Errors
+/// Those of the system.
+pub fn make_private_directory(path: &Path) -> io::Result<()> {
+    let make = || fs::DirBuilder::new().mode(0o700).create(path);
+    match traced(path, |trace| trace.make_directory(path), make) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        made => made,
+    }
+}
+
+/// Gives a file a second name, which must not exist. Durable once [`sync_directory`] has returned.
+///
+/// # Errors
+/// Those of the system; some file systems have no second names, and none reaches into another file system.
+pub fn link(from: &Path, to: &Path) -> io::Result<()> {
+    traced(to, |trace| trace.link(from, to), || fs::hard_link(from, to))
+}
+
+/// Makes a file read-only for everyone.
+///
+/// # Errors
+/// Those of the system.
+pub fn make_read_only(path: &Path) -> io::Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(READ_ONLY))
 }
 
 /// Renames a file, replacing any existing file of that name. Durable once [`sync_directory`] has returned.
@@ -122,6 +152,9 @@ pub fn aside(path: &Path) -> PathBuf {
     aside.push(".aside");
     PathBuf::from(aside)
 }
+
+/// Permissions of a file that nobody writes.
+const READ_ONLY: u32 = 0o444;
 
 fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| is_name(parent)).unwrap_or_else(|| Path::new("."))

@@ -158,6 +158,21 @@ impl Trace {
         }
     }
 
+    /// Binds a second name to a file; one from outside the recorded directory counts as new.
+    pub(super) fn link(&mut self, from: &Path, to: &Path) {
+        let (from_name, to_name) = (self.name(from), self.name(to));
+        match self.names.get(&from_name).copied() {
+            Some(node) => {
+                self.names.insert(to_name.clone(), node);
+                self.steps.push(Step::Bind { name: to_name, node: Some(node) });
+            }
+            None => {
+                let length = fs::metadata(to).map(|it| it.len()).unwrap_or_default();
+                self.open(to, length);
+            }
+        }
+    }
+
     /// Removes a name; a directory goes with its contents, the deepest first.
     pub(super) fn remove(&mut self, path: &Path) {
         let name = self.name(path);

@@ -19,7 +19,7 @@ use minicbor::{Decode, Encode};
 use crate::{
     FeedLog, LogError, LogOptions, NewProduct, ProductLog, Recovery, disk,
     feed_log::group::{Checked, Group, Results},
-    feed_log::writer::Numbers,
+    feed_log::writer::{Numbers, Source},
     files,
     files::identity::Identity,
     segment::record::{Header, Metadata},
@@ -133,7 +133,7 @@ impl FeedLog {
             waiting.push_back((
                 given.sequence.0,
                 given.stored,
-                Checked::new(0, given.product, bytes, &options)?,
+                Checked::new(0, given.product, bytes, &options)?.in_segment(),
             ));
         }
         let heartbeats: Vec<Sequence> = waiting
@@ -145,10 +145,10 @@ impl FeedLog {
         let mut results: Results = Vec::new();
         while let Some((sequence, _, first)) = waiting.front() {
             writer.skip_to(sequence - 1);
-            let limits = self.begin(&mut writer, first.longest_record(), waiting.len(), &options)?;
+            let limits = self.begin(&mut writer, first.room(), waiting.len(), &options)?;
             let mut group = Group::at(writer.active().map_or(0, |active| active.tail));
             let mut keys = self.keys();
-            while waiting.front().is_some_and(|(_, _, next)| !group.is_full(limits, next.longest_record())) {
+            while waiting.front().is_some_and(|(_, _, next)| !group.is_full(limits, next.room())) {
                 let Some((sequence, stored, checked)) = waiting.pop_front() else { break };
                 // Its metadata were encoded once already.
                 if let Some(row) = group.add(checked, sequence, stored, self.identity.salt) {
@@ -199,7 +199,7 @@ impl FeedLog {
         }
         writer.skip_to(given.sequence.0 - 1);
         let (stored, number) = (given.stored, Numbers::Given(given.sequence.0));
-        self.append_as(&mut writer, given.product, bytes, &|| stored, number).map(|_| ())
+        self.append_as(&mut writer, given.product, Source::Reader(bytes), &|| stored, number).map(|_| ())
     }
 }
 
@@ -209,7 +209,8 @@ fn remove_all(dir: &Path) -> Result<(), LogError> {
     for entry in fs::read_dir(dir).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         if entry.file_name() != "lock" && entry.file_name() != COPY_MARK {
-            files::remove(&entry.path())?;
+            let path = entry.path();
+            if path.is_dir() { disk::remove_directory(&path).map_err(failed)? } else { files::remove(&path)? }
         }
     }
     Ok(())

@@ -13,7 +13,9 @@ use md5::{Digest as _, Md5};
 use crate::{
     Appended, Clock, DuplicateRule, Durability, FeedLog, LogError, LogOptions, NewProduct,
     feed_log::keys::{Keys, Likeness, is_same},
+    feed_log::room::Room,
     feed_log::writer::{Active, MAX_ROWS, Writer, announced, check_size},
+    segment::body,
     segment::index::Row,
     segment::record::{self, Body, Header, Place},
     wmo,
@@ -57,8 +59,8 @@ impl FeedLog {
     ) {
         let options = self.options();
         let mut group = Group::default();
-        let first_bytes = waiting.front().map_or(0, Checked::longest_record);
-        match self.begin(writer, first_bytes, waiting.len(), &options) {
+        let first = waiting.front().map_or(Room::NONE, Checked::room);
+        match self.begin(writer, first, waiting.len(), &options) {
             Ok(limits) => self.stage(writer, waiting, results, &mut group, limits, clock),
             Err(error) => {
                 if let Some(refused) = waiting.pop_front() {
@@ -78,19 +80,19 @@ impl FeedLog {
     pub(crate) fn begin(
         &self,
         writer: &mut Writer,
-        first_bytes: u64,
+        first: Room,
         count: usize,
         options: &LogOptions,
     ) -> Result<Limits, LogError> {
         if writer.is_closed() {
             return Err(self.closed());
         }
-        self.make_room(writer, first_bytes, options)?;
+        self.make_room(writer, first, options)?;
         let Some(active) = writer.active() else { return Err(self.closed()) };
         let free_rows = MAX_ROWS.saturating_sub(active.segment.row_count());
         let limits = Limits {
             products: count.min(MAX_GROUP_PRODUCTS).min(free_rows).max(1),
-            end: options.roll_bytes().min(active.tail.saturating_add(MAX_GROUP_BYTES)),
+            bytes: options.roll_bytes().saturating_sub(active.used_bytes()).min(MAX_GROUP_BYTES),
         };
         self.reservation().cover(writer.next(), limits.products as u64, options.sequence_block)?;
         Ok(limits)
@@ -111,7 +113,7 @@ impl FeedLog {
         *group = Group::at(active.tail);
         let mut keys = self.keys();
         while let Some(checked) = waiting.front() {
-            if group.is_full(limits, checked.longest_record()) {
+            if group.is_full(limits, checked.room()) {
                 return;
             }
             let Some(checked) = waiting.pop_front() else { return };
@@ -165,8 +167,10 @@ impl FeedLog {
     /// Writes the group at the tail, durably if the feed requires it.
     pub(crate) fn commit(&self, writer: &Writer, group: &Group, options: &LogOptions) -> Result<(), Failure> {
         let Some(active) = writer.active().filter(|_| !group.members.is_empty()) else { return Ok(()) };
-        if let Err(error) = group.write(active) {
+        if let Err(error) = group.write_bodies(active, options.durability).and_then(|()| group.write(active))
+        {
             tracing::warn!(feed = %self.identity.feed, %error, "a group of products could not be written");
+            group.discard_bodies(active);
             return Err(active.wipe_tail().map_or_else(Failure::Doubtful, |()| Failure::NothingWritten));
         }
         match options.durability {
@@ -182,8 +186,7 @@ impl FeedLog {
     pub(crate) fn publish_group(&self, writer: &mut Writer, group: Group, results: &mut Results) {
         let Some(last) = group.members.last().map(|member| member.header.sequence) else { return };
         if let Some(active) = writer.active_mut() {
-            active.segment.extend(&group.rows, group.end);
-            active.tail = record::padded(group.end);
+            active.extend(&group.rows, group.end);
         }
         writer.go_on_after(last);
         self.head.store(last, Ordering::Release);
@@ -230,8 +233,8 @@ impl FeedLog {
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) products: usize,
-    /// Records after the first must not extend beyond this offset of the segment.
-    pub(crate) end: u64,
+    /// The most bytes of records and bodies, except for the first product.
+    pub(crate) bytes: u64,
 }
 
 /// The reason why a group was not stored.
@@ -277,7 +280,8 @@ impl Checked {
             (options.duplicate_rule == DuplicateRule::Signature)
                 .then(|| LdmStamp::of_content(Md5::digest(&bytes).into()))
         });
-        let metadata = record::Metadata { digest, body, ldm, ..announced(product) };
+        let in_body = options.has_body(size).then_some(());
+        let metadata = record::Metadata { digest, body, ldm, in_body, ..announced(product) };
         Ok(Self { at, bytes, header: Header { sequence: 0, size, header_bytes: 0, metadata } })
     }
 
@@ -285,8 +289,20 @@ impl Checked {
         Self { at, ..self }
     }
 
-    pub(crate) fn longest_record(&self) -> u64 {
-        self.header.size.saturating_add(u64::from(record::MAX_HEADER_BYTES) + record::ALIGNMENT)
+    /// The same product, with its bytes in the segment in any case.
+    pub(crate) fn in_segment(mut self) -> Self {
+        self.header.metadata.in_body = None;
+        self
+    }
+
+    /// The most room that it needs.
+    pub(crate) fn room(&self) -> Room {
+        let properties = self.header.metadata.properties.as_ref().map_or(0, |it| it.0.len() as u64);
+        let header_bytes = u64::from(record::PLAIN_HEADER_BYTES) + properties + record::ALIGNMENT;
+        Room {
+            record_bytes: self.header.segment_bytes().saturating_add(header_bytes),
+            body_bytes: self.header.body_bytes(),
+        }
     }
 }
 
@@ -295,8 +311,9 @@ impl Checked {
 pub(crate) struct Group {
     /// The offset of the first record.
     begin: u64,
-    /// The end of the last record's bytes.
+    /// The end of the last record.
     end: u64,
+    body_bytes: u64,
     /// The headers, each with the padding of the record before it.
     headers: Vec<u8>,
     pub(crate) members: Vec<Member>,
@@ -331,9 +348,10 @@ impl Group {
         Some(group)
     }
 
-    /// True if a record of this length would exceed a limit.
-    pub(crate) fn is_full(&self, limits: Limits, record: u64) -> bool {
-        let full = self.end.saturating_add(record) > limits.end;
+    /// True if a product that needs this room would exceed a limit.
+    pub(crate) fn is_full(&self, limits: Limits, room: Room) -> bool {
+        let used_bytes = self.end.saturating_sub(self.begin).saturating_add(self.body_bytes);
+        let full = used_bytes.saturating_add(room.bytes()) > limits.bytes;
         self.members.len() >= limits.products || (full && !self.members.is_empty())
     }
 
@@ -360,7 +378,8 @@ impl Group {
             return None;
         }
         let row = Row::new(&header, offset);
-        self.end = offset + u64::from(header.header_bytes) + header.size;
+        self.end = row.end();
+        self.body_bytes += row.body_bytes();
         self.rows.push(row);
         self.members.push(Member { at, header, bytes, headers_end: self.headers.len() });
         Some(row)
@@ -372,12 +391,30 @@ impl Group {
         self.members.get(at).map(|member| &member.header)
     }
 
+    /// Writes the bodies and, if the feed requires it, waits until the disk has them and their names.
+    fn write_bodies(&self, active: &Active, durability: Durability) -> io::Result<()> {
+        let (segment, is_durable) = (&active.segment.path, durability == Durability::Power);
+        let sequences: Vec<u64> = self.with_bodies().map(|member| member.header.sequence).collect();
+        for member in self.with_bodies() {
+            body::create(segment, member.header.sequence, is_durable)?.write_all_at(&member.bytes, 0)?;
+        }
+        if is_durable { body::sync(segment, &sequences) } else { Ok(()) }
+    }
+
+    fn discard_bodies(&self, active: &Active) {
+        self.with_bodies().for_each(|member| body::discard(&active.segment.path, member.header.sequence));
+    }
+
+    fn with_bodies(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| member.header.metadata.in_body.is_some())
+    }
+
     fn write(&self, active: &Active) -> io::Result<()> {
         let mut pieces = Vec::with_capacity(self.members.len() * 2);
         let mut from = 0;
         for member in &self.members {
             pieces.push(IoSlice::new(self.headers.get(from..member.headers_end).unwrap_or_default()));
-            if !member.bytes.is_empty() {
+            if !member.bytes.is_empty() && member.header.metadata.in_body.is_none() {
                 pieces.push(IoSlice::new(&member.bytes));
             }
             from = member.headers_end;

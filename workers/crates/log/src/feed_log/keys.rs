@@ -140,7 +140,17 @@ mod tests {
         let digest = Digest([content; 32]);
         let id = id_print(&ProductId::parse(id).unwrap());
         let prints = Prints { id, digest: digest_print(&digest), body: digest_print(&digest), source };
-        Row { sequence, stored: 0, size: 5, body_size: 5, offset: 0, header_at: 0, header_bytes: 0, prints }
+        Row {
+            sequence,
+            stored: 0,
+            size: 5,
+            body_size: 5,
+            offset: 0,
+            header_at: 0,
+            header_bytes: 0,
+            in_body: false,
+            prints,
+        }
     }
 
     fn candidate(keys: &Keys, id: &str, content: u8, body_size: u64) -> Option<u64> {

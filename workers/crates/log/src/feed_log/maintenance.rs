@@ -4,7 +4,10 @@ use std::sync::{Arc, atomic::Ordering};
 
 use downburst_model::{Sequence, WallMicros};
 
-use crate::{FeedLog, LogError, LogOptions, Retained, segment::Segment};
+use crate::{
+    FeedLog, LogError, LogOptions, Retained,
+    segment::{Evicted, Segment},
+};
 
 impl FeedLog {
     pub(crate) fn retain_at(&self, now: WallMicros) -> Result<Retained, LogError> {
@@ -116,7 +119,9 @@ impl FeedLog {
         let (products, last) = (segment.row_count() as u64, segment.last_row());
         let evicted_to = last.map_or(0, |row| row.sequence);
         let noted = self.reservation().evict(evicted_to);
-        retained.bytes += segment.evict()?;
+        let Evicted { freed_bytes, linked_bytes } = segment.evict()?;
+        retained.bytes += freed_bytes;
+        retained.linked_bytes += linked_bytes;
         if noted.is_err() {
             // A full disk now has room for the note.
             self.reservation().evict(evicted_to)?;

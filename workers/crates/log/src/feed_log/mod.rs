@@ -1,15 +1,19 @@
 //! The log of one feed in local files: opening, closing, and the state shared with the other modules.
+pub(crate) mod adopting;
 pub(crate) mod commits;
 pub(crate) mod copy;
 pub(crate) mod examine;
 pub(crate) mod group;
+pub(crate) mod hashing;
 pub(crate) mod keys;
 pub(crate) mod maintenance;
 pub(crate) mod numbered;
 pub(crate) mod reads;
 pub(crate) mod recovery;
+pub(crate) mod room;
 pub(crate) mod scrub;
 pub(crate) mod sources;
+pub(crate) mod spool;
 pub(crate) mod writer;
 
 use std::{
@@ -29,7 +33,7 @@ use downburst_model::{Digest, Epoch, FeedName, ProductId, ProductInfo, ProductKe
 
 use crate::{
     Appended, Clock, Damage, Durability, LogEntry, LogError, LogOptions, LogStat, NewProduct, ProductLog,
-    ReadBatch, Recovery, Retained,
+    ReadBatch, Recovery, Retained, SpoolFile,
     disk::{self, File},
     feed_log::commits::Commits,
     feed_log::keys::Keys,
@@ -176,6 +180,18 @@ impl FeedLog {
         if was_open { self.reservation().close(writer.next()) } else { Ok(()) }
     }
 
+    pub(crate) fn append_stream(
+        &self,
+        product: NewProduct,
+        bytes: &mut dyn Read,
+        clock: Clock<'_>,
+    ) -> Result<Appended, LogError> {
+        match self.options().durability {
+            Durability::Process => self.append_locked(&mut self.writer(), product, bytes, clock),
+            Durability::Power => self.append_queued(product, bytes, clock),
+        }
+    }
+
     pub(crate) fn options(&self) -> Arc<LogOptions> {
         self.options.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -212,7 +228,11 @@ impl FeedLog {
         let mut keys = Keys::new(self.options().duplicate_rule);
         for segment in self.segments().values() {
             match segment.rows_with_prints(self.identity.salt) {
-                Ok(rows) => rows.iter().for_each(|row| keys.insert(row)),
+                // The source may deliver a damaged product again.
+                Ok(rows) => rows
+                    .iter()
+                    .filter(|row| !segment.is_damaged(row.sequence))
+                    .for_each(|row| keys.insert(row)),
                 Err(error) => {
                     let feed = &self.identity.feed;
                     tracing::error!(%feed, %error, "duplicates of the products of a segment can't be known");
@@ -265,9 +285,24 @@ impl ProductLog for FeedLog {
         bytes: &mut dyn Read,
         clock: Clock<'_>,
     ) -> Result<Appended, LogError> {
-        match self.options().durability {
-            Durability::Process => self.append_locked(&mut self.writer(), product, bytes, clock),
-            Durability::Power => self.append_queued(product, bytes, clock),
+        self.append_stream(product, bytes, clock)
+    }
+
+    fn append_file(
+        &self,
+        product: NewProduct,
+        spool: SpoolFile<'_>,
+        clock: Clock<'_>,
+    ) -> Result<Appended, LogError> {
+        self.append_spool(product, spool, clock)
+    }
+
+    /// With every product waiting for the disk, a group that shares the wait is cheaper than a file that is not copied.
+    fn adopts_from_bytes(&self) -> u64 {
+        let options = self.options();
+        match options.durability {
+            Durability::Process => options.body_bytes,
+            Durability::Power => u64::MAX,
         }
     }
 

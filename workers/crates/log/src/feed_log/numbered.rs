@@ -15,7 +15,8 @@ use crate::{
     Appended, Clock, FeedLog, LogError, NewProduct,
     feed_log::copy::Description,
     feed_log::group::{Checked, Failure, Group, Member, Results, set},
-    feed_log::writer::{Numbers, Writer},
+    feed_log::room::Room,
+    feed_log::writer::{Numbers, Source, Writer},
     segment::record::Header,
 };
 
@@ -71,7 +72,7 @@ impl FeedLog {
         let mut results: Results = Vec::with_capacity(products.len());
         let mut waiting = VecDeque::with_capacity(products.len());
         for (at, (product, bytes)) in products.into_iter().enumerate() {
-            let checked = Checked::new(at, product, bytes, &options);
+            let checked = Checked::new(at, product, bytes, &options).map(Checked::in_segment);
             results.push(checked.map(|checked| waiting.push_back(checked)).err().map(Err));
         }
         let mut writer = self.writer();
@@ -97,7 +98,13 @@ impl FeedLog {
             numbered = Some(self.info(&Header { sequence: sequence.0, ..header.clone() }));
             Ok(sequence.0)
         };
-        let appended = self.append_as(&mut self.writer(), product, bytes, clock, Numbers::Asked(&mut ask));
+        let appended = self.append_as(
+            &mut self.writer(),
+            product,
+            Source::Reader(bytes),
+            clock,
+            Numbers::Asked(&mut ask),
+        );
         match (appended, numbered) {
             (Err(error), Some(info)) => {
                 (Ok(Appended::Stored { sequence: info.key.sequence, info }), Err(error))
@@ -115,8 +122,8 @@ impl FeedLog {
         number: NumberAll<'_>,
     ) -> Result<(), LogError> {
         let options = self.options();
-        let first_bytes = waiting.front().map_or(0, Checked::longest_record);
-        let limits = match self.begin(writer, first_bytes, waiting.len(), &options) {
+        let first = waiting.front().map_or(Room::NONE, Checked::room);
+        let limits = match self.begin(writer, first, waiting.len(), &options) {
             Ok(limits) => limits,
             Err(error) => {
                 if let Some(refused) = waiting.pop_front() {

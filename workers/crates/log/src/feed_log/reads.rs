@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use bytes::Bytes;
-use downburst_model::{ProductInfo, ProductKey, Sequence, WallMicros};
+use downburst_model::{Content, ProductInfo, ProductKey, Sequence, WallMicros};
 
 use crate::{
     FeedLog, Forgotten, LogEntry, LogError, LogStat, ProductLog, ReadBatch,
@@ -31,7 +30,7 @@ impl FeedLog {
             let mut populated = Populated::to_read(limit_bytes as u64);
             for row in segment.rows(after.0, end, limit_entries - batch.entries.len()) {
                 let Some(entry) = self.entry_of(&segment, &row, &mut populated)? else { continue };
-                read_bytes = read_bytes.saturating_add(entry.bytes.as_ref().map_or(0, Bytes::len));
+                read_bytes = read_bytes.saturating_add(entry.bytes.as_ref().map_or(0, Content::len));
                 if read_bytes > limit_bytes && !batch.entries.is_empty() {
                     return Ok(self.stopped(batch, after));
                 }
@@ -132,7 +131,7 @@ impl FeedLog {
         populated: &mut Populated,
     ) -> Result<Option<LogEntry>, LogError> {
         let record = segment.record(row, self.identity.salt, populated)?;
-        Ok(record.map(|(header, bytes): (Header, Option<Bytes>)| LogEntry {
+        Ok(record.map(|(header, bytes): (Header, Option<Content>)| LogEntry {
             info: self.info(&header),
             bytes,
             source: header.metadata.source,

@@ -14,8 +14,9 @@ use crate::{
     files::file_window::FileWindow,
     files::identity::Identity,
     segment::index::{Index, Row},
-    segment::record::{self, Place},
-    segment::{self, FILE_HEADER_BYTES, Segment},
+    segment::record::{self, Header, Place},
+    segment::scanner::copy_checked,
+    segment::{self, FILE_HEADER_BYTES, Segment, body},
     system,
 };
 
@@ -104,6 +105,10 @@ pub(crate) fn load(
             _ => set_aside(dir, base, recovery)?,
         }
     }
+    // The remains of interrupted evictions.
+    for base in listing.bodies.iter().filter(|base| listing.segments.binary_search(base).is_err()) {
+        body::remove_all(&files::segment_path(dir, *base))?;
+    }
     Ok(segments)
 }
 
@@ -144,7 +149,7 @@ fn load_one(
         && let Some(index) = &index
         && length(&path)? >= index.data_end
     {
-        return Ok(Some(Segment::sealed(dir, base, index.clone(), true)));
+        return with_bodies(Segment::sealed(dir, base, index.clone(), true), recovery).map(Some);
     }
     let known: Vec<u64> = index.iter().flat_map(sequences).collect();
     let contents = if is_readable { read(&path, identity, base) } else { Ok(Contents::Other) };
@@ -158,7 +163,10 @@ fn load_one(
             }
             keep(dir, base, identity, scan, recovery)
         }
-        Ok(Contents::Nothing) if known.is_empty() => files::remove(&path).map(|()| None),
+        Ok(Contents::Nothing) if known.is_empty() => {
+            body::remove_all(&path)?;
+            files::remove(&path).map(|()| None)
+        }
         Ok(Contents::Nothing | Contents::Other) => {
             recovery.lose(&path, &known);
             set_aside(dir, base, recovery).map(|()| None)
@@ -169,6 +177,17 @@ fn load_one(
         }
         Err(error) => Err(error),
     }
+}
+
+/// Deletes the remains of interrupted appends among the bodies of a segment, and stops serving products whose body
+/// is missing.
+fn with_bodies(segment: Segment, recovery: &mut Recovery) -> Result<Segment, LogError> {
+    let missing = body::tidy(&segment.path, &segment.sequences_in_bodies())?;
+    for sequence in &missing {
+        segment.mark_damaged(*sequence);
+    }
+    recovery.lose(&body::directory(&segment.path), &missing);
+    Ok(segment)
 }
 
 fn sequences(index: &Index) -> impl Iterator<Item = u64> + '_ {
@@ -202,7 +221,8 @@ fn read(path: &Path, identity: &Identity, base: u64) -> Result<Contents, LogErro
     let failed = |error| LogError::io("read", path, error);
     let beginning = window.at_hand(0, FILE_HEADER_BYTES as usize).map_err(failed)?;
     if segment::read_file_header(path, beginning)? == Some((identity.epoch, identity.salt, base)) {
-        return scan(&mut window, identity.salt).map(Contents::Records).map_err(failed);
+        let bodies = Bodies { segment: path };
+        return scan(&mut window, identity.salt, bodies).map(Contents::Records).map_err(failed);
     }
     let is_blank = window.last_written(0).map_err(failed)?.is_none() && window.lost_from(0).is_empty();
     Ok(if is_blank { Contents::Nothing } else { Contents::Other })
@@ -220,6 +240,7 @@ fn keep(
     recovery.segments_scanned += 1;
     recovery.cut_bytes += scan.torn_bytes;
     if scan.rows.is_empty() {
+        body::remove_all(&path)?;
         files::remove(&path)?;
         files::remove(&files::index_path(dir, base))?;
         return Ok(None);
@@ -230,7 +251,7 @@ fn keep(
     // Nothing after the last record was ever served, so no mapping reaches there.
     let cut = disk::File::open_to_write(&path).and_then(|file| file.set_len(scan.end));
     cut.map_err(|error| LogError::io("cut", &path, error))?;
-    let segment = Segment::recovered(dir, base, scan.rows, scan.end);
+    let segment = with_bodies(Segment::recovered(dir, base, scan.rows, scan.end), recovery)?;
     match segment.seal(identity.epoch) {
         // Only an open log can make room by retention; a later retention seals the segment.
         Err(error @ LogError::DiskFull { .. }) => {
@@ -254,7 +275,8 @@ fn begin(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn set_aside(dir: &Path, base: u64, recovery: &mut Recovery) -> Result<(), LogError> {
-    for path in [files::segment_path(dir, base), files::index_path(dir, base)] {
+    let segment = files::segment_path(dir, base);
+    for path in [body::directory(&segment), segment, files::index_path(dir, base)] {
         if path.exists() {
             recovery.quarantined.push(files::quarantine(&path)?);
         }
@@ -274,15 +296,30 @@ struct Scan {
     torn_bytes: u64,
 }
 
+/// The bodies of a segment.
+#[derive(Clone, Copy)]
+struct Bodies<'a> {
+    segment: &'a Path,
+}
+
+impl Bodies<'_> {
+    /// True if the body of a product is there and has its digest.
+    fn hold(self, header: &Header) -> bool {
+        let Header { sequence, size, metadata, .. } = header;
+        let Ok(Some((file, _))) = body::open(self.segment, *sequence, *size) else { return false };
+        copy_checked(&file, 0, *size, &metadata.digest, &mut |_| Ok(())).unwrap_or(false)
+    }
+}
+
 impl Scan {
     fn holds(&self, sequence: u64) -> bool {
         self.rows.binary_search_by_key(&sequence, |row| row.sequence).is_ok()
     }
 }
 
-fn scan(window: &mut FileWindow<'_>, salt: u64) -> io::Result<Scan> {
+fn scan(window: &mut FileWindow<'_>, salt: u64, bodies: Bodies<'_>) -> io::Result<Scan> {
     let mut scan = Scan { end: FILE_HEADER_BYTES, ..Scan::default() };
-    while let Some((row, end)) = next_record(window, salt, &scan)? {
+    while let Some((row, end)) = next_record(window, salt, bodies, &scan)? {
         let expected = record::padded(scan.end);
         if row.offset > expected {
             scan.damaged.push((expected, row.offset - expected));
@@ -296,7 +333,12 @@ fn scan(window: &mut FileWindow<'_>, salt: u64) -> io::Result<Scan> {
 }
 
 /// The next intact record after those found so far, and the end of its bytes.
-fn next_record(window: &mut FileWindow<'_>, salt: u64, scan: &Scan) -> io::Result<Option<(Row, u64)>> {
+fn next_record(
+    window: &mut FileWindow<'_>,
+    salt: u64,
+    bodies: Bodies<'_>,
+    scan: &Scan,
+) -> io::Result<Option<(Row, u64)>> {
     let last = scan.rows.last().map_or(0, |row| row.sequence);
     let mut from = record::padded(scan.end);
     while let Some(offset) = window.find(from, record::ALIGNMENT, record::is_marked)? {
@@ -304,8 +346,13 @@ fn next_record(window: &mut FileWindow<'_>, salt: u64, scan: &Scan) -> io::Resul
         let header = record::decode(Place { salt, offset }, beginning);
         if let Some(header) = header.filter(|header| header.sequence > last) {
             let bytes_at = offset + u64::from(header.header_bytes);
-            if window.has_digest(bytes_at, header.size, &header.metadata.digest.0)? {
-                return Ok(Some((Row::new(&header, offset), bytes_at + header.size)));
+            let is_whole = match header.metadata.in_body {
+                Some(()) => bodies.hold(&header),
+                None => window.has_digest(bytes_at, header.size, &header.metadata.digest.0)?,
+            };
+            if is_whole {
+                let row = Row::new(&header, offset);
+                return Ok(Some((row, row.end())));
             }
         }
         from = offset + record::ALIGNMENT;
@@ -356,7 +403,9 @@ mod tests {
             read_bytes.set(read_bytes.get() + read);
             Ok(read)
         };
-        let scan = scan(&mut FileWindow::new(Box::new(read), length, stretches), salt).unwrap();
+        let scan =
+            scan(&mut FileWindow::new(Box::new(read), length, stretches), salt, Bodies { segment: &path })
+                .unwrap();
         assert_eq!((scan.rows.len(), scan.torn_bytes, scan.damaged), (100, 0, Vec::new()));
         assert!(read_bytes.get() < 4 << 20, "{} bytes", read_bytes.get());
     }
@@ -370,7 +419,8 @@ mod tests {
         let read_bytes = Cell::new(0);
         for bad in 0..(contents.len() / 4_096) as u64 {
             let bad = [bad];
-            let scan = scan(&mut window(&contents, &bad, &read_bytes), salt).unwrap();
+            let scan =
+                scan(&mut window(&contents, &bad, &read_bytes), salt, Bodies { segment: &path }).unwrap();
             let lost = 20 - scan.rows.len();
             let end = scan.rows.last().map_or(0, |row| row.offset + 3_000);
             let is_told = !scan.damaged.is_empty();

@@ -2,13 +2,13 @@
 
 use std::sync::Weak;
 
-use downburst_model::Sequence;
+use downburst_model::{ProductKey, Sequence};
 
 use crate::{Copied, FeedLog, Finding, Flaw, LogError, LogReader, Verified, files::identity::Identity};
 
 impl FeedLog {
     /// Reads every file of the log once. `pace` receives the number of bytes read and may wait; `report` receives
-    /// the damage.
+    /// the damage, and `lost` each product found damaged for the first time, by its name at its source.
     ///
     /// A damaged product is no longer served, and its source may deliver it again. `identity` and `sequence` are
     /// rewritten from the state of the open log. The scrub releases a log that is closed in between.
@@ -16,6 +16,7 @@ impl FeedLog {
         log: &Weak<Self>,
         pace: &mut dyn FnMut(u64),
         report: &mut dyn FnMut(Flaw),
+        lost: &mut dyn FnMut(ProductKey),
     ) -> Result<Verified, LogError> {
         let Some((reader, repaired)) = log.upgrade().map(|log| log.prepare(report)).transpose()? else {
             return Ok(Verified::default());
@@ -24,7 +25,7 @@ impl FeedLog {
             Finding::Read(bytes) => pace(bytes),
             Finding::Flaw(flaw) => {
                 if let (Some(sequence), Some(log)) = (flaw.sequence, log.upgrade()) {
-                    log.look_again_at(sequence);
+                    log.look_again_at(sequence).into_iter().for_each(&mut *lost);
                 }
                 report(flaw);
             }
@@ -61,13 +62,16 @@ impl FeedLog {
         1
     }
 
-    /// Examines the product again, so that damaged bytes are not served.
-    fn look_again_at(&self, sequence: Sequence) {
+    /// Examines the product again, so that damaged bytes are not served. Returns its name at its source if it has one
+    /// and was served until now.
+    fn look_again_at(&self, sequence: Sequence) -> Option<ProductKey> {
         match self.examine(sequence) {
-            Ok(Copied::Damaged(_) | Copied::Gone | Copied::Intact) => {}
+            Ok(Copied::Damaged(_)) => Some(self.read_entry(sequence).ok()??.source?.key),
+            Ok(Copied::Gone | Copied::Intact) => None,
             Err(error) => {
                 let feed = &self.identity.feed;
                 tracing::error!(%feed, sequence = sequence.0, %error, "a damaged product can't be checked again");
+                None
             }
         }
     }

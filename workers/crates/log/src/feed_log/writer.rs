@@ -6,17 +6,18 @@ use std::{
 };
 
 use downburst_model::{Digest, LdmStamp, ProductId, Sequence, WallMicros};
-use md5::{Digest as _, Md5};
 
 use crate::{
     Appended, Clock, DuplicateRule, Durability, FeedLog, LogError, LogOptions, NewProduct,
     disk::File,
+    feed_log::hashing::{BUFFER_BYTES, ContentHasher, Contents, fill},
     feed_log::keys::Likeness,
+    feed_log::room::Room,
+    feed_log::spool::Spool,
     files,
     segment::index::Row,
-    segment::record::{self, Body, Header, Metadata, Place},
-    segment::{FILE_HEADER_BYTES, Segment},
-    wmo,
+    segment::record::{self, Header, Metadata, Place},
+    segment::{FILE_HEADER_BYTES, Segment, body},
 };
 
 /// The state of the single writer.
@@ -35,6 +36,8 @@ pub(crate) struct Active {
     pub(crate) file: File,
     /// The offset of the next record.
     pub(crate) tail: u64,
+    /// The bytes in bodies.
+    pub(crate) body_bytes: u64,
 }
 
 impl Writer {
@@ -77,12 +80,24 @@ impl Writer {
     pub(crate) fn is_due(&self, options: &LogOptions, now: WallMicros) -> bool {
         let Some(active) = &self.active else { return false };
         let oldest = now.0.saturating_sub(options.retention_micros() / 8);
-        active.tail > options.roll_bytes()
+        active.used_bytes() > options.roll_bytes()
             || active.segment.first_row().is_some_and(|row| row.stored < oldest)
     }
 }
 
 impl Active {
+    /// The disk in use by records and bodies.
+    pub(crate) fn used_bytes(&self) -> u64 {
+        self.tail.saturating_add(self.body_bytes)
+    }
+
+    /// Takes in records that end at an offset.
+    pub(crate) fn extend(&mut self, rows: &[Row], end: u64) {
+        self.segment.extend(rows, end);
+        self.tail = record::padded(end);
+        self.body_bytes += rows.iter().map(Row::body_bytes).sum::<u64>();
+    }
+
     /// Restores the file to its state after the last record. No mapping is read beyond that place.
     pub(crate) fn wipe_tail(&self) -> io::Result<()> {
         let length = self.file.as_file().metadata()?.len();
@@ -104,7 +119,7 @@ impl FeedLog {
         bytes: &mut dyn Read,
         clock: Clock<'_>,
     ) -> Result<Appended, LogError> {
-        self.append_as(writer, product, bytes, clock, Numbers::Own)
+        self.append_as(writer, product, Source::Reader(bytes), clock, Numbers::Own)
     }
 
     /// Appends a product with a sequence of the log's own or from elsewhere; the caller holds the writer.
@@ -112,7 +127,7 @@ impl FeedLog {
         &self,
         writer: &mut Writer,
         product: NewProduct,
-        bytes: &mut dyn Read,
+        source: Source<'_>,
         clock: Clock<'_>,
         numbers: Numbers<'_>,
     ) -> Result<Appended, LogError> {
@@ -127,16 +142,20 @@ impl FeedLog {
             // Has the length of the final one, which is known only with the bytes.
             metadata.ldm = Some(LdmStamp::of_content([0; 16]));
         }
-        let length = (record::reserve(&metadata) as u64).saturating_add(product.expected_size.unwrap_or(0));
-        self.make_room(writer, length, &options)?;
-        let (outcome, size) = self.write_record(writer, &product, metadata, bytes, clock, numbers)?;
+        let size = product.expected_size.unwrap_or(0);
+        // Products of a shared store come from memory, and are few and small beside those of other logs.
+        let in_body = matches!(numbers, Numbers::Own) && options.has_body(size);
+        metadata.in_body = in_body.then_some(());
+        self.make_room(writer, Room::of(&metadata, size), &options)?;
+        let (outcome, size) = self.write_record(writer, &product, metadata, source, clock, numbers)?;
+        let abandon = |writer: &Writer| abandon(writer, size, in_body);
         match outcome {
             Ok(Outcome::Stored(row, header)) => {
                 self.publish(writer, &row);
                 Ok(Appended::Stored { sequence: Sequence(row.sequence), info: self.info(&header) })
             }
             Ok(Outcome::Duplicate(of)) => {
-                abandon(writer, size);
+                abandon(writer);
                 Ok(Appended::Duplicate { of: Sequence(of) })
             }
             Ok(Outcome::Doubtful(error)) => {
@@ -145,7 +164,7 @@ impl FeedLog {
                 Err(error)
             }
             Err(error) => {
-                abandon(writer, size);
+                abandon(writer);
                 Err(error)
             }
         }
@@ -166,29 +185,30 @@ impl FeedLog {
         Ok(())
     }
 
-    /// Ensures that there is a segment with room for a record of this length.
+    /// Ensures that there is a segment with room for a product.
     pub(crate) fn make_room(
         &self,
         writer: &mut Writer,
-        length: u64,
+        room: Room,
         options: &LogOptions,
     ) -> Result<(), LogError> {
-        if let Some(Active { segment, tail, .. }) = &writer.active {
-            let rows = segment.row_count();
-            if rows == 0 || (rows < MAX_ROWS && tail.saturating_add(length) <= options.roll_bytes()) {
+        if let Some(active) = &writer.active {
+            let rows = active.segment.row_count();
+            let used_bytes = active.used_bytes().saturating_add(room.bytes());
+            if rows == 0 || (rows < MAX_ROWS && used_bytes <= options.roll_bytes()) {
                 return Ok(());
             }
             self.retire(writer)?;
             self.seal_backlog()?;
         }
-        let length = options.roll_bytes().max(length.saturating_add(FILE_HEADER_BYTES));
+        let length = options.roll_bytes().max(room.record_bytes.saturating_add(FILE_HEADER_BYTES));
         let (segment, file) = Segment::create(&self.dir, writer.next, &self.identity, length)?;
         if options.durability == Durability::Power {
             file.sync_all().map_err(|error| LogError::io("sync", &segment.path, error))?;
             files::sync_directory(&self.dir)?;
         }
         self.segments_mut().insert(segment.base, Arc::clone(&segment));
-        writer.active = Some(Active { segment, file, tail: FILE_HEADER_BYTES });
+        writer.active = Some(Active { segment, file, tail: FILE_HEADER_BYTES, body_bytes: 0 });
         Ok(())
     }
 
@@ -199,7 +219,7 @@ impl FeedLog {
         writer: &mut Writer,
         product: &NewProduct,
         metadata: Metadata,
-        bytes: &mut dyn Read,
+        source: Source<'_>,
         clock: Clock<'_>,
         numbers: Numbers<'_>,
     ) -> Result<(Result<Outcome, LogError>, u64), LogError> {
@@ -208,8 +228,16 @@ impl FeedLog {
             return Err(self.closed());
         };
         let header_bytes = record::reserve(&metadata) as u32;
-        let mut draft = Draft { active, at: active.tail + u64::from(header_bytes), size: 0 };
-        let outcome = draft.copy(product, bytes, buffer, &options).and_then(|contents| {
+        let target = match metadata.in_body {
+            None => Target::Segment { at: active.tail + u64::from(header_bytes) },
+            Some(()) => Target::Body { sequence: *next, file: None },
+        };
+        let mut draft = Draft { active, target, size: 0 };
+        let contents = match source {
+            Source::Reader(bytes) => draft.copy(product, bytes, buffer, &options),
+            Source::Spool(spool) => draft.adopt(spool, &options),
+        };
+        let outcome = contents.and_then(|contents| {
             let ldm = product.ldm.clone().or(contents.signature.map(LdmStamp::of_content));
             let metadata = Metadata { digest: contents.digest, body: contents.body, ldm, ..metadata };
             let header = Header { sequence: *next, size: contents.size, header_bytes, metadata };
@@ -243,10 +271,11 @@ impl FeedLog {
             record::encode(Place { salt: self.identity.salt, offset }, &mut header).ok_or_else(|| {
                 draft.failed("encode a record for", io::Error::from(io::ErrorKind::InvalidInput))
             })?;
-        draft.write(&encoded, offset)?;
+        draft.sync_body(options)?;
+        draft.write_header(&encoded, offset)?;
         if let Err(error) = draft.sync(options) {
             // It is unknown whether the record reached the disk, so neither its place nor its sequence is reused.
-            let _ = draft.write(&[0; record::ALIGNMENT as usize], offset);
+            let _ = draft.write_header(&[0; record::ALIGNMENT as usize], offset);
             return Ok(Outcome::Doubtful(error));
         }
         Ok(Outcome::Stored(Row::new(&header, offset), header))
@@ -263,16 +292,22 @@ impl FeedLog {
     }
 
     fn publish(&self, writer: &mut Writer, row: &Row) {
-        let end = row.offset + u64::from(row.header_bytes) + row.size;
         if let Some(active) = &mut writer.active {
-            active.segment.extend(std::slice::from_ref(row), end);
-            active.tail = record::padded(end);
+            active.extend(std::slice::from_ref(row), row.end());
         }
         writer.next = row.sequence + 1;
         self.keys().insert(row);
         self.head.store(row.sequence, Ordering::Release);
         self.listeners().iter().for_each(|listener| listener(Sequence(row.sequence)));
     }
+}
+
+/// The source of a product's bytes.
+#[expect(clippy::large_enum_variant, reason = "one at a time, on the stack, for the length of an append")]
+pub(crate) enum Source<'a> {
+    Reader(&'a mut dyn Read),
+    /// A file whose digest is known.
+    Spool(Spool<'a>),
 }
 
 /// The source of a product's sequence.
@@ -296,19 +331,21 @@ enum Outcome {
 /// A product on its way into the tail of the segment.
 struct Draft<'a> {
     active: &'a Active,
-    /// The offset of its bytes.
-    at: u64,
+    target: Target,
     /// The number of bytes written.
     size: u64,
 }
 
-/// The result of copying the bytes.
-struct Contents {
-    size: u64,
-    digest: Digest,
-    body: Option<Body>,
-    /// The MD5, if the feed's rule needs one that the product lacks.
-    signature: Option<[u8; 16]>,
+/// The place of a product's bytes.
+enum Target {
+    Segment {
+        at: u64,
+    },
+    /// A file of their own, once there are bytes.
+    Body {
+        sequence: u64,
+        file: Option<File>,
+    },
 }
 
 impl Draft<'_> {
@@ -322,12 +359,7 @@ impl Draft<'_> {
     ) -> Result<Contents, LogError> {
         buffer.resize(BUFFER_BYTES, 0);
         let id = || product.id.clone();
-        let needs_signature = options.duplicate_rule == DuplicateRule::Signature && product.ldm.is_none();
-        let mut hashing = Hashing {
-            begun: options.duplicate_rule == DuplicateRule::None,
-            signature: needs_signature.then(Md5::new),
-            ..Hashing::default()
-        };
+        let mut hashing = ContentHasher::for_rule(options.duplicate_rule, product.ldm.is_some());
         loop {
             let filled = fill(bytes, buffer).map_err(|source| LogError::Source { id: id(), source })?;
             if filled.is_empty() {
@@ -337,23 +369,53 @@ impl Draft<'_> {
             check_size(&product.id, size, options.max_product_bytes, product.expected_size)?;
             hashing.update(filled);
             // Counted first, so that a write that stops half-way is released completely.
-            let at = self.at + self.size;
+            let at = self.size;
             self.size = size;
-            self.write(filled, at)?;
+            self.write(filled, at, options)?;
         }
-        let contents = hashing.finish(self.size);
-        match (product.expected_size, product.expected_digest) {
-            (Some(expected), _) if expected != contents.size => {
-                Err(LogError::SizeMismatch { id: id(), expected, found: contents.size })
+        let contents = hashing.finish();
+        contents.check(product)?;
+        Ok(contents)
+    }
+
+    /// Turns a complete file into the body.
+    fn adopt(&mut self, spool: Spool<'_>, options: &LogOptions) -> Result<Contents, LogError> {
+        let segment = &self.active.segment.path;
+        if let Target::Body { sequence, .. } = self.target {
+            let is_durable = options.durability == Durability::Power;
+            spool.put(segment, sequence, is_durable).map_err(|error| self.failed("write", error))?;
+        }
+        self.size = spool.contents.size;
+        Ok(spool.contents)
+    }
+
+    /// Writes at an offset of the product.
+    fn write(&mut self, bytes: &[u8], at: u64, options: &LogOptions) -> Result<(), LogError> {
+        let active = self.active;
+        let failed = |error| active.failed("write", error);
+        match &mut self.target {
+            Target::Segment { at: begin } => active.file.write_all_at(bytes, *begin + at).map_err(failed),
+            Target::Body { file: Some(file), .. } => file.write_all_at(bytes, at).map_err(failed),
+            Target::Body { sequence, file } => {
+                let is_durable = options.durability == Durability::Power;
+                let created = body::create(&active.segment.path, *sequence, is_durable).map_err(failed)?;
+                file.insert(created).write_all_at(bytes, at).map_err(failed)
             }
-            (_, Some(expected)) if expected != contents.digest => {
-                Err(LogError::DigestMismatch { id: id(), expected, found: contents.digest })
-            }
-            _ => Ok(contents),
         }
     }
 
-    fn write(&self, bytes: &[u8], at: u64) -> Result<(), LogError> {
+    /// Makes the body durable if the feed requires it: its bytes and its name precede the record.
+    fn sync_body(&self, options: &LogOptions) -> Result<(), LogError> {
+        match &self.target {
+            Target::Body { sequence, .. } if options.durability == Durability::Power => {
+                body::sync(&self.active.segment.path, &[*sequence])
+                    .map_err(|error| self.failed("sync", error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn write_header(&self, bytes: &[u8], at: u64) -> Result<(), LogError> {
         self.active.file.write_all_at(bytes, at).map_err(|error| self.failed("write", error))
     }
 
@@ -369,49 +431,12 @@ impl Draft<'_> {
     }
 }
 
-/// The digest of all bytes and, after a WMO starting line, of the rest.
-#[derive(Default)]
-struct Hashing {
-    all: blake3::Hasher,
-    body: Option<(u8, blake3::Hasher)>,
-    /// The search for a starting line is over.
-    begun: bool,
-    signature: Option<Md5>,
-}
-
-impl Hashing {
-    /// The first piece holds the whole starting line, because pieces are filled before they are passed on.
-    fn update(&mut self, piece: &[u8]) {
-        self.all.update(piece);
-        if let Some(signature) = &mut self.signature {
-            signature.update(piece);
-        }
-        let line_bytes = if self.begun { 0 } else { wmo::starting_line_bytes(piece) };
-        self.begun = true;
-        if line_bytes > 0 {
-            self.body = u8::try_from(line_bytes).ok().map(|bytes| (bytes, blake3::Hasher::new()));
-        }
-        if let (Some((_, body)), Some(rest)) = (&mut self.body, piece.get(line_bytes..)) {
-            body.update(rest);
-        }
-    }
-
-    fn finish(&self, size: u64) -> Contents {
-        let digest = |hasher: &blake3::Hasher| Digest(*hasher.finalize().as_bytes());
-        let body = self
-            .body
-            .as_ref()
-            .map(|(bytes, hasher)| Body { starting_line_bytes: *bytes, digest: digest(hasher) });
-        let signature = self.signature.as_ref().map(|signature| signature.clone().finalize().into());
-        Contents { size, digest: digest(&self.all), body, signature }
-    }
-}
-
 /// Releases the disk space of an unfinished product, if it is worth a system call.
-fn abandon(writer: &Writer, size: u64) {
-    if let Some(Active { file, tail, .. }) = &writer.active
-        && size > WORTH_RELEASING_BYTES
-    {
+fn abandon(writer: &Writer, size: u64, in_body: bool) {
+    let Some(Active { segment, file, tail, .. }) = &writer.active else { return };
+    if in_body {
+        body::discard(&segment.path, writer.next);
+    } else if size > WORTH_RELEASING_BYTES {
         file.release(*tail, tail.saturating_add(size).saturating_add(u64::from(record::MAX_HEADER_BYTES)));
     }
 }
@@ -428,6 +453,8 @@ pub(crate) fn announced(product: NewProduct) -> Metadata {
         source: product.source,
         hops: product.hops,
         ldm: product.ldm,
+        in_body: None,
+        properties: None,
     }
 }
 
@@ -452,21 +479,6 @@ pub(crate) fn check_size(
     }
 }
 
-/// Reads until the buffer is full or the source ends.
-fn fill<'a>(bytes: &mut dyn Read, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
-    let mut filled = 0;
-    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match bytes.read(rest) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    buffer.get(..filled).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
-}
-
-const BUFFER_BYTES: usize = 256 << 10;
 /// Bounds the rows in memory, and the work of sealing, for feeds of tiny products.
 pub(crate) const MAX_ROWS: usize = 65_536;
 const WORTH_RELEASING_BYTES: u64 = 1 << 20;

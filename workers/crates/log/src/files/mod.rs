@@ -19,6 +19,8 @@ use crate::{
 pub(crate) struct Listing {
     pub(crate) segments: Vec<u64>,
     pub(crate) indexes: Vec<u64>,
+    /// Directories of bodies.
+    pub(crate) bodies: Vec<u64>,
 }
 
 impl Listing {
@@ -51,6 +53,7 @@ pub(crate) fn look(dir: &Path) -> Result<(Listing, Vec<PathBuf>), LogError> {
         match (path.extension().and_then(|it| it.to_str()), base_of(&path)) {
             (Some(SEGMENT), Some(base)) => listing.segments.push(base),
             (Some(INDEX), Some(base)) => listing.indexes.push(base),
+            (Some(BODIES), Some(base)) => listing.bodies.push(base),
             (Some(ASIDE), _) => leftovers.push(path),
             _ => {}
         }
@@ -123,10 +126,11 @@ fn base_of(path: &Path) -> Option<u64> {
     path.file_stem()?.to_str()?.parse().ok()
 }
 
-/// The version of the indexes and segments of a log.
-pub(crate) const FORMAT_VERSION: u32 = 1;
+/// The version of the indexes and segments of a log. Version 1 has no bodies.
+pub(crate) const FORMAT_VERSION: u32 = 2;
 const SEGMENT: &str = "segment";
 const INDEX: &str = "index";
+pub(crate) const BODIES: &str = "bodies";
 const ASIDE: &str = "aside";
 
 #[cfg(test)]

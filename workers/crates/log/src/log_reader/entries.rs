@@ -1,12 +1,6 @@
 //! Iteration over a log's products from outside its writer, and copies of their bytes.
 
-use std::{
-    fs::File,
-    io,
-    os::unix::fs::MetadataExt,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{fs::File, io, os::unix::fs::MetadataExt, path::Path};
 
 use downburst_model::{ProductInfo, Sequence};
 
@@ -15,6 +9,7 @@ use crate::{
     log_reader::part::{Part, describe},
     segment::index::{Index, Row},
     segment::partition_point,
+    segment::place::BytesPlace,
     segment::record::{self, Header, Place},
     segment::scanner::{SegmentScanner, copy_checked, header_at},
 };
@@ -48,13 +43,6 @@ pub enum Copied {
     Gone,
     /// They differ from those stored, and must not be used.
     Damaged(Damage),
-}
-
-#[derive(Debug)]
-struct BytesPlace {
-    file: Arc<File>,
-    path: PathBuf,
-    offset: u64,
 }
 
 #[derive(Debug)]
@@ -98,9 +86,8 @@ impl Entries {
                 Some((_, At::Scanned(scanner))) => {
                     let Some(found) = scanner.next(search)? else { return Ok(None) };
                     scanner.settle(&found)?;
-                    let (file, path) = (Arc::clone(&scanner.file), scanner.path.clone());
-                    let bytes = BytesPlace { file, path, offset: found.bytes_at() };
-                    Some(stored(&self.reader, found.header, Some(bytes)))
+                    let bytes = scanner.place_of_bytes(&found)?;
+                    Some(stored(&self.reader, found.header, bytes))
                 }
                 Some((_, At::Nothing)) | None => return Ok(None),
             };
@@ -198,11 +185,8 @@ fn indexed(
     if let (None, Some(file)) = (&header, &part.file) {
         header = header_at(file, place).map_err(|error| LogError::io("read", &part.path, error))?;
     }
-    let bytes = part.file.as_ref().map(|file| BytesPlace {
-        file: Arc::clone(file),
-        path: part.path.clone(),
-        offset: row.offset + u64::from(row.header_bytes),
-    });
+    let bytes = part.file.as_ref().map(|file| BytesPlace::find(file, &part.path, row)).transpose();
+    let bytes = bytes.map_err(|error| LogError::io("open a body of", &part.path, error))?.flatten();
     Ok(header.filter(|header| header.sequence == row.sequence).map(|header| stored(reader, header, bytes)))
 }
 

@@ -98,11 +98,12 @@ impl Part {
     pub(super) fn figures(&self) -> Result<Figures, LogError> {
         let Some(index) = &self.index else { return self.scanned_figures() };
         let end = |row: Row| (row.sequence, row.stored);
+        let rows = (0..index.len()).map_while(|at| index.row(at));
         let last = index.len().checked_sub(1).and_then(|last| index.row(last));
         Ok(Figures {
             rows: index.len() as u64,
             ends: index.row(0).zip(last).map(|(first, last)| (end(first), end(last))),
-            data_bytes: index.data_end,
+            data_bytes: index.data_end + rows.clone().map(|row| row.body_bytes()).sum::<u64>(),
             index_bytes: index.file_bytes(),
             has_bytes: self.file.is_some(),
         })
@@ -111,11 +112,13 @@ impl Part {
     fn scanned_figures(&self) -> Result<Figures, LogError> {
         let mut figures = Figures { has_bytes: true, ..Figures::default() };
         let Some(mut scanner) = self.scanner()? else { return Ok(figures) };
+        let mut body_bytes = 0;
         while let Some(found) = scanner.next(true)? {
             let end = (found.header.sequence, found.header.metadata.stored.0);
             figures.rows += 1;
             figures.ends = Some((figures.ends.map_or(end, |(first, _)| first), end));
-            figures.data_bytes = found.bytes_at() + found.header.size;
+            body_bytes += found.header.body_bytes();
+            figures.data_bytes = found.bytes_at() + found.header.segment_bytes() + body_bytes;
         }
         Ok(figures)
     }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The value to search for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Sought {
     /// The whole identifier.
     Id(ProductId),
@@ -43,7 +43,7 @@ pub struct LookedBack {
 }
 
 /// The result of a search.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Searched {
     /// The newest first.
     pub entries: Vec<LogEntry>,

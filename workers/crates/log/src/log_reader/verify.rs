@@ -7,6 +7,7 @@ use downburst_model::Sequence;
 use crate::{
     LogError, LogReader, files,
     log_reader::part::{FileHeader, Part, describe},
+    segment::body,
     segment::index::{Index, Row},
     segment::record::{self, Header, Place},
     segment::scanner::{Found, LOOK_INTERVAL, LOOKS, SegmentScanner, copy_checked, header_at},
@@ -175,18 +176,31 @@ impl Check<'_> {
     fn bytes(&mut self, scanner: &SegmentScanner, found: &Found) {
         let Header { size, sequence, .. } = found.header;
         let info = describe(&self.reader.identity, &found.header);
+        let id = info.id.as_str();
+        let Ok(Some(place)) = scanner.place_of_bytes(found) else {
+            if self.is_evicted(scanner) {
+                return;
+            }
+            let sentence =
+                format!("the file with the {size} bytes of product {id:?} is missing or has another length");
+            return self.flaw(body::path(&scanner.path, sequence), 0, Some(sequence), &sentence);
+        };
         let report = &mut self.report;
-        let good = copy_checked(&scanner.file, found.bytes_at(), size, &info.digest, &mut |piece| {
+        let good = copy_checked(&place.file, place.offset, size, &info.digest, &mut |piece| {
             report(Finding::Read(piece.len() as u64));
             Ok(())
         });
         if good.unwrap_or(false) {
             self.verified.products += 1;
         } else {
-            let sentence =
-                format!("the {size} bytes of product {:?} don't have its digest", info.id.as_str());
-            self.flaw(scanner.path.clone(), found.bytes_at(), Some(sequence), &sentence);
+            let sentence = format!("the {size} bytes of product {id:?} don't have its digest");
+            self.flaw(place.path, place.offset, Some(sequence), &sentence);
         }
+    }
+
+    /// True if the segment was deleted during the check, and its bodies with it.
+    fn is_evicted(&self, scanner: &SegmentScanner) -> bool {
+        !scanner.path.exists()
     }
 
     fn flaw(&mut self, path: PathBuf, offset: u64, sequence: Option<u64>, sentence: &str) {

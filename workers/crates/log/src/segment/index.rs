@@ -30,6 +30,8 @@ pub(crate) struct Row {
     /// rows.
     pub(crate) header_at: u64,
     pub(crate) header_bytes: u32,
+    /// The bytes are in a body.
+    pub(crate) in_body: bool,
     pub(crate) prints: Prints,
 }
 
@@ -56,6 +58,7 @@ impl Row {
             offset,
             header_at: offset,
             header_bytes: header.header_bytes,
+            in_body: header.metadata.in_body.is_some(),
             prints: Prints {
                 id: id_print(&metadata.id),
                 digest: digest_print(&metadata.digest),
@@ -65,10 +68,21 @@ impl Row {
         }
     }
 
+    /// The end of its record in the segment.
+    pub(crate) fn end(&self) -> u64 {
+        let bytes = if self.in_body { 0 } else { self.size };
+        self.offset.saturating_add(u64::from(self.header_bytes)).saturating_add(bytes)
+    }
+
+    /// The number of its bytes in a body.
+    pub(crate) fn body_bytes(&self) -> u64 {
+        if self.in_body { self.size } else { 0 }
+    }
+
     fn numbers(&self) -> [u64; ROW_NUMBERS] {
         let Prints { id, digest, body, source } = self.prints;
         let stored = self.stored.cast_unsigned();
-        let header_bytes = u64::from(self.header_bytes);
+        let header_bytes = u64::from(self.header_bytes) | if self.in_body { IN_BODY } else { 0 };
         [
             self.sequence,
             stored,
@@ -87,14 +101,18 @@ impl Row {
     fn parse(bytes: &[u8]) -> Option<Self> {
         let mut fields = Fields(bytes);
         let mut next = || fields.u64();
+        let (sequence, stored) = (next()?, next()?.cast_signed());
+        let (size, body_size, offset, header_at) = (next()?, next()?, next()?, next()?);
+        let header = next()?;
         Some(Self {
-            sequence: next()?,
-            stored: next()?.cast_signed(),
-            size: next()?,
-            body_size: next()?,
-            offset: next()?,
-            header_at: next()?,
-            header_bytes: u32::try_from(next()?).ok()?,
+            sequence,
+            stored,
+            size,
+            body_size,
+            offset,
+            header_at,
+            header_bytes: u32::try_from(header & !IN_BODY).ok()?,
+            in_body: header & IN_BODY != 0,
             prints: Prints { id: next()?, digest: next()?, body: next()?, source: next()? },
         })
     }
@@ -237,6 +255,20 @@ impl Index {
     }
 }
 
+/// The first position in `0..length` that is not before the one sought.
+pub(crate) fn partition_point(length: usize, before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, length);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
 /// A shared slice; `None` if it does not lie inside.
 pub(crate) fn slice(contents: &Bytes, from: u64, length: u64) -> Option<Bytes> {
     let from = usize::try_from(from).ok()?;
@@ -274,6 +306,8 @@ const MAGIC: &[u8; 8] = b"DBLOGIX\n";
 const RISING_PRINTS: u32 = 1;
 /// Odd and without pattern: 2^64 divided by the golden ratio.
 const SPREADING_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Marks a product with a body, beside the length of its header.
+const IN_BODY: u64 = 1 << 32;
 const HEADER_BYTES: usize = 56;
 const ROW_NUMBERS: usize = 11;
 const ROW_BYTES: usize = ROW_NUMBERS * 8;

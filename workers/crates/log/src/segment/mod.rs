@@ -1,7 +1,13 @@
-//! One segment: a file of records while its bytes are kept, and the rows that describe them.
+//! One segment: a file of records and a directory of bodies while its bytes are kept, and the rows that describe them.
+pub(crate) mod body;
+mod file_header;
 pub(crate) mod index;
+pub(crate) mod place;
 pub(crate) mod record;
 pub(crate) mod scanner;
+
+pub(crate) use file_header::{FILE_HEADER_BYTES, read_file_header};
+pub(crate) use index::partition_point;
 
 use std::{
     cell::RefCell,
@@ -15,13 +21,15 @@ use std::{
 };
 
 use bytes::Bytes;
-use downburst_model::Epoch;
+use downburst_model::{Content, Epoch};
 
 use crate::{
     LogError, disk, files,
     files::identity::Identity,
+    segment::body::OpenBodies,
+    segment::file_header::file_header,
     segment::index::{Index, Row, slice},
-    segment::record::{Fields, Header, Place},
+    segment::record::{Header, Place},
     system,
 };
 
@@ -33,6 +41,7 @@ pub(crate) struct Segment {
     pub(crate) path: PathBuf,
     index_path: PathBuf,
     state: RwLock<State>,
+    open_bodies: OpenBodies,
 }
 
 /// The extent to which a reader has verified that the mapped bytes of a segment can be touched.
@@ -58,9 +67,19 @@ struct State {
     being_written: bool,
     /// The end of the last record.
     data_end: u64,
+    /// The bytes in bodies.
+    body_bytes: u64,
     newest_stored: i64,
     /// Sequences whose bytes were found damaged.
     damaged: BTreeSet<u64>,
+}
+
+/// The disk space of an evicted segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evicted {
+    pub(crate) freed_bytes: u64,
+    /// Of bodies that have a further name: freed when that name goes.
+    pub(crate) linked_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -102,12 +121,14 @@ impl Segment {
     pub(crate) fn sealed(dir: &Path, base: u64, index: Index, has_bytes: bool) -> Self {
         let (data_end, newest_stored) = (index.data_end, index.newest_stored);
         let rows = Rows::Sealed(index);
+        let body_bytes = rows.all().map(|row| row.body_bytes()).sum();
         let state = State {
             rows,
             map: None,
             has_bytes,
             being_written: false,
             data_end,
+            body_bytes,
             newest_stored,
             damaged: BTreeSet::new(),
         };
@@ -120,6 +141,7 @@ impl Segment {
         let newest = added.iter().map(|row| row.stored).max().unwrap_or(i64::MIN);
         state.newest_stored = state.newest_stored.max(newest);
         state.data_end = data_end;
+        state.body_bytes += added.iter().map(Row::body_bytes).sum::<u64>();
         if let Rows::Open(rows) = &mut state.rows {
             rows.extend_from_slice(added);
         }
@@ -150,7 +172,9 @@ impl Segment {
 
     /// Makes everything written so far durable. A deleted segment needs nothing.
     pub(crate) fn sync(&self) -> Result<(), LogError> {
-        match disk::File::open_to_read(&self.path).and_then(|file| file.sync_all()) {
+        let synced = body::sync(&self.path, &self.sequences_in_bodies())
+            .and_then(|()| disk::File::open_to_read(&self.path)?.sync_all());
+        match synced {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             synced => synced.map_err(|error| LogError::io("sync", &self.path, error)),
         }
@@ -161,19 +185,31 @@ impl Segment {
         self.write().damaged.insert(sequence)
     }
 
-    /// Deletes the bytes and keeps the memory; returns the number of disk bytes freed.
-    pub(crate) fn evict(&self) -> Result<u64, LogError> {
-        files::remove(&self.path)?;
+    /// Deletes the bytes and keeps the memory.
+    pub(crate) fn evict(&self) -> Result<Evicted, LogError> {
+        let linked_bytes = self.remove_bytes()?;
         let mut state = self.write();
         state.has_bytes = false;
         state.map = None;
-        Ok(state.data_end)
+        let bytes = state.data_end.saturating_add(state.body_bytes);
+        Ok(Evicted { freed_bytes: bytes.saturating_sub(linked_bytes), linked_bytes })
     }
 
     /// Deletes the memory too.
     pub(crate) fn forget(&self) -> Result<(), LogError> {
-        files::remove(&self.path)?;
+        self.remove_bytes()?;
         files::remove(&self.index_path)
+    }
+
+    /// Deletes segment and bodies; returns the bytes that further names of bodies keep on the disk.
+    fn remove_bytes(&self) -> Result<u64, LogError> {
+        files::remove(&self.path)?;
+        body::remove_all(&self.path)
+    }
+
+    /// The sequences of products with bodies.
+    pub(crate) fn sequences_in_bodies(&self) -> Vec<u64> {
+        self.read().rows.all().filter(|row| row.in_body).map(|row| row.sequence).collect()
     }
 
     /// The rows with `after < sequence <= to`, in order, at most `limit`.
@@ -247,10 +283,15 @@ impl Segment {
         self.read().newest_stored
     }
 
-    /// Disk in use by records.
+    /// Disk in use by records and bodies.
     pub(crate) fn data_bytes(&self) -> u64 {
         let state = self.read();
-        if state.has_bytes { state.data_end } else { 0 }
+        if state.has_bytes { state.data_end.saturating_add(state.body_bytes) } else { 0 }
+    }
+
+    /// True if the bytes of a product were found damaged or missing.
+    pub(crate) fn is_damaged(&self, sequence: u64) -> bool {
+        self.read().damaged.contains(&sequence)
     }
 
     /// Disk in use by the index.
@@ -261,22 +302,29 @@ impl Segment {
         }
     }
 
-    /// The header of a record and, if the record is still there and intact, its bytes.
+    /// The header of a record and, if the product is still there and intact, its bytes.
     pub(crate) fn record(
         &self,
         row: &Row,
         salt: u64,
         populated: &mut Populated,
-    ) -> Result<Option<(Header, Option<Bytes>)>, LogError> {
+    ) -> Result<Option<(Header, Option<Content>)>, LogError> {
+        if row.in_body {
+            let is_kept = self.has_bytes() && !self.is_damaged(row.sequence);
+            let content = |()| self.open_bodies.content(&self.path, row.sequence, row.size);
+            return Ok(self
+                .header(row, salt)?
+                .map(|header| (header, is_kept.then_some(()).and_then(content))));
+        }
         let place = Place { salt, offset: row.offset };
         let length = u64::from(row.header_bytes).saturating_add(row.size);
-        if !self.read().damaged.contains(&row.sequence)
+        if !self.is_damaged(row.sequence)
             && let Some(record) = self.stored(row, length, populated)?
             && let Some(header) = record::decode(place, &record)
             && header.sequence == row.sequence
             && let Some(bytes) = slice(&record, u64::from(header.header_bytes), header.size)
         {
-            return Ok(Some((header, Some(bytes))));
+            return Ok(Some((header, Some(bytes.into()))));
         }
         Ok(self.header(row, salt)?.map(|header| (header, None)))
     }
@@ -380,7 +428,8 @@ impl Segment {
 
     fn with_state(dir: &Path, base: u64, state: State) -> Self {
         let (path, index_path) = (files::segment_path(dir, base), files::index_path(dir, base));
-        Self { base, path, index_path, state: RwLock::new(state) }
+        let open_bodies = OpenBodies::default();
+        Self { base, path, index_path, state: RwLock::new(state), open_bodies }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, State> {
@@ -395,12 +444,14 @@ impl Segment {
 impl State {
     fn open(rows: Vec<Row>, data_end: u64) -> Self {
         let newest_stored = rows.iter().map(|row| row.stored).max().unwrap_or(i64::MIN);
+        let body_bytes = rows.iter().map(Row::body_bytes).sum();
         Self {
             rows: Rows::Open(rows),
             map: None,
             has_bytes: true,
             being_written: false,
             data_end,
+            body_bytes,
             newest_stored,
             damaged: BTreeSet::new(),
         }
@@ -422,57 +473,15 @@ impl Rows {
         }
     }
 
+    fn all(&self) -> impl Iterator<Item = Row> + '_ {
+        (0..self.len()).filter_map(|position| self.at(position))
+    }
+
     fn partition_point(&self, before: impl Fn(&Row) -> bool) -> usize {
         partition_point(self.len(), |position| self.at(position).is_some_and(|row| before(&row)))
     }
 }
 
-/// Reads the header of a segment file: epoch, salt and base. `None` if it is damaged.
-pub(crate) fn read_file_header(path: &Path, contents: &[u8]) -> Result<Option<(Epoch, u64, u64)>, LogError> {
-    let Some(header) = contents.first_chunk::<{ FILE_HEADER_BYTES as usize }>() else { return Ok(None) };
-    let Some((checked, crc)) = header.split_last_chunk::<4>() else { return Ok(None) };
-    if u32::from_le_bytes(*crc) != crc32fast::hash(checked) {
-        return Ok(None);
-    }
-    let parse = || {
-        let mut fields = Fields(checked.strip_prefix(MAGIC)?);
-        Some((fields.u32()?, fields.u64()?, fields.u64()?, fields.u64()?))
-    };
-    match parse() {
-        Some((version, ..)) if version > files::FORMAT_VERSION => {
-            Err(LogError::NewerFormat { path: path.to_owned(), version })
-        }
-        Some((_, epoch, salt, base)) => Ok(Some((Epoch(epoch), salt, base))),
-        None => Ok(None),
-    }
-}
-
-fn file_header(identity: &Identity, base: u64) -> Vec<u8> {
-    let mut header = Vec::with_capacity(FILE_HEADER_BYTES as usize);
-    header.extend_from_slice(MAGIC);
-    header.extend_from_slice(&files::FORMAT_VERSION.to_le_bytes());
-    for number in [identity.epoch.0, identity.salt, base] {
-        header.extend_from_slice(&number.to_le_bytes());
-    }
-    let crc = crc32fast::hash(&header);
-    header.extend_from_slice(&crc.to_le_bytes());
-    header
-}
-
-pub(crate) fn partition_point(length: usize, before: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high) = (0, length);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if before(middle) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
-}
-
-const MAGIC: &[u8; 8] = b"DBLOGSG\n";
 /// Only the beginning of a longer record is checked before it is served: the rest would delay the reader for as
 /// long as the disk takes for all of it.
 const MAX_POPULATED_BYTES: u64 = 1 << 20;
@@ -480,5 +489,3 @@ const MAX_POPULATED_BYTES: u64 = 1 << 20;
 const SEALED_AHEAD_BYTES: u64 = 256 << 10;
 /// Bounds the memory for a record that can be read but not mapped.
 const MAX_COPIED_BYTES: u64 = 64 << 20;
-/// The first record begins here.
-pub(crate) const FILE_HEADER_BYTES: u64 = 40;

@@ -31,7 +31,18 @@ pub(crate) struct Metadata {
     pub(crate) hops: Option<Hops>,
     #[n(9)]
     pub(crate) ldm: Option<LdmStamp>,
+    /// Present if the bytes are in a file of their own: the [body](super::body).
+    #[n(10)]
+    pub(crate) in_body: Option<()>,
+    /// Reserved: the properties that a source states.
+    #[n(11)]
+    pub(crate) properties: Option<Properties>,
 }
+
+/// The properties of a product, verbatim: at most [`MAX_PROPERTIES_BYTES`].
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(transparent)]
+pub(crate) struct Properties(#[n(0)] pub(crate) minicbor::bytes::ByteVec);
 
 /// The content after a WMO starting line.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -61,6 +72,18 @@ pub(crate) struct Header {
     /// Prefix, metadata and padding: the distance from the record's start to the bytes.
     pub(crate) header_bytes: u32,
     pub(crate) metadata: Metadata,
+}
+
+impl Header {
+    /// The number of the product's bytes that follow the header in the segment.
+    pub(crate) fn segment_bytes(&self) -> u64 {
+        if self.metadata.in_body.is_some() { 0 } else { self.size }
+    }
+
+    /// The number of the product's bytes in a body.
+    pub(crate) fn body_bytes(&self) -> u64 {
+        self.size - self.segment_bytes()
+    }
 }
 
 /// The place of a record. Part of the checksum, so that bytes that stray to another place do not count as a
@@ -134,7 +157,10 @@ pub(crate) fn decode(place: Place, bytes: &[u8]) -> Option<Header> {
     if checksum(place, prefix.first_chunk::<CHECKED_PREFIX_BYTES>()?, rest) != crc {
         return None;
     }
-    let metadata = minicbor::decode(rest.get(..metadata_bytes as usize)?).ok()?;
+    let metadata: Metadata = minicbor::decode(rest.get(..metadata_bytes as usize)?).ok()?;
+    if metadata.properties.as_ref().is_some_and(|properties| properties.0.len() > MAX_PROPERTIES_BYTES) {
+        return None;
+    }
     Some(Header { sequence, size, header_bytes, metadata })
 }
 
@@ -186,8 +212,11 @@ fn checksum(place: Place, prefix: &[u8; CHECKED_PREFIX_BYTES], rest: &[u8]) -> u
 
 /// Records and their bytes begin at multiples of this.
 pub(crate) const ALIGNMENT: u64 = 8;
-/// No header is longer: names are bounded.
-pub(crate) const MAX_HEADER_BYTES: u32 = 4_096;
+/// No header is longer: names and properties are bounded.
+pub(crate) const MAX_HEADER_BYTES: u32 = PLAIN_HEADER_BYTES + MAX_PROPERTIES_BYTES as u32;
+/// No header without properties is longer.
+pub(crate) const PLAIN_HEADER_BYTES: u32 = 4_096;
+const MAX_PROPERTIES_BYTES: usize = 8 << 10;
 const MAGIC: [u8; 8] = [0xd8, 0x0b, b'R', b'E', b'C', 1, 0x1a, b'\n'];
 const CHECKED_PREFIX_BYTES: usize = 32;
 const CRC_FIELD_BYTES: usize = 8;
@@ -212,6 +241,8 @@ pub(crate) mod tests {
             source: None,
             hops: None,
             ldm: None,
+            in_body: None,
+            properties: None,
         }
     }
 
@@ -243,6 +274,8 @@ pub(crate) mod tests {
                 feed_type: u32::MAX,
                 ident: LdmIdent::new(vec![0xff; 255]),
             }),
+            in_body: Some(()),
+            properties: Some(Properties(vec![7; MAX_PROPERTIES_BYTES].into())),
             ..metadata(&long)
         }
     }
@@ -260,6 +293,8 @@ pub(crate) mod tests {
         let header_bytes =
             reserve(&Metadata { stored: WallMicros(0), body: None, ..metadata.clone() }) as u32;
         assert!(header_bytes <= MAX_HEADER_BYTES, "{header_bytes}");
+        let plain = reserve(&Metadata { properties: None, ..metadata.clone() }) as u32;
+        assert!(plain <= PLAIN_HEADER_BYTES, "{plain}");
         let place = Place { salt: 1, offset: 64 };
         let mut header = Header { sequence: u64::MAX, size: u64::MAX, header_bytes, metadata };
         let encoded = encode(place, &mut header).unwrap();

@@ -7,6 +7,8 @@ use downburst_model::Digest;
 use crate::{
     LogError,
     segment::FILE_HEADER_BYTES,
+    segment::index::Row,
+    segment::place::BytesPlace,
     segment::record::{self, ALIGNMENT, Header, MAX_HEADER_BYTES, Place},
 };
 
@@ -63,7 +65,7 @@ impl SegmentScanner {
         let Some((offset, header)) = header else { return Ok(None) };
         let found = Found { skipped_from: (offset > expected).then_some(expected), header, offset };
         self.last = found.header.sequence;
-        self.offset = record::padded(found.bytes_at().saturating_add(found.header.size));
+        self.offset = record::padded(found.bytes_at().saturating_add(found.header.segment_bytes()));
         Ok(Some(found))
     }
 
@@ -91,7 +93,15 @@ impl SegmentScanner {
     fn is_whole(&self, found: &Found) -> bool {
         let Header { size, metadata, .. } = &found.header;
         let discard = &mut |_: &[u8]| Ok(());
-        copy_checked(&self.file, found.bytes_at(), *size, &metadata.digest, discard).unwrap_or(false)
+        let Ok(Some(place)) = self.place_of_bytes(found) else { return false };
+        copy_checked(&place.file, place.offset, *size, &metadata.digest, discard).unwrap_or(false)
+    }
+
+    /// The place of a found product's bytes; `None` if it has a body that is missing or has another length.
+    pub(crate) fn place_of_bytes(&self, found: &Found) -> Result<Option<BytesPlace>, LogError> {
+        let row = Row::new(&found.header, found.offset);
+        let place = BytesPlace::find(&self.file, &self.path, &row);
+        place.map_err(|error| LogError::io("open a body of", &self.path, error))
     }
 
     /// True if a record that can't be read begins at the expected place; one that is being written does so, too.

@@ -190,7 +190,9 @@ fn start_scrub(hub: &Arc<Hub>) {
         let of_each = std::fs::read_dir(&upstreams).into_iter().flatten().flatten();
         of_each.flat_map(|upstream| checkpoints(&upstream.path())).collect()
     };
-    if let Err(sentence) = scrub::start(plan, Box::new(logs), Box::new(small_files), Box::new(report)) {
+    // A source keeps nothing that it could send again.
+    let lost = Box::new(|_| ());
+    if let Err(sentence) = scrub::start(plan, Box::new(logs), Box::new(small_files), Box::new(report), lost) {
         hub.fault(sentence, None);
     }
 }

@@ -105,7 +105,7 @@ mod tests {
         let waiting = question(Request::Prefer { hub: "b".to_owned() });
         let it = asked.recv().await.unwrap();
         assert_eq!(it.request, Request::Prefer { hub: "b".to_owned() });
-        it.answer(Answer { hubs: Vec::new(), error: Some("no".to_owned()) });
+        it.answer(Answer { hubs: Vec::new(), files: None, error: Some("no".to_owned()) });
         assert_eq!(waiting.await.unwrap(), Err("no".to_owned()));
         let mut stream = UnixStream::connect(socket(dir.path())).await.unwrap();
         stream.write_all(b"hello\n").await.unwrap();

@@ -3,12 +3,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use downburst_log::{ProductLog as _, Retention};
+use downburst_log::{ProductLog as _, Retained, Retention};
 use downburst_model::{FeedName, Machine as _, Micros};
 use downburst_pqact::{Actions, Notifier, Scouring};
 use downburst_session::{Nodes, Receipt};
 use downburst_site::{
-    ConnectionId, GivenHub, Hubs as Machine, HubsInput, HubsOutput, Listeners, LocalNews, News, Role, Wanted,
+    ConnectionId, FilesStatus, GivenHub, Hubs as Machine, HubsInput, HubsOutput, Listeners, LocalNews, News,
+    Role, Wanted,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -17,7 +18,7 @@ use super::acted_on::ActedOn;
 use super::control::Asked;
 use super::destination::Destination;
 use super::drive::Site;
-use super::files::{self, DoneTo, Waker};
+use super::files::{self, DoneTo, FileMode, Placing, Waker};
 use super::parts::{Local, Parts, SharedCompleteness, Supervisor, Turn};
 use super::state::{HubPlace, Identity, nodes, places, small_files};
 use super::store::Logs;
@@ -65,6 +66,10 @@ struct Running {
 struct Software {
     logs: Arc<Logs>,
     files: Option<std::thread::JoinHandle<()>>,
+    /// The way in which files get their bytes; `None`: there are no files.
+    placing: Option<Placing>,
+    /// Bytes that left the logs since the start and stay on the disk, because their files still exist.
+    linked_bytes: u64,
     done_to: DoneTo,
     actions: Option<Actions>,
     scouring: Option<Scouring>,
@@ -142,7 +147,7 @@ impl Hubs {
 
     fn take_asked(&mut self, asked: Asked) {
         let answer = self.machine.answer(self.clock.monotonic(), &asked.request);
-        asked.answer(answer);
+        asked.answer(control::Answer { files: self.software.files_status(), ..answer });
     }
 
     fn close(self) {
@@ -265,16 +270,22 @@ impl Software {
             Logs::new(&receive.directory.join("log"), retention, several).notifying(Arc::clone(&notifier)),
         );
         let done_to = DoneTo::default();
-        let files = receive
-            .files
-            .then(|| files::start(Arc::clone(&logs), &receive.directory, clock, done_to.clone()))
+        let placing = receive.files.then(|| placing(receive)).transpose()?;
+        let files = placing
+            .clone()
+            .map(|placing| {
+                files::start(Arc::clone(&logs), &receive.directory, placing, clock, done_to.clone())
+            })
             .transpose()?;
         let (waker, files) = files.unzip();
         start_scrub(receive, &logs, &done_to)?;
-        let acted_on = Arc::new(ActedOn { logs: Arc::clone(&logs), done_to: done_to.clone() });
+        let acted_on =
+            ActedOn { logs: Arc::clone(&logs), done_to: done_to.clone(), placing: placing.clone() };
+        let acted_on = Arc::new(acted_on);
         let actions = Actions::start(&receive.actions, &receive.directory, acted_on, notifier, clock)?;
         let scouring = Scouring::start(&receive.scour, &receive.directory)?;
-        Ok((Self { logs, files, done_to, actions, scouring }, waker))
+        let linked_bytes = 0;
+        Ok((Self { logs, files, placing, linked_bytes, done_to, actions, scouring }, waker))
     }
 
     /// Reads the rules of actions and of scouring again from their files; a faulty file leaves the former rules
@@ -293,10 +304,31 @@ impl Software {
             actions.tend();
         }
         for (feed, log) in self.logs.all() {
-            if let Err(error) = log.retain(clock.wall()) {
-                tracing::error!(feed = feed.as_str(), "{error}");
+            match log.retain(clock.wall()) {
+                Ok(retained) => self.note_linked(&feed, &retained),
+                Err(error) => tracing::error!(feed = feed.as_str(), "{error}"),
             }
         }
+    }
+
+    /// Counts the space that retention did not free.
+    fn note_linked(&mut self, feed: &FeedName, retained: &Retained) {
+        let Retained { linked_bytes, products_cut_by_ceiling, .. } = *retained;
+        self.linked_bytes = self.linked_bytes.saturating_add(linked_bytes);
+        if linked_bytes > 0 && products_cut_by_ceiling > 0 {
+            tracing::warn!(
+                feed = feed.as_str(),
+                linked_bytes,
+                "the log has reached its limit, and products that left it still take space, because their files \
+                 below received/ exist; remove old files (--scour), or let them be copies (--files copy)"
+            );
+        }
+    }
+
+    fn files_status(&self) -> Option<FilesStatus> {
+        let Placing { asked, used, reason } = self.placing.clone()?;
+        let (asked, used) = (asked.word().to_owned(), used.word().to_owned());
+        Some(FilesStatus { asked, used, reason, linked_bytes: self.linked_bytes })
     }
 
     fn close(self) {
@@ -317,6 +349,19 @@ impl Software {
     }
 }
 
+/// The way of bytes from the site's log to its files, as the file systems allow it.
+fn placing(receive: &Receive) -> Result<Placing, String> {
+    let (directory, asked) = (&receive.directory, receive.file_mode);
+    // The logs of a new site are still to come.
+    let is_new = std::fs::read_dir(directory.join("log")).is_ok_and(|mut logs| logs.next().is_none());
+    let asked = FileMode::settle(directory, asked, is_new)
+        .map_err(|error| format!("{}: the choice of --files can't be kept: {error}", directory.display()))?;
+    let placing = Placing::find(asked, &directory.join("log"), &directory.join("spool"));
+    let reason = placing.reason.as_deref().unwrap_or_default();
+    tracing::info!(asked = ?placing.asked, used = ?placing.used, reason, "large products reach received/ in this way");
+    Ok(placing)
+}
+
 /// Verifies the site's logs and the files of its state in the background.
 fn start_scrub(receive: &Receive, logs: &Arc<Logs>, done_to: &DoneTo) -> Result<(), String> {
     let (open, told) = (Arc::downgrade(logs), done_to.clone());
@@ -324,12 +369,15 @@ fn start_scrub(receive: &Receive, logs: &Arc<Logs>, done_to: &DoneTo) -> Result<
         tracing::error!("{sentence}");
         told.acts(feed, Some(downburst_site::damaged_state(sentence)));
     };
+    let wanted = done_to.clone();
+    let lost = move |key| wanted.damaged(key);
     let directory = receive.directory.clone();
     scrub::start(
         receive.scrub,
         Box::new(move || Some(open.upgrade()?.all())),
         Box::new(move || small_files(&directory)),
         Box::new(report),
+        Box::new(lost),
     )
 }
 

@@ -31,6 +31,7 @@ pub(crate) use parts::{Local, Parts, SharedCompleteness, Supervisor, Turn};
 pub(crate) use state::{HubPlace, Identity, checkpoints};
 
 pub use downburst_site::Ending;
+pub use files::FileMode;
 pub use legs::Reading;
 pub use network::connect;
 
@@ -49,6 +50,8 @@ pub struct Receive {
     pub retention_bytes: u64,
     /// Whether each product becomes a file below `received/`; otherwise products are in the site's log only.
     pub files: bool,
+    /// The way in which these files get their bytes; `None`: as before, and clones at a new site.
+    pub file_mode: Option<FileMode>,
     /// The actions on products, beside their files.
     pub actions: downburst_pqact::Wanted,
     /// The rules for removing old files.

@@ -15,7 +15,7 @@ use downburst_model::{Epoch, FeedName, ProductKey, Sequence, SiteName, WallMicro
 use downburst_session::FeedPosition;
 use downburst_site::StoredPosition;
 
-use super::files::{BOOT, DoneTo, Files};
+use super::files::{BOOT, DoneTo, FileMode, Files, Placing};
 use super::state::{keep_one, load_positions};
 use super::store::Logs;
 use super::{HubPlace, Identity, prepare};
@@ -82,7 +82,7 @@ impl Story {
         let logs = logs(root);
         let log = logs.of(&feed()).map_err(|error| error.to_string())?;
         check_checkpoint(&place(root).state, &log, settled)?;
-        let mut files = Files::new(Arc::clone(&logs), root, Clock::start(0), DoneTo::default());
+        let mut files = files(root, &logs);
         files.show_all();
         check_files(root, &log)?;
         let next = store(&log, 9_999);
@@ -113,8 +113,8 @@ fn check_files(root: &Path, log: &FeedLog) -> Result<(), String> {
         }
     }
     for entry in log.read(Sequence(0), log.head(), usize::MAX, usize::MAX).unwrap().entries {
-        let number = entry.source.unwrap().key.sequence.0;
-        if entry.bytes.as_deref() != Some(content(number).as_slice()) {
+        let number = entry.source.as_ref().unwrap().key.sequence.0;
+        if entry.whole().as_deref() != Some(content(number).as_slice()) {
             return Err(format!("{number} is not what was stored"));
         }
         if !standing.contains_key(&number) {
@@ -140,7 +140,7 @@ impl Teller {
         self.enrol(root);
         let logs = logs(root);
         let log = logs.of(&feed()).unwrap();
-        let mut files = Files::new(Arc::clone(&logs), root, Clock::start(0), DoneTo::default());
+        let mut files = files(root, &logs);
         for _ in 0..7 {
             match self.chances.below(6) {
                 0 => self.checkpoint(root, &log),
@@ -244,8 +244,16 @@ fn store(log: &FeedLog, number: u64) -> u64 {
     }
 }
 
+/// About half of the products have bodies, and their files are second names of them.
 fn logs(root: &Path) -> Arc<Logs> {
-    Arc::new(Logs::new(&root.join("log"), Retention { hours: 24.0, bytes: 100_000 }, false))
+    let logs = Logs::new(&root.join("log"), Retention { hours: 24.0, bytes: 100_000 }, false);
+    Arc::new(logs.with_bodies_from(600))
+}
+
+fn files(root: &Path, logs: &Arc<Logs>) -> Files {
+    let placing = Placing::find(FileMode::Link, &root.join("log"), &root.join("spool"));
+    assert_eq!(placing.used, FileMode::Link);
+    Files::new(Arc::clone(logs), root, placing, Clock::start(0), DoneTo::default())
 }
 
 fn place(root: &Path) -> HubPlace {

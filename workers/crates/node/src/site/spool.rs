@@ -1,10 +1,13 @@
-//! Places of large incoming products: files in a directory of the connection's own.
+//! Places of large incoming products: files in a directory of the connection's own, which become the products' bodies
+//! in the log.
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use downburst_log::{ContentHasher, SpoolFile};
+use downburst_model::RangeSet;
 use downburst_site::{PlaceId, PlaceOrder};
 
 use crate::disk;
@@ -17,12 +20,20 @@ pub(super) struct Spool {
 
 /// One place.
 pub(super) enum Spooled {
-    File {
-        file: File,
-        path: PathBuf,
-    },
+    File(Box<SpooledFile>),
     /// The bytes could not be written; the sentence is the reason.
     Failed(String),
+}
+
+/// The file of a place.
+pub(super) struct SpooledFile {
+    file: File,
+    path: PathBuf,
+    /// The digests of its first bytes, while they are in the processor's cache: reading a large product again at its
+    /// end would delay the products behind it.
+    hashed: ContentHasher,
+    /// The bytes written behind those that are hashed.
+    ahead: RangeSet,
 }
 
 impl Spool {
@@ -58,8 +69,12 @@ impl Spool {
 
 impl Spooled {
     fn create(path: PathBuf) -> Self {
-        match File::options().read(true).write(true).create_new(true).open(&path) {
-            Ok(file) => Self::File { file, path },
+        let mut options = File::options();
+        match options.read(true).write(true).create_new(true).mode(READ_ONLY).open(&path) {
+            Ok(file) => {
+                let (hashed, ahead) = (ContentHasher::default(), RangeSet::new());
+                Self::File(Box::new(SpooledFile { file, path, hashed, ahead }))
+            }
             Err(error) => Self::failed(&path, &error),
         }
     }
@@ -69,21 +84,20 @@ impl Spooled {
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) {
-        let Self::File { file, path } = self else { return };
-        if let Err(error) = file.write_all_at(bytes, offset) {
-            let failure = Self::failed(path, &error);
+        let Self::File(file) = self else { return };
+        if let Err(error) = file.write(offset, bytes) {
+            let failure = Self::failed(&file.path, &error);
             self.discard();
             *self = failure;
         }
     }
 
-    /// The bytes, for one read from the start.
-    pub(super) fn contents(&mut self) -> Result<&mut File, String> {
+    /// The complete file, to store its product.
+    pub(super) fn contents(&mut self) -> Result<SpoolFile<'_>, String> {
         match self {
-            Self::File { file, path } => {
-                use std::io::Seek as _;
-                file.rewind().map_err(|error| format!("{} can't be read: {error}", path.display()))?;
-                Ok(file)
+            Self::File(spooled) => {
+                let hashed = std::mem::take(&mut spooled.hashed);
+                Ok(SpoolFile { path: &spooled.path, file: &spooled.file, is_own: true, hashed })
             }
             Self::Failed(sentence) => Err(sentence.clone()),
         }
@@ -91,17 +105,58 @@ impl Spooled {
 
     /// Removes the file.
     pub(super) fn discard(&mut self) {
-        if let Self::File { path, .. } = self {
-            let _ = std::fs::remove_file(path);
+        if let Self::File(spooled) = self {
+            let _ = std::fs::remove_file(&spooled.path);
         }
     }
 }
 
+impl SpooledFile {
+    /// Writes bytes and hashes those that follow the hashed ones. Bytes that are hashed already stay as they are: the
+    /// digest is that of the file.
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let known = self.hashed.hashed_bytes().saturating_sub(offset);
+        let Some(new) =
+            bytes.get(usize::try_from(known).unwrap_or(usize::MAX)..).filter(|new| !new.is_empty())
+        else {
+            return Ok(());
+        };
+        let offset = offset.saturating_add(known);
+        self.file.write_all_at(new, offset)?;
+        if offset > self.hashed.hashed_bytes() {
+            self.ahead.insert(offset, offset.saturating_add(new.len() as u64 - 1));
+            return Ok(());
+        }
+        self.hashed.update(new);
+        self.catch_up()
+    }
+
+    /// Hashes some of the bytes written ahead that follow now. The rest waits for the next call, or for the end.
+    fn catch_up(&mut self) -> io::Result<()> {
+        let from = self.hashed.hashed_bytes();
+        if let Some(before) = from.checked_sub(1) {
+            self.ahead.remove(0, before);
+        }
+        let Some((first, last)) = self.ahead.iter().next().filter(|(first, _)| *first == from) else {
+            return Ok(());
+        };
+        let length = usize::try_from(last - first + 1).unwrap_or(usize::MAX).min(CATCH_UP_BYTES);
+        let mut piece = vec![0; length];
+        self.file.read_exact_at(&mut piece, first)?;
+        self.hashed.update(&piece);
+        Ok(())
+    }
+}
+
+/// As a body of the log, a file that nobody writes.
+const READ_ONLY: u32 = 0o444;
+/// Some slices: what was lost is repaired in front of many that came.
+const CATCH_UP_BYTES: usize = 1 << 20;
+
 #[cfg(test)]
 mod tests {
-    use std::io::Read as _;
-
     use bytes::Bytes;
+    use downburst_log::{FeedLog, LogOptions, NewProduct, ProductLog as _, contract};
     use downburst_model::*;
 
     use super::*;
@@ -137,11 +192,56 @@ mod tests {
             .chain([write(taken, 0, b"abc"), PlaceOrder::Drop(dropped)])
             .for_each(|order| spool.carry_out(order));
         let mut spooled = spool.take(taken);
-        let mut read = String::new();
-        spooled.contents().unwrap().read_to_string(&mut read).unwrap();
-        assert_eq!(read, "abcdef");
+        assert_eq!(contents(&mut spooled), b"abcdef");
         spooled.discard();
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    fn contents(spooled: &mut Spooled) -> Vec<u8> {
+        let SpoolFile { file, path, .. } = spooled.contents().unwrap();
+        let mut read = vec![0; file.metadata().unwrap().len() as usize];
+        file.read_exact_at(&mut read, 0).unwrap();
+        assert_eq!(std::fs::read(path).unwrap(), read);
+        read
+    }
+
+    #[test]
+    fn the_digest_is_that_of_the_file_whatever_comes_when_and_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let whole: Vec<u8> = (0..300_000_u32).map(|n| (n % 251) as u8).collect();
+        let piece = |at: usize| (at, at.saturating_add(7_000).min(whole.len()));
+        let forwards: Vec<(usize, usize)> = (0..whole.len()).step_by(7_000).map(piece).collect();
+        let (even, odd): (Vec<_>, Vec<_>) = forwards.iter().partition(|(at, _)| (at / 7_000) % 2 == 0);
+        let overlapping = (0..whole.len()).step_by(5_000).map(piece).collect();
+        let backwards = forwards.iter().rev().copied().collect();
+        let orders: [Vec<(usize, usize)>; 4] = [forwards, [odd, even].concat(), overlapping, backwards];
+        for (number, order) in (0..).zip(orders) {
+            let place = PlaceId(number);
+            let mut spool = Spool::new(directory.path());
+            spool.carry_out(begin(place));
+            for (from, to) in order {
+                let bytes = Bytes::copy_from_slice(&whole[from..to]);
+                spool.carry_out(PlaceOrder::Write { place, offset: from as u64, bytes });
+            }
+            // A member of a group may send another block in place of one that came.
+            spool.carry_out(write(place, 0, b"forged"));
+            let mut spooled = spool.take(place);
+            let found = contents(&mut spooled);
+            assert_eq!(found[6..], whole[6..]);
+            assert!(number == 3 || found == whole, "bytes that were hashed are not replaced");
+            store(&directory.path().join(format!("log-{number}")), &mut spooled, &found);
+        }
+    }
+
+    /// Stores the product in a log, which computes the rest of the digest.
+    fn store(log: &Path, spooled: &mut Spooled, wanted: &[u8]) {
+        let feed = FeedName::parse("F").unwrap();
+        let (log, _) = FeedLog::open(log, feed, LogOptions::default(), 1).unwrap();
+        let digest = Digest(*blake3::hash(wanted).as_bytes());
+        let product = NewProduct { expected_digest: Some(digest), ..contract::product("x").unwrap() };
+        log.append_file(product, spooled.contents().unwrap(), &|| WallMicros(0)).unwrap();
+        spooled.discard();
+        assert_eq!(log.entry(log.head()).unwrap().unwrap().whole().unwrap(), wanted);
     }
 
     #[test]
@@ -150,6 +250,6 @@ mod tests {
         [begin(PlaceId(1)), write(PlaceId(1), 0, b"abc")]
             .into_iter()
             .for_each(|order| spool.carry_out(order));
-        assert!(spool.take(PlaceId(1)).contents().unwrap_err().contains("/no/such/directory"));
+        assert!(spool.take(PlaceId(1)).contents().is_err_and(|it| it.contains("/no/such/directory")));
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Logs {
     duplicates: OwnDuplicates,
     /// Notified after each append.
     notifier: Arc<Notifier>,
+    /// Products of at least this size have bodies; `None`: as the log decides.
+    body_bytes: Option<u64>,
     open: Mutex<BTreeMap<FeedName, Arc<FeedLog>>>,
 }
 
@@ -57,6 +59,7 @@ impl Logs {
             retention,
             duplicates,
             notifier: Arc::default(),
+            body_bytes: None,
             open: Mutex::default(),
         }
     }
@@ -64,6 +67,12 @@ impl Logs {
     /// Has each append notify this notifier.
     pub(super) fn notifying(self, notifier: Arc<Notifier>) -> Self {
         Self { notifier, ..self }
+    }
+
+    /// Gives products of at least this size bodies.
+    #[cfg(test)]
+    pub(super) fn with_bodies_from(self, bytes: u64) -> Self {
+        Self { body_bytes: Some(bytes), ..self }
     }
 
     /// The log of a feed.
@@ -98,7 +107,9 @@ impl Logs {
             Duplicates::Id => DuplicateRule::Id,
             Duplicates::None => DuplicateRule::None,
         };
-        LogOptions { retention: self.retention, duplicate_rule, ..LogOptions::default() }
+        let usual = LogOptions::default();
+        let body_bytes = self.body_bytes.unwrap_or(usual.body_bytes);
+        LogOptions { retention: self.retention, duplicate_rule, body_bytes, ..usual }
     }
 
     fn set_rule(&self, feed: &FeedName, rule: Option<Duplicates>) {
@@ -220,7 +231,7 @@ impl ProductStore for Place {
         };
         let Some(product) = self.admit(info.clone(), brought) else { return (StoreResult::Held, None) };
         match self.log(&info.key.feed) {
-            Ok(log) => self.end(log.append(product, file, &|| self.clock.wall())),
+            Ok(log) => self.end(log.append_file(product, file, &|| self.clock.wall())),
             Err(result) => (result, None),
         }
     }

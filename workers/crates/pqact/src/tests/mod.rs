@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use downburst_clock::Clock;
 use downburst_log::{Appended, FeedLog, LogOptions, NewProduct, ProductLog as _};
-use downburst_model::{Class, FeedName, Origin, ProductId};
+use downburst_model::{Class, Content, FeedName, Origin, ProductId};
 use downburst_session::ActionFailed;
 use tempfile::TempDir;
 
@@ -29,6 +29,10 @@ impl Site for TestSite {
 
     fn report(&self, _: &FeedName, failed: Option<ActionFailed>) {
         self.reports.lock().unwrap_or_else(PoisonError::into_inner).push(failed);
+    }
+
+    fn share(&self, product: &Content, to: &Path) -> bool {
+        product.path().is_some_and(|body| fs::hard_link(body, to).is_ok())
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use downburst_model::{
-    Epoch, FeedName, Lane, LegId, ProductInfo, ProductKey, RangeSet, Sequence, SiteName, WallMicros,
+    Content, Epoch, FeedName, Lane, LegId, ProductInfo, ProductKey, RangeSet, Sequence, SiteName, WallMicros,
 };
 use downburst_vcmtp::Request;
 
@@ -175,7 +175,7 @@ pub struct Entry {
     /// The product.
     pub info: ProductInfo,
     /// Its bytes, shared with the log. `None`: evicted, only its description is left.
-    pub bytes: Option<Bytes>,
+    pub bytes: Option<Content>,
 }
 
 /// The data connections that a session should have: [`DATA_STREAMS`](crate::DATA_STREAMS) at most, those on

@@ -118,6 +118,8 @@ pub enum SiteInput {
         /// The newest failure.
         failed: Option<ActionFailed>,
     },
+    /// A stored product is damaged and can't be used any more: it is requested again.
+    Damaged(ProductKey),
 }
 
 /// The result of storing a complete product.

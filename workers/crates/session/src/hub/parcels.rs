@@ -97,7 +97,7 @@ impl Parcels {
             product_bytes: part.product_bytes,
         };
         let wire_bytes = part.bytes.len() as u64;
-        let ticket = outbox.push(Parcel { feed: feed.clone(), class, lane, bytes: part.bytes });
+        let ticket = outbox.push(Parcel { feed: feed.clone(), class, lane, bytes: part.bytes.into() });
         let load = Load::Train(Box::new(QueuedTrain { head, wire_bytes, sent }));
         self.by_ticket.insert(ticket, Queued { purpose, load });
     }

@@ -51,7 +51,7 @@ pub(crate) enum Step {
 #[derive(Debug)]
 pub(crate) struct Delivery {
     pub(crate) info: ProductInfo,
-    pub(crate) bytes: bytes::Bytes,
+    pub(crate) bytes: downburst_model::Content,
     pub(crate) previous: u64,
     pub(crate) reason: Reason,
 }

@@ -42,7 +42,7 @@ fn entry(sequence: u64, id: &str) -> Entry {
         hops: None,
         ldm: None,
     };
-    Entry { info, bytes: Some(Bytes::from_static(&[7; SIZE])) }
+    Entry { info, bytes: Some(vec![7; SIZE].into()) }
 }
 
 fn hello(feeds: Vec<FeedPosition>) -> Message {

@@ -1,6 +1,5 @@
 use std::sync::Arc;
 
-use bytes::Bytes;
 use downburst_model::*;
 
 use super::*;
@@ -34,7 +33,7 @@ fn entry(sequence: u64, id: &str) -> Entry {
         hops: None,
         ldm: None,
     };
-    Entry { info, bytes: Some(Bytes::from_static(b"abc")) }
+    Entry { info, bytes: Some(b"abc".to_vec().into()) }
 }
 
 fn wish(pattern: &str) -> Subscription {

@@ -475,6 +475,11 @@ impl Machine for SiteSession {
                     track.acts(now, failed);
                 }
             }
+            SiteInput::Damaged(key) => {
+                if let Some(track) = self.tracks.get_mut(&key.feed) {
+                    track.lack_again(now, &key);
+                }
+            }
         }
     }
 

@@ -222,6 +222,19 @@ impl Track {
         }
     }
 
+    /// A settled product can't be used any more: it is requested again, now or with the next session.
+    pub(crate) fn lack_again(&mut self, now: Now, key: &ProductKey) {
+        let number = key.sequence.0;
+        if key.epoch != self.epoch || !self.settled.contains(number) {
+            return;
+        }
+        self.settled.remove(number, number);
+        if self.started {
+            self.requests.add(one(number), now.monotonic);
+        }
+        self.changed(now);
+    }
+
     /// The subscription changed for everything behind `head`: numbers that a leg announced in between are
     /// requested if they are wanted now.
     pub(crate) fn reconsider(&mut self, now: Now, head: u64, wants: impl Fn(&str) -> bool) {

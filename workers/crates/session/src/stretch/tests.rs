@@ -30,7 +30,7 @@ fn entry(sequence: u64, id: &str, bytes: Option<usize>, class: Class) -> Entry {
         hops: None,
         ldm: None,
     };
-    Entry { info, bytes: bytes.map(|size| Bytes::from(vec![sequence as u8; size])) }
+    Entry { info, bytes: bytes.map(|size| vec![sequence as u8; size].into()) }
 }
 
 fn stretch(entries: Vec<Entry>, filter: Arc<Filter>) -> Stretch {
@@ -136,7 +136,7 @@ proptest! {
         let last = first + length;
         let expected: Vec<(u64, Bytes)> = entries
             .iter()
-            .map(|entry| (entry.info.key.sequence.0, entry.bytes.clone().unwrap()))
+            .map(|entry| (entry.info.key.sequence.0, entry.bytes.as_ref().and_then(Content::whole).unwrap()))
             .filter(|(number, _)| (first..=last).contains(number))
             .collect();
         let stretch = stretch(entries, filter("id", true));

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use downburst_model::{
-    Class, Digest, Epoch, FeedName, IdFilter, Lane, LegId, Machine, Micros, Now, Origin, ProductId,
+    Class, Content, Digest, Epoch, FeedName, IdFilter, Lane, LegId, Machine, Micros, Now, Origin, ProductId,
     ProductInfo, ProductKey, Sequence, SiteName, WallMicros,
 };
 use downburst_session::{
@@ -139,7 +139,7 @@ impl HubPeer {
     pub fn product(&self, published: &Published) -> (ProductInfo, Bytes) {
         let log = &self.logs[&feed_name(&published.feed)];
         let entry = &log.entries[&published.sequence];
-        (entry.info.clone(), entry.bytes.clone().unwrap())
+        (entry.info.clone(), entry.bytes.as_ref().and_then(Content::whole).unwrap())
     }
 
     fn publish(&mut self, at_us: u64, published: &Published) {
@@ -147,7 +147,7 @@ impl HubPeer {
         let log = self.logs.get_mut(&feed).unwrap();
         let entry = Entry {
             info: describe(&feed, log.epoch, published),
-            bytes: Some(content(published.sequence, published.size)),
+            bytes: Some(content(published.sequence, published.size).into()),
         };
         log.head = published.sequence;
         log.entries.insert(log.head, entry);

@@ -190,7 +190,7 @@ impl Stage {
         if let Some((offer, sender)) = self.leg.as_mut().filter(|(offer, _)| offer.feed == published.feed) {
             let (info, bytes) = self.hub.product(published);
             assert_eq!(info.key.epoch.0, offer.epoch);
-            sender.handle(now, SenderInput::Product { info, bytes });
+            sender.handle(now, SenderInput::Product { info, bytes: bytes.into() });
         }
     }
 

@@ -6,8 +6,8 @@ use downburst_hub::{
     FeedStanding, HubFacts, LegInput, Reference, RightsLine, SessionInput, SiteLine, SubscriptionLine, Way,
 };
 use downburst_model::{
-    Epoch, FeedName, LdmIdent, LdmStamp, LegId, Machine, Micros, Now, Origin, ProductId, ProductInfo,
-    ProductKey, Sequence, SiteName, WallMicros,
+    Content, Epoch, FeedName, LdmIdent, LdmStamp, LegId, Machine, Micros, Now, Origin, ProductId,
+    ProductInfo, ProductKey, Sequence, SiteName, WallMicros,
 };
 use downburst_session::{Duplicates, Entry, Filter, Stretch, Stretches, Subscription, stretch_end};
 
@@ -63,7 +63,7 @@ impl Hub {
         let id = format!("{} product {}", publish.kind, self.published);
         let log = self.logs.get_mut(feed).expect("the feed exists");
         let info = log.describe(now, feed, &id, publish.class, &bytes);
-        log.entries.insert(log.head, Entry { info: info.clone(), bytes: Some(bytes) });
+        log.entries.insert(log.head, Entry { info: info.clone(), bytes: Some(bytes.into()) });
         for leg in self.legs.values_mut().filter(|leg| leg.join.feed == *feed) {
             leg.machine.handle(now, LegInput::Head(info.key.sequence));
         }
@@ -145,9 +145,9 @@ impl Hub {
         log.epoch = Epoch(log.epoch.0.wrapping_add(500_000_000));
         log.head = 0;
         for (_, entry) in std::mem::take(&mut log.entries) {
-            let Some(bytes) = entry.bytes else { continue };
+            let Some(bytes) = entry.bytes.and_then(|content| content.whole()) else { continue };
             let info = log.describe(now, feed, entry.info.id.as_str(), entry.info.class, &bytes);
-            log.entries.insert(log.head, Entry { info, bytes: Some(bytes) });
+            log.entries.insert(log.head, Entry { info, bytes: Some(bytes.into()) });
         }
         log.entries.values().map(|entry| entry.info.clone()).collect()
     }
@@ -282,7 +282,7 @@ impl Log {
         let mut bytes = 0;
         for (number, entry) in self.entries.range(after.0.saturating_add(1)..=to.0) {
             entries.push(entry.clone());
-            bytes += entry.bytes.as_ref().map_or(0, Bytes::len);
+            bytes += entry.bytes.as_ref().map_or(0, Content::len);
             if bytes >= limit_bytes {
                 return (entries, Sequence(*number));
             }

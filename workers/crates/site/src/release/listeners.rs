@@ -1,7 +1,7 @@
 //! The connections that receive news of local software.
 use std::collections::{BTreeMap, VecDeque};
 
-use downburst_model::FeedName;
+use downburst_model::{FeedName, ProductKey};
 use downburst_session::ActionFailed;
 
 use super::local::{LocalNews, Shown};
@@ -66,6 +66,14 @@ impl<C> LocalListeners<C> {
         }
     }
 
+    /// Reports a product that the log lost to damage. Without a recipient, the next start of the site finds the damage
+    /// again.
+    pub fn damaged(&mut self, key: ProductKey, mut send: impl FnMut(&C, LocalNews)) {
+        if let Some(listener) = self.listener(&key.feed) {
+            send(listener, LocalNews::Damaged(key));
+        }
+    }
+
     fn listener(&self, feed: &FeedName) -> Option<&C> {
         self.by_feed.get(feed).or(self.all.as_ref())
     }
@@ -82,7 +90,7 @@ const EARLY_FILES: usize = 16_384;
 
 #[cfg(test)]
 mod tests {
-    use downburst_model::{Epoch, ProductKey, Sequence, WallMicros};
+    use downburst_model::{Epoch, Sequence, WallMicros};
 
     use super::*;
     use crate::release::damaged_state;
@@ -102,13 +110,24 @@ mod tests {
         |to, news| heard.push((*to, news))
     }
 
-    /// The recipients with the numbers of the files reported to them; failures as 0.
+    /// The recipients with the numbers of the products reported to them; failures as 0.
     fn numbers(heard: &Heard) -> Vec<(&'static str, u64)> {
         let number = |news: &LocalNews| match news {
             LocalNews::Shown(shown) => shown.key.sequence.0,
+            LocalNews::Damaged(key) => key.sequence.0,
             LocalNews::Acts { .. } => 0,
         };
         heard.iter().map(|(to, news)| (*to, number(news))).collect()
+    }
+
+    #[test]
+    fn damage_is_told_to_the_connection_of_the_feed_and_to_nobody_without_one() {
+        let (mut listeners, mut heard) = (LocalListeners::default(), Heard::new());
+        listeners.damaged(shown("A", 1).key, into(&mut heard));
+        listeners.set(Some("all"), BTreeMap::from([(feed("B"), "b")]), into(&mut heard));
+        listeners.damaged(shown("A", 2).key, into(&mut heard));
+        listeners.damaged(shown("B", 3).key, into(&mut heard));
+        assert_eq!(numbers(&heard), [("all", 2), ("b", 3)]);
     }
 
     #[test]

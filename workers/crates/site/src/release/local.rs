@@ -16,6 +16,8 @@ pub enum LocalNews {
         /// The newest failure; `None`: it works again.
         failed: Option<ActionFailed>,
     },
+    /// The site's log no longer serves a product, because its bytes are damaged.
+    Damaged(ProductKey),
 }
 
 /// A file is shown.
@@ -112,6 +114,7 @@ impl LocalNews {
     pub(crate) fn into_inputs(self) -> impl Iterator<Item = SiteInput> {
         let (first, second) = match self {
             Self::Acts { feed, failed } => (Some(SiteInput::Acts { feed, failed }), None),
+            Self::Damaged(key) => (Some(SiteInput::Damaged(key)), None),
             Self::Shown(Shown { key, at, heartbeat: true, .. }) => {
                 (Some(SiteInput::HeartbeatOut { key, at }), None)
             }

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use downburst_model::{Class, ProductInfo, Sequence};
+use downburst_model::{Class, Content, ProductInfo, Sequence};
 
 use crate::packet::payload::{BLOCK_BYTES, FRAME_BYTES, Frame, Manifest, PREFIX_BYTES, Payload};
 
@@ -37,15 +37,17 @@ struct Lane {
 struct Incoming {
     sequence: Sequence,
     manifest: Bytes,
-    bytes: Bytes,
+    content: Content,
 }
 
 #[derive(Debug)]
 struct Outgoing {
     sequence: Sequence,
-    offset: u64,
-    rest: Bytes,
-    small: bool,
+    content: Content,
+    /// The number of bytes handed out.
+    sent: usize,
+    /// The bytes at hand behind them: content in storage is read in pieces of many packets.
+    at_hand: Bytes,
 }
 
 /// The content of one packet.
@@ -68,7 +70,7 @@ impl Queue {
     }
 
     /// Takes a product in; false if its sequence does not rise.
-    pub(crate) fn push(&mut self, info: ProductInfo, bytes: Bytes) -> bool {
+    pub(crate) fn push(&mut self, info: ProductInfo, content: Content) -> bool {
         let (sequence, class) = (info.key.sequence, info.class);
         if sequence <= self.taken {
             return false;
@@ -76,8 +78,8 @@ impl Queue {
         let manifest = Manifest { previous: self.taken, info }.encode();
         self.taken = sequence;
         self.products += 1;
-        self.backlog_bytes = self.backlog_bytes.saturating_add(bytes.len() as u64);
-        self.lanes.entry(class).or_default().incoming.push_back(Incoming { sequence, manifest, bytes });
+        self.backlog_bytes = self.backlog_bytes.saturating_add(content.len() as u64);
+        self.lanes.entry(class).or_default().incoming.push_back(Incoming { sequence, manifest, content });
         true
     }
 
@@ -179,15 +181,14 @@ impl Lane {
         let needed = self.announceable()?.frame_bytes();
         let alone = filled.payload.frames.is_empty();
         *room = room.checked_sub(needed).or(alone.then_some(0))?;
-        let Incoming { sequence, manifest, bytes } = self.incoming.pop_front()?;
+        let Incoming { sequence, manifest, content } = self.incoming.pop_front()?;
         filled.payload.frames.push(Frame::Manifest(manifest));
-        let small = bytes.len() < SMALL_PRODUCT_BYTES;
-        filled.hurried |= small;
-        if bytes.is_empty() {
+        filled.hurried |= content.len() < SMALL_PRODUCT_BYTES;
+        if content.is_empty() {
             filled.first.push(sequence);
             filled.last.push(sequence);
         } else {
-            self.blocks.push_back(Outgoing { sequence, offset: 0, rest: bytes, small });
+            self.blocks.push_back(Outgoing { sequence, content, sent: 0, at_hand: Bytes::new() });
         }
         Some(sequence)
     }
@@ -196,11 +197,10 @@ impl Lane {
     fn fill_block(&mut self, filled: &mut Filled, room: &mut usize) -> Option<u64> {
         let most = room.checked_sub(BLOCK_BYTES).filter(|most| *most > 0)?;
         let product = self.blocks.front_mut()?;
-        let bytes = product.rest.split_to(product.rest.len().min(most));
-        let Outgoing { sequence, offset, small, .. } = *product;
-        filled.hurried |= small;
-        product.offset += bytes.len() as u64;
-        if product.rest.is_empty() {
+        let (sequence, offset) = (product.sequence, product.sent as u64);
+        let bytes = product.take(most);
+        filled.hurried |= product.content.len() < SMALL_PRODUCT_BYTES;
+        if product.sent >= product.content.len() {
             filled.last.push(sequence);
             self.blocks.pop_front();
         }
@@ -214,11 +214,27 @@ impl Lane {
     }
 }
 
+impl Outgoing {
+    /// The next bytes, at most this number.
+    fn take(&mut self, most: usize) -> Bytes {
+        if self.at_hand.is_empty() {
+            let end = self.content.len().min(self.sent.saturating_add(READ_BYTES));
+            self.at_hand = self.content.slice_to_send(self.sent..end);
+        }
+        let bytes = self.at_hand.split_to(self.at_hand.len().min(most));
+        self.sent = self.sent.saturating_add(bytes.len());
+        bytes
+    }
+}
+
 impl Incoming {
     fn frame_bytes(&self) -> usize {
         FRAME_BYTES + self.manifest.len()
     }
 }
+
+/// The amount that is read of a product in storage at a time: some two hundred packets.
+const READ_BYTES: usize = 256 << 10;
 
 /// The most products of a class that are announced and not yet sent: enough to fill packets with small ones.
 const LEAD: usize = 16;

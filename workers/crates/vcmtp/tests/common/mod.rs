@@ -55,7 +55,7 @@ pub fn info(sequence: u64, size: usize, class: Class) -> ProductInfo {
 }
 
 pub fn product(sequence: u64, size: usize, class: Class) -> SenderInput {
-    SenderInput::Product { info: info(sequence, size, class), bytes: content(sequence, size) }
+    SenderInput::Product { info: info(sequence, size, class), bytes: content(sequence, size).into() }
 }
 
 pub fn nak(site: u64, ranges: &[(u64, u64)]) -> SenderInput {

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use downburst_ldm6::ProductInfo;
+use downburst_model::Content;
 use tokio::sync::Notify;
 
 use super::super::peers::Served;
@@ -15,8 +16,8 @@ use crate::hub::Hub;
 pub(super) struct Delivery {
     /// `None` before the peer's request.
     pub(super) readers: Option<Readers>,
-    /// The remaining bytes of the product in transmission.
-    current: Option<Bytes>,
+    /// The product in transmission, and the number of its bytes handed out.
+    current: Option<(Content, usize)>,
     is_begun: bool,
     /// True while the peer waits for the next product to be stored.
     is_awaited: bool,
@@ -32,14 +33,16 @@ impl Delivery {
             self.is_awaited = true;
             return None;
         };
-        (self.current, self.is_begun, self.is_awaited) = (Some(next.bytes), false, false);
+        (self.current, self.is_begun, self.is_awaited) = (Some((next.content, 0)), false, false);
         Some(next.info)
     }
 
-    /// The next bytes of the current product; `None`: none are left.
+    /// The next bytes of the current product; `None`: none are left, or the disk can't return them.
     pub(super) fn piece(&mut self, most: u32) -> Option<Bytes> {
-        let current = self.current.as_mut().filter(|current| !current.is_empty())?;
-        let piece = current.split_to(current.len().min(most as usize));
+        let (content, sent) = self.current.as_mut().filter(|(content, sent)| *sent < content.len())?;
+        let end = content.len().min(sent.saturating_add(most as usize));
+        let piece = content.slice(*sent..end)?;
+        *sent = end;
         if let Some(readers) = &mut self.readers {
             readers.sends(piece.len() as u64, !std::mem::replace(&mut self.is_begun, true));
         }

@@ -2,14 +2,14 @@
 //! synchronisation and one wake-up.
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Weak;
 use std::time::Duration;
 
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use downburst_hub::feeds::{AT_HAND_BYTES, GROUP_PRODUCTS, WriteGroup, Written};
-use downburst_log::{Appended, LogError, NewProduct, ProductLog as _};
+use downburst_log::{Appended, ContentHasher, LogError, NewProduct, ProductLog as _, SpoolFile};
 use downburst_model::{Digest, LdmStamp, Origin, ProductId, WallMicros};
 use tokio::sync::oneshot;
 
@@ -87,9 +87,9 @@ impl Group<'_> {
                     self.append();
                 }
             }
-            Ok((product, Source::Large(mut file))) => {
+            Ok((product, Source::Large(file))) => {
                 self.append();
-                let appended = self.feed.store().append(product, &mut file, &|| self.hub.clock.wall());
+                let appended = self.append_file(&write, product, &file);
                 self.settle(write, appended);
             }
         }
@@ -103,19 +103,28 @@ impl Group<'_> {
         }
     }
 
+    fn append_file(&self, write: &Write, product: NewProduct, file: &File) -> Result<Appended, LogError> {
+        let (path, is_own) = match &write.bytes {
+            Spooled::File { path, remove } => (path.as_path(), *remove),
+            Spooled::AtHand(_) => (Path::new(""), false),
+        };
+        let spool = SpoolFile { path, file, is_own, hashed: ContentHasher::default() };
+        self.feed.store().append_file(product, spool, &|| self.hub.clock.wall())
+    }
+
     fn open(&self, write: &Write) -> Result<(NewProduct, Source), Failure> {
-        let (path, mut file) = match &write.bytes {
+        let (path, is_own, mut file) = match &write.bytes {
             Spooled::AtHand(bytes) => {
                 let product = self.product(write, bytes.len() as u64);
                 return Ok((product, Source::AtHand(bytes.clone())));
             }
-            Spooled::File { path, .. } => {
-                (path, File::open(path).map_err(|error| Failure::unreadable_spool(path, &error))?)
+            Spooled::File { path, remove } => {
+                (path, *remove, File::open(path).map_err(|error| Failure::unreadable_spool(path, &error))?)
             }
         };
         let size = file.metadata().map_err(|error| Failure::unreadable_spool(path, &error))?.len();
         let product = self.product(write, size);
-        if size > AT_HAND_BYTES {
+        if size > AT_HAND_BYTES || (is_own && size >= self.feed.store().adopts_from_bytes()) {
             return Ok((product, Source::Large(file)));
         }
         let mut bytes = Vec::with_capacity(size as usize + 1);

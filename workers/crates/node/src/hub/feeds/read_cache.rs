@@ -1,10 +1,9 @@
 //! Reads of a log for sessions, through the cache that sessions share.
 use std::sync::Arc;
 
-use bytes::Bytes;
 use downburst_hub::feeds::{LogRead, ReadCache, StretchLog, read_stretch};
 use downburst_log::{LogEntry, LogError, ProductLog as _, ReadBatch};
-use downburst_model::{Micros, Now, ProductInfo, Sequence};
+use downburst_model::{Content, Micros, Now, ProductInfo, Sequence};
 use downburst_session::{Filter, Stretch};
 
 use crate::hub::feeds::Feed;
@@ -89,7 +88,7 @@ impl StretchLog for Feed {
         &entry.info
     }
 
-    fn parts(entry: LogEntry) -> (ProductInfo, Option<Bytes>) {
+    fn parts(entry: LogEntry) -> (ProductInfo, Option<Content>) {
         (entry.info, entry.bytes)
     }
 }

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use downburst_model::FeedName;
+use downburst_model::{FeedName, ProductKey};
 use downburst_session::ActionFailed;
 use downburst_site::{LocalListeners, LocalNews, Shown};
 use tokio::sync::mpsc;
@@ -28,6 +28,11 @@ impl DoneTo {
         self.listeners().acts(feed, failed, send);
     }
 
+    /// Has a product requested again: the site's log no longer serves it.
+    pub(crate) fn damaged(&self, key: ProductKey) {
+        self.listeners().damaged(key, send);
+    }
+
     fn listeners(&self) -> MutexGuard<'_, LocalListeners<Listener>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -40,7 +45,7 @@ fn send(listener: &Listener, news: LocalNews) {
 
 #[cfg(test)]
 mod tests {
-    use downburst_model::{Epoch, ProductKey, Sequence, WallMicros};
+    use downburst_model::{Epoch, Sequence, WallMicros};
 
     use super::*;
 

@@ -1,9 +1,12 @@
 //! Files for local software: a thread that copies from the site's log, exactly once per product.
 //!
+//! A large product's file shares the bytes of the log where the file system can ([`Placing`]).
+//!
 //! The `site` crate's machine of each feed ([`FeedRelease`]) decides which product becomes a file next, and what is
 //! recorded of that. The thread does the work on the log and the disk for it.
 pub(super) mod cursor;
 mod done_to;
+mod placing;
 mod proving;
 
 use std::collections::BTreeMap;
@@ -14,9 +17,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use downburst_log::disk::{self, File};
+use downburst_log::disk;
 use downburst_log::{FeedLog, LogEntry, ProductLog as _};
-use downburst_model::{FeedName, Lane, Machine as _, Sequence};
+use downburst_model::{Content, FeedName, Lane, Machine as _, Sequence};
 use downburst_site::{
     Arrival, Candidate, FeedRelease, OrderRequests, Release, ReleaseInput, ReleaseOutput, ShowOrder, Shown,
     damaged_state,
@@ -27,6 +30,8 @@ use nix::unistd::{AccessFlags, access};
 #[cfg(test)]
 pub(super) use cursor::tests::BOOT;
 pub(crate) use done_to::DoneTo;
+pub use placing::FileMode;
+pub(crate) use placing::Placing;
 
 use self::cursor::CursorFile;
 use self::proving::{Proof, prove, set_unproven_aside};
@@ -58,11 +63,12 @@ impl Waker {
 pub(super) fn start(
     logs: Arc<Logs>,
     directory: &Path,
+    placing: Placing,
     clock: Clock,
     done: DoneTo,
 ) -> Result<(Waker, std::thread::JoinHandle<()>), String> {
     let (wake, receiver) = bounded(1);
-    let files = Files::new(logs, directory, clock, done);
+    let files = Files::new(logs, directory, placing, clock, done);
     let requests = Arc::clone(&files.requests);
     let thread = std::thread::Builder::new()
         .name("files".to_owned())
@@ -93,6 +99,7 @@ struct FeedAt<'a> {
 /// The place of the files.
 struct Outlet {
     directory: PathBuf,
+    placing: Placing,
     clock: Clock,
     done: DoneTo,
 }
@@ -113,11 +120,17 @@ struct AtHand {
 }
 
 impl Files {
-    pub(super) fn new(logs: Arc<Logs>, directory: &Path, clock: Clock, done: DoneTo) -> Self {
+    pub(super) fn new(
+        logs: Arc<Logs>,
+        directory: &Path,
+        placing: Placing,
+        clock: Clock,
+        done: DoneTo,
+    ) -> Self {
         Self {
             logs,
             requests: Arc::default(),
-            outlet: Outlet { directory: directory.to_owned(), clock, done },
+            outlet: Outlet { directory: directory.to_owned(), placing, clock, done },
             release: Release::new(clock.monotonic()),
             kept: BTreeMap::new(),
             proof: None,
@@ -287,15 +300,15 @@ impl AtHand {
     }
 
     fn look(&mut self, feed: FeedAt<'_>, at: Sequence) -> io::Result<ReleaseInput> {
-        let entry = self.entry(feed, at)?.filter(|entry| bytes_of(feed.feed, entry).is_some());
+        let entry = self.entry(feed, at)?.filter(|entry| content_of(feed.feed, entry).is_some());
         Ok(entry.map_or(ReleaseInput::Gone, |entry| ReleaseInput::Stands(feed.outlet.stands(entry))))
     }
 
     fn write(&mut self, feed: FeedAt<'_>, at: Sequence) -> io::Result<ReleaseInput> {
-        let bytes = self.entry(feed, at)?.and_then(|entry| bytes_of(feed.feed, entry));
-        let Some(bytes) = bytes else { return Ok(ReleaseInput::Gone) };
-        File::create(&feed.aside(at))?.write_all_at(bytes, 0)?;
-        Ok(ReleaseInput::Written)
+        let content = self.entry(feed, at)?.and_then(|entry| content_of(feed.feed, entry));
+        let Some(content) = content else { return Ok(ReleaseInput::Gone) };
+        let is_laid = feed.outlet.placing.lay(content, &feed.aside(at))?;
+        Ok(if is_laid { ReleaseInput::Written } else { ReleaseInput::Gone })
     }
 
     fn place(&mut self, feed: FeedAt<'_>, at: Sequence) -> io::Result<ReleaseInput> {
@@ -327,6 +340,14 @@ impl Outlet {
                 disk::rename(aside, &target)
             }
             result => result,
+        }?;
+        if self.placing.used != FileMode::Link {
+            return Ok(());
+        }
+        // A rename between two names of one file does nothing: the product is shown already.
+        match disk::remove_file(aside) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
         }
     }
 
@@ -334,7 +355,8 @@ impl Outlet {
     fn stands(&self, entry: &LogEntry) -> bool {
         let target = self.target(entry);
         let is_as_long = fs::metadata(&target).is_ok_and(|it| it.is_file() && it.len() == entry.info.size);
-        is_as_long && fs::read(&target).is_ok_and(|it| *blake3::hash(&it).as_bytes() == entry.info.digest.0)
+        let digest = || blake3::Hasher::new().update_reader(fs::File::open(&target)?).map(|it| it.finalize());
+        is_as_long && digest().is_ok_and(|digest| *digest.as_bytes() == entry.info.digest.0)
     }
 
     /// Checks that a file could be placed for local software: a heartbeat goes this far, and leaves none.
@@ -349,7 +371,7 @@ impl Outlet {
     }
 }
 
-fn bytes_of<'a>(feed: &FeedName, entry: &'a LogEntry) -> Option<&'a [u8]> {
+fn content_of<'a>(feed: &FeedName, entry: &'a LogEntry) -> Option<&'a Content> {
     if entry.bytes.is_none() {
         tracing::warn!(
             feed = feed.as_str(),
@@ -357,7 +379,7 @@ fn bytes_of<'a>(feed: &FeedName, entry: &'a LogEntry) -> Option<&'a [u8]> {
             "a product left the site's log before its file was written"
         );
     }
-    entry.bytes.as_deref()
+    entry.bytes.as_ref()
 }
 
 fn candidate(entry: &LogEntry) -> Candidate {

@@ -1,6 +1,7 @@
 //! Durable files, and those that a power cut may have torn.
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
@@ -73,11 +74,17 @@ pub(super) fn set_unproven_aside(
     Ok(())
 }
 
+fn changed(metadata: &fs::Metadata) -> SystemTime {
+    let micros = metadata.ctime().saturating_mul(1_000_000).saturating_add(metadata.ctime_nsec() / 1_000);
+    SystemTime::UNIX_EPOCH + Duration::from_micros(micros.unsigned_abs())
+}
+
 fn collect(directory: &Path, since: SystemTime, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         match entry.metadata() {
             Ok(metadata) if metadata.is_dir() => collect(&entry.path(), since, found),
-            Ok(metadata) if metadata.modified().is_ok_and(|at| at >= since) => found.push(entry.path()),
+            // A second name of a body is younger than the bytes: the change of the file counts.
+            Ok(metadata) if changed(&metadata) >= since => found.push(entry.path()),
             _ => {}
         }
     }

@@ -19,7 +19,7 @@ fn proven_datagrams(
     for (sequence, id, bytes) in products {
         let product = SenderInput::Product {
             info: info(*sequence, id, bytes.len() as u64),
-            bytes: Bytes::from_static(bytes),
+            bytes: Bytes::from_static(bytes).into(),
         };
         sender.handle(at(0), product);
         while let Some(output) = sender.poll(at(0)) {

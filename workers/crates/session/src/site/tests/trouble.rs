@@ -55,3 +55,23 @@ fn the_trouble_is_told_again_to_the_next_connection_and_is_bounded() {
     let told = troubles(&bench.wait(1_000));
     assert_eq!(told, [Some("ä".repeat(300))]);
 }
+
+#[test]
+fn a_product_that_was_damaged_later_is_requested_again_and_one_of_another_epoch_is_not() {
+    let mut bench = Bench::started();
+    bench.say(begin(1, 0, 0));
+    bench.say(begin(2, 1, 0));
+    bench.messages();
+    (1..=2).for_each(|sequence| bench.settled(sequence, StoreResult::Stored));
+    bench.wait(300);
+    let damaged = |key: ProductKey| SiteInput::Damaged(key);
+    let other = ProductKey { epoch: Epoch(EPOCH.0 + 1), ..info(1, "x", 0).key };
+    bench.site.handle(at(bench.millis), damaged(other));
+    assert_eq!((wants(&bench.wait(5_100)), bench.ranges()), (vec![], vec![(0, 2)]));
+    bench.site.handle(at(bench.millis), damaged(info(1, "x", 0).key));
+    assert_eq!((wants(&bench.wait(5_100)), bench.ranges()), (vec![vec![(1, 1)]], vec![(0, 0), (2, 2)]));
+    bench.say(ProductBegin { previous: None, transfer: 9, ..begin(1, 0, 0) });
+    bench.messages();
+    bench.settled(1, StoreResult::Stored);
+    assert_eq!(bench.ranges(), [(0, 2)]);
+}
