@@ -28,6 +28,7 @@ class Giant:
     """Of warnings that the hub stored during the upload, from the hub's log to that of the site."""
     p99_travelling_ms: float
     """The same from the upload's end until the file stands."""
+    warnings_uploading: int
     warnings_travelling: int
     memory: Mapping[str, Memory]
     """Of the hub's `api` and `node`, and of the `site`, over both spans."""
@@ -36,7 +37,10 @@ class Giant:
 
 
 class Warnings:
-    """A thread that uploads small products at a steady rate, for the duration of a block."""
+    """A thread that uploads small products at a steady rate, for the duration of a block.
+
+    A hub that answers late gets fewer of them: what was missed is not made up for in bursts.
+    """
 
     def __init__(self, both: HttpHub) -> None:
         self._both, self._over = both, threading.Event()
@@ -57,9 +61,10 @@ class Warnings:
     def _run(self) -> None:
         try:
             with self._both.client() as client:
-                began_s = time.monotonic()
+                due_s = time.monotonic()
                 for number in count():
-                    if self._over.wait(max(0.0, began_s + number / WARNINGS_PER_S - time.monotonic())):
+                    due_s = max(due_s + 1 / WARNINGS_PER_S, time.monotonic())
+                    if self._over.wait(due_s - time.monotonic()):
                         return
                     content = noise(number, WARNING_BYTES)
                     self._both.put(client, WARNINGS, f"warning {number:06d}", content, WARNING_BYTES)
@@ -104,6 +109,7 @@ def result(moments_s: list[float], warnings: Stamps, memory: Mapping[str, Memory
         stood_s - uploaded_s,
         percentile(uploading.latency_us, 99) / 1000,
         percentile(travelling.latency_us, 99) / 1000,
+        len(uploading.rows),
         len(travelling.rows),
         memory,
         writing,

@@ -110,10 +110,13 @@ def note_of_giant(runs: Sequence[Giant]) -> str:
     uploaded, travelled = (
         median(figures) for figures in zip(*((run.uploaded_s, run.travelled_s) for run in runs), strict=True)
     )
-    least = min(run.warnings_travelling for run in runs)
+    rates = (
+        median(run.warnings_uploading / run.uploaded_s for run in runs),
+        median(run.warnings_travelling / run.travelled_s for run in runs),
+    )
     return (
-        f"Row 3: upload {uploaded:.1f} s, from there to the file {travelled:.1f} s, {least} warnings or more in this "
-        f"time; spread of anonymous memory: {spread}."
+        f"Row 3: upload {uploaded:.1f} s with {rates[0]:.0f} warnings a second, from there to the file "
+        f"{travelled:.1f} s with {rates[1]:.0f}; spread of anonymous memory: {spread}."
     )
 
 

@@ -72,13 +72,15 @@ def memory(growth_mib: int) -> Memory:
 
 def test_a_giant_is_held_to_the_latency_of_warnings_and_to_flat_memory() -> None:
     parts = {"node": memory(64), "site": memory(65)}
-    run = Giant(5_000_000_000, 20, 10, 70.0, 40.0, 500, parts, wrote(1_000, 1_000, 3_000))
+    run = Giant(5_000_000_000, 20, 10, 70.0, 40.0, 900, 500, parts, wrote(1_000, 1_000, 3_000))
     travelling, uploading, rate, at_site, at_hub, *of_memory = rows.rows_of_giant([run])
     assert (at_site.ours, at_site.met, at_hub.ours, at_hub.met) == (3, False, 2, False)
     assert (travelling.ours, travelling.met, uploading.ours, uploading.met) == (40, True, 70, None)
     assert (rate.ours, "5 GB" in rate.case) == (500, True)
     assert [(row.ours, row.met) for row in of_memory] == [(64, True), (500, None), (65, False), (500, None)]
-    assert "node 69 MiB, site 70 MiB" in rows.note_of_giant([run])
+    note = rows.note_of_giant([run])
+    assert "upload 20.0 s with 45 warnings a second, from there to the file 10.0 s with 50;" in note
+    assert "node 69 MiB, site 70 MiB" in note
 
 
 def warnings_at(*moments_ms: tuple[int, int]) -> Stamps:
@@ -90,7 +92,8 @@ def warnings_at(*moments_ms: tuple[int, int]) -> Stamps:
 def test_warnings_count_for_the_span_in_which_the_hub_stored_them() -> None:
     stamps = warnings_at((500, 900), (1_500, 1_520), (2_500, 2_503), (3_010, 3_017), (3_500, 4_000))
     found = result([1.0, 2.0, 3.0], stamps, {}, wrote(0, 1, 1))
-    assert (found.p99_uploading_ms, found.p99_travelling_ms, found.warnings_travelling) == (20, 7, 2)
+    assert (found.p99_uploading_ms, found.p99_travelling_ms) == (20, 7)
+    assert (found.warnings_uploading, found.warnings_travelling) == (1, 2)
     assert (found.uploaded_s, found.travelled_s, found.size_bytes) == (1, 1, 1_000)
 
 
