@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-test setup-bench demo check test test-all lint unit sim contract integration system nightly \
 	node-kafka test-cluster compose-smoke air-gap deb audit sbom release pictures bench bench-multicast bench-unicast \
-	bench-circuits bench-scheduler bench-ldm bench-people bench-distributed bench-beside \
+	bench-disk bench-circuits bench-scheduler bench-ldm bench-people bench-distributed bench-beside \
 	lock clean
 
 help: ## List the targets
@@ -82,6 +82,7 @@ bench: ## List the side-by-side measurements that exist
 	@echo 'make bench-NAME [OUT=file.json] [ARGS="--rows 1,4 --runs 3"]'
 	@echo "  bench-unicast       unicast beside sendfile, NATS and Kafka"
 	@echo "  bench-multicast     multicast beside UFTP, NORM, NATS, TCP fan-outs and a blaster"
+	@echo "  bench-disk          bytes written per product byte, a product of 5 GB, writes that survive a power cut"
 	@echo "  bench-circuits      circuits: admission, beside greedy flows, small buffers, set-up"
 	@echo "  bench-distributed   one broker beside librdkafka; one, two and four senders; seconds after losses"
 	@echo "  bench-ldm           eight LDM downstreams of a hub: products a second, silence, processor time"
@@ -108,6 +109,9 @@ bench-multicast: setup-bench ## Measure multicast beside its peers and the machi
 
 bench-unicast: setup-bench ## Measure unicast beside sendfile, NATS and Kafka, as root; OUT=file.json
 	@$(MEASURE) -m bench.unicast $(if $(OUT),--out $(OUT)) $(ARGS)
+
+bench-disk: setup-bench ## Measure bytes, processor time and memory on a real disk, as root for all of it; OUT=file.json
+	@$(MEASURE) -m bench.disk $(if $(OUT),--out $(OUT)) $(ARGS)
 
 bench-ldm: setup-bench ## Measure a hub that serves LDM downstreams; OUT=file.json
 	@$(MEASURE) -m bench.ldm $(if $(OUT),--out $(OUT)) $(ARGS)

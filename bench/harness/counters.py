@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,17 @@ class LinkBytes:
 def cpu_s(pids: Iterable[int]) -> float:
     """Processor time of living or unreaped processes so far, user and system, all threads."""
     return sum(parse_cpu_ticks(Path(f"/proc/{pid}/stat").read_text()) for pid in pids) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_s_by_thread(pid: int) -> dict[str, float]:
+    """Processor time of the living threads of a process, by name; threads of the same name together."""
+    spent_s: dict[str, float] = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(OSError):
+            name = (task / "comm").read_text().strip()
+            ticks = parse_cpu_ticks((task / "stat").read_text())
+            spent_s[name] = spent_s.get(name, 0.0) + ticks / os.sysconf("SC_CLK_TCK")
+    return spent_s
 
 
 def link_bytes(lab: Lab) -> dict[str, LinkBytes]:

@@ -61,6 +61,14 @@ class Turns:
             tell(self._notes[-1])
             return self._in_directory(run)
 
+    def repeat(self, case: str, run: Callable[[Path], T], times: int = 1) -> list[T]:
+        """Run a case this number of times, with a second try of each."""
+        runs = []
+        for _ in range(times):
+            runs.append(self.second_try(case, run))
+            tell(f"{case}: {runs[-1]}")
+        return runs
+
     def _in_directory(self, run: Callable[[Path], T]) -> T:
         with tempfile.TemporaryDirectory(dir=self._directory) as directory:
             return run(Path(directory))

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from bench.harness import report
-from bench.harness.scratch import scratch, tell
-from bench.harness.turns import FAILURES
+from bench.harness.command import chosen, kept
+from bench.harness.scratch import scratch
 from bench.multicast import rows
 from bench.multicast.cases import FULL, Bench
 from kit.capabilities import reasons
@@ -54,19 +54,9 @@ def main() -> int:
     return 0 if found else 1
 
 
-def cases(chosen: Sequence[str]) -> list[Case]:
+def cases(wanted: Sequence[str]) -> list[Case]:
     """The cases of these rows, each once."""
-    return list(dict.fromkeys(CASES[row] for row in chosen))
-
-
-def kept(bench: Bench, case: Case) -> list[report.Row]:
-    """Rows of a case; one that fails is noted, since the others are worth having."""
-    try:
-        return case(bench)
-    except FAILURES as failure:
-        bench.notes.append(f"NOT MEASURED, {case.__doc__} {failure}")
-        tell(bench.notes[-1])
-        return []
+    return list(dict.fromkeys(CASES[row] for row in wanted))
 
 
 def _options() -> argparse.Namespace:
@@ -87,10 +77,7 @@ def _options() -> argparse.Namespace:
 
 
 def _rows(text: str) -> list[str]:
-    chosen = [row.strip() for row in text.split(",")]
-    if unknown := [row for row in chosen if row not in CASES]:
-        raise argparse.ArgumentTypeError(f"there is no row {', '.join(unknown)}; there are {', '.join(CASES)}")
-    return chosen
+    return chosen(text, CASES)
 
 
 def _missing() -> str:

@@ -29,10 +29,10 @@ class Uftp:
         """Send one file; the time runs from the first data on the wire, without the registration."""
         source = source_file(self._directory / "products", product_bytes)
         expected = digest(source)
-        links, spent_s = link_bytes(self._lab), cpu_s(self._pids())
+        links, spent_s = link_bytes(self._lab), cpu_s(self.pids())
         sender = self._send(source)
         began_s = first_data_s(sender, links[HUB].sent)
-        spent_s = cpu_s([*self._pids(), sender.pid]) - spent_s
+        spent_s = cpu_s([*self.pids(), sender.pid]) - spent_s
         if sender.wait() not in {0, 7, 8}:  # 7, 8: not every site has everything, which the files show better.
             raise RuntimeError(f"uftp ended with {sender.returncode}; see {self._log('sender')}")
         files = {host: received / source.name for host, received in self._sites.items()}
@@ -51,7 +51,8 @@ class Uftp:
             daemon.kill()
             daemon.wait()
 
-    def _pids(self) -> list[int]:
+    def pids(self) -> list[int]:
+        """The daemons of the sites."""
         return [daemon.pid for daemon in self._daemons.values()]
 
     def _start(self, host: str, received: Path) -> subprocess.Popen[str]:

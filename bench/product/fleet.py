@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from bench.harness.counters import cpu_s
 from bench.harness.delivery import HUB
+from bench.harness.memory import memory_bytes
 from bench.harness.schedules import Planned, write
 from bench.harness.stamps import Stamps, parse
 from kit.namespaces import Lab
@@ -185,7 +186,7 @@ class Fleet:
         self.kill_sites()
         self.hub.stop()
         arrivals = Arrivals(
-            self._stamps(self.hub.directory / "data" / "log"),
+            stamps_in(self.hub.directory / "data" / "log"),
             self._at_sites(),
         )
         check(arrivals, self._crowd.interests if self._crowd else {})
@@ -265,17 +266,18 @@ class Fleet:
             time.sleep(0.05)
 
     def _at_sites(self) -> Mapping[str, Stamps]:
-        return {name: self._stamps(site.directory / "log") for name, site in self.sites.items()}
+        return {name: stamps_in(site.directory / "log") for name, site in self.sites.items()}
 
-    def _stamps(self, logs: Path) -> Stamps:
-        argv = [str(built("downburst-load")), "stamps", str(logs)]
-        return parse(subprocess.run(argv, check=True, stdout=subprocess.PIPE).stdout)
+
+def stamps_in(logs: Path) -> Stamps:
+    """Read the logs of a node that has ended; every product is compared with its digest."""
+    argv = [str(built("downburst-load")), "stamps", str(logs)]
+    return parse(subprocess.run(argv, check=True, stdout=subprocess.PIPE).stdout)
 
 
 def resident_bytes(status: str) -> int:
     """Read VmRSS of /proc/PID/status."""
-    kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
-    return int(kilobytes) * 1024
+    return memory_bytes(status, "VmRSS")
 
 
 def receipts(batches: Path) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The product: a hub's node and sites' nodes, products of 1 MB on one multicast leg."""
+"""The product: a hub's node and sites' nodes, products of 1 MB on one multicast leg, or by unicast."""
 
 import sys
 import time
@@ -22,7 +22,8 @@ PRODUCT_BYTES = 1_000_000
 class Downburst:
     """Encrypted, with digests, through the logs of hub and sites, and copied to files."""
 
-    def __init__(self, lab: Lab, directory: Path, rate_bps: int) -> None:
+    def __init__(self, lab: Lab, directory: Path, rate_bps: int | None) -> None:
+        """Start all of it; without a rate the sites stay on unicast."""
         self._lab, self._directory = lab, directory
         address = lab.address(HUB)
         prefix = lab.command(HUB, [str(built("downburst-load")), "agent", "--"])
@@ -59,7 +60,12 @@ class Downburst:
             site.stop()
         self._hub.stop()
 
-    def _start_sites(self, directory: Path, rate_bps: int) -> None:
+    @property
+    def site_pids(self) -> dict[str, int]:
+        """The process of each site."""
+        return {name: site.process.pid for name, site in self._sites.items()}
+
+    def _start_sites(self, directory: Path, rate_bps: int | None) -> None:
         self._hub.feed(FEED)
         names = [host for host in self._lab.hosts if host != HUB]
         for name in names:
@@ -67,6 +73,8 @@ class Downburst:
             self._hub.site(name, {"feed": FEED, "pattern": ".*", "not_pattern": None}, token_file=site.token_file)
             self._sites[name] = site.start()
         self._hub.wait_connected(*names)
+        if rate_bps is None:
+            return
         self._hub.multicast(FEED, 2, LEG, rate_bps=rate_bps, sites=names)
         for name in names:
             self._hub.wait_event(event="leg", site=name, state="joined")

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from bench.harness import report
-from bench.harness.scratch import scratch, tell
-from bench.harness.turns import FAILURES
+from bench.harness.command import chosen, kept
+from bench.harness.scratch import scratch
 from bench.unicast import rows
 from bench.unicast.cases import FULL, Bench
 from kit.capabilities import reasons
@@ -45,7 +45,7 @@ def main() -> int:
         bench = Bench(
             directory, options.runs, amounts, real_sites=options.real_sites, brokers=not options.without_brokers
         )
-        measured = [row for case in _cases(options.rows) for row in _kept(bench, case)]
+        measured = [row for case in _cases(options.rows) for row in kept(bench, case)]
     described["load_1min_after"] = os.getloadavg()[0]
     found = [row for row in measured if row.id in options.rows]
     found.sort(key=lambda row: int(row.id))
@@ -58,19 +58,9 @@ def main() -> int:
     return 0 if found else 1
 
 
-def _cases(chosen: Sequence[str]) -> list[Callable[[Bench], list[report.Row]]]:
+def _cases(wanted: Sequence[str]) -> list[Callable[[Bench], list[report.Row]]]:
     """The cases of these rows, each once."""
-    return list(dict.fromkeys(CASES[row] for row in chosen))
-
-
-def _kept(bench: Bench, case: Callable[[Bench], list[report.Row]]) -> list[report.Row]:
-    """Rows of a case; one that fails is noted, since the others are worth having."""
-    try:
-        return case(bench)
-    except FAILURES as failure:
-        bench.notes.append(f"NOT MEASURED, {case.__doc__} {failure}")
-        tell(bench.notes[-1])
-        return []
+    return list(dict.fromkeys(CASES[row] for row in wanted))
 
 
 def _options() -> argparse.Namespace:
@@ -96,10 +86,7 @@ def _options() -> argparse.Namespace:
 
 
 def _rows(text: str) -> list[str]:
-    chosen = [row.strip() for row in text.split(",")]
-    if unknown := [row for row in chosen if row not in CASES]:
-        raise argparse.ArgumentTypeError(f"there is no row {', '.join(unknown)}; there are {', '.join(CASES)}")
-    return chosen
+    return chosen(text, CASES)
 
 
 def _missing() -> str:

@@ -1,10 +1,9 @@
 """The cases of unicast: labs, contenders and amounts; several rows may need the runs of one case."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from bench.harness import report
 from bench.harness.delivery import HUB
@@ -18,8 +17,6 @@ from bench.unicast import far, live, many, rows
 from bench.unicast.catch_up import CatchUp, LiveBurst
 from bench.unicast.outage import Outage, Phases, outage
 from kit.namespaces import Lab
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ class Bench:
             with _lab(8) as lab:
                 return live.scaling(lab, directory, per_s=FIXED_PER_S, seconds=self._amounts.seconds)
 
-        return rows.rows_of_scaling(FIXED_PER_S, self._repeat("CPU per delivery by sites", run, self._runs))
+        return rows.rows_of_scaling(FIXED_PER_S, self._turns.repeat("CPU per delivery by sites", run, self._runs))
 
     def low_rate(self) -> list[report.Row]:
         """Row 6."""
@@ -103,7 +100,7 @@ class Bench:
             with _lab(4) as lab:
                 return live.low_rate(lab, directory, seconds=2 * self._amounts.seconds)
 
-        return rows.rows_of_low_rate(self._repeat("latency at 100/s", run, self._runs))
+        return rows.rows_of_low_rate(self._turns.repeat("latency at 100/s", run, self._runs))
 
     def tail(self) -> list[report.Row]:
         """Row 7."""
@@ -112,12 +109,14 @@ class Bench:
             with _lab(4) as lab:
                 return live.tail_of_bursts(lab, directory, count=self._amounts.bursts)
 
-        return rows.rows_of_tail(self._amounts.bursts, self._repeat("tails of bursts", run))
+        return rows.rows_of_tail(self._amounts.bursts, self._turns.repeat("tails of bursts", run))
 
     def far(self) -> list[report.Row]:
         """Row 8."""
         seconds = self._amounts.long_seconds
-        runs = self._repeat("a model feed over 70 ms", lambda directory: far.model_feed(directory, seconds=seconds))
+        runs = self._turns.repeat(
+            "a model feed over 70 ms", lambda directory: far.model_feed(directory, seconds=seconds)
+        )
         lag_ms = max(run.wire_lag_p99_ms for run in runs)
         self.notes.append(f"Row 8: the wire in user space was {lag_ms:.2f} ms late (p99); above 1 ms don't judge it.")
         return rows.rows_of_far(seconds, runs)
@@ -130,7 +129,7 @@ class Bench:
                 sites, seconds = self._amounts.crowd_sites, self._amounts.long_seconds
                 return many.crowd(lab, directory, sites=sites, seconds=seconds, real=self._real_sites)
 
-        return rows.rows_of_crowd(self._repeat("live sessions", run))
+        return rows.rows_of_crowd(self._turns.repeat("live sessions", run))
 
     def idle(self) -> list[report.Row]:
         """Row 10."""
@@ -141,7 +140,7 @@ class Bench:
                 seconds, real = 2 * amounts.seconds, self._real_sites
                 return many.idle(lab, directory, sites=amounts.idle_sites, seconds=seconds, real=real)
 
-        return rows.rows_of_idle(self._repeat("idle sites", run))
+        return rows.rows_of_idle(self._turns.repeat("idle sites", run))
 
     def warnings(self) -> list[report.Row]:
         """Row 11."""
@@ -151,7 +150,7 @@ class Bench:
             with Lab((HUB, far.SITE)) as lab:
                 return far.warnings_beside_giant(lab, directory, seconds=seconds)
 
-        return rows.rows_of_warnings(seconds, self._repeat("warnings beside a giant", run))
+        return rows.rows_of_warnings(seconds, self._turns.repeat("warnings beside a giant", run))
 
     def outage(self) -> list[report.Row]:
         """Row 12."""
@@ -160,7 +159,7 @@ class Bench:
             with _lab(8) as lab:
                 return outage(lab, directory, self._amounts.outage, rate=OUTAGE_RATE, size=OUTAGE_SIZE)
 
-        return rows.rows_of_outage(self._repeat("an outage", run))
+        return rows.rows_of_outage(self._turns.repeat("an outage", run))
 
     def _take_turns(self, case: str, contenders: Sequence[FanOutContender], stream: Stream) -> rows.Runs:
         runs: dict[str, list[FanOut]] = {contender.name: [] for contender in contenders}
@@ -173,14 +172,6 @@ class Bench:
                     runs[contender.name].append(run)
                     figures = f"{run.products_per_s:,.0f}/s each, {run.together_mbps:,.0f} MB/s together"
                     tell(f"{case}: {contender.name} {figures}, {run.cpu_us_per_delivery:.1f} us a delivery")
-        return runs
-
-    def _repeat(self, case: str, run: Callable[[Path], T], times: int = 1) -> list[T]:
-        """Run a case this number of times; those that take a minute hold thousands of products in one run."""
-        runs = []
-        for _ in range(times):
-            runs.append(self._turns.second_try(case, run))
-            tell(f"{case}: {runs[-1]}")
         return runs
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from bench.harness.command import kept
 from bench.harness.counters import LinkBytes
 from bench.harness.delivery import HUB, Delivery, digest, source_file
 from bench.harness.report import Row
@@ -105,7 +106,7 @@ def test_a_case_that_fails_is_named_and_the_others_go_on(tmp_path: Path) -> None
         """Row 3."""
         raise RuntimeError("no such link")
 
-    assert command.kept(bench, broken) == []
+    assert kept(bench, broken) == []
     assert bench.notes == ["NOT MEASURED, Row 3. no such link"]
 
 

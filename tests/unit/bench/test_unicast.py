@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from bench.harness.command import kept
 from bench.harness.fan_out import FanOut, Stream
 from bench.harness.report import Row
 from bench.unicast import __main__ as command
@@ -61,7 +62,7 @@ def test_a_case_that_fails_twice_is_noted_and_the_others_go_on(bench: Bench) -> 
         bench._take_turns("a case", [Fake("a", [], failures=2)], Stream(5, 10))
         return []
 
-    assert command._kept(bench, fails) == []
+    assert kept(bench, fails) == []
     assert bench.notes[-1] == "NOT MEASURED, Row 99. a site lacked products"
 
 
