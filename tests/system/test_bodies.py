@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from integration.conftest import DOWNBURST
 from kit.file_systems import disk, memory
 from kit.node import HubNode, SiteNode, node_binary
 from kit.patience import wait_for
@@ -109,6 +110,7 @@ def test_between_file_systems_the_file_is_a_copy_and_says_why(hub: HubNode, tmp_
         scene.put_all()
         assert scene.way() == "copy"
         assert "no link is possible here" in scene.site.log()
+        assert "no link is possible here" in doctor(scene.site.directory)
         (body,), file = scene.bodies("large"), scene.file("large")
         assert (body.stat().st_nlink, file.read_bytes()) == (1, LARGE)
         assert scene.site.stop() == 0
@@ -140,6 +142,13 @@ def test_the_choice_is_kept_and_an_older_site_copies(hub: HubNode, tmp_path: Pat
     scene.site.start()
     assert wait_for("the way of the site as it runs now", scene.way) == "copy"
     scene.stop()
+
+
+def doctor(site: Path) -> str:
+    """The sentence of `downburst doctor` about a site."""
+    argv = [DOWNBURST, "doctor", "--site-dir", str(site), "--data-dir", str(site.parent / "hub"), "--json"]
+    told = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60).stdout
+    return str(next(one["sentence"] for one in json.loads(told) if one["about"] == "site"))
 
 
 def bodies(log: Path) -> list[Path]:

@@ -46,7 +46,7 @@ def test_a_full_disk_loses_nothing_acknowledged(starter: Starter, hub: RunningHu
     stored, problem = fill(hub)
     assert len(stored) > 10, "the disk was full too early to tell"
     assert (problem["status"], problem["code"]) == (507, "disk-full"), problem
-    assert "free space" in str(problem["detail"])
+    assert "space and send it again" in str(problem["detail"]), "the upload itself found no room"
     received = until(
         "all acknowledged products",
         lambda: files if len(files := starter.received("a.example")) >= len(stored) else None,

@@ -72,9 +72,9 @@ def examine(settings: Settings) -> Iterator[Finding]:
             yield Finding(about, WEAK, f"can't be checked: {error}")
 
 
-def files_of_site(node: str, site_dir: Path) -> Finding:
+def files_of_site(node: Path, site_dir: Path) -> Finding:
     """The way in which a running site's files get the bytes of large products."""
-    argv = [node, "site-control", "--dir", str(site_dir), "--json", "status"]
+    argv = [str(node), "site-control", "--dir", str(site_dir), "--json", "status"]
     told = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=10)
     if told.returncode != 0:
         return Finding("site", WEAK, told.stderr.strip().removeprefix("downburst-node: "))
