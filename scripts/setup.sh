@@ -38,7 +38,8 @@ tools() {
     optional_packages pkg-config=pkg-config
     openssl_headers || optional_packages no-headers-of-openssl=libssl-dev
     optional_packages java=openjdk-17-jre-headless mvn=maven openssl=openssl
-    optional_packages ip=iproute2 nft=nftables ping=iputils-ping shellcheck=shellcheck chromium=chromium mkfs.xfs=xfsprogs
+    optional_packages ip=iproute2 nft=nftables ping=iputils-ping shellcheck=shellcheck chromium=chromium \
+        mkfs.xfs=xfsprogs
     postgresql
     unpacked_prometheus
 }

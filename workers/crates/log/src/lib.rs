@@ -23,7 +23,7 @@
 //!
 //! Limits: segments are mapped, so the directory must be on a local file system, and no other program may shorten
 //! its files. A directory restored from a backup looks like the original one; the numbers assigned since the
-//! backup would be assigned again. Delete `identity`, all segments and all indexes after a restore, so that a
+//! backup would be assigned again. Delete `identity`, all segments, bodies and indexes after a restore, so that a
 //! fresh epoch begins. Readers check the bytes of sealed segments against their digest; the log does not do so at
 //! each read. [`FeedLog::examine`] is for a product that a reader found damaged. Its findings are kept until the
 //! log is closed.

@@ -1,10 +1,8 @@
 //! Appending a product whose bytes are in a complete file.
 
 use crate::{
-    Appended, Clock, FeedLog, LogError, NewProduct, SpoolFile,
-    api::ReadFrom,
-    feed_log::spool::Spool,
-    feed_log::writer::{Numbers, Source},
+    Appended, Clock, FeedLog, LogError, NewProduct, SpoolFile, api::ReadFrom, feed_log::draft::Source,
+    feed_log::spool::Spool, feed_log::writer::Numbers,
 };
 
 impl FeedLog {

@@ -18,8 +18,9 @@ use minicbor::{Decode, Encode};
 
 use crate::{
     FeedLog, LogError, LogOptions, NewProduct, ProductLog, Recovery, disk,
+    feed_log::draft::Source,
     feed_log::group::{Checked, Group, Results},
-    feed_log::writer::{Numbers, Source},
+    feed_log::writer::Numbers,
     files,
     files::identity::Identity,
     segment::record::{Header, Metadata},

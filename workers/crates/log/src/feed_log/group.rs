@@ -12,9 +12,11 @@ use md5::{Digest as _, Md5};
 
 use crate::{
     Appended, Clock, DuplicateRule, Durability, FeedLog, LogError, LogOptions, NewProduct,
+    feed_log::active::Active,
+    feed_log::draft::check_size,
     feed_log::keys::{Keys, Likeness, is_same},
     feed_log::room::Room,
-    feed_log::writer::{Active, MAX_ROWS, Writer, announced, check_size},
+    feed_log::writer::{MAX_ROWS, Writer, announced},
     segment::body,
     segment::index::Row,
     segment::record::{self, Body, Header, Place},
@@ -170,8 +172,14 @@ impl FeedLog {
         if let Err(error) = group.write_bodies(active, options.durability).and_then(|()| group.write(active))
         {
             tracing::warn!(feed = %self.identity.feed, %error, "a group of products could not be written");
-            group.discard_bodies(active);
-            return Err(active.wipe_tail().map_or_else(Failure::Doubtful, |()| Failure::NothingWritten));
+            return Err(match active.wipe_tail() {
+                Ok(()) => {
+                    group.discard_bodies(active);
+                    Failure::NothingWritten
+                }
+                // A record that may be there needs its body.
+                Err(error) => Failure::Doubtful(error),
+            });
         }
         match options.durability {
             Durability::Process => Ok(()),

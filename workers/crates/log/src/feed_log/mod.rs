@@ -1,7 +1,9 @@
 //! The log of one feed in local files: opening, closing, and the state shared with the other modules.
+pub(crate) mod active;
 pub(crate) mod adopting;
 pub(crate) mod commits;
 pub(crate) mod copy;
+pub(crate) mod draft;
 pub(crate) mod examine;
 pub(crate) mod group;
 pub(crate) mod hashing;

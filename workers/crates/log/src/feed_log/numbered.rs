@@ -14,9 +14,10 @@ use downburst_model::{ProductInfo, Sequence};
 use crate::{
     Appended, Clock, FeedLog, LogError, NewProduct,
     feed_log::copy::Description,
+    feed_log::draft::Source,
     feed_log::group::{Checked, Failure, Group, Member, Results, set},
     feed_log::room::Room,
-    feed_log::writer::{Numbers, Source, Writer},
+    feed_log::writer::{Numbers, Writer},
     segment::record::Header,
 };
 

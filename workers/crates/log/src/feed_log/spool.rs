@@ -1,5 +1,5 @@
-//! A product in a complete file of this process: the file becomes the body by a second name where the file system allows
-//! it, else by a copy.
+//! A product in a complete file of this process: the file becomes the body by a second name where the file system
+//! allows it, else by a copy.
 
 use std::{io, path::Path};
 

@@ -5,15 +5,14 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use downburst_model::{Digest, LdmStamp, ProductId, Sequence, WallMicros};
+use downburst_model::{Digest, LdmStamp, Sequence, WallMicros};
 
 use crate::{
     Appended, Clock, DuplicateRule, Durability, FeedLog, LogError, LogOptions, NewProduct,
-    disk::File,
-    feed_log::hashing::{BUFFER_BYTES, ContentHasher, Contents, fill},
+    feed_log::active::Active,
+    feed_log::draft::{Draft, Source, Target, check_size},
     feed_log::keys::Likeness,
     feed_log::room::Room,
-    feed_log::spool::Spool,
     files,
     segment::index::Row,
     segment::record::{self, Header, Metadata, Place},
@@ -27,17 +26,6 @@ pub(crate) struct Writer {
     next: u64,
     closed: bool,
     buffer: Vec<u8>,
-}
-
-/// The segment being written.
-#[derive(Debug)]
-pub(crate) struct Active {
-    pub(crate) segment: Arc<Segment>,
-    pub(crate) file: File,
-    /// The offset of the next record.
-    pub(crate) tail: u64,
-    /// The bytes in bodies.
-    pub(crate) body_bytes: u64,
 }
 
 impl Writer {
@@ -82,31 +70,6 @@ impl Writer {
         let oldest = now.0.saturating_sub(options.retention_micros() / 8);
         active.used_bytes() > options.roll_bytes()
             || active.segment.first_row().is_some_and(|row| row.stored < oldest)
-    }
-}
-
-impl Active {
-    /// The disk in use by records and bodies.
-    pub(crate) fn used_bytes(&self) -> u64 {
-        self.tail.saturating_add(self.body_bytes)
-    }
-
-    /// Takes in records that end at an offset.
-    pub(crate) fn extend(&mut self, rows: &[Row], end: u64) {
-        self.segment.extend(rows, end);
-        self.tail = record::padded(end);
-        self.body_bytes += rows.iter().map(Row::body_bytes).sum::<u64>();
-    }
-
-    /// Restores the file to its state after the last record. No mapping is read beyond that place.
-    pub(crate) fn wipe_tail(&self) -> io::Result<()> {
-        let length = self.file.as_file().metadata()?.len();
-        self.file.set_len(self.tail)?;
-        self.file.set_len(length.max(self.tail))
-    }
-
-    pub(crate) fn failed(&self, action: &'static str, error: io::Error) -> LogError {
-        LogError::io(action, &self.segment.path, error)
     }
 }
 
@@ -302,14 +265,6 @@ impl FeedLog {
     }
 }
 
-/// The source of a product's bytes.
-#[expect(clippy::large_enum_variant, reason = "one at a time, on the stack, for the length of an append")]
-pub(crate) enum Source<'a> {
-    Reader(&'a mut dyn Read),
-    /// A file whose digest is known.
-    Spool(Spool<'a>),
-}
-
 /// The source of a product's sequence.
 pub(crate) enum Numbers<'a> {
     /// The log's next one.
@@ -326,109 +281,6 @@ enum Outcome {
     /// The record is in the file, but the disk refused to confirm it.
     Doubtful(LogError),
     Stored(Row, Header),
-}
-
-/// A product on its way into the tail of the segment.
-struct Draft<'a> {
-    active: &'a Active,
-    target: Target,
-    /// The number of bytes written.
-    size: u64,
-}
-
-/// The place of a product's bytes.
-enum Target {
-    Segment {
-        at: u64,
-    },
-    /// A file of their own, once there are bytes.
-    Body {
-        sequence: u64,
-        file: Option<File>,
-    },
-}
-
-impl Draft<'_> {
-    /// Copies and hashes in one pass, then checks the announced size and digest.
-    fn copy(
-        &mut self,
-        product: &NewProduct,
-        bytes: &mut dyn Read,
-        buffer: &mut Vec<u8>,
-        options: &LogOptions,
-    ) -> Result<Contents, LogError> {
-        buffer.resize(BUFFER_BYTES, 0);
-        let id = || product.id.clone();
-        let mut hashing = ContentHasher::for_rule(options.duplicate_rule, product.ldm.is_some());
-        loop {
-            let filled = fill(bytes, buffer).map_err(|source| LogError::Source { id: id(), source })?;
-            if filled.is_empty() {
-                break;
-            }
-            let size = self.size + filled.len() as u64;
-            check_size(&product.id, size, options.max_product_bytes, product.expected_size)?;
-            hashing.update(filled);
-            // Counted first, so that a write that stops half-way is released completely.
-            let at = self.size;
-            self.size = size;
-            self.write(filled, at, options)?;
-        }
-        let contents = hashing.finish();
-        contents.check(product)?;
-        Ok(contents)
-    }
-
-    /// Turns a complete file into the body.
-    fn adopt(&mut self, spool: Spool<'_>, options: &LogOptions) -> Result<Contents, LogError> {
-        let segment = &self.active.segment.path;
-        if let Target::Body { sequence, .. } = self.target {
-            let is_durable = options.durability == Durability::Power;
-            spool.put(segment, sequence, is_durable).map_err(|error| self.failed("write", error))?;
-        }
-        self.size = spool.contents.size;
-        Ok(spool.contents)
-    }
-
-    /// Writes at an offset of the product.
-    fn write(&mut self, bytes: &[u8], at: u64, options: &LogOptions) -> Result<(), LogError> {
-        let active = self.active;
-        let failed = |error| active.failed("write", error);
-        match &mut self.target {
-            Target::Segment { at: begin } => active.file.write_all_at(bytes, *begin + at).map_err(failed),
-            Target::Body { file: Some(file), .. } => file.write_all_at(bytes, at).map_err(failed),
-            Target::Body { sequence, file } => {
-                let is_durable = options.durability == Durability::Power;
-                let created = body::create(&active.segment.path, *sequence, is_durable).map_err(failed)?;
-                file.insert(created).write_all_at(bytes, at).map_err(failed)
-            }
-        }
-    }
-
-    /// Makes the body durable if the feed requires it: its bytes and its name precede the record.
-    fn sync_body(&self, options: &LogOptions) -> Result<(), LogError> {
-        match &self.target {
-            Target::Body { sequence, .. } if options.durability == Durability::Power => {
-                body::sync(&self.active.segment.path, &[*sequence])
-                    .map_err(|error| self.failed("sync", error))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn write_header(&self, bytes: &[u8], at: u64) -> Result<(), LogError> {
-        self.active.file.write_all_at(bytes, at).map_err(|error| self.failed("write", error))
-    }
-
-    fn sync(&self, options: &LogOptions) -> Result<(), LogError> {
-        match options.durability {
-            Durability::Process => Ok(()),
-            Durability::Power => self.active.file.sync_data().map_err(|error| self.failed("sync", error)),
-        }
-    }
-
-    fn failed(&self, action: &'static str, error: io::Error) -> LogError {
-        self.active.failed(action, error)
-    }
 }
 
 /// Releases the disk space of an unfinished product, if it is worth a system call.
@@ -462,21 +314,6 @@ fn check_announced_size(product: &NewProduct, options: &LogOptions) -> Result<()
     product
         .expected_size
         .map_or(Ok(()), |size| check_size(&product.id, size, options.max_product_bytes, None))
-}
-
-pub(crate) fn check_size(
-    id: &ProductId,
-    size: u64,
-    limit_bytes: u64,
-    expected: Option<u64>,
-) -> Result<(), LogError> {
-    match expected {
-        _ if size > limit_bytes => Err(LogError::TooLarge { id: id.clone(), limit_bytes }),
-        Some(expected) if size > expected => {
-            Err(LogError::SizeMismatch { id: id.clone(), expected, found: size })
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Bounds the rows in memory, and the work of sealing, for feeds of tiny products.

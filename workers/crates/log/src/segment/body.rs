@@ -166,7 +166,13 @@ impl Body {
         let length = usize::try_from(size).ok()?;
         match open(segment, sequence, size) {
             Ok(Some((file, path))) => Some(Self { file, path, length, whole: OnceLock::new() }),
-            Ok(None) => None,
+            // An evicted segment is deleted before its bodies.
+            Ok(None) if !segment.exists() => None,
+            Ok(None) => {
+                let path = path(segment, sequence);
+                tracing::error!(path = %path.display(), "a body of the log is missing or has another length");
+                None
+            }
             Err(error) => {
                 let path = path(segment, sequence);
                 tracing::error!(path = %path.display(), %error, "the disk can't give back a body of the log");

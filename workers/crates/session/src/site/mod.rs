@@ -470,16 +470,8 @@ impl Machine for SiteSession {
             SiteInput::Late(feed) => self.was_late(feed),
             SiteInput::HeartbeatOut { key, at } => self.heartbeat_out(key, at),
             SiteInput::ActionDone { key, at } => self.action_done(now, key, at),
-            SiteInput::Acts { feed, failed } => {
-                if let Some(track) = self.tracks.get_mut(&feed) {
-                    track.acts(now, failed);
-                }
-            }
-            SiteInput::Damaged(key) => {
-                if let Some(track) = self.tracks.get_mut(&key.feed) {
-                    track.lack_again(now, &key);
-                }
-            }
+            SiteInput::Acts { feed, failed } => self.acts(now, &feed, failed),
+            SiteInput::Damaged(key) => self.lack_again(now, &key),
         }
     }
 

@@ -1,8 +1,8 @@
-use downburst_model::{Class, FeedName, RangeSet, Sequence};
+use downburst_model::{Class, FeedName, Now, ProductKey, RangeSet, Sequence};
 
 use super::SiteSession;
 use super::track::Track;
-use crate::{Handling, Late, Missing, SiteEvent};
+use crate::{ActionFailed, Handling, Late, Missing, SiteEvent};
 
 impl Track {
     /// Unfinished products, by possible class: only the class of an announced product is known.
@@ -36,6 +36,20 @@ impl SiteSession {
 
     pub(super) fn take_handling(&mut self, handling: Handling) {
         self.event(SiteEvent::Handling(handling.items));
+    }
+
+    /// Takes the state of failed actions on a feed.
+    pub(super) fn acts(&mut self, now: Now, feed: &FeedName, failed: Option<ActionFailed>) {
+        if let Some(track) = self.tracks.get_mut(feed) {
+            track.acts(now, failed);
+        }
+    }
+
+    /// Requests a stored product again that can't be used any more.
+    pub(super) fn lack_again(&mut self, now: Now, key: &ProductKey) {
+        if let Some(track) = self.tracks.get_mut(&key.feed) {
+            track.lack_again(now, key);
+        }
     }
 
     /// Local software received a product after a later one.

@@ -127,13 +127,13 @@ struct Probe(PathBuf);
 
 impl Probe {
     fn fill(&self) -> io::Result<()> {
-        fs::write(&self.0, [7; PROBE_BYTES])
+        File::create(&self.0)?.write_all_at(&[7; PROBE_BYTES], 0)
     }
 }
 
 impl Drop for Probe {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        let _ = disk::remove_file(&self.0);
     }
 }
 

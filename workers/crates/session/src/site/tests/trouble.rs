@@ -67,9 +67,9 @@ fn a_product_that_was_damaged_later_is_requested_again_and_one_of_another_epoch_
     let damaged = |key: ProductKey| SiteInput::Damaged(key);
     let other = ProductKey { epoch: Epoch(EPOCH.0 + 1), ..info(1, "x", 0).key };
     bench.site.handle(at(bench.millis), damaged(other));
-    assert_eq!((wants(&bench.wait(5_100)), bench.ranges()), (vec![], vec![(0, 2)]));
+    assert_eq!((wants(&bench.wait(1_000)), bench.ranges()), (vec![], vec![(0, 2)]));
     bench.site.handle(at(bench.millis), damaged(info(1, "x", 0).key));
-    assert_eq!((wants(&bench.wait(5_100)), bench.ranges()), (vec![vec![(1, 1)]], vec![(0, 0), (2, 2)]));
+    assert_eq!((wants(&bench.wait(1_000)), bench.ranges()), (vec![vec![(1, 1)]], vec![(0, 0), (2, 2)]));
     bench.say(ProductBegin { previous: None, transfer: 9, ..begin(1, 0, 0) });
     bench.messages();
     bench.settled(1, StoreResult::Stored);
