@@ -134,6 +134,7 @@ def test_a_consumer_that_writes_in_place_costs_a_second_delivery(hub: HubNode, t
 def test_the_choice_is_kept_and_an_older_site_copies(hub: HubNode, tmp_path: Path) -> None:
     scene = Scene(hub, tmp_path / "site", "--files", "copy").start()
     scene.put_all()
+    assert scene.bodies("middle") == [], "a copy costs less from the segment"
     (body,), file = scene.bodies("large"), scene.file("large")
     assert (body.stat().st_nlink, scene.way()) == (1, "copy")
     assert file.stat().st_mode & 0o200, "a copy belongs to local software"

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! cargo run --release -p downburst-log --example throughput -- \
-//!     DIRECTORY SIZE_BYTES SECONDS [power] [group=N] [threads=N] [site]
+//!     DIRECTORY SIZE_BYTES SECONDS [power] [group=N] [threads=N] [site] [body=N] [files]
 //! ```
 //!
 //! `group=N` appends N products at a time, `threads=N` appends from N threads, `site` appends like a site: with
-//! rising upstream keys and no other duplicate rule. Costs are user and system time of the process.
+//! rising upstream keys and no other duplicate rule. `body=N` gives products of at least N bytes bodies, and `files`
+//! makes a file of each product afterwards: a second name of its body, or a copy. Costs are user and system time of the process.
 
 use std::{
     path::Path,
@@ -16,7 +17,7 @@ use std::{
 
 use bytes::Bytes;
 use downburst_log::{
-    DuplicateRule, Durability, FeedLog, LogOptions, NewProduct, ProductLog, SourceStamp, contract,
+    DuplicateRule, Durability, FeedLog, LogOptions, NewProduct, ProductLog, SourceStamp, contract, disk,
 };
 use downburst_model::{Epoch, FeedName, ProductKey, Sequence, WallMicros};
 
@@ -26,6 +27,7 @@ struct Run {
     group: usize,
     threads: usize,
     site: bool,
+    files: bool,
     options: LogOptions,
 }
 
@@ -34,7 +36,8 @@ fn main() -> Result<(), contract::Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [directory, size, seconds, words @ ..] = arguments.as_slice() else {
         return Err(
-            "usage: throughput DIRECTORY SIZE_BYTES SECONDS [power] [group=N] [threads=N] [site]".into()
+            "usage: throughput DIRECTORY SIZE_BYTES SECONDS [power] [group=N] [threads=N] [site] [body=N] [files]"
+                .into()
         );
     };
     let run = Run::parse(size, seconds, words)?;
@@ -64,6 +67,12 @@ fn main() -> Result<(), contract::Failure> {
     }
     println!("read by cursor: {:.0} entries/s", read as f64 / started.elapsed().as_secs_f64());
 
+    if run.files {
+        let cost = cpu_seconds();
+        make_files(&log, &Path::new(directory).join("files"))?;
+        println!("CPU per file: {:.2} us", (cpu_seconds() - cost) * 1e6 / count as f64);
+    }
+
     let started = Instant::now();
     log.close()?;
     println!("close: {:.2} s", started.elapsed().as_secs_f64());
@@ -74,15 +83,38 @@ fn main() -> Result<(), contract::Failure> {
     Ok(())
 }
 
+/// Makes a file of each product, aside first, as a site does.
+fn make_files(log: &FeedLog, directory: &Path) -> Result<(), contract::Failure> {
+    std::fs::create_dir_all(directory)?;
+    let aside = directory.join("aside");
+    let mut cursor = Sequence(0);
+    while cursor < log.head() {
+        let batch = log.read(cursor, log.head(), 4 << 20, 256)?;
+        for entry in batch.entries {
+            let content = entry.bytes.ok_or("a product was evicted")?;
+            match content.path() {
+                Some(body) => disk::link(body, &aside)?,
+                None => disk::File::create(&aside)?.write_all_at(&content.whole().ok_or("unreadable")?, 0)?,
+            }
+            disk::rename(&aside, &directory.join(entry.info.key.sequence.0.to_string()))?;
+        }
+        cursor = batch.read_to;
+    }
+    Ok(())
+}
+
 impl Run {
     fn parse(size: &str, seconds: &str, words: &[String]) -> Result<Self, contract::Failure> {
         let limit = Duration::from_secs_f64(seconds.parse()?);
         let options = LogOptions::default();
-        let mut run = Self { size: size.parse()?, limit, group: 1, threads: 1, site: false, options };
+        let mut run =
+            Self { size: size.parse()?, limit, group: 1, threads: 1, site: false, files: false, options };
         for word in words {
             match word.split_once('=').unwrap_or((word, "")) {
                 ("power", _) => run.options.durability = Durability::Power,
                 ("group", count) => run.group = count.parse()?,
+                ("body", bytes) => run.options.body_bytes = bytes.parse()?,
+                ("files", _) => run.files = true,
                 ("threads", count) => run.threads = count.parse()?,
                 ("site", _) => {
                     run.site = true;

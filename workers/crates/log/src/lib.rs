@@ -64,5 +64,5 @@ pub use log_reader::entries::{Copied, Entries, StoredEntry};
 pub use log_reader::search::{LookedBack, SearchLimits, Searched, Sought};
 pub use log_reader::verify::{Finding, Flaw, Verified};
 pub use log_reader::{LogReader, LogSummary};
-pub use options::{DuplicateRule, Durability, LogOptions, Retention};
+pub use options::{ADOPTED_BYTES, DuplicateRule, Durability, LogOptions, Retention};
 pub use shared::{Lacking, Opened, SharedLog, SharedLogs, Wanted};

@@ -15,7 +15,8 @@ pub struct LogOptions {
     pub sequence_block: u64,
     /// Larger products are refused while they are copied.
     pub max_product_bytes: u64,
-    /// A product of at least this size lies in a file of its own, its body; a smaller one lies in the segment.
+    /// A product of at least this size lies in a file of its own, its body; a smaller one lies in the segment. A spool
+    /// file of this process becomes a body from [`ADOPTED_BYTES`] on.
     pub body_bytes: u64,
     /// For a copy: the most bytes that it holds, while it remembers every product that its store keeps. Without
     /// that memory, the products would never be fetched from the store.
@@ -88,9 +89,15 @@ impl LogOptions {
         self.copy_bytes.unwrap_or(u64::MAX).min(self.retention.bytes)
     }
 
-    /// True if a product of this size gets a body. A copy of a shared store has none: its products come from memory.
-    pub(crate) fn has_body(&self, size: u64) -> bool {
-        self.copy_bytes.is_none() && size >= self.body_bytes.max(1)
+    /// True if a product of this size gets a body, and if `is_adopted` from a file that becomes it.
+    pub(crate) fn has_body(&self, size: u64, is_adopted: bool) -> bool {
+        let least = if is_adopted { self.adopted_bytes() } else { self.body_bytes };
+        size >= least.max(1)
+    }
+
+    /// The size from which a spool file of this process becomes a body.
+    pub(crate) fn adopted_bytes(&self) -> u64 {
+        self.body_bytes.min(ADOPTED_BYTES)
     }
 
     pub(crate) fn retention_micros(&self) -> i64 {
@@ -108,8 +115,11 @@ fn micros(hours: f64) -> i64 {
 }
 
 const GIB: u64 = 1 << 30;
-/// Measured: see "Bodies" in docs/performance.md.
-const BODY_BYTES: u64 = 64 << 10;
+/// The size from which a spool file is worth a second name, and a site's product one file instead of a record and a file:
+/// see "Bodies" in docs/performance.md.
+pub const ADOPTED_BYTES: u64 = 64 << 10;
+/// The size from which creating a file costs less than copying from memory into the segment.
+const BODY_BYTES: u64 = 256 << 10;
 const SMALLEST_SEGMENT_BYTES: u64 = 4_096;
 
 #[cfg(test)]

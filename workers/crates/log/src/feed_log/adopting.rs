@@ -16,7 +16,7 @@ impl FeedLog {
         let unreadable = |source| LogError::Source { id: product.id.clone(), source };
         let size = file.file.metadata().map_err(unreadable)?.len();
         // Another process could still change a file of its own, so that is copied and hashed in one pass.
-        if !file.is_own || !options.has_body(size) {
+        if !file.is_own || !options.has_body(size, true) {
             return self.append_stream(product, &mut ReadFrom { file: file.file, offset: 0 }, clock);
         }
         // Hashed before the other products of the feed have to wait.

@@ -288,7 +288,7 @@ impl Checked {
             (options.duplicate_rule == DuplicateRule::Signature)
                 .then(|| LdmStamp::of_content(Md5::digest(&bytes).into()))
         });
-        let in_body = options.has_body(size).then_some(());
+        let in_body = options.has_body(size, false).then_some(());
         let metadata = record::Metadata { digest, body, ldm, in_body, ..announced(product) };
         Ok(Self { at, bytes, header: Header { sequence: 0, size, header_bytes: 0, metadata } })
     }

@@ -303,7 +303,7 @@ impl ProductLog for FeedLog {
     fn adopts_from_bytes(&self) -> u64 {
         let options = self.options();
         match options.durability {
-            Durability::Process => options.body_bytes,
+            Durability::Process => options.adopted_bytes(),
             Durability::Power => u64::MAX,
         }
     }

@@ -106,8 +106,9 @@ impl FeedLog {
             metadata.ldm = Some(LdmStamp::of_content([0; 16]));
         }
         let size = product.expected_size.unwrap_or(0);
-        // Products of a shared store come from memory, and are few and small beside those of other logs.
-        let in_body = matches!(numbers, Numbers::Own) && options.has_body(size);
+        // The products of a shared store come from memory, and its copy holds few of them.
+        let in_body =
+            matches!(numbers, Numbers::Own) && options.has_body(size, matches!(source, Source::Spool(_)));
         metadata.in_body = in_body.then_some(());
         self.make_room(writer, Room::of(&metadata, size), &options)?;
         let (outcome, size) = self.write_record(writer, &product, metadata, source, clock, numbers)?;

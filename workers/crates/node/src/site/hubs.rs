@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use downburst_log::{ProductLog as _, Retained, Retention};
+use downburst_log::{ADOPTED_BYTES, ProductLog as _, Retained, Retention};
 use downburst_model::{FeedName, Machine as _, Micros};
 use downburst_pqact::{Actions, Notifier, Scouring};
 use downburst_session::{Nodes, Receipt};
@@ -266,11 +266,13 @@ impl Software {
         let retention = Retention { hours: receive.retention_hours, bytes: receive.retention_bytes };
         let several = receive.hubs.len() > 1;
         let notifier = Arc::<Notifier>::default();
-        let logs = Arc::new(
-            Logs::new(&receive.directory.join("log"), retention, several).notifying(Arc::clone(&notifier)),
-        );
-        let done_to = DoneTo::default();
         let placing = receive.files.then(|| placing(receive)).transpose()?;
+        let logs =
+            Logs::new(&receive.directory.join("log"), retention, several).notifying(Arc::clone(&notifier));
+        // A file is made of each product in any case, and may be the body.
+        let is_shared = placing.as_ref().is_some_and(|placing| placing.used != FileMode::Copy);
+        let logs = Arc::new(if is_shared { logs.with_bodies_from(ADOPTED_BYTES) } else { logs });
+        let done_to = DoneTo::default();
         let files = placing
             .clone()
             .map(|placing| {

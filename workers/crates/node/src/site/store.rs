@@ -70,7 +70,6 @@ impl Logs {
     }
 
     /// Gives products of at least this size bodies.
-    #[cfg(test)]
     pub(super) fn with_bodies_from(self, bytes: u64) -> Self {
         Self { body_bytes: Some(bytes), ..self }
     }
