@@ -15,6 +15,7 @@ use proptest::prelude::*;
 
 const RATE_BPS: u64 = 100_000_000;
 const FRAME_OVERHEAD_BYTES: u64 = 46;
+const FULL_BYTES: usize = 1_446;
 
 /// A sender with proofs, at the beginning of its life.
 fn sender(rate_bps: u64) -> Sender {
@@ -145,6 +146,31 @@ fn a_product_ends_as_soon_as_the_rate_allows() {
         let ideal = ideal.max(time_of(frames.saturating_sub(125_000), RATE_BPS));
         let took = said[last].0 - 2_000_000;
         assert!(took <= ideal + 1_100, "{size}: {took} us, at the rate {ideal}");
+    }
+}
+
+#[test]
+fn a_long_train_ends_with_the_proof_of_its_packets() {
+    for rate_bps in [30_000_000, RATE_BPS] {
+        let mut sender = sender(rate_bps);
+        (1..=5).for_each(|sequence| sender.handle(at(1), product(sequence, 1_000_000, Class::Grid)));
+        let said = run(&mut sender, 1, 40_000_000_000_000 / rate_bps);
+        let (mut receiver, mut taken) = (proven_receiver(&sender), Taken::default());
+        let mut whole = Vec::new();
+        for (time, output) in &said {
+            let SenderOutput::Datagram(datagram) = output else { continue };
+            taken.feed(&mut receiver, *time, datagram);
+            let next = whole.len() as u64 + 1;
+            if datagram.len() < FULL_BYTES && taken.is_whole(next, 1_000_000) {
+                whole.push(Some(*time));
+            }
+        }
+        let sent: Vec<_> = (1..=4).map(|sequence| sent_at(&said, sequence)).collect();
+        whole.truncate(4);
+        let proofs = datagrams(&said).iter().filter(|datagram| datagram.len() < FULL_BYTES).count();
+        assert_eq!(whole, sent, "{rate_bps}");
+        let trains = trains(&said).len();
+        assert!(proofs <= trains + 2, "{rate_bps}: {proofs} proofs in {trains} trains");
     }
 }
 

@@ -201,7 +201,7 @@ impl Sender {
         let fresh = self.queue.urgency();
         let repair = self.repairs.group();
         match (fresh, repair) {
-            _ if self.proof_due().is_some_and(|due| due <= now) => Some(Choice::Proof),
+            _ if self.proof_due().is_some_and(|due| due <= self.last_moment(now)) => Some(Choice::Proof),
             _ if self.repairs.notice_due().is_some_and(|due| due <= now) => Some(Choice::Notice),
             (None, _) if self.head_schedule.due() <= now => Some(Choice::Head),
             (None, None) => None,
@@ -212,6 +212,14 @@ impl Sender {
                 Some(if repair_first { Choice::Repair(repair) } else { Choice::Fresh })
             }
         }
+    }
+
+    /// The time until which a proof that does not leave now has to wait. Receivers hold packets until their proof
+    /// comes, so a long train ends with it.
+    fn last_moment(&self, now: Micros) -> Micros {
+        let train = self.next_train();
+        let wait = if train == Train::Short { None } else { self.pacer.last_before(train) };
+        wait.map_or(now, |wait| now.plus(wait).plus(EARLY_PROOF))
     }
 
     fn send_fresh(&mut self, now: Micros) {
@@ -249,6 +257,9 @@ impl Sender {
         datagram.into_iter().for_each(|datagram| self.hand_out(datagram));
         self.window.push(payload, Class::Warning, true, now);
         self.repairs.sent(now, packet, Class::Warning, false);
+        if self.last_moment(now) > now {
+            self.pacer.end_train();
+        }
     }
 
     /// Starts the lists with the packets that a receiver may doubt by now.
@@ -435,6 +446,9 @@ const ARENA_BYTES: usize = 64 << 10;
 /// Gbit/s while the report of a forgery travels.
 const LISTED_LATE: u64 = 8_192;
 const LISTED_LATE_TIME: Micros = Micros::from_millis(500);
+
+/// A proof this much before its time is better than one after the next train.
+const EARLY_PROOF: Micros = Micros::from_millis(1);
 
 /// One datagram in this many goes to the less urgent of data and repair.
 const TURNS: u8 = 4;
