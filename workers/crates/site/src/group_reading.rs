@@ -91,7 +91,7 @@ impl GroupReading {
 
     fn state_after(&self, batch: &Batch, elapsed: Micros) -> Gathering {
         match self.state {
-            _ if batch.datagrams == 0 => Gathering::Nothing,
+            _ if batch.datagrams == 0 || batch.datagrams >= MORE_THAN_A_TRAIN => Gathering::Nothing,
             Gathering::Trains(time) if self.is_backlog(batch, elapsed) => Gathering::Trains(time),
             _ if self.is_backlog(batch, elapsed) => Gathering::Trains(GATHERING),
             _ if batch.datagrams < WORTH_WAKING => Gathering::Few,
@@ -194,6 +194,9 @@ impl PriorityWatch {
 }
 
 const GATHERING: Micros = Micros::from_millis(1);
+
+/// So many datagrams at once show that the thread is late: it must not wait for more.
+const MORE_THAN_A_TRAIN: usize = 64;
 
 /// The most that a warning beside large products waits here for the datagrams behind it.
 const LONGEST_GATHERING: Micros = Micros::from_millis(4);
@@ -299,11 +302,20 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_is_late_does_not_wait() {
+        let mut reading = reading();
+        reading.read(full(41), Micros(5 * MS));
+        assert_eq!(reading.gather(Micros(4 * MS)), Some(Micros(MS)));
+        reading.read(full(64), Micros(10 * MS));
+        assert_eq!((reading.pause(), reading.gather(Micros(0))), (None, None));
+    }
+
+    #[test]
     fn the_time_follows_the_rate() {
         let longest = |rate_bps: u64, train_time: u64| {
             let mut reading = GroupReading::new(Micros(0), rate_bps, Micros(train_time));
             let times = (1..10).map(|number| {
-                reading.read(full(500), Micros(number * MS));
+                reading.read(full(60), Micros(number * MS));
                 reading.gather(Micros(0)).map_or(0, |time| time.0)
             });
             times.max().unwrap()
