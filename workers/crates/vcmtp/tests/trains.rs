@@ -150,8 +150,8 @@ fn a_product_ends_as_soon_as_the_rate_allows() {
 }
 
 #[test]
-fn a_long_train_ends_with_the_proof_of_its_packets() {
-    for rate_bps in [30_000_000, RATE_BPS] {
+fn a_long_train_ends_with_a_proof_that_is_due_before_the_next_one() {
+    for (rate_bps, most_waited, trains_each) in [(30_000_000, 0, 1), (RATE_BPS, 5_000, 2)] {
         let mut sender = sender(rate_bps);
         (1..=5).for_each(|sequence| sender.handle(at(1), product(sequence, 1_000_000, Class::Grid)));
         let said = run(&mut sender, 1, 40_000_000_000_000 / rate_bps);
@@ -168,9 +168,11 @@ fn a_long_train_ends_with_the_proof_of_its_packets() {
         let sent: Vec<_> = (1..=4).map(|sequence| sent_at(&said, sequence)).collect();
         whole.truncate(4);
         let proofs = datagrams(&said).iter().filter(|datagram| datagram.len() < FULL_BYTES).count();
-        assert_eq!(whole, sent, "{rate_bps}");
+        let waited = |(whole, sent): (&Option<u64>, &Option<u64>)| whole.unwrap() - sent.unwrap();
+        let longest = whole.iter().zip(&sent).map(waited).max().unwrap();
+        assert!(whole.len() == 4 && longest <= most_waited, "{rate_bps}: {longest} us");
         let trains = trains(&said).len();
-        assert!(proofs <= trains + 2, "{rate_bps}: {proofs} proofs in {trains} trains");
+        assert!(proofs <= trains / trains_each + 8, "{rate_bps}: {proofs} proofs in {trains} trains");
     }
 }
 

@@ -215,11 +215,11 @@ impl Sender {
     }
 
     /// The time until which a proof that does not leave now has to wait. Receivers hold packets until their proof
-    /// comes, so a long train ends with it.
+    /// comes, so a long train ends with a proof that is due before the next one.
     fn last_moment(&self, now: Micros) -> Micros {
         let train = self.next_train();
         let wait = if train == Train::Short { None } else { self.pacer.last_before(train) };
-        wait.map_or(now, |wait| now.plus(wait).plus(EARLY_PROOF))
+        wait.map_or(now, |wait| now.plus(wait))
     }
 
     fn send_fresh(&mut self, now: Micros) {
@@ -446,9 +446,6 @@ const ARENA_BYTES: usize = 64 << 10;
 /// Gbit/s while the report of a forgery travels.
 const LISTED_LATE: u64 = 8_192;
 const LISTED_LATE_TIME: Micros = Micros::from_millis(500);
-
-/// A proof this much before its time is better than one after the next train.
-const EARLY_PROOF: Micros = Micros::from_millis(1);
 
 /// One datagram in this many goes to the less urgent of data and repair.
 const TURNS: u8 = 4;

@@ -1,13 +1,12 @@
 //! The choice of the next train: a long one costs sites fewer wake-ups, and a short one keeps nobody waiting.
 //!
-//! | waiting | the pacer, once dry, opens when tokens suffice for |
+//! | waiting | the train for which a dry pacer waits |
 //! |---|---|
-//! | a warning, an observation, a small product, or a packet of one to repair | a short train |
-//! | a proof of such a packet, a head, a notice | a short train |
-//! | large products without urgency, their symbols, proofs of their packets | a long train, but no more than the rest of the product in front |
-//! | symbols alone | a short train |
+//! | a warning, an observation, a small product, or a packet of one to repair | a short one |
+//! | a proof of such a packet, a head, a notice; symbols alone | a short one |
+//! | large products without urgency, their symbols and proofs | a long one, or the rest of the product in front |
 //!
-//! So a product that ends leaves when it would leave by short trains.
+//! So a product ends no later than by short trains.
 use std::collections::BTreeMap;
 
 use downburst_model::{Class, Sequence};
