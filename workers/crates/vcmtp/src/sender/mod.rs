@@ -217,9 +217,13 @@ impl Sender {
     /// The time until which a proof that does not leave now has to wait. Receivers hold packets until their proof
     /// comes, so a long train ends with a proof that is due before the next one.
     fn last_moment(&self, now: Micros) -> Micros {
+        self.until_next_train().map_or(now, |wait| now.plus(wait))
+    }
+
+    /// The time to the next train, if a long one is about to end.
+    fn until_next_train(&self) -> Option<Micros> {
         let train = self.next_train();
-        let wait = if train == Train::Short { None } else { self.pacer.last_before(train) };
-        wait.map_or(now, |wait| now.plus(wait))
+        (train != Train::Short).then(|| self.pacer.last_before(train)).flatten()
     }
 
     fn send_fresh(&mut self, now: Micros) {
@@ -282,8 +286,11 @@ impl Sender {
         prover.alarm(now);
     }
 
+    /// A long train that contains an urgent packet ends with its proof, too.
     fn proof_due(&self) -> Option<Micros> {
-        self.prover.as_ref()?.due(!self.is_busy())
+        let prover = self.prover.as_ref()?;
+        let is_last = || self.trains.hurries_proof() && self.until_next_train().is_some();
+        prover.due(!self.is_busy() || is_last())
     }
 
     fn send_notice(&mut self, now: Micros) {

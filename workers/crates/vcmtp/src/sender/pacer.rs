@@ -71,11 +71,11 @@ impl Pacer {
         !self.is_dry
     }
 
-    /// Microseconds until the next train is due, if no more than one datagram of any size may leave before it.
+    /// The time to the next train, if the present one has room for one datagram of any size only.
     pub(crate) fn last_before(&self, train: Train) -> Option<Micros> {
         let two_frames = millionths_of_a_bit(self.largest_frame_bytes.saturating_mul(2));
         let is_last = self.rate_bucket.tokens.min(self.crest_bucket.tokens) < two_frames;
-        is_last.then(|| self.wait(train))
+        (is_last && !self.is_dry).then(|| self.wait(train))
     }
 
     /// Leaves the rest of the tokens to the next train.
