@@ -217,12 +217,26 @@ impl GroupReceiver {
         &self.watch
     }
 
-    /// Waits up to `patience_ms` for datagrams and hands each to `take`.
-    pub(crate) fn receive(&mut self, patience_ms: u16, mut take: impl FnMut(BytesMut)) -> io::Result<()> {
+    /// Waits up to `patience_ms` for datagrams; true if there are any.
+    pub(crate) fn wait(&self, patience_ms: u16) -> io::Result<bool> {
         let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
-        if poll(&mut fds, PollTimeout::from(patience_ms)).map_err(io::Error::from)? == 0 {
-            return Ok(());
+        Ok(poll(&mut fds, PollTimeout::from(patience_ms)).map_err(io::Error::from)? > 0)
+    }
+
+    /// Hands each datagram that has arrived to `take`: about a train of them, the others at the next call.
+    pub(crate) fn receive(&mut self, mut take: impl FnMut(BytesMut)) -> io::Result<()> {
+        let mut received_bytes = 0;
+        loop {
+            let (calls, bytes) = self.receive_batch(&mut take)?;
+            received_bytes += bytes;
+            if calls < quinn_udp::BATCH_SIZE || received_bytes >= TRAIN_BYTES {
+                return Ok(());
+            }
         }
+    }
+
+    /// One call of the kernel; returns the number of its messages and their bytes.
+    fn receive_batch(&mut self, take: &mut impl FnMut(BytesMut)) -> io::Result<(usize, usize)> {
         let mut metas = [RecvMeta::default(); quinn_udp::BATCH_SIZE];
         let mut slices: Vec<IoSliceMut<'_>> =
             self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
@@ -232,15 +246,17 @@ impl GroupReceiver {
             Err(error) => return Err(error),
         };
         drop(slices);
+        let mut bytes = 0;
         for (buffer, meta) in self.buffers.iter().zip(metas.iter()).take(received) {
             let train = buffer.get(..meta.len).unwrap_or_default();
+            bytes += train.len();
             let mut rest = self.memory.take(train.len());
             rest.extend_from_slice(train);
             while !rest.is_empty() {
                 take(rest.split_to(meta.stride.clamp(1, rest.len())));
             }
         }
-        Ok(())
+        Ok((received, bytes))
     }
 }
 
@@ -352,7 +368,8 @@ mod tests {
     fn hear(receiver: &mut GroupReceiver, count: usize) -> Vec<Bytes> {
         let (mut heard, began) = (Vec::new(), std::time::Instant::now());
         while heard.len() < count && began.elapsed().as_secs() < 1 {
-            receiver.receive(100, |datagram| heard.push(datagram.freeze())).unwrap();
+            receiver.wait(100).unwrap();
+            receiver.receive(|datagram| heard.push(datagram.freeze())).unwrap();
         }
         heard
     }

@@ -313,3 +313,25 @@ fn a_busy_leg_holds_its_rate_although_its_driver_is_late() {
         assert!((done as f64) < ideal * 1.01 && done as f64 > ideal * 0.93, "{done} against {ideal}");
     }
 }
+
+#[test]
+fn bulk_leaves_in_long_trains_and_a_warning_beside_it_waits_for_none() {
+    let bulk = PlannedProduct { at: Micros(1_000), size: 25_000_000, class: Class::Bulk };
+    let warnings = (0..40).map(|number| PlannedProduct {
+        at: Micros(50_000 + 40_000 * number + 311 * number * number % 4_900),
+        size: 1_500,
+        class: Class::Warning,
+    });
+    let products: Vec<_> = [bulk].into_iter().chain(warnings).collect();
+    let mut world = scenario(1, products.clone(), (0..7).map(|_| PlannedReceiver::default()).collect());
+    world.slack = Micros(0);
+    let report = play("bulk_leaves", world);
+    let whole: Vec<Micros> = report.receivers[0].whole.values().copied().collect();
+    let late = (1..products.len()).map(|place| whole[place].since(products[place].at).0).max().unwrap();
+    let seconds = whole[0].0 as f64 / 1e6;
+    let wakes = report.wakes as f64 / seconds;
+    println!("a warning beside bulk: {late} us at most; the leg wakes {wakes:.0} times a second");
+    // The link's delay, a short train, and its proof, of which one is made in 2 ms.
+    assert!(late <= LinkConfig::default().delay.0 + 3_050, "{late}");
+    assert!(wakes < 350.0, "{wakes}");
+}

@@ -27,3 +27,4 @@ pub use leg_rate::{LegRate, Straggler};
 pub use packet::request::{Losses, Request, SymbolsHeard};
 pub use receiver::Receiver;
 pub use sender::Sender;
+pub use sender::pacer::long_train_time;

@@ -7,12 +7,13 @@ mod pending_repairs;
 pub(crate) mod queue;
 pub(crate) mod repairs;
 mod share;
+mod trains;
 mod window;
 
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
-use downburst_model::{Class, LegId, Machine, Micros, Now};
+use downburst_model::{Class, Content, LegId, Machine, Micros, Now, ProductInfo};
 
 use crate::packet::payload::{FRAME_BYTES, Frame, PREFIX_BYTES, Payload};
 use crate::packet::seal::{HEADER_BYTES, Seal, TAG_BYTES};
@@ -25,6 +26,7 @@ use pacer::Pacer;
 use parity::Parity;
 use queue::{Filled, Queue};
 use repairs::{Answer, ForGroup, Repairs};
+use trains::{Train, Trains};
 use window::Window;
 
 /// The hub's half of a leg: turns products into paced, sealed datagrams and answers requests for lost ones.
@@ -36,7 +38,7 @@ use window::Window;
 /// | idle, busy | Nak | see `repairs.rs`; to the group means busy |
 /// | any | a batch is full or old, or nothing else waits | the packet that proves it, if it has a seed to sign with |
 /// | busy | the pacer is open | the next packet: new data or a group repair; idle after the last |
-/// | busy | the pacer is shut | nothing until a train is due |
+/// | busy | the pacer is shut | nothing until a train is due, see `trains.rs` |
 ///
 /// New data and group repairs share the rate: the more urgent one (repairs if equal) gets three datagrams of
 /// four while both wait. Memory is bounded by the repair window and by what the driver pushes ahead of the
@@ -53,6 +55,7 @@ pub struct Sender {
     window: Window,
     repairs: Repairs,
     pacer: Pacer,
+    trains: Trains,
     head_schedule: HeadSchedule,
     outputs: VecDeque<SenderOutput>,
     stats: SenderStats,
@@ -91,6 +94,7 @@ impl Sender {
                 datagram_bytes,
                 config.frame_overhead_bytes,
             ),
+            trains: Trains::default(),
             head_schedule: HeadSchedule::new(config.after, config.head_interval),
             outputs: VecDeque::new(),
             stats: SenderStats::default(),
@@ -120,6 +124,15 @@ impl Sender {
     /// Products that are not yet handed out completely.
     pub fn backlog_products(&self) -> usize {
         self.queue.products()
+    }
+
+    fn take(&mut self, info: ProductInfo, bytes: Content) {
+        let (sequence, class, length) = (info.key.sequence, info.class, bytes.len() as u64);
+        if self.queue.push(info, bytes) {
+            self.trains.product(sequence, class, length);
+            self.stats.products += 1;
+            self.stats.product_bytes += length;
+        }
     }
 
     fn is_busy(&self) -> bool {
@@ -158,7 +171,8 @@ impl Sender {
     fn send(&mut self, now: Micros) -> bool {
         self.pacer.fill(now);
         let Some(choice) = self.choose(now) else { return false };
-        if !self.pacer.is_open(now) {
+        let is_urgent = self.urgent_due().is_some_and(|due| due <= now);
+        if !self.pacer.is_open(if is_urgent { Train::Short } else { self.next_train() }) {
             return false;
         }
         match choice {
@@ -172,11 +186,22 @@ impl Sender {
         true
     }
 
+    /// The time of the next statement that sites wait for.
+    fn urgent_due(&self) -> Option<Micros> {
+        let proof = self.proof_due().filter(|_| self.trains.hurries_proof());
+        proof.into_iter().chain(self.repairs.notice_due()).min()
+    }
+
+    /// The train of data and repairs that wait.
+    fn next_train(&self) -> Train {
+        self.trains.next(&self.queue, self.repairs.group().map(|(_, repair)| repair))
+    }
+
     fn choose(&self, now: Micros) -> Option<Choice> {
         let fresh = self.queue.urgency();
         let repair = self.repairs.group();
         match (fresh, repair) {
-            _ if self.proof_due().is_some_and(|due| due <= now) => Some(Choice::Proof),
+            _ if self.proof_due().is_some_and(|due| due <= self.last_moment(now)) => Some(Choice::Proof),
             _ if self.repairs.notice_due().is_some_and(|due| due <= now) => Some(Choice::Notice),
             (None, _) if self.head_schedule.due() <= now => Some(Choice::Head),
             (None, None) => None,
@@ -189,10 +214,24 @@ impl Sender {
         }
     }
 
+    /// The time until which a proof that does not leave now has to wait. Receivers hold packets until their proof
+    /// comes, so a long train ends with a proof that is due before the next one.
+    fn last_moment(&self, now: Micros) -> Micros {
+        self.until_next_train().map_or(now, |wait| now.plus(wait))
+    }
+
+    /// The time to the next train, if a long one is about to end.
+    fn until_next_train(&self) -> Option<Micros> {
+        let train = self.next_train();
+        (train != Train::Short).then(|| self.pacer.last_before(train)).flatten()
+    }
+
     fn send_fresh(&mut self, now: Micros) {
         // A symbol is longer than the payloads it is made of, and no datagram may exceed the limit.
         let room = self.datagram_bytes - HEADER_BYTES - TAG_BYTES - SYMBOL_BYTES;
-        let Some(Filled { payload, class, hurried, first, last }) = self.queue.fill(room) else { return };
+        let Some(filled) = self.queue.fill(room) else { return };
+        self.trains.sent(&filled);
+        let Filled { payload, class, hurried, first, last } = filled;
         self.outputs.extend(first.into_iter().map(SenderOutput::FirstByte));
         self.head_schedule.data_sent(now);
         self.send_packet(now, payload, (class, hurried), true);
@@ -214,6 +253,7 @@ impl Sender {
             return self.send_packet(now, payload, (Class::Warning, true), false);
         }
         let bodies = self.prover.as_mut().map(|prover| prover.close(now)).unwrap_or_default();
+        self.trains.proven();
         let frames = bodies.into_iter().map(Frame::Proof).collect();
         let payload = Payload { announced: self.queue.announced(), frames, padding: 0 };
         let packet = self.window.next();
@@ -221,6 +261,9 @@ impl Sender {
         datagram.into_iter().for_each(|datagram| self.hand_out(datagram));
         self.window.push(payload, Class::Warning, true, now);
         self.repairs.sent(now, packet, Class::Warning, false);
+        if self.last_moment(now) > now {
+            self.pacer.end_train();
+        }
     }
 
     /// Starts the lists with the packets that a receiver may doubt by now.
@@ -243,8 +286,11 @@ impl Sender {
         prover.alarm(now);
     }
 
+    /// A long train that contains an urgent packet ends with its proof, too.
     fn proof_due(&self) -> Option<Micros> {
-        self.prover.as_ref()?.due(!self.is_busy())
+        let prover = self.prover.as_ref()?;
+        let is_last = || self.trains.hurries_proof() && self.until_next_train().is_some();
+        prover.due(!self.is_busy() || is_last())
     }
 
     fn send_notice(&mut self, now: Micros) {
@@ -330,13 +376,7 @@ impl Machine for Sender {
         let now = now.monotonic;
         self.pacer.fill(now);
         match input {
-            SenderInput::Product { info, bytes } => {
-                let length = bytes.len() as u64;
-                if self.queue.push(info, bytes) {
-                    self.stats.products += 1;
-                    self.stats.product_bytes += length;
-                }
-            }
+            SenderInput::Product { info, bytes } => self.take(info, bytes),
             SenderInput::Listener => self.head_schedule.expected(now),
             SenderInput::Head(head) => self.head_schedule.moved(now, head),
             SenderInput::Nak { site, request } => {
@@ -383,10 +423,13 @@ impl Machine for Sender {
         if !self.outputs.is_empty() {
             return Some(Micros(0));
         }
-        let due = self.proof_due().into_iter().chain(self.repairs.notice_due()).min();
-        let said = due.map_or(self.head_schedule.due(), |due| due.min(self.head_schedule.due()));
-        let wanted = if self.is_busy() { Micros(0) } else { said };
-        let send = wanted.max(self.pacer.shut_until().unwrap_or_default());
+        let statements = self.proof_due().into_iter().chain(self.repairs.notice_due());
+        let idle_due = statements.fold(self.head_schedule.due(), Micros::min);
+        let wanted = if self.is_busy() { Micros(0) } else { idle_due };
+        let open_at = |train| self.pacer.shut_until(train).unwrap_or_default();
+        let send = wanted.max(open_at(self.next_train()));
+        let urgent = self.urgent_due().map(|due| due.max(open_at(Train::Short)));
+        let send = urgent.into_iter().fold(send, Micros::min);
         let send = (send < Micros(u64::MAX)).then_some(send);
         send.into_iter().chain(self.repairs.deadline()).min()
     }

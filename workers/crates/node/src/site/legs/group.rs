@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use bytes::BytesMut;
 use downburst_model::{LegId, Micros};
 use downburst_session::{LegJoin, Reception};
 use downburst_site::{GroupRead, GroupReading, LegNews, reception};
+use downburst_vcmtp::long_train_time;
 use tokio::sync::mpsc;
 
 use super::priority::Urgent;
@@ -62,9 +64,10 @@ impl Group {
         }
         let stop = Arc::new(AtomicBool::new(false));
         let (leg, stopped) = (join.leg, Arc::clone(&stop));
+        let group_reading = GroupReading::new(Micros(0), join.rate_bps, long_train_time(join.rate_bps));
         std::thread::Builder::new()
             .name(format!("leg-{}", leg.0))
-            .spawn(move || listen(leg, receiver, &stopped, reading.priority, &sender))
+            .spawn(move || listen(leg, (receiver, group_reading), &stopped, reading.priority, &sender))
             .map_err(|error| sentence(&error))?;
         Ok((Self { stop }, reception))
     }
@@ -98,27 +101,31 @@ fn membership(
 
 fn listen(
     leg: LegId,
-    mut receiver: GroupReceiver,
+    (mut receiver, mut reading): (GroupReceiver, GroupReading),
     stop: &AtomicBool,
     priority: Option<u8>,
     sender: &mpsc::Sender<Found>,
 ) {
     let mut urgent = Urgent::begin(priority);
     let started = Instant::now();
-    let now = || Micros(u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX));
-    let mut reading = GroupReading::new(Micros(0));
+    let now = || micros(started.elapsed());
     while !stop.load(Ordering::Relaxed) {
         let mut batch = Vec::new();
         let began = Instant::now();
-        if let Some(pause) = reading.pause() {
-            std::thread::sleep(Duration::from_micros(pause.0));
-        }
-        if let Err(error) = receiver.receive(PATIENCE_MS, |datagram| batch.push(datagram)) {
+        sleep(reading.pause());
+        let received = receiver.wait(PATIENCE_MS).and_then(|is_readable| {
+            if is_readable {
+                sleep(reading.gather(micros(began.elapsed())));
+                receiver.receive(|datagram| batch.push(datagram))?;
+            }
+            Ok(())
+        });
+        if let Err(error) = received {
             tracing::warn!(leg = leg.0, %error, "the group can't be read; the leg falls silent");
             return;
         }
         urgent.waited(began.elapsed());
-        let news = match reading.read(batch.len(), now()) {
+        let news = match reading.read(batch.iter().map(BytesMut::len), now()) {
             GroupRead::Datagrams => LegNews::Datagrams(batch),
             GroupRead::Deaf => LegNews::Deaf(receiver.watch().reason()),
             GroupRead::Nothing => continue,
@@ -128,6 +135,16 @@ fn listen(
             return;
         }
     }
+}
+
+fn sleep(pause: Option<Micros>) {
+    if let Some(pause) = pause {
+        std::thread::sleep(Duration::from_micros(pause.0));
+    }
+}
+
+fn micros(length: Duration) -> Micros {
+    Micros(u64::try_from(length.as_micros()).unwrap_or(u64::MAX))
 }
 
 const PATIENCE_MS: u16 = 200;
