@@ -7,7 +7,8 @@
 //!
 //! `group=N` appends N products at a time, `threads=N` appends from N threads, `site` appends like a site: with
 //! rising upstream keys and no other duplicate rule. `body=N` gives products of at least N bytes bodies, and `files`
-//! makes a file of each product afterwards: a second name of its body, or a copy. Costs are user and system time of the process.
+//! makes a file of each product afterwards: a second name of its body, or a copy. Costs are user and system time of the
+//! process.
 
 use std::{
     path::Path,

@@ -115,8 +115,8 @@ fn micros(hours: f64) -> i64 {
 }
 
 const GIB: u64 = 1 << 30;
-/// The size from which a spool file is worth a second name, and a site's product one file instead of a record and a file:
-/// see "Bodies" in docs/performance.md.
+/// The size from which a spool file is worth a second name, and a site's product one file instead of a record and a
+/// file: see "Bodies" in docs/performance.md.
 pub const ADOPTED_BYTES: u64 = 64 << 10;
 /// The size from which creating a file costs less than copying from memory into the segment.
 const BODY_BYTES: u64 = 256 << 10;
