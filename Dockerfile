@@ -46,7 +46,8 @@ FROM ${PYTHON_IMAGE} AS python-build
 WORKDIR /build
 RUN python -m venv /opt/downburst
 COPY requirements-image.lock requirements-build.lock ./
-RUN /opt/downburst/bin/pip install --no-cache-dir --require-hashes -r requirements-image.lock -r requirements-build.lock
+RUN /opt/downburst/bin/pip install --no-cache-dir --require-hashes --no-deps \
+    -r requirements-image.lock -r requirements-build.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY core core
 COPY app app

@@ -87,7 +87,7 @@ python_packages() {
         echo ".venv has another Python than $PYTHON; remove it and run PYTHON=$PYTHON make setup"
         return 1
     fi
-    "${pip[@]}" --only-binary :all: --require-hashes -r requirements-image.lock &&
+    "${pip[@]}" --only-binary :all: --require-hashes --no-deps -r requirements-image.lock &&
         "${pip[@]}" --no-deps --no-build-isolation --upgrade . &&
         rm -rf "${lib:?}/bin" && find "$lib" -name direct_url.json -delete && chmod -R a-x,a+X "$lib"
 }
