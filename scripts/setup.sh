@@ -156,7 +156,7 @@ python_environment() {
             "$PYTHON" -m venv "$ROOT/.venv"
         "$VENV_PYTHON" -m pip --version >/dev/null 2>&1 ||
             step pip "pip in .venv" "Remove .venv and run it again." "$VENV_PYTHON" -m ensurepip
-        # The lock is complete. Left to look for what a package needs, pip refuses a release that is newer than the lock.
+        # The lock is complete. Where pip looks for dependencies itself, it refuses releases newer than the lock.
         step python-packages "Python packages of requirements.lock" "$NETWORK_HINT" \
             "$VENV_PYTHON" -m pip install --disable-pip-version-check --no-input --require-hashes --no-deps \
             -r "$ROOT/requirements.lock" -r "$ROOT/requirements-build.lock"
