@@ -18,8 +18,11 @@ pytestmark = [pytest.mark.system]
 
 ELSEWHERE = {
     "hub:node/log/.probe/*",
+    "hub:node/log/*/*.bodies/*",
     "hub:node/log/*/copy",
     "hub:node/ldm/cursors.json",
+    "site:log/*/*.bodies/*",
+    "site:log/.file-probe",
     "site:state/control.sock",
 }
 """First paths of entries that are not damaged in this scene; the catalogue says why."""

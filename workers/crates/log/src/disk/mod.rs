@@ -26,7 +26,7 @@ pub use trace::{Planted, Trace};
 
 use std::{
     fs, io,
-    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
 };
 
@@ -70,12 +70,14 @@ pub fn link(from: &Path, to: &Path) -> io::Result<()> {
     traced(to, |trace| trace.link(from, to), || fs::hard_link(from, to))
 }
 
-/// Makes a file read-only for everyone.
+/// Makes a file read-only for all who may read it.
 ///
 /// # Errors
 /// Those of the system.
 pub fn make_read_only(path: &Path) -> io::Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(READ_ONLY))
+    let mut permissions = fs::metadata(path)?.permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(path, permissions)
 }
 
 /// Renames a file, replacing any existing file of that name. Durable once [`sync_directory`] has returned.
