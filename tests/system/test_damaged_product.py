@@ -11,7 +11,8 @@ from kit.node import HubNode, SiteNode, Subscribe, node_binary
 from kit.patience import wait_for
 
 pytestmark = [pytest.mark.system]
-GOOD, BAD = b"good" * 300, b"soon damaged" * 10_000
+GOOD, BAD = b"good" * 300, b"soon damaged" * 100_000
+"""A body below 1 MiB would stay in the hub's memory for some seconds, intact."""
 
 
 def test_a_rejected_product_is_looked_at_said_and_sent_no_more(node: HubNode, subscribe: Subscribe) -> None:
@@ -87,7 +88,7 @@ def verify(node: HubNode) -> str:
 def flip_a_bit(log: Path, content: bytes) -> None:
     for stored in (*log.rglob("*.segment"), *log.rglob("*.bodies/*")):
         with stored.open("r+b") as file:
-            begin = file.read(1 << 20).find(content)
+            begin = file.read(4 << 20).find(content)
             if begin >= 0:
                 file.seek(begin + 500)
                 file.write(bytes([content[500] ^ 1]))
