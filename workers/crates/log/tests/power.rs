@@ -17,7 +17,7 @@ use std::{
 use bytes::Bytes;
 use common::{all, open, small, try_open};
 use downburst_log::{
-    Appended, Durability, FeedLog, LogOptions, LogReader, ProductLog, Retention, contract,
+    Appended, Durability, FeedLog, Finding, Flaw, LogOptions, LogReader, ProductLog, Retention, contract,
     disk::{Chances, Planted, Recording, Trace},
 };
 use downburst_model::WallMicros;
@@ -92,8 +92,13 @@ impl Story {
             return Err(format!("{next} may have been given before"));
         }
         log.close().map_err(|error| error.to_string())?;
-        let verified = LogReader::open(&root.join(LOG)).unwrap().verify(&mut |_| ()).unwrap();
-        if verified.flaws == 0 { Ok(()) } else { Err(format!("{} flaws", verified.flaws)) }
+        let mut flaws = Vec::new();
+        let mut note = |finding| match finding {
+            Finding::Flaw(Flaw { path, offset, sentence, .. }) => flaws.push((path, offset, sentence)),
+            Finding::Read(_) => {}
+        };
+        LogReader::open(&root.join(LOG)).unwrap().verify(&mut note).unwrap();
+        if flaws.is_empty() { Ok(()) } else { Err(format!("{flaws:?}")) }
     }
 }
 

@@ -107,6 +107,17 @@ pub(crate) fn sync(segment: &Path, sequences: &[u64]) -> io::Result<()> {
     if sequences.is_empty() { Ok(()) } else { disk::sync_directory(&directory(segment)) }
 }
 
+/// Makes bodies durable, and the name of their directory: without durability of each append it was not synchronised
+/// when it was created.
+pub(crate) fn sync_all(segment: &Path, sequences: &[u64]) -> io::Result<()> {
+    sync(segment, sequences)?;
+    if sequences.is_empty() {
+        Ok(())
+    } else {
+        disk::sync_directory(segment.parent().unwrap_or(Path::new(".")))
+    }
+}
+
 /// Deletes the body of a product that was not stored. Best effort: opening the log deletes what is left.
 pub(crate) fn discard(segment: &Path, sequence: u64) {
     let _ = disk::remove_file(&path(segment, sequence));
@@ -154,18 +165,30 @@ pub(crate) fn tidy(segment: &Path, listed: &[u64]) -> Result<Vec<u64>, LogError>
 /// An open body.
 #[derive(Debug)]
 pub(crate) struct Body {
-    file: File,
+    source: Source,
     path: PathBuf,
     length: usize,
-    /// The bytes of one that is kept in memory once it was read; `None` if the disk can't return them.
-    whole: OnceLock<Option<Bytes>>,
+}
+
+/// The place from which a body is read.
+#[derive(Debug)]
+enum Source {
+    /// Read piece by piece.
+    Large(File),
+    /// Read as a whole at the first use, and then in memory; `None` if the disk can't return it. The file is closed
+    /// then: a cache of products holds no descriptors.
+    Small(Mutex<Option<File>>, OnceLock<Option<Bytes>>),
 }
 
 impl Body {
     fn open(segment: &Path, sequence: u64, size: u64) -> Option<Self> {
         let length = usize::try_from(size).ok()?;
         match open(segment, sequence, size) {
-            Ok(Some((file, path))) => Some(Self { file, path, length, whole: OnceLock::new() }),
+            Ok(Some((file, path))) => {
+                let is_small = length <= WHOLE_BYTES;
+                let source = if is_small { Source::small(file) } else { Source::Large(file) };
+                Some(Self { source, path, length })
+            }
             // An evicted segment is deleted before its bodies.
             Ok(None) if !segment.exists() => None,
             Ok(None) => {
@@ -181,9 +204,9 @@ impl Body {
         }
     }
 
-    fn read_from_disk(&self, range: Range<usize>) -> Option<Bytes> {
+    fn read_from_disk(&self, file: &File, range: Range<usize>) -> Option<Bytes> {
         let mut bytes = vec![0; range.len()];
-        match self.file.read_exact_at(&mut bytes, range.start as u64) {
+        match file.read_exact_at(&mut bytes, range.start as u64) {
             Ok(()) => Some(Bytes::from(bytes)),
             Err(error) => {
                 let path = self.path.display();
@@ -194,21 +217,32 @@ impl Body {
     }
 }
 
+impl Source {
+    fn small(file: File) -> Self {
+        Self::Small(Mutex::new(Some(file)), OnceLock::new())
+    }
+}
+
 impl StoredContent for Body {
     fn length(&self) -> usize {
         self.length
     }
 
     fn read(&self, range: Range<usize>) -> Option<Bytes> {
-        if self.length > WHOLE_BYTES {
-            return self.read_from_disk(range);
+        match &self.source {
+            Source::Large(file) => self.read_from_disk(file, range),
+            Source::Small(file, whole) => {
+                let whole = whole.get_or_init(|| {
+                    let file = file.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+                    self.read_from_disk(&file, 0..self.length)
+                });
+                whole.as_ref().map(|bytes| bytes.slice(range))
+            }
         }
-        let whole = self.whole.get_or_init(|| self.read_from_disk(0..self.length));
-        whole.as_ref().map(|bytes| bytes.slice(range))
     }
 
     fn memory_bytes(&self) -> usize {
-        if self.length > WHOLE_BYTES { 0 } else { self.length }
+        if matches!(self.source, Source::Large(_)) { 0 } else { self.length }
     }
 
     fn path(&self) -> &Path {

@@ -156,7 +156,7 @@ impl Segment {
 
     /// Makes everything written so far durable. A deleted segment needs nothing.
     pub(crate) fn sync(&self) -> Result<(), LogError> {
-        let synced = body::sync(&self.path, &self.sequences_in_bodies())
+        let synced = body::sync_all(&self.path, &self.sequences_in_bodies())
             .and_then(|()| disk::File::open_to_read(&self.path)?.sync_all());
         match synced {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -188,6 +188,10 @@ impl Segment {
     /// Deletes segment and bodies; returns the bytes that further names of bodies keep on the disk.
     fn remove_bytes(&self) -> Result<u64, LogError> {
         files::remove(&self.path)?;
+        if body::directory(&self.path).exists() {
+            // After a power cut no segment may come back without its bodies.
+            files::sync_directory(self.path.parent().unwrap_or(Path::new(".")))?;
+        }
         body::remove_all(&self.path)
     }
 

@@ -29,9 +29,9 @@ pub(super) enum Spooled {
 pub(super) struct SpooledFile {
     file: File,
     path: PathBuf,
-    /// The digests of its first bytes, while they are in the processor's cache: reading a large product again at its
-    /// end would delay the products behind it.
-    hashed: ContentHasher,
+    /// For a product so large that reading it again at its end would delay those behind it: the digests of its first
+    /// bytes.
+    hashed: Option<ContentHasher>,
     /// The bytes written behind those that are hashed.
     ahead: RangeSet,
 }
@@ -43,9 +43,9 @@ impl Spool {
 
     pub(super) fn carry_out(&mut self, order: PlaceOrder) {
         match order {
-            PlaceOrder::Begin(place, _) => {
+            PlaceOrder::Begin(place, info) => {
                 let path = self.directory.join(format!("in-{}-{}", std::process::id(), place.0));
-                self.open.insert(place, Spooled::create(path));
+                self.open.insert(place, Spooled::create(path, info.size > READ_AGAIN_BYTES));
             }
             PlaceOrder::Write { place, offset, bytes } => {
                 if let Some(spooled) = self.open.get_mut(&place) {
@@ -68,11 +68,11 @@ impl Spool {
 }
 
 impl Spooled {
-    fn create(path: PathBuf) -> Self {
+    fn create(path: PathBuf, is_hashed: bool) -> Self {
         let mut options = File::options();
         match options.read(true).write(true).create_new(true).mode(READ_ONLY).open(&path) {
             Ok(file) => {
-                let (hashed, ahead) = (ContentHasher::default(), RangeSet::new());
+                let (hashed, ahead) = (is_hashed.then(ContentHasher::default), RangeSet::new());
                 Self::File(Box::new(SpooledFile { file, path, hashed, ahead }))
             }
             Err(error) => Self::failed(&path, &error),
@@ -96,7 +96,7 @@ impl Spooled {
     pub(super) fn contents(&mut self) -> Result<SpoolFile<'_>, String> {
         match self {
             Self::File(spooled) => {
-                let hashed = std::mem::take(&mut spooled.hashed);
+                let hashed = spooled.hashed.take().unwrap_or_default();
                 Ok(SpoolFile { path: &spooled.path, file: &spooled.file, is_own: true, hashed })
             }
             Self::Failed(sentence) => Err(sentence.clone()),
@@ -115,7 +115,8 @@ impl SpooledFile {
     /// Writes bytes and hashes those that follow the hashed ones. Bytes that are hashed already stay as they are: the
     /// digest is that of the file.
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let known = self.hashed.hashed_bytes().saturating_sub(offset);
+        let Some(hashed) = &mut self.hashed else { return self.file.write_all_at(bytes, offset) };
+        let known = hashed.hashed_bytes().saturating_sub(offset);
         let Some(new) =
             bytes.get(usize::try_from(known).unwrap_or(usize::MAX)..).filter(|new| !new.is_empty())
         else {
@@ -123,17 +124,18 @@ impl SpooledFile {
         };
         let offset = offset.saturating_add(known);
         self.file.write_all_at(new, offset)?;
-        if offset > self.hashed.hashed_bytes() {
+        if offset > hashed.hashed_bytes() {
             self.ahead.insert(offset, offset.saturating_add(new.len() as u64 - 1));
             return Ok(());
         }
-        self.hashed.update(new);
+        hashed.update(new);
         self.catch_up()
     }
 
     /// Hashes some of the bytes written ahead that follow now. The rest waits for the next call, or for the end.
     fn catch_up(&mut self) -> io::Result<()> {
-        let from = self.hashed.hashed_bytes();
+        let Some(hashed) = &mut self.hashed else { return Ok(()) };
+        let from = hashed.hashed_bytes();
         if let Some(before) = from.checked_sub(1) {
             self.ahead.remove(0, before);
         }
@@ -143,13 +145,15 @@ impl SpooledFile {
         let length = usize::try_from(last - first + 1).unwrap_or(usize::MAX).min(CATCH_UP_BYTES);
         let mut piece = vec![0; length];
         self.file.read_exact_at(&mut piece, first)?;
-        self.hashed.update(&piece);
+        hashed.update(&piece);
         Ok(())
     }
 }
 
 /// As a body of the log, a file that nobody writes.
 const READ_ONLY: u32 = 0o444;
+/// Reading this much back from the page cache takes some 20 ms, and checks what the file holds.
+const READ_AGAIN_BYTES: u64 = 16 << 20;
 /// Some slices: what was lost is repaired in front of many that came.
 const CATCH_UP_BYTES: usize = 1 << 20;
 
@@ -162,6 +166,10 @@ mod tests {
     use super::*;
 
     fn begin(place: PlaceId) -> PlaceOrder {
+        begin_of(place, 6)
+    }
+
+    fn begin_of(place: PlaceId, size: u64) -> PlaceOrder {
         let key = ProductKey { feed: FeedName::parse("F").unwrap(), epoch: Epoch(1), sequence: Sequence(1) };
         let info = ProductInfo {
             key,
@@ -169,7 +177,7 @@ mod tests {
             origin: Origin::parse("h").unwrap(),
             created: WallMicros(0),
             stored: WallMicros(0),
-            size: 6,
+            size,
             digest: Digest([0; 32]),
             class: Class::Grid,
             hops: None,
@@ -218,7 +226,8 @@ mod tests {
         for (number, order) in (0..).zip(orders) {
             let place = PlaceId(number);
             let mut spool = Spool::new(directory.path());
-            spool.carry_out(begin(place));
+            // Large enough to be hashed on its way.
+            spool.carry_out(begin_of(place, READ_AGAIN_BYTES + 1));
             for (from, to) in order {
                 let bytes = Bytes::copy_from_slice(&whole[from..to]);
                 spool.carry_out(PlaceOrder::Write { place, offset: from as u64, bytes });
