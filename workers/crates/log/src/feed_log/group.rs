@@ -14,6 +14,7 @@ use crate::{
     Appended, Clock, DuplicateRule, Durability, FeedLog, LogError, LogOptions, NewProduct,
     feed_log::active::Active,
     feed_log::draft::check_size,
+    feed_log::hashing::check_announced,
     feed_log::keys::{Keys, Likeness, is_same},
     feed_log::room::Room,
     feed_log::writer::{MAX_ROWS, Writer, announced},
@@ -275,14 +276,8 @@ impl Checked {
     ) -> Result<Self, LogError> {
         let size = bytes.len() as u64;
         check_size(&product.id, size, options.max_product_bytes, product.expected_size)?;
-        let id = || product.id.clone();
-        if let Some(expected) = product.expected_size.filter(|expected| *expected != size) {
-            return Err(LogError::SizeMismatch { id: id(), expected, found: size });
-        }
         let digest = Digest(*blake3::hash(&bytes).as_bytes());
-        if let Some(expected) = product.expected_digest.filter(|expected| *expected != digest) {
-            return Err(LogError::DigestMismatch { id: id(), expected, found: digest });
-        }
+        check_announced(&product, size, digest)?;
         let body = if options.duplicate_rule == DuplicateRule::None { None } else { body_of(&bytes) };
         let ldm = product.ldm.clone().or_else(|| {
             (options.duplicate_rule == DuplicateRule::Signature)

@@ -93,18 +93,22 @@ impl ContentHasher {
 }
 
 impl Contents {
-    /// Compares size and digest with the announced ones.
     pub(crate) fn check(&self, product: &NewProduct) -> Result<(), LogError> {
-        let id = || product.id.clone();
-        match (product.expected_size, product.expected_digest) {
-            (Some(expected), _) if expected != self.size => {
-                Err(LogError::SizeMismatch { id: id(), expected, found: self.size })
-            }
-            (_, Some(expected)) if expected != self.digest => {
-                Err(LogError::DigestMismatch { id: id(), expected, found: self.digest })
-            }
-            _ => Ok(()),
+        check_announced(product, self.size, self.digest)
+    }
+}
+
+/// Compares size and digest with the announced ones.
+pub(crate) fn check_announced(product: &NewProduct, size: u64, digest: Digest) -> Result<(), LogError> {
+    let id = || product.id.clone();
+    match (product.expected_size, product.expected_digest) {
+        (Some(expected), _) if expected != size => {
+            Err(LogError::SizeMismatch { id: id(), expected, found: size })
         }
+        (_, Some(expected)) if expected != digest => {
+            Err(LogError::DigestMismatch { id: id(), expected, found: digest })
+        }
+        _ => Ok(()),
     }
 }
 
