@@ -16,6 +16,7 @@ mod machine;
 pub mod moment;
 mod names;
 mod pattern;
+mod pieces;
 mod product;
 mod ranges;
 mod slabs;
@@ -28,6 +29,7 @@ pub use ldm::{LDM_IDENT_BYTES_MAX, LDM_ORIGIN_BYTES_MAX, LdmIdent, LdmStamp, cou
 pub use machine::Machine;
 pub use names::{FeedName, HubName, NameError, Origin, ProductId, SiteName};
 pub use pattern::{IdFilter, Pattern, PatternError};
+pub use pieces::Pieces;
 pub use product::{Class, Digest, Epoch, Lane, LegId, ProductInfo, ProductKey, Sequence, Transport};
 pub use ranges::RangeSet;
 pub use slabs::Slabs;

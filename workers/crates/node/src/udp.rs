@@ -5,7 +5,6 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::os::fd::AsFd as _;
 
 use bytes::BytesMut;
-use downburst_model::Slabs;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 use nix::{getsockopt_impl, sockopt_impl};
@@ -112,8 +111,9 @@ impl GroupSender {
         self.state.max_gso_segments().clamp(1, self.train_datagrams)
     }
 
-    /// Adds a datagram to the train; sends the train first if the datagram can't join it.
-    pub(crate) fn push(&mut self, datagram: &[u8]) -> io::Result<()> {
+    /// Adds a datagram to the train, without a copy if it follows in memory; sends the train first if the datagram
+    /// can't join it.
+    pub(crate) fn push(&mut self, datagram: BytesMut) -> io::Result<()> {
         let room = self.train_limit() * self.segment_bytes;
         let joins = !self.train.is_empty()
             && datagram.len() <= self.segment_bytes
@@ -123,7 +123,7 @@ impl GroupSender {
             self.flush()?;
             self.segment_bytes = datagram.len();
         }
-        self.train.extend_from_slice(datagram);
+        self.train.unsplit(datagram);
         Ok(())
     }
 
@@ -152,7 +152,6 @@ pub(crate) struct GroupReceiver {
     socket: std::net::UdpSocket,
     state: UdpSocketState,
     buffers: Vec<Vec<u8>>,
-    memory: Slabs,
     receive_buffer_bytes: usize,
     gathers: bool,
     watch: Watch,
@@ -194,8 +193,7 @@ impl GroupReceiver {
         }
         let watch = Watch::begin(group, source, interface);
         let buffers = vec![vec![0; GRO_LIMIT_BYTES]; quinn_udp::BATCH_SIZE];
-        let memory = Slabs::new(SLAB_BYTES, SLABS);
-        Ok(Self { socket, state, buffers, memory, receive_buffer_bytes, gathers, watch })
+        Ok(Self { socket, state, buffers, receive_buffer_bytes, gathers, watch })
     }
 
     /// The size that the kernel granted, so that it can be reported: the default loses bursts.
@@ -223,8 +221,9 @@ impl GroupReceiver {
         Ok(poll(&mut fds, PollTimeout::from(patience_ms)).map_err(io::Error::from)? > 0)
     }
 
-    /// Hands each datagram that has arrived to `take`: about a train of them, the others at the next call.
-    pub(crate) fn receive(&mut self, mut take: impl FnMut(BytesMut)) -> io::Result<()> {
+    /// Hands each datagram that has arrived to `take`, in the buffer that the next ones overwrite: about a train of
+    /// them, the others at the next call.
+    pub(crate) fn receive(&mut self, mut take: impl FnMut(&mut [u8])) -> io::Result<()> {
         let mut received_bytes = 0;
         loop {
             let (calls, bytes) = self.receive_batch(&mut take)?;
@@ -236,7 +235,7 @@ impl GroupReceiver {
     }
 
     /// One call of the kernel; returns the number of its messages and their bytes.
-    fn receive_batch(&mut self, take: &mut impl FnMut(BytesMut)) -> io::Result<(usize, usize)> {
+    fn receive_batch(&mut self, take: &mut impl FnMut(&mut [u8])) -> io::Result<(usize, usize)> {
         let mut metas = [RecvMeta::default(); quinn_udp::BATCH_SIZE];
         let mut slices: Vec<IoSliceMut<'_>> =
             self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
@@ -247,14 +246,10 @@ impl GroupReceiver {
         };
         drop(slices);
         let mut bytes = 0;
-        for (buffer, meta) in self.buffers.iter().zip(metas.iter()).take(received) {
-            let train = buffer.get(..meta.len).unwrap_or_default();
+        for (buffer, meta) in self.buffers.iter_mut().zip(metas.iter()).take(received) {
+            let train = buffer.get_mut(..meta.len).unwrap_or_default();
             bytes += train.len();
-            let mut rest = self.memory.take(train.len());
-            rest.extend_from_slice(train);
-            while !rest.is_empty() {
-                take(rest.split_to(meta.stride.clamp(1, rest.len())));
-            }
+            train.chunks_mut(meta.stride.max(1)).for_each(&mut *take);
         }
         Ok((received, bytes))
     }
@@ -338,11 +333,6 @@ const TRAIN_BYTES: usize = 65_000;
 /// The most bytes that one receive can return.
 const GRO_LIMIT_BYTES: usize = 65_536;
 
-/// Memory for received data, until neither a product nor the repair of its neighbours needs it: 16 MiB at most;
-/// beyond that each train gets memory of its own.
-const SLAB_BYTES: usize = 128 << 10;
-const SLABS: usize = 128;
-
 const SEND_BUFFER_BYTES: usize = 4 << 20;
 const SEND_PATIENCE_MS: u16 = 100;
 
@@ -369,7 +359,7 @@ mod tests {
         let (mut heard, began) = (Vec::new(), std::time::Instant::now());
         while heard.len() < count && began.elapsed().as_secs() < 1 {
             receiver.wait(100).unwrap();
-            receiver.receive(|datagram| heard.push(datagram.freeze())).unwrap();
+            receiver.receive(|datagram| heard.push(Bytes::copy_from_slice(datagram))).unwrap();
         }
         heard
     }
@@ -387,7 +377,7 @@ mod tests {
         stranger.set_multicast_if_v4(&std::net::Ipv4Addr::LOCALHOST).unwrap();
         for _ in 0..3 {
             stranger.send_to(b"stranger", &group.into()).unwrap();
-            wanted.push(b"wanted").unwrap();
+            wanted.push(BytesMut::from(&b"wanted"[..])).unwrap();
         }
         wanted.flush().unwrap();
         assert_eq!(hear(&mut receiver, 3), ["wanted"; 3].map(|text| Bytes::from_static(text.as_bytes())));
@@ -407,7 +397,14 @@ mod tests {
             assert!(sends || sender.path().contains("one datagram a call"));
             let datagrams: Vec<Bytes> =
                 (0..40u8).map(|fill| vec![fill; 1_000 - usize::from(fill / 39)].into()).collect();
-            datagrams.iter().for_each(|datagram| sender.push(datagram).unwrap());
+            let mut arena = BytesMut::new();
+            for (place, datagram) in datagrams.iter().enumerate() {
+                arena.extend_from_slice(datagram);
+                // Half of them follow each other in memory, the others do not.
+                let apart = || BytesMut::from(&datagram[..]);
+                let pushed = if place < 20 { arena.split() } else { apart() };
+                sender.push(pushed).unwrap();
+            }
             sender.flush().unwrap();
             assert_eq!(hear(&mut receiver, 40), datagrams, "{sends} {receives}");
         }

@@ -306,7 +306,7 @@ impl World {
 
     fn carry(&mut self, output: LegOutput<()>) {
         match output {
-            LegOutput::Datagram(bytes) => self.send(&bytes),
+            LegOutput::Datagram(bytes) => self.send(&bytes.freeze()),
             LegOutput::Read(range) => self.read(range),
             LegOutput::Repair { session, channel, packet, payload } => {
                 self.repair(session, channel, packet, payload);

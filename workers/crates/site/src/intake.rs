@@ -27,12 +27,8 @@ pub(crate) struct Intake {
 /// The bytes of one product.
 #[derive(Debug)]
 enum Assembly {
-    /// In order so far, as parts of the read buffers.
-    Pieces {
-        pieces: Vec<Bytes>,
-        length: usize,
-        size: usize,
-    },
+    /// Parts of the read buffers.
+    Pieces(Parts),
     /// Bytes of any part, each at its offset, with room for all.
     Memory {
         memory: BytesMut,
@@ -42,6 +38,18 @@ enum Assembly {
         place: PlaceId,
         size: u64,
     },
+}
+
+/// Parts of a product in the order of their offsets, none of which overlaps another.
+///
+/// A part keeps the memory that it shares with its neighbours of other products, so few may be short: at most about
+/// as much memory is kept for nothing as the product has bytes.
+#[derive(Debug)]
+struct Parts {
+    size: usize,
+    parts: Vec<(u64, Bytes)>,
+    bytes: usize,
+    short: usize,
 }
 
 impl Intake {
@@ -61,9 +69,7 @@ impl Intake {
 
     pub(crate) fn begin(&mut self, info: &ProductInfo) -> Option<PlaceOrder> {
         let (assembly, order) = match usize::try_from(info.size) {
-            Ok(size) if size <= self.memory_limit_bytes => {
-                (Assembly::Pieces { pieces: Vec::new(), length: 0, size }, None)
-            }
+            Ok(size) if size <= self.memory_limit_bytes => (Assembly::Pieces(Parts::new(size)), None),
             _ => {
                 let place = PlaceId(self.next_place);
                 self.next_place += 1;
@@ -149,17 +155,16 @@ impl Intake {
 impl Assembly {
     fn size(&self) -> u64 {
         match self {
-            Self::Pieces { size, .. } | Self::Memory { size, .. } => *size as u64,
+            Self::Pieces(parts) => parts.size as u64,
+            Self::Memory { size, .. } => *size as u64,
             Self::Placed { size, .. } => *size,
         }
     }
 
     fn write(&mut self, slabs: &mut Slabs, offset: u64, bytes: Bytes) -> Option<PlaceOrder> {
-        if let Self::Pieces { pieces, length, size } = self {
-            let follows = usize::try_from(offset) == Ok(*length) && bytes.len() <= *size - *length;
-            if follows && (bytes.len() >= WORTH_SHARING_BYTES || bytes.len() == *size - *length) {
-                *length += bytes.len();
-                pieces.push(bytes);
+        if let Self::Pieces(parts) = self {
+            if parts.can_take(offset, &bytes) {
+                parts.take(offset, bytes);
                 return None;
             }
             self.lay_out(slabs);
@@ -170,26 +175,56 @@ impl Assembly {
                 None
             }
             Self::Placed { place, .. } => Some(PlaceOrder::Write { place: *place, offset, bytes }),
-            Self::Pieces { .. } => None,
+            Self::Pieces(_) => None,
         }
     }
 
     /// Moves the pieces into memory that takes bytes of any part.
     fn lay_out(&mut self, slabs: &mut Slabs) {
-        if let Self::Pieces { pieces, size, .. } = self {
+        if let Self::Pieces(Parts { size, parts, .. }) = self {
             let (mut memory, size) = (slabs.take(*size), *size);
-            pieces.iter().for_each(|piece| memory.extend_from_slice(piece));
+            for (offset, part) in parts {
+                lay(&mut memory, usize::try_from(*offset).unwrap_or(usize::MAX), part);
+            }
             *self = Self::Memory { memory, size };
         }
     }
 
     fn into_contents(self) -> Contents {
         match self {
-            Self::Pieces { pieces, .. } => Contents::Pieces(pieces),
-            Self::Memory { memory, .. } => Contents::Pieces(vec![memory.freeze()]),
+            Self::Pieces(Parts { parts, .. }) => {
+                Contents::Pieces(parts.into_iter().map(|(_, part)| part).collect::<Vec<Bytes>>().into())
+            }
+            Self::Memory { memory, .. } => Contents::Pieces(memory.freeze().into()),
             Self::Placed { place, .. } => Contents::Place(place),
         }
     }
+}
+
+impl Parts {
+    fn new(size: usize) -> Self {
+        Self { size, parts: Vec::new(), bytes: 0, short: 0 }
+    }
+
+    fn can_take(&self, offset: u64, bytes: &[u8]) -> bool {
+        let end = offset.saturating_add(bytes.len() as u64);
+        let before = self.parts.partition_point(|(at, _)| *at < end).checked_sub(1);
+        let before = before.and_then(|place| self.parts.get(place));
+        let is_free = before.is_none_or(|(at, part)| at.saturating_add(part.len() as u64) <= offset);
+        let is_last = self.bytes.saturating_add(bytes.len()) == self.size;
+        is_free && (!is_short(bytes) || is_last || self.short < self.size / BYTES_PER_SHORT_PART)
+    }
+
+    fn take(&mut self, offset: u64, bytes: Bytes) {
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        self.short += usize::from(is_short(&bytes));
+        let place = self.parts.partition_point(|(at, _)| *at < offset);
+        self.parts.insert(place, (offset, bytes));
+    }
+}
+
+fn is_short(part: &[u8]) -> bool {
+    part.len() < WORTH_SHARING_BYTES
 }
 
 /// Copies bytes to their offset. Those that follow the present ones directly need no zeros before them.
@@ -206,8 +241,11 @@ fn lay(memory: &mut BytesMut, start: usize, bytes: &[u8]) {
     }
 }
 
-/// A smaller piece is copied: a reference would keep its whole read buffer in memory.
+/// A shorter part would keep much more memory than it has bytes: that of a read buffer.
 const WORTH_SHARING_BYTES: usize = 16 << 10;
+
+/// The length of read buffers, of which each short part may keep one.
+const BYTES_PER_SHORT_PART: usize = 128 << 10;
 
 /// Most products fit; a site with hundreds of them in flight stays far below a gigabyte.
 pub const MEMORY_LIMIT_BYTES: usize = 1 << 20;
@@ -264,6 +302,13 @@ mod tests {
         }
     }
 
+    fn in_memory(intake: &mut Intake, info: &ProductInfo) -> Pieces {
+        match completed(intake, info) {
+            Contents::Pieces(pieces) => pieces,
+            Contents::Place(_) => panic!("it is small"),
+        }
+    }
+
     /// The product assembled from these blocks.
     fn assembled(whole: &Bytes, blocks: impl Iterator<Item = (usize, usize)>, limit: usize) -> Vec<u8> {
         let (mut intake, mut place) = (Intake::new(limit), None);
@@ -275,7 +320,10 @@ mod tests {
         assert_eq!(intake.misplaced(), 0);
         carry_out(&mut place, intake.block(&info.key, info.size + 7, Bytes::from_static(b"beyond the end")));
         assert_eq!(intake.misplaced(), 1);
-        completed(&mut intake, &info).at_hand().map_or_else(|| place.unwrap(), |bytes| bytes.to_vec())
+        match completed(&mut intake, &info) {
+            Contents::Pieces(pieces) => pieces.whole().to_vec(),
+            Contents::Place(_) => place.unwrap(),
+        }
     }
 
     #[test]
@@ -321,7 +369,7 @@ mod tests {
             intake.block(&info.key, offset, block);
         }
         intake.block(&info.key, 20_000, whole.slice(20_000..));
-        assert_eq!(completed(&mut intake, &info).at_hand(), Some(whole));
+        assert_eq!(in_memory(&mut intake, &info).whole(), whole);
     }
 
     #[test]
@@ -330,8 +378,29 @@ mod tests {
         let (info, whole) = (info(20_000), Bytes::from(vec![7; 20_000]));
         intake.begin(&info);
         intake.block(&info.key, 0, whole.clone());
-        let bytes = completed(&mut intake, &info).at_hand().unwrap();
+        let bytes = in_memory(&mut intake, &info).whole();
         assert_eq!((bytes.as_ptr(), &bytes), (whole.as_ptr(), &whole));
+    }
+
+    #[test]
+    fn long_parts_are_not_copied_in_any_order_and_many_short_ones_are() {
+        let whole: Bytes = (0..1_000_000).map(|n| (n % 251) as u8).collect();
+        let mut intake = Intake::new(MEMORY_LIMIT_BYTES);
+        let info = info(1_000_000);
+        let short = |count: u64| (0..count).map(|number| (number * 100_000, 1_400));
+        for (short_count, pieces) in [(0, 10), (7, 17), (9, 1)] {
+            intake.begin(&info);
+            let long = short(10).map(|(at, length)| match at / 100_000 {
+                number if number < short_count => (at + length, 100_000 - length),
+                _ => (at, 100_000),
+            });
+            for (at, length) in long.rev().chain(short(short_count)) {
+                let part = whole.slice(at as usize..(at + length) as usize);
+                intake.block(&info.key, at, part);
+            }
+            let found = in_memory(&mut intake, &info);
+            assert_eq!((found.as_slice().len(), found.whole()), (pieces, whole.clone()), "{short_count}");
+        }
     }
 
     #[test]

@@ -189,6 +189,7 @@ impl Site {
                 | Output::Over(_)
                 | Output::CloseStream(_)
                 | Output::LeaveGroup(_)
+                | Output::LegKey(..)
                 | Output::Ask { .. }
                 | Output::Checkpoint(_)
                 | Output::Guard(_)
@@ -249,9 +250,7 @@ impl Site {
             StoreItem::Product { info, contents, .. } => {
                 let result = match &contents {
                     Contents::Place(place) => self.products.complete(*place, &info),
-                    Contents::Pieces(_) => {
-                        self.products.check(&info, &contents.at_hand().unwrap_or_default())
-                    }
+                    Contents::Pieces(pieces) => self.products.check(&info, &pieces.whole()),
                 };
                 self.counted(&info, &result);
                 StoredWhat::Product(info, result)

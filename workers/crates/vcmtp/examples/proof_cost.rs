@@ -115,11 +115,11 @@ fn measure((rate_bps, size): (u64, usize), mode: usize) -> (u32, f64, f64) {
     }
     let sender_ns = cpu_ns() - begun_ns;
     // A socket returns bytes in memory of their own.
-    let own = |(now, datagram): (u64, Bytes)| (now, BytesMut::from(datagram.as_ref()));
+    let own = |(now, datagram): (u64, BytesMut)| (now, BytesMut::from(datagram.as_ref()));
     let trains: Vec<_> = trains.into_iter().map(own).collect();
     let begun_ns = cpu_ns();
     for (now, datagram) in trains {
-        receiver.handle(at(now), ReceiverInput::Datagram(datagram));
+        receiver.handle(at(now), ReceiverInput::Datagram(datagram.into()));
         while receiver.poll(at(now)).is_some() {}
     }
     let receiver_ns = cpu_ns() - begun_ns;

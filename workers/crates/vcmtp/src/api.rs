@@ -3,7 +3,7 @@ use downburst_model::{Content, LegId, Micros, ProductInfo, RangeSet, Sequence};
 use minicbor::{Decode, Encode};
 
 use crate::sender::pacer::{IPV4_FRAME_OVERHEAD_BYTES, IPV6_FRAME_OVERHEAD_BYTES, default_burst_bytes};
-use crate::{RepairChannel, Request};
+use crate::{Datagram, RepairChannel, Request};
 
 /// The secret shared by all members of a leg. Each start of a sender takes a new one, and a packet number has
 /// one content in the life of a leg, so under a key a nonce (leg epoch and packet number) never has two contents.
@@ -144,8 +144,9 @@ pub enum SenderInput {
 /// The output of a sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SenderOutput {
-    /// Send this to the group. Consecutive datagrams of equal size may be sent in one train.
-    Datagram(Bytes),
+    /// Send this to the group. Consecutive datagrams of equal size may be sent in one train; they lie side by side in
+    /// memory as far as possible.
+    Datagram(BytesMut),
     /// The first byte of this product is in the next datagram.
     FirstByte(Sequence),
     /// All bytes of this product have been output once.
@@ -226,7 +227,7 @@ pub struct ReceiverConfig {
 #[derive(Clone, Debug)]
 pub enum ReceiverInput {
     /// A datagram from the group or the repair channel.
-    Datagram(BytesMut),
+    Datagram(Datagram),
     /// A repaired packet received over the session.
     Repair {
         /// Packet number.

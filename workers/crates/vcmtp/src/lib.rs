@@ -26,5 +26,6 @@ pub use keys::rotation::{Rotation, RotationInput, RotationOutput, Urgency};
 pub use leg_rate::{LegRate, Straggler};
 pub use packet::request::{Losses, Request, SymbolsHeard};
 pub use receiver::Receiver;
+pub use receiver::opening::{Datagram, Opened, Opener};
 pub use sender::Sender;
 pub use sender::pacer::long_train_time;

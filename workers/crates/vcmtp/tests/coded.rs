@@ -79,7 +79,7 @@ impl Group {
 
     fn carry(&mut self, output: SenderOutput, loses: &dyn Fn(usize, u64) -> bool) {
         match output {
-            SenderOutput::Datagram(datagram) => self.multicast(&datagram, loses),
+            SenderOutput::Datagram(datagram) => self.multicast(&datagram.freeze(), loses),
             SenderOutput::Repair { site, packet, payload } => {
                 self.alone.push((site, packet));
                 let (receiver, taken) = &mut self.receivers[site as usize];

@@ -66,7 +66,7 @@ impl World {
             match output {
                 SenderOutput::Datagram(datagram) => {
                     self.sent += 1;
-                    for forged in attack(&datagram) {
+                    for forged in attack(&datagram.freeze()) {
                         self.hear(now, ReceiverInput::Datagram(forged.into()));
                     }
                 }

@@ -62,7 +62,7 @@ fn who_gets_the_key_late_asks_for_what_it_missed() {
     let (mut receiver, mut taken) = (Receiver::new(receiver_config()), Taken::default());
     run(&mut sender, 0, 0).iter().for_each(|(_, output)| {
         if let SenderOutput::Datagram(datagram) = output {
-            taken.feed(&mut receiver, 0, datagram);
+            taken.feed(&mut receiver, 0, &datagram.clone().freeze());
         }
     });
     sender.handle(at(1_000), SenderInput::Key(next_key()));

@@ -11,8 +11,10 @@ mod common;
 
 use bytes::Bytes;
 use common::*;
-use downburst_model::{Class, Machine, Sequence};
-use downburst_vcmtp::{Receiver, ReceiverInput, ReceiverOutput, Sender, SenderInput, SenderOutput};
+use downburst_model::{Class, Machine, Micros, Sequence};
+use downburst_vcmtp::{
+    Datagram, Opener, Receiver, ReceiverInput, ReceiverOutput, Sender, SenderInput, SenderOutput,
+};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -65,16 +67,19 @@ struct Pair {
     sender: Sender,
     receiver: Receiver,
     taken: Taken,
+    /// Opens the datagrams outside of the receiver, if there is one.
+    opener: Option<Opener>,
     now: u64,
     counter: usize,
 }
 
 impl Pair {
-    fn new() -> Self {
+    fn new(is_opened_apart: bool) -> Self {
         let mut pair = Self {
             sender: Sender::new(sender_config(100_000_000)),
             receiver: Receiver::new(receiver_config()),
             taken: Taken::default(),
+            opener: is_opened_apart.then(|| Opener::new(LEG, LEG_EPOCH, &key())),
             now: 0,
             counter: 0,
         };
@@ -122,7 +127,7 @@ impl Pair {
         let mut datagrams = Vec::new();
         for output in outputs {
             match output {
-                SenderOutput::Datagram(bytes) => datagrams.push(bytes),
+                SenderOutput::Datagram(bytes) => datagrams.push(bytes.freeze()),
                 SenderOutput::Repair { site: 1, packet, payload } => {
                     self.tell(ReceiverInput::Repair { packet, payload });
                 }
@@ -144,11 +149,25 @@ impl Pair {
             Fate::Twice => datagrams = datagrams.iter().flat_map(|one| [one.clone(), one.clone()]).collect(),
             Fate::Backwards => datagrams.reverse(),
         }
-        datagrams.into_iter().for_each(|datagram| self.tell(ReceiverInput::Datagram(datagram.into())));
+        let batch: Vec<Datagram> = match &mut self.opener {
+            None => datagrams.into_iter().map(Datagram::from).collect(),
+            Some(opener) => {
+                let take = |datagram: Bytes| opener.take(Micros(self.now), &mut datagram.to_vec());
+                datagrams.into_iter().for_each(take);
+                opener.finish()
+            }
+        };
+        let now = at(self.now);
+        batch.into_iter().for_each(|datagram| self.receiver.handle(now, ReceiverInput::Datagram(datagram)));
+        self.poll();
     }
 
     fn tell(&mut self, input: ReceiverInput) {
         self.receiver.handle(at(self.now), input);
+        self.poll();
+    }
+
+    fn poll(&mut self) {
         while let Some(output) = self.receiver.poll(at(self.now)) {
             self.said_by_receiver(output);
         }
@@ -169,8 +188,11 @@ proptest! {
     }
 
     #[test]
-    fn whatever_happens_the_receiver_ends_with_every_byte(operations in prop::collection::vec(operation(), 0..40)) {
-        let mut pair = Pair::new();
+    fn whatever_happens_the_receiver_ends_with_every_byte(
+        operations in prop::collection::vec(operation(), 0..40),
+        is_opened_apart: bool,
+    ) {
+        let mut pair = Pair::new(is_opened_apart);
         let (mut sequence, mut head, mut products) = (0, 0, Vec::new());
         for operation in operations {
             match operation {

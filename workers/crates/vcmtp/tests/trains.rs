@@ -117,7 +117,7 @@ fn the_proof_of_a_warning_beside_bulk_does_not_wait_for_a_bulk_train() {
         let mut announced = None;
         for (time, output) in said {
             if let SenderOutput::Datagram(datagram) = output {
-                taken.feed(&mut receiver, time, &datagram);
+                taken.feed(&mut receiver, time, &datagram.freeze());
                 let is_known = taken.announced.contains_key(&Sequence(9));
                 announced = announced.or(is_known.then_some(time));
             }
@@ -157,7 +157,7 @@ fn a_long_train_ends_with_a_proof_that_is_due_before_the_next_one() {
         let mut whole = Vec::new();
         for (time, output) in &said {
             let SenderOutput::Datagram(datagram) = output else { continue };
-            taken.feed(&mut receiver, *time, datagram);
+            taken.feed(&mut receiver, *time, &datagram.clone().freeze());
             let next = whole.len() as u64 + 1;
             if datagram.len() < FULL_BYTES && taken.is_whole(next, 1_000_000) {
                 whole.push(Some(*time));

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use downburst_model::{Content, ProductInfo, RangeSet, Sequence, SiteName};
 use downburst_vcmtp::{LegKey, Request, SenderConfig, SiteSecret, Straggler, Urgency};
 
@@ -87,7 +87,7 @@ pub enum LegInput<C> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum LegOutput<C> {
     /// Send this to the group. Consecutive datagrams of equal size may leave in one train.
-    Datagram(Bytes),
+    Datagram(BytesMut),
     /// Read the log: [`LegInput::Product`]s and then [`LegInput::ReadTo`], or [`LegInput::ReadFailed`].
     Read(LogRange),
     /// The next datagram contains the first byte of this product.

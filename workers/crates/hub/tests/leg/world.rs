@@ -226,7 +226,7 @@ impl World {
     fn carry(&mut self, output: LegOutput<u32>) {
         let now = self.clock();
         match output {
-            LegOutput::Datagram(datagram) => self.send(&datagram),
+            LegOutput::Datagram(datagram) => self.send(&datagram.freeze()),
             LegOutput::Read(range) => self.read(range),
             LegOutput::Repair { session, channel, packet, payload } => {
                 let site = self.sites.iter_mut().find(|site| site.view.session == session).unwrap();

@@ -6,15 +6,14 @@
 
 use std::{collections::VecDeque, io, io::IoSlice, sync::atomic::Ordering};
 
-use bytes::Bytes;
-use downburst_model::{Digest, LdmStamp, Sequence, WallMicros};
+use downburst_model::{Digest, LdmStamp, Pieces, Sequence, WallMicros};
 use md5::{Digest as _, Md5};
 
 use crate::{
     Appended, Clock, DuplicateRule, Durability, FeedLog, LogError, LogOptions, NewProduct,
     feed_log::active::Active,
     feed_log::draft::check_size,
-    feed_log::hashing::check_announced,
+    feed_log::hashing::{ContentHasher, Contents},
     feed_log::keys::{Keys, Likeness, is_same},
     feed_log::room::Room,
     feed_log::writer::{MAX_ROWS, Writer, announced},
@@ -28,9 +27,10 @@ use crate::{
 pub(crate) type Results = Vec<Option<Result<Appended, LogError>>>;
 
 impl FeedLog {
-    pub(crate) fn append_group(
+    /// As [`ProductLog::append_all`](crate::ProductLog::append_all), for bytes in pieces.
+    pub fn append_pieces(
         &self,
-        products: Vec<(NewProduct, Bytes)>,
+        products: Vec<(NewProduct, Pieces)>,
         clock: Clock<'_>,
     ) -> Vec<Result<Appended, LogError>> {
         let options = self.options();
@@ -210,7 +210,7 @@ impl FeedLog {
     fn one_by_one(&self, writer: &mut Writer, group: Group, results: &mut Results, clock: Clock<'_>) {
         self.forget_keys(&group);
         for member in group.members {
-            let (at, bytes) = (member.at, member.bytes.clone());
+            let (at, bytes) = (member.at, member.bytes.whole());
             let outcome = self.append_locked(writer, member.announced_again(), &mut bytes.as_ref(), clock);
             set(results, at, outcome);
         }
@@ -258,7 +258,7 @@ pub(crate) enum Failure {
 pub(crate) struct Checked {
     /// Its position in the call.
     pub(crate) at: usize,
-    bytes: Bytes,
+    bytes: Pieces,
     /// Still without sequence, stamp and length.
     header: Header,
 }
@@ -271,18 +271,22 @@ impl Checked {
     pub(crate) fn new(
         at: usize,
         product: NewProduct,
-        bytes: Bytes,
+        bytes: impl Into<Pieces>,
         options: &LogOptions,
     ) -> Result<Self, LogError> {
+        let (bytes, rule) = (bytes.into(), options.duplicate_rule);
         let size = bytes.len() as u64;
         check_size(&product.id, size, options.max_product_bytes, product.expected_size)?;
-        let digest = Digest(*blake3::hash(&bytes).as_bytes());
-        check_announced(&product, size, digest)?;
-        let body = if options.duplicate_rule == DuplicateRule::None { None } else { body_of(&bytes) };
-        let ldm = product.ldm.clone().or_else(|| {
-            (options.duplicate_rule == DuplicateRule::Signature)
-                .then(|| LdmStamp::of_content(Md5::digest(&bytes).into()))
-        });
+        let contents = match bytes.as_slice() {
+            [whole] => hashed(whole, rule, product.ldm.is_some()),
+            [first, ..] if first.len() >= wmo::MAX_STARTING_LINE_BYTES => {
+                hashed_in_pieces(&bytes, rule, product.ldm.is_some())
+            }
+            _ => hashed(&bytes.whole(), rule, product.ldm.is_some()),
+        };
+        contents.check(&product)?;
+        let Contents { digest, body, signature, .. } = contents;
+        let ldm = product.ldm.clone().or(signature.map(LdmStamp::of_content));
         let in_body = options.has_body(size, false).then_some(());
         let metadata = record::Metadata { digest, body, ldm, in_body, ..announced(product) };
         Ok(Self { at, bytes, header: Header { sequence: 0, size, header_bytes: 0, metadata } })
@@ -328,7 +332,7 @@ pub(crate) struct Member {
     /// Its position in the call.
     pub(crate) at: usize,
     pub(crate) header: Header,
-    pub(crate) bytes: Bytes,
+    pub(crate) bytes: Pieces,
     /// The end of its part of the headers.
     headers_end: usize,
 }
@@ -399,7 +403,8 @@ impl Group {
         let (segment, is_durable) = (&active.segment.path, durability == Durability::Power);
         let sequences: Vec<u64> = self.with_bodies().map(|member| member.header.sequence).collect();
         for member in self.with_bodies() {
-            body::create(segment, member.header.sequence, is_durable)?.write_all_at(&member.bytes, 0)?;
+            let file = body::create(segment, member.header.sequence, is_durable)?;
+            file.write_pieces_at(&mut member.pieces().collect::<Vec<_>>(), 0)?;
         }
         if is_durable { body::sync(segment, &sequences) } else { Ok(()) }
     }
@@ -417,8 +422,8 @@ impl Group {
         let mut from = 0;
         for member in &self.members {
             pieces.push(IoSlice::new(self.headers.get(from..member.headers_end).unwrap_or_default()));
-            if !member.bytes.is_empty() && member.header.metadata.in_body.is_none() {
-                pieces.push(IoSlice::new(&member.bytes));
+            if member.header.metadata.in_body.is_none() {
+                pieces.extend(member.pieces());
             }
             from = member.headers_end;
         }
@@ -427,6 +432,10 @@ impl Group {
 }
 
 impl Member {
+    fn pieces(&self) -> impl Iterator<Item = IoSlice<'_>> {
+        self.bytes.as_slice().iter().filter(|piece| !piece.is_empty()).map(|piece| IoSlice::new(piece))
+    }
+
     fn announced_again(self) -> NewProduct {
         let Header { size, metadata, .. } = self.header;
         NewProduct {
@@ -441,6 +450,24 @@ impl Member {
             expected_digest: Some(metadata.digest),
         }
     }
+}
+
+/// The digests of bytes in one piece.
+fn hashed(bytes: &[u8], rule: DuplicateRule, has_signature: bool) -> Contents {
+    let needs_signature = rule == DuplicateRule::Signature && !has_signature;
+    Contents {
+        size: bytes.len() as u64,
+        digest: Digest(*blake3::hash(bytes).as_bytes()),
+        body: if rule == DuplicateRule::None { None } else { body_of(bytes) },
+        signature: needs_signature.then(|| Md5::digest(bytes).into()),
+    }
+}
+
+/// The same of bytes in several; the first has the whole starting line of a bulletin.
+fn hashed_in_pieces(bytes: &Pieces, rule: DuplicateRule, has_signature: bool) -> Contents {
+    let mut hasher = ContentHasher::for_rule(rule, has_signature);
+    bytes.as_slice().iter().for_each(|piece| hasher.update(piece));
+    hasher.finish()
 }
 
 fn body_of(bytes: &[u8]) -> Option<Body> {
@@ -460,7 +487,7 @@ fn invalid() -> io::Error {
     io::Error::from(io::ErrorKind::InvalidInput)
 }
 
-/// Two pieces each stay below the 1,024 that the kernel takes in one call.
+/// Products of one piece stay below the 1,024 that the kernel takes in one call.
 const MAX_GROUP_PRODUCTS: usize = 500;
 /// Bounds the time for which one write blocks other appenders.
 const MAX_GROUP_BYTES: u64 = 8 << 20;

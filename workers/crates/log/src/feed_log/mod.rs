@@ -313,7 +313,8 @@ impl ProductLog for FeedLog {
         products: Vec<(NewProduct, Bytes)>,
         clock: Clock<'_>,
     ) -> Vec<Result<Appended, LogError>> {
-        self.append_group(products, clock)
+        let whole = |(product, bytes): (NewProduct, Bytes)| (product, bytes.into());
+        self.append_pieces(products.into_iter().map(whole).collect(), clock)
     }
 
     fn read(

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use downburst_model::{ProductInfo, Sequence};
+use downburst_model::{Pieces, ProductInfo, Sequence};
 
 use crate::{
     Appended, Clock, FeedLog, LogError, NewProduct,
@@ -206,7 +206,11 @@ fn drafts(group: &Group) -> Vec<Draft<'_>> {
 }
 
 fn draft(member: &Member) -> Draft<'_> {
-    Draft { header: &member.header, bytes: Some(&member.bytes), place: member.at }
+    let bytes = match &member.bytes {
+        Pieces::One(bytes) => Some(bytes),
+        Pieces::Many(_) => None,
+    };
+    Draft { header: &member.header, bytes, place: member.at }
 }
 
 /// Gives a product that repeats one of its own group the outcome of that one.

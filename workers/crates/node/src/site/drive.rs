@@ -204,6 +204,7 @@ impl Site {
                 Output::OpenStream { stream, path } => self.network.open(stream, path),
                 Output::CloseStream(stream) => self.network.close(stream),
                 Output::JoinGroup(join) => self.join(&join),
+                Output::LegKey(leg, key) => self.legs.use_key(leg, key),
                 Output::LeaveGroup(leg) => self.legs.leave(leg),
                 Output::Ask { leg, bytes } => self.legs.ask(leg, &bytes),
                 Output::Place(order) => self.storage.spool.carry_out(order),

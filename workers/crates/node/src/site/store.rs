@@ -3,12 +3,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
 use downburst_log::{
     Appended, DuplicateRule, FeedLog, LogError, LogOptions, NewProduct, ProductLog as _, Retention,
     SourceStamp,
 };
-use downburst_model::{FeedName, Lane, Origin, ProductInfo, WallMicros};
+use downburst_model::{FeedName, Lane, Origin, Pieces, ProductInfo, WallMicros};
 use downburst_pqact::Notifier;
 use downburst_session::{Duplicates, StoreResult};
 use downburst_site::{Brought, OwnDuplicates, ProductEnd, ProductStore, StoreBatch, Stored, full_disk};
@@ -217,9 +216,9 @@ impl ProductStore for Place {
     fn append(
         &self,
         feed: &FeedName,
-        products: Vec<(NewProduct, Bytes)>,
+        products: Vec<(NewProduct, Pieces)>,
     ) -> Result<Vec<ProductEnd>, StoreResult> {
-        let appended = self.log(feed)?.append_all(products, &|| self.clock.wall());
+        let appended = self.log(feed)?.append_pieces(products, &|| self.clock.wall());
         Ok(appended.into_iter().map(|appended| self.end(appended)).collect())
     }
 

@@ -2,8 +2,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use downburst_model::{FeedName, Lane, LegId, ProductInfo, ProductKey, SiteName, WallMicros};
+use downburst_vcmtp::{Datagram, LegKey};
 
 use crate::{
     ActionFailed, CircuitEnd, CircuitOffer, CircuitState, ClockOffset, CredentialKept, CredentialOffered,
@@ -54,7 +55,7 @@ pub enum SiteInput {
         /// The leg.
         leg: LegId,
         /// The datagrams, in order of arrival.
-        batch: Vec<BytesMut>,
+        batch: Vec<Datagram>,
     },
     /// The group was joined. Nothing has been received from it yet.
     GroupJoined {
@@ -161,6 +162,8 @@ pub enum SiteOutput {
         /// The datagram.
         bytes: Bytes,
     },
+    /// The group's datagrams are about to be under this key, too.
+    LegKey(LegId, LegKey),
     /// Leave a group.
     LeaveGroup(LegId),
     /// The reception of a product begins. Blocks follow in any order, possibly repeated, and from several legs

@@ -1,6 +1,5 @@
-use bytes::BytesMut;
 use downburst_model::{Machine, Micros, Now, RangeSet};
-use downburst_vcmtp::{Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput};
+use downburst_vcmtp::{Datagram, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput};
 
 use crate::spans::Spans;
 use crate::{LegJoin, Reception};
@@ -57,7 +56,7 @@ impl Leg {
     }
 
     /// Passes datagrams that arrived together to the receiver; returns its outputs.
-    pub(crate) fn hear(&mut self, now: Now, batch: Vec<BytesMut>) -> Vec<ReceiverOutput> {
+    pub(crate) fn hear(&mut self, now: Now, batch: Vec<Datagram>) -> Vec<ReceiverOutput> {
         batch.into_iter().for_each(|datagram| self.receiver.handle(now, ReceiverInput::Datagram(datagram)));
         self.poll(now)
     }

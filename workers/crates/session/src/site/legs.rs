@@ -1,6 +1,6 @@
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use downburst_model::{FeedName, Lane, LegId, Micros, Now, ProductInfo, Transport};
-use downburst_vcmtp::{ReceiverInput, ReceiverOutput, Request};
+use downburst_vcmtp::{Datagram, ReceiverInput, ReceiverOutput, Request};
 
 use super::assembly::Source;
 use super::leg::Leg;
@@ -67,7 +67,7 @@ impl SiteSession {
     }
 
     /// Passes datagrams that arrived together to a leg's receiver.
-    pub(super) fn hear_group(&mut self, now: Now, id: LegId, batch: Vec<BytesMut>) {
+    pub(super) fn hear_group(&mut self, now: Now, id: LegId, batch: Vec<Datagram>) {
         if let Some(leg) = self.legs.get_mut(&id) {
             let outputs = leg.hear(now, batch);
             self.take_leg_outputs(now, id, outputs, false);
@@ -79,6 +79,7 @@ impl SiteSession {
         let NextKey { leg, leg_epoch, key } = next;
         if self.legs.get(&leg).is_some_and(|known| known.join.leg_epoch == leg_epoch) {
             self.send(KeyTaken { leg, leg_epoch, key_id: key.id });
+            self.outputs.push_back(SiteOutput::LegKey(leg, key.clone()));
             self.tell_leg(now, leg, Some(leg_epoch), ReceiverInput::Key(key));
         }
     }

@@ -343,6 +343,7 @@ impl SitePeer {
             }
             SiteOutput::JoinGroup(_)
             | SiteOutput::LeaveGroup(_)
+            | SiteOutput::LegKey(..)
             | SiteOutput::Ask { .. }
             | SiteOutput::CloseStream(_)
             | SiteOutput::Checkpoint(_)

@@ -114,6 +114,7 @@ impl HubWorld {
         let leg_epoch = leg.join.leg_epoch;
         match output {
             LegOutput::Datagram(bytes) => {
+                let bytes = bytes.freeze();
                 for group in self.sites.iter_mut().filter_map(|site| site.groups.get_mut(&id)) {
                     group.send(now.monotonic, bytes.clone(), bytes.len() as u64);
                 }

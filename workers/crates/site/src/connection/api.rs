@@ -1,11 +1,12 @@
 //! Inputs and outputs of a connection.
 use std::collections::BTreeSet;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use downburst_model::{Epoch, FeedName, LegId, WallMicros};
 use downburst_session::{
     CircuitState, FeedPosition, LegJoin, Receipt, Reception, SiteEvent, StreamId, StreamPath,
 };
+use downburst_vcmtp::{Datagram, LegKey};
 
 use crate::credentials::{CredentialsAnswer, CredentialsOrder};
 use crate::reconnect::Ended;
@@ -106,7 +107,7 @@ pub enum LegNews {
     /// Nothing arrives from it, for this reason.
     Deaf(String),
     /// Datagrams from the group or the repair channel that arrived together.
-    Datagrams(Vec<BytesMut>),
+    Datagrams(Vec<Datagram>),
 }
 
 /// An output of a connection.
@@ -139,6 +140,8 @@ pub enum Output {
     CloseStream(StreamId),
     /// Listen to a group.
     JoinGroup(LegJoin),
+    /// Open the group's datagrams with this key, too.
+    LegKey(LegId, LegKey),
     /// Stop listening.
     LeaveGroup(LegId),
     /// Send this datagram over the leg's repair channel.

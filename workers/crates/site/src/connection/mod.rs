@@ -191,6 +191,7 @@ impl Connection {
             }
             SiteOutput::CloseStream(stream) => self.outputs.push_back(Output::CloseStream(stream)),
             SiteOutput::JoinGroup(join) => self.outputs.push_back(Output::JoinGroup(join)),
+            SiteOutput::LegKey(leg, key) => self.outputs.push_back(Output::LegKey(leg, key)),
             SiteOutput::LeaveGroup(leg) => self.outputs.push_back(Output::LeaveGroup(leg)),
             SiteOutput::Ask { leg, bytes } => self.outputs.push_back(Output::Ask { leg, bytes }),
             SiteOutput::Begin(info) => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use downburst_model::{FeedName, Lane, ProductInfo, Sequence, WallMicros};
+use downburst_model::{FeedName, Lane, Pieces, ProductInfo, Sequence, WallMicros};
 use downburst_session::{StoreResult, Train};
 
 /// A place for the bytes of one incoming product; never reused by a connection.
@@ -31,8 +31,8 @@ pub enum PlaceOrder {
 /// A product's bytes.
 #[derive(Debug)]
 pub enum Contents {
-    /// In memory, in order.
-    Pieces(Vec<Bytes>),
+    /// In memory.
+    Pieces(Pieces),
     /// At a place, which the request takes over.
     Place(PlaceId),
 }
@@ -109,22 +109,11 @@ pub enum StoredWhat {
     Train(Arc<Train>, Vec<StoreResult>),
 }
 
-impl Contents {
-    /// All bytes as one; copied only if they arrived in several pieces. `None` if they are at a place.
-    pub fn at_hand(&self) -> Option<Bytes> {
-        match self {
-            Self::Pieces(pieces) if pieces.len() == 1 => pieces.first().cloned(),
-            Self::Pieces(pieces) => Some(pieces.concat().into()),
-            Self::Place(_) => None,
-        }
-    }
-}
-
 impl StoreItem {
     /// The memory it occupies until it is stored.
     pub(crate) fn memory_bytes(&self) -> usize {
         match self {
-            Self::Product { contents: Contents::Pieces(pieces), .. } => pieces.iter().map(Bytes::len).sum(),
+            Self::Product { contents: Contents::Pieces(pieces), .. } => pieces.len(),
             Self::Product { .. } => 0,
             Self::Train { train, .. } => train.cars.iter().map(|car| car.bytes.len() + CAR_BYTES).sum(),
         }

@@ -2,8 +2,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use downburst_model::{FeedName, ProductInfo, Sequence, WallMicros};
+use downburst_model::{FeedName, Pieces, ProductInfo, Sequence, WallMicros};
 use downburst_session::{Duplicates, StoreResult, Train};
 
 use super::request::{Brought, Contents, PlaceId, StoreItem, StoreRequest, Stored, StoredItem, StoredWhat};
@@ -26,7 +25,7 @@ pub trait ProductStore {
     fn append(
         &self,
         feed: &FeedName,
-        products: Vec<(Self::Admitted, Bytes)>,
+        products: Vec<(Self::Admitted, Pieces)>,
     ) -> Result<Vec<ProductEnd>, StoreResult>;
 
     /// Admits and appends a product whose bytes are at a place.
@@ -67,7 +66,7 @@ enum Complete<P> {
 /// All bytes of a product.
 #[derive(Debug)]
 enum Body<P> {
-    Memory(Contents),
+    Memory(Pieces),
     Place(P),
 }
 
@@ -76,7 +75,7 @@ struct Storing<'a, S> {
     store: &'a S,
     stored: Vec<StoredItem>,
     /// Products of one feed to be appended together.
-    group: Vec<(ProductInfo, Brought, Bytes)>,
+    group: Vec<(ProductInfo, Brought, Pieces)>,
 }
 
 impl<P> StoreBatch<P> {
@@ -87,8 +86,8 @@ impl<P> StoreBatch<P> {
             StoreItem::Product { info, brought, contents: Contents::Place(place) } => {
                 Complete::Product { info, brought, body: Body::Place(take(place)) }
             }
-            StoreItem::Product { info, brought, contents } => {
-                Complete::Product { info, brought, body: Body::Memory(contents) }
+            StoreItem::Product { info, brought, contents: Contents::Pieces(pieces) } => {
+                Complete::Product { info, brought, body: Body::Memory(pieces) }
             }
             StoreItem::Train { train, last_byte } => Complete::Train { train, last_byte },
         };
@@ -107,8 +106,8 @@ impl<P> StoreBatch<P> {
 impl<S: ProductStore> Storing<'_, S> {
     fn take(&mut self, complete: Complete<S::Place>) {
         match complete {
-            Complete::Product { info, brought, body: Body::Memory(contents) } => {
-                self.take_bytes(info, brought, contents.at_hand().unwrap_or_default());
+            Complete::Product { info, brought, body: Body::Memory(bytes) } => {
+                self.take_bytes(info, brought, bytes);
             }
             Complete::Product { info, brought, body: Body::Place(place) } => {
                 self.append_group();
@@ -121,7 +120,7 @@ impl<S: ProductStore> Storing<'_, S> {
         }
     }
 
-    fn take_bytes(&mut self, info: ProductInfo, brought: Brought, bytes: Bytes) {
+    fn take_bytes(&mut self, info: ProductInfo, brought: Brought, bytes: Pieces) {
         if self.group.last().is_some_and(|(last, ..)| last.key.feed != info.key.feed) {
             self.append_group();
         }
@@ -156,7 +155,7 @@ impl<S: ProductStore> Storing<'_, S> {
         let brought = Brought { last_byte, lane: train.lane, resend: None };
         let products = train.cars.iter().map(|car| {
             let product = self.store.admit(train.info(car), brought)?;
-            Some((product, car.bytes.clone()))
+            Some((product, car.bytes.clone().into()))
         });
         let ends = self.append_admitted(&train.feed, products.collect());
         let (results, sequences): (Vec<StoreResult>, Vec<Option<Sequence>>) = ends.into_iter().unzip();
@@ -167,7 +166,7 @@ impl<S: ProductStore> Storing<'_, S> {
     fn append_admitted(
         &self,
         feed: &FeedName,
-        products: Vec<Option<(S::Admitted, Bytes)>>,
+        products: Vec<Option<(S::Admitted, Pieces)>>,
     ) -> Vec<ProductEnd> {
         let admitted: Vec<bool> = products.iter().map(Option::is_some).collect();
         let mut appended = match self.store.append(feed, products.into_iter().flatten().collect()) {
@@ -223,6 +222,8 @@ mod tests {
 
     use downburst_model::{Class, Digest, Epoch, Lane, Origin, ProductId, ProductKey};
 
+    use bytes::Bytes;
+
     use super::*;
 
     /// Logs with a record of their calls; feed `GONE` has no log, and id `passed` is skipped.
@@ -250,7 +251,7 @@ mod tests {
         fn append(
             &self,
             feed: &FeedName,
-            products: Vec<(u64, Bytes)>,
+            products: Vec<(u64, Pieces)>,
         ) -> Result<Vec<ProductEnd>, StoreResult> {
             let numbers: Vec<u64> = products.iter().map(|(number, _)| *number).collect();
             self.calls.borrow_mut().push(format!("{} {numbers:?}", feed.as_str()));
@@ -297,7 +298,7 @@ mod tests {
     }
 
     fn pieces() -> Contents {
-        Contents::Pieces(vec![Bytes::from_static(b"abc")])
+        Contents::Pieces(Bytes::from_static(b"abc").into())
     }
 
     /// The calls made to store these items, and their results.

@@ -1,9 +1,11 @@
 use std::collections::VecDeque;
+use std::ops::Range;
 
-use bytes::{Bytes, BytesMut};
 use downburst_model::{LegId, Micros};
 
 use crate::LegKey;
+use ring::digest::{SHA256, digest};
+
 use crate::packet::seal::{Seal, named_key};
 
 /// The keys with which a receiver opens datagrams, in the order of arrival.
@@ -21,8 +23,20 @@ pub(crate) struct KeyRing {
     keys: VecDeque<Held>,
 }
 
+/// A payload's place in an opened datagram.
+pub(crate) struct Opening {
+    pub(crate) number: u64,
+    pub(crate) payload: Range<usize>,
+    pub(crate) key: KeyMark,
+}
+
+/// Identifies a key without revealing it. An id alone does not: a key can replace another with the same id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyMark([u8; 8]);
+
 struct Held {
     key: LegKey,
+    mark: KeyMark,
     seal: Seal,
     ends: Option<Micros>,
 }
@@ -44,29 +58,55 @@ impl KeyRing {
             self.keys.pop_front();
         }
         let seal = Seal::new(self.leg, self.leg_epoch, key);
-        self.keys.push_back(Held { key: key.clone(), seal, ends: None });
+        self.keys.push_back(Held { key: key.clone(), mark: KeyMark::of(key), seal, ends: None });
     }
 
     /// As [`Seal::open`], with the key identified by the datagram.
-    pub(crate) fn open(&mut self, now: Micros, datagram: BytesMut) -> Option<(u64, Bytes)> {
-        let named = named_key(&datagram)?;
-        let place = self.keys.iter().position(|held| held.seal.key_id() == named)?;
-        let held = self.keys.get(place).filter(|held| held.ends.is_none_or(|ends| now < ends))?;
-        let opened = held.seal.open(datagram)?;
-        if place > 0 {
-            self.retire(now, place);
-        }
-        Some(opened)
+    pub(crate) fn open(&mut self, now: Micros, datagram: &mut [u8]) -> Option<Opening> {
+        let named = named_key(datagram)?;
+        let (place, held) = self.valid(now, |held| held.seal.key_id() == named)?;
+        let (number, payload) = held.seal.open(datagram)?;
+        let key = held.mark;
+        self.retire(now, place);
+        Some(Opening { number, payload, key })
+    }
+
+    /// True if a key with the id of the datagram's is here, valid or not.
+    pub(crate) fn knows(&self, datagram: &[u8]) -> bool {
+        named_key(datagram).is_some_and(|named| self.keys.iter().any(|held| held.seal.key_id() == named))
+    }
+
+    /// Notes a datagram that was opened elsewhere; false if its key is not valid here.
+    pub(crate) fn used(&mut self, now: Micros, mark: KeyMark) -> bool {
+        let found = self.valid(now, |held| held.mark == mark).map(|(place, _)| place);
+        found.into_iter().for_each(|place| self.retire(now, place));
+        found.is_some()
+    }
+
+    fn valid(&self, now: Micros, is_it: impl Fn(&Held) -> bool) -> Option<(usize, &Held)> {
+        let found = self.keys.iter().enumerate().find(|(_, held)| is_it(held))?;
+        Some(found).filter(|(_, held)| held.ends.is_none_or(|ends| now < ends))
     }
 
     /// Sets the time limit of the first `count` keys, which are no longer used.
     fn retire(&mut self, now: Micros, count: usize) {
+        if count == 0 {
+            return;
+        }
         for held in self.keys.iter_mut().take(count) {
             held.ends.get_or_insert(now.plus(GRACE));
         }
         while self.keys.front().and_then(|held| held.ends).is_some_and(|ends| ends <= now) {
             self.keys.pop_front();
         }
+    }
+}
+
+impl KeyMark {
+    fn of(key: &LegKey) -> Self {
+        let mut mark = [0; 8];
+        mark.iter_mut().zip(digest(&SHA256, &key.secret).as_ref()).for_each(|(to, from)| *to = *from);
+        Self(mark)
     }
 }
 
@@ -79,6 +119,8 @@ const GRACE: Micros = Micros::from_secs(2);
 
 #[cfg(test)]
 mod tests {
+    use bytes::BytesMut;
+
     use super::*;
     use crate::Cipher;
 
@@ -88,13 +130,15 @@ mod tests {
         LegKey::new(id, [id; 32])
     }
 
-    fn sealed(key: &LegKey, packet: u64) -> Bytes {
+    fn sealed(key: &LegKey, packet: u64) -> BytesMut {
         let seal = Seal::new(LEG, 1, key);
         seal.seal(packet, &mut BytesMut::new(), |buffer| buffer.extend_from_slice(b"payload")).unwrap()
     }
 
     fn opens(ring: &mut KeyRing, now: u64, key: &LegKey) -> bool {
-        ring.open(Micros(now), sealed(key, 5).into()) == Some((5, Bytes::from_static(b"payload")))
+        let mut datagram = sealed(key, 5).to_vec();
+        let opening = ring.open(Micros(now), &mut datagram);
+        opening.is_some_and(|it| it.number == 5 && datagram[it.payload] == *b"payload")
     }
 
     #[test]
@@ -115,7 +159,7 @@ mod tests {
         ring.insert(&key(2));
         let mut forged = sealed(&key(1), 5).to_vec();
         forged[1] = 2;
-        assert_eq!(ring.open(Micros(0), forged[..].into()), None);
+        assert!(ring.open(Micros(0), &mut forged).is_none());
         assert!(opens(&mut ring, 600_000_000, &key(1)));
     }
 

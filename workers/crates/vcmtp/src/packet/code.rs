@@ -6,6 +6,7 @@ use raptorq::{
 };
 
 use crate::packet::payload::Payload;
+use crate::packet::raw::RawPayload;
 
 /// Makes repair symbols of one block. It takes about the block's size in memory.
 pub(crate) struct Encoder {
@@ -39,7 +40,7 @@ impl Encoder {
 /// Restores the payloads that are `None` in `sources`, by their position in the block, from the others and
 /// from repair symbols of equal length. `None` if it needs more symbols.
 pub(crate) fn decode<'a>(
-    sources: &[Option<Bytes>],
+    sources: &[Option<RawPayload>],
     symbols: impl Iterator<Item = (u16, &'a Bytes)>,
     symbol_bytes: usize,
 ) -> Option<Vec<(usize, Option<Bytes>)>> {
@@ -68,13 +69,13 @@ fn shape(count: usize, symbol_bytes: usize) -> Option<ObjectTransmissionInformat
     Some(ObjectTransmissionInformation::new(length, symbol_bytes, 1, 1, 1))
 }
 
-fn padded(payload: &[u8], symbol_bytes: usize) -> Option<Vec<u8>> {
+fn padded(payload: &RawPayload, symbol_bytes: usize) -> Option<Vec<u8>> {
     if payload.len().checked_add(LENGTH_BYTES)? > symbol_bytes {
         return None;
     }
     let mut symbol = Vec::with_capacity(symbol_bytes);
     symbol.put_u16(u16::try_from(payload.len()).ok()?);
-    symbol.put_slice(payload);
+    payload.write(&mut symbol);
     symbol.resize(symbol_bytes, 0);
     Some(symbol)
 }
@@ -103,7 +104,7 @@ mod tests {
     fn payloads(count: u64) -> Vec<Payload> {
         let block = |number: u64| {
             let bytes = Bytes::from(vec![number as u8; 40 + (number % 7) as usize]);
-            Frame::Block { sequence: Sequence(number), offset: number * 3, bytes }
+            Frame::Block { sequence: Sequence(number), offset: number * 3, bytes: bytes.into() }
         };
         (0..count)
             .map(|number| Payload {
@@ -126,7 +127,8 @@ mod tests {
             let payloads = payloads(count);
             let encoder = Encoder::new(payloads.iter()).unwrap();
             let lost: Vec<usize> = (0..count as usize).step_by(9).collect();
-            let mut sources: Vec<Option<Bytes>> = payloads.iter().map(|one| Some(written(one))).collect();
+            let mut sources: Vec<Option<RawPayload>> =
+                payloads.iter().map(|one| Some(RawPayload::split(written(one)))).collect();
             lost.iter().for_each(|place| sources[*place] = None);
             let symbols: Vec<(u16, Bytes)> = encoder.symbols(5, lost.len() as u16 + 3).collect();
             let bytes = symbols[0].1.len();
@@ -156,7 +158,8 @@ mod tests {
     fn blocks_of_no_or_too_many_packets_and_longer_payloads_than_symbols_are_refused() {
         assert!(Encoder::new([].iter()).is_none());
         assert!(Encoder::new(payloads(1_025).iter()).is_none());
-        let sources = [Some(Bytes::from_static(b"longer than the symbol")), None];
+        let longer = RawPayload::split(Bytes::from_static(b"longer than the symbol"));
+        let sources = [Some(longer), None];
         let symbol = Bytes::from_static(b"symbol");
         assert!(decode(&sources, [(0, &symbol), (1, &symbol)].into_iter(), 6).is_none());
         assert!(decode(&[], [(0, &symbol)].into_iter(), 6).is_none());
@@ -166,7 +169,8 @@ mod tests {
     fn a_forged_symbol_gives_garbage_and_no_panic() {
         let payloads = payloads(20);
         let encoder = Encoder::new(payloads.iter()).unwrap();
-        let mut sources: Vec<Option<Bytes>> = payloads.iter().map(|one| Some(written(one))).collect();
+        let mut sources: Vec<Option<RawPayload>> =
+            payloads.iter().map(|one| Some(RawPayload::split(written(one)))).collect();
         sources[3] = None;
         let forged = Bytes::from(vec![0xff; encoder.symbols(0, 1).next().unwrap().1.len()]);
         let bytes = forged.len();

@@ -2,6 +2,8 @@
 pub(crate) mod code;
 pub(crate) mod notice;
 pub(crate) mod payload;
+pub(crate) mod raw;
 pub(crate) mod request;
 pub(crate) mod seal;
+pub(crate) mod slice;
 pub(crate) mod symbol;

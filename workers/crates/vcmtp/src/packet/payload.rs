@@ -15,6 +15,9 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use downburst_model::{ProductInfo, Sequence};
 use minicbor::{Decode, Encode};
 
+use crate::packet::raw::RawPayload;
+use crate::packet::slice::Slice;
+
 /// The content of a packet; every time it is written, the result is the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Payload {
@@ -32,7 +35,7 @@ pub(crate) enum Frame {
     Block {
         sequence: Sequence,
         offset: u64,
-        bytes: Bytes,
+        bytes: Slice,
     },
     Head(Sequence),
     /// See the module `proof`.
@@ -72,21 +75,23 @@ impl Payload {
         buffer.put_bytes(PADDING, self.padding);
     }
 
-    /// Reads a payload; its blocks share the memory of `bytes`. `None` if any known frame is malformed.
-    pub(crate) fn read(mut bytes: Bytes) -> Option<Self> {
-        let announced = Sequence(bytes.try_get_u64().ok()?);
+    /// Reads a payload; its blocks share its memory. `None` if any known frame is malformed.
+    pub(crate) fn read(payload: &RawPayload) -> Option<Self> {
+        let RawPayload { mut head, tail } = payload.clone();
+        let announced = Sequence(head.try_get_u64().ok()?);
         let mut frames = Vec::with_capacity(USUAL_FRAMES);
-        while let Ok(kind) = bytes.try_get_u8() {
+        while let Ok(kind) = head.try_get_u8() {
             if kind == PADDING {
                 break;
             }
-            let length = usize::from(bytes.try_get_u16().ok()?);
-            if length > bytes.len() {
-                return None;
+            let length = usize::from(head.try_get_u16().ok()?);
+            if length > head.len() {
+                frames.push(Frame::read_apart((kind, length), head, tail)?);
+                return Some(Self { announced, frames, padding: 0 });
             }
-            frames.extend(Frame::read(kind, bytes.split_to(length))?);
+            frames.extend(Frame::read(kind, head.split_to(length))?);
         }
-        Some(Self { announced, frames, padding: 0 })
+        tail.is_empty().then_some(Self { announced, frames, padding: 0 })
     }
 }
 
@@ -107,7 +112,7 @@ impl Frame {
                 buffer.put_slice(encoded);
             }
             Self::Block { sequence, offset, bytes } => {
-                put_frame(buffer, BLOCK, 16 + bytes.len());
+                put_frame(buffer, BLOCK, BLOCK_HEAD_BYTES + bytes.len());
                 buffer.put_u64(sequence.0);
                 buffer.put_u64(*offset);
                 buffer.put_slice(bytes);
@@ -135,7 +140,7 @@ impl Frame {
                 let sequence = Sequence(body.try_get_u64().ok()?);
                 let offset = body.try_get_u64().ok()?;
                 offset.checked_add(body.len() as u64)?;
-                Self::Block { sequence, offset, bytes: body }
+                Self::Block { sequence, offset, bytes: body.into() }
             }
             HEAD => Self::Head(Sequence(body.try_get_u64().ok()?)),
             PROOF => Self::Proof(body),
@@ -143,6 +148,15 @@ impl Frame {
             _ => return Some(None),
         };
         Some(Some(frame))
+    }
+
+    /// Reads a block whose bytes lie apart from the rest of its body.
+    fn read_apart((kind, length): (u8, usize), mut body: Bytes, bytes: Slice) -> Option<Self> {
+        let sequence = Sequence(body.try_get_u64().ok()?);
+        let offset = body.try_get_u64().ok()?;
+        offset.checked_add(bytes.len() as u64)?;
+        let is_whole = kind == BLOCK && body.is_empty() && length == BLOCK_HEAD_BYTES + bytes.len();
+        is_whole.then_some(Self::Block { sequence, offset, bytes })
     }
 }
 
@@ -157,6 +171,23 @@ impl Manifest {
         let manifest: Self = minicbor::decode(bytes).ok()?;
         (manifest.previous < manifest.info.key.sequence).then_some(manifest)
     }
+}
+
+/// The position of the bytes of a block that ends the payload; the payload's length if none does.
+pub(crate) fn split_at(payload: &[u8]) -> usize {
+    let mut at = PREFIX_BYTES;
+    while let Some((&[kind, high, low], body)) = payload.get(at..).and_then(<[u8]>::split_first_chunk) {
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        let ends = body.len() == length;
+        if kind == PADDING || length > body.len() || (ends && (kind != BLOCK || length <= BLOCK_HEAD_BYTES)) {
+            break;
+        }
+        if ends {
+            return at + FRAME_BYTES + BLOCK_HEAD_BYTES;
+        }
+        at += FRAME_BYTES + length;
+    }
+    payload.len()
 }
 
 fn put_frame(buffer: &mut BytesMut, kind: u8, length: usize) {
@@ -174,7 +205,10 @@ pub(crate) const PREFIX_BYTES: usize = 8;
 pub(crate) const FRAME_BYTES: usize = 3;
 
 /// The overhead of a block beside its bytes.
-pub(crate) const BLOCK_BYTES: usize = FRAME_BYTES + 16;
+pub(crate) const BLOCK_BYTES: usize = FRAME_BYTES + BLOCK_HEAD_BYTES;
+
+/// The sequence and offset of a block.
+const BLOCK_HEAD_BYTES: usize = 16;
 
 const PADDING: u8 = 0;
 const MANIFEST: u8 = 1;
@@ -200,6 +234,15 @@ mod tests {
         buffer.freeze()
     }
 
+    /// The content of a payload, read in its parts; it is the same when all bytes are in one.
+    fn read(payload: Bytes) -> Option<Payload> {
+        let split = RawPayload::split(payload.clone());
+        assert_eq!(split.clone().into_bytes(), payload);
+        let (apart, whole) = (Payload::read(&split), RawPayload { head: payload, tail: Slice::default() });
+        assert_eq!(apart, Payload::read(&whole));
+        apart
+    }
+
     fn frame() -> impl Strategy<Value = Frame> {
         let bytes = || prop::collection::vec(any::<u8>(), 0..300).prop_map(Bytes::from);
         prop_oneof![
@@ -207,7 +250,7 @@ mod tests {
             (any::<u64>(), 0..u64::MAX / 2, bytes()).prop_map(|(sequence, offset, bytes)| Frame::Block {
                 sequence: Sequence(sequence),
                 offset,
-                bytes
+                bytes: bytes.into()
             }),
             any::<u64>().prop_map(|head| Frame::Head(Sequence(head))),
             bytes().prop_map(Frame::Proof),
@@ -223,13 +266,13 @@ mod tests {
             padding in 0usize..20,
         ) {
             let payload = Payload { announced: Sequence(announced), frames, padding };
-            let read = Payload::read(encode(&payload)).unwrap();
+            let read = read(encode(&payload)).unwrap();
             prop_assert_eq!(read, Payload { padding: 0, ..payload });
         }
 
         #[test]
         fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            if let Some(payload) = Payload::read(bytes.into()) {
+            if let Some(payload) = read(bytes.into()) {
                 for frame in payload.frames {
                     if let Frame::Manifest(encoded) = frame {
                         Manifest::decode(&encoded);
@@ -245,7 +288,7 @@ mod tests {
         ) {
             let payload = Payload { announced: Sequence(1), frames, padding: 0 };
             let bytes = encode(&payload);
-            if let Some(read) = Payload::read(bytes.slice(..cut.index(bytes.len()))) {
+            if let Some(read) = read(bytes.slice(..cut.index(bytes.len()))) {
                 prop_assert!(read.frames.len() < payload.frames.len());
                 prop_assert!(payload.frames.starts_with(&read.frames));
             }
@@ -259,15 +302,15 @@ mod tests {
         put_frame(&mut buffer, 200, 5);
         buffer.put_slice(b"later");
         Frame::Head(Sequence(9)).write(&mut buffer);
-        assert_eq!(Payload::read(buffer.freeze()).unwrap().frames, [Frame::Head(Sequence(9))]);
+        assert_eq!(read(buffer.freeze()).unwrap().frames, [Frame::Head(Sequence(9))]);
     }
 
     #[test]
     fn a_block_beyond_the_number_line_is_malformed() {
         let block =
-            Frame::Block { sequence: Sequence(1), offset: u64::MAX, bytes: Bytes::from_static(b"xy") };
+            Frame::Block { sequence: Sequence(1), offset: u64::MAX, bytes: Bytes::from_static(b"xy").into() };
         let payload = Payload { announced: Sequence(0), frames: vec![block], padding: 0 };
-        assert_eq!(Payload::read(encode(&payload)), None);
+        assert_eq!(read(encode(&payload)), None);
     }
 
     fn longest_way() -> Hops {

@@ -24,16 +24,19 @@ use std::collections::VecDeque;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use downburst_model::{Micros, Sequence};
-use ring::digest::{SHA256, digest};
+use ring::digest::{Context, SHA256};
 
 use signature::{MOST_SEAL_BYTES, ProofSigner, ProofVerifier, Refusal, seal_bytes};
 
 /// The hash of a packet's payload.
 pub(crate) type Hash = [u8; 16];
 
-pub(crate) fn content_hash(payload: &[u8]) -> Hash {
+/// The hash of a payload that is given in parts.
+pub(crate) fn content_hash(parts: &[&[u8]]) -> Hash {
+    let mut digest = Context::new(&SHA256);
+    parts.iter().for_each(|part| digest.update(part));
     let mut hash = Hash::default();
-    hash.iter_mut().zip(digest(&SHA256, payload).as_ref()).for_each(|(to, from)| *to = *from);
+    hash.iter_mut().zip(digest.finish().as_ref()).for_each(|(to, from)| *to = *from);
     hash
 }
 

@@ -1,10 +1,13 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use downburst_model::{RangeSet, Sequence};
+use downburst_model::{ProductInfo, RangeSet, Sequence};
 
 use crate::ReceiverOutput;
 use crate::packet::payload::{Frame, Manifest, Payload};
+use crate::packet::raw::RawPayload;
+use crate::packet::slice::Slice;
+use crate::receiver::outputs::Outputs;
 
 /// A receiver's knowledge of the products on the leg, and the blocks received before the manifest of their product.
 #[derive(Debug, Default)]
@@ -23,7 +26,7 @@ pub(crate) struct Catalogue {
 struct Held {
     packet: u64,
     offset: u64,
-    bytes: Bytes,
+    bytes: Slice,
 }
 
 /// A packet's content, with all frames parsed.
@@ -38,13 +41,13 @@ pub(crate) struct Content {
 #[derive(Debug)]
 enum Part {
     Manifest(Box<Manifest>),
-    Block { sequence: Sequence, offset: u64, bytes: Bytes },
+    Block { sequence: Sequence, offset: u64, bytes: Slice },
     Head(Sequence),
 }
 
 impl Content {
     /// `None` if the payload or a manifest in it is malformed.
-    pub(crate) fn read(payload: Bytes) -> Option<Self> {
+    pub(crate) fn read(payload: &RawPayload) -> Option<Self> {
         let Payload { announced, frames, .. } = Payload::read(payload)?;
         let mut content = Self {
             announced,
@@ -89,6 +92,14 @@ impl Content {
         &self.proofs
     }
 
+    /// The products that it announces.
+    pub(crate) fn manifests(&self) -> impl Iterator<Item = &ProductInfo> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Manifest(manifest) => Some(&manifest.info),
+            _ => None,
+        })
+    }
+
     pub(crate) fn announced(&self) -> Sequence {
         self.announced
     }
@@ -112,25 +123,25 @@ impl Catalogue {
         more == 0 || self.held_bytes.saturating_add(more) <= HELD_LIMIT_BYTES
     }
 
-    /// Takes a packet's content and returns the resulting outputs. `oldest_missing` determines whether an unknown
+    /// Takes a packet's content, and adds the resulting outputs. `oldest_missing` determines whether an unknown
     /// manifest can still arrive.
     pub(crate) fn accept(
         &mut self,
         packet: u64,
         content: Content,
         oldest_missing: Option<u64>,
-        tell: &mut impl FnMut(ReceiverOutput),
+        outputs: &mut Outputs,
     ) {
         let mut announced = content.announced;
         for part in content.parts {
             match part {
                 Part::Manifest(manifest) => {
                     announced = announced.max(manifest.info.key.sequence);
-                    self.announce(*manifest, tell);
+                    self.announce(*manifest, outputs);
                 }
                 Part::Block { sequence, offset, bytes } if self.known.contains(sequence.0) => {
                     if sequence > self.after {
-                        tell(ReceiverOutput::Block { sequence, offset, bytes });
+                        outputs.push_block(sequence, offset, bytes);
                     }
                 }
                 Part::Block { sequence, offset, bytes } => {
@@ -138,7 +149,7 @@ impl Catalogue {
                         self.hold(sequence, Held { packet, offset, bytes });
                     }
                 }
-                Part::Head(head) => self.head(announced, head, tell),
+                Part::Head(head) => self.head(announced, head, outputs),
             }
         }
     }
@@ -163,17 +174,17 @@ impl Catalogue {
         }
     }
 
-    fn announce(&mut self, manifest: Manifest, tell: &mut impl FnMut(ReceiverOutput)) {
+    fn announce(&mut self, manifest: Manifest, outputs: &mut Outputs) {
         let Manifest { previous, info } = manifest;
         let sequence = info.key.sequence;
         if sequence <= self.after || self.known.contains(sequence.0) {
             return;
         }
         self.known.insert(previous.0.saturating_add(1), sequence.0);
-        tell(ReceiverOutput::Announce { previous, info });
+        outputs.push_back(ReceiverOutput::Announce { previous, info });
         for held in self.held.remove(&sequence).unwrap_or_default() {
             self.held_bytes = self.held_bytes.saturating_sub(held.memory_bytes());
-            tell(ReceiverOutput::Block { sequence, offset: held.offset, bytes: held.bytes });
+            outputs.push_block(sequence, held.offset, held.bytes);
         }
     }
 
@@ -182,10 +193,10 @@ impl Catalogue {
         self.held.entry(sequence).or_default().push(held);
     }
 
-    fn head(&mut self, previous: Sequence, head: Sequence, tell: &mut impl FnMut(ReceiverOutput)) {
+    fn head(&mut self, previous: Sequence, head: Sequence, outputs: &mut Outputs) {
         if self.told != Some((previous, head)) {
             self.told = Some((previous, head));
-            tell(ReceiverOutput::Head { previous, head });
+            outputs.push_back(ReceiverOutput::Head { previous, head });
         }
     }
 }
@@ -197,7 +208,7 @@ impl Held {
 }
 
 /// A held block keeps the memory of its whole datagram.
-fn held_bytes(bytes: &Bytes) -> usize {
+fn held_bytes(bytes: &[u8]) -> usize {
     bytes.len().saturating_add(1_500)
 }
 
@@ -211,21 +222,22 @@ mod tests {
     use super::*;
 
     fn block(sequence: u64) -> Content {
-        let bytes = Bytes::from_static(b"bytes");
+        let bytes = Bytes::from_static(b"bytes").into();
         let frames = vec![Frame::Block { sequence: Sequence(sequence), offset: 0, bytes }];
         let mut buffer = BytesMut::new();
         Payload { announced: Sequence(0), frames, padding: 0 }.write(&mut buffer);
-        Content::read(buffer.freeze()).unwrap()
+        Content::read(&RawPayload::split(buffer.freeze())).unwrap()
     }
 
     #[test]
     fn orphans_are_dropped_and_the_others_kept() {
         let mut catalogue = Catalogue::default();
         catalogue.join(Sequence(0));
-        let mut nothing = |output| panic!("nothing is known, so nothing is told: {output:?}");
+        let mut nothing = Outputs::default();
         catalogue.accept(5, block(1), Some(4), &mut nothing);
         catalogue.accept(6, block(1), Some(4), &mut nothing);
         catalogue.accept(9, block(2), Some(4), &mut nothing);
+        assert!(nothing.is_empty(), "nothing is known, so nothing is output");
         assert_eq!(catalogue.held_bytes, 3 * held_bytes(&Bytes::from_static(b"bytes")));
         catalogue.drop_orphans(Some(7));
         assert_eq!(catalogue.held.keys().collect::<Vec<_>>(), [&Sequence(2)]);
@@ -238,8 +250,8 @@ mod tests {
     fn a_block_whose_manifest_cannot_come_is_not_held() {
         let mut catalogue = Catalogue::default();
         catalogue.join(Sequence(0));
-        catalogue.accept(5, block(1), Some(6), &mut |_| ());
-        catalogue.accept(5, block(1), None, &mut |_| ());
+        catalogue.accept(5, block(1), Some(6), &mut Outputs::default());
+        catalogue.accept(5, block(1), None, &mut Outputs::default());
         assert!(catalogue.held.is_empty());
     }
 }

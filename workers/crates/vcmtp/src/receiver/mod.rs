@@ -3,20 +3,21 @@ mod catalogue;
 mod lag;
 pub(crate) mod loss_reports;
 mod missing;
+pub(crate) mod opening;
+mod outputs;
 mod payload_store;
 mod proof_filter;
 mod reordering;
 mod shared_losses;
 mod suppression;
 
-use std::collections::VecDeque;
-
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use downburst_model::{Machine, Micros, Now, RangeSet, Sequence};
 
 use crate::channel::{Answer, SiteChannel, is_from_hub};
-use crate::keys::ring::KeyRing;
+use crate::keys::ring::{KeyRing, Opening};
 use crate::packet::notice::{self, Notice};
+use crate::packet::raw::RawPayload;
 use crate::packet::symbol;
 use crate::proof::signature::ProofVerifier;
 use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats};
@@ -24,6 +25,8 @@ use catalogue::{Catalogue, Content};
 use lag::Lag;
 use loss_reports::LossReports;
 use missing::Missing;
+use opening::{Datagram, Opened, tail_at};
+use outputs::Outputs;
 use payload_store::{PayloadStore, SYMBOL_PAUSE};
 use proof_filter::{ProofFilter, Verdict};
 use reordering::Reordering;
@@ -60,7 +63,7 @@ pub struct Receiver {
     loss_reports: LossReports,
     channel: Option<SiteChannel>,
     suppression: Suppression,
-    outputs: VecDeque<ReceiverOutput>,
+    outputs: Outputs,
     stats: ReceiverStats,
 }
 
@@ -100,7 +103,7 @@ impl Receiver {
             loss_reports: LossReports::new(config.seed),
             channel: config.channel.as_ref().map(SiteChannel::new),
             suppression: Suppression::new(config.seed, Micros(config.retry_wait.0 / 3)),
-            outputs: VecDeque::new(),
+            outputs: Outputs::default(),
             stats: ReceiverStats::default(),
             config,
         }
@@ -111,24 +114,37 @@ impl Receiver {
         self.stats
     }
 
-    fn datagram(&mut self, now: Micros, datagram: BytesMut) {
-        if is_from_hub(&datagram) {
-            return self.answer(now, datagram.freeze());
-        }
-        let taken = self.keys.open(now, datagram).and_then(|(number, payload)| {
-            if notice::is_notice(number) {
-                self.suppression.hear(now, Notice::read(payload)?);
-            } else if symbol::is_symbol(number) {
-                self.coded(now, number, payload)?;
-            } else {
-                self.packet(now, number, payload)?;
+    fn datagram(&mut self, now: Micros, datagram: Datagram) {
+        let taken = match datagram {
+            Datagram::Sealed(datagram) if is_from_hub(&datagram) => {
+                return self.answer(now, datagram.freeze());
             }
-            Some(())
-        });
+            Datagram::Sealed(mut datagram) => self
+                .keys
+                .open(now, &mut datagram)
+                .and_then(|opening| self.content(now, opening.number, opened(datagram.freeze(), opening))),
+            Datagram::Opened(Opened { key, number, payload }) => {
+                let is_valid = self.keys.used(now, key);
+                is_valid.then_some(()).and_then(|()| self.content(now, number, payload))
+            }
+            Datagram::Refused => None,
+        };
         match taken {
             Some(()) => self.stats.datagrams += 1,
             None => self.stats.refused += 1,
         }
+    }
+
+    /// Takes the content of a datagram; `None` if it is malformed.
+    fn content(&mut self, now: Micros, number: u64, payload: RawPayload) -> Option<()> {
+        if notice::is_notice(number) {
+            self.suppression.hear(now, Notice::read(payload.into_bytes())?);
+        } else if symbol::is_symbol(number) {
+            self.coded(now, number, payload.into_bytes())?;
+        } else {
+            self.packet(now, number, payload)?;
+        }
+        Some(())
     }
 
     fn answer(&mut self, now: Micros, datagram: Bytes) {
@@ -145,8 +161,8 @@ impl Receiver {
         }
     }
 
-    fn packet(&mut self, now: Micros, packet: u64, payload: Bytes) -> Option<()> {
-        let content = Content::read(payload.clone())?;
+    fn packet(&mut self, now: Micros, packet: u64, payload: RawPayload) -> Option<()> {
+        let content = Content::read(&payload)?;
         match &mut self.forgery.filter {
             Some(proof_filter) => {
                 let verdicts = proof_filter.take(packet, payload, content);
@@ -217,7 +233,8 @@ impl Receiver {
             if !self.missing.contains(packet) {
                 continue;
             }
-            let content = payload.and_then(|payload| Some((payload.clone(), Content::read(payload)?)));
+            let payload = payload.map(RawPayload::split);
+            let content = payload.and_then(|payload| Content::read(&payload).map(|it| (payload, it)));
             match content {
                 Some((payload, content)) => {
                     self.stats.decoded += 1;
@@ -274,7 +291,7 @@ impl Receiver {
     }
 
     /// Records a sign of life, and takes the packet unless it precedes the join.
-    fn hear(&mut self, now: Micros, packet: u64, content: (Bytes, Content)) {
+    fn hear(&mut self, now: Micros, packet: u64, content: (RawPayload, Content)) {
         let Some(joined) = &mut self.joined else { return };
         (joined.heard, joined.silent) = (now, false);
         if packet >= joined.first {
@@ -282,7 +299,7 @@ impl Receiver {
         }
     }
 
-    fn arrive(&mut self, now: Micros, packet: u64, (payload, content): (Bytes, Content)) {
+    fn arrive(&mut self, now: Micros, packet: u64, (payload, content): (RawPayload, Content)) {
         let ahead = self.notice_gap(now, packet);
         if !ahead && !self.missing.contains(packet) {
             self.stats.repeated += 1;
@@ -333,13 +350,8 @@ impl Receiver {
     }
 
     fn accept(&mut self, packet: u64, content: Content) {
-        let Self { outputs, shared_losses, .. } = self;
-        self.catalogue.accept(packet, content, self.missing.first(), &mut |output| {
-            if let ReceiverOutput::Announce { info, .. } = &output {
-                shared_losses.announced(info);
-            }
-            outputs.push_back(output);
-        });
+        content.manifests().for_each(|info| self.shared_losses.announced(info));
+        self.catalogue.accept(packet, content, self.missing.first(), &mut self.outputs);
     }
 
     fn repair(&mut self, now: Micros, packet: u64, payload: Bytes) {
@@ -348,7 +360,8 @@ impl Receiver {
             self.reordering.repeated(packet);
             return;
         }
-        let Some(content) = Content::read(payload.clone()) else {
+        let payload = RawPayload::split(payload);
+        let Some(content) = Content::read(&payload) else {
             self.stats.refused += 1;
             return;
         };
@@ -445,6 +458,13 @@ impl Machine for Receiver {
         let asks = self.missing.deadline().map(|due| due.max(self.suppression.next_request()));
         asks.into_iter().chain(self.silence_due()).chain(channel).min()
     }
+}
+
+/// The payload of an opened datagram.
+fn opened(datagram: Bytes, opening: Opening) -> RawPayload {
+    let mut head = datagram.slice(opening.payload);
+    let tail = head.split_off(tail_at(opening.number, &head));
+    RawPayload { head, tail: tail.into() }
 }
 
 /// The time in which the sender learns of a forgery and sends the hashes of packets: a long round trip, and a queue.

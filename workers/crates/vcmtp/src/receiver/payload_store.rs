@@ -8,13 +8,14 @@ use downburst_model::{Micros, RangeSet, Sequence};
 use crate::SymbolsHeard;
 use crate::packet::code::{LARGEST_BLOCK, decode};
 use crate::packet::payload::{Frame, Payload};
+use crate::packet::raw::RawPayload;
 use crate::packet::symbol::Symbol;
 
 #[derive(Debug, Default)]
 pub(crate) struct PayloadStore {
     /// The number of the first packet.
     base: u64,
-    payloads: VecDeque<Option<Bytes>>,
+    payloads: VecDeque<Option<RawPayload>>,
     blocks: BTreeMap<u64, Block>,
 }
 
@@ -32,7 +33,7 @@ struct Block {
 
 impl PayloadStore {
     /// Keeps a packet's payload. Payloads from before the first packet are not kept.
-    pub(crate) fn keep(&mut self, packet: u64, payload: Bytes) {
+    pub(crate) fn keep(&mut self, packet: u64, payload: RawPayload) {
         if self.payloads.is_empty() {
             self.base = packet;
         }
@@ -52,13 +53,13 @@ impl PayloadStore {
     }
 
     /// True if a different payload is kept for the packet.
-    pub(crate) fn has_other(&self, packet: u64, other: &Bytes) -> bool {
-        payload(&self.payloads, self.base, packet).is_some_and(|kept| kept != other)
+    pub(crate) fn has_other(&self, packet: u64, other: &RawPayload) -> bool {
+        payload(&self.payloads, self.base, packet).is_some_and(|kept| kept != *other)
     }
 
     /// The product with blocks adjacent to the gap in both the packet before `first` and the one after `last`.
     pub(crate) fn product_around(&self, first: u64, last: u64) -> Option<Sequence> {
-        let beside = |packet: Option<u64>| Payload::read(payload(&self.payloads, self.base, packet?)?);
+        let beside = |packet: Option<u64>| Payload::read(&payload(&self.payloads, self.base, packet?)?);
         let product = |frame: &Frame| match frame {
             Frame::Block { sequence, .. } => Some(*sequence),
             _ => None,
@@ -100,7 +101,7 @@ impl PayloadStore {
         if absent == 0 || (block.symbols.len() as u64) < absent.saturating_add(block.more) {
             return Vec::new();
         }
-        let sources: Vec<Option<Bytes>> =
+        let sources: Vec<Option<RawPayload>> =
             (first..=last).map(|packet| payload(&self.payloads, self.base, packet)).collect();
         let symbols = block.symbols.iter().map(|(index, bytes)| (*index, bytes));
         match decode(&sources, symbols, block.symbol_bytes) {
@@ -177,7 +178,7 @@ impl Block {
     }
 }
 
-fn payload(payloads: &VecDeque<Option<Bytes>>, base: u64, packet: u64) -> Option<Bytes> {
+fn payload(payloads: &VecDeque<Option<RawPayload>>, base: u64, packet: u64) -> Option<RawPayload> {
     let place = usize::try_from(packet.checked_sub(base)?).ok()?;
     payloads.get(place)?.clone()
 }

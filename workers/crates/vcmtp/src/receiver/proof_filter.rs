@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use downburst_model::{RangeSet, Sequence};
 
+use crate::packet::raw::RawPayload;
 use crate::proof::signature::{ProofVerifier, Refusal};
 use crate::proof::{Hash, Proof, content_hash, read_list};
 use crate::receiver::catalogue::Content;
@@ -53,7 +54,7 @@ pub(crate) struct ProofFilter {
 }
 
 struct Held {
-    payload: Bytes,
+    payload: RawPayload,
     content: Content,
 }
 
@@ -63,7 +64,7 @@ pub(crate) enum Verdict {
     /// The first proof has arrived: the leg begins here for this receiver.
     Join { first: u64, announced: Sequence },
     /// The packet exists, and its content is accepted.
-    Packet(u64, Bytes, Content),
+    Packet(u64, RawPayload, Content),
     /// A symbol of the sender, with its number and payload.
     Symbol(u64, Bytes),
     /// The packet exists, and has not arrived.
@@ -102,7 +103,7 @@ impl ProofFilter {
     }
 
     /// Takes a packet from the group.
-    pub(crate) fn take(&mut self, packet: u64, payload: Bytes, content: Content) -> Vec<Verdict> {
+    pub(crate) fn take(&mut self, packet: u64, payload: RawPayload, content: Content) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         let proofs = content.proofs().to_vec();
         self.put(packet, Held { payload, content }, &mut verdicts);
@@ -115,7 +116,7 @@ impl ProofFilter {
     pub(crate) fn take_symbol(&mut self, number: u64, payload: Bytes) -> Option<Verdict> {
         self.top?;
         match self.signed.get(&number) {
-            Some(hash) if content_hash(&payload) == *hash => {
+            Some(hash) if content_hash(&[&payload]) == *hash => {
                 self.signed.remove(&number);
                 return Some(Verdict::Symbol(number, payload));
             }
@@ -188,7 +189,7 @@ impl ProofFilter {
     /// Decides on a packet that arrives after its batch is proven.
     fn pass(&mut self, packet: u64, held: Held) -> Option<Verdict> {
         Some(match self.hash_of(packet) {
-            Some(hash) if content_hash(&held.payload) == hash => self.passed(packet, held),
+            Some(hash) if held.payload.hash() == hash => self.passed(packet, held),
             Some(_) => Verdict::Forged,
             None if self.carriers.contains(packet) && !held.content.only_proves() => Verdict::Forged,
             None if held.content.speaks() => Verdict::Repeated,
@@ -290,7 +291,7 @@ impl ProofFilter {
         for (packet, candidates) in held {
             let Some(hash) = self.expected.get(packet).copied() else { continue };
             let lists = candidates.iter().filter(|it| !it.content.lists().is_empty());
-            lists.filter(|it| content_hash(&it.payload) == hash).for_each(|it| self.note_lists(&it.content));
+            lists.filter(|it| it.payload.hash() == hash).for_each(|it| self.note_lists(&it.content));
         }
     }
 
@@ -306,7 +307,7 @@ impl ProofFilter {
         for (other, payload) in self.symbols.drain(..) {
             match &came {
                 _ if other != number => others.push_back((other, payload)),
-                None if content_hash(&payload) == hash => came = Some(payload),
+                None if content_hash(&[&payload]) == hash => came = Some(payload),
                 Some(true_one) if *true_one == payload => verdicts.push(Verdict::Repeated),
                 _ => verdicts.push(Verdict::Forged),
             }
@@ -335,7 +336,7 @@ impl ProofFilter {
     fn choose(&mut self, packet: u64, candidates: Vec<Held>, verdicts: &mut Vec<Verdict>) {
         let hash = self.hash_of(packet);
         let is_good = |held: &Held| match hash {
-            Some(hash) => content_hash(&held.payload) == hash,
+            Some(hash) => held.payload.hash() == hash,
             None => !held.content.speaks(),
         };
         let (came, mut good) = (candidates.len(), candidates);

@@ -80,6 +80,7 @@ mod tests {
 
     use super::*;
     use crate::packet::payload::{Frame, Payload};
+    use crate::packet::raw::RawPayload;
     use crate::packet::symbol::Symbol;
 
     const LARGE: Sequence = Sequence(7);
@@ -106,11 +107,11 @@ mod tests {
             let frames = vec![Frame::Block {
                 sequence: product,
                 offset: packet * 10,
-                bytes: Bytes::from_static(b"0123456789"),
+                bytes: Bytes::from_static(b"0123456789").into(),
             }];
             let mut buffer = BytesMut::new();
             Payload { announced: product, frames, padding: 0 }.write(&mut buffer);
-            payload_store.keep(packet, buffer.freeze());
+            payload_store.keep(packet, RawPayload::split(buffer.freeze()));
         }
         payload_store
     }

@@ -12,7 +12,7 @@ mod window;
 
 use std::collections::VecDeque;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use downburst_model::{Class, Content, LegId, Machine, Micros, Now, ProductInfo};
 
 use crate::packet::payload::{FRAME_BYTES, Frame, PREFIX_BYTES, Payload};
@@ -280,7 +280,7 @@ impl Sender {
             for (packet, payload) in late {
                 written.clear();
                 payload.write(&mut written);
-                prover.note_past(packet, content_hash(&written));
+                prover.note_past(packet, content_hash(&[&written]));
             }
         }
         prover.alarm(now);
@@ -322,7 +322,7 @@ impl Sender {
             let start = buffer.len();
             symbol::write(buffer, symbol.count, symbol.made, &symbol.bytes);
             if let Some((prover, payload)) = prover.as_mut().zip(buffer.get(start..)) {
-                prover.note_symbol(now, next, announced, (number, content_hash(payload)));
+                prover.note_symbol(now, next, announced, (number, content_hash(&[payload])));
             }
         });
         if let Some(datagram) = datagram {
@@ -342,7 +342,7 @@ impl Sender {
     }
 
     /// The datagram, and the hash of its payload if the payload has to be proven.
-    fn sealed(&mut self, now: Micros, packet: u64, payload: &Payload) -> Option<(Bytes, Hashed)> {
+    fn sealed(&mut self, now: Micros, packet: u64, payload: &Payload) -> Option<(BytesMut, Hashed)> {
         let mut hashed = Hashed::No;
         let lists = self.prover.as_ref().map(|prover| prover.lists(now));
         self.arena.reserve(HEADER_BYTES + payload.encoded_bytes() + TAG_BYTES);
@@ -351,15 +351,15 @@ impl Sender {
             payload.write(buffer);
             let written = buffer.get(start..).unwrap_or_default();
             hashed = match lists {
-                Some(_) if payload.speaks() => Hashed::Control(content_hash(written)),
-                Some(true) => Hashed::Block(content_hash(written)),
+                Some(_) if payload.speaks() => Hashed::Control(content_hash(&[written])),
+                Some(true) => Hashed::Block(content_hash(&[written])),
                 _ => Hashed::No,
             };
         })?;
         Some((datagram, hashed))
     }
 
-    fn hand_out(&mut self, datagram: Bytes) {
+    fn hand_out(&mut self, datagram: BytesMut) {
         self.turn = (self.turn + 1) % TURNS;
         self.stats.datagrams += 1;
         self.stats.datagram_bytes += datagram.len() as u64;

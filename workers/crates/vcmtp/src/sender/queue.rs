@@ -209,7 +209,7 @@ impl Lane {
         }
         let length = bytes.len() as u64;
         *room -= BLOCK_BYTES + bytes.len();
-        filled.payload.frames.push(Frame::Block { sequence, offset, bytes });
+        filled.payload.frames.push(Frame::Block { sequence, offset, bytes: bytes.into() });
         Some(length)
     }
 }

@@ -101,7 +101,8 @@ mod tests {
     use crate::packet::payload::Frame;
 
     fn payload(bytes: usize) -> Payload {
-        let block = Frame::Block { sequence: Sequence(1), offset: 0, bytes: Bytes::from(vec![0; bytes]) };
+        let block =
+            Frame::Block { sequence: Sequence(1), offset: 0, bytes: Bytes::from(vec![0; bytes]).into() };
         Payload { announced: Sequence(0), frames: vec![block], padding: 0 }
     }
 

@@ -85,7 +85,7 @@ pub fn run(sender: &mut Sender, from: u64, until: u64) -> Vec<(u64, SenderOutput
 pub fn datagrams(said: &[(u64, SenderOutput)]) -> Vec<Bytes> {
     said.iter()
         .filter_map(|(_, output)| match output {
-            SenderOutput::Datagram(bytes) => Some(bytes.clone()),
+            SenderOutput::Datagram(bytes) => Some(bytes.clone().freeze()),
             _ => None,
         })
         .collect()

@@ -1,14 +1,13 @@
 //! One thread per multicast leg, which reads its group.
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc as std_mpsc};
 use std::time::{Duration, Instant};
 
-use bytes::BytesMut;
 use downburst_model::{LegId, Micros};
 use downburst_session::{LegJoin, Reception};
 use downburst_site::{GroupRead, GroupReading, LegNews, reception};
-use downburst_vcmtp::long_train_time;
+use downburst_vcmtp::{LegKey, Opener, long_train_time};
 use tokio::sync::mpsc;
 
 use super::priority::Urgent;
@@ -25,6 +24,17 @@ pub struct Reading {
 
 /// Receives a group until it is dropped.
 pub(super) struct Group {
+    stop: Arc<AtomicBool>,
+    keys: std_mpsc::Sender<LegKey>,
+}
+
+/// A thread's reception of a group.
+struct Listener {
+    leg: LegId,
+    receiver: GroupReceiver,
+    reading: GroupReading,
+    opener: Opener,
+    keys: std_mpsc::Receiver<LegKey>,
     stop: Arc<AtomicBool>,
 }
 
@@ -63,13 +73,26 @@ impl Group {
             tracing::warn!(leg = join.leg.0, "{advice}");
         }
         let stop = Arc::new(AtomicBool::new(false));
-        let (leg, stopped) = (join.leg, Arc::clone(&stop));
-        let group_reading = GroupReading::new(Micros(0), join.rate_bps, long_train_time(join.rate_bps));
+        let (key_sender, keys) = std_mpsc::channel();
+        let listener = Listener {
+            leg: join.leg,
+            receiver,
+            reading: GroupReading::new(Micros(0), join.rate_bps, long_train_time(join.rate_bps)),
+            opener: opener(join),
+            keys,
+            stop: Arc::clone(&stop),
+        };
         std::thread::Builder::new()
-            .name(format!("leg-{}", leg.0))
-            .spawn(move || listen(leg, (receiver, group_reading), &stopped, reading.priority, &sender))
+            .name(format!("leg-{}", join.leg.0))
+            .spawn(move || listener.run(reading.priority, &sender))
             .map_err(|error| sentence(&error))?;
-        Ok((Self { stop }, reception))
+        Ok((Self { stop, keys: key_sender }, reception))
+    }
+
+    /// Has the group's datagrams opened with this key, too.
+    pub(super) fn use_key(&self, key: LegKey) {
+        // The thread ends by itself if the group can't be read.
+        let _ = self.keys.send(key);
     }
 }
 
@@ -99,41 +122,55 @@ fn membership(
     })
 }
 
-fn listen(
-    leg: LegId,
-    (mut receiver, mut reading): (GroupReceiver, GroupReading),
-    stop: &AtomicBool,
-    priority: Option<u8>,
-    sender: &mpsc::Sender<Found>,
-) {
-    let mut urgent = Urgent::begin(priority);
-    let started = Instant::now();
-    let now = || micros(started.elapsed());
-    while !stop.load(Ordering::Relaxed) {
-        let mut batch = Vec::new();
-        let began = Instant::now();
-        sleep(reading.pause());
-        let received = receiver.wait(PATIENCE_MS).and_then(|is_readable| {
-            if is_readable {
-                sleep(reading.gather(micros(began.elapsed())));
-                receiver.receive(|datagram| batch.push(datagram))?;
+/// As the session's receiver: the key in use, if it is not the next one, comes first.
+fn opener(join: &LegJoin) -> Opener {
+    let first = join.key_in_use.as_ref().unwrap_or(&join.key);
+    let mut opener = Opener::new(join.leg, join.leg_epoch, first);
+    opener.insert(&join.key);
+    opener
+}
+
+impl Listener {
+    fn run(mut self, priority: Option<u8>, sender: &mpsc::Sender<Found>) {
+        let mut urgent = Urgent::begin(priority);
+        let started = Instant::now();
+        while !self.stop.load(Ordering::Relaxed) {
+            let began = Instant::now();
+            let lengths = match self.receive(began, started) {
+                Ok(lengths) => lengths,
+                Err(error) => {
+                    tracing::warn!(leg = self.leg.0, %error, "the group can't be read; the leg falls silent");
+                    return;
+                }
+            };
+            urgent.waited(began.elapsed());
+            let news = match self.reading.read(lengths.iter().copied(), micros(started.elapsed())) {
+                GroupRead::Datagrams => LegNews::Datagrams(self.opener.finish()),
+                GroupRead::Deaf => LegNews::Deaf(self.receiver.watch().reason()),
+                GroupRead::Nothing => continue,
+            };
+            // During this wait the socket's buffer takes the burst; datagrams that overflow it are repaired.
+            if sender.blocking_send(Found { leg: self.leg, news }).is_err() {
+                return;
             }
-            Ok(())
-        });
-        if let Err(error) = received {
-            tracing::warn!(leg = leg.0, %error, "the group can't be read; the leg falls silent");
-            return;
         }
-        urgent.waited(began.elapsed());
-        let news = match reading.read(batch.iter().map(BytesMut::len), now()) {
-            GroupRead::Datagrams => LegNews::Datagrams(batch),
-            GroupRead::Deaf => LegNews::Deaf(receiver.watch().reason()),
-            GroupRead::Nothing => continue,
-        };
-        // During this wait the socket's buffer takes the burst; datagrams that overflow it are repaired.
-        if sender.blocking_send(Found { leg, news }).is_err() {
-            return;
+    }
+
+    /// Waits for datagrams and opens them; returns their lengths.
+    fn receive(&mut self, began: Instant, started: Instant) -> std::io::Result<Vec<usize>> {
+        let mut lengths = Vec::new();
+        sleep(self.reading.pause());
+        if self.receiver.wait(PATIENCE_MS)? {
+            sleep(self.reading.gather(micros(began.elapsed())));
+            let Self { receiver, opener, keys, .. } = self;
+            keys.try_iter().for_each(|key| opener.insert(&key));
+            let now = micros(started.elapsed());
+            receiver.receive(|datagram| {
+                lengths.push(datagram.len());
+                opener.take(now, datagram);
+            })?;
         }
+        Ok(lengths)
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use downburst_model::LegId;
 use downburst_session::LegJoin;
 use downburst_site::LegNews;
+use downburst_vcmtp::LegKey;
 use tokio::sync::mpsc;
 
 pub(super) use group::Found;
@@ -38,6 +39,12 @@ impl Legs {
     pub(super) fn ask(&self, leg: LegId, datagram: &[u8]) {
         if let Some(channel) = self.channels.get(&leg) {
             channel.send(datagram);
+        }
+    }
+
+    pub(super) fn use_key(&self, leg: LegId, key: LegKey) {
+        if let Some(group) = self.groups.get(&leg) {
+            group.use_key(key);
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use downburst_model::LegId;
 use downburst_session::LegJoin;
 use downburst_site::LegNews;
+use downburst_vcmtp::Datagram;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -64,7 +65,7 @@ async fn read(leg: LegId, socket: Arc<UdpSocket>, sender: mpsc::Sender<Found>) {
         let mut batch = Vec::new();
         while batch.len() < BATCH {
             match socket.try_recv(&mut buffer) {
-                Ok(length) => batch.push(buffer.get(..length).unwrap_or_default().into()),
+                Ok(length) => batch.push(Datagram::from(buffer.get(..length).unwrap_or_default())),
                 Err(_) => break,
             }
         }

@@ -24,7 +24,7 @@ fn proven_datagrams(
         sender.handle(at(0), product);
         while let Some(output) = sender.poll(at(0)) {
             if let SenderOutput::Datagram(bytes) = output {
-                out.push(bytes);
+                out.push(bytes.freeze());
             }
         }
     }

@@ -85,7 +85,7 @@ impl Thread {
         while let Some(output) = self.machine.poll(now) {
             match output {
                 LegOutput::Datagram(datagram) => {
-                    let sent = self.outlet.socket.push(&datagram);
+                    let sent = self.outlet.socket.push(datagram);
                     self.note(hub, sent);
                 }
                 LegOutput::Read(range) => self.read_log(hub, range),
