@@ -15,8 +15,10 @@ use std::{
 
 use bytes::Bytes;
 use common::{all, files, ids, open, small, store};
-use downburst_log::{Appended, Durability, FeedLog, LogError, LogOptions, NewProduct, ProductLog, contract};
-use downburst_model::{Sequence, WallMicros};
+use downburst_log::{
+    Appended, DuplicateRule, Durability, FeedLog, LogError, LogOptions, NewProduct, ProductLog, contract,
+};
+use downburst_model::{Pieces, Sequence, WallMicros};
 
 const SIZES: [usize; 8] = [700, 0, 1, 2_000, 8, 9, 3_000, 64];
 
@@ -205,4 +207,48 @@ fn content(n: usize) -> Bytes {
 #[test]
 fn a_full_disk_takes_what_fits_and_no_record_of_the_rest() {
     common::on_a_small_disk(FULL_DISK, "child_fills_a_disk_with_groups", "the disk was filled");
+}
+
+/// A bulletin with this number in its starting line.
+fn bulletin(number: u16, size: usize) -> Bytes {
+    let mut bytes = format!("\u{1}\r\r\n{number:03} \r\r\nSDUS54").into_bytes();
+    bytes.resize(size, b'x');
+    bytes.into()
+}
+
+/// The same bytes, cut at these places.
+fn cut(whole: &Bytes, cuts: &[usize]) -> Pieces {
+    let ends = cuts.iter().copied().chain([whole.len()]);
+    let mut from = 0;
+    let pieces = ends.map(|end| whole.slice(std::mem::replace(&mut from, end)..end));
+    pieces.collect::<Vec<_>>().into()
+}
+
+#[test]
+fn a_product_in_pieces_is_stored_and_recognised_as_in_one() {
+    for (size, cuts) in
+        [100, 3_000].into_iter().flat_map(|size| [(size, vec![5, 40]), (size, vec![60, 60, 70])])
+    {
+        for rule in [DuplicateRule::None, DuplicateRule::ContentWithoutWmoStart, DuplicateRule::Signature] {
+            let dir = tempfile::tempdir().unwrap();
+            let options = LogOptions { duplicate_rule: rule, body_bytes: 2_000, ..one_segment() };
+            let (log, _) = open(dir.path(), options);
+            let append = |id: &str, pieces: Pieces| {
+                let group = vec![(contract::product(id).unwrap(), pieces)];
+                log.append_pieces(group, &|| WallMicros(0)).remove(0).unwrap()
+            };
+            let number = if rule == DuplicateRule::Signature { 123 } else { 124 };
+            let again = bulletin(number, size);
+            append("whole", bulletin(123, size).into());
+            let found = append("pieces", cut(&again, &cuts));
+            match (rule, found) {
+                (DuplicateRule::None, Appended::Stored { info, .. }) => {
+                    assert_eq!(info.digest.0, *blake3::hash(&again).as_bytes());
+                    assert!(all(&log).iter().any(|entry| entry.whole() == Some(again.clone())));
+                }
+                (DuplicateRule::None, duplicate) => panic!("{duplicate:?}"),
+                (_, found) => assert_eq!(found, Appended::Duplicate { of: Sequence(1) }, "{rule:?} {size}"),
+            }
+        }
+    }
 }

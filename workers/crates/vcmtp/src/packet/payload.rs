@@ -44,6 +44,15 @@ pub(crate) enum Frame {
     List(Bytes),
 }
 
+/// The frames of a payload, read one by one: known ones, and `None` in place of the first malformed one.
+pub(crate) struct Frames {
+    head: Bytes,
+    tail: Slice,
+}
+
+/// A frame does not have the form of its kind.
+struct Malformed;
+
 /// A product and its place in the chain of the leg.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct Manifest {
@@ -77,21 +86,50 @@ impl Payload {
 
     /// Reads a payload; its blocks share its memory. `None` if any known frame is malformed.
     pub(crate) fn read(payload: &RawPayload) -> Option<Self> {
+        let (announced, frames) = Frames::of(payload)?;
+        Some(Self { announced, frames: frames.collect::<Option<_>>()?, padding: 0 })
+    }
+}
+
+impl Frames {
+    /// The last sequence announced before the payload, and its frames.
+    pub(crate) fn of(payload: &RawPayload) -> Option<(Sequence, Self)> {
         let RawPayload { mut head, tail } = payload.clone();
         let announced = Sequence(head.try_get_u64().ok()?);
-        let mut frames = Vec::with_capacity(USUAL_FRAMES);
-        while let Ok(kind) = head.try_get_u8() {
+        Some((announced, Self { head, tail }))
+    }
+
+    /// The next known frame; `Err` if a frame is malformed.
+    fn read_next(&mut self) -> Result<Option<Frame>, Malformed> {
+        while let Ok(kind) = self.head.try_get_u8() {
             if kind == PADDING {
                 break;
             }
-            let length = usize::from(head.try_get_u16().ok()?);
-            if length > head.len() {
-                frames.push(Frame::read_apart((kind, length), head, tail)?);
-                return Some(Self { announced, frames, padding: 0 });
+            let length = usize::from(self.head.try_get_u16().map_err(|_| Malformed)?);
+            if length > self.head.len() {
+                let (head, tail) = (std::mem::take(&mut self.head), std::mem::take(&mut self.tail));
+                return Frame::read_apart((kind, length), head, tail).map(Some).ok_or(Malformed);
             }
-            frames.extend(Frame::read(kind, head.split_to(length))?);
+            if let Some(frame) = Frame::read(kind, self.head.split_to(length)).ok_or(Malformed)? {
+                return Ok(Some(frame));
+            }
         }
-        tail.is_empty().then_some(Self { announced, frames, padding: 0 })
+        self.head.clear();
+        if self.tail.is_empty() { Ok(None) } else { Err(Malformed) }
+    }
+}
+
+impl Iterator for Frames {
+    type Item = Option<Frame>;
+
+    fn next(&mut self) -> Option<Option<Frame>> {
+        match self.read_next() {
+            Ok(frame) => frame.map(Some),
+            Err(Malformed) => {
+                (self.head, self.tail) = (Bytes::new(), Slice::default());
+                Some(None)
+            }
+        }
     }
 }
 
@@ -194,9 +232,6 @@ fn put_frame(buffer: &mut BytesMut, kind: u8, length: usize) {
     buffer.put_u8(kind);
     buffer.put_u16(u16::try_from(length).unwrap_or(u16::MAX));
 }
-
-/// A block, and at the end of a product the next frame.
-const USUAL_FRAMES: usize = 2;
 
 /// The length of the sequence before the frames.
 pub(crate) const PREFIX_BYTES: usize = 8;

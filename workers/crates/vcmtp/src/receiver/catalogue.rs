@@ -4,7 +4,7 @@ use bytes::Bytes;
 use downburst_model::{ProductInfo, RangeSet, Sequence};
 
 use crate::ReceiverOutput;
-use crate::packet::payload::{Frame, Manifest, Payload};
+use crate::packet::payload::{Frame, Frames, Manifest};
 use crate::packet::raw::RawPayload;
 use crate::packet::slice::Slice;
 use crate::receiver::outputs::Outputs;
@@ -48,15 +48,11 @@ enum Part {
 impl Content {
     /// `None` if the payload or a manifest in it is malformed.
     pub(crate) fn read(payload: &RawPayload) -> Option<Self> {
-        let Payload { announced, frames, .. } = Payload::read(payload)?;
-        let mut content = Self {
-            announced,
-            parts: Vec::with_capacity(frames.len()),
-            proofs: Vec::new(),
-            lists: Vec::new(),
-        };
+        let (announced, frames) = Frames::of(payload)?;
+        let parts = Vec::with_capacity(USUAL_PARTS);
+        let mut content = Self { announced, parts, proofs: Vec::new(), lists: Vec::new() };
         for frame in frames {
-            content.parts.push(match frame {
+            content.parts.push(match frame? {
                 Frame::Manifest(encoded) => Part::Manifest(Manifest::decode(&encoded)?.into()),
                 Frame::Block { sequence, offset, bytes } => Part::Block { sequence, offset, bytes },
                 Frame::Head(head) => Part::Head(head),
@@ -212,6 +208,9 @@ fn held_bytes(bytes: &[u8]) -> usize {
     bytes.len().saturating_add(1_500)
 }
 
+/// A packet of a large product has one block.
+const USUAL_PARTS: usize = 1;
+
 /// The limit on blocks held for missing manifests; packets beyond it count as missing themselves.
 pub(crate) const HELD_LIMIT_BYTES: usize = 8 << 20;
 
@@ -220,6 +219,7 @@ mod tests {
     use bytes::BytesMut;
 
     use super::*;
+    use crate::packet::payload::Payload;
 
     fn block(sequence: u64) -> Content {
         let bytes = Bytes::from_static(b"bytes").into();
