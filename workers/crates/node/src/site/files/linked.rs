@@ -90,12 +90,13 @@ impl Measuring {
     /// The bytes of files whose products left the log, by feed.
     fn by_feed(&self) -> io::Result<BTreeMap<FeedName, u64>> {
         let mut files = BTreeMap::new();
-        for (path, _) in entries(&self.received)? {
-            let name = path.file_name().and_then(|name| name.to_str()).and_then(file_names::decode);
+        each_entry(&self.received, |entry| {
+            let name = entry.file_name().to_str().and_then(file_names::decode);
             if let Some(feed) = name.and_then(|name| FeedName::parse(&name).ok()) {
-                files.insert(feed, linked_files(path)?);
+                files.insert(feed, linked_files(entry.path())?);
             }
-        }
+            Ok(())
+        })?;
         // After the files: what leaves the log meanwhile counts, and what comes is not among them.
         let bodies = inodes(self.log.clone())?;
         let left = |files: Vec<Linked>| {
@@ -127,13 +128,15 @@ struct Linked {
 fn linked_files(directory: PathBuf) -> io::Result<Vec<Linked>> {
     let (mut files, mut directories) = (Vec::new(), vec![directory]);
     while let Some(directory) = directories.pop() {
-        for (path, metadata) in entries(&directory)? {
+        each_entry(&directory, |entry| {
+            let metadata = entry.metadata()?;
             if metadata.is_dir() {
-                directories.push(path);
+                directories.push(entry.path());
             } else if is_linked(&metadata) {
                 files.push(Linked { inode: metadata.ino(), bytes: metadata.len() });
             }
-        }
+            Ok(())
+        })?;
     }
     Ok(files)
 }
@@ -147,28 +150,31 @@ fn is_linked(metadata: &Metadata) -> bool {
 fn inodes(log: PathBuf) -> io::Result<BTreeSet<u64>> {
     let (mut inodes, mut directories) = (BTreeSet::new(), vec![log]);
     while let Some(directory) = directories.pop() {
-        for entry in read(&directory)? {
+        each_entry(&directory, |entry| {
             if entry.file_type()?.is_dir() {
                 directories.push(entry.path());
             } else {
                 inodes.insert(entry.ino());
             }
-        }
+            Ok(())
+        })?;
     }
     Ok(inodes)
 }
 
-/// The entries of a directory; local software may remove it, and any of them, at any time.
-fn entries(directory: &Path) -> io::Result<Vec<(PathBuf, Metadata)>> {
-    let described = read(directory)?.into_iter().map(|entry| Ok((entry.path(), entry.metadata()?)));
-    described.filter(|entry| !entry.as_ref().is_err_and(is_passing)).collect()
-}
-
-fn read(directory: &Path) -> io::Result<Vec<DirEntry>> {
-    match fs::read_dir(directory) {
-        Err(error) if is_passing(&error) => Ok(Vec::new()),
-        read => read?.collect(),
+/// Takes the entries of a directory one by one; local software may remove it, and any of them, at any time.
+fn each_entry(directory: &Path, mut take: impl FnMut(DirEntry) -> io::Result<()>) -> io::Result<()> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if is_passing(&error) => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        match entry.and_then(&mut take) {
+            Err(error) if !is_passing(&error) => return Err(error),
+            _ => {}
+        }
     }
+    Ok(())
 }
 
 fn is_passing(error: &io::Error) -> bool {
