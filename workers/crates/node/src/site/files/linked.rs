@@ -270,7 +270,7 @@ mod tests {
         fs::remove_dir_all(bodies).unwrap();
         bench.file("NGRID/1_long~/b", SIZE, 0o444);
         let told = ("NGRID".to_owned(), Some(rounded(2 * SIZE)));
-        assert_eq!(bench.measured(), [told.clone()]);
+        assert_eq!(bench.measured(), std::slice::from_ref(&told));
         assert_eq!(bench.measured(), [told], "it is repeated");
         assert_eq!(bench.measuring.bytes.load(Ordering::Relaxed), 2 * SIZE);
         fs::remove_dir_all(bench.site.path().join("received/NGRID")).unwrap();
