@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TypeGuard
 
+from downburst.deliveries.stages import size_text
 from downburst.domain.alarms import AlarmKind, Condition, Objective, alarm_key
 from downburst.domain.circuits import CircuitState
 from downburst.domain.credentials import Credential
@@ -171,11 +172,29 @@ def _connected(
             grave = situation.now - since >= LASTING
             yield Condition(AlarmKind.STALLED, sentence, step, progress.feed, site.name, grave=grave)
     yield from _group_loss(site, situation)
+    yield from _linked_files(site, session, settings)
     offset_us = session.clock_offset_us
     if offset_us is not None and abs(offset_us) > settings.clock_ms * 1000:
         sentence = f"the clock of {site.name} is off by {_ms(offset_us / 1000)}"
         step = "synchronise the site's host with a time server (chrony); latencies are corrected until then"
         yield Condition(AlarmKind.CLOCK, sentence, step, site=site.name)
+
+
+def _linked_files(site: Site, session: SiteSession, settings: AlarmSettings) -> Iterable[Condition]:
+    """Holds while so little is free that only these files can give more: a site may keep files on purpose."""
+    spaces = [progress.linked for progress in session.progress.values() if progress.linked is not None]
+    held = sum(space.bytes for space in spaces)
+    free = min((space.free_bytes for space in spaces), default=0)
+    if free < settings.linked_free_share * held:
+        sentence = (
+            f"the disk of {site.name} has {size_text(free)} left, and linked files below received/ hold "
+            f"{size_text(held)} of products that left its log: this space returns only when they are removed"
+        )
+        step = (
+            "at the site: remove files below received/ that are no longer needed, or set an age for them "
+            "(receive --scour), or move them to another disk; copies (--files copy) would take as much"
+        )
+        yield Condition(AlarmKind.LINKED_FILES, sentence, step, site=site.name)
 
 
 def _group_loss(site: Site, situation: Situation) -> Iterable[Condition]:

@@ -54,7 +54,11 @@ def _told(session: SiteSession) -> SiteSession:
 
 def _is_looked_at(progress: SiteProgress) -> bool:
     return bool(
-        progress.pending or progress.trouble or progress.action_failed or progress.heartbeat_waits_us is not None
+        progress.pending
+        or progress.trouble
+        or progress.action_failed
+        or progress.linked
+        or progress.heartbeat_waits_us is not None
     )
 
 

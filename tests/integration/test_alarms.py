@@ -1,6 +1,7 @@
 """Alarms of a whole hub: a webhook is notified of a dead site and a stopped source, and of their end."""
 
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -84,3 +85,34 @@ def test_a_site_that_dies_and_a_source_that_stops_are_told_once(
     assert (silent["feed"], "no product has come into NGRID" in silent["sentence"]) == ("NGRID", True)
     listed = hub.command("alarms", "list", "--json")
     assert [one["kind"] for one in json.loads(listed.stdout)] == ["silence"]
+
+
+def test_linked_files_that_left_a_sites_log_are_an_alarm_until_they_are_removed(
+    starter: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Whatever is free here, it is less than a thousand million times what these files hold.
+    for name, value in (("LINKED_FREE_SHARE", "1e9"), ("LOOK_S", "0.5"), ("END_AFTER_S", "1")):
+        monkeypatch.setenv(f"DOWNBURST_ALARMS__{name}", value)
+    hub = starter.hub()
+    hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})
+    hub.ask("POST", "/v1/sites", 201, json={"site": "near.example"})
+    hub.ask("POST", "/v1/sites/near.example/subscriptions", 201, json={"feed": "NGRID"})
+    token = hub.ask("POST", "/v1/sites/near.example/tokens", 201)["token"]
+    starter.receiver(hub, "near.example", token, arguments=("--files", "link", "--retention-bytes", "1000000"))
+    until("the site is connected", lambda: hub.ask("GET", "/v1/overview")["sites"][0]["connected"])
+    for number in range(20):
+        hub.ask("PUT", f"/v1/feeds/NGRID/products/{number}", 201, content=bytes([number]) * 200_000)
+    until("the site has all files", lambda: len(starter.received("near.example")) == 20)
+
+    alarm = until("the site's log is cut, and the alarm begins", partial(linked_files, hub))
+    assert (alarm["site"], alarm["severity"]) == ("near.example", "warning")
+    assert " MB of products that left its log" in alarm["sentence"]
+    shutil.rmtree(starter.home / "sites" / "near.example" / "received" / "NGRID")
+    until("the alarm ends", lambda: linked_files(hub) is None)
+    assert hub.ask("GET", "/v1/overview")["sites"][0]["connected"]
+
+
+def linked_files(hub: RunningHub) -> dict[str, Any] | None:
+    """The open alarm."""
+    listed: list[dict[str, Any]] = json.loads(hub.command("alarms", "list", "--json").stdout)
+    return next((one for one in listed if one["kind"] == "linked-files"), None)

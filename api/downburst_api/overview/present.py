@@ -123,6 +123,7 @@ _SHOWN_BY_ALARMS_ALONE = frozenset(
         AlarmKind.SILENCE,
         AlarmKind.STALLED,
         AlarmKind.GROUP_LOSS,
+        AlarmKind.LINKED_FILES,
         AlarmKind.HEARTBEAT,
         AlarmKind.VIOLATION,
         AlarmKind.PEER_VIOLATION,

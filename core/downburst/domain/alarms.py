@@ -16,6 +16,8 @@ class AlarmKind(StrEnum):
     SITE_DOWN = "site-down"
     SITE_DISK = "site-disk"
     """A site is connected and can't store."""
+    LINKED_FILES = "linked-files"
+    """A site's disk gets full, because files of products that left its log still exist."""
     ACTION = "action"
     """A site has the products, and its own rules fail for some."""
     STALLED = "stalled"
@@ -74,6 +76,7 @@ SEVERITIES: Mapping[AlarmKind, Severity] = {
     AlarmKind.GROUP_LOSS: Severity.WARNING,
     AlarmKind.VIOLATION: Severity.WARNING,
     AlarmKind.PEER_VIOLATION: Severity.WARNING,
+    AlarmKind.LINKED_FILES: Severity.WARNING,
     AlarmKind.CLOCK: Severity.WARNING,
     AlarmKind.CREDENTIAL: Severity.WARNING,
     AlarmKind.HUB_DISK: Severity.WARNING,

@@ -157,6 +157,15 @@ class ActionFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkedFiles:
+    """A site's files of products that left its log; they were second names of the log's own."""
+
+    bytes: int
+    free_bytes: int
+    """The free space of their disk."""
+
+
+@dataclass(frozen=True, slots=True)
 class SiteProgress:
     """A site's progress with one feed."""
 
@@ -177,6 +186,8 @@ class SiteProgress:
     """The creation time of the oldest heartbeat that did not come out."""
     heartbeat_waited_us: int | None = None
     """The node's wait for that one at the time of the report, on its own clock."""
+    linked: LinkedFiles | None = None
+    """Files whose products left the site's log; None: there are none."""
 
 
 @dataclass(frozen=True, slots=True)

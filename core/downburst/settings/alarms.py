@@ -69,6 +69,13 @@ class ConditionSettings(Section):
         lt=1,
         description="Share of the hub's disk that has to be free. Logs fill a disk in hours.",
     )
+    linked_free_share: float = Field(
+        default=0.25,
+        ge=0,
+        le=1e9,
+        description="Free space that a site's disk needs, as a share of the space of linked files whose products "
+        "left the site's log; 0: no alarm. Files of four days leave a day.",
+    )
     prediction_factor: float = Field(
         default=2.0,
         gt=1,

@@ -96,7 +96,7 @@ export interface Alarm {
 }
 
 /** What an alarm is about. */
-export type AlarmKind = 'objective' | 'silence' | 'site-down' | 'site-disk' | 'action' | 'stalled' | 'group-loss' | 'heartbeat' | 'site-violation' | 'peer-violation' | 'clock' | 'credential' | 'hub-disk' | 'retention' | 'circuit' | 'prediction' | 'damaged-data' | 'internal-fault' | 'part-silent'
+export type AlarmKind = 'objective' | 'silence' | 'site-down' | 'site-disk' | 'linked-files' | 'action' | 'stalled' | 'group-loss' | 'heartbeat' | 'site-violation' | 'peer-violation' | 'clock' | 'credential' | 'hub-disk' | 'retention' | 'circuit' | 'prediction' | 'damaged-data' | 'internal-fault' | 'part-silent'
 
 /** A page of alarms. */
 export interface AlarmPage {

@@ -12,7 +12,7 @@ import pytest
 from downburst.bus.local import LocalBus
 from downburst.domain.alarms import Alarm, AlarmKind, Receiver, ReceiverKind, Severity
 from downburst.domain.backlog import FeedBacklog
-from downburst.domain.events import ActionFailed, BacklogSeen, LegChanged, SiteBacklog, SiteProgress
+from downburst.domain.events import ActionFailed, BacklogSeen, LegChanged, LinkedFiles, SiteBacklog, SiteProgress
 from downburst.domain.feeds import Feed
 from downburst.domain.plans import Transport
 from downburst.domain.sites import Site
@@ -127,11 +127,14 @@ async def test_paths_without_anything_to_say_do_not_travel(service: Service, clo
     session = service.live.sessions[SITE]
     quiet = SiteProgress("QUIET", 9, 0, Transport.UNICAST, 1, late=3, heartbeat_us=5)
     late = replace(quiet, feed="LATE", heartbeat_waits_us=1, heartbeat_waited_us=2)
-    service.live.sessions[SITE] = replace(session, progress={**session.progress, "QUIET": quiet, "LATE": late})
+    full = replace(quiet, feed="FULL", linked=LinkedFiles(bytes=9, free_bytes=1))
+    shown = {one.feed: one for one in (quiet, late, full)}
+    service.live.sessions[SITE] = replace(session, progress={**session.progress, **shown})
     service.live.apply(BacklogSeen((SiteBacklog("other.edu", (FeedBacklog(FEED, True),)),)))
     async with service.hub():
         told = await RemoteFacts(service.bus).of_hub(clock.now())
-    assert set(told.sessions[SITE].progress) == {FEED, "LATE"}
+    assert set(told.sessions[SITE].progress) == {FEED, "LATE", "FULL"}
+    assert told.sessions[SITE].progress["FULL"].linked == full.linked
     assert set(told.backlogs) == {SITE}
 
 

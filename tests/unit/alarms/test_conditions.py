@@ -14,7 +14,7 @@ import pytest
 from downburst.domain.alarms import SEVERITIES, AlarmKind, Condition, Objective, Severity, alarm_key
 from downburst.domain.backlog import Backlog, FeedBacklog
 from downburst.domain.credentials import Credential
-from downburst.domain.events import ActionFailed, SiteProgress
+from downburst.domain.events import ActionFailed, LinkedFiles, SiteProgress
 from downburst.domain.feeds import Feed
 from downburst.domain.latency import LatencyKind, SketchRow
 from downburst.domain.path_facts import GroupTried
@@ -210,6 +210,32 @@ def test_a_site_that_stores_nothing_while_it_is_connected_is_noticed() -> None:
     progress = SiteProgress("NGRID", 7, 3, Transport.UNICAST, 1, trouble="No space left on device")
     (found,) = wrong(with_progress(progress))
     assert (found.kind, "No space left" in found.sentence) == (AlarmKind.SITE_DISK, True)
+
+
+def test_linked_files_are_an_alarm_while_only_they_can_give_a_disk_room() -> None:
+    def linked(*spaces: tuple[int, int]) -> Situation:
+        feeds = (SiteProgress(f"F{number}", 7, 0, Transport.UNICAST, 1) for number, _ in enumerate(spaces))
+        shown = (replace(feed, linked=LinkedFiles(*space)) for feed, space in zip(feeds, spaces, strict=True))
+        return with_session(progress={one.feed: one for one in shown})
+
+    (found,) = wrong(linked((12_000_000_000, 4_000_000_000), (8_000_000_000, 4_010_000_000)))
+    assert (found.kind, found.severity, found.feed, found.site) == (
+        AlarmKind.LINKED_FILES,
+        Severity.WARNING,
+        None,
+        "unl.edu",
+    )
+    assert "has 4 GB left, and linked files below received/ hold 20 GB" in found.sentence
+    assert "--scour" in found.next_step
+    assert wrong(linked((12_000_000_000, 4_000_000_000))) == [], "a site may keep files on purpose"
+    assert wrong(linked((16_000_000_000, 4_000_000_000))) == [], "the bound itself is enough"
+    assert wrong(linked((0, 0))) == wrong(linked()) == []
+    assert [one.kind for one in wrong(linked((1, 0)))] == [AlarmKind.LINKED_FILES]
+    never = SETTINGS.model_copy(update={"linked_free_share": 0.0})
+    assert conditions(linked((2**63 - 1, 0)), never) == []
+    (vast,) = wrong(linked(*[(2**63 - 1, 2**63 - 1)] * 5))
+    assert len(vast.sentence) < 300, "a lying site gets a sentence of the usual length"
+    assert wrong(replace(linked((9, 1)), sites=())) == []
 
 
 def test_a_site_whose_own_rule_fails_is_named_with_what_to_do() -> None:

@@ -114,3 +114,18 @@ def test_a_probe_that_fails_is_bad_and_has_a_remedy(settings: Settings, monkeypa
     assert (ledger.state, ledger.sentence) == ("bad", "ledger fails: the ledger is locked")
     assert "locks the ledger" in ledger.remedy
     assert (node.state, node.sentence) == ("ok", "node passes")
+
+
+def test_the_space_of_linked_files_that_left_a_sites_log_is_told(tmp_path: Path) -> None:
+    node = tmp_path / "node"
+
+    def told(linked_bytes: int) -> str:
+        files = {"asked": "link", "used": "link", "reason": None, "linked_bytes": linked_bytes}
+        node.write_text(f"#!/bin/sh\necho '{json.dumps({'hubs': [], 'files': files})}'\n")
+        node.chmod(0o755)
+        return doctor.files_of_site(node, tmp_path).sentence
+
+    assert told(0) == "the way of large products to files is link"
+    assert told(3_000_000_000).endswith(
+        "; 3 GB of products that left the log still take space, because their files exist"
+    )

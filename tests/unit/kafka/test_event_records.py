@@ -32,6 +32,7 @@ from downburst.domain.events import (
     LdmViolated,
     LegChanged,
     LegTraffic,
+    LinkedFiles,
     NodeChanged,
     PartAnswered,
     PartAsked,
@@ -131,6 +132,13 @@ def test_every_kind_of_event_has_an_example() -> None:
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_an_event_comes_back_whole(event: Event) -> None:
+    assert decode(encode(event)) == event
+
+
+def test_the_linked_files_of_a_site_come_back_whole() -> None:
+    progress = SiteProgress("NGRID", 1, 1, Transport.UNICAST, 1, linked=LinkedFiles(bytes=2**62, free_bytes=3))
+    session = SessionTraffic("unl.edu", None, None, None, feeds=(progress,))
+    event = TrafficSeen(1, 2, (), (), (session,), 0)
     assert decode(encode(event)) == event
 
 

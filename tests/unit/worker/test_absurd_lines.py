@@ -33,6 +33,7 @@ def session(site: str) -> dict[str, Any]:
         "heartbeat_us": 5,
         "heartbeat_waits_us": 6,
         "heartbeat_waited_us": 7,
+        "linked": {"bytes": 8, "free_bytes": 9},
         "action_failed": {
             "rule": "r:1",
             "exit": -9,

@@ -15,6 +15,7 @@ from downburst.domain.events import (
     LdmSourceChanged,
     LegChanged,
     LegTraffic,
+    LinkedFiles,
     SessionChanged,
     SessionTraffic,
     SiteProgress,
@@ -403,7 +404,14 @@ def _progress(feed: Any) -> SiteProgress:
         maybe(feed.get("heartbeat_us"), clock_us),
         maybe(feed.get("heartbeat_waits_us"), clock_us),
         maybe(feed.get("heartbeat_waited_us"), count),
+        _linked(feed.get("linked")),
     )
+
+
+def _linked(files: Line | None) -> LinkedFiles | None:
+    if files is None:
+        return None
+    return LinkedFiles(bytes=count(files["bytes"]), free_bytes=count(files["free_bytes"]))
 
 
 def _action_failed(failed: Line | None) -> ActionFailed | None:

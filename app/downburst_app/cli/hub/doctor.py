@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import httpx
 import typer
 
+from downburst.deliveries.stages import size_text
 from downburst.foundation.errors import DownburstError
 from downburst.ledger import standing_of
 from downburst.parts.names import Part
@@ -82,6 +83,9 @@ def files_of_site(node: Path, site_dir: Path) -> Finding:
     if files is None:
         return Finding("site", OK, "it writes no files (--no-files)")
     sentence = f"the way of large products to files is {files['used']}"
+    if files["linked_bytes"]:
+        held = size_text(files["linked_bytes"])
+        sentence += f"; {held} of products that left the log still take space, because their files exist"
     if not files["reason"]:
         return Finding("site", OK, sentence)
     remedy = "put log/ and spool/ of the site on one file system, or accept that bytes are written twice"

@@ -2,8 +2,8 @@
 use downburst_session::{
     ActionFailed, Attach, CircuitFault, CircuitState, ClockOffset, ClockRequest, CredentialOffered,
     CredentialShown, FeedPosition, Filed, Forged, Frontier, HeartbeatOut, Hello, KeyTaken, Late, LegJoined,
-    LegLeft, Marked, Nak, Proof, Receipt, Receipts, Reception, ResentEnded, ResentFailed, StreamEnded, Taken,
-    VERSIONS, Want,
+    LegLeft, LinkedSpace, Marked, Nak, Proof, Receipt, Receipts, Reception, ResentEnded, ResentFailed,
+    StreamEnded, Taken, VERSIONS, Want,
 };
 use downburst_vcmtp::{Losses, SymbolsHeard};
 
@@ -28,7 +28,8 @@ absurd! {
         action_done,
     }
     ClockRequest { sent }
-    Frontier { feed, epoch, settled_to, pending, trouble = rarely, action_failed = rarely }
+    Frontier { feed, epoch, settled_to, pending, trouble = rarely, action_failed = rarely, linked = rarely }
+    LinkedSpace { bytes, free_bytes }
     ActionFailed { rule, exit, last_error, product, sequence, epoch, count, others }
     ResentEnded { resend = resend, key, outcome, size }
     ResentFailed { resend = resend, sequences }

@@ -56,8 +56,8 @@ pub use connections::{
 pub use events::{Event, ReceptionLine, Traffic};
 pub use feeds::{AwaitedHeartbeats, Rechecks};
 pub use figures::{
-    Arrivals, FailedAction, FeedHead, FeedTraffic, LegCounts, LegTraffic, SessionFeed, SessionTraffic,
-    TrafficReports, UnicastLegs, all_sessions, session_news, sites_by_leg,
+    Arrivals, FailedAction, FeedHead, FeedTraffic, LegCounts, LegTraffic, LinkedFiles, SessionFeed,
+    SessionTraffic, TrafficReports, UnicastLegs, all_sessions, session_news, sites_by_leg,
 };
 pub use first_bytes::FirstBytes;
 pub use flood::{Flood, Sight};

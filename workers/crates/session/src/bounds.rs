@@ -7,7 +7,9 @@ use downburst_model::{RangeSet, WallMicros};
 pub(crate) use from_hub::{check_frame, check_product};
 
 use crate::frame::Message;
-use crate::{ActionFailed, ClockOffset, Frontier, Hello, LegJoined, LegLeft, Nak, Receipt, Receipts};
+use crate::{
+    ActionFailed, ClockOffset, Frontier, Hello, LegJoined, LegLeft, LinkedSpace, Nak, Receipt, Receipts,
+};
 
 /// The kinds that no admitted site sends, as a pattern: a match that lists its own kinds and these has all.
 macro_rules! sent_by_hub {
@@ -141,6 +143,10 @@ fn check_clock(offset: &ClockOffset) -> Result<(), String> {
 fn check_frontier(frontier: &Frontier) -> Result<(), String> {
     number("settled_to", "a frontier", frontier.settled_to.0)?;
     number("pending", "a frontier", frontier.pending)?;
+    if let Some(LinkedSpace { bytes, free_bytes }) = frontier.linked {
+        number("bytes", "linked files", bytes)?;
+        number("free_bytes", "linked files", free_bytes)?;
+    }
     let Some(ActionFailed { sequence, count, others, .. }) = &frontier.action_failed else {
         return Ok(());
     };

@@ -22,6 +22,21 @@ pub struct Frontier {
     /// The newest failure of the site's own actions with a product of this feed.
     #[n(5)]
     pub action_failed: Option<ActionFailed>,
+    /// Space that products take after they left the site's log. Absent: none.
+    #[n(6)]
+    pub linked: Option<LinkedSpace>,
+}
+
+/// The space of products of a feed that left the site's log: their files for local software, which were second names of
+/// the log's bodies, still exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct LinkedSpace {
+    /// The bytes of these files at present.
+    #[n(0)]
+    pub bytes: u64,
+    /// The bytes that are free on their disk.
+    #[n(1)]
+    pub free_bytes: u64,
 }
 
 /// A failed action of a site's rules on a product.

@@ -32,7 +32,7 @@ pub use credentials::Secrets;
 pub use data::*;
 pub use downburst_fanout::{Classes, StreamId};
 pub use frame::{KINDS, receipts_frame, whole_frames};
-pub use frontier::{ActionFailed, Frontier};
+pub use frontier::{ActionFailed, Frontier, LinkedSpace};
 pub use handling::*;
 pub use hub::HubSession;
 pub use message::*;

@@ -60,6 +60,7 @@ fn message(which: usize, (low, high, other): (u64, u64, u64), leg: u32) -> Vec<u
                 pending: other,
                 trouble: None,
                 action_failed: None,
+                linked: None,
             },
         ),
         4 => encoded(10, &LegJoined { leg, leg_epoch: 1, after: Sequence(low), reception: None }),

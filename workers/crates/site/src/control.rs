@@ -40,7 +40,7 @@ pub struct FilesStatus {
     pub used: String,
     /// The reason for the difference.
     pub reason: Option<String>,
-    /// Bytes that left the site's log since its start and stay on the disk, because their files still exist.
+    /// Bytes that left the site's log and stay on the disk, because their files still exist.
     pub linked_bytes: u64,
 }
 

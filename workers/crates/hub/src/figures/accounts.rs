@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use downburst_model::{FeedName, LegId, Micros, SiteName, Transport};
 
-use super::lines::{FailedAction, SessionFeed, SessionTraffic};
+use super::lines::{FailedAction, LinkedFiles, SessionFeed, SessionTraffic};
 use super::reports::has_turn;
 use crate::feeds::AwaitedHeartbeats;
 use crate::registry::{SessionLink, SessionRegistry};
@@ -75,6 +75,7 @@ fn account(
             pending: *pending,
             trouble: status.troubles.get(feed).cloned(),
             action_failed: status.failed_actions.get(feed).map(FailedAction::from),
+            linked: status.linked.get(feed).map(LinkedFiles::from),
             late: status.late.get(feed).copied().unwrap_or_default(),
             transport: if is_joined { Transport::Multicast } else { Transport::Unicast },
             leg: leg(feed, status, unicast_leg)?,
@@ -104,7 +105,7 @@ fn leg(feed: &FeedName, status: &SessionStatus, unicast_leg: UnicastLegs<'_>) ->
 #[cfg(test)]
 mod tests {
     use downburst_model::{Epoch, Sequence, WallMicros};
-    use downburst_session::{ActionFailed, ClockOffset};
+    use downburst_session::{ActionFailed, ClockOffset, Frontier, LinkedSpace};
 
     use super::*;
     use crate::registry::Newcomer;
@@ -202,6 +203,27 @@ mod tests {
         let [oslo] = &all_sessions(&registry, &unicast, Micros(0))[..] else { panic!("not one") };
         let failed = oslo.feeds[0].action_failed.as_ref().unwrap();
         assert_eq!((failed.count, failed.epoch.as_deref()), (1, Some("18446744073709551615")));
+    }
+
+    #[test]
+    fn an_account_has_the_space_of_linked_files_until_the_site_reports_none() {
+        let registry = registry(&["oslo"]);
+        let told = |linked: Option<LinkedSpace>| {
+            let frontier = Frontier {
+                feed: feed("A"),
+                epoch: Epoch(1),
+                settled_to: Sequence(9),
+                pending: 0,
+                trouble: None,
+                action_failed: None,
+                linked,
+            };
+            change(&registry, "oslo", |status| status.apply(StatusChange::Stands(frontier)));
+            let accounts = session_news(&registry, 29, &unicast, Micros(0));
+            accounts[0].feeds[0].linked.map(|it| (it.bytes, it.free_bytes))
+        };
+        assert_eq!(told(Some(LinkedSpace { bytes: 7, free_bytes: 3 })), Some((7, 3)));
+        assert_eq!(told(None), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Reports of traffic to the agent, each second.
 use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros};
-use downburst_session::ActionFailed;
+use downburst_session::{ActionFailed, LinkedSpace};
 use serde::Serialize;
 
 use crate::path_facts::PathFacts;
@@ -93,6 +93,9 @@ pub struct SessionFeed {
     /// The newest failure of the site's own actions on a product of the feed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action_failed: Option<FailedAction>,
+    /// The space of products that left the site's log, and whose files still link it; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub linked: Option<LinkedFiles>,
     /// The time of the newest heartbeat that came out at the site; absent: none has yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heartbeat_us: Option<WallMicros>,
@@ -102,6 +105,21 @@ pub struct SessionFeed {
     /// The time for which this node has waited for that heartbeat, on its own clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heartbeat_waited_us: Option<u64>,
+}
+
+/// Files at a site that are all that is left of products of its log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LinkedFiles {
+    /// Their bytes at present.
+    pub bytes: u64,
+    /// The bytes that are free on their disk.
+    pub free_bytes: u64,
+}
+
+impl From<&LinkedSpace> for LinkedFiles {
+    fn from(space: &LinkedSpace) -> Self {
+        Self { bytes: space.bytes, free_bytes: space.free_bytes }
+    }
 }
 
 /// A failure of a site's action.

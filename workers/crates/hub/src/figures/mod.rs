@@ -5,6 +5,6 @@ mod reports;
 mod traffic;
 
 pub use accounts::{UnicastLegs, all_sessions, session_news, sites_by_leg};
-pub use lines::{FailedAction, FeedTraffic, LegTraffic, SessionFeed, SessionTraffic};
+pub use lines::{FailedAction, FeedTraffic, LegTraffic, LinkedFiles, SessionFeed, SessionTraffic};
 pub use reports::TrafficReports;
 pub use traffic::{Arrivals, FeedHead, LegCounts};

@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_model::{FeedName, LegId, Micros, Sequence, WallMicros};
-use downburst_session::{ActionFailed, ClockOffset, Frontier, HeartbeatOut};
+use downburst_session::{ActionFailed, ClockOffset, Frontier, HeartbeatOut, LinkedSpace};
 
 use crate::feeds::AwaitedHeartbeats;
 use crate::known_sites::CredentialChange;
@@ -24,6 +24,8 @@ pub struct SessionStatus {
     pub troubles: BTreeMap<FeedName, String>,
     /// Failed actions of the site with a feed's products.
     pub failed_actions: BTreeMap<FeedName, ActionFailed>,
+    /// Space that products of a feed take after they left the site's log.
+    pub linked: BTreeMap<FeedName, LinkedSpace>,
     /// The number of products that local software received out of its requested order.
     pub late: BTreeMap<FeedName, u64>,
     /// Multicast legs that the site was asked to join, and not asked to leave.
@@ -118,10 +120,14 @@ impl SessionStatus {
     }
 
     fn stands(&mut self, frontier: Frontier) {
-        let Frontier { feed, settled_to, pending, trouble, action_failed, .. } = frontier;
+        let Frontier { feed, settled_to, pending, trouble, action_failed, linked, .. } = frontier;
         match action_failed {
             Some(failed) => drop(self.failed_actions.insert(feed.clone(), shortened(failed))),
             None => drop(self.failed_actions.remove(&feed)),
+        }
+        match linked {
+            Some(space) => drop(self.linked.insert(feed.clone(), space)),
+            None => drop(self.linked.remove(&feed)),
         }
         match trouble {
             Some(trouble) => drop(self.troubles.insert(feed.clone(), shown(&trouble))),

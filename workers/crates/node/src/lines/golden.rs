@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use downburst_hub::{
-    FailedAction, FeedBacklog, FeedTraffic, LegTraffic, PathFacts, ReceptionLine, SessionFeed,
+    FailedAction, FeedBacklog, FeedTraffic, LegTraffic, LinkedFiles, PathFacts, ReceptionLine, SessionFeed,
     SessionTraffic, SiteBacklog, Traffic,
 };
 
@@ -302,6 +302,7 @@ fn progress() -> SessionFeed {
         leg: LegId(2),
         trouble: Some("no space left".to_owned()),
         action_failed: Some(failed),
+        linked: Some(LinkedFiles { bytes: 5_000_000, free_bytes: 1_000_000 }),
         heartbeat_us: Some(AT),
         heartbeat_waits_us: Some(WallMicros(AT.0 + 1)),
         heartbeat_waited_us: Some(5),

@@ -18,7 +18,7 @@ use super::acted_on::ActedOn;
 use super::control::Asked;
 use super::destination::Destination;
 use super::drive::Site;
-use super::files::{self, DoneTo, FileMode, Placing, Waker};
+use super::files::{self, DoneTo, FileMode, LinkedFiles, Placing, Waker};
 use super::parts::{Local, Parts, SharedCompleteness, Supervisor, Turn};
 use super::state::{HubPlace, Identity, nodes, places, small_files};
 use super::store::Logs;
@@ -68,8 +68,8 @@ struct Software {
     files: Option<std::thread::JoinHandle<()>>,
     /// The way in which files get their bytes; `None`: there are no files.
     placing: Option<Placing>,
-    /// Bytes that left the logs since the start and stay on the disk, because their files still exist.
-    linked_bytes: u64,
+    /// The space of products that left the logs, and whose files still exist.
+    linked: Option<LinkedFiles>,
     done_to: DoneTo,
     actions: Option<Actions>,
     scouring: Option<Scouring>,
@@ -286,8 +286,9 @@ impl Software {
         let acted_on = Arc::new(acted_on);
         let actions = Actions::start(&receive.actions, &receive.directory, acted_on, notifier, clock)?;
         let scouring = Scouring::start(&receive.scour, &receive.directory)?;
-        let linked_bytes = 0;
-        Ok((Self { logs, files, placing, linked_bytes, done_to, actions, scouring }, waker))
+        let linked =
+            placing.is_some().then(|| LinkedFiles::start(&receive.directory, done_to.clone())).transpose()?;
+        Ok((Self { logs, files, placing, linked, done_to, actions, scouring }, waker))
     }
 
     /// Reads the rules of actions and of scouring again from their files; a faulty file leaves the former rules
@@ -307,30 +308,17 @@ impl Software {
         }
         for (feed, log) in self.logs.all() {
             match log.retain(clock.wall()) {
-                Ok(retained) => self.note_linked(&feed, &retained),
+                Ok(retained) => log_linked(&feed, &retained),
                 Err(error) => tracing::error!(feed = feed.as_str(), "{error}"),
             }
-        }
-    }
-
-    /// Counts the space that retention did not free.
-    fn note_linked(&mut self, feed: &FeedName, retained: &Retained) {
-        let Retained { linked_bytes, products_cut_by_ceiling, .. } = *retained;
-        self.linked_bytes = self.linked_bytes.saturating_add(linked_bytes);
-        if linked_bytes > 0 && products_cut_by_ceiling > 0 {
-            tracing::warn!(
-                feed = feed.as_str(),
-                linked_bytes,
-                "the log has reached its limit, and products that left it still take space, because their files \
-                 below received/ exist; remove old files (--scour), or let them be copies (--files copy)"
-            );
         }
     }
 
     fn files_status(&self) -> Option<FilesStatus> {
         let Placing { asked, used, reason } = self.placing.clone()?;
         let (asked, used) = (asked.word().to_owned(), used.word().to_owned());
-        Some(FilesStatus { asked, used, reason, linked_bytes: self.linked_bytes })
+        let linked_bytes = self.linked.as_ref().map_or(0, LinkedFiles::bytes);
+        Some(FilesStatus { asked, used, reason, linked_bytes })
     }
 
     fn close(self) {
@@ -348,6 +336,19 @@ impl Software {
                 tracing::error!(feed = feed.as_str(), "{error}");
             }
         }
+    }
+}
+
+/// Logs a log that is cut for space, and gets none.
+fn log_linked(feed: &FeedName, retained: &Retained) {
+    let Retained { linked_bytes, products_cut_by_ceiling, .. } = *retained;
+    if linked_bytes > 0 && products_cut_by_ceiling > 0 {
+        tracing::warn!(
+            feed = feed.as_str(),
+            linked_bytes,
+            "the log has reached its limit, and products that left it still take space, because their files \
+             below received/ exist; remove old files (--scour)"
+        );
     }
 }
 

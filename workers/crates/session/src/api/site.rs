@@ -8,8 +8,8 @@ use downburst_vcmtp::{Datagram, LegKey};
 
 use crate::{
     ActionFailed, CircuitEnd, CircuitOffer, CircuitState, ClockOffset, CredentialKept, CredentialOffered,
-    CredentialShown, CredentialWanted, Duplicates, FeedHandling, FeedPosition, LegJoin, Nodes, Proof,
-    Reception, Refused, StreamId, Subscription, Train,
+    CredentialShown, CredentialWanted, Duplicates, FeedHandling, FeedPosition, LegJoin, LinkedSpace, Nodes,
+    Proof, Reception, Refused, StreamId, Subscription, Train,
 };
 
 /// An input of a [`SiteSession`](crate::SiteSession).
@@ -118,6 +118,13 @@ pub enum SiteInput {
         feed: FeedName,
         /// The newest failure.
         failed: Option<ActionFailed>,
+    },
+    /// The space that products of a feed take after they left the site's log; `None`: none.
+    LinkedFiles {
+        /// The feed.
+        feed: FeedName,
+        /// The space.
+        space: Option<LinkedSpace>,
     },
     /// A stored product is damaged and can't be used any more: it is requested again.
     Damaged(ProductKey),

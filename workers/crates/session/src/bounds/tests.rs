@@ -174,6 +174,8 @@ fn absurd_of_site() -> Vec<(&'static str, Message)> {
         ("sequence", failed(MUCH, 1, 1)),
         ("count", failed(1, MUCH, 1)),
         ("others", failed(1, 1, MUCH)),
+        ("bytes", Frontier { linked: Some(samples::linked(MUCH, 1)), ..frontier() }.into()),
+        ("free_bytes", Frontier { linked: Some(samples::linked(1, MUCH)), ..frontier() }.into()),
         ("after", joined(MUCH, 1)),
         ("buffer_bytes", joined(1, MUCH)),
         ("known_to", LegLeft { known_to: Some(Sequence(MUCH)), ..left() }.into()),

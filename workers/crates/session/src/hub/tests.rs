@@ -439,6 +439,7 @@ proptest! {
                 pending: 0,
                 trouble: None,
                 action_failed: None,
+                linked: None,
             },
         );
         bench.messages(0);

@@ -471,6 +471,7 @@ impl Machine for SiteSession {
             SiteInput::HeartbeatOut { key, at } => self.heartbeat_out(key, at),
             SiteInput::ActionDone { key, at } => self.action_done(now, key, at),
             SiteInput::Acts { feed, failed } => self.acts(now, &feed, failed),
+            SiteInput::LinkedFiles { feed, space } => self.linked_files(now, &feed, space),
             SiteInput::Damaged(key) => self.lack_again(now, &key),
         }
     }

@@ -2,7 +2,7 @@ use downburst_model::{Class, FeedName, Now, ProductKey, RangeSet, Sequence};
 
 use super::SiteSession;
 use super::track::Track;
-use crate::{ActionFailed, Handling, Late, Missing, SiteEvent};
+use crate::{ActionFailed, Handling, Late, LinkedSpace, Missing, SiteEvent};
 
 impl Track {
     /// Unfinished products, by possible class: only the class of an announced product is known.
@@ -41,7 +41,14 @@ impl SiteSession {
     /// Takes the state of failed actions on a feed.
     pub(super) fn acts(&mut self, now: Now, feed: &FeedName, failed: Option<ActionFailed>) {
         if let Some(track) = self.tracks.get_mut(feed) {
-            track.acts(now, failed);
+            track.local_news(now, |local| local.acts(failed));
+        }
+    }
+
+    /// Takes the space that products of a feed take after they left the log.
+    pub(super) fn linked_files(&mut self, now: Now, feed: &FeedName, space: Option<LinkedSpace>) {
+        if let Some(track) = self.tracks.get_mut(feed) {
+            track.local_news(now, |local| local.links(space));
         }
     }
 

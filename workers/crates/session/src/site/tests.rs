@@ -210,6 +210,7 @@ fn a_product_by_unicast_is_begun_written_completed_and_settled() {
         pending: 0,
         trouble: None,
         action_failed: None,
+        linked: None,
     };
     assert!(said.contains(&frontier.into()));
     assert_eq!(bench.position().newest_stored, WallMicros(3));

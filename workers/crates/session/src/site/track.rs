@@ -6,6 +6,7 @@ use downburst_model::{
     WallMicros,
 };
 
+use self::local::LocalState;
 use super::assembly::{Assembly, Source};
 use super::complete::Complete;
 use super::log_requests::LogRequests;
@@ -13,8 +14,9 @@ use super::resends::Resends;
 use super::skipped::Skipped;
 use super::waiting::Waiting;
 use crate::spans::Spans;
-use crate::{ActionFailed, FeedPosition, Frontier, Outcome, Receipt, SiteEvent, SiteOutput};
+use crate::{FeedPosition, Frontier, Outcome, Receipt, SiteEvent, SiteOutput};
 
+mod local;
 #[cfg(test)]
 mod model;
 mod resent;
@@ -40,8 +42,7 @@ pub(crate) struct Track {
     passed: Skipped,
     /// The reason of the driver's last failure to store a product, until it has stored one.
     trouble: Option<String>,
-    /// The failed action of local software, as the driver reports it.
-    action_failed: Option<ActionFailed>,
+    local: LocalState,
     report_at: Option<Micros>,
     reported_at: Option<Micros>,
 }
@@ -63,7 +64,7 @@ impl Track {
             resends: Resends::default(),
             passed: Skipped::default(),
             trouble: None,
-            action_failed: None,
+            local: LocalState::default(),
             report_at: None,
             reported_at: None,
         }
@@ -96,14 +97,14 @@ impl Track {
             settled_to: Sequence(self.settled.frontier()),
             pending: (self.pending.len() as u64).saturating_add(self.waiting.count()),
             trouble: self.trouble.clone(),
-            action_failed: self.action_failed.clone(),
+            action_failed: self.local.action_failed.clone(),
+            linked: self.local.linked,
         }
     }
 
-    /// Takes a failed action of local software, or `None` if no failure is left.
-    pub(crate) fn acts(&mut self, now: Now, failed: Option<ActionFailed>) {
-        if self.action_failed != failed {
-            self.action_failed = failed;
+    /// Takes news of local software; `takes` returns true if they are new.
+    pub(crate) fn local_news(&mut self, now: Now, takes: impl FnOnce(&mut LocalState) -> bool) {
+        if takes(&mut self.local) {
             self.changed(now);
         }
     }

@@ -361,6 +361,7 @@ fn news_of_local_software_reach_the_session() {
         [1, 2, 1, 1]
     );
     assert_eq!(LocalNews::Acts { feed: feed(), failed: None }.into_inputs().count(), 1);
+    assert_eq!(LocalNews::LinkedFiles { feed: feed(), space: None }.into_inputs().count(), 1);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use downburst_model::{FeedName, ProductKey};
-use downburst_session::ActionFailed;
+use downburst_session::{ActionFailed, LinkedSpace};
 
 use super::local::{LocalNews, Shown};
 
@@ -16,6 +16,8 @@ pub struct LocalListeners<C> {
     early: VecDeque<Shown>,
     /// Present failures, which the next recipient has to learn too.
     failed: BTreeMap<FeedName, ActionFailed>,
+    /// The space of files whose products left the log.
+    linked: BTreeMap<FeedName, LinkedSpace>,
 }
 
 impl<C> LocalListeners<C> {
@@ -27,7 +29,10 @@ impl<C> LocalListeners<C> {
         by_feed: BTreeMap<FeedName, C>,
         mut send: impl FnMut(&C, LocalNews),
     ) {
+        // A hub that no longer serves a feed gets no further news of it: nothing must stand there for good.
+        self.linked_news(|_| None, &mut send);
         (self.all, self.by_feed) = (all, by_feed);
+        self.linked_news(Some, &mut send);
         for (feed, failed) in &self.failed {
             if let Some(listener) = self.listener(feed) {
                 send(listener, LocalNews::Acts { feed: feed.clone(), failed: Some(failed.clone()) });
@@ -66,11 +71,41 @@ impl<C> LocalListeners<C> {
         }
     }
 
+    /// Reports the space that products of a feed take after they left the log. It is repeated with each measurement: a
+    /// connection knows no feed that has not begun.
+    pub fn linked_files(
+        &mut self,
+        feed: &FeedName,
+        space: Option<LinkedSpace>,
+        mut send: impl FnMut(&C, LocalNews),
+    ) {
+        match space {
+            Some(space) => drop(self.linked.insert(feed.clone(), space)),
+            None => drop(self.linked.remove(feed)),
+        }
+        if let Some(listener) = self.listener(feed) {
+            send(listener, LocalNews::LinkedFiles { feed: feed.clone(), space });
+        }
+    }
+
     /// Reports a product that the log lost to damage. Without a recipient, the next start of the site finds the damage
     /// again.
     pub fn damaged(&mut self, key: ProductKey, mut send: impl FnMut(&C, LocalNews)) {
         if let Some(listener) = self.listener(&key.feed) {
             send(listener, LocalNews::Damaged(key));
+        }
+    }
+
+    /// Sends to the present recipients what each should know of its feeds.
+    fn linked_news(
+        &self,
+        known: impl Fn(LinkedSpace) -> Option<LinkedSpace>,
+        mut send: impl FnMut(&C, LocalNews),
+    ) {
+        for (feed, space) in &self.linked {
+            if let Some(listener) = self.listener(feed) {
+                send(listener, LocalNews::LinkedFiles { feed: feed.clone(), space: known(*space) });
+            }
         }
     }
 
@@ -81,7 +116,8 @@ impl<C> LocalListeners<C> {
 
 impl<C> Default for LocalListeners<C> {
     fn default() -> Self {
-        Self { all: None, by_feed: BTreeMap::new(), early: VecDeque::new(), failed: BTreeMap::new() }
+        let (all, by_feed, early) = (None, BTreeMap::new(), VecDeque::new());
+        Self { all, by_feed, early, failed: BTreeMap::new(), linked: BTreeMap::new() }
     }
 }
 
@@ -116,6 +152,7 @@ mod tests {
             LocalNews::Shown(shown) => shown.key.sequence.0,
             LocalNews::Damaged(key) => key.sequence.0,
             LocalNews::Acts { .. } => 0,
+            LocalNews::LinkedFiles { space, .. } => space.map_or(0, |space| space.bytes),
         };
         heard.iter().map(|(to, news)| (*to, number(news))).collect()
     }
@@ -157,6 +194,22 @@ mod tests {
         listeners.acts(&feed("B"), None, into(&mut heard));
         listeners.set(Some("last"), BTreeMap::new(), into(&mut heard));
         assert_eq!(numbers(&heard), [("all", 1), ("b", 2), ("b", 0), ("next", 0), ("next", 0)]);
+    }
+
+    #[test]
+    fn the_space_of_linked_files_is_known_where_the_feed_is_served_and_nowhere_else() {
+        let (mut listeners, mut heard) = (LocalListeners::default(), Heard::new());
+        let space = |bytes| Some(LinkedSpace { bytes, free_bytes: 1 });
+        listeners.linked_files(&feed("A"), space(5), into(&mut heard));
+        listeners.set(Some("first"), BTreeMap::new(), into(&mut heard));
+        listeners.linked_files(&feed("B"), space(6), into(&mut heard));
+        listeners.set(Some("first"), [(feed("A"), "a")].into(), into(&mut heard));
+        listeners.linked_files(&feed("A"), None, into(&mut heard));
+        listeners.linked_files(&feed("B"), None, into(&mut heard));
+        listeners.set(Some("next"), BTreeMap::new(), into(&mut heard));
+        let moved = [("first", 0), ("first", 0), ("a", 5), ("first", 6)];
+        let expected = [&[("first", 5), ("first", 6)], &moved[..], &[("a", 0), ("first", 0)]].concat();
+        assert_eq!(numbers(&heard), expected);
     }
 
     #[test]

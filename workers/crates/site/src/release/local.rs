@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_model::{FeedName, Micros, ProductKey, WallMicros};
-use downburst_session::{ActionFailed, FeedHandling, Missing, SiteInput};
+use downburst_session::{ActionFailed, FeedHandling, LinkedSpace, Missing, SiteInput};
 
 /// News of products after the site's log.
 #[derive(Debug)]
@@ -15,6 +15,13 @@ pub enum LocalNews {
         feed: FeedName,
         /// The newest failure; `None`: it works again.
         failed: Option<ActionFailed>,
+    },
+    /// The space that products of a feed take after they left the site's log.
+    LinkedFiles {
+        /// The feed.
+        feed: FeedName,
+        /// The space; `None`: none.
+        space: Option<LinkedSpace>,
     },
     /// The site's log no longer serves a product, because its bytes are damaged.
     Damaged(ProductKey),
@@ -114,6 +121,7 @@ impl LocalNews {
     pub(crate) fn into_inputs(self) -> impl Iterator<Item = SiteInput> {
         let (first, second) = match self {
             Self::Acts { feed, failed } => (Some(SiteInput::Acts { feed, failed }), None),
+            Self::LinkedFiles { feed, space } => (Some(SiteInput::LinkedFiles { feed, space }), None),
             Self::Damaged(key) => (Some(SiteInput::Damaged(key)), None),
             Self::Shown(Shown { key, at, heartbeat: true, .. }) => {
                 (Some(SiteInput::HeartbeatOut { key, at }), None)

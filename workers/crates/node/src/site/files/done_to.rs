@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use downburst_model::{FeedName, ProductKey};
-use downburst_session::ActionFailed;
+use downburst_session::{ActionFailed, LinkedSpace};
 use downburst_site::{LocalListeners, LocalNews, Shown};
 use tokio::sync::mpsc;
 
@@ -26,6 +26,11 @@ impl DoneTo {
     /// Reports a failure of local software with a feed; `None`: it works again.
     pub(crate) fn acts(&self, feed: &FeedName, failed: Option<ActionFailed>) {
         self.listeners().acts(feed, failed, send);
+    }
+
+    /// Reports the space that products of a feed take after they left the log; `None`: none.
+    pub(crate) fn linked_files(&self, feed: &FeedName, space: Option<LinkedSpace>) {
+        self.listeners().linked_files(feed, space, send);
     }
 
     /// Has a product requested again: the site's log no longer serves it.

@@ -6,6 +6,7 @@
 //! recorded of that. The thread does the work on the log and the disk for it.
 pub(super) mod cursor;
 mod done_to;
+mod linked;
 mod placing;
 mod proving;
 
@@ -30,6 +31,7 @@ use nix::unistd::{AccessFlags, access};
 #[cfg(test)]
 pub(super) use cursor::tests::BOOT;
 pub(crate) use done_to::DoneTo;
+pub(super) use linked::LinkedFiles;
 pub use placing::FileMode;
 pub(crate) use placing::Placing;
 

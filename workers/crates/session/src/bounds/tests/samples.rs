@@ -50,7 +50,7 @@ pub(super) fn of_site() -> Vec<Message> {
         Want { feed: feed(), epoch: EPOCH, sequences: near() }.into(),
         Filed { items: vec![receipt()] }.into(),
         ClockRequest { sent: WallMicros(1) }.into(),
-        Frontier { action_failed: Some(failed()), ..frontier() }.into(),
+        Frontier { action_failed: Some(failed()), linked: Some(linked(1, 2)), ..frontier() }.into(),
         ResentEnded { resend: 1, key: key(), outcome: Outcome::Stored, size: 3 }.into(),
         ResentFailed { resend: 1, sequences: near() }.into(),
         Late { feed: feed(), products: 1 }.into(),
@@ -148,7 +148,19 @@ pub(super) fn receipt() -> Receipt {
 
 pub(super) fn frontier() -> Frontier {
     let settled_to = Sequence(0);
-    Frontier { feed: feed(), epoch: EPOCH, settled_to, pending: 0, trouble: None, action_failed: None }
+    Frontier {
+        feed: feed(),
+        epoch: EPOCH,
+        settled_to,
+        pending: 0,
+        trouble: None,
+        action_failed: None,
+        linked: None,
+    }
+}
+
+pub(super) fn linked(bytes: u64, free_bytes: u64) -> LinkedSpace {
+    LinkedSpace { bytes, free_bytes }
 }
 
 pub(super) fn failed() -> ActionFailed {

@@ -4,8 +4,8 @@ use downburst_model::{Class, Lane, Transport};
 
 use super::*;
 use crate::{
-    ActionFailed, ClockOffset, Filed, Frontier, HeartbeatOut, Late, Nak, Outcome, Receipt, Receipts,
-    Reception, ResentEnded, ResentFailed,
+    ActionFailed, ClockOffset, Filed, Frontier, HeartbeatOut, Late, LinkedSpace, Nak, Outcome, Receipt,
+    Receipts, Reception, ResentEnded, ResentFailed,
 };
 
 const TOO_MUCH: u64 = INTEGER_MAX + 1;
@@ -32,7 +32,7 @@ fn said(bench: &mut Bench) -> Option<String> {
 
 fn frontier(settled_to: u64) -> Frontier {
     let (feed, settled_to) = (feed(), Sequence(settled_to));
-    Frontier { feed, epoch: EPOCH, settled_to, pending: 0, trouble: None, action_failed: None }
+    Frontier { feed, epoch: EPOCH, settled_to, pending: 0, trouble: None, action_failed: None, linked: None }
 }
 
 fn key(sequence: u64) -> ProductKey {
@@ -112,6 +112,7 @@ fn every_number_and_stamp_that_a_site_says_is_bounded() {
         others: vec![],
     };
     let of_action = |failed: ActionFailed| Frontier { action_failed: Some(failed), ..frontier(1) };
+    let of_files = |space: LinkedSpace| Frontier { linked: Some(space), ..frontier(1) };
     let numbers: RangeSet = [(1, TOO_MUCH)].into_iter().collect();
     let nak = Nak {
         leg: LegId(1),
@@ -129,6 +130,8 @@ fn every_number_and_stamp_that_a_site_says_is_bounded() {
         of_action(ActionFailed { sequence: Sequence(TOO_MUCH), ..failed.clone() }).into(),
         of_action(ActionFailed { count: TOO_MUCH, ..failed.clone() }).into(),
         of_action(ActionFailed { others: vec![Sequence(1), Sequence(TOO_MUCH)], ..failed }).into(),
+        of_files(LinkedSpace { bytes: TOO_MUCH, free_bytes: 1 }).into(),
+        of_files(LinkedSpace { bytes: 1, free_bytes: TOO_MUCH }).into(),
         LegJoined { after: Sequence(TOO_MUCH), ..joined.clone() }.into(),
         LegJoined { reception: Some(reception), ..joined }.into(),
         LegLeft { leg: LegId(1), known_to: Some(Sequence(TOO_MUCH)), reason: String::new(), too_slow: None }

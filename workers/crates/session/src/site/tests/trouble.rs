@@ -1,5 +1,6 @@
 //! A site that can't store.
 use super::*;
+use crate::LinkedSpace;
 
 fn troubles(messages: &[Message]) -> Vec<Option<String>> {
     let frontiers = messages.iter().filter_map(|message| match message {
@@ -74,4 +75,29 @@ fn a_product_that_was_damaged_later_is_requested_again_and_one_of_another_epoch_
     bench.messages();
     bench.settled(1, StoreResult::Stored);
     assert_eq!(bench.ranges(), [(0, 2)]);
+}
+
+#[test]
+fn the_space_of_linked_files_is_told_when_it_changes_and_to_the_next_connection() {
+    let mut bench = Bench::started();
+    let linked = |messages: &[Message]| {
+        let frontiers = messages.iter().filter_map(|message| match message {
+            Message::Frontier(frontier) => Some(frontier.linked),
+            _ => None,
+        });
+        frontiers.collect::<Vec<_>>()
+    };
+    let space = Some(LinkedSpace { bytes: 5, free_bytes: 1 });
+    let told = |space| SiteInput::LinkedFiles { feed: feed(), space };
+    bench.wait(1_000);
+    bench.site.handle(at(bench.millis), told(space));
+    assert_eq!(linked(&bench.wait(300)), [space]);
+    bench.site.handle(at(bench.millis), told(space));
+    assert_eq!(linked(&bench.wait(300)), [], "it is known");
+    bench.site.handle(at(bench.millis), SiteInput::Disconnected);
+    bench.connect();
+    bench.say(FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(0), duplicates: None });
+    assert_eq!(linked(&bench.wait(1_000)).last(), Some(&space));
+    bench.site.handle(at(bench.millis), told(None));
+    assert_eq!(linked(&bench.wait(300)), [None]);
 }
