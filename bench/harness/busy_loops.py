@@ -9,9 +9,15 @@ from contextlib import contextmanager
 @contextmanager
 def busy_loops(per_core: int) -> Iterator[None]:
     """Run this many busy loops for every core; they end by themselves if this process is killed."""
-    cores = len(os.sched_getaffinity(0))
+    with loops_in_all(per_core * len(os.sched_getaffinity(0))):
+        yield
+
+
+@contextmanager
+def loops_in_all(count: int) -> Iterator[None]:
+    """Run this many busy loops; they end by themselves if this process is killed."""
     argv = ["timeout", LONGEST_S, "sh", "-c", "while :; do :; done"]
-    loops = [subprocess.Popen(argv) for _ in range(per_core * cores)]
+    loops = [subprocess.Popen(argv) for _ in range(count)]
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""The row of a recorded feed: its busiest minute over 100 Mb/s, and the minimum queueing of any protocol."""
+"""The rows of a recorded feed: its busiest minute over 100 Mb/s beside the minimum queueing; ten times its rate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.harness.busy_loops import loops_in_all
+from bench.harness.counters import link_bytes, moved
 from bench.harness.delivery import HUB, sites_of
 from bench.harness.recorded import busiest, recorded_hour
 from bench.harness.schedules import Planned
@@ -22,6 +24,15 @@ class Waits:
     """Mean and 99th percentile of products' waiting and travel time, queueing included, in milliseconds."""
 
     mean_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True)
+class Tenfold:
+    """A recorded feed at ten times its rate: bytes sent beside those that came in, and the tail of the latency."""
+
+    sent_share: float
+    """Bytes on the sender's link over the bytes of the products."""
     p99_ms: float
 
 
@@ -57,6 +68,25 @@ def played(lab: Lab, directory: Path, arrivals: Sequence[Arrival], *, multicast:
     return waits(live, planned)
 
 
+def tenfold(lab: Lab, directory: Path, arrivals: Sequence[Arrival]) -> Tenfold:
+    """Play it to all sites ten times as fast, beside one busy loop; latency from the hub's log to a site's."""
+    sites, began_us = sites_of(lab), arrivals[0].at_us
+    planned = [
+        Planned(round((arrival.at_us - began_us) / FASTER), FEED, arrival.size_bytes, f"recorded {number}")
+        for number, arrival in enumerate(arrivals)
+    ]
+    with Fleet(lab, directory, sites, feeds={FEED: "grid"}) as fleet:
+        on_leg(fleet, sites, TENFOLD_LEG_BPS)
+        links = link_bytes(lab)
+        with loops_in_all(1):
+            account = fleet.play(planned)
+            fleet.drained()
+        links, arrived = moved(link_bytes(lab), links), fleet.finish()
+    of_sites = [stamps.between(account["began_us"]).latency_us for stamps in arrived.at_sites.values()]
+    came_bytes = sum(product.size_bytes for product in planned)
+    return Tenfold(links[HUB].sent / came_bytes, percentile(np.concatenate(of_sites) / 1000, 99))
+
+
 def waits(live: Live, planned: Sequence[Planned]) -> Waits:
     """Match products by size; the hub takes those of equal size in the order of the schedule."""
     began_us, waited_ms = live.account["began_us"], []
@@ -77,3 +107,5 @@ LINK_BPS = 100_000_000
 LEG_BPS = 99_000_000
 """A hundredth below the link, so that no queue builds up before it."""
 USABLE_BPS = 95_000_000
+FASTER = 10
+TENFOLD_LEG_BPS = 1_000_000_000

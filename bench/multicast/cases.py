@@ -31,6 +31,8 @@ class Amounts:
     narrow_bytes_of_twenty: int
     message_seconds: float
     minute_seconds: float
+    tenfold_seconds: float
+    """All logs are in memory: ten times NGRID's rate to eight sites takes a quarter of a gigabyte a second."""
 
     def times(self, scale: float) -> "Amounts":
         """Scales every amount by this factor, with a positive minimum."""
@@ -45,6 +47,7 @@ class Amounts:
             some(self.narrow_bytes_of_twenty),
             max(1.0, self.message_seconds * scale),
             max(1.0, self.minute_seconds * scale),
+            max(1.0, self.tenfold_seconds * scale),
         )
 
 
@@ -153,6 +156,18 @@ class Bench:
         unicast = played(multicast=False) if self._with_peers else None
         return message_rows.rows_of_minute(seconds, ideal, multicast, unicast)
 
+    def tenfold(self) -> list[report.Row]:
+        """Row 13."""
+        seconds = self._amounts.tenfold_seconds
+        arrivals = busiest_minute.minute(seconds * busiest_minute.FASTER, self.notes)
+
+        def run() -> busiest_minute.Tenfold:
+            with Lab(_hosts(8)) as lab:
+                played = partial(busiest_minute.tenfold, lab, arrivals=arrivals)
+                return self._turns.second_try("NGRID at ten times its rate", played)
+
+        return message_rows.rows_of_tenfold(seconds, [run() for _ in range(self._runs)])
+
     def crowd(self) -> list[report.Row]:
         """Row 12."""
         return message_rows.rows_of_crowd(crowd.simulated())
@@ -254,4 +269,5 @@ FULL = Amounts(
     narrow_bytes_of_twenty=8_000_000,
     message_seconds=8,
     minute_seconds=60,
+    tenfold_seconds=30,
 )

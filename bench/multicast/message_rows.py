@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from bench.harness.report import Goal, Row, median
-from bench.multicast.busiest_minute import USABLE_BPS, Waits
+from bench.multicast.busiest_minute import FASTER, USABLE_BPS, Tenfold, Waits
 from bench.multicast.crowd import SimulatedCrowd
 from bench.multicast.messages import Messages
 
@@ -49,6 +49,19 @@ def rows_of_minute(seconds: float, ideal: Waits, multicast: Waits, unicast: Wait
         *rows,
         Row("11", f"{case}: mean", "ms", multicast.mean_ms, "ours by unicast", unicast.mean_ms, 1),
         Row("11", f"{case}: p99", "ms", multicast.p99_ms, "ours by unicast", unicast.p99_ms, 1),
+    ]
+
+
+def rows_of_tenfold(seconds: float, found: Sequence[Tenfold]) -> list[Row]:
+    """Row 13."""
+    case = f"NGRID's busiest {seconds * FASTER:.0f} s at {FASTER} times the rate to 8, a busy loop beside"
+
+    def row(what: str, unit: str, figure: float, most: float) -> Row:
+        return Row("13", f"{case}: {what}", unit, figure, "-", None, len(found), Goal("ours", "<=", most))
+
+    return [
+        row("bytes sent per byte that came", "", median(run.sent_share for run in found), 1.15),
+        row("p99", "ms", median(run.p99_ms for run in found), 1_000),
     ]
 
 

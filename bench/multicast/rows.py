@@ -40,6 +40,7 @@ TITLES = {
     "10": "the same at 1 % loss",
     "11": "NGRID's busiest minute, 100 Mb/s sender link",
     "12": "500 simulated receivers",
+    "13": "NGRID at ten times its rate to 8 sites, one busy loop beside",
 }
 
 

@@ -8,9 +8,15 @@ from bench.harness.recorded import busiest
 from bench.harness.schedules import Planned
 from bench.harness.stamps import Stamps
 from bench.multicast import busiest_minute
-from bench.multicast.busiest_minute import Waits, first_come_first_served
+from bench.multicast.busiest_minute import Tenfold, Waits, first_come_first_served
 from bench.multicast.crowd import parse
-from bench.multicast.message_rows import rows_of_crowd, rows_of_lossy_messages, rows_of_messages, rows_of_minute
+from bench.multicast.message_rows import (
+    rows_of_crowd,
+    rows_of_lossy_messages,
+    rows_of_messages,
+    rows_of_minute,
+    rows_of_tenfold,
+)
 from bench.multicast.messages import Messages, summed_up
 from bench.product.fleet import Arrivals, Cpu
 from bench.product.play import Live
@@ -32,6 +38,13 @@ def test_messages_are_judged_beside_nats() -> None:
     of = {row.case.partition("loss, ")[2]: row for row in rows_of_lossy_messages(ours, nats)}
     assert (of["p99"].met, of["worst"].met) == (True, True)
     assert {row.met for row in rows_of_messages(ours, [])} == {None}
+
+
+def test_ten_times_the_rate_is_judged_by_its_bytes_and_its_tail() -> None:
+    sent, p99 = rows_of_tenfold(30, [Tenfold(1.1, 900), Tenfold(1.3, 2_000), Tenfold(1.14, 1_000)])
+    assert (sent.met, sent.ours, p99.met) == (True, 1.14, True)
+    assert "300 s at 10 times the rate to 8" in sent.case
+    assert [row.met for row in rows_of_tenfold(30, [Tenfold(1.16, 1_001)])] == [False, False]
 
 
 def test_a_run_of_messages_is_summed_up() -> None:

@@ -15,7 +15,6 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use downburst_model::{ProductInfo, Sequence};
 use minicbor::{Decode, Encode};
 
-use crate::packet::raw::RawPayload;
 use crate::packet::slice::Slice;
 
 /// The content of a packet; every time it is written, the result is the same.
@@ -84,17 +83,17 @@ impl Payload {
         buffer.put_bytes(PADDING, self.padding);
     }
 
-    /// Reads a payload; its blocks share its memory. `None` if any known frame is malformed.
-    pub(crate) fn read(payload: &RawPayload) -> Option<Self> {
-        let (announced, frames) = Frames::of(payload)?;
+    /// Reads a payload in the parts that [`split_at`] determines; its blocks share their memory. `None` if any known
+    /// frame is malformed.
+    pub(crate) fn read(head: Bytes, tail: Slice) -> Option<Self> {
+        let (announced, frames) = Frames::of(head, tail)?;
         Some(Self { announced, frames: frames.collect::<Option<_>>()?, padding: 0 })
     }
 }
 
 impl Frames {
     /// The last sequence announced before the payload, and its frames.
-    pub(crate) fn of(payload: &RawPayload) -> Option<(Sequence, Self)> {
-        let RawPayload { mut head, tail } = payload.clone();
+    pub(crate) fn of(mut head: Bytes, tail: Slice) -> Option<(Sequence, Self)> {
         let announced = Sequence(head.try_get_u64().ok()?);
         Some((announced, Self { head, tail }))
     }
@@ -271,10 +270,10 @@ mod tests {
 
     /// The content of a payload, read in its parts; it is the same when all bytes are in one.
     fn read(payload: Bytes) -> Option<Payload> {
-        let split = RawPayload::split(payload.clone());
-        assert_eq!(split.clone().into_bytes(), payload);
-        let (apart, whole) = (Payload::read(&split), RawPayload { head: payload, tail: Slice::default() });
-        assert_eq!(apart, Payload::read(&whole));
+        let mut head = payload.clone();
+        let tail = head.split_off(split_at(&payload));
+        let apart = Payload::read(head, tail.into());
+        assert_eq!(apart, Payload::read(payload, Slice::default()));
         apart
     }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use downburst_model::{ProductInfo, RangeSet, Sequence};
 
 use crate::ReceiverOutput;
-use crate::packet::payload::{Frame, Frames, Manifest};
+use crate::packet::payload::{Frame, Manifest};
 use crate::packet::raw::RawPayload;
 use crate::packet::slice::Slice;
 use crate::receiver::outputs::Outputs;
@@ -48,7 +48,7 @@ enum Part {
 impl Content {
     /// `None` if the payload or a manifest in it is malformed.
     pub(crate) fn read(payload: &RawPayload) -> Option<Self> {
-        let (announced, frames) = Frames::of(payload)?;
+        let (announced, frames) = payload.frames()?;
         let parts = Vec::with_capacity(USUAL_PARTS);
         let mut content = Self { announced, parts, proofs: Vec::new(), lists: Vec::new() };
         for frame in frames {

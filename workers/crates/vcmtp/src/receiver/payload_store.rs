@@ -7,7 +7,7 @@ use downburst_model::{Micros, RangeSet, Sequence};
 
 use crate::SymbolsHeard;
 use crate::packet::code::{LARGEST_BLOCK, decode};
-use crate::packet::payload::{Frame, Payload};
+use crate::packet::payload::Frame;
 use crate::packet::raw::RawPayload;
 use crate::packet::symbol::Symbol;
 
@@ -59,7 +59,7 @@ impl PayloadStore {
 
     /// The product with blocks adjacent to the gap in both the packet before `first` and the one after `last`.
     pub(crate) fn product_around(&self, first: u64, last: u64) -> Option<Sequence> {
-        let beside = |packet: Option<u64>| Payload::read(&payload(&self.payloads, self.base, packet?)?);
+        let beside = |packet: Option<u64>| payload(&self.payloads, self.base, packet?)?.read();
         let product = |frame: &Frame| match frame {
             Frame::Block { sequence, .. } => Some(*sequence),
             _ => None,
