@@ -135,15 +135,14 @@ impl Listener {
         let mut urgent = Urgent::begin(priority);
         let started = Instant::now();
         while !self.stop.load(Ordering::Relaxed) {
-            let began = Instant::now();
-            let lengths = match self.receive(began, started) {
-                Ok(lengths) => lengths,
+            let (waited, lengths) = match self.receive(started) {
+                Ok(received) => received,
                 Err(error) => {
                     tracing::warn!(leg = self.leg.0, %error, "the group can't be read; the leg falls silent");
                     return;
                 }
             };
-            urgent.waited(began.elapsed());
+            urgent.waited(waited);
             let news = match self.reading.read(lengths.iter().copied(), micros(started.elapsed())) {
                 GroupRead::Datagrams => LegNews::Datagrams(self.opener.finish()),
                 GroupRead::Deaf => LegNews::Deaf(self.receiver.watch().reason()),
@@ -156,12 +155,17 @@ impl Listener {
         }
     }
 
-    /// Waits for datagrams and opens them; returns their lengths.
-    fn receive(&mut self, began: Instant, started: Instant) -> std::io::Result<Vec<usize>> {
-        let mut lengths = Vec::new();
+    /// Waits for datagrams and opens them; returns the length of the wait alone, since work is no pause, and their
+    /// lengths.
+    fn receive(&mut self, started: Instant) -> std::io::Result<(Duration, Vec<usize>)> {
+        let began = Instant::now();
         sleep(self.reading.pause());
-        if self.receiver.wait(PATIENCE_MS)? {
+        let is_readable = self.receiver.wait(PATIENCE_MS)?;
+        if is_readable {
             sleep(self.reading.gather(micros(began.elapsed())));
+        }
+        let (waited, mut lengths) = (began.elapsed(), Vec::new());
+        if is_readable {
             let Self { receiver, opener, keys, .. } = self;
             keys.try_iter().for_each(|key| opener.insert(&key));
             let now = micros(started.elapsed());
@@ -170,7 +174,7 @@ impl Listener {
                 opener.take(now, datagram);
             })?;
         }
-        Ok(lengths)
+        Ok((waited, lengths))
     }
 }
 
