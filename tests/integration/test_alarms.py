@@ -87,6 +87,7 @@ def test_a_site_that_dies_and_a_source_that_stops_are_told_once(
     assert [one["kind"] for one in json.loads(listed.stdout)] == ["silence"]
 
 
+@pytest.mark.all
 def test_linked_files_that_left_a_sites_log_are_an_alarm_until_they_are_removed(
     starter: Starter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
