@@ -43,7 +43,7 @@ fn sent(proves: bool) -> (Vec<Bytes>, Receiver) {
     (datagrams, Receiver::new(ReceiverConfig { sender_key, ..receiver_config() }))
 }
 
-/// What a receiver of this batch outputs.
+/// The outputs of a receiver of this batch.
 fn told(receiver: &mut Receiver, batch: Vec<Datagram>) -> Vec<ReceiverOutput> {
     batch.into_iter().for_each(|datagram| receiver.handle(at(1), ReceiverInput::Datagram(datagram)));
     drain(receiver, at(1))

@@ -97,7 +97,7 @@ impl Measuring {
             }
             Ok(())
         })?;
-        // After the files: what leaves the log meanwhile counts, and what comes is not among them.
+        // After the files: a body that leaves the log meanwhile counts, and a new one is not among them.
         let bodies = inodes(self.log.clone())?;
         let left = |files: Vec<Linked>| {
             files.iter().filter(|file| !bodies.contains(&file.inode)).map(|file| file.bytes).sum()
