@@ -4,12 +4,19 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from kit.patience import wait_for
+
 ROOT = Path(__file__).resolve().parents[3]
+PACE = (sys.executable, str(ROOT / "scripts" / "pace.py"))
+REFERENCE_S = float(
+    re.findall(r"^REFERENCE_S = ([0-9.]+)", (ROOT / "scripts" / "pace.py").read_text(), re.MULTILINE)[0]
+)
 STABLE = {
     *("help", "setup", "demo", "check", "test", "test-all", "lint", "nightly"),
     *("test-cluster", "compose-smoke", "bench"),
@@ -83,7 +90,7 @@ def test_continuous_integration_runs_both_test_commands_and_fails_with_either(
 
 def test_make_test_and_make_test_all_share_the_tests_out_and_leave_those_of_nights_out() -> None:
     script = (ROOT / "scripts" / "test.sh").read_text()
-    usual, long = body_of(script, "run_test"), body_of(script, "run_test_all")
+    usual, long = body_of(script, "python_half"), body_of(script, "run_test_all")
     assert re.findall(r'-m "(.*)"', usual) == ["not all and not nightly", "smoke"]
     assert 'part_contract "not all and not nightly"' in usual
     assert re.findall(r'-m "(.*)"', long) == ["all and not nightly and not system"]
@@ -96,20 +103,53 @@ def test_nothing_that_failed_is_run_again() -> None:
     assert not re.findall(r"last-failed|reruns|again", script)
 
 
-def test_only_continuous_integration_fails_beyond_the_time_budget() -> None:
+def test_only_continuous_integration_fails_beyond_the_time_budget(tmp_path: Path) -> None:
     script = (ROOT / "scripts" / "test.sh").read_text()
     budget, failing = (f"{name}() {{{body_of(script, name)}\n}}" for name in ("within_budget", "failed"))
-    run = f'RESULTS=$(mktemp -d)\n{budget}\n{failing}\nSECONDS=9\nwithin_budget "make test" 8\ncat "$RESULTS"/*'
-    for ci, failures in (("true", 1), ("", 0)):
+    run = f'{budget}\n{failing}\nSECONDS=18\nwithin_budget "make test" 8\ncat "$RESULTS"/*'
+    (tmp_path / "pace").write_text(f"{REFERENCE_S * 2} 0\n")
+    environment = {"PATH": os.environ["PATH"], "ROOT": str(ROOT), "VENV_PYTHON": sys.executable}
+    for ci, failures in (("", 0), ("true", 1)):
         done = subprocess.run(
             ["bash", "-c", run],
             capture_output=True,
             text=True,
             check=False,
-            env={"CI": ci, "PATH": os.environ["PATH"]},
+            env=environment | {"CI": ci, "RESULTS": str(tmp_path)},
         )
-        assert "make test took 9 s with its set-up; its budget is 8 s: move its slowest tests" in done.stdout
+        told = "make test took 18 s with its set-up on a machine 2.00 times as slow as the reference"
+        assert f"{told}, where it would take 9 s; its budget is 8 s there: move its slowest tests" in done.stdout
         assert done.stdout.count("make test: time budget") == failures
+
+
+@pytest.mark.parametrize(
+    ("measured", "factor"),
+    [
+        ([], "1.00"),
+        ([(0.5, 0.0)], "1.00"),
+        ([(1.5, 0.0), (9, 0.0), (1, 0.0)], "1.50"),
+        ([(1, 0.2)], "1.25"),
+        ([(9, 0.0)], "2.50"),
+    ],
+)
+def test_budgets_count_at_the_pace_of_the_reference_machine(
+    tmp_path: Path, measured: list[tuple[float, float]], factor: str
+) -> None:
+    file = tmp_path / "pace"
+    file.write_text("".join(f"{times * REFERENCE_S} {stolen}\n" for times, stolen in measured))
+    done = subprocess.run([*PACE, "--of", str(file)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == factor
+
+
+def test_the_pace_is_the_processor_time_of_a_fixed_piece_of_work(tmp_path: Path) -> None:
+    file = tmp_path / "pace"
+    with subprocess.Popen([*PACE, "--every", "0.01", str(file)]) as measuring:
+        wait_for("three measurements", lambda: file.exists() and len(file.read_text().splitlines()) >= 3)
+        measuring.terminate()
+    for line in file.read_text().splitlines()[:3]:
+        took_s, stolen = map(float, line.split())
+        assert took_s > 0
+        assert 0 <= stolen < 1
 
 
 def body_of(script: str, function: str) -> str:
