@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from downburst.deliveries import Cause, DeliveryState
+from downburst.deliveries import Cause, DeliveryState, FactorName
 from downburst.domain.plans import Transport
 from downburst_contract.base import Answer, Pattern, Shape
 
@@ -142,6 +142,17 @@ class Timing(Answer):
     stages: list[Stage]
 
 
+class Factor(Answer):
+    """One part of a product's time at a site: from its stamps, or from the state of the path."""
+
+    factor: FactorName
+    ms: float | None
+    """Null where it is not known. Parts of the path count with their share of the product's time on the line."""
+    share: float | None
+    """Of the bytes for `repair`, of the reserved rate for `circuit`; null for others."""
+    sentence: str
+
+
 class Delivery(Answer):
     """A product's state for one site, with the reason and the next action."""
 
@@ -153,6 +164,8 @@ class Delivery(Answer):
     next_action: str
     receipt: Receipt | None
     timing: Timing
+    factors: list[Factor]
+    """Why it took so long: the largest first, those without a time last."""
 
 
 class ProductTraced(Answer):

@@ -109,6 +109,14 @@ def _stages_are_known(hub: RunningHub, delivery: dict[str, Any]) -> None:
     assert printed.returncode == 0, printed.stderr
     for word in ("nam.grib2", "here", "stored", "not-subscribed", "waiting", "downburst sites token never"):
         assert word in printed.stdout.replace("\n", " ")
+    factors = delivery["factors"]
+    assert [one["ms"] for one in factors] == sorted((one["ms"] for one in factors), reverse=True), factors
+    assert {one["factor"] for one in factors} >= {"origin", "queue", "transport", "disk", "clock"}, factors
+    assert {one["factor"]: one["ms"] for one in factors}["transport"] == stages["transfer"]
+    arrived = hub.command("why", "nam.grib2", "here")
+    assert arrived.returncode == 0, arrived.stderr
+    listed = [line for line in arrived.stdout.splitlines() if " ms  " in line or " s  " in line]
+    assert [line.split()[2] for line in listed] == [one["factor"] for one in factors], arrived.stdout
     why = hub.command("why", "nam.grib2", "choosy")
     assert why.returncode == 0, why.stderr
     assert "choosy: not-subscribed: its subscription does not include this id of NGRID: the NOT pattern" in why.stdout

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from downburst.deliveries import Delivery, Known, ProductFacts, SiteFacts, deliver
+from downburst.deliveries import CircuitNow, Delivery, Known, PathNow, ProductFacts, SiteFacts, deliver
+from downburst.domain.circuits import STANDING, Circuit, Direction, Measured
 from downburst.domain.events import ActionFailed
 from downburst.domain.feeds import Feed
 from downburst.domain.receipts import ProductException, Settled
@@ -26,6 +27,19 @@ class Context:
     exceptions: Sequence[ProductException]
     objectives_ms: Mapping[tuple[str, str], float]
     """Of feeds at single sites."""
+    circuits: Mapping[str, tuple[CircuitNow, ...]]
+    """By site."""
+
+    def path(self, site: str, leg: int | None, live: LiveState) -> PathNow:
+        """The path to a site at present, and the repair of a leg."""
+        known = live.paths.of(site)
+        trip_us = known.least_round_trip_us
+        return PathNow(
+            circuits=self.circuits.get(site, ()),
+            round_trip_ms=None if trip_us is None else trip_us / 1000,
+            resent_share=known.loss,
+            repair_share=None if leg is None else live.repairs.share(leg),
+        )
 
     def known(self, product: ProductFacts, site: str, live: LiveState) -> Known:
         """The facts about one site and one product."""
@@ -91,7 +105,20 @@ def context_of(tx: Transaction, feeds: dict[str, Feed], products: Sequence[Produ
             for exception in tx.measured.exceptions.of_product(product.feed, product.epoch, product.sequence)
         ],
         objectives_ms={(one.feed, one.site): one.objective_ms for one in tx.alerting.objectives.all()},
+        circuits=_by_site(tx.circuits.begun(), tx.circuits.measurements()),
     )
+
+
+def _by_site(circuits: Iterable[Circuit], measured: Iterable[Measured]) -> dict[str, tuple[CircuitNow, ...]]:
+    """The circuits that are set up, by the sites that they join with the hub."""
+    rates = {(row.circuit, row.site): row.rate_bps for row in measured if row.direction is Direction.OUT}
+    found: dict[str, tuple[CircuitNow, ...]] = {}
+    for circuit in circuits:
+        for site in circuit.sites if circuit.state in STANDING else ():
+            rate = rates.get((circuit.number, site))
+            now = CircuitNow(circuit.number, circuit.state, circuit.rate_out_bps, rate)
+            found[site] = (*found.get(site, ()), now)
+    return found
 
 
 def _trouble(session: SiteSession | None, feed: str) -> str | None:

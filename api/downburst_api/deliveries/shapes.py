@@ -3,24 +3,27 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from downburst.deliveries import Delivery, ProductFacts, Timing
+from downburst.deliveries import Delivery, Factor, ProductFacts, Timing
 from downburst.deliveries.facts import ReceiptFacts
 from downburst_contract import products as shapes
 from downburst_contract.base import members
 
 
-def product_out(product: ProductFacts, deliveries: Sequence[Delivery]) -> shapes.ProductTraced:
-    """A product with its delivery to each site."""
+def product_out(
+    product: ProductFacts, deliveries: Sequence[tuple[Delivery, Sequence[Factor]]]
+) -> shapes.ProductTraced:
+    """A product with its delivery to each site, and the factors of the time that it took."""
     kept = members(product, size="size_bytes")
-    states = dict(Counter(delivery.state.value for delivery in deliveries))
-    return shapes.ProductTraced(**kept, states=states, deliveries=[delivery_out(one) for one in deliveries])
+    states = dict(Counter(delivery.state.value for delivery, _ in deliveries))
+    return shapes.ProductTraced(**kept, states=states, deliveries=[_delivery(*one) for one in deliveries])
 
 
-def delivery_out(delivery: Delivery) -> shapes.Delivery:
+def _delivery(delivery: Delivery, factors: Sequence[Factor]) -> shapes.Delivery:
     """A product's state for one site."""
     receipt = None if delivery.receipt is None else _receipt(delivery.receipt)
     kept = members(delivery, without=("receipt", "timing"))
-    return shapes.Delivery(**kept, receipt=receipt, timing=_timing(delivery.timing))
+    told = [shapes.Factor(**members(factor, factor="name")) for factor in factors]
+    return shapes.Delivery(**kept, receipt=receipt, timing=_timing(delivery.timing), factors=told)
 
 
 def _timing(timing: Timing) -> shapes.Timing:

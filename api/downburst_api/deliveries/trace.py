@@ -6,7 +6,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from downburst.deliveries import FoundDeliveries, ProductName, may_see, meanings
+from downburst.deliveries import (
+    Delivery,
+    Factor,
+    FoundDeliveries,
+    ProductFacts,
+    ProductName,
+    factors,
+    may_see,
+    meanings,
+)
 from downburst.domain.access import Caller
 from downburst.domain.feeds import Feed
 from downburst.domain.rights import Limit
@@ -14,7 +23,7 @@ from downburst.foundation.errors import NotFound
 from downburst.ledger import Transaction
 from downburst.ledger.repositories.feeds import unknown_feed
 from downburst_api.border.site_rights import feeds_shown
-from downburst_api.deliveries.service import context_of, judged
+from downburst_api.deliveries.service import Context, context_of, judged
 from downburst_api.deliveries.shapes import product_out
 from downburst_api.http.parameters import Asking, Hub
 from downburst_api.runtime import Runtime
@@ -78,7 +87,7 @@ async def _answer(  # noqa: PLR0913
             judged(product, facts, context.known(product, facts.site, hub.live), now)
             for facts in context.facts(product, told, site)
         ]
-        products.append(product_out(product, deliveries))
+        products.append(product_out(product, [(one, _factors(hub, context, product, one)) for one in deliveries]))
     return Trace(
         asked=asked,
         read_as=name.meaning.value,
@@ -86,6 +95,11 @@ async def _answer(  # noqa: PLR0913
         next_before=_next_before(answers, products, limit),
         notes=_notes(answers),
     )
+
+
+def _factors(hub: Runtime, context: Context, product: ProductFacts, delivery: Delivery) -> tuple[Factor, ...]:
+    leg = None if delivery.receipt is None else delivery.receipt.leg
+    return factors(product, delivery, context.path(delivery.site, leg, hub.live))
 
 
 def _next_before(answers: Sequence[FoundDeliveries], products: Sequence[ProductTraced], limit: int) -> int | None:

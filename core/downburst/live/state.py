@@ -26,6 +26,7 @@ from downburst.domain.feeds import TrafficMinute
 from downburst.domain.path_facts import PathWatch
 from downburst.foundation.clock import from_us
 from downburst.foundation.errors import BadInput
+from downburst.live.repairs import LegRepairs
 from downburst.recordings.recording import Report, report_of
 
 
@@ -176,7 +177,7 @@ class LiveState:
         self.retention_warnings: Mapping[str, RetentionWarning] = {}
         self.damages: dict[str, Damage] = {}
         """By feed."""
-        self.backlog_bytes: dict[int, int] = {}
+        self.repairs = LegRepairs()
         self.control_bytes = 0
         self.paths = PathWatch()
         self.circuits: dict[tuple[int, str | None], CircuitLoad] = {}
@@ -361,7 +362,7 @@ class LiveState:
     def _traffic(self, event: TrafficSeen) -> None:
         for feed in event.feeds:
             self.arrivals.setdefault(feed.feed, FeedArrivals()).add(feed, event.seconds)
-        self.backlog_bytes = {leg.leg: leg.backlog_bytes for leg in event.legs}
+        self.repairs.seen(event.legs)
         self.control_bytes += event.control_bytes
         egress = sum(leg.egress_bytes for leg in event.legs) + event.control_bytes
         self._egress.append((egress, event.seconds))

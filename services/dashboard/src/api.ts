@@ -434,6 +434,8 @@ export interface Delivery {
   next_action: string
   receipt: Receipt | null
   timing: Timing
+  /** Why it took so long: the largest first, those without a time last. */
+  factors: Factor[]
 }
 
 /** Where a product is for a site. */
@@ -492,6 +494,19 @@ export interface EndpointChange {
   access_rate_bps?: number | null
   ceiling_mbps_by_hour?: number[] | null
 }
+
+/** One part of a product's time at a site: from its stamps, or from the state of the path. */
+export interface Factor {
+  factor: FactorName
+  /** Null where it is not known. Parts of the path count with their share of the product's time on the line. */
+  ms: number | null
+  /** Of the bytes for `repair`, of the reserved rate for `circuit`; null for others. */
+  share: number | null
+  sentence: string
+}
+
+/** What takes time; names are promises. */
+export type FactorName = 'origin' | 'queue' | 'transport' | 'circuit' | 'tcp' | 'repair' | 'disk' | 'action' | 'clock'
 
 /** Something that is wrong, and what to do about it. */
 export interface Fault {

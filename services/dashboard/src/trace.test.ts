@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { address, asked, bar, inOrder, longest_ms, whole_ms, type Delivery, type DeliveryState } from './trace'
+import { address, asked, bar, inOrder, longest_ms, size, whole_ms, type Delivery, type DeliveryState } from './trace'
 
 function delivery(site: string, state: DeliveryState, ms: number | null = null): Delivery {
   const timing = { distribution_ms: ms, end_to_end_ms: null, bound_ms: null, slow: null, stages: [] }
-  return { site, state, cause: null, reason: 'r', next_action: 'n', receipt: null, timing }
+  return { site, state, cause: null, reason: 'r', next_action: 'n', receipt: null, timing, factors: [] }
 }
 
 describe('the address of a question', () => {
@@ -30,6 +30,15 @@ describe('the order of deliveries', () => {
     ]
     expect(inOrder(listed).map((one) => one.site)).toEqual(['e', 'b', 'c', 'a', 'd'])
     expect(listed[0]?.site).toBe('d')
+  })
+})
+
+describe('a part of the time', () => {
+  it('has its time, else its share, else says that it has neither', () => {
+    const part = { factor: 'circuit' as const, ms: null, share: null, sentence: 's' }
+    expect(size({ ...part, ms: 1200, share: 0.5 })).toBe('1.20 s')
+    expect(size({ ...part, share: 0.756 })).toBe('76 %')
+    expect(size(part)).toBe('not measured')
   })
 })
 

@@ -1,6 +1,7 @@
 /** Where a product is: the question in the address, the answer from the hub, and what a reader wants first. */
 
-import type { Delivery, DeliveryState, Stage, Trace } from './api'
+import type { Delivery, DeliveryState, Factor, Stage, Trace } from './api'
+import { latency } from './format'
 import { call } from './hub'
 
 export type { Delivery, DeliveryState, ProductTraced as Product, Stage, Trace as Answer } from './api'
@@ -62,6 +63,12 @@ export function bar(stages: Stage[], scale_ms: number): { stage: string; share: 
 
 function known(stages: Stage[]): Stage[] {
   return stages.filter((stage) => stage.stage !== 'origin' && (stage.ms ?? 0) > 0)
+}
+
+/** The size of a part of the time, or its share if no time is known. */
+export function size(factor: Factor): string {
+  if (factor.ms !== null) return latency(factor.ms)
+  return factor.share === null ? 'not measured' : `${Math.round(factor.share * 100)} %`
 }
 
 /** What a stage is called for people. */

@@ -54,7 +54,9 @@ def why(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Explain why a product is missing at a site, or when it arrived, and what to do.
+    """Explain why a product is missing at a site, or when it arrived and what took the time, and what to do.
+
+    The parts of its time are listed by size: queue, line, repair, circuit, disk, file, and the bound of the clocks.
 
     Example: downburst why nam.t06z.awip1284.grib2 unl.edu
     """
@@ -67,6 +69,8 @@ def why(
     print(f"{found['product_id']} ({found['feed']}:{found['sequence']}), at the hub since {found['stored_at'][:19]}")
     print(f"{site}: {delivery['state']}: {delivery['reason']}")
     print(f"-> {delivery['next_action']}")
+    for factor in delivery["factors"]:
+        print(f"  {_number(factor):>9}  {factor['factor']:<9}  {factor['sentence']}")
 
 
 def deliveries(  # noqa: PLR0913
@@ -149,6 +153,13 @@ def _delivery(delivery: dict[str, Any]) -> list[object]:
         _time(delivery["timing"]["distribution_ms"]),
         delivery["reason"],
     ]
+
+
+def _number(factor: dict[str, Any]) -> str:
+    """The time of a part, or its share without one."""
+    if factor["ms"] is not None:
+        return milliseconds(factor["ms"])
+    return "-" if factor["share"] is None else f"{factor['share'] * 100:.2g} %"
 
 
 def _actions(listed: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
