@@ -48,6 +48,7 @@ def test_conduit_is_silent_in_one_gap_of_a_hundred_and_never_for_a_minute() -> N
     assert day.silence[-1].gaps == 0, "so a circuit that takes a minute is never given back"
 
 
+@pytest.mark.all
 def test_a_day_of_nexrad2_has_the_published_volume_and_peak() -> None:
     day = figures("nexrad2", hours=24)
     assert day.bytes == pytest.approx(56e9, rel=0.03)

@@ -18,8 +18,13 @@ def test_a_thousand_days_in_a_hundred_worlds() -> None:
     check([verdict(seed, days=10) for seed in range(FIRST_SEED, FIRST_SEED + 100)])
 
 
+@pytest.mark.all
 def test_forty_days_in_twenty_worlds() -> None:
     check([verdict(seed, days=2) for seed in range(FIRST_SEED, FIRST_SEED + 20)])
+
+
+def test_twelve_days_in_six_worlds() -> None:
+    check([verdict(seed, days=2) for seed in range(FIRST_SEED, FIRST_SEED + 6)])
 
 
 def test_without_patience_the_bounds_are_broken() -> None:
