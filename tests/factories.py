@@ -21,6 +21,7 @@ from downburst.foundation.clock import Clock
 from downburst.foundation.errors import from_node
 from downburst.ledger import Ledger, Transaction
 from downburst.live.state import LiveState
+from downburst.live.traced import TracedSite, TracerQuestion
 from downburst.settings.hub import Settings, load_settings
 from downburst.settings.ldm import LdmSettings
 from downburst.sketches.sketch import LatencySketch
@@ -37,6 +38,7 @@ from downburst_worker.messages.delivery_lines import (
     product_facts,
 )
 from downburst_worker.messages.log_lines import feed_logs
+from downburst_worker.messages.tracer_lines import traced_site, tracer_job
 from kit.circuits import NodeInMemory
 from kit.fake_node import FakeNode
 
@@ -144,6 +146,9 @@ class NodeStandIn:
 
     async def browse(self, wanted: Browse) -> Browsed:
         return browsed(self._ask("browse", browse_job(wanted)))
+
+    async def tracer(self, wanted: TracerQuestion) -> TracedSite:
+        return traced_site(self._ask("tracer", tracer_job(wanted)))
 
     async def new_token(
         self, site: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None

@@ -20,6 +20,7 @@ from downburst.foundation.clock import Clock
 from downburst.ledger import Ledger
 from downburst.ledger.repositories.feeds import unknown_feed
 from downburst.live.state import LiveState
+from downburst.live.traced import TracedSite, TracerQuestion
 from downburst.settings.hub import Settings
 from downburst.supervision.probes import Probes
 from downburst_api.border.authentication import Gate
@@ -70,6 +71,9 @@ class Node(Protocol):
 
     async def browse(self, wanted: Browse) -> Browsed:
         """The products of a feed's log that match; raises `BadPattern` for a pattern that the node can't use."""
+
+    async def tracer(self, wanted: TracerQuestion) -> TracedSite:
+        """What the node recorded of a site's connections."""
 
     async def new_token(
         self, site: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None

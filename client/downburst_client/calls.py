@@ -22,6 +22,7 @@ from downburst_contract import (
     resends,
     sites,
     subscriptions,
+    tracer,
     upstreams,
 )
 
@@ -786,6 +787,18 @@ def end_tokens(site: str) -> Call[sites.TokensEnded]:
 def add_token(site: str, body: sites.TokenNew | None = None) -> Call[sites.TokenMade]:
     """Creates a one-time enrolment token; its text is shown only here."""
     return Call("POST", path_of("v1", "sites", site, "tokens"), sites.TokenMade, body=body)
+
+
+def show_tracer(
+    site: str, *, last_s: float | None = None, points: int | None = None, variable: list[str] | None = None
+) -> Call[tracer.TracedSite]:
+    """Limits of the connections of a site by share of the time, with stalls and samples, by the hub's kernel."""
+    return Call(
+        "GET",
+        path_of("v1", "sites", site, "tracer"),
+        tracer.TracedSite,
+        query={"last_s": last_s, "points": points, "variable": variable},
+    )
 
 
 def status() -> Call[overview.Status]:

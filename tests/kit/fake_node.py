@@ -185,6 +185,27 @@ class FakeNode:
             "complete": len(products) == len(wanted) or job["count"],
         }
 
+    def _tracer(self, job: Line) -> Line:
+        if unknown := set(job["variables"]) - {"rtt", "bytes_acked"}:
+            raise RefusedJob("bad-request", f"no variable is named {unknown.pop()!r}; there are rtt, bytes_acked")
+        shares = [{"limit": "application", "share": 0.75}, {"limit": "network-loss", "share": 0.25}]
+        sentence = "In 75 % of the time nothing waited to be sent; a faster path would not help."
+        verdict = {"leading": "application", "seconds": 2.0, "sentence": sentence, "shares": shares}
+        begun_us = PRODUCT_STORED_US
+        stall = {"from_us": begun_us, "until_us": begun_us + 1_500_000, "waiting_bytes": 9, "ended": True}
+        samples = [[begun_us, 20_000, 5], [begun_us + 100_000, None, 8]]
+        connection = {"local": "192.0.2.1:7370", "peer": "192.0.2.9:40000", "role": "session", "samples": samples}
+        return {
+            "unable": None,
+            "missed_ticks": 1,
+            "damaged": 2,
+            "since_us": begun_us,
+            "until_us": begun_us + 100_000,
+            "complete": True,
+            "variables": ["rtt", "bytes_acked"],
+            "connections": [{**connection, "verdict": verdict, "stalls": [stall]}],
+        }
+
     def _product(self, feed: str, sequence: int) -> Line:
         name, digest = self.products[feed][sequence - 1]
         return {

@@ -306,7 +306,7 @@ async def _look(play: Played) -> None:
     for query in ("?ended=true", "?site=unl.edu"):
         await ask("GET", "/v1/alarms", query=query)
     for site in ("unl.edu", "cma.example", "ldm.example"):
-        for route in ("", "/path", "/silences", "/alarm-receivers", "/subscriptions"):
+        for route in ("", "/path", "/tracer", "/silences", "/alarm-receivers", "/subscriptions"):
             await ask("GET", "/v1/sites/{site}" + route, site=site)
     for route in ("/v1/latency/history", "/v1/latency/histogram", "/v1/volume/history"):
         await ask("GET", route, query="?feed=NGRID")

@@ -9,6 +9,7 @@ from downburst.deliveries.browsing import Browse, Browsed
 from downburst.domain.feeds import FeedLog
 from downburst.domain.products import Acknowledgement, Product
 from downburst.foundation.errors import NodeAway
+from downburst.live.traced import TracedSite, TracerQuestion
 from downburst.settings.hub import Settings
 from downburst_worker.messages import lines
 from downburst_worker.messages.delivery_lines import (
@@ -19,6 +20,7 @@ from downburst_worker.messages.delivery_lines import (
     product_facts,
 )
 from downburst_worker.messages.log_lines import feed_logs
+from downburst_worker.messages.tracer_lines import traced_site, tracer_job
 from downburst_worker.node import Line, NodeProcess
 from downburst_worker.proving import prove_store
 from downburst_worker.remote_deliveries import RemoteDeliveries
@@ -75,6 +77,10 @@ class Asking:
     async def browse(self, wanted: Browse) -> Browsed:
         """The products of a feed's log that match."""
         return browsed(await self._node.ask("browse", timeout_s=BROWSE_S, **browse_job(wanted)))
+
+    async def tracer(self, wanted: TracerQuestion) -> TracedSite:
+        """What the node recorded of a site's connections."""
+        return traced_site(await self._node.ask("tracer", **tracer_job(wanted)))
 
     async def status(self) -> Line:
         """The node's report on its feeds and sessions."""

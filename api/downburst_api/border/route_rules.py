@@ -148,6 +148,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("PATCH", "/v1/sites/{site}"): OPERATE,
     ("DELETE", "/v1/sites/{site}"): OPERATE,
     ("GET", "/v1/sites/{site}/path"): SITE_READS,
+    ("GET", "/v1/sites/{site}/tracer"): SITE_READS,
     ("PUT", "/v1/sites/{site}/endpoint"): SITE_CHANGES,
     ("GET", "/v1/sites/{site}/silences"): SITE_READS,
     ("POST", "/v1/sites/{site}/silences"): SITE_CHANGES,

@@ -8,13 +8,16 @@ from fastapi import APIRouter, Query, Response
 
 from downburst.domain.sites import Site
 from downburst.ledger import Transaction
+from downburst.live.traced import TracerQuestion
 from downburst_api.http.etags import Unchanged, etag, tagged
 from downburst_api.http.pagination import Paged
 from downburst_api.http.parameters import Hub
 from downburst_api.sites import service
 from downburst_api.sites.path import path_out
 from downburst_api.sites.standings import Standings
+from downburst_api.sites.tracing import traced_out
 from downburst_contract import sites as shapes
+from downburst_contract import tracer as traced
 
 router = APIRouter(prefix="/v1", tags=["sites"])
 
@@ -50,6 +53,25 @@ async def show_path(hub: Hub, site: str) -> shapes.Path:
     kept, circuits, measured = await hub.ledger.read(lambda tx: service.reserved(tx, site))
     retry = timedelta(minutes=hub.settings.multicast.retry_minutes)
     return shapes.Path(**path_out(kept, hub.live.paths.of(site), circuits, measured, retry=retry))
+
+
+@router.get("/sites/{site}/tracer")
+async def show_tracer(
+    hub: Hub,
+    site: str,
+    *,
+    last_s: Annotated[float, Query(gt=0, le=7 * 86_400, description="Length of the period, up to now.")] = 60,
+    points: Annotated[int, Query(ge=2, le=2_000, description="Most samples of each connection.")] = 600,
+    variable: Annotated[
+        list[Annotated[str, Query(max_length=64)]] | None,
+        Query(max_length=24, description="Name in the kernel's `tcp_info`; repeat for more; all if left out."),
+    ] = None,
+) -> traced.TracedSite:
+    """Limits of the connections of a site by share of the time, with stalls and samples, by the hub's kernel."""
+    await hub.ledger.read(lambda tx: tx.sites.one(site))
+    now = hub.clock.now()
+    question = TracerQuestion(site, now - timedelta(seconds=last_s), now, points, variable or ())
+    return traced_out(site, await hub.node.tracer(question))
 
 
 @router.patch("/sites/{site}")

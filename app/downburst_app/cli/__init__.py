@@ -85,6 +85,7 @@ COMMANDS = {
     "plans": "feeds.plans:app",
     "trace": "feeds.deliveries:trace",
     "why": "feeds.deliveries:why",
+    "tracer": "sites.tracer:tracer",
     "deliveries": "feeds.deliveries:deliveries",
     "alarms": "hub.alarms:app",
     "objectives": "hub.objectives:app",

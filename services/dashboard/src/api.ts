@@ -879,6 +879,13 @@ export interface LimitShape {
   not_pattern?: string | null
 }
 
+/** The part of the time for one limit, 0 to 1: `application`, `receive-window`, `receiver`, `send-buffer`,
+    `network-loss`, `congestion-window` or `pacing`. */
+export interface LimitShare {
+  limit: string
+  share: number
+}
+
 /** A one-time link, and what it asks for: name and password of the first administrator, or a new password. */
 export interface LinkUse {
   link: string
@@ -1699,6 +1706,15 @@ export interface Stage {
   across_clocks: boolean
 }
 
+/** A span in which nothing was acknowledged although bytes waited or were in flight. */
+export interface Stall {
+  begun_at: string
+  until: string
+  waiting_bytes: number
+  /** False: it may last on. */
+  ended: boolean
+}
+
 /** The hub and its node, with the node's feeds and sessions. */
 export interface Status {
   name: string
@@ -1833,6 +1849,39 @@ export interface Trace {
   notes: string[]
 }
 
+/** One connection between the hub's node and the site. */
+export interface TracedConnection {
+  local: string
+  peer: string
+  /** `session`, or `data` for a further connection of it. */
+  role: string
+  /** Oldest first: the time in microseconds since 1970, then a value for each of `variables`; null: the kernel does
+      not report it. */
+  samples: ((number | null)[])[]
+  /** Null: there are no two samples to compare. */
+  verdict: Verdict | null
+  stalls: Stall[]
+}
+
+/** The connections of a site in a period. */
+export interface TracedSite {
+  site: string
+  /** The reason why the node takes no samples; null: it does. */
+  unable: string | null
+  /** Looks that came too late and were left out, since the node began. */
+  missed_ticks: number
+  /** Damaged records that were passed over. */
+  damaged: number
+  /** The time of the oldest sample that is kept, of any site; null: there is none. */
+  recorded_since: string | null
+  recorded_until: string | null
+  /** False: there were more samples or connections than an answer holds; the newest are here. */
+  complete: boolean
+  /** Names as in the kernel's `struct tcp_info`. */
+  variables: string[]
+  connections: TracedConnection[]
+}
+
 /** How the bytes of a leg travel. */
 export type Transport = 'unicast' | 'static-circuit' | 'dynamic-circuit' | 'multicast'
 
@@ -1946,6 +1995,18 @@ export interface UserNew {
   user: string
   role: Role
   site?: string | null
+}
+
+/** What limited a connection. */
+export interface Verdict {
+  /** The limit with the largest share. */
+  leading: string
+  /** Names it, its share, and what would help. */
+  sentence: string
+  /** The time that was judged. */
+  seconds: number
+  /** Of all limits, the largest first; their sum is 1. */
+  shares: LimitShare[]
 }
 
 /** The volume of each feed, the largest first. */

@@ -30,12 +30,14 @@ from downburst.domain.sites import Site
 from downburst.domain.subscriptions import IdFilter, Subscription
 from downburst.domain.upstreams import LdmAccept, LdmSource, Upstream
 from downburst.foundation.bounds import SetAside
+from downburst.live.traced import TracerQuestion
 from downburst.settings.ldm import LdmSettings
 from downburst.settings.multicast import MulticastSettings
 from downburst_worker.messages import lines
 from downburst_worker.messages.backlog_lines import backlog_seen, with_positions
 from downburst_worker.messages.circuit_lines import circuit_told, lease_line
 from downburst_worker.messages.delivery_lines import browse_job, deliveries_job
+from downburst_worker.messages.tracer_lines import tracer_job
 from factories import EPOCH, FAR, SOME_TIME, multicast, plan, unicast
 
 FILE = Path(__file__).parents[2] / "golden/node-lines.json"
@@ -106,6 +108,7 @@ def jobs() -> dict[str, Line]:
         ),
         "deliveries": deliveries_job(name, feed="NGRID", before=9, limit=5, site="unl.edu"),
         "browse": browse_job(browse),
+        "tracer": tracer_job(TracerQuestion("unl.edu", SOME_TIME, FAR, 100, ("rtt",))),
         "circuit-up": {"circuit": lease_line(Lease(circuit, ports))},
     }
 

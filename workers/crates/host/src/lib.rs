@@ -1,5 +1,5 @@
 //! A node's changes on its host for circuits: interfaces, HTB classes, addresses; over netlink, in the network
-//! namespace of the calling thread.
+//! namespace of the calling thread. Beside that, a look at its TCP sockets ([`Sockets`]).
 //!
 //! Nothing is stored here: the kernel's own tables are the memory. Everything that a node makes carries a mark (the
 //! name of an interface, the handle of a tree of classes), so that leftovers of a crash at any step are found and
@@ -18,6 +18,7 @@ mod message;
 mod netlink;
 mod raise;
 mod shaping;
+mod sockets;
 
 pub use ability::{Abilities, Ability, probe_host};
 pub use clear::{Cleared, clear, keep_only};
@@ -26,3 +27,4 @@ pub use half::{Burst, Half, Owner, Shape, Way};
 pub use link::{Kind, Link, Vxlan, addresses, links};
 pub use netlink::{Netlink, Refusal};
 pub use raise::{Raised, change, raise, raise_watched};
+pub use sockets::{Family, Sockets, TcpSocket};

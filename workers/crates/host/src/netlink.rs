@@ -26,7 +26,12 @@ pub struct Refusal {
 impl Netlink {
     /// Opens a connection.
     pub fn open() -> io::Result<Self> {
-        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        Self::open_for(NETLINK_ROUTE)
+    }
+
+    /// Opens a connection to another part of the kernel than its routes.
+    pub(crate) fn open_for(protocol: isize) -> io::Result<Self> {
+        let mut socket = Socket::new(protocol)?;
         socket.bind_auto()?;
         // Only the text of a refusal depends on it.
         let _ = socket.set_ext_ack(true);

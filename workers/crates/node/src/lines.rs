@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use downburst_hub::queries::{BrowseLine, DeliveriesLine, ProductsLine};
 use downburst_model::WallMicros;
+use downburst_tracer::TracerLine;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -74,6 +75,8 @@ pub(crate) enum Action {
     Products(ProductsLine),
     /// Lists the products of a time range that match.
     Browse(BrowseLine),
+    /// Judges a site's connections, with samples of them.
+    Tracer(TracerLine),
     /// The whole set of circuits.
     Circuits {
         /// All of them.

@@ -1,4 +1,4 @@
-//! Figures for the agent: traffic, latencies, and backlogs of sites.
+//! Figures for the agent: traffic, latencies, and backlogs of sites; samples of their connections.
 pub(super) mod backlog;
 pub(super) mod batches;
 pub(super) mod traffic;
@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use downburst_hub::{Batches, Reference};
 
 use super::receipts::Receipts;
+use super::tracer::Tracer;
 use backlog::Backlogs;
 
 /// Statistics of the deliveries to sites.
@@ -16,16 +17,18 @@ pub(super) struct Figures {
     pub(super) backlogs: Backlogs,
     pub(super) batches: Mutex<Batches>,
     pub(super) receipts: Receipts,
+    pub(super) tracer: Tracer,
 }
 
 impl Figures {
     /// Creates the figures of a hub's own node or of a sender; `prefix` starts the names of its batches.
-    pub(super) fn new(sends_for_another: bool, prefix: u64, receipts: Receipts) -> Self {
+    pub(super) fn new(sends_for_another: bool, prefix: u64, receipts: Receipts, tracer: Tracer) -> Self {
         Self {
             reference: Mutex::new(Reference::new(sends_for_another)),
             backlogs: Backlogs::default(),
             batches: Mutex::new(Batches::new(prefix)),
             receipts,
+            tracer,
         }
     }
 }

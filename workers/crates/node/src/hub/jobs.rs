@@ -30,10 +30,11 @@ use crate::hub::legs::Legs;
 use crate::hub::legs::channels::Channels;
 use crate::hub::lock;
 use crate::hub::proof::Proof;
-use crate::hub::queries::{answer, browsing, deliveries};
+use crate::hub::queries::{answer, browsing, deliveries, tracer};
 use crate::hub::receipts::{Limits, Receipts};
 use crate::hub::roster::{Command, Handle, Roster};
 use crate::hub::session::Sessions;
+use crate::hub::tracer::Tracer;
 use crate::hub::upstreams::Upstreams;
 use crate::lines::{
     Action, Event, Failure, FeedLine, IngestLine, Job, Lines, Reply, SenderLine, SiteLine, Start,
@@ -127,6 +128,7 @@ fn begun(
 ) -> Result<Arc<Hub>, Failure> {
     let prefix = random_u64().map_err(|error| Failure::new("io", error))?;
     let receipts = keep_receipts(&start, clock, lines.clone());
+    let tracer = Tracer::start(&start.data_dir, &entrance.places, clock);
     Ok(Arc::new(Hub {
         clock,
         lines,
@@ -139,7 +141,7 @@ fn begun(
         roster: Roster::new(),
         legs: Legs::default(),
         counters: Counters::default(),
-        figures: Figures::new(start.sender.is_some(), prefix, receipts),
+        figures: Figures::new(start.sender.is_some(), prefix, receipts, tracer),
         sessions: Sessions::new(session_settings(&start)),
         stopping: watch::Sender::new(false),
         start,
@@ -259,6 +261,7 @@ async fn later(hub: &Arc<Hub>, action: Action) -> Result<Value, Failure> {
         Action::Deliveries(line) => deliveries::deliveries(hub, line).await,
         Action::Products(line) => deliveries::products(hub, line).await,
         Action::Browse(line) => browsing::browse(hub, line).await,
+        Action::Tracer(line) => tracer::tracer(hub, line).await,
         Action::Circuits { circuits } => hub.circuits(circuits).await,
         Action::CircuitUp { circuit } => hub.circuit_up(circuit).await,
         Action::CircuitDown { lease } => hub.circuit_down(lease).await,

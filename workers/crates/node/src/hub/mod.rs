@@ -14,6 +14,7 @@ mod queries;
 mod receipts;
 mod roster;
 mod session;
+mod tracer;
 mod upstreams;
 
 use std::collections::BTreeMap;
@@ -168,6 +169,7 @@ impl Hub {
         self.roster.wait_until_empty(STOP_PATIENCE).await;
         self.write_batch();
         self.figures.receipts.stop();
+        self.figures.tracer.stop();
         self.feeds.close();
         self.proof.close().await;
         // The agent has to remember every sequence that was assigned.

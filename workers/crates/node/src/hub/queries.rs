@@ -1,6 +1,7 @@
-//! Queries about products: lists of them, and their whereabouts.
+//! Queries about products, their lists and whereabouts, and about the connections of sites.
 pub(super) mod browsing;
 pub(super) mod deliveries;
+pub(super) mod tracer;
 
 use serde::Serialize;
 use serde_json::Value;

@@ -14,6 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use downburst_hub::{Outgoing, ResendsLeft, Session, SessionInput, SessionSettings, Taken};
 use downburst_session::{HubInput, RefusalCode, Refused, StreamId};
+use downburst_tracer::Role;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_rustls::server::TlsStream;
@@ -289,6 +290,9 @@ impl Task {
             }
             Command::Attach(attached) => {
                 let Attached { stream, socket } = attached;
+                if let (Some(site), Some(peer)) = (self.session.site(), socket.get_ref().0.peer()) {
+                    self.hub.figures.tracer.serves(peer, site, Role::Data);
+                }
                 self.outgoing.links.add(stream, socket);
                 self.tell(SessionInput::StreamOpened(stream));
             }

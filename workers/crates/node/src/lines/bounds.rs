@@ -45,6 +45,7 @@ impl Job {
             Action::Deliveries(_)
             | Action::Products(_)
             | Action::Browse(_)
+            | Action::Tracer(_)
             | Action::Status
             | Action::Logs
             | Action::CircuitDown { .. }

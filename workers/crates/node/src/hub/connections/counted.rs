@@ -1,5 +1,6 @@
 //! A connection with a site, and the kernel's measurements of it.
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -26,6 +27,11 @@ impl Counted {
     /// The local port of the connection.
     pub(in crate::hub) fn local_port(&self) -> Option<u16> {
         self.stream.local_addr().ok().map(|address| address.port())
+    }
+
+    /// The address of the site's end.
+    pub(in crate::hub) fn peer(&self) -> Option<SocketAddr> {
+        self.stream.peer_addr().ok()
     }
 
     /// Limits its sending rate.

@@ -1,6 +1,7 @@
 //! The site's identity: the verdict of the agent and the roster on its proof and on a replacement credential.
 use downburst_hub::{CredentialAnswer, IdentityOutput, SessionInput};
 use downburst_model::SiteName;
+use downburst_tracer::Role;
 
 use super::Task;
 use crate::hub::lock;
@@ -55,6 +56,7 @@ impl Task {
         match self.hub.roster.register(site, credential_sha256, stand_by, REPAIR_QUEUE, now) {
             Ok(member) => {
                 self.member = Some(member);
+                self.hub.figures.tracer.serves(self.peer, site, Role::Session);
                 self.pending = None;
                 self.tell(SessionInput::Registered);
             }

@@ -1,0 +1,100 @@
+//! The tracer of a node: looks at the sockets of its sites ten times a second and keeps the samples in a ring on disk.
+//!
+//! One thread asks the kernel (`sock_diag`) for the connections of the listening port; sessions only say which site a
+//! peer belongs to. Connections of peers that are not admitted leave no samples: a flood must not empty the ring.
+mod file;
+mod known;
+mod sampler;
+#[cfg(test)]
+mod tests;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use crossbeam_channel::{Sender, bounded};
+use downburst_model::SiteName;
+use downburst_tracer::{Gathering, Role, Standing, TracerAnswer};
+
+use super::lock;
+use crate::clock::Clock;
+use file::RingFile;
+use known::Known;
+use sampler::Sampler;
+
+/// The samples of this node's connections.
+pub(super) struct Tracer {
+    shared: Arc<Shared>,
+    /// A question at a time: each reads the whole ring.
+    asking: Mutex<()>,
+    running: Mutex<Option<Running>>,
+}
+
+/// What sessions, the sampling thread and questions share.
+#[derive(Default)]
+struct Shared {
+    known: Mutex<Known>,
+    /// Absent while it can't be opened.
+    file: Mutex<Option<RingFile>>,
+    standing: Mutex<Standing>,
+}
+
+/// The thread ends when the sender is dropped.
+struct Running {
+    ends: Sender<()>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Tracer {
+    /// Starts sampling the connections of these listening addresses.
+    pub(super) fn start(data_dir: &Path, places: &[SocketAddr], clock: Clock) -> Self {
+        let tracer = Self { shared: Arc::default(), asking: Mutex::default(), running: Mutex::default() };
+        let (ends, ended) = bounded(0);
+        let sampler = Sampler::new(Arc::clone(&tracer.shared), &data_dir.join(FILE), places, clock);
+        match std::thread::Builder::new().name("tracer".to_owned()).spawn(move || sampler.run(&ended)) {
+            Ok(thread) => *lock(&tracer.running) = Some(Running { ends, thread }),
+            Err(error) => tracer.shared.unable(Some(format!("there is no thread for it: {error}"))),
+        }
+        tracer
+    }
+
+    /// Notes that a peer's connection serves a site.
+    pub(super) fn serves(&self, peer: SocketAddr, site: &SiteName, role: Role) {
+        lock(&self.shared.known).serves(peer, site, role);
+    }
+
+    /// Answers a question from the ring; reads a disk, so a session must not call it.
+    pub(super) fn gather(&self, mut gathering: Gathering) -> TracerAnswer {
+        let _turn = lock(&self.asking);
+        let (scan, failed) = file::scan(&self.shared.file, |record| gathering.take(record));
+        let mut standing = lock(&self.shared.standing).clone();
+        standing.unable = standing.unable.or(failed);
+        gathering.answer(standing, &scan)
+    }
+
+    /// Ends the thread.
+    pub(super) fn stop(&self) {
+        if let Some(Running { ends, thread }) = lock(&self.running).take() {
+            drop(ends);
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    /// Notes whether sampling works; each change is logged once.
+    fn unable(&self, sentence: Option<String>) {
+        let mut standing = lock(&self.standing);
+        if standing.unable == sentence {
+            return;
+        }
+        match &sentence {
+            Some(sentence) => tracing::warn!("the tracer takes no samples of connections: {sentence}"),
+            None => tracing::info!("the tracer takes samples of connections again"),
+        }
+        standing.unable = sentence;
+    }
+}
+
+/// In the node's data directory.
+const FILE: &str = "tracer.ring";

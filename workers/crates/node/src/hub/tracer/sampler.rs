@@ -1,0 +1,99 @@
+//! The thread that looks at the sockets.
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use downburst_host::{Family, Sockets, TcpSocket};
+use downburst_model::Micros;
+use downburst_tracer::Recorder;
+
+use super::Shared;
+use super::file::RingFile;
+use crate::clock::Clock;
+use crate::hub::lock;
+
+/// Looks at the sockets at each tick.
+pub(super) struct Sampler {
+    shared: Arc<Shared>,
+    path: PathBuf,
+    places: BTreeSet<(Family, u16)>,
+    clock: Clock,
+    sockets: Option<Sockets>,
+    recorder: Recorder,
+}
+
+impl Sampler {
+    pub(super) fn new(shared: Arc<Shared>, path: &Path, places: &[SocketAddr], clock: Clock) -> Self {
+        Self {
+            shared,
+            path: path.to_owned(),
+            places: looked_at(places),
+            clock,
+            sockets: None,
+            recorder: Recorder::default(),
+        }
+    }
+
+    /// Looks at absolute ticks until the sender is dropped; ticks that came too late are counted and left out.
+    pub(super) fn run(mut self, ended: &Receiver<()>) {
+        let (begun, mut tick) = (self.clock.monotonic(), 0);
+        loop {
+            let due = begun.plus(Micros(TICK.0.saturating_mul(tick)));
+            let pause = Duration::from_micros(due.since(self.clock.monotonic()).0);
+            if ended.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            let looked = self.look();
+            self.shared.unable(looked.err());
+            let next = self.clock.monotonic().since(begun).0 / TICK.0 + 1;
+            lock(&self.shared.standing).missed_ticks += next.saturating_sub(tick + 1);
+            tick = next;
+        }
+    }
+
+    /// Takes a sample of each connection and writes those that are worth it; the error is a sentence.
+    pub(super) fn look(&mut self) -> Result<(), String> {
+        let sockets = self.sockets()?;
+        let now = self.clock.now();
+        let samples = lock(&self.shared.known).of(now.wall, &sockets);
+        let worth = self.recorder.worth(now.monotonic, samples);
+        let mut file = lock(&self.shared.file);
+        let opened = match file.take() {
+            Some(opened) => Ok(opened),
+            None => RingFile::open(&self.path),
+        };
+        opened.and_then(|opened| file.insert(opened).write(worth)).map_err(|error| {
+            let path = self.path.display();
+            format!("{path} can't be written: {error}; free some space, or look at the disk")
+        })
+    }
+
+    fn sockets(&mut self) -> Result<Vec<TcpSocket>, String> {
+        let unable = |error: &dyn std::fmt::Display| {
+            format!("the kernel does not report sockets: {error}; load its module (modprobe tcp_diag)")
+        };
+        let mut open = match self.sockets.take() {
+            Some(open) => open,
+            None => Sockets::open().map_err(|error| unable(&error))?,
+        };
+        let mut found = Vec::new();
+        for (family, port) in &self.places {
+            found.extend(open.tcp(*family, Some(*port)).map_err(|error| unable(&error))?);
+        }
+        self.sockets = Some(open);
+        Ok(found)
+    }
+}
+
+/// Circuits lead to the first port by addresses of their own, which are mostly IPv4.
+fn looked_at(places: &[SocketAddr]) -> BTreeSet<(Family, u16)> {
+    let by_v4 = places.iter().map(|place| (Family::V4, place.port()));
+    let by_v6 = places.iter().filter(|place| place.is_ipv6()).map(|place| (Family::V6, place.port()));
+    by_v4.chain(by_v6).collect()
+}
+
+/// Ten looks a second, as Web100's tracer took.
+const TICK: Micros = Micros::from_millis(100);
