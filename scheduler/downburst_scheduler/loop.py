@@ -149,7 +149,7 @@ class SchedulerLoop:
         await self._decide_all(self._known.feeds, look=False)
 
     async def _traffic(self, event: TrafficSeen) -> None:
-        self._paths.sessions_seen(event.sessions)
+        self._paths.traffic_seen(event)
         for site in event.gone:
             self._caught_up.pop(site, None)
         for session in event.sessions:

@@ -8,6 +8,7 @@ from downburst.domain.path_facts import KnownPath, PathWatch
 from downburst.domain.receipts import Settled
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import Subscription
+from downburst.forecasts.path_rates import PathRates
 from downburst_scheduler.models.rates import CongestionControl, PathFacts
 from downburst_scheduler.models.situation import SiteFacts
 
@@ -18,11 +19,19 @@ class SitePaths:
     def __init__(self, retry: timedelta) -> None:
         self._retry = retry
         self._watch = PathWatch()
+        self._rates = PathRates()
+        self._limits_bps: dict[str, float] = {}
+        """By site, the assumed limit by measured rates."""
         self._facts: dict[str, PathFacts] = {}
         """The watch's facts about each site, computed once for all feeds."""
         self._out_until: dict[tuple[str, bool], tuple[datetime, str]] = {}
         """By site, and whether the group was on a circuit."""
         self._shares = MatchShares()
+
+    def traffic_seen(self, event: TrafficSeen) -> None:
+        """Records a node's reports of its sessions, and the rates that they measured."""
+        self.sessions_seen(event.sessions)
+        self._rates.traffic(event)
 
     def sessions_seen(self, sessions: Iterable[SessionTraffic]) -> None:
         """Records the reports of connected sites' sessions about their paths."""
@@ -58,6 +67,8 @@ class SitePaths:
         self._facts = {site: facts for site, facts in self._facts.items() if site in kept}
         self._out_until = {key: out for key, out in self._out_until.items() if key[0] in kept}
         self._shares.keep(kept)
+        self._rates.keep(kept)
+        self._limits_bps = {site: limit for site, limit in self._limits_bps.items() if site in kept}
 
     def site(
         self, site: Site, feed: str, wishes: Iterable[Subscription], *, now: datetime, in_group: bool
@@ -70,7 +81,8 @@ class SitePaths:
             loss=path.loss,
             congestion=path.congestion,
             connections=path.connections,
-            access_bps=_access_bps(site, now.hour),
+            access_bps=site.pace_bps(now.hour),
+            forecast_bps=self._forecast_bps(site, now),
             share=1.0 if any(_takes_all(wish) for wish in wishes) else self._shares.share(site.name, feed),
             no_multicast=self._no_multicast(site, now, on_circuit=False),
             no_circuit_group=self._no_multicast(site, now, on_circuit=True),
@@ -78,6 +90,19 @@ class SitePaths:
             keeps_ldm=site.ldm_host is not None,
             in_group=in_group,
         )
+
+    def _forecast_bps(self, site: Site, now: datetime) -> float | None:
+        """The limit by measured rates: forecast plus error, or none if the error is half the forecast or more.
+
+        It stays until a new one differs by a quarter, as a limit that follows each sample would make plans flap.
+        """
+        found, standing = self._rates.of(site, now), self._limits_bps.get(site.name)
+        if found is None or found.rate.error_share >= VAGUE:
+            self._limits_bps.pop(site.name, None)
+            return None
+        if standing is None or abs(found.limit_bps - standing) > TELLING_CHANGE * standing:
+            self._limits_bps[site.name] = standing = found.limit_bps
+        return standing
 
     def _path(self, site: str) -> PathFacts:
         facts = self._facts.get(site)
@@ -188,13 +213,6 @@ def _congestion(path: KnownPath) -> CongestionControl:
     return next(known, CongestionControl.CUBIC)
 
 
-def _access_bps(site: Site, hour: int) -> float | None:
-    limits = [site.access_rate_bps] if site.access_rate_bps else []
-    if site.ceiling_mbps_by_hour:
-        limits.append(site.ceiling_mbps_by_hour[hour % len(site.ceiling_mbps_by_hour)] * 1e6)
-    return min((limit for limit in limits if limit > 0), default=None)
-
-
 def _takes_all(wish: Subscription) -> bool:
     return wish.not_pattern is None and wish.pattern in ("", ".*", "^", "^.*", "^.*$", ".")
 
@@ -209,5 +227,7 @@ MINUTE_US = 60_000_000
 TELLING_BYTES = 1_000_000
 FADING = 0.98
 """Per comparison: the volume of fifty comparisons ago weighs a third."""
+VAGUE = 0.5
+TELLING_CHANGE = 0.25
 SMALLEST_SHARE = 0.001
 """A site that takes hardly anything still costs headers."""

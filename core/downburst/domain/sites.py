@@ -59,6 +59,13 @@ class Site:
         """True if the allow list covers the feed."""
         return "*" in self.allow or feed in self.allow
 
+    def pace_bps(self, hour: int) -> float | None:
+        """The rate to which the hub paces the site's connections together in this hour; None: it does not."""
+        limits = [self.access_rate_bps] if self.access_rate_bps else []
+        if self.ceiling_mbps_by_hour:
+            limits.append(self.ceiling_mbps_by_hour[hour % len(self.ceiling_mbps_by_hour)] * 1e6)
+        return min((limit for limit in limits if limit > 0), default=None)
+
     def limits_of(self, feed: str) -> tuple[Limit, ...]:
         """The limits on the feed; none: all of it may be taken."""
         return tuple(limit for limit in self.limits if limit.feed == feed)

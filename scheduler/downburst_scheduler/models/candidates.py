@@ -336,8 +336,11 @@ def _overload(sent: Outcome, situation: Situation) -> str | None:
 def _too_slow(asked: Asked, slow: Sequence[Alike]) -> str:
     worst = min(slow, key=lambda one: connection_bps(one.facts)).facts
     path = f"{worst.round_trip_s * 1e3:.0f} ms and {worst.loss:.2%} of loss leave {worst.congestion}"
+    rate_bps = connection_bps(worst)
+    if rate_bps == worst.forecast_bps:
+        path = "measured rates of the path leave"
     who = sites_of(count_of(slow))
-    return f"{who} can't take {megabits(asked.mean_bps)}: {path} {megabits(connection_bps(worst))}"
+    return f"{who} can't take {megabits(asked.mean_bps)}: {path} {megabits(rate_bps)}"
 
 
 def _too_few(asked: Asked, able: Sequence[Alike]) -> str:

@@ -97,7 +97,7 @@ def _kind(site: SiteFacts) -> tuple[object, ...]:
 
 
 def _ways(site: SiteFacts) -> tuple[float | None, ...]:
-    return (site.round_trip_s, site.loss, site.access_bps, site.window_bytes, site.share)
+    return (site.round_trip_s, site.loss, site.access_bps, site.window_bytes, site.forecast_bps, site.share)
 
 
 def _together(members: list[SiteFacts]) -> Alike:
@@ -110,6 +110,7 @@ def _together(members: list[SiteFacts]) -> Alike:
             round_trip_s=max(one.round_trip_s for one in members),
             loss=max(one.loss for one in members),
             access_bps=min((one.access_bps for one in members if one.access_bps), default=None),
+            forecast_bps=min((one.forecast_bps for one in members if one.forecast_bps), default=None),
             share=sum(one.share * one.count for one in members) / count,
             count=count,
         )

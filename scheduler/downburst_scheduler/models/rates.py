@@ -33,11 +33,13 @@ class PathFacts:
     """The share of the feed's bytes that the site's patterns match."""
     count: float = 1
     """The number of sites that it represents, all alike."""
+    forecast_bps: float | None = None
+    """The rate that the connections together hardly exceed, by the path's measured rates."""
 
 
 def connection_bps(path: PathFacts) -> float:
-    """The maximum rate of the site's connections together: access, window and loss each set a limit."""
-    limits = [path.access_bps or math.inf]
+    """The maximum rate of the site's connections together: access, measurements, window and loss each set a limit."""
+    limits = [path.access_bps or math.inf, path.forecast_bps or math.inf]
     if path.round_trip_s > 0:
         if path.window_bytes:
             limits.append(path.connections * path.window_bytes * 8 / path.round_trip_s)

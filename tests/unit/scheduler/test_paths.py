@@ -1,5 +1,6 @@
 """The scheduler's facts about sites: round trips, ceilings, groups that were not heard, shares of a feed."""
 
+import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -11,7 +12,8 @@ from downburst.domain.plans import Transport
 from downburst.domain.receipts import Settled
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import Subscription
-from downburst_scheduler.models.rates import CongestionControl
+from downburst.foundation.clock import to_us
+from downburst_scheduler.models.rates import CongestionControl, connection_bps
 from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.paths import MINUTE_US, Backlogs, MatchShares, SitePaths
 
@@ -184,3 +186,66 @@ def test_a_site_that_is_behind_was_so_this_minute_and_the_one_before(
     assert not backlogs.was_behind("ucar.edu", 100)
     backlogs.forget_before(100)
     assert [backlogs.was_behind("unl.edu", minute) for minute in (99, 100)] == [False, behind]
+
+
+def measured(paths: SitePaths, *rates_bps: float, begin: datetime = NOON, lower_bound: bool = False) -> datetime:
+    """Reports of a session every five seconds, and the node's next one; the time of the last."""
+    for step, rate_bps in enumerate(rates_bps):
+        tcp = TcpPath(70_000, 1_000 * (step + 1), 0, int(rate_bps), is_lower_bound=lower_bound, congestion="bbr")
+        session = SessionTraffic("unl.edu", None, None, 70_000, (), path=tcp)
+        paths.traffic_seen(traffic(begin + timedelta(seconds=5 * step), session))
+    last = begin + timedelta(seconds=5 * len(rates_bps) + 5)
+    paths.traffic_seen(traffic(last))
+    return last
+
+
+def traffic(at: datetime, *sessions: SessionTraffic) -> TrafficSeen:
+    return TrafficSeen(to_us(at) - 1_000_000, to_us(at), (), (), sessions, 0)
+
+
+def test_enough_measured_rates_limit_the_rate_that_is_assumed_of_a_site() -> None:
+    paths = SitePaths(timedelta(minutes=30))
+    last = measured(paths, *[3e6] * 10)
+    assert known(paths, at=last).forecast_bps is None, "nine measured rates are too few"
+    last = measured(paths, *[3e6] * 12, begin=last)
+    site = known(paths, at=last)
+    assert site.forecast_bps == pytest.approx(3e6)
+    assert connection_bps(site) == pytest.approx(3e6)
+    assert connection_bps(replace(site, forecast_bps=None)) > 1e9
+    assert known(paths, at=last + timedelta(minutes=61)).forecast_bps is None, "the measurements are old"
+    paths.keep([])
+    assert known(paths, at=last).forecast_bps is None
+
+
+def test_rates_without_more_to_send_limit_nothing() -> None:
+    paths = SitePaths(timedelta(minutes=30))
+    last = measured(paths, *[3e6] * 40, lower_bound=True)
+    assert known(paths, at=last).forecast_bps is None
+
+
+def test_a_forecast_that_is_off_by_half_limits_nothing() -> None:
+    paths, chance = SitePaths(timedelta(minutes=30)), random.Random(7)
+    last = measured(paths, *[10 ** chance.uniform(5, 8) for _ in range(40)])
+    assert known(paths, at=last).forecast_bps is None
+
+
+def test_the_limit_stays_while_forecasts_differ_by_less_than_a_quarter() -> None:
+    paths = SitePaths(timedelta(minutes=30))
+    limits = set()
+    last = measured(paths, *[20e6] * 12)
+    for step in range(20):
+        last = measured(paths, *[20e6 + 1e6 * (step % 4)] * 12, begin=last + timedelta(seconds=5))
+        limits.add(known(paths, at=last).forecast_bps)
+    assert len(limits) == 1
+    last = measured(paths, *[9e6] * 20, begin=last + timedelta(minutes=12))
+    assert known(paths, at=last).forecast_bps == pytest.approx(9e6, rel=0.1)
+
+
+def test_the_pace_of_the_hub_is_not_taken_for_the_limit_of_the_path() -> None:
+    """A ceiling of an hour must not outlast the hour."""
+    paths = SitePaths(timedelta(minutes=30))
+    site = Site("unl.edu", ceiling_mbps_by_hour=tuple([100.0] * 12 + [20.0] + [100.0] * 11))
+    last = measured(paths, *[19e6] * 40, begin=NOON + timedelta(minutes=56))
+    for at in (last, last + timedelta(minutes=5)):
+        facts = known(paths, site, at=at)
+        assert (facts.forecast_bps, facts.access_bps) == (None, 20e6 if at.hour == 12 else 100e6)

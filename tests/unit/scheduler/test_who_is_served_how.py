@@ -158,6 +158,21 @@ def test_where_all_lines_are_too_slow_the_figures_say_so() -> None:
     assert "3 sites can't take 1.60 Mb/s" in unicast.reason
 
 
+def test_sites_whose_measured_rates_are_too_low_are_named_with_them() -> None:
+    unicast = found(steady(), sites(3, access_bps=1e9, forecast_bps=1e6))[Transport.UNICAST]
+    assert not unicast.feasible
+    assert unicast.reason.endswith("measured rates of the path leave 1.00 Mb/s")
+    assert found(steady(), sites(3, access_bps=1e9, forecast_bps=1e8))[Transport.UNICAST].feasible
+
+
+def test_sites_are_alike_only_with_like_forecasts_and_the_lowest_stands_for_all() -> None:
+    many = [site(f"s{n}", access_bps=1e9, forecast_bps=1e6 * (1 + n % 40)) for n in range(570)]
+    classes = alike(many)
+    assert len(classes) < 570
+    assert all(one.facts.forecast_bps == min(m.forecast_bps or 0 for m in one.members) for one in classes)
+    assert max(one.facts.forecast_bps or 0 for one in classes) > 20e6
+
+
 def test_without_arrivals_there_are_candidates_but_no_figures() -> None:
     both = found(NOTHING, sites(3))
     assert all(both[transport].feasible for transport in (Transport.UNICAST, Transport.MULTICAST))

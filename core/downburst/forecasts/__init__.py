@@ -1,0 +1,1 @@
+"""Forecasts of the rates of paths from measured rates."""
