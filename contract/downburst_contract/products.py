@@ -149,7 +149,7 @@ class Factor(Answer):
     ms: float | None
     """Null where it is not known. Parts of the path count with their share of the product's time on the line."""
     share: float | None
-    """Of the bytes for `repair`, of the reserved rate for `circuit`; null for others."""
+    """Of the bytes for `repair`, of the reserved rate for `circuit`, of the time for `tcp`; null for others."""
     sentence: str
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from downburst.deliveries import CircuitNow, Delivery, Known, PathNow, ProductFacts, SiteFacts, deliver
+from downburst.deliveries import CircuitNow, Delivery, Known, PathNow, ProductFacts, SiteFacts, TcpThen, deliver
 from downburst.domain.circuits import STANDING, Circuit, Direction, Measured
 from downburst.domain.events import ActionFailed
 from downburst.domain.feeds import Feed
@@ -30,12 +30,13 @@ class Context:
     circuits: Mapping[str, tuple[CircuitNow, ...]]
     """By site."""
 
-    def path(self, site: str, leg: int | None, live: LiveState) -> PathNow:
+    def path(self, site: str, leg: int | None, live: LiveState, tcp: TcpThen | None = None) -> PathNow:
         """The path to a site at present, and the repair of a leg."""
         known = live.paths.of(site)
         trip_us = known.least_round_trip_us
         return PathNow(
             circuits=self.circuits.get(site, ()),
+            tcp=tcp,
             round_trip_ms=None if trip_us is None else trip_us / 1000,
             resent_share=known.loss,
             repair_share=None if leg is None else live.repairs.share(leg),

@@ -25,6 +25,7 @@ from downburst.ledger.repositories.feeds import unknown_feed
 from downburst_api.border.site_rights import feeds_shown
 from downburst_api.deliveries.service import Context, context_of, judged
 from downburst_api.deliveries.shapes import product_out
+from downburst_api.deliveries.tcp import tcp_of
 from downburst_api.http.parameters import Asking, Hub
 from downburst_api.runtime import Runtime
 from downburst_contract.products import ProductTraced, Trace
@@ -87,7 +88,8 @@ async def _answer(  # noqa: PLR0913
             judged(product, facts, context.known(product, facts.site, hub.live), now)
             for facts in context.facts(product, told, site)
         ]
-        products.append(product_out(product, [(one, _factors(hub, context, product, one)) for one in deliveries]))
+        told_with = [(one, await _factors(hub, context, product, one, ask=site is not None)) for one in deliveries]
+        products.append(product_out(product, told_with))
     return Trace(
         asked=asked,
         read_as=name.meaning.value,
@@ -97,9 +99,13 @@ async def _answer(  # noqa: PLR0913
     )
 
 
-def _factors(hub: Runtime, context: Context, product: ProductFacts, delivery: Delivery) -> tuple[Factor, ...]:
+async def _factors(
+    hub: Runtime, context: Context, product: ProductFacts, delivery: Delivery, *, ask: bool
+) -> tuple[Factor, ...]:
+    """The tracer is asked about a single site only: a product may have hundreds."""
     leg = None if delivery.receipt is None else delivery.receipt.leg
-    return factors(product, delivery, context.path(delivery.site, leg, hub.live))
+    tcp = await tcp_of(hub, delivery) if ask else None
+    return factors(product, delivery, context.path(delivery.site, leg, hub.live, tcp))
 
 
 def _next_before(answers: Sequence[FoundDeliveries], products: Sequence[ProductTraced], limit: int) -> int | None:

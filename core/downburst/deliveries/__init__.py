@@ -5,7 +5,7 @@ Nothing here is stored or queried: facts of the node and of the ledger are the i
 what took the time, `naming` parses the ways in which users name a product.
 """
 
-from downburst.deliveries.factors import CircuitNow, Factor, FactorName, PathNow, factors
+from downburst.deliveries.factors import CircuitNow, Factor, FactorName, PathNow, TcpThen, factors
 from downburst.deliveries.facts import (
     FoundDeliveries,
     Known,
@@ -39,6 +39,7 @@ __all__ = [
     "SessionFacts",
     "SiteFacts",
     "Stage",
+    "TcpThen",
     "Timing",
     "WaitingBytes",
     "deliver",

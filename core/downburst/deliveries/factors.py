@@ -46,10 +46,22 @@ class CircuitNow:
 
 
 @dataclass(frozen=True, slots=True)
+class TcpThen:
+    """The limits of a site's TCP connections while a product was on its way, as the tracer recorded them."""
+
+    limits: tuple[tuple[str, float], ...] = ()
+    """Each with its share of the time in which there was something to send, the largest first; empty: no time."""
+    unable: str | None = None
+    """The reason why nothing was recorded."""
+
+
+@dataclass(frozen=True, slots=True)
 class PathNow:
-    """The path to a site at present, and the circuit that a leg used."""
+    """The path to a site at present, and the limits of TCP at the time of a product."""
 
     circuits: tuple[CircuitNow, ...] = ()
+    tcp: TcpThen | None = None
+    """None: not asked for."""
     round_trip_ms: float | None = None
     resent_share: float | None = None
     """Of the segments sent by TCP; None: too few."""
@@ -80,6 +92,7 @@ def factors(product: "ProductFacts", delivery: "Delivery", path: PathNow) -> tup
         ),
         _stage(FactorName.QUEUE, stages.get("queue"), "it waited {} in the hub's queue for this site"),
         _transport(product, delivery, line_ms, path),
+        _tcp(line_ms, path.tcp),
         _repair(line_ms, path, by_multicast=way is Transport.MULTICAST),
         _stage(FactorName.DISK, stages.get("store"), "the site took {} to check it and write it to its disk"),
         _stage(FactorName.ACTION, stages.get("action"), "its file followed {} after the site's log"),
@@ -104,6 +117,18 @@ def _transport(product: "ProductFacts", delivery: "Delivery", ms: float | None, 
     trip = "" if path.round_trip_ms is None else f"; a round trip takes {duration(path.round_trip_ms)}"
     sentence = f"{size_text(product.size_bytes)} were {duration(ms)} {place}, by {way}{trip}"
     return Factor(FactorName.TRANSPORT, ms, None, sentence)
+
+
+def _tcp(line_ms: float | None, tcp: TcpThen | None) -> Factor | None:
+    if tcp is None or line_ms is None:
+        return None
+    if tcp.unable is not None:
+        return Factor(FactorName.TCP, None, None, f"the limits of TCP are not known: {tcp.unable}")
+    if not tcp.limits:
+        return None
+    limit, share = tcp.limits[0]
+    sentence = f"{LIMITS.get(limit, limit)} limited TCP for {_percent(share)} of the time with bytes to send"
+    return Factor(FactorName.TCP, max(line_ms, 0.0) * share, share, sentence)
 
 
 def _repair(line_ms: float | None, path: PathNow, *, by_multicast: bool) -> Factor | None:
@@ -138,3 +163,14 @@ def _clock(bound_ms: float | None) -> Factor | None:
 
 def _percent(share: float) -> str:
     return f"{share * 100:.2g} %" if share < 1 else f"{share * 100:.0f} %"
+
+
+LIMITS = {
+    "receive-window": "the site's receive window",
+    "receiver": "a site that does not read fast enough",
+    "send-buffer": "the hub's send buffer",
+    "network-loss": "loss on the path",
+    "congestion-window": "the path's congestion window",
+    "pacing": "the rate that the connection is bound to",
+}
+"""The tracer's limits as subjects of a sentence."""

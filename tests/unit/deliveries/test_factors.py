@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from downburst.deliveries import CircuitNow, Factor, FactorName, PathNow, ReceiptFacts, factors
+from downburst.deliveries import CircuitNow, Factor, FactorName, PathNow, ReceiptFacts, TcpThen, factors
 from downburst.domain.circuits import CircuitState
 from downburst.domain.events import LegTraffic
 from downburst.domain.plans import Transport
@@ -65,6 +65,17 @@ def test_only_a_product_that_went_by_circuits_owes_them_time(
     circuit = CircuitNow(3, CircuitState.DEGRADED, 100_000_000, 75_000_000)
     part = found(PathNow(circuits=(circuit,)), receipt(transport=transport))[FactorName.CIRCUIT]
     assert (part.ms, part.share, part.sentence) == (ms, 0.75, said)
+
+
+def test_the_leading_limit_of_tcp_counts_with_its_share_of_the_time_on_the_line() -> None:
+    tcp = TcpThen((("network-loss", 0.62), ("congestion-window", 0.38)))
+    part = found(PathNow(tcp=tcp), receipt())[FactorName.TCP]
+    assert part.ms == pytest.approx(37.2)
+    assert part.sentence == "loss on the path limited TCP for 62 % of the time with bytes to send"
+    unable = found(PathNow(tcp=TcpThen(unable="the kernel has no sock_diag")), receipt())[FactorName.TCP]
+    assert (unable.ms, unable.sentence) == (None, "the limits of TCP are not known: the kernel has no sock_diag")
+    assert FactorName.TCP not in found(PathNow(tcp=TcpThen()), receipt())
+    assert FactorName.TCP not in found(PathNow(tcp=tcp))
 
 
 def test_what_is_not_measured_says_so_and_comes_last() -> None:

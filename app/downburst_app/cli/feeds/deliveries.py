@@ -56,7 +56,7 @@ def why(
 ) -> None:
     """Explain why a product is missing at a site, or when it arrived and what took the time, and what to do.
 
-    The parts of its time are listed by size: queue, line, repair, circuit, disk, file, and the bound of the clocks.
+    The parts of its time are listed by size: queue, line, TCP, repair, circuit, disk, file, and the clocks' bound.
 
     Example: downburst why nam.t06z.awip1284.grib2 unl.edu
     """
