@@ -1018,6 +1018,8 @@ export interface Path {
   loss: number | null
   rate_bps: number | null
   rate_is_lower_bound: boolean | null
+  /** Null without enough recent measurements of the path, or while the hub's own pace may have limited them. */
+  forecast: RateForecast | null
   congestion_control: string | null
   path_mtu_bytes: number | null
   multicast: Hearing
@@ -1220,6 +1222,16 @@ export interface ProductTraced {
   /** How many sites are in each state. */
   states: Record<string, number>
   deliveries: Delivery[]
+}
+
+/** The rate to expect of the connections to a site, from measured rates. */
+export interface RateForecast {
+  rate_bps: number
+  /** The mean error of the last forecasts, as a share of the rate. */
+  error_share: number
+  samples: number
+  /** The predictor with the least error of late. */
+  best: 'mean' | 'median' | 'ewma' | 'autoregression' | 'nearest'
 }
 
 /** What a site said about a product. Stamps of the site are on the site's clock. */
