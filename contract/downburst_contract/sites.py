@@ -354,6 +354,17 @@ class PathFacts(Answer):
     circuits: list[Offer]
 
 
+class RateForecast(Answer):
+    """The rate to expect of the connections to a site, from measured rates."""
+
+    rate_bps: float
+    error_share: float
+    """The mean error of the last forecasts, as a share of the rate."""
+    samples: int
+    best: Literal["mean", "median", "ewma", "autoregression", "nearest"]
+    """The predictor with the least error of late."""
+
+
 class Path(Answer):
     """The way to a site: measured, tested and reserved."""
 
@@ -365,6 +376,8 @@ class Path(Answer):
     loss: float | None
     rate_bps: int | None
     rate_is_lower_bound: bool | None
+    forecast: RateForecast | None
+    """Null without enough recent measurements of the path, or while the hub's own pace may have limited them."""
     congestion_control: str | None
     path_mtu_bytes: int | None
     multicast: Hearing

@@ -7,10 +7,18 @@ from typing import Any
 from downburst.domain.circuits import Circuit, Direction, Measured
 from downburst.domain.path_facts import KnownPath
 from downburst.domain.sites import Site
+from downburst.forecasts.fused import Forecast
+from downburst.forecasts.path_rates import PathForecast
 
 
 def path_out(
-    site: Site, known: KnownPath, circuits: Sequence[Circuit], measured: Sequence[Measured], *, retry: timedelta
+    site: Site,
+    known: KnownPath,
+    forecast: PathForecast | None,
+    circuits: Sequence[Circuit],
+    measured: Sequence[Measured],
+    *,
+    retry: timedelta,
 ) -> dict[str, Any]:
     """All inputs of a choice of transport."""
     return {
@@ -19,6 +27,7 @@ def path_out(
         "round_trip_ms": _ms(known.least_round_trip_us),
         "clock_bound_ms": _ms(known.clock_bound_us),
         "access_rate_bps": site.access_rate_bps,
+        "forecast": _forecast(forecast.rate) if forecast else None,
         **seen_of(site, known, circuits, measured, retry=retry),
     }
 
@@ -36,6 +45,15 @@ def seen_of(
         "path_mtu_bytes": tcp.path_mtu_bytes if tcp else None,
         "multicast": _multicast(site, known, retry),
         "circuits": [_circuit(circuit, measured) for circuit in circuits],
+    }
+
+
+def _forecast(rate: Forecast) -> dict[str, Any]:
+    return {
+        "rate_bps": rate.rate_bps,
+        "error_share": rate.error_share,
+        "samples": rate.samples,
+        "best": rate.best,
     }
 
 

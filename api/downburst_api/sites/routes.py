@@ -52,7 +52,8 @@ async def show_path(hub: Hub, site: str) -> shapes.Path:
     """Facts about the path to a site: measured, tested and reserved."""
     kept, circuits, measured = await hub.ledger.read(lambda tx: service.reserved(tx, site))
     retry = timedelta(minutes=hub.settings.multicast.retry_minutes)
-    return shapes.Path(**path_out(kept, hub.live.paths.of(site), circuits, measured, retry=retry))
+    known, forecast = hub.live.paths.of(site), hub.live.paths.rates.of(kept, hub.clock.now())
+    return shapes.Path(**path_out(kept, known, forecast, circuits, measured, retry=retry))
 
 
 @router.get("/sites/{site}/tracer")

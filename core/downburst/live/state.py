@@ -23,9 +23,9 @@ from downburst.domain.events import (
     UpstreamChanged,
 )
 from downburst.domain.feeds import TrafficMinute
-from downburst.domain.path_facts import PathWatch
 from downburst.foundation.clock import from_us
 from downburst.foundation.errors import BadInput
+from downburst.live.paths import LivePaths
 from downburst.live.repairs import LegRepairs
 from downburst.recordings.recording import Report, report_of
 
@@ -179,7 +179,7 @@ class LiveState:
         """By feed."""
         self.repairs = LegRepairs()
         self.control_bytes = 0
-        self.paths = PathWatch()
+        self.paths = LivePaths()
         self.circuits: dict[tuple[int, str | None], CircuitLoad] = {}
         """By circuit and site; None: all traffic of the hub's end."""
         self._egress: deque[tuple[int, float]] = deque(maxlen=RATE_SECONDS)

@@ -500,7 +500,7 @@ export interface Factor {
   factor: FactorName
   /** Null where it is not known. Parts of the path count with their share of the product's time on the line. */
   ms: number | null
-  /** Of the bytes for `repair`, of the reserved rate for `circuit`; null for others. */
+  /** Of the bytes for `repair`, of the reserved rate for `circuit`, of the time for `tcp`; null for others. */
   share: number | null
   sentence: string
 }
@@ -1040,6 +1040,8 @@ export interface Path {
   loss: number | null
   rate_bps: number | null
   rate_is_lower_bound: boolean | null
+  /** Null without enough recent measurements of the path, or while the hub's own pace may have limited them. */
+  forecast: RateForecast | null
   congestion_control: string | null
   path_mtu_bytes: number | null
   multicast: Hearing
@@ -1242,6 +1244,16 @@ export interface ProductTraced {
   /** How many sites are in each state. */
   states: Record<string, number>
   deliveries: Delivery[]
+}
+
+/** The rate to expect of the connections to a site, from measured rates. */
+export interface RateForecast {
+  rate_bps: number
+  /** The mean error of the last forecasts, as a share of the rate. */
+  error_share: number
+  samples: number
+  /** The predictor with the least error of late. */
+  best: 'mean' | 'median' | 'ewma' | 'autoregression' | 'nearest'
 }
 
 /** What a site said about a product. Stamps of the site are on the site's clock. */

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from downburst.domain.events import LegChanged, SessionTraffic, TcpPath, TrafficSeen
 from downburst.foundation.clock import FakeClock, to_us
 from unit.api.conftest import Asked
@@ -45,3 +47,22 @@ async def test_what_was_measured_and_tried_is_told_with_its_time(hub: Asked, clo
     await hub.ask("POST", "/v1/sites", 201, json={"site": "a.edu", "multicast": False})
     told = await hub.ask("GET", "/v1/sites/a.edu/path")
     assert (told["rate_bps"], told["multicast"]["state"]) == (None, "not-allowed")
+
+
+async def test_the_forecast_of_the_rate_is_told_with_its_error_once_there_are_enough_measurements(
+    hub: Asked, clock: FakeClock
+) -> None:
+    await hub.ask("POST", "/v1/sites", 201, json={"site": "a.edu"})
+    for step in range(14):
+        path = TcpPath(70_000, 1_000 * step, 0, 24_000_000, is_lower_bound=False, congestion="cubic")
+        session = SessionTraffic("a.edu", 5, 400, 90_000, (), path=path)
+        clock.advance(5)
+        at_us = to_us(clock.now())
+        hub.runtime.live.apply(TrafficSeen(at_us - 1_000_000, at_us, (), (), (session,), 0))
+        told = await hub.ask("GET", "/v1/sites/a.edu/path")
+        assert (told["forecast"] is None) == (step < 12), "two reports more: the first, and the one that waits"
+    assert told["forecast"]["rate_bps"] == pytest.approx(24e6)
+    assert told["forecast"]["error_share"] == pytest.approx(0)
+    assert (told["forecast"]["samples"], told["forecast"]["best"]) == (11, "mean")
+    await hub.ask("PATCH", "/v1/sites/a.edu", json={"access_rate_bps": 25e6})
+    assert (await hub.ask("GET", "/v1/sites/a.edu/path"))["forecast"] is None, "the hub paces the site to that"

@@ -96,6 +96,7 @@ def test_people_are_told_what_was_measured_and_what_was_not() -> None:
         "loss": None,
         "rate_bps": None,
         "rate_is_lower_bound": None,
+        "forecast": None,
         "congestion_control": None,
         "path_mtu_bytes": None,
         "access_rate_bps": None,
@@ -113,6 +114,10 @@ def test_people_are_told_what_was_measured_and_what_was_not() -> None:
     )
     idle = measured | {"rate_bps": 12_000_000, "rate_is_lower_bound": True}
     assert ["recent rate", "12 Mb/s or more: no more data to send"] in rows(idle)
+    assert ["forecast rate", "none: too few measurements, or they are near the hub's own pace"] in rows(idle)
+    expected = {"rate_bps": 21_400_000.0, "error_share": 0.064, "samples": 32, "best": "autoregression"}
+    said = "21.4 Mb/s, off by 6% of late (32 measurements, autoregression predicts best)"
+    assert ["forecast rate", said] in rows(measured | {"forecast": expected})
     at = {"at": "2026-01-01T12:00:00+00:00", "again_at": "2026-01-01T12:30:00+00:00"}
     deaf = nothing["multicast"] | at | {"state": "not-heard", "feed": "NGRID", "reason": "no querier"}
     said = "not-heard (no querier), tested with NGRID 2026-01-01T12:00:00, again at 2026-01-01T12:30:00"

@@ -34,6 +34,7 @@ def rows(found: dict[str, Any]) -> list[list[str]]:
         ["clock known to", _measured(found["clock_bound_ms"], "ms")],
         ["sent again", "not yet known" if found["loss"] is None else f"{found['loss']:.2%} of the segments"],
         ["recent rate", _rate(found)],
+        ["forecast rate", _forecast(found["forecast"])],
         ["by its congestion control", _modelled(found)],
         ["longest packet", _measured(found["path_mtu_bytes"], "bytes")],
         [
@@ -50,6 +51,13 @@ def _rate(found: dict[str, Any]) -> str:
         return "not yet measured"
     bound = " or more: no more data to send" if found["rate_is_lower_bound"] else ""
     return f"{_megabits(found['rate_bps'])}{bound}"
+
+
+def _forecast(rate: dict[str, Any] | None) -> str:
+    if rate is None:
+        return "none: too few measurements, or they are near the hub's own pace"
+    basis = f"{rate['samples']} measurements, {rate['best']} predicts best"
+    return f"{_megabits(rate['rate_bps'])}, off by {rate['error_share']:.0%} of late ({basis})"
 
 
 def _modelled(found: dict[str, Any]) -> str:
