@@ -1,6 +1,6 @@
 """The limits of TCP while a product was on its way to a site, from the tracer's recording."""
 
-from collections import Counter
+from collections import defaultdict
 from datetime import datetime, timedelta
 
 from downburst.deliveries import Delivery, TcpThen
@@ -26,16 +26,18 @@ def limits_of(traced: TracedSite) -> TcpThen:
     """The time of all connections by limit, without that in which there was nothing to send."""
     if traced.unable is not None:
         return TcpThen(unable=traced.unable)
-    seconds = Counter[str]()
+    spent_s = defaultdict[str, float](float)
     for connection in traced.connections:
         verdict = connection.verdict
-        for one in () if verdict is None else verdict.shares:
-            if verdict is not None and one.limit != IDLE:
-                seconds[one.limit] += one.share * verdict.seconds
-    whole_s = sum(seconds.values())
-    return TcpThen(
-        tuple((limit, spent_s / whole_s) for limit, spent_s in seconds.most_common() if whole_s and spent_s)
-    )
+        if verdict is not None:
+            for one in verdict.shares:
+                spent_s[one.limit] += one.share * verdict.seconds
+    spent_s.pop(IDLE, None)
+    whole_s = sum(spent_s.values())
+    if whole_s <= 0:
+        return TcpThen()
+    largest_first = sorted(spent_s.items(), key=lambda one: -one[1])
+    return TcpThen(tuple((limit, seconds / whole_s) for limit, seconds in largest_first if seconds > 0))
 
 
 def _span(delivery: Delivery) -> tuple[datetime, datetime] | None:
