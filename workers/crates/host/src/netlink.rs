@@ -50,6 +50,25 @@ impl Netlink {
         self.answers(sequence, |message| see(message.body))
     }
 
+    /// Requests one object; `see` receives its body. A kernel without it refuses with `ENOENT`.
+    pub(crate) fn ask(&mut self, message: Message, mut see: impl FnMut(&[u8])) -> Result<(), Refusal> {
+        let sequence = self.send(message)?;
+        loop {
+            // One call less than for an answer of unknown length: there may be a hundred of these ten times a second.
+            let mut datagram = Vec::with_capacity(ONE_ANSWER_BYTES);
+            self.socket.recv(&mut datagram, 0)?;
+            let mut answers = messages(&datagram).filter(|message| message.sequence == sequence);
+            match answers.next() {
+                Some(message) if message.kind == ERROR => return outcome(&message),
+                Some(message) => {
+                    see(message.body);
+                    return Ok(());
+                }
+                None => {}
+            }
+        }
+    }
+
     fn send(&mut self, message: Message) -> Result<u32, Refusal> {
         self.sequence = self.sequence.wrapping_add(1);
         self.socket.send(&message.finish(self.sequence), 0)?;
@@ -108,6 +127,8 @@ pub(crate) const EXCLUSIVE: u16 = 0x200;
 pub(crate) const REPLACE: u16 = 0x100;
 pub(crate) const APPEND: u16 = 0x800;
 
+/// The kernel's longest description of a socket takes a tenth.
+const ONE_ANSWER_BYTES: usize = 8 << 10;
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
 const CAPPED: u16 = 0x100;

@@ -3,6 +3,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
+use nix::errno::Errno;
 
 use crate::message::{Message, attribute};
 use crate::netlink::{DUMP, Netlink, Refusal};
@@ -39,6 +40,26 @@ impl Sockets {
         Netlink::open_for(NETLINK_SOCK_DIAG).map(Self)
     }
 
+    /// The connections between these ends, local and peer; those that are gone are left out.
+    ///
+    /// The kernel finds each by its hash. For all connections it walks through the whole table, which takes as long as
+    /// a hundred of these questions.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub fn between(&mut self, ends: &[(SocketAddr, SocketAddr)]) -> Result<Vec<TcpSocket>, Refusal> {
+        let mut found = Vec::with_capacity(ends.len());
+        for (local, peer) in ends {
+            // Without the connection, the kernel answers with the socket that listens there, if there is one.
+            let is_it = |it: &TcpSocket| it.local == canonical(*local) && it.peer == canonical(*peer);
+            match self.0.ask(request_of(*local, *peer), |body| found.extend(socket(body).filter(is_it))) {
+                Err(refusal) if refusal.errno != Errno::ENOENT => return Err(refusal),
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
     /// The connections of a family; with a local port, those of this port alone.
     ///
     /// # Errors
@@ -61,11 +82,38 @@ impl Family {
 
 /// `struct inet_diag_req_v2`, whose `struct inet_diag_sockid` has the local port alone.
 fn request(family: Family, local_port: Option<u16>) -> Message {
-    let mut header = vec![family.number(), TCP, 1 << (INFO - 1), 0];
-    header.extend_from_slice(&OPEN_STATES.to_ne_bytes());
+    let mut header = begin(family);
     header.extend_from_slice(&local_port.unwrap_or(0).to_be_bytes());
     header.resize(REQUEST_BYTES, 0);
     Message::new(SOCK_DIAG_BY_FAMILY, DUMP, &header)
+}
+
+/// The same with a whole `struct inet_diag_sockid`: ports, addresses, any interface, no cookie.
+fn request_of(local: SocketAddr, peer: SocketAddr) -> Message {
+    let ends = [local.ip().to_canonical(), peer.ip().to_canonical()];
+    let mut header = begin(if ends.iter().all(IpAddr::is_ipv4) { Family::V4 } else { Family::V6 });
+    header.extend_from_slice(&local.port().to_be_bytes());
+    header.extend_from_slice(&peer.port().to_be_bytes());
+    for end in ends {
+        match end {
+            IpAddr::V4(address) => header.extend_from_slice(&[&address.octets()[..], &[0; 12]].concat()),
+            IpAddr::V6(address) => header.extend_from_slice(&address.octets()),
+        }
+    }
+    header.extend_from_slice(&0_u32.to_ne_bytes());
+    header.extend_from_slice(&[0xff; 8]);
+    Message::new(SOCK_DIAG_BY_FAMILY, 0, &header)
+}
+
+/// The address as an answer has it.
+fn canonical(end: SocketAddr) -> SocketAddr {
+    SocketAddr::new(end.ip().to_canonical(), end.port())
+}
+
+fn begin(family: Family) -> Vec<u8> {
+    let mut header = vec![family.number(), TCP, 1 << (INFO - 1), 0];
+    header.extend_from_slice(&OPEN_STATES.to_ne_bytes());
+    header
 }
 
 /// Reads a `struct inet_diag_msg` and its attributes.
@@ -125,6 +173,34 @@ mod tests {
         let other_end = find(peer.port(), Family::V4);
         assert_eq!((other_end[0].local, other_end[0].peer), (peer, place));
         assert_eq!(find(place.port(), Family::V6), []);
+    }
+
+    #[test]
+    fn connections_are_found_one_by_one_and_those_that_are_gone_are_left_out() {
+        let mut sockets = Sockets::open().unwrap();
+        for place in ["127.0.0.1:0", "[::1]:0", "[::]:0"] {
+            let Ok(listener) = TcpListener::bind(place) else {
+                eprintln!("SKIPPED {place}: this host has no IPv6");
+                continue;
+            };
+            let port = listener.local_addr().unwrap().port();
+            let target = if place == "[::1]:0" { "::1" } else { "127.0.0.1" };
+            let ends: Vec<_> = (0..3)
+                .map(|_| {
+                    let stream = TcpStream::connect((target, port)).unwrap();
+                    let (accepted, _) = listener.accept().unwrap();
+                    ((accepted.local_addr().unwrap(), accepted.peer_addr().unwrap()), stream, accepted)
+                })
+                .collect();
+            let mut asked: Vec<_> = ends.iter().map(|(ends, ..)| *ends).collect();
+            asked.insert(1, (asked[0].0, SocketAddr::new(asked[0].1.ip(), 1)));
+            let found = sockets.between(&asked).unwrap();
+            asked.remove(1);
+            let expected: Vec<_> =
+                asked.iter().map(|(here, there)| (canonical(*here), canonical(*there))).collect();
+            assert_eq!(found.iter().map(|it| (it.local, it.peer)).collect::<Vec<_>>(), expected, "{place}");
+            assert!(found.iter().all(|it| it.info.len() >= 192));
+        }
     }
 
     #[test]

@@ -134,7 +134,11 @@ mod tests {
         #[test]
         fn stalls_are_long_in_order_and_apart(looks in prop::collection::vec((0..4_u64, 0..3_u64), 0..80)) {
             let mut acked = 0;
-            let grown: Vec<(u64, u64)> = looks.iter().map(|(more, unacked)| { acked += more / 3; (acked, *unacked) }).collect();
+            let grow = |(more, unacked): &(u64, u64)| {
+                acked += more / 3;
+                (acked, *unacked)
+            };
+            let grown: Vec<(u64, u64)> = looks.iter().map(grow).collect();
             let found = stalls(&trace(&grown, 1_000));
             for stall in &found {
                 prop_assert!(stall.until_us.0 - stall.from_us.0 >= 300_000);

@@ -290,8 +290,8 @@ impl Task {
             }
             Command::Attach(attached) => {
                 let Attached { stream, socket } = attached;
-                if let (Some(site), Some(peer)) = (self.session.site(), socket.get_ref().0.peer()) {
-                    self.hub.figures.tracer.serves(peer, site, Role::Data);
+                if let (Some(site), Some(ends)) = (self.session.site(), socket.get_ref().0.ends()) {
+                    self.hub.figures.tracer.serves(ends, site, Role::Data);
                 }
                 self.outgoing.links.add(stream, socket);
                 self.tell(SessionInput::StreamOpened(stream));

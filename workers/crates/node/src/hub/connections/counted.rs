@@ -29,9 +29,9 @@ impl Counted {
         self.stream.local_addr().ok().map(|address| address.port())
     }
 
-    /// The address of the site's end.
-    pub(in crate::hub) fn peer(&self) -> Option<SocketAddr> {
-        self.stream.peer_addr().ok()
+    /// The addresses of both ends, the hub's first.
+    pub(in crate::hub) fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
+        Some((self.stream.local_addr().ok()?, self.stream.peer_addr().ok()?))
     }
 
     /// Limits its sending rate.

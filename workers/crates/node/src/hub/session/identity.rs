@@ -56,7 +56,9 @@ impl Task {
         match self.hub.roster.register(site, credential_sha256, stand_by, REPAIR_QUEUE, now) {
             Ok(member) => {
                 self.member = Some(member);
-                self.hub.figures.tracer.serves(self.peer, site, Role::Session);
+                if let Some(ends) = self.socket.connection().ends() {
+                    self.hub.figures.tracer.serves(ends, site, Role::Session);
+                }
                 self.pending = None;
                 self.tell(SessionInput::Registered);
             }

@@ -14,6 +14,7 @@ pub(super) struct Known {
 
 #[derive(Debug)]
 struct Peer {
+    local: SocketAddr,
     site: SiteName,
     role: Role,
     /// Looks since its connection was last seen.
@@ -21,9 +22,14 @@ struct Peer {
 }
 
 impl Known {
-    pub(super) fn serves(&mut self, peer: SocketAddr, site: &SiteName, role: Role) {
+    pub(super) fn serves(&mut self, (local, peer): (SocketAddr, SocketAddr), site: &SiteName, role: Role) {
         let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
-        self.peers.insert(peer, Peer { site: site.clone(), role, unseen: 0 });
+        self.peers.insert(peer, Peer { local, site: site.clone(), role, unseen: 0 });
+    }
+
+    /// Both ends of each connection, the hub's first.
+    pub(super) fn ends(&self) -> Vec<(SocketAddr, SocketAddr)> {
+        self.peers.iter().map(|(peer, known)| (known.local, *peer)).collect()
     }
 
     /// The samples of a look, of admitted connections alone; peers whose connection is gone are forgotten.

@@ -1,7 +1,8 @@
 //! The tracer of a node: looks at the sockets of its sites ten times a second and keeps the samples in a ring on disk.
 //!
-//! One thread asks the kernel (`sock_diag`) for the connections of the listening port; sessions only say which site a
-//! peer belongs to. Connections of peers that are not admitted leave no samples: a flood must not empty the ring.
+//! One thread asks the kernel (`sock_diag`): for each connection while there are few, for all of the listening port
+//! beyond that. Sessions only say which connections serve a site. Connections of peers that are not admitted leave no
+//! samples: a flood must not empty the ring.
 mod file;
 mod known;
 mod sampler;
@@ -58,9 +59,9 @@ impl Tracer {
         tracer
     }
 
-    /// Notes that a peer's connection serves a site.
-    pub(super) fn serves(&self, peer: SocketAddr, site: &SiteName, role: Role) {
-        lock(&self.shared.known).serves(peer, site, role);
+    /// Notes that a connection, the hub's end first, serves a site.
+    pub(super) fn serves(&self, ends: (SocketAddr, SocketAddr), site: &SiteName, role: Role) {
+        lock(&self.shared.known).serves(ends, site, role);
     }
 
     /// Answers a question from the ring; reads a disk, so a session must not call it.
