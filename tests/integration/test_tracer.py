@@ -50,3 +50,21 @@ def test_a_quiet_site_is_judged_and_its_bytes_advance(starter: Starter, tmp_path
     refused = hub.command("tracer", "here", "--variable", "cwnd")
     assert refused.returncode == 2
     assert "no variable is named" in refused.stderr
+
+    # The kernel counts busy time in its ticks of some milliseconds, which a large product takes even here.
+    hub.ask("PUT", "/v1/feeds/NGRID/products/large", 201, content=os.urandom(LARGE_BYTES))
+
+    def factor() -> dict[str, Any] | None:
+        asked = {"product": "large", "site": "here"}
+        (delivery,) = hub.ask("GET", "/v1/products/trace", params=asked)["products"][0]["deliveries"]
+        return next((one for one in delivery["factors"] if one["factor"] == "tcp"), None)
+
+    found = until("the limit of TCP is among the parts of the product's time", factor)
+    assert 0 < found["share"] <= 1
+    assert found["ms"] > 0
+    assert "limited TCP for" in found["sentence"]
+    everywhere = hub.ask("GET", "/v1/products/trace", params={"product": "large"})
+    assert "tcp" not in {one["factor"] for one in everywhere["products"][0]["deliveries"][0]["factors"]}
+
+
+LARGE_BYTES = 60_000_000

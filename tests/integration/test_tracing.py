@@ -113,8 +113,6 @@ def _stages_are_known(hub: RunningHub, delivery: dict[str, Any]) -> None:
     assert [one["ms"] for one in factors] == sorted((one["ms"] for one in factors), reverse=True), factors
     assert {one["factor"] for one in factors} >= {"origin", "queue", "transport", "disk", "clock"}, factors
     assert {one["factor"]: one["ms"] for one in factors}["transport"] == stages["transfer"]
-    until("what limited TCP is recorded", lambda: "tcp" in _factors_at_here(hub))
-    factors = _at_here(hub)["factors"]
     arrived = hub.command("why", "nam.grib2", "here")
     assert arrived.returncode == 0, arrived.stderr
     listed = [line for line in arrived.stdout.splitlines() if " ms  " in line or " s  " in line]
@@ -124,17 +122,6 @@ def _stages_are_known(hub: RunningHub, delivery: dict[str, Any]) -> None:
     assert "choosy: not-subscribed: its subscription does not include this id of NGRID: the NOT pattern" in why.stdout
     unknown = hub.command("trace", "no.such.product")
     assert (unknown.returncode, unknown.stderr.count("\n")) == (2, 1)
-
-
-def _factors_at_here(hub: RunningHub) -> set[str]:
-    return {one["factor"] for one in _at_here(hub)["factors"]}
-
-
-def _at_here(hub: RunningHub) -> dict[str, Any]:
-    """The delivery to one site alone: the tracer is asked too."""
-    found = hub.ask("GET", "/v1/products/trace", params={"product": "nam.grib2", "site": "here"})
-    delivery: dict[str, Any] = found["products"][0]["deliveries"][0]
-    return delivery
 
 
 def _file_names_lead_back(starter: Starter, hub: RunningHub) -> None:
