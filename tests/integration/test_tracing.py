@@ -115,8 +115,9 @@ def _stages_are_known(hub: RunningHub, delivery: dict[str, Any]) -> None:
     assert {one["factor"]: one["ms"] for one in factors}["transport"] == stages["transfer"]
     arrived = hub.command("why", "nam.grib2", "here")
     assert arrived.returncode == 0, arrived.stderr
-    listed = [line for line in arrived.stdout.splitlines() if " ms  " in line or " s  " in line]
-    assert [line.split()[2] for line in listed] == [one["factor"] for one in factors], arrived.stdout
+    listed = [line.split()[2] for line in arrived.stdout.splitlines() if " ms  " in line or " s  " in line]
+    # `why` asks the tracer too, and the file may have been reported since.
+    assert {one["factor"] for one in factors} <= set(listed) <= {*LATER, *(one["factor"] for one in factors)}, listed
     why = hub.command("why", "nam.grib2", "choosy")
     assert why.returncode == 0, why.stderr
     assert "choosy: not-subscribed: its subscription does not include this id of NGRID: the NOT pattern" in why.stdout
@@ -130,6 +131,7 @@ def _file_names_lead_back(starter: Starter, hub: RunningHub) -> None:
     assert (found["read_as"], found["products"][0]["product_id"]) == ("file", "nam.grib2")
 
 
+LATER = ("tcp", "action")
 PRODUCTS = 91
 
 
