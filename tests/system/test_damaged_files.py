@@ -62,7 +62,13 @@ def test_files_that_were_cut_are_said_or_made_anew(
     check([(largest, trial(snapshots, tmp_path / "one", largest))])
 
 
-@pytest.mark.parametrize("injury", sorted(INJURIES))
+@pytest.mark.parametrize(
+    "injury",
+    [
+        pytest.param(injury, marks=[] if injury in ("cut", "flipped") else [pytest.mark.nightly])
+        for injury in sorted(INJURIES)
+    ],
+)
 def test_no_damage_is_silent(snapshots: dict[str, Pair], chosen: list[Subject], tmp_path: Path, injury: str) -> None:
     wanted = list(rounds(chosen, [injury]))
     with ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as both:

@@ -52,6 +52,7 @@ def test_the_built_in_feeds_reach_every_site(tmp_path: Path) -> None:
         assert plan["reason"].startswith(plan["transport"]), plan["reason"]
 
 
+@pytest.mark.nightly
 def test_every_real_file_reaches_every_site_that_subscribes(tmp_path: Path) -> None:
     data = Path(os.environ.get("DOWNBURST_DATA", ROOT.parent / "shared" / "data"))
     if not data.is_dir():

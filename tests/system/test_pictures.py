@@ -21,6 +21,7 @@ COLOURS = 300
 SIZE = (1440, 900)
 
 
+@pytest.mark.nightly
 def test_the_script_takes_a_picture_of_a_hub_with_feeds_at_sites(page: Page, tmp_path: Path) -> None:
     needs("chromium")
     picture, documents = tmp_path / "page.png", (ROOT / "docs/page.png").read_bytes()

@@ -86,6 +86,7 @@ def silent(url: str) -> set[str]:
         ledger.close()
 
 
+@pytest.mark.nightly
 def test_two_circuit_services_beside_a_hub(hub: WholeHub) -> None:
     first, second = two(hub, "circuit-service")
     alarms = Apart(hub, "alarm-service", "alarms")
