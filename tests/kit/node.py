@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
-from downburst.foundation.file_names import decode
+from downburst.foundation.file_names import decode, feed_directory
 from kit import running
 from kit.patience import wait_for
 from kit.programs import built
@@ -344,6 +344,14 @@ class SiteNode:
     def log(self) -> str:
         """The log of the process."""
         return (self.directory / "site.log").read_text()
+
+    def wait_begun(self, feed: str) -> None:
+        """Waits until the site has recorded where the feed begins for it: every later product is owed to it.
+
+        A site that ends before this is a new one when it returns, and the feed then begins at the head of the log.
+        """
+        place = self.directory / "state" / "positions" / f"{feed_directory(feed)}.cbor"
+        wait_for(f"{place}", place.exists)
 
     def wait_received(self, products: int, seconds: float = 30.0) -> dict[tuple[str, int], tuple[str, str]]:
         """Waits until this number of files exists; returns them all."""

@@ -39,6 +39,7 @@ def site(hub: HubNode, tmp_path: Path) -> Iterator[SiteNode]:
     hub.site("one", {"feed": "NGRID", "pattern": ".*", "not_pattern": None}, token_file=site.token_file)
     site.start()
     hub.wait_connected("one")
+    site.wait_begun("NGRID")
     yield site
     site.stop()
 
