@@ -2,7 +2,7 @@
 //!
 //! `downburst-node hub` ingests and sends, driven by JSON lines on stdin; `downburst-node receive` is a whole
 //! receiving site. Both drive the machines of the `session` and `vcmtp` crates and keep products in the `log`
-//! crate.
+//! crate. `downburst-node relay` carries the bytes of sites to a hub and knows nothing of them.
 #![forbid(unsafe_code)]
 // This crate is the place for clocks, threads and unordered maps.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -15,12 +15,14 @@ mod lines;
 pub mod log_tools;
 pub mod patterns;
 mod recovery;
+pub mod relay;
 pub mod scrub;
 mod signals;
 pub mod site;
 pub mod system;
 pub mod tcp;
 pub mod tls;
+mod tunnel;
 mod udp;
 
 use downburst_clock as clock;

@@ -8,8 +8,9 @@ use std::time::Duration;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use downburst_ldm_gateway::tools::LdmTool;
 use downburst_node::log_tools::LogTool;
+use downburst_node::relay::Relay;
 use downburst_node::scrub::Scrub;
-use downburst_node::site::{Ending, FileMode, HubChoice, Reading, Receive, control};
+use downburst_node::site::{Ending, FileMode, HubChoice, Reading, Receive, Via, control};
 use downburst_pqact::SiteArguments;
 use downburst_pqact::tools::{ActionsTool, ScourArguments};
 use tokio::runtime::Builder;
@@ -40,6 +41,9 @@ enum Role {
     /// Receive: connects to a hub and keeps the products that the operator subscribed this site to.
     #[command(after_help = RECEIVE_EXAMPLES)]
     Receive(Box<ReceiveArguments>),
+    /// Carry connections of sites to a hub in two segments, each with a TCP of its own. The bytes stay sealed.
+    #[command(after_help = RELAY_EXAMPLES)]
+    Relay(RelayArguments),
     /// Show or change the hub that serves a site on this machine.
     #[command(after_help = CONTROL_EXAMPLES)]
     SiteControl(ControlArguments),
@@ -109,6 +113,33 @@ struct HubArguments {
     /// Seconds of uninterrupted connection after which the first hub serves again.
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     return_after: f64,
+    /// A relay by which the hubs are reached, or a chain of relays in the order of the way. Given several times: the
+    /// first that leads to the hub is taken at each connection, and the direct way after the last.
+    #[arg(long, value_name = "HOST:PORT[,HOST:PORT]")]
+    via: Vec<String>,
+    /// Never connect directly.
+    #[arg(long)]
+    via_only: bool,
+}
+
+#[derive(clap::Args)]
+struct RelayArguments {
+    /// The address for sites.
+    #[arg(long, value_name = "HOST:PORT", default_value = "0.0.0.0:7379")]
+    listen: String,
+    /// An address to which tunnels lead, as sites write it: a hub's node, or a further relay. May be given several
+    /// times; all other addresses are refused.
+    #[arg(long, value_name = "HOST:PORT", required = true)]
+    to: Vec<String>,
+    /// The congestion control towards sites; without it, the system's.
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<String>,
+    /// The congestion control towards hubs; without it, the system's.
+    #[arg(long, value_name = "NAME")]
+    congestion_onward: Option<String>,
+    /// The most tunnels at a time; an address may have a quarter of them.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    most_tunnels: u32,
 }
 
 // How long products stay in a site's log, and how damage in it is found.
@@ -182,10 +213,14 @@ fn main() -> ExitCode {
     };
     start_logging(arguments.log_format);
     match arguments.role {
-        Role::Receive(arguments) => match paired_hubs(&arguments, matches.subcommand_matches("receive")) {
-            Ok(hubs) => drive(site_runtime(), receive(arguments, hubs)),
-            Err(sentence) => fail(2, &sentence),
-        },
+        Role::Receive(arguments) => {
+            let hubs = paired_hubs(&arguments, matches.subcommand_matches("receive"));
+            match hubs.and_then(|hubs| arguments.with(hubs)) {
+                Ok(wanted) => drive(site_runtime(), receive(wanted)),
+                Err(sentence) => fail(2, &sentence),
+            }
+        }
+        Role::Relay(arguments) => drive(hub_runtime(), relay(arguments)),
         Role::SiteControl(arguments) => site_control(arguments),
         Role::Hub => drive(hub_runtime(), hub()),
         Role::Circuits(CircuitTool::ProbeHost { json }) => probe_host(json),
@@ -319,8 +354,19 @@ fn probe_host(json: bool) -> ExitCode {
     ExitCode::from(u8::from(!needed.iter().all(able)))
 }
 
-async fn receive(arguments: Box<ReceiveArguments>, hubs: Vec<HubChoice>) -> ExitCode {
-    match downburst_node::site::run(arguments.with(hubs)).await {
+async fn relay(arguments: RelayArguments) -> ExitCode {
+    downburst_node::system::raise_open_files();
+    let RelayArguments { listen, to, congestion, congestion_onward, most_tunnels } = arguments;
+    let most_tunnels = usize::try_from(most_tunnels).unwrap_or(usize::MAX);
+    match downburst_node::relay::run(Relay { listen, to, congestion, congestion_onward, most_tunnels }).await
+    {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => fail(2, &sentence),
+    }
+}
+
+async fn receive(wanted: Receive) -> ExitCode {
+    match downburst_node::site::run(wanted).await {
         Ending::Stopped => ExitCode::SUCCESS,
         Ending::BadUse(sentence) => fail(2, &sentence),
         Ending::Refused(sentence) => fail(3, &sentence),
@@ -347,10 +393,11 @@ fn fail(code: u8, sentence: &str) -> ExitCode {
 }
 
 impl ReceiveArguments {
-    fn with(self, hubs: Vec<HubChoice>) -> Receive {
+    fn with(self, hubs: Vec<HubChoice>) -> Result<Receive, String> {
         let (actions, scour) = self.actions.wanted();
-        Receive {
+        Ok(Receive {
             hubs,
+            via: Via::parse(&self.hubs.via, self.hubs.via_only)?,
             return_after: Duration::from_secs_f64(self.hubs.return_after.clamp(0.0, 86_400.0)),
             directory: self.dir,
             retention_hours: self.log.retention_hours,
@@ -367,7 +414,7 @@ impl ReceiveArguments {
             circuits: self.circuits,
             wall_shift_us: self.shift_clock_us,
             session_versions: self.session_versions,
-        }
+        })
     }
 }
 
@@ -385,9 +432,18 @@ const SCOUR_EXAMPLES: &str = "Examples:
   downburst-node scour --dry-run --dir /var/lib/downburst scour.conf
   downburst-node scour --json --actions-dir /data rules.yaml";
 
+const RELAY_EXAMPLES: &str = "Examples:
+  downburst-node relay --to hub.example.edu:7370
+  downburst-node relay --listen 0.0.0.0:7379 --to hub.example.edu:7370 --congestion bbr --congestion-onward cubic
+  downburst-node relay --to far-relay.example.edu:7379 --to hub.example.edu:7370
+
+A site is started with --via RELAY:7379. Each tunnel is logged with its rate and the round trip and loss of both
+segments, at its end and each minute.";
+
 const RECEIVE_EXAMPLES: &str = "Examples:
   downburst-node receive --hub hub.example.edu:7370 --token-file token --dir /var/lib/downburst
   downburst-node receive --hub hub.example.edu:7370 --dir /var/lib/downburst     (after the first start)
   downburst-node receive --hub hub.example.edu:7370 --dir /var/lib/downburst --actions pqact.conf --scour scour.conf
+  downburst-node receive --hub hub.example.edu:7370 --via relay.example.edu:7379 --dir /var/lib/downburst
   downburst-node receive --hub a.example.edu:7370 --token-file token-a \\
     --hub b.example.edu:7370 --token-file token-b --dir /var/lib/downburst";

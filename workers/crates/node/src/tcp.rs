@@ -4,6 +4,7 @@
 //! for one site and too large for another.
 use std::fs;
 use std::ops::Range;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use downburst_hub::PathFacts;
@@ -98,9 +99,9 @@ fn path_mtu_bytes(stream: &TcpStream, count: &impl Fn(Range<usize>) -> Option<u6
     Some(count(PATH_MTU)?.min(count(SEGMENT)? + headers + TIME_STAMP_BYTES))
 }
 
-/// Sets the congestion control of a listener's connections; the error includes the remedy.
-pub(crate) fn use_congestion_control(listener: &TcpListener, name: &str) -> Result<(), String> {
-    SockRef::from(listener).set_tcp_congestion(name.as_bytes()).map_err(|error| {
+/// Sets the congestion control of a socket, or of a listener's connections; the error includes the remedy.
+pub(crate) fn use_congestion_control(socket: &impl AsFd, name: &str) -> Result<(), String> {
+    SockRef::from(socket).set_tcp_congestion(name.as_bytes()).map_err(|error| {
         let known = read_setting("tcp_available_congestion_control").unwrap_or_else(|| "unknown".to_owned());
         format!(
             "the congestion control {name:?} can't be used: {error}; the kernel has: {known}; load its module \

@@ -87,9 +87,9 @@ impl Site {
             keeper: Keeper::start(&hub.state)?,
         };
         Ok(Self {
-            circuits: Circuits::start(parts.ports, &format!("site {}", hub.state.display()), clock),
-            network: Network::new(&hub.address, identity.credentials.ca_sha256()),
-            legs: Legs::new(parts.reading),
+            circuits: Circuits::start(parts.ways.ports, &format!("site {}", hub.state.display()), clock),
+            network: Network::new(parts.ways.via, &hub.address, identity.credentials.ca_sha256()),
+            legs: Legs::new(parts.ways.reading),
             machine: Connection::new(settings, identity.credentials.clone(), recovered, parts.owed, role),
             credentials: KeptCredentials::new(identity, turn),
             clock,

@@ -19,7 +19,7 @@ use super::control::Asked;
 use super::destination::Destination;
 use super::drive::Site;
 use super::files::{self, DoneTo, FileMode, LinkedFiles, Placing, Waker};
-use super::parts::{Local, Parts, SharedCompleteness, Supervisor, Turn};
+use super::parts::{Local, Parts, SharedCompleteness, Supervisor, Turn, Ways};
 use super::state::{HubPlace, Identity, nodes, places, small_files};
 use super::store::Logs;
 use super::{Ending, HubChoice, Receive, control, prepare_place};
@@ -205,9 +205,12 @@ impl Connections {
             one_node: false,
             only: wanted.only.clone(),
             decides,
-            reading: self.receive.reading,
-            // Only the hub's own node orders ends of circuits.
-            ports: if wanted.only.is_none() { self.receive.circuits.clone() } else { Vec::new() },
+            ways: Ways {
+                via: self.receive.via.clone(),
+                reading: self.receive.reading,
+                // Only the hub's own node orders ends of circuits.
+                ports: if wanted.only.is_none() { self.receive.circuits.clone() } else { Vec::new() },
+            },
             destination: Arc::clone(&self.logs) as Arc<dyn Destination>,
             completeness: self.completeness.clone(),
             owed,

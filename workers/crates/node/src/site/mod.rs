@@ -27,19 +27,21 @@ use crate::clock::Clock;
 use crate::scrub::Scrub;
 pub(crate) use destination::Destination;
 pub(crate) use drive::Site;
-pub(crate) use parts::{Local, Parts, SharedCompleteness, Supervisor, Turn};
+pub(crate) use parts::{Local, Parts, SharedCompleteness, Supervisor, Turn, Ways};
 pub(crate) use state::{HubPlace, Identity, checkpoints};
 
 pub use downburst_site::Ending;
 pub use files::FileMode;
 pub use legs::Reading;
-pub use network::connect;
+pub use network::{Via, connect};
 
 /// The settings of a receiving site.
 #[derive(Clone, Debug)]
 pub struct Receive {
     /// The hubs, the preferred one first.
     pub hubs: Vec<HubChoice>,
+    /// The relays by which the site reaches its hubs.
+    pub via: Via,
     /// The time for which the preferred hub must be healthy before it serves again.
     pub return_after: Duration,
     /// The directory of all the site's data: `state/`, `log/`, `received/`.

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 use super::destination::Destination;
 use super::files::Waker;
 use super::legs::Reading;
+use super::network::Via;
 use super::state::{HubPlace, Identity};
 use crate::clock::Clock;
 
@@ -27,16 +28,24 @@ pub(crate) struct Parts {
     pub(crate) only: Option<BTreeSet<FeedName>>,
     /// True if its refusal counts as the hub's: another node may merely not know a new site yet.
     pub(crate) decides: bool,
-    /// The way in which groups are read.
-    pub(crate) reading: Reading,
-    /// The interfaces that the hub may use for circuits.
-    pub(crate) ports: Vec<String>,
+    pub(crate) ways: Ways,
     pub(crate) destination: Arc<dyn Destination>,
     pub(crate) completeness: SharedCompleteness,
     /// Receipts that earlier connections left unsent.
     pub(crate) owed: Vec<Receipt>,
     pub(crate) local: Local,
     pub(crate) supervisor: Supervisor,
+}
+
+/// The ways by which bytes come from the hub.
+#[derive(Default)]
+pub(crate) struct Ways {
+    /// The relays of its connections.
+    pub(crate) via: Via,
+    /// The way in which groups are read.
+    pub(crate) reading: Reading,
+    /// The interfaces that the hub may use for circuits.
+    pub(crate) ports: Vec<String>,
 }
 
 /// Connections to nodes of one hub share a credential, and only one of them changes it at a time.

@@ -7,7 +7,8 @@ use downburst_session::{StreamId, StreamPath};
 use downburst_site::{Input, NextWrite, NoLink, WriteBuffer};
 use tokio::io::AsyncWrite as _;
 
-use super::hub_stream::{HubStream, dial, dial_from};
+use super::hub_stream::{HubStream, dial_by, dial_from};
+use super::via::Chain;
 
 /// All data connections; an empty set uses no memory.
 #[derive(Default)]
@@ -28,17 +29,18 @@ struct DataStream {
 type Dial = Pin<Box<dyn Future<Output = Result<HubStream, NoLink>> + Send>>;
 
 impl DataStreams {
-    /// Opens a connection to the hub's node on a path of its own, or to `address`, the peer of the first connection.
+    /// Opens a connection to the hub's node on a path of its own, or to `address`, the peer of the first connection, by
+    /// the same relays.
     pub(super) fn open(
         &mut self,
         stream: StreamId,
         path: Option<StreamPath>,
-        address: String,
+        (way, address): (Chain, String),
         ca_sha256: String,
     ) {
         let dialling: Dial = match path {
             Some(path) => Box::pin(dial_from(path.from, path.to, ca_sha256)),
-            None => Box::pin(dial(address, ca_sha256)),
+            None => Box::pin(dial_by(way, address, ca_sha256)),
         };
         self.dials.push((stream, dialling));
     }

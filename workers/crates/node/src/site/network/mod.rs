@@ -2,11 +2,12 @@
 mod data;
 mod hub_stream;
 mod inbound;
+mod via;
 
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use downburst_session::{StreamId, StreamPath};
 use downburst_site::{Input, NextWrite, NoLink, WriteBuffer};
@@ -15,9 +16,12 @@ use tokio::io::{AsyncWrite as _, AsyncWriteExt as _};
 use data::DataStreams;
 pub use hub_stream::connect;
 use hub_stream::{HubStream, dial};
+use via::Chain;
+pub use via::Via;
 
 /// All streams of a connection to a hub.
 pub(super) struct Network {
+    via: Via,
     address: String,
     ca_sha256: String,
     dialling: Option<Dial>,
@@ -30,6 +34,10 @@ pub(super) struct Network {
     pub(super) local_address: String,
     /// The hub's node at the other end of the first connection.
     pub(super) peer_address: String,
+    /// The relays of the first connection.
+    way: Chain,
+    /// The place of this way among all, and the beginning of the connection.
+    taken: Option<(usize, Instant)>,
     data: DataStreams,
     /// Alternates between the data connections and the first one, so that neither starves.
     data_first: bool,
@@ -44,12 +52,13 @@ pub(super) enum Woken {
     Moved(Input),
 }
 
-type Dial = Pin<Box<dyn Future<Output = Result<HubStream, NoLink>> + Send>>;
+type Dial = Pin<Box<dyn Future<Output = Result<(usize, HubStream), NoLink>> + Send>>;
 type Farewell = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Network {
-    pub(super) fn new(address: &str, ca_sha256: &str) -> Self {
+    pub(super) fn new(via: Via, address: &str, ca_sha256: &str) -> Self {
         Self {
+            via,
             address: address.to_owned(),
             ca_sha256: ca_sha256.to_owned(),
             dialling: None,
@@ -59,6 +68,8 @@ impl Network {
             farewell: None,
             local_address: String::new(),
             peer_address: String::new(),
+            way: Chain::new(),
+            taken: None,
             data: DataStreams::default(),
             data_first: false,
         }
@@ -70,7 +81,9 @@ impl Network {
     }
 
     pub(super) fn dial(&mut self) {
-        self.dialling = Some(Box::pin(dial(self.address.clone(), self.ca_sha256.clone())));
+        let first = self.next_way();
+        let dialling = dial(self.via.ways(first), self.address.clone(), self.ca_sha256.clone());
+        self.dialling = Some(Box::pin(dialling));
     }
 
     pub(super) fn close(&mut self, stream: StreamId) {
@@ -85,7 +98,8 @@ impl Network {
     }
 
     pub(super) fn open(&mut self, stream: StreamId, path: Option<StreamPath>) {
-        self.data.open(stream, path, self.peer_address.clone(), self.ca_sha256.clone());
+        let node = (self.way.clone(), self.peer_address.clone());
+        self.data.open(stream, path, node, self.ca_sha256.clone());
     }
 
     /// Ends all connections properly, so that the hub sees a regular end: otherwise they would look cut.
@@ -143,9 +157,16 @@ impl Network {
         Poll::Pending
     }
 
-    fn take_first(&mut self, first: HubStream) {
+    /// The place of the way by which the next connection is tried first.
+    fn next_way(&mut self) -> usize {
+        self.taken.take().map_or(0, |(place, began)| Via::next(place, began.elapsed()))
+    }
+
+    fn take_first(&mut self, (place, first): (usize, HubStream)) {
+        self.taken = Some((place, Instant::now()));
         self.local_address.clone_from(&first.local_address);
         self.peer_address.clone_from(&first.peer_address);
+        self.way.clone_from(&first.way);
         (self.first, self.is_broken) = (Some(first), false);
     }
 

@@ -1,0 +1,1 @@
+"""Paths: data connections, learned TCP profiles, the tracer's cost, forecasts."""
