@@ -76,7 +76,7 @@ impl Learner {
     }
 }
 
-/// DCTCP mistakes other traffic's marks and must not be used on the Internet (RFC 8257, section 5).
+/// DCTCP takes every mark for slight congestion and must not be used on the Internet (RFC 8257).
 const FOR_DATA_CENTRES: [&str; 1] = ["dctcp"];
 
 const LEAST_BUFFER_BYTES: u64 = 4_096;

@@ -167,9 +167,14 @@ const UNPACED: usize = usize::MAX;
 
 #[cfg(test)]
 mod tests {
+    use downburst_hub::{SessionLook, TcpProfiles, check_profiles};
+    use downburst_model::Micros;
+    use downburst_session::StreamId;
+    use serde_json::{Value, json};
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::tcp::progress;
 
     async fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -247,5 +252,57 @@ mod tests {
         if let Err(sentence) = options.apply(&stream, &huge) {
             assert!(sentence.contains("sysctl -w net.core.wmem_max=1073741824"), "{sentence}");
         }
+    }
+
+    /// The connections of a session, driven by the machine as the node drives it.
+    struct Scene {
+        profiles: TcpProfiles,
+        connections: Vec<(TcpStream, Options)>,
+        seconds: u64,
+    }
+
+    impl Scene {
+        fn list(&mut self, list: Value) {
+            let lines: Vec<_> = serde_json::from_value(list).unwrap();
+            check_profiles(&lines).unwrap();
+            self.profiles.replace(lines);
+        }
+
+        /// A look and its result, as the names of the congestion controls.
+        fn look(&mut self) -> Vec<String> {
+            self.seconds += 1;
+            let numbered = (0..).map(StreamId).zip(&self.connections);
+            let looks = numbered.map(|(stream, (socket, _))| progress(socket, stream, false).unwrap());
+            let connections = looks.collect();
+            let at = Micros::from_secs(self.seconds);
+            let look = SessionLook { session: 1, at, waiting_bytes: 0, bound_bps: None, connections };
+            let looked = self.profiles.look(&look);
+            for (stream, (socket, options)) in (0..).map(StreamId).zip(&mut self.connections) {
+                let setting = looked.settings.iter().find(|setting| setting.stream == stream);
+                options.apply(socket, &setting.map(|it| it.knobs.clone()).unwrap_or_default()).unwrap();
+            }
+            self.connections.iter().map(|(socket, _)| name(socket)).collect()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_static_profile_holds_for_the_connections_of_its_prefix_until_it_is_removed() {
+        let mut ends = Vec::new();
+        let mut scene = Scene { profiles: TcpProfiles::default(), connections: Vec::new(), seconds: 0 };
+        for address in ["127.0.0.1:0", "[::ffff:127.0.0.1]:0"] {
+            let Ok(listener) = TcpListener::bind(address).await else {
+                return eprintln!("SKIPPED: this host has no IPv6");
+            };
+            ends.push(TcpStream::connect(listener.local_addr().unwrap()).await.unwrap());
+            scene.connections.push((listener.accept().await.unwrap().0, Options::default()));
+        }
+        let before = scene.look();
+        let profile = |prefix: &str| json!([{"name": "near", "prefix": prefix, "mode": "static", "knobs": {"congestion": "reno"}}]);
+        scene.list(profile("192.0.2.0/24"));
+        assert_eq!(scene.look(), before, "another prefix");
+        scene.list(profile("127.0.0.0/8"));
+        assert_eq!(scene.look(), ["reno", "reno"], "also the address that is written as IPv6");
+        scene.list(json!([]));
+        assert_eq!(scene.look(), before);
     }
 }
