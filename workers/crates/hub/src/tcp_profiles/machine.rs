@@ -51,7 +51,7 @@ impl TcpProfiles {
     pub fn replace(&mut self, lines: Vec<ProfileLine>) {
         let mut former = std::mem::take(&mut self.runs);
         for line in lines {
-            let run = former.remove(&line.name).filter(|run| run.is_of(&line));
+            let run = former.remove(&line.name);
             let name = line.name.clone();
             let run = run.map_or_else(|| Run::new(line.clone()), |run| run.relisted(line.clone()));
             self.runs.insert(name, run);

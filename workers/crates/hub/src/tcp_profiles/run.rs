@@ -67,17 +67,22 @@ impl Run {
     }
 
     /// True if the line changes nothing: a trial goes on, and one that is over is not repeated.
-    pub(super) fn is_of(&self, line: &ProfileLine) -> bool {
+    fn is_of(&self, line: &ProfileLine) -> bool {
         let mine = &self.line;
         let is_same = mine.prefix == line.prefix && mine.mode == line.mode && mine.knobs == line.knobs;
         let learnt = line.learnt.clone().unwrap_or_default();
         is_same && (line.mode != Mode::Learn || learnt == self.applied)
     }
 
-    /// Goes on under a line that changes nothing.
+    /// Goes on under a line that changes nothing; else begins anew, without the candidates that failed on this path.
     pub(super) fn relisted(mut self, line: ProfileLine) -> Self {
-        self.line = line;
-        self
+        if self.is_of(&line) {
+            self.line = line;
+            return self;
+        }
+        let is_same_path = self.line.prefix == line.prefix;
+        let learner = if is_same_path { self.learner } else { Learner::default() };
+        Self { learner, ..Self::new(line) }
     }
 
     /// The options of a connection at present.

@@ -347,6 +347,21 @@ fn a_trial_of_nothing_that_can_be_compared_ends_with_the_reason() {
 }
 
 #[test]
+fn a_candidate_that_failed_is_not_tried_again_after_a_change_of_the_list() {
+    let mut world = World::new(&learn(), sites(2));
+    world.profiles.offer(vec!["poor".to_owned()], "reno".to_owned());
+    world.run_until(TrialStep::TakenBack, 60);
+    let listed = json!([{"name": "overseas", "prefix": "192.0.2.0/24", "mode": "learn", "knobs": {},
+        "learnt": {"congestion": "bbr"}}]);
+    world.list(&listed);
+    world.run(1);
+    assert_eq!(world.on("bbr"), vec![2], "the first is a control");
+    world.list(&learn());
+    world.run(600);
+    assert_eq!(world.steps().count(), 2, "{:?}", world.news);
+}
+
+#[test]
 fn a_buffer_that_limits_is_enlarged() {
     let mut path = Path::to("192.0.2.1").with_streams(2);
     path.buffer_limited = true;

@@ -8,6 +8,9 @@ use crate::hub::connections::counted::Counted;
 use crate::hub::{Hub, lock};
 use crate::lines::Event;
 
+/// The kernel refused an option. Each is tried once, so the next look does not meet it again.
+struct Refused;
+
 impl Task {
     /// Looks at the connections, if it is time.
     pub(super) fn look_at_profile_if_due(&mut self) {
@@ -31,8 +34,12 @@ impl Task {
             let mut profiles = lock(&self.hub.sessions.tcp_profiles);
             (profiles.look(&look), profiles.is_empty())
         };
-        self.apply_options(serial, now, &looked);
-        let pause = if waiting_bytes > 0 { BUSY_PAUSE } else { IDLE_PAUSE };
+        // A refusal may end a trial: the others' options change with it.
+        let pause = match self.apply_options(serial, now, &looked) {
+            Err(Refused) => Micros(0),
+            Ok(()) if waiting_bytes > 0 => BUSY_PAUSE,
+            Ok(()) => IDLE_PAUSE,
+        };
         self.profile_at = (!is_empty && !looked.settings.is_empty()).then(|| now.plus(pause));
         let Looked { profile, connections, .. } = looked;
         lock(&member.handle.status).apply(StatusChange::TcpProfile(profile));
@@ -43,14 +50,17 @@ impl Task {
     }
 
     /// Each connection gets its options, or the kernel's values again.
-    fn apply_options(&self, serial: u64, now: Micros, looked: &Looked) {
+    fn apply_options(&self, serial: u64, now: Micros, looked: &Looked) -> Result<(), Refused> {
+        let mut applied = Ok(());
         for (stream, connection, _) in self.numbered() {
             let setting = looked.settings.iter().find(|setting| setting.stream == stream);
             let knobs = setting.map(|setting| setting.knobs.clone()).unwrap_or_default();
             if let Err(sentence) = connection.apply(&knobs) {
                 lock(&self.hub.sessions.tcp_profiles).refused(serial, stream, now, &sentence);
+                applied = Err(Refused);
             }
         }
+        applied
     }
 
     fn connection_looks(&self) -> Vec<ConnectionLook> {
