@@ -102,13 +102,11 @@ impl Round {
     pub(super) fn end(&self, now: Micros) -> Result<Option<Rates>, ()> {
         let rates = Rates { canaries: self.rates(Side::Canary), others: self.rates(Side::Other) };
         let (canaries, others) = self.counts();
-        let (lacks, all) = match self.alone {
-            Some(_) => (rates.both() == 0, rates.both() == self.parts.len()),
-            None => {
-                let lacks = rates.canaries.is_empty() || rates.others.is_empty();
-                (lacks, rates.both() == self.parts.len())
-            }
+        let lacks = match self.alone {
+            Some(_) => rates.both() == 0,
+            None => rates.canaries.is_empty() || rates.others.is_empty(),
         };
+        let all = rates.both() == self.parts.len();
         let elapsed = now.since(self.began);
         let is_idle = self.parts.is_empty() || self.alone.is_none() && canaries.min(others) == 0;
         match (lacks, all || elapsed >= PATIENCE) {
