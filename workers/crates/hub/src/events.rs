@@ -10,6 +10,7 @@ use crate::backlog::SiteBacklog;
 use crate::circuits::CircuitTraffic;
 use crate::figures::{FeedTraffic, LegTraffic, SessionTraffic};
 use crate::session::{LegReport, Report};
+use crate::tcp_profiles::TrialLine;
 
 /// A report to the agent that answers no job.
 #[derive(Debug, Serialize)]
@@ -198,6 +199,8 @@ pub enum Event {
         /// The remedy, for people.
         remedy: Option<String>,
     },
+    /// A step of a TCP profile's trial.
+    TcpTrial(TrialLine),
     /// The traffic of the last second.
     Traffic(Traffic),
     /// The backlogs of sites, connected or not: those that changed, and a few others.

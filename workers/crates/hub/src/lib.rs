@@ -39,6 +39,7 @@ mod site_config;
 mod sites;
 mod sketch;
 mod stream_policy;
+mod tcp_profiles;
 #[cfg(test)]
 mod testing;
 mod text;
@@ -88,4 +89,8 @@ pub use sites::{
     SubscriptionLine,
 };
 pub use stream_policy::{Decision, Measured, Setting, StreamPolicy};
+pub use tcp_profiles::{
+    ConnectionLook, ConnectionSetting, Knobs, Looked, Mode, Prefix, ProfileLine, ProfileNews, ProfileState,
+    SessionLook, SessionProfile, TcpProfiles, TrialLine, TrialStep, check_profiles,
+};
 pub use text::{is_sha256, shown};

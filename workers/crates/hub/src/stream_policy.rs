@@ -32,6 +32,8 @@ pub enum Setting {
     },
     /// A fixed number.
     Pinned(usize),
+    /// A fixed number, of the site's TCP profile.
+    Profiled(usize),
 }
 
 /// The present decision.
@@ -86,7 +88,10 @@ impl StreamPolicy {
                 reason: "as many as helped in the site's last session".to_owned(),
             },
             Setting::Auto { .. } => keeps_up(),
-            Setting::Pinned(count) => pinned(count),
+            Setting::Pinned(count) => Decision { count, reason: "the operator set the number".to_owned() },
+            Setting::Profiled(count) => {
+                Decision { count, reason: "the site's TCP profile sets the number".to_owned() }
+            }
         };
         Self {
             setting,
@@ -109,7 +114,7 @@ impl StreamPolicy {
     pub fn learnt(&self) -> usize {
         match self.setting {
             Setting::Auto { .. } => self.trial.map_or(self.decision.count, |trial| trial.before),
-            Setting::Pinned(_) => 0,
+            Setting::Pinned(_) | Setting::Profiled(_) => 0,
         }
     }
 
@@ -263,19 +268,20 @@ impl StreamPolicy {
 }
 
 impl Setting {
-    /// A site's setting: its own number, if the operator set one, within the hub's limit.
-    pub fn of(pinned: Option<usize>, most: usize) -> Self {
+    /// A site's setting: its own number, if the operator set one, else that of its TCP profile, within the hub's
+    /// limit.
+    pub fn of(pinned: Option<usize>, profiled: Option<usize>, most: usize) -> Self {
         let most = most.min(DATA_STREAMS);
-        pinned.map_or(Self::Auto { most }, |count| Self::Pinned(count.min(most)))
+        match (pinned, profiled) {
+            (Some(count), _) => Self::Pinned(count.min(most)),
+            (None, Some(count)) => Self::Profiled(count.min(most)),
+            (None, None) => Self::Auto { most },
+        }
     }
 }
 
 fn keeps_up() -> Decision {
     Decision { count: 0, reason: "one connection keeps up".to_owned() }
-}
-
-fn pinned(count: usize) -> Decision {
-    Decision { count, reason: "the operator set the number".to_owned() }
 }
 
 fn bring(count: usize, rate_bps: u64) -> String {
@@ -419,13 +425,16 @@ mod tests {
     #[test]
     fn the_hubs_limit_and_the_operators_number_hold() {
         let mut bench = Bench::new(200, 1_000_000, 100_000_000);
-        bench.policy = StreamPolicy::new(Setting::of(None, 5), 0);
+        bench.policy = StreamPolicy::new(Setting::of(None, None, 5), 0);
         assert_eq!((0..200).map(|_| bench.waits(1)).max(), Some(5));
-        bench.policy.set(Setting::of(Some(9), 16));
+        bench.policy.set(Setting::of(Some(9), Some(3), 16));
         assert_eq!(bench.waits(50), 9);
-        bench.policy.set(Setting::of(Some(0), 16));
+        bench.policy.set(Setting::of(Some(0), None, 16));
         assert_eq!(bench.waits(50), 0);
-        assert_eq!(Setting::of(Some(200), 400), Setting::Pinned(16));
+        assert_eq!(Setting::of(Some(200), None, 400), Setting::Pinned(16));
+        bench.policy.set(Setting::of(None, Some(3), 16));
+        assert_eq!((bench.waits(20), bench.policy.learnt()), (3, 0));
+        assert_eq!(bench.policy.decision.reason, "the site's TCP profile sets the number");
     }
 
     #[test]

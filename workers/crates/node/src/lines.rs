@@ -18,7 +18,7 @@ pub(crate) use downburst_hub::circuits::{CircuitTraffic, LeaseLine, ProbeLine};
 pub(crate) use downburst_hub::feeds::{DuplicateWord, DurabilityWord, FeedLine, IngestLine};
 pub(crate) use downburst_hub::jobs::Failure;
 pub(crate) use downburst_hub::upstreams::UpstreamLine;
-pub(crate) use downburst_hub::{ClockStanding, Event, LegLine, PlanLine, SiteLine};
+pub(crate) use downburst_hub::{ClockStanding, Event, LegLine, PlanLine, ProfileLine, SiteLine};
 pub(crate) use downburst_ldm_gateway::LdmLine;
 pub(crate) use jobs::*;
 
@@ -77,6 +77,11 @@ pub(crate) enum Action {
     Browse(BrowseLine),
     /// Judges a site's connections, with samples of them.
     Tracer(TracerLine),
+    /// The whole set of TCP profiles.
+    TcpProfiles {
+        /// All of them.
+        profiles: Vec<ProfileLine>,
+    },
     /// The whole set of circuits.
     Circuits {
         /// All of them.

@@ -1,18 +1,22 @@
 //! Options of the TCP connections between hub and sites, shared by both sides.
 //!
 //! Buffer sizes are left to the kernel, which adapts them to the path: a fixed size is too small
-//! for one site and too large for another.
+//! for one site and too large for another. A TCP profile may set them for a prefix.
 use std::fs;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use downburst_hub::PathFacts;
+use downburst_hub::{ConnectionLook, PathFacts};
 use downburst_model::Micros;
-use downburst_session::LIVENESS_LIMIT;
+use downburst_session::{LIVENESS_LIMIT, StreamId};
 use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
+
+mod options;
+
+pub(crate) use options::Options;
 
 /// Prepares a new connection, on either side. Options that the kernel does not support are skipped.
 pub fn prepare(stream: &TcpStream) {
@@ -22,14 +26,6 @@ pub fn prepare(stream: &TcpStream) {
     // A peer that acknowledges nothing for so long is dead to the session as well: the close frees its buffers.
     let _ = socket.set_tcp_user_timeout(Some(Duration::from_micros(LIVENESS_LIMIT.0)));
     let _ = socket.set_tcp_notsent_lowat(NOT_SENT_LIMIT_BYTES);
-}
-
-/// Limits the kernel's sending rate on a connection, in bits per second of what TCP sends; needs no privilege.
-pub(crate) fn pace(stream: &TcpStream, rate_bps: u64) {
-    let bytes = usize::try_from(rate_bps / 8).unwrap_or(usize::MAX).max(1);
-    if let Err(error) = nix::sys::socket::setsockopt(stream, PacedRate, &bytes) {
-        tracing::warn!("a connection can't be paced: {error}; its circuit may get more than its rate");
-    }
 }
 
 /// Has the kernel measure a connection's path again, as for a new connection; bytes in flight stay in flight.
@@ -91,6 +87,28 @@ pub(crate) fn path_facts(stream: &TcpStream) -> Option<PathFacts> {
     })
 }
 
+/// The progress of a connection, for its TCP profile. The stream and its queue are the caller's.
+pub(crate) fn progress(stream: &TcpStream, id: StreamId, queued: bool) -> Option<ConnectionLook> {
+    let info = nix::sys::socket::getsockopt(stream, Info).ok()?;
+    let count = |at: Range<usize>| Some(u64::from_ne_bytes(*info.get(at)?.first_chunk()?));
+    Some(ConnectionLook {
+        stream: id,
+        peer: stream.peer_addr().ok()?.ip(),
+        acked_bytes: count(ACKED)?,
+        queued,
+        busy_us: count(BUSY)?,
+        buffer_limited_us: count(BUFFER_LIMITED)?,
+        send_buffer_bytes: options::send_buffer_bytes(stream),
+    })
+}
+
+/// The congestion controls of this host's kernel, and the one that connections have if nothing sets another.
+pub(crate) fn congestion_controls() -> (Vec<String>, String) {
+    let available = read_setting("tcp_available_congestion_control").unwrap_or_default();
+    let names = available.split_whitespace().map(str::to_owned).collect();
+    (names, read_setting("tcp_congestion_control").unwrap_or_default())
+}
+
 /// The longest IP packet that the path carries: the lesser of the path MTU that the kernel discovered and of the
 /// segments that the peer accepts, which reflect its link.
 fn path_mtu_bytes(stream: &TcpStream, count: &impl Fn(Range<usize>) -> Option<u64>) -> Option<u64> {
@@ -101,7 +119,11 @@ fn path_mtu_bytes(stream: &TcpStream, count: &impl Fn(Range<usize>) -> Option<u6
 
 /// Sets the congestion control of a socket, or of a listener's connections; the error includes the remedy.
 pub(crate) fn use_congestion_control(socket: &impl AsFd, name: &str) -> Result<(), String> {
-    SockRef::from(socket).set_tcp_congestion(name.as_bytes()).map_err(|error| {
+    set_congestion_control(&SockRef::from(socket), name)
+}
+
+fn set_congestion_control(socket: &SockRef<'_>, name: &str) -> Result<(), String> {
+    socket.set_tcp_congestion(name.as_bytes()).map_err(|error| {
         let known = read_setting("tcp_available_congestion_control").unwrap_or_else(|| "unknown".to_owned());
         format!(
             "the congestion control {name:?} can't be used: {error}; the kernel has: {known}; load its module \
@@ -134,22 +156,12 @@ fn read_setting(name: &str) -> Option<String> {
 }
 
 sockopt_impl!(
-    /// The kernel's record of a connection, up to the delivery rate. Further fields of later kernels are not read.
+    /// The kernel's record of a connection, up to the times of its limits (Linux 4.10). Further fields of later kernels are not read.
     Info,
     GetOnly,
     libc::IPPROTO_TCP,
     libc::TCP_INFO,
-    [u8; DELIVERY_RATE.end]
-);
-
-sockopt_impl!(
-    /// The maximum rate of a connection, in bytes a second. TCP paces itself by it under any queueing
-    /// discipline (Linux 4.13 and later).
-    PacedRate,
-    SetOnly,
-    libc::SOL_SOCKET,
-    libc::SO_MAX_PACING_RATE,
-    usize
+    [u8; BUFFER_LIMITED.end]
 );
 
 sockopt_impl!(
@@ -189,6 +201,11 @@ const TIME_STAMP_BYTES: u64 = 12;
 /// `tcpi_delivery_rate_app_limited`.
 const DELIVERY_RATE: Range<usize> = 160..168;
 const APP_LIMITED_AT: usize = 7;
+
+/// `tcpi_bytes_acked`, and `tcpi_busy_time` and `tcpi_sndbuf_limited` in microseconds (Linux 4.10 and later).
+const ACKED: Range<usize> = 120..128;
+const BUSY: Range<usize> = 168..176;
+const BUFFER_LIMITED: Range<usize> = 184..192;
 
 /// The amount that the kernel accepts beyond the bytes in flight. A warning can still overtake products in our
 /// queue, but not those in the kernel. Half of it is drained before the session is woken again.

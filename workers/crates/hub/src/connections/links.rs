@@ -81,6 +81,11 @@ impl<S> DataLinks<S> {
         self.links.iter().filter_map(|link| link.out.stuck_at(limit)).chain(closing).min()
     }
 
+    /// The connections, with their queues.
+    pub fn all(&self) -> impl Iterator<Item = &DataLink<S>> {
+        self.links.iter()
+    }
+
     /// The sockets.
     pub fn sockets(&self) -> impl Iterator<Item = &S> {
         self.links.iter().map(|link| &link.socket)

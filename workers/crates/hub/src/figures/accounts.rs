@@ -93,6 +93,7 @@ fn account(
         data_connections: status.streams.open,
         data_connections_planned: status.streams.planned,
         data_connections_reason: status.streams.reason.clone(),
+        tcp_profile: status.tcp_profile.clone(),
         feeds: stands.collect(),
     }
 }

@@ -4,6 +4,7 @@ use downburst_session::{ActionFailed, LinkedSpace};
 use serde::Serialize;
 
 use crate::path_facts::PathFacts;
+use crate::tcp_profiles::SessionProfile;
 
 /// Arrivals of a feed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -68,6 +69,8 @@ pub struct SessionTraffic {
     pub data_connections_planned: usize,
     /// The reason for the planned number.
     pub data_connections_reason: String,
+    /// The TCP profile of its connections.
+    pub tcp_profile: Option<SessionProfile>,
     /// Its positions.
     pub feeds: Vec<SessionFeed>,
 }

@@ -81,6 +81,9 @@ pub enum SessionInput {
     LookAtPath,
     /// The operator set the number of the site's data connections, or withdrew the setting.
     PinStreams(Option<usize>),
+    /// The site's TCP profile sets the number of its data connections, or no longer does. The operator's number for
+    /// the site comes first.
+    ProfileStreams(Option<usize>),
     /// An imposed plan of data connections in place of the session's own decision: a simulation needs plans that
     /// measurements would never lead to.
     PlanStreams(StreamPlan),

@@ -7,6 +7,7 @@ use downburst_session::{ActionFailed, ClockOffset, Frontier, HeartbeatOut, Linke
 use crate::feeds::AwaitedHeartbeats;
 use crate::known_sites::CredentialChange;
 use crate::path_facts::PathFacts;
+use crate::tcp_profiles::SessionProfile;
 use crate::text::shown;
 
 /// The status of a session.
@@ -34,6 +35,8 @@ pub struct SessionStatus {
     pub streams: StreamStatus,
     /// The path facts of its connections together, a few seconds old.
     pub path: Option<PathFacts>,
+    /// The TCP profile of its connections.
+    pub tcp_profile: Option<SessionProfile>,
     /// Multicast legs that the site receives.
     pub joined: BTreeMap<FeedName, LegId>,
     /// The feeds whose heartbeats the site has to report.
@@ -79,6 +82,8 @@ pub enum StatusChange {
     Streams(isize),
     /// The planned number of data connections, and the reason.
     Planned(usize, String),
+    /// The TCP profile of the connections.
+    TcpProfile(Option<SessionProfile>),
     /// The kernel's facts about the connections. The agent receives them with the next change or in its turn: they
     /// alone cause no line.
     Path(Option<PathFacts>),
@@ -97,6 +102,11 @@ impl SessionStatus {
             StatusChange::HeartbeatOut(out) => return self.heartbeat_out(&out),
             StatusChange::Path(path) => {
                 self.path = path;
+                return;
+            }
+            StatusChange::TcpProfile(profile) => {
+                self.changed |= self.tcp_profile != profile;
+                self.tcp_profile = profile;
                 return;
             }
             StatusChange::Clock(clock) => self.clock = Some(clock),

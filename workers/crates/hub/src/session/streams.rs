@@ -26,6 +26,8 @@ pub(super) struct Streams {
     ask_at: Micros,
     /// The plan is imposed from outside.
     decreed: bool,
+    /// The number of the site's TCP profile.
+    profiled: Option<usize>,
 }
 
 impl Streams {
@@ -55,6 +57,11 @@ impl Session {
             }
             SessionInput::LookAtPath => self.look_at_path(now, hub),
             SessionInput::PinStreams(pinned) => self.pin_streams(now, pinned, hub),
+            SessionInput::ProfileStreams(profiled) => {
+                self.streams.profiled = profiled;
+                let pinned = self.line(hub).and_then(|line| line.data_connections);
+                self.pin_streams(now, pinned, hub);
+            }
             SessionInput::PlanStreams(plan) => self.decree_streams(now, plan),
             SessionInput::RoundTrip(round_trip) => self.measured(now, round_trip, hub),
             SessionInput::Path(path) => self.path_is(path),
@@ -69,10 +76,19 @@ impl Session {
     pub(super) fn begin_streams(&mut self, now: Now, hub: &dyn HubFacts) {
         let Some(site) = self.identity.site.clone().filter(|_| !self.streams.decreed) else { return };
         let pinned = hub.line(&site).and_then(|line| line.data_connections);
-        let setting = Setting::of(pinned, self.settings.data_connections);
+        let setting = self.setting(pinned);
         self.streams.policy = Some(StreamPolicy::new(setting, hub.learnt(&site)));
         self.plan_streams(now, hub);
         self.look_at_path(now, hub);
+    }
+
+    fn setting(&self, pinned: Option<usize>) -> Setting {
+        Setting::of(pinned, self.streams.profiled, self.settings.data_connections)
+    }
+
+    /// The bytes of the products in the queue, and the rate limit of the site: whether its path limits it.
+    pub fn load(&self, wall: WallMicros, hub: &dyn HubFacts) -> (usize, Option<u64>) {
+        (self.hub.waiting().0, self.line(hub).and_then(|line| pace_bps(&line, wall)))
     }
 
     /// The time of the next look at the data connections.
@@ -120,7 +136,7 @@ impl Session {
 
     /// Applies the operator's number for the site, or its withdrawal.
     fn pin_streams(&mut self, now: Now, pinned: Option<usize>, hub: &dyn HubFacts) {
-        let setting = Setting::of(pinned, self.settings.data_connections);
+        let setting = self.setting(pinned);
         if let Some(policy) = &mut self.streams.policy {
             policy.set(setting);
         }

@@ -37,7 +37,7 @@ use crate::hub::session::Sessions;
 use crate::hub::tracer::Tracer;
 use crate::hub::upstreams::Upstreams;
 use crate::lines::{
-    Action, Event, Failure, FeedLine, IngestLine, Job, Lines, Reply, SenderLine, SiteLine, Start,
+    Action, Event, Failure, FeedLine, IngestLine, Job, Lines, ProfileLine, Reply, SenderLine, SiteLine, Start,
 };
 use crate::scrub::{self, Scrub};
 use crate::site::checkpoints;
@@ -227,6 +227,10 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
             take_sites(&hub, sites);
             done(Ok(()));
         }
+        Action::TcpProfiles { profiles } => {
+            take_profiles(&hub, profiles);
+            done(Ok(()));
+        }
         Action::Plan(plan) => done(hub.apply_plan(plan)),
         Action::Ingest(line) => ingest(&hub, line, Reply::owed(lines, id)),
         Action::CheckPattern { pattern } => done(parsed_pattern(&pattern).map(drop)),
@@ -274,6 +278,7 @@ async fn later(hub: &Arc<Hub>, action: Action) -> Result<Value, Failure> {
         | Action::SenderKey { .. }
         | Action::Feeds { .. }
         | Action::Sites { .. }
+        | Action::TcpProfiles { .. }
         | Action::Plan(_)
         | Action::Ingest(_)
         | Action::CheckPattern { .. }
@@ -296,6 +301,18 @@ fn take_sites(hub: &Arc<Hub>, sites: Vec<SiteLine>) {
     hub.roster.replace(sites);
     hub.look_at_rights();
     hub.ldm.look_at_rights(&**hub);
+}
+
+/// Replaces the TCP profiles. A congestion control whose module was loaded meanwhile is known from here on.
+fn take_profiles(hub: &Hub, profiles: Vec<ProfileLine>) {
+    let (offered, system) = tcp::congestion_controls();
+    let usual = hub.start.tcp_congestion.clone().unwrap_or(system);
+    {
+        let mut known = lock(&hub.sessions.tcp_profiles);
+        known.offer(offered, usual);
+        known.replace(profiles);
+    }
+    hub.roster.tell_all(|| Command::LookAtProfile);
 }
 
 fn certify(hub: &Hub, public_key: &str) -> Result<Value, Failure> {

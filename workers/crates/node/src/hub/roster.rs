@@ -54,6 +54,8 @@ pub(super) enum Command {
     Tell(SessionInput),
     /// Feeds were opened or closed, or their unicast leg changed.
     LookAtFeeds,
+    /// The TCP profiles changed.
+    LookAtProfile,
     /// Reports the state of these products.
     Where { products: Vec<ProductKey>, answer: oneshot::Sender<SessionView> },
     /// A data connection presented the session's ticket.

@@ -5,6 +5,7 @@ mod late_share;
 mod logs;
 mod outputs;
 mod reports;
+mod tcp_profile;
 mod watched;
 
 use std::net::SocketAddr;
@@ -12,7 +13,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use downburst_hub::{Outgoing, ResendsLeft, Session, SessionInput, SessionSettings, Taken};
+use downburst_hub::{Outgoing, ResendsLeft, Session, SessionInput, SessionSettings, Taken, TcpProfiles};
+use downburst_model::Micros;
 use downburst_session::{HubInput, RefusalCode, Refused, StreamId};
 use downburst_tracer::Role;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -36,11 +38,17 @@ pub(super) struct Sessions {
     settings: Arc<SessionSettings>,
     pub(super) late_share: LateShare,
     pub(super) resends_left: Mutex<ResendsLeft>,
+    pub(super) tcp_profiles: Mutex<TcpProfiles>,
 }
 
 impl Sessions {
     pub(super) fn new(settings: SessionSettings) -> Self {
-        Self { settings: Arc::new(settings), late_share: LateShare::new(), resends_left: Mutex::default() }
+        Self {
+            settings: Arc::new(settings),
+            late_share: LateShare::new(),
+            resends_left: Mutex::default(),
+            tcp_profiles: Mutex::default(),
+        }
     }
 }
 
@@ -65,6 +73,8 @@ pub(super) async fn serve(
         answer: None,
         member: None,
         watched: Watched::default(),
+        profile_at: None,
+        profiled: None,
     };
     task.hear(heard);
     task.run().await;
@@ -85,6 +95,10 @@ struct Task {
     member: Option<Member>,
     stopping: watch::Receiver<bool>,
     watched: Watched,
+    /// The time of the next look for the TCP profile; `None`: no connection has one.
+    profile_at: Option<Micros>,
+    /// The number of data connections that the profile set at the last look.
+    profiled: Option<usize>,
 }
 
 enum Woken {
@@ -103,6 +117,7 @@ impl Task {
     async fn run(mut self) {
         loop {
             self.perform();
+            self.look_at_profile_if_due();
             if self.is_over() {
                 break;
             }
@@ -184,6 +199,7 @@ impl Task {
         let due = [
             self.session.deadline(),
             self.outgoing.deadline(),
+            self.profile_at,
             self.pending.as_ref().map(|pending| pending.limits.late_at()),
         ];
         let due = due.into_iter().flatten().min();
@@ -285,6 +301,7 @@ impl Task {
                 self.tell(SessionInput::Watched(watched));
                 self.tell(SessionInput::Resends);
             }
+            Command::LookAtProfile => self.look_at_profile(),
             Command::Where { products, answer } => {
                 let _ = answer.send(self.session.view(&products));
             }
@@ -294,6 +311,7 @@ impl Task {
                     self.hub.figures.tracer.serves(ends, site, Role::Data);
                 }
                 self.outgoing.links.add(stream, socket);
+                self.look_at_profile();
                 self.tell(SessionInput::StreamOpened(stream));
             }
         }

@@ -26,6 +26,7 @@ impl Job {
             Action::Upstreams { upstreams } => many("upstreams", upstreams.len()),
             Action::Ldm(line) => check_ldm(line),
             Action::CheckPattern { pattern } => text("pattern", pattern),
+            Action::TcpProfiles { profiles } => downburst_hub::check_profiles(profiles),
             Action::Circuits { circuits } => {
                 many("circuits", circuits.len())?;
                 circuits.iter().try_for_each(check_lease)
@@ -201,6 +202,8 @@ mod tests {
         });
         let wish = json!({"feed": "A", "pattern": ".*", "not_pattern": null, "hold_us": 5, "max_age_us": 7});
         let credential = json!({"sha256": "a", "expires_us": 5, "renew_us": 4});
+        let knobs = json!({"send_buffer_bytes": 9_000, "receive_buffer_bytes": 9_000, "pacing_bps": 9_000,
+            "connections": 3});
         let lease = json!({
             "lease": 1, "driver": "linux", "cap": "hard", "rate_out_bps": 5, "rate_in_bps": 5,
             "shaped_share": 0.9, "until_us": 5,
@@ -224,6 +227,8 @@ mod tests {
                 "origin": null, "digest": null}),
             json!({"id": 1, "do": "ldm", "connections": 256, "sources": [{"source": "s", "feeds": "ANY", "pattern": "x",
                 "upstreams": ["h"], "max_age_seconds": 3600}]}),
+            json!({"id": 1, "do": "tcp-profiles", "profiles": [{"name": "a", "prefix": "192.0.2.0/24", "mode": "learn",
+                "knobs": knobs, "learnt": knobs}]}),
             json!({"id": 1, "do": "circuit-up", "circuit": lease}),
             json!({"id": 1, "do": "circuit-probe", "lease": 1, "site": "a", "kind": "rate", "rate_bps": 5,
                 "duration_ms": 5}),

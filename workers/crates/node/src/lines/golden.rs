@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use downburst_hub::{
-    FailedAction, FeedBacklog, FeedTraffic, LegTraffic, LinkedFiles, PathFacts, ReceptionLine, SessionFeed,
-    SessionTraffic, SiteBacklog, Traffic,
+    FailedAction, FeedBacklog, FeedTraffic, Knobs, LegTraffic, LinkedFiles, PathFacts, ProfileState,
+    ReceptionLine, SessionFeed, SessionProfile, SessionTraffic, SiteBacklog, Traffic, TrialLine, TrialStep,
 };
 
 const AT: WallMicros = WallMicros(1_767_225_600_000_000);
@@ -87,6 +87,7 @@ fn kind_of(event: &Event) -> &'static str {
         Event::Damaged { .. } => "damaged",
         Event::Fault { .. } => "fault",
         Event::Circuit { .. } => "circuit",
+        Event::TcpTrial(_) => "tcp-trial",
         Event::Traffic(_) => "traffic",
         Event::Backlog { .. } => "backlog",
         Event::Batch { .. } => "batch",
@@ -107,6 +108,18 @@ fn samples() -> Vec<Event> {
             sentence: Some(text("it is away")),
             remedy: Some(text("look")),
         },
+        Event::TcpTrial(TrialLine {
+            name: text("overseas"),
+            step: TrialStep::TakenBack,
+            knobs: knobs(),
+            before: Knobs::default(),
+            canaries: 2,
+            others: 3,
+            canary_bps: Some(4),
+            others_bps: Some(5),
+            windows: 2,
+            reason: text("why"),
+        }),
         Event::Traffic(traffic()),
         Event::Backlog { sites: vec![SiteBacklog { site: site(), feeds: vec![lacking()] }] },
         Event::Batch { batch: text("1"), path: "/batches/1".into() },
@@ -251,6 +264,11 @@ fn traffic() -> Traffic {
         data_connections: 2,
         data_connections_planned: 4,
         data_connections_reason: "it helps".to_owned(),
+        tcp_profile: Some(SessionProfile {
+            name: text("overseas"),
+            state: ProfileState::Canary,
+            knobs: knobs(),
+        }),
         feeds: vec![progress()],
     };
     Traffic {
@@ -267,6 +285,16 @@ fn traffic() -> Traffic {
             out_bytes: 2,
             in_bytes: 3,
         }],
+    }
+}
+
+fn knobs() -> Knobs {
+    Knobs {
+        congestion: Some(text("bbr")),
+        send_buffer_bytes: Some(4_096),
+        receive_buffer_bytes: Some(1 << 30),
+        pacing_bps: Some(8_000),
+        connections: Some(4),
     }
 }
 

@@ -2,26 +2,29 @@
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use downburst_hub::PathFacts;
+use downburst_hub::{ConnectionLook, Knobs, PathFacts};
 use downburst_model::Micros;
+use downburst_session::StreamId;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::hub::Hub;
+use crate::hub::{Hub, lock};
 use crate::tcp;
 
 /// A TCP stream whose written bytes enter the egress account, TLS included.
 pub(in crate::hub) struct Counted {
     stream: TcpStream,
     hub: Arc<Hub>,
+    /// Present once something was set.
+    options: Mutex<Option<Box<tcp::Options>>>,
 }
 
 impl Counted {
     pub(in crate::hub) fn new(stream: TcpStream, hub: &Arc<Hub>) -> Self {
-        Self { stream, hub: Arc::clone(hub) }
+        Self { stream, hub: Arc::clone(hub), options: Mutex::default() }
     }
 
     /// The local port of the connection.
@@ -34,9 +37,23 @@ impl Counted {
         Some((self.stream.local_addr().ok()?, self.stream.peer_addr().ok()?))
     }
 
-    /// Limits its sending rate.
+    /// Limits its sending rate to a part of its circuit's.
     pub(in crate::hub) fn pace(&self, rate_bps: u64) {
-        tcp::pace(&self.stream, rate_bps);
+        lock(&self.options).get_or_insert_default().pace_circuit(&self.stream, rate_bps);
+    }
+
+    /// Sets the options of its TCP profile; the error names those that the kernel refused.
+    pub(in crate::hub) fn apply(&self, knobs: &Knobs) -> Result<(), String> {
+        let mut options = lock(&self.options);
+        if options.is_none() && knobs.is_empty() {
+            return Ok(());
+        }
+        options.get_or_insert_default().apply(&self.stream, knobs)
+    }
+
+    /// Its progress, for its TCP profile.
+    pub(in crate::hub) fn progress(&self, stream: StreamId, queued: bool) -> Option<ConnectionLook> {
+        tcp::progress(&self.stream, stream, queued)
     }
 
     /// The round trip of the path, as the kernel measured it.

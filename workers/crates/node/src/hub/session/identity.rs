@@ -60,6 +60,7 @@ impl Task {
                     self.hub.figures.tracer.serves(ends, site, Role::Session);
                 }
                 self.pending = None;
+                self.look_at_profile();
                 self.tell(SessionInput::Registered);
             }
             Err(refused) => self.tell(SessionInput::Refuse(refused)),

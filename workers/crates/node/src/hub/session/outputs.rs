@@ -157,6 +157,7 @@ impl Task {
             }
             self.hub.sessions.late_share.forget(serial);
             self.hub.legs.channels.forget(serial);
+            lock(&self.hub.sessions.tcp_profiles).gone(serial);
             lock(&self.hub.sessions.resends_left).keep(site, self.session.resends_left());
             // After a newer connection's `connected`, the end of this session would mean that the site has left.
             if self.hub.roster.unregister(site, serial) {
