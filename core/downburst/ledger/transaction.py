@@ -22,6 +22,7 @@ from downburst.ledger.repositories.receipts import Batches, Frontiers
 from downburst.ledger.repositories.resends import Resends
 from downburst.ledger.repositories.senders import Assignments, Senders
 from downburst.ledger.repositories.sites import Sites, Subscriptions
+from downburst.ledger.repositories.tcp.profiles import TcpProfiles
 from downburst.ledger.repositories.upstreams import Upstreams
 from downburst.ledger.storage.partitions import Partitions
 
@@ -36,6 +37,7 @@ class Transaction:
         self.subscriptions = Subscriptions(connection, clock)
         self.resends = Resends(connection, clock)
         self.upstreams = Upstreams(connection, clock)
+        self.tcp_profiles = TcpProfiles(connection, clock)
         self.ports = Ports(connection, clock)
         self.circuits = Circuits(connection, clock)
         self.planning = Planning(connection, clock)

@@ -3,8 +3,9 @@
 import pytest
 
 from downburst.domain.plans import Transport
+from downburst.domain.tcp.rates import CongestionControl
 from downburst_scheduler.models.candidates import CircuitOffers, Comparison, Situation, compare
-from downburst_scheduler.models.rates import CongestionControl, PathFacts
+from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.sizing import Objective
 from unit.scheduler.closed_forms import day_mean_bps
 from unit.scheduler.feeds import arrivals, ngrid_hour, peaked, steady
