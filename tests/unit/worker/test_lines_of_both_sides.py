@@ -28,6 +28,7 @@ from downburst.domain.resends import Resend
 from downburst.domain.rights import Limit
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import IdFilter, Subscription
+from downburst.domain.tcp.profiles import ProfileMode, TcpKnobs, TcpProfile
 from downburst.domain.upstreams import LdmAccept, LdmSource, Upstream
 from downburst.foundation.bounds import SetAside
 from downburst.live.traced import TracerQuestion
@@ -37,6 +38,7 @@ from downburst_worker.messages import lines
 from downburst_worker.messages.backlog_lines import backlog_seen, with_positions
 from downburst_worker.messages.circuit_lines import circuit_told, lease_line
 from downburst_worker.messages.delivery_lines import browse_job, deliveries_job
+from downburst_worker.messages.tcp_lines import tcp_profiles_job, tcp_trial
 from downburst_worker.messages.tracer_lines import tracer_job
 from factories import EPOCH, FAR, SOME_TIME, multicast, plan, unicast
 
@@ -93,10 +95,12 @@ def jobs() -> dict[str, Line]:
         before=9,
         limits=(Limit("NGRID", "nam", "x"),),
     )
+    bbr = TcpKnobs("bbr", 8_388_608, 4_194_304, 50_000_000, 4)
     return {
         "feeds": lines.feeds_job([feed], [LogHead("NGRID", EPOCH, 9)]),
         "sites": with_positions(sites, [Settled("NGRID", EPOCH, "unl.edu", 7)]),
         "upstreams": lines.upstreams_job([Upstream("national", "hub.example:7370", "dbt1.token", ("NGRID",))]),
+        "tcp-profiles": tcp_profiles_job([TcpProfile("overseas", "192.0.2.0/24", ProfileMode.TRIAL, bbr, bbr)]),
         "ldm": lines.ldm_job(
             [LdmSource("idd", "CONDUIT", ("idd.example",), "[05]$", 600)],
             [LdmAccept(1, "EXP", "^x", "^ldm")],
@@ -133,6 +137,7 @@ PARSERS: dict[str, Callable[[Line, list[SetAside]], object]] = {
     "traffic": lambda line, aside: lines.traffic_seen(line, {}, aside),
     "backlog": backlog_seen,
     "batch": lambda line, _: lines.batch_ready(line),
+    "tcp-trial": lambda line, _: tcp_trial(line, at=SOME_TIME),
 }
 
 
