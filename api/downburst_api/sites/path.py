@@ -7,8 +7,10 @@ from typing import Any
 from downburst.domain.circuits import Circuit, Direction, Measured
 from downburst.domain.path_facts import KnownPath
 from downburst.domain.sites import Site
+from downburst.domain.tcp.rates import ParallelConnections, parallel_connections
 from downburst.forecasts.fused import Forecast
 from downburst.forecasts.path_rates import PathForecast
+from downburst_contract.tcp_profiles import AppliedProfile
 
 
 def path_out(
@@ -32,6 +34,14 @@ def path_out(
     }
 
 
+def tcp_out(site: Site, known: KnownPath, feeds_bps: float) -> dict[str, Any]:
+    """The TCP profile of the path, and the connections for a rate; `feeds_bps`: the rate of the site's feeds."""
+    return {
+        "tcp_profile": AppliedProfile.of(known.profile) if known.profile else None,
+        "parallel": _parallel(site, known, feeds_bps),
+    }
+
+
 def seen_of(
     site: Site, known: KnownPath, circuits: Sequence[Circuit], measured: Sequence[Measured], *, retry: timedelta
 ) -> dict[str, Any]:
@@ -46,6 +56,18 @@ def seen_of(
         "multicast": _multicast(site, known, retry),
         "circuits": [_circuit(circuit, measured) for circuit in circuits],
     }
+
+
+def _parallel(site: Site, known: KnownPath, feeds_bps: float) -> ParallelConnections | None:
+    tcp, least_us = known.tcp, known.least_round_trip_us
+    mtu_bytes = tcp.path_mtu_bytes if tcp else None
+    return parallel_connections(
+        tcp.congestion if tcp else None,
+        round_trip_s=None if least_us is None else least_us / 1e6,
+        loss=known.loss,
+        target_bps=site.access_rate_bps or feeds_bps or None,
+        segment_bytes=float(max((mtu_bytes or ETHERNET_BYTES) - HEADER_BYTES, LEAST_SEGMENT_BYTES)),
+    )
 
 
 def _forecast(rate: Forecast) -> dict[str, Any]:
@@ -83,3 +105,9 @@ def _circuit(circuit: Circuit, measured: Sequence[Measured]) -> dict[str, Any]:
 
 def _ms(microseconds: int | None) -> float | None:
     return None if microseconds is None else microseconds / 1e3
+
+
+ETHERNET_BYTES = 1_500
+HEADER_BYTES = 52
+"""IPv4 and TCP with time stamps."""
+LEAST_SEGMENT_BYTES = 48
