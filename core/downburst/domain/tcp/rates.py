@@ -74,9 +74,7 @@ def parallel_connections(
     one_bps = _BY_LOSS[congestion](round_trip_s, loss, segment_bytes=segment_bytes)
     at = f"at {round_trip_s * 1e3:.3g} ms and {loss * 100:.2g} % loss"
     if target_bps is None or target_bps <= 0:
-        text = (
-            f"1 connection reaches {_megabits(one_bps)} {at}; set the site's access rate to learn the number for it"
-        )
+        text = f"1 connection reaches {_megabits(one_bps)} {at}; set the site's access rate to get a number"
         return ParallelConnections(text, one_bps=one_bps)
     number = max(math.ceil(target_bps / one_bps), 1)
     noun = "1 connection equals" if number == 1 else f"{number:,} connections equal"
