@@ -353,6 +353,8 @@ class PathFacts(Answer):
     path_mtu_bytes: int | None
     multicast: Hearing
     circuits: list[Offer]
+    tcp_profile: AppliedProfile | None
+    """Null: no profile has the site's address, or it was never connected."""
 
 
 class RateForecast(Answer):

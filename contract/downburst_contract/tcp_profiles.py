@@ -129,8 +129,3 @@ class AppliedProfile(Answer):
     profile: str
     state: ProfileState
     knobs: TcpKnobs
-
-    @classmethod
-    def of(cls, applied: profiles.AppliedProfile) -> Self:
-        """The profile for clients."""
-        return cls(profile=applied.name, state=applied.state, knobs=TcpKnobs.of(applied.knobs))

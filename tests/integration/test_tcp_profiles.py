@@ -1,4 +1,4 @@
-"""TCP profiles of a whole hub: they apply to present connections, the longest prefix wins, bad ones change nothing."""
+"""TCP profiles of a whole hub: they apply to present connections, the longest prefix wins, bad ones do nothing."""
 
 import json
 from pathlib import Path

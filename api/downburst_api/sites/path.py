@@ -1,16 +1,17 @@
 """The path to a site in answers; units are in the names, null is not measured yet."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
 from downburst.domain.circuits import Circuit, Direction, Measured
 from downburst.domain.path_facts import KnownPath
 from downburst.domain.sites import Site
+from downburst.domain.tcp.profiles import AppliedProfile
 from downburst.domain.tcp.rates import ParallelConnections, parallel_connections
 from downburst.forecasts.fused import Forecast
 from downburst.forecasts.path_rates import PathForecast
-from downburst_contract.tcp_profiles import AppliedProfile
 
 
 def path_out(
@@ -34,14 +35,6 @@ def path_out(
     }
 
 
-def tcp_out(site: Site, known: KnownPath, feeds_bps: float) -> dict[str, Any]:
-    """The TCP profile of the path, and the connections for a rate; `feeds_bps`: the rate of the site's feeds."""
-    return {
-        "tcp_profile": AppliedProfile.of(known.profile) if known.profile else None,
-        "parallel": _parallel(site, known, feeds_bps),
-    }
-
-
 def seen_of(
     site: Site, known: KnownPath, circuits: Sequence[Circuit], measured: Sequence[Measured], *, retry: timedelta
 ) -> dict[str, Any]:
@@ -55,10 +48,12 @@ def seen_of(
         "path_mtu_bytes": tcp.path_mtu_bytes if tcp else None,
         "multicast": _multicast(site, known, retry),
         "circuits": [_circuit(circuit, measured) for circuit in circuits],
+        "tcp_profile": _profile(known.profile) if known.profile else None,
     }
 
 
-def _parallel(site: Site, known: KnownPath, feeds_bps: float) -> ParallelConnections | None:
+def parallel_of(site: Site, known: KnownPath, feeds_bps: float) -> ParallelConnections | None:
+    """The number of connections that equal the site's access rate, or without one the rate of its feeds."""
     tcp, least_us = known.tcp, known.least_round_trip_us
     mtu_bytes = tcp.path_mtu_bytes if tcp else None
     return parallel_connections(
@@ -77,6 +72,10 @@ def _forecast(rate: Forecast) -> dict[str, Any]:
         "samples": rate.samples,
         "best": rate.best,
     }
+
+
+def _profile(applied: AppliedProfile) -> dict[str, Any]:
+    return {"profile": applied.name, "state": applied.state, "knobs": asdict(applied.knobs)}
 
 
 def _multicast(site: Site, known: KnownPath, retry: timedelta) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from downburst_api.http.etags import Unchanged, etag, tagged
 from downburst_api.http.pagination import Paged
 from downburst_api.http.parameters import Hub
 from downburst_api.sites import service
-from downburst_api.sites.path import path_out, tcp_out
+from downburst_api.sites.path import parallel_of, path_out
 from downburst_api.sites.standings import Standings
 from downburst_api.sites.tracing import traced_out
 from downburst_contract import sites as shapes
@@ -55,7 +55,7 @@ async def show_path(hub: Hub, site: str) -> shapes.Path:
     known, forecast = hub.live.paths.of(site), hub.live.paths.rates.of(kept, hub.clock.now())
     feeds_bps = sum(hub.live.arrivals[feed].mean_bps() for feed in feeds & hub.live.arrivals.keys())
     path = path_out(kept, known, forecast, circuits, measured, retry=retry)
-    return shapes.Path(**path, **tcp_out(kept, known, feeds_bps))
+    return shapes.Path(**path, parallel=parallel_of(kept, known, feeds_bps))
 
 
 @router.get("/sites/{site}/tracer")

@@ -1081,6 +1081,8 @@ export interface PathFacts {
   path_mtu_bytes: number | null
   multicast: Hearing
   circuits: Offer[]
+  /** Null: no profile has the site's address, or it was never connected. */
+  tcp_profile: AppliedProfile | null
 }
 
 /** The latency of a feed to a site by a transport. */
