@@ -55,7 +55,8 @@ async def show_path(hub: Hub, site: str) -> shapes.Path:
     known, forecast = hub.live.paths.of(site), hub.live.paths.rates.of(kept, hub.clock.now())
     feeds_bps = sum(hub.live.arrivals[feed].mean_bps() for feed in feeds & hub.live.arrivals.keys())
     path = path_out(kept, known, forecast, circuits, measured, retry=retry)
-    return shapes.Path(**path, parallel=parallel_of(kept, known, feeds_bps))
+    path["parallel"] = parallel_of(kept, known, feeds_bps)
+    return shapes.Path(**path)
 
 
 @router.get("/sites/{site}/tracer")

@@ -41,6 +41,23 @@ KEPT: dict[str, Any] = {
 }
 
 
+BELOW_AND_ABOVE: tuple[Any, ...] = (-1, 2**31, 1.0, True, None)
+IMPOSSIBLE: dict[str, tuple[Any, ...]] = {
+    "name": ("", "Over seas", "x" * 64, None, 5),
+    "step": ("", "Kept", None, ["kept"]),
+    "knobs": (
+        *(None, [], "bbr", {"connections": 17}, {"connections": 0}),
+        *({"send_buffer_bytes": value} for value in (4_095, 2**30 + 1, 1.5, True, "8MiB")),
+        *({"pacing_bps": value} for value in (7_999, 10**12 + 1)),
+        *({"congestion": value} for value in ("", "x" * 16, "BBR", 7)),
+    ),
+    "before": (None, [], {"receive_buffer_bytes": 1}),
+    **dict.fromkeys(("canaries", "others", "windows"), BELOW_AND_ABOVE),
+    **dict.fromkeys(("canary_bps", "others_bps"), (-1, 2**63, 1.5)),
+    "reason": (None, 5),
+}
+
+
 @pytest.fixture
 async def stage(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> AsyncIterator[Stage]:
     made = Stage(tmp_path / "hub", ledger, clock)
@@ -89,15 +106,7 @@ def test_every_state_of_a_session_is_read(state: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("name", value) for value in ("", "Over seas", "x" * 64, None, 5)),
-        *(("step", value) for value in ("", "Kept", None, ["kept"])),
-        *((name, value) for name in ("knobs", "before") for value in (None, [], "bbr", {"connections": 17})),
-        *(("knobs", {"send_buffer_bytes": value}) for value in (4_095, 2**30 + 1, 1.5, True, "8MiB")),
-        *(("knobs", {"pacing_bps": value}) for value in (7_999, 10**12 + 1)),
-        *(("knobs", {"congestion": value}) for value in ("", "x" * 16, "BBR", 7)),
-        *((name, value) for name in ("canaries", "others", "windows") for value in (-1, 2**31, 1.0, True, None)),
-        *((name, value) for name in ("canary_bps", "others_bps") for value in (-1, 2**63, 1.5)),
-        *(("reason", value) for value in (None, 5)),
+        *((name, value) for name, values in IMPOSSIBLE.items() for value in values),
     ],
 )
 def test_a_step_out_of_bounds_is_refused(name: str, value: Any) -> None:
