@@ -180,7 +180,7 @@ class NodeStandIn:
         self._ask("upstreams", wanted)
 
     async def apply_tcp_profiles(self) -> None:
-        self._ask("tcp-profiles", await self._ledger.read(lambda tx: tcp_profiles_job(tx.tcp_profiles.all())))
+        self._ask("tcp-profiles", await self._ledger.read(lambda tx: tcp_profiles_job(tx.fleet.tcp_profiles.all())))
 
     async def connect_ldm(self) -> tuple[str, ...]:
         job = await self._ledger.read(

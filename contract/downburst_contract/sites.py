@@ -380,7 +380,7 @@ class ParallelConnections(Answer):
     """The access rate of the site; without one, the present rate of its feeds."""
 
 
-class Path(Answer):
+class Path(PathFacts):
     """The way to a site: measured, tested and reserved."""
 
     site: str
@@ -388,17 +388,8 @@ class Path(Answer):
     round_trip_ms: float | None
     clock_bound_ms: float | None
     access_rate_bps: float | None
-    loss: float | None
-    rate_bps: int | None
-    rate_is_lower_bound: bool | None
     forecast: RateForecast | None
     """Null without enough recent measurements of the path, or while the hub's own pace may have limited them."""
-    congestion_control: str | None
-    path_mtu_bytes: int | None
-    multicast: Hearing
-    circuits: list[Offer]
-    tcp_profile: AppliedProfile | None
-    """Null: no profile has the site's address, or it was never connected."""
     parallel: ParallelConnections | None
     """Null while round trip, loss or congestion control are not known."""
 

@@ -23,69 +23,69 @@ def changes(tx: Transaction) -> list[Change]:
 
 
 def test_a_profile_comes_back_whole(tx: Transaction, clock: FakeClock) -> None:
-    kept = tx.tcp_profiles.put(OVERSEAS)
+    kept = tx.fleet.tcp_profiles.put(OVERSEAS)
     assert kept == replace(OVERSEAS, created_at=clock.now(), changed_at=clock.now())
-    assert tx.tcp_profiles.all() == [kept] == [tx.tcp_profiles.one("overseas")]
-    learns = tx.tcp_profiles.put(TcpProfile("campus", "2001:db8::/32", ProfileMode.LEARN))
-    assert tx.tcp_profiles.all() == [learns, kept], "by name"
-    tx.tcp_profiles.remove("overseas")
+    assert tx.fleet.tcp_profiles.all() == [kept] == [tx.fleet.tcp_profiles.one("overseas")]
+    learns = tx.fleet.tcp_profiles.put(TcpProfile("campus", "2001:db8::/32", ProfileMode.LEARN))
+    assert tx.fleet.tcp_profiles.all() == [learns, kept], "by name"
+    tx.fleet.tcp_profiles.remove("overseas")
     with pytest.raises(NotFound, match="tcp-profiles list"):
-        tx.tcp_profiles.remove("overseas")
+        tx.fleet.tcp_profiles.remove("overseas")
 
 
 def test_a_prefix_has_one_profile(tx: Transaction) -> None:
-    tx.tcp_profiles.put(OVERSEAS)
+    tx.fleet.tcp_profiles.put(OVERSEAS)
     with pytest.raises(AlreadyThere, match=r"'overseas' already has the prefix 192\.0\.2\.0/24"):
-        tx.tcp_profiles.put(replace(OVERSEAS, name="other"))
-    tx.tcp_profiles.put(replace(OVERSEAS, name="longer", prefix="192.0.2.0/25"))
+        tx.fleet.tcp_profiles.put(replace(OVERSEAS, name="other"))
+    tx.fleet.tcp_profiles.put(replace(OVERSEAS, name="longer", prefix="192.0.2.0/25"))
     with pytest.raises(AlreadyThere):
-        tx.tcp_profiles.put(replace(OVERSEAS, prefix="192.0.2.0/25"))
-    assert [one.prefix for one in tx.tcp_profiles.all()] == ["192.0.2.0/25", "192.0.2.0/24"]
+        tx.fleet.tcp_profiles.put(replace(OVERSEAS, prefix="192.0.2.0/25"))
+    assert [one.prefix for one in tx.fleet.tcp_profiles.all()] == ["192.0.2.0/25", "192.0.2.0/24"]
 
 
 def test_the_outcome_of_a_trial_stays_while_the_values_stay(tx: Transaction, clock: FakeClock) -> None:
-    tx.tcp_profiles.put(OVERSEAS)
-    tx.tcp_profiles.tried(replace(KEPT, sender="east"))
-    assert tx.tcp_profiles.one("overseas").trial == replace(KEPT, sender="east")
+    tx.fleet.tcp_profiles.put(OVERSEAS)
+    tx.fleet.tcp_profiles.tried(replace(KEPT, sender="east"))
+    assert tx.fleet.tcp_profiles.one("overseas").trial == replace(KEPT, sender="east")
     clock.advance(60)
-    assert tx.tcp_profiles.put(OVERSEAS).trial is not None, "nothing changed"
-    changed = tx.tcp_profiles.put(replace(OVERSEAS, knobs=TcpKnobs("cubic")))
+    assert tx.fleet.tcp_profiles.put(OVERSEAS).trial is not None, "nothing changed"
+    changed = tx.fleet.tcp_profiles.put(replace(OVERSEAS, knobs=TcpKnobs("cubic")))
     assert (changed.trial, changed.changed_at) == (None, clock.now())
     assert changed.created_at is not None
     assert changed.created_at < clock.now()
 
 
 def test_kept_values_are_learnt_and_taken_back_ones_forgotten(tx: Transaction) -> None:
-    tx.tcp_profiles.put(TcpProfile("overseas", "192.0.2.0/24", ProfileMode.LEARN))
-    tx.tcp_profiles.tried(KEPT)
-    assert tx.tcp_profiles.one("overseas").learnt == BBR
-    tx.tcp_profiles.tried(replace(KEPT, step=TrialStep.TAKEN_BACK, reason="slower"))
-    found = tx.tcp_profiles.one("overseas")
+    tx.fleet.tcp_profiles.put(TcpProfile("overseas", "192.0.2.0/24", ProfileMode.LEARN))
+    tx.fleet.tcp_profiles.tried(KEPT)
+    assert tx.fleet.tcp_profiles.one("overseas").learnt == BBR
+    tx.fleet.tcp_profiles.tried(replace(KEPT, step=TrialStep.TAKEN_BACK, reason="slower"))
+    found = tx.fleet.tcp_profiles.one("overseas")
     assert found.learnt is None
     assert found.trial is not None
     assert (found.trial.step, found.trial.reason) == (TrialStep.TAKEN_BACK, "slower")
 
 
 def test_a_trial_of_earlier_values_is_no_news(tx: Transaction) -> None:
-    tx.tcp_profiles.tried(KEPT)
-    assert tx.tcp_profiles.all() == []
-    tx.tcp_profiles.put(replace(OVERSEAS, knobs=TcpKnobs("cubic")))
-    tx.tcp_profiles.tried(KEPT)
-    assert tx.tcp_profiles.one("overseas").trial is None, "the node tried what the operator had given before"
-    tx.tcp_profiles.put(replace(OVERSEAS, mode=ProfileMode.STATIC))
-    tx.tcp_profiles.tried(KEPT)
-    assert tx.tcp_profiles.one("overseas").trial is None
+    tx.fleet.tcp_profiles.tried(KEPT)
+    assert tx.fleet.tcp_profiles.all() == []
+    tx.fleet.tcp_profiles.put(replace(OVERSEAS, knobs=TcpKnobs("cubic")))
+    tx.fleet.tcp_profiles.tried(KEPT)
+    assert tx.fleet.tcp_profiles.one("overseas").trial is None, "the node tried what the operator had given before"
+    tx.fleet.tcp_profiles.put(replace(OVERSEAS, mode=ProfileMode.STATIC))
+    tx.fleet.tcp_profiles.tried(KEPT)
+    assert tx.fleet.tcp_profiles.one("overseas").trial is None
 
 
 def test_every_change_and_every_step_is_audited_with_its_actor(tx: Transaction) -> None:
     with acting(Caller("anna", Role.OPERATOR, frozenset())):
-        tx.tcp_profiles.put(OVERSEAS)
-        tx.tcp_profiles.put(OVERSEAS)
+        tx.fleet.tcp_profiles.put(OVERSEAS)
+        tx.fleet.tcp_profiles.put(OVERSEAS)
     for step in (TrialStep.BEGAN, TrialStep.KEPT, TrialStep.NOT_BETTER, TrialStep.TAKEN_BACK):
-        tx.tcp_profiles.tried(replace(KEPT, step=step))
+        tx.fleet.tcp_profiles.tried(replace(KEPT, step=step))
     with acting(Caller("anna", Role.OPERATOR, frozenset())):
-        tx.tcp_profiles.put(replace(OVERSEAS, mode=ProfileMode.STATIC))
-        tx.tcp_profiles.remove("overseas")
+        tx.fleet.tcp_profiles.put(replace(OVERSEAS, mode=ProfileMode.STATIC))
+        tx.fleet.tcp_profiles.remove("overseas")
     found: list[Any] = [(one.who, one.subject, one.action) for one in reversed(changes(tx))]
     assert found == [
         ("anna", "overseas", "added"),
@@ -101,10 +101,10 @@ def test_every_change_and_every_step_is_audited_with_its_actor(tx: Transaction) 
 
 
 def test_a_refused_change_is_undone(tx: Transaction) -> None:
-    before = tx.tcp_profiles.put(OVERSEAS)
-    tx.tcp_profiles.put(replace(OVERSEAS, knobs=TcpKnobs("vegas")))
-    tx.tcp_profiles.restore(before, "overseas")
-    assert tx.tcp_profiles.one("overseas") == before
-    tx.tcp_profiles.put(TcpProfile("other", "2001:db8::/32", knobs=TcpKnobs("vegas")))
-    tx.tcp_profiles.restore(None, "other")
-    assert tx.tcp_profiles.find("other") is None
+    before = tx.fleet.tcp_profiles.put(OVERSEAS)
+    tx.fleet.tcp_profiles.put(replace(OVERSEAS, knobs=TcpKnobs("vegas")))
+    tx.fleet.tcp_profiles.restore(before, "overseas")
+    assert tx.fleet.tcp_profiles.one("overseas") == before
+    tx.fleet.tcp_profiles.put(TcpProfile("other", "2001:db8::/32", knobs=TcpKnobs("vegas")))
+    tx.fleet.tcp_profiles.restore(None, "other")
+    assert tx.fleet.tcp_profiles.find("other") is None

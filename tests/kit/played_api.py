@@ -203,8 +203,8 @@ def _fill(tx: Transaction, clock: FakeClock) -> None:
     bbr, cubic = TcpKnobs("bbr", 8_388_608, None, 50_000_000, 4), TcpKnobs("cubic", receive_buffer_bytes=4_194_304)
     reason = "the canaries carried 1.6 times the rate of the others in two windows"
     sent = TcpTrial("overseas", TrialStep.KEPT, bbr, TcpKnobs(), 1, 3, 24_000_000, 15_000_000, 2, reason, now)
-    tx.tcp_profiles.tried(sent)
-    tx.tcp_profiles.tried(replace(sent, profile="campus", knobs=cubic, sender="east"))
+    tx.fleet.tcp_profiles.tried(sent)
+    tx.fleet.tcp_profiles.tried(replace(sent, profile="campus", knobs=cubic, sender="east"))
     tx.upstreams.add(Upstream("spare", "spare.example:7370", f"dbt1.{'0b' * 32}.given"))
     tx.subscriptions.add(Subscription(0, "cma.example", "WARN"))
 

@@ -187,7 +187,7 @@ ROWS: Mapping[str, Rows] = {
     ),
     "TCP_PROFILES": Rows(
         tables.tcp_profiles.tcp_profiles,
-        lambda tx, n: tx.tcp_profiles.put(TcpProfile(f"p-{n}", f"192.0.2.{n}/32", knobs=TcpKnobs("bbr"))),
+        lambda tx, n: tx.fleet.tcp_profiles.put(TcpProfile(f"p-{n}", f"192.0.2.{n}/32", knobs=TcpKnobs("bbr"))),
     ),
     "PORTS": Rows(tables.circuits.circuit_ports, lambda tx, n: tx.ports.add(Port(f"port-{n}", 10**9))),
     "CIRCUITS": Rows(tables.circuits.circuits, _circuit),

@@ -147,7 +147,7 @@ class DesiredState:
     async def apply_tcp_profiles(self) -> None:
         """Sends the whole list of TCP profiles, unless the node has it; raises the reason if it refuses one."""
         async with self._applying:
-            profiles = await self._look_up("TCP profiles", lambda tx: tx.tcp_profiles.all())
+            profiles = await self._look_up("TCP profiles", lambda tx: tx.fleet.tcp_profiles.all())
             job = tcp_lines.tcp_profiles_job(profiles)
             if job != self._told_profiles:
                 await self._node.request("tcp-profiles", **job)

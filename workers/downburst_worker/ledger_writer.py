@@ -62,7 +62,7 @@ class Counts:
         for number, (products, size_bytes, expired) in self.resends.items():
             tx.resends.finish(number, products=products, size_bytes=size_bytes, expired=expired)
         for trial in self.trials:
-            tx.tcp_profiles.tried(trial)
+            tx.fleet.tcp_profiles.tried(trial)
 
 
 class LedgerWriter:

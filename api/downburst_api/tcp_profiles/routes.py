@@ -13,14 +13,14 @@ router = APIRouter(prefix="/v1", tags=["TCP profiles"])
 @router.get("/tcp-profiles")
 async def list_tcp_profiles(hub: Hub, page: Paged) -> list[TcpProfile]:
     """All TCP profiles, with their learnt values and the present or last trial."""
-    kept = await hub.ledger.read(lambda tx: tx.tcp_profiles.all())
+    kept = await hub.ledger.read(lambda tx: tx.fleet.tcp_profiles.all())
     return page.of(map(TcpProfile.of, kept), "profile")
 
 
 @router.get("/tcp-profiles/{profile}", responses={404: {}})
 async def show_tcp_profile(hub: Hub, profile: str) -> TcpProfile:
     """One TCP profile."""
-    return TcpProfile.of(await hub.ledger.read(lambda tx: tx.tcp_profiles.one(profile)))
+    return TcpProfile.of(await hub.ledger.read(lambda tx: tx.fleet.tcp_profiles.one(profile)))
 
 
 @router.put("/tcp-profiles/{profile}", responses={409: {}})

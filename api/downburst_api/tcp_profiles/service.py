@@ -17,7 +17,7 @@ async def put(hub: Runtime, wanted: TcpProfile) -> TcpProfile:
     except NodeAway:
         pass
     except DownburstError:
-        await hub.ledger.write(lambda tx: tx.tcp_profiles.restore(before, wanted.name))
+        await hub.ledger.write(lambda tx: tx.fleet.tcp_profiles.restore(before, wanted.name))
         with suppress(DownburstError):
             await hub.node.apply_tcp_profiles()
         raise
@@ -27,11 +27,11 @@ async def put(hub: Runtime, wanted: TcpProfile) -> TcpProfile:
 
 async def remove(hub: Runtime, name: str) -> None:
     """Removes a profile, and has the nodes take its values back."""
-    await hub.ledger.write(lambda tx: tx.tcp_profiles.remove(name))
+    await hub.ledger.write(lambda tx: tx.fleet.tcp_profiles.remove(name))
     with suppress(NodeAway):
         await hub.node.apply_tcp_profiles()
     hub.bus.publish(TcpProfilesChanged())
 
 
 def _put(tx: Transaction, wanted: TcpProfile) -> tuple[TcpProfile | None, TcpProfile]:
-    return tx.tcp_profiles.find(wanted.name), tx.tcp_profiles.put(wanted)
+    return tx.fleet.tcp_profiles.find(wanted.name), tx.fleet.tcp_profiles.put(wanted)

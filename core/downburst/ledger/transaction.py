@@ -37,7 +37,6 @@ class Transaction:
         self.subscriptions = Subscriptions(connection, clock)
         self.resends = Resends(connection, clock)
         self.upstreams = Upstreams(connection, clock)
-        self.tcp_profiles = TcpProfiles(connection, clock)
         self.ports = Ports(connection, clock)
         self.circuits = Circuits(connection, clock)
         self.planning = Planning(connection, clock)
@@ -59,11 +58,12 @@ class Planning:
 
 
 class Fleet:
-    """The nodes of a hub, and their assignments."""
+    """The nodes of a hub, their assignments, and the tuning of their connections."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.senders = Senders(connection, clock)
         self.assignments = Assignments(connection, clock)
+        self.tcp_profiles = TcpProfiles(connection, clock)
 
 
 class Ldm:

@@ -1050,22 +1050,24 @@ export interface PasswordChange {
 
 /** The way to a site: measured, tested and reserved. */
 export interface Path {
-  site: string
-  seen_at: string | null
-  round_trip_ms: number | null
-  clock_bound_ms: number | null
-  access_rate_bps: number | null
+  /** The share of segments that were sent again of late. */
   loss: number | null
   rate_bps: number | null
+  /** There was nothing more to send. */
   rate_is_lower_bound: boolean | null
-  /** Null without enough recent measurements of the path, or while the hub's own pace may have limited them. */
-  forecast: RateForecast | null
   congestion_control: string | null
   path_mtu_bytes: number | null
   multicast: Hearing
   circuits: Offer[]
   /** Null: no profile has the site's address, or it was never connected. */
   tcp_profile: AppliedProfile | null
+  site: string
+  seen_at: string | null
+  round_trip_ms: number | null
+  clock_bound_ms: number | null
+  access_rate_bps: number | null
+  /** Null without enough recent measurements of the path, or while the hub's own pace may have limited them. */
+  forecast: RateForecast | null
   /** Null while round trip, loss or congestion control are not known. */
   parallel: ParallelConnections | null
 }

@@ -98,7 +98,7 @@ async def test_the_last_trial_is_shown_with_its_figures(hub: Asked, clock: FakeC
         clock.now(),
         "east",
     )
-    await hub.runtime.ledger.write(lambda tx: tx.tcp_profiles.tried(trial))
+    await hub.runtime.ledger.write(lambda tx: tx.fleet.tcp_profiles.tried(trial))
     shown = (await hub.ask("GET", ROUTE))["trial"]
     assert (shown["step"], shown["canary_bps"], shown["others_bps"]) == ("taken-back", 6_000_000, 10_000_000)
     assert shown["ratio"] == pytest.approx(0.6)

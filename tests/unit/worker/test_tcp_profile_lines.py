@@ -67,7 +67,7 @@ async def stage(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> AsyncIterat
 
 
 async def put(stage: Stage, profile: TcpProfile) -> None:
-    await stage.ledger.write(lambda tx: tx.tcp_profiles.put(profile))
+    await stage.ledger.write(lambda tx: tx.fleet.tcp_profiles.put(profile))
 
 
 async def told(stage: Stage) -> list[list[dict[str, Any]]]:
@@ -128,7 +128,7 @@ async def test_the_list_is_sent_when_it_changes_and_at_each_start(stage: Stage) 
     await stage.agent._make_ready()
     jobs = [job["do"] for job in (await stage.agent._node.request("told"))["jobs"]]
     assert jobs[-4:-1] == ["start", "tcp-profiles", "feeds"], "before the sites, which connect then"
-    await stage.ledger.write(lambda tx: tx.tcp_profiles.remove("overseas"))
+    await stage.ledger.write(lambda tx: tx.fleet.tcp_profiles.remove("overseas"))
     stage.bus.publish(TcpProfilesChanged())
     await stage.last_job("tcp-profiles", lambda job: job["profiles"] == [])
 
@@ -152,7 +152,7 @@ async def test_kept_values_are_stored_audited_and_sent_as_learnt(stage: Stage) -
     await stage.says(**KEPT)
     job = await stage.last_job("tcp-profiles", lambda job: bool(job["profiles"][0]["learnt"]))
     assert job["profiles"][0]["learnt"] == BBR
-    kept = await stage.ledger.read(lambda tx: tx.tcp_profiles.one("overseas"))
+    kept = await stage.ledger.read(lambda tx: tx.fleet.tcp_profiles.one("overseas"))
     assert kept.learnt == TcpKnobs("bbr", 8_388_608, None, 50_000_000, 4)
     assert kept.trial is not None
     assert (kept.trial.step, kept.trial.canary_bps, kept.trial.sender) == (TrialStep.KEPT, 24_000_000, "")
