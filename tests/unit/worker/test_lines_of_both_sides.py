@@ -95,12 +95,11 @@ def jobs() -> dict[str, Line]:
         before=9,
         limits=(Limit("NGRID", "nam", "x"),),
     )
-    bbr = TcpKnobs("bbr", 8_388_608, 4_194_304, 50_000_000, 4)
+    bbr = TcpKnobs("bbr", 4_096, 2**30, 8_000, 4)
     return {
         "feeds": lines.feeds_job([feed], [LogHead("NGRID", EPOCH, 9)]),
         "sites": with_positions(sites, [Settled("NGRID", EPOCH, "unl.edu", 7)]),
         "upstreams": lines.upstreams_job([Upstream("national", "hub.example:7370", "dbt1.token", ("NGRID",))]),
-        "tcp-profiles": tcp_profiles_job([TcpProfile("overseas", "192.0.2.0/24", ProfileMode.TRIAL, bbr, bbr)]),
         "ldm": lines.ldm_job(
             [LdmSource("idd", "CONDUIT", ("idd.example",), "[05]$", 600)],
             [LdmAccept(1, "EXP", "^x", "^ldm")],
@@ -113,6 +112,7 @@ def jobs() -> dict[str, Line]:
         "deliveries": deliveries_job(name, feed="NGRID", before=9, limit=5, site="unl.edu"),
         "browse": browse_job(browse),
         "tracer": tracer_job(TracerQuestion("unl.edu", SOME_TIME, FAR, 100, ("rtt",))),
+        "tcp-profiles": tcp_profiles_job([TcpProfile("overseas", "192.0.2.0/24", ProfileMode.TRIAL, bbr, bbr)]),
         "circuit-up": {"circuit": lease_line(Lease(circuit, ports))},
     }
 
