@@ -59,6 +59,7 @@ def test_where_loss_is_no_limit_there_is_no_number() -> None:
     bbr = advised("bbr", 0.001, 50e6)
     assert (bbr.connections, bbr.one_bps) == (None, None)
     assert bbr.sentence.startswith("more connections would bring little: bbr")
+    assert advised("bbr2", 0.001, 50e6).sentence == bbr.sentence
     clean = advised("cubic", 0.0, 50e6)
     assert clean.connections is None
     assert clean.sentence == "no segment was lost of late: loss limits no connection"
@@ -66,7 +67,7 @@ def test_where_loss_is_no_limit_there_is_no_number() -> None:
 
 @pytest.mark.parametrize(
     ("congestion", "round_trip_s", "loss"),
-    [(None, 0.07, 0.001), ("reno", None, 0.001), ("reno", 0.0, 0.001), ("reno", 0.07, None)],
+    [(None, 0.07, 0.001), ("htcp", 0.07, 0.001), ("reno", None, 0.001), ("reno", 0.0, 0.001), ("reno", 0.07, None)],
 )
 def test_what_is_not_measured_gives_no_number(
     congestion: str | None, round_trip_s: float | None, loss: float | None

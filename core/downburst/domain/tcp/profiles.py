@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from downburst.foundation.errors import BadInput, BadName
+from downburst.foundation.rates import rate_text
 
 
 class ProfileMode(StrEnum):
@@ -170,7 +171,7 @@ def knobs_text(knobs: TcpKnobs) -> str:
         knobs.congestion,
         knobs.send_buffer_bytes and f"send buffer {_size(knobs.send_buffer_bytes)}",
         knobs.receive_buffer_bytes and f"receive buffer {_size(knobs.receive_buffer_bytes)}",
-        knobs.pacing_bps and f"{knobs.pacing_bps / 1e6:,g} Mb/s per connection",
+        knobs.pacing_bps and f"{rate_text(knobs.pacing_bps)} per connection",
         knobs.connections and (f"{knobs.connections} connections" if knobs.connections > 1 else "1 connection"),
     ]
     return ", ".join(part for part in parts if part) or "the kernel's values"

@@ -59,16 +59,18 @@ def parallel_connections(
 ) -> ParallelConnections | None:
     """The number of connections that equal a rate on this path; None while round trip or loss are unknown.
 
+    None as well for a congestion control without a formula here.
+
     The rate of one is that of Mathis, for cubic the larger of Mathis and RFC 9438; loss of one path is not
     changed by the number of connections, so their rates add up.
     """
     if congestion is None or round_trip_s is None or loss is None or round_trip_s <= 0:
         return None
+    if congestion.startswith(CongestionControl.BBR):
+        text = "more connections would bring little: bbr does not slow down at every loss"
+        return ParallelConnections(text, target_bps=target_bps)
     if congestion not in _BY_LOSS:
-        return ParallelConnections(
-            f"more connections would bring little: {congestion} does not slow down at every loss",
-            target_bps=target_bps,
-        )
+        return None
     if loss <= 0:
         return ParallelConnections("no segment was lost of late: loss limits no connection", target_bps=target_bps)
     one_bps = _BY_LOSS[congestion](round_trip_s, loss, segment_bytes=segment_bytes)
