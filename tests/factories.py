@@ -38,6 +38,7 @@ from downburst_worker.messages.delivery_lines import (
     product_facts,
 )
 from downburst_worker.messages.log_lines import feed_logs
+from downburst_worker.messages.tcp_lines import tcp_profiles_job
 from downburst_worker.messages.tracer_lines import traced_site, tracer_job
 from kit.circuits import NodeInMemory
 from kit.fake_node import FakeNode
@@ -177,6 +178,9 @@ class NodeStandIn:
     async def connect_upstreams(self) -> None:
         wanted = await self._ledger.read(lambda tx: lines.upstreams_job(tx.upstreams.all()))
         self._ask("upstreams", wanted)
+
+    async def apply_tcp_profiles(self) -> None:
+        self._ask("tcp-profiles", await self._ledger.read(lambda tx: tcp_profiles_job(tx.fleet.tcp_profiles.all())))
 
     async def connect_ldm(self) -> tuple[str, ...]:
         job = await self._ledger.read(

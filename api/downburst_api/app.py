@@ -31,6 +31,7 @@ from downburst_api.sessions import routes as sessions
 from downburst_api.sites import routes as sites
 from downburst_api.sites import self_service
 from downburst_api.subscriptions import routes as subscriptions
+from downburst_api.tcp_profiles import routes as tcp_profiles
 from downburst_api.upstreams import routes as upstreams
 from downburst_api.users import routes as users
 
@@ -66,6 +67,7 @@ def create_app(runtime: Runtime, *, page: Path | None = None) -> FastAPI:
         upstreams,
         ldm,
         circuits,
+        tcp_profiles,
         plans,
         latency,
         histogram,

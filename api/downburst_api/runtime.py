@@ -83,6 +83,9 @@ class Node(Protocol):
     async def connect_upstreams(self) -> None:
         """Has the node connect to the ledger's upstreams; raises the reason if it can't."""
 
+    async def apply_tcp_profiles(self) -> None:
+        """Has the node apply the ledger's TCP profiles; raises the reason if it refuses one."""
+
     async def connect_ldm(self) -> tuple[str, ...]:
         """Has the node request from and serve the ledger's LDMs; raises the failure, else returns its address."""
 

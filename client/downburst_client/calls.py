@@ -22,6 +22,7 @@ from downburst_contract import (
     resends,
     sites,
     subscriptions,
+    tcp_profiles,
     tracer,
     upstreams,
 )
@@ -826,6 +827,28 @@ def remove_subscription(subscription: int, *, if_match: str | None = None) -> Ca
         None,
         headers={"if-match": if_match} if if_match else {},
     )
+
+
+def list_tcp_profiles(*, cursor: str | None = None, limit: int | None = None) -> Call[list[tcp_profiles.TcpProfile]]:
+    """All TCP profiles, with their learnt values and the present or last trial."""
+    return Call(
+        "GET", path_of("v1", "tcp-profiles"), list[tcp_profiles.TcpProfile], query={"cursor": cursor, "limit": limit}
+    )
+
+
+def remove_tcp_profile(profile: str) -> Call[None]:
+    """Removes a TCP profile; its connections get the values of a shorter prefix, or the kernel's."""
+    return Call("DELETE", path_of("v1", "tcp-profiles", profile), None)
+
+
+def show_tcp_profile(profile: str) -> Call[tcp_profiles.TcpProfile]:
+    """One TCP profile."""
+    return Call("GET", path_of("v1", "tcp-profiles", profile), tcp_profiles.TcpProfile)
+
+
+def put_tcp_profile(profile: str, body: tcp_profiles.TcpProfileWanted) -> Call[tcp_profiles.TcpProfile]:
+    """Adds a TCP profile, or gives it exactly these values; they apply to present and later connections."""
+    return Call("PUT", path_of("v1", "tcp-profiles", profile), tcp_profiles.TcpProfile, body=body)
 
 
 def totals() -> Call[plans.Totals]:

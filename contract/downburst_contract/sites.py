@@ -14,6 +14,7 @@ from downburst.domain.sites import CircuitAttachment
 from downburst.live.site_states import SiteState
 from downburst_contract.base import Answer, OffsetTime, Pattern, Shape, Text, members
 from downburst_contract.subscriptions import Subscription
+from downburst_contract.tcp_profiles import AppliedProfile
 
 FeedName = Annotated[str, Field(min_length=1, max_length=64)]
 
@@ -352,6 +353,8 @@ class PathFacts(Answer):
     path_mtu_bytes: int | None
     multicast: Hearing
     circuits: list[Offer]
+    tcp_profile: AppliedProfile | None
+    """Null: no profile has the site's address, or it was never connected."""
 
 
 class RateForecast(Answer):
@@ -365,7 +368,19 @@ class RateForecast(Answer):
     """The predictor with the least error of late."""
 
 
-class Path(Answer):
+class ParallelConnections(Answer):
+    """The number of connections that equal a rate, by round trip, segment size and loss of the path."""
+
+    sentence: str
+    connections: int | None
+    """Null: loss does not limit a connection, or no rate is wanted."""
+    one_bps: float | None
+    """The rate of one connection, by Mathis; for cubic the larger one of Mathis and RFC 9438."""
+    target_bps: float | None
+    """The access rate of the site; without one, the present rate of its feeds."""
+
+
+class Path(PathFacts):
     """The way to a site: measured, tested and reserved."""
 
     site: str
@@ -373,15 +388,10 @@ class Path(Answer):
     round_trip_ms: float | None
     clock_bound_ms: float | None
     access_rate_bps: float | None
-    loss: float | None
-    rate_bps: int | None
-    rate_is_lower_bound: bool | None
     forecast: RateForecast | None
     """Null without enough recent measurements of the path, or while the hub's own pace may have limited them."""
-    congestion_control: str | None
-    path_mtu_bytes: int | None
-    multicast: Hearing
-    circuits: list[Offer]
+    parallel: ParallelConnections | None
+    """Null while round trip, loss or congestion control are not known."""
 
 
 class TokensEnded(Answer):

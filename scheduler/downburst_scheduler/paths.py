@@ -8,8 +8,9 @@ from downburst.domain.path_facts import KnownPath, PathWatch
 from downburst.domain.receipts import Settled
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import Subscription
+from downburst.domain.tcp.rates import CongestionControl
 from downburst.forecasts.path_rates import PathRates
-from downburst_scheduler.models.rates import CongestionControl, PathFacts
+from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.situation import SiteFacts
 
 

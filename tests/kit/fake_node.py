@@ -35,6 +35,7 @@ class FakeNode:
     products: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     upstreams: list[Line] = field(default_factory=list)
     ldm: Line = field(default_factory=dict)
+    tcp_profiles: list[Line] = field(default_factory=list)
     refuse_ingest: RefusedJob | None = None
     circuits_up: set[int] = field(default_factory=set)
     """On which groups may ride; an `emit` that a circuit is up adds it."""
@@ -84,6 +85,13 @@ class FakeNode:
             raise RefusedJob("bad-request", "LDM source: it can't be used")
         self.ldm = job
         return {"addresses": job["listen"]}
+
+    def _tcp_profiles(self, job: Line) -> Line:
+        unknown = [one["name"] for one in job["profiles"] if (one["knobs"] or {})["congestion"] == "vegas"]
+        if unknown:
+            raise RefusedJob("bad-request", f"TCP profile {unknown[0]}: the kernel has no vegas; choose reno or bbr")
+        self.tcp_profiles = job["profiles"]
+        return {}
 
     def _plan(self, job: Line) -> Line:
         before = self.plans.get(job["feed"], {"version": 0})

@@ -37,6 +37,7 @@ from downburst.domain.latency import LatencyKind
 from downburst.domain.plans import Candidate, LegCounters, Transport
 from downburst.domain.receipts import ProductException
 from downburst.domain.subscriptions import Subscription
+from downburst.domain.tcp.profiles import AppliedProfile, ProfileState, TcpKnobs, TcpTrial, TrialStep
 from downburst.domain.upstreams import Upstream
 from downburst.foundation.clock import FakeClock, to_us
 from downburst.ledger import Ledger, Transaction
@@ -140,6 +141,12 @@ async def _configure(play: Played) -> None:
     await ask("POST", "/v1/ldm/accepts", body={"feeds": "EXP", "pattern": "^model", "host": r"^ldm\.example$"})
     upstream = {"upstream": "national", "address": "hub.example:7370", "token": f"dbt1.{'0a' * 32}.given"}
     await ask("POST", "/v1/upstreams", body=upstream | {"feeds": ["NGRID"]})
+    knobs = {"congestion": "bbr", "send_buffer_bytes": 8_388_608, "pacing_bps": 50_000_000, "connections": 4}
+    overseas = {"prefix": "192.0.2.0/24", "mode": "trial", "knobs": knobs}
+    await ask("PUT", "/v1/tcp-profiles/{profile}", profile="overseas", body=overseas)
+    await ask(
+        "PUT", "/v1/tcp-profiles/{profile}", profile="campus", body={"prefix": "2001:db8::/32", "mode": "learn"}
+    )
     await ask("PUT", "/v1/feeds/{feed}/objectives/{site}", feed="NGRID", site="unl.edu", body={"objective_ms": 1500})
     await ask(
         "POST", "/v1/sites/{site}/silences", site="cma.example", body={"minutes": 120, "reason": "power is off"}
@@ -193,6 +200,11 @@ def _fill(tx: Transaction, clock: FakeClock) -> None:
     tx.alerting.alarms.raise_(Condition(AlarmKind.SILENCE, "silent", "ask", "NGRID"))
     ended = tx.alerting.alarms.raise_(Condition(AlarmKind.CLOCK, "its clock is wrong", "set it", site="cma.example"))
     tx.alerting.alarms.end([ended], now)
+    bbr, cubic = TcpKnobs("bbr", 8_388_608, None, 50_000_000, 4), TcpKnobs("cubic", receive_buffer_bytes=4_194_304)
+    reason = "the canaries carried 1.6 times the rate of the others in two windows"
+    sent = TcpTrial("overseas", TrialStep.KEPT, bbr, TcpKnobs(), 1, 3, 24_000_000, 15_000_000, 2, reason, now)
+    tx.fleet.tcp_profiles.tried(sent)
+    tx.fleet.tcp_profiles.tried(replace(sent, profile="campus", knobs=cubic, sender="east"))
     tx.upstreams.add(Upstream("spare", "spare.example:7370", f"dbt1.{'0b' * 32}.given"))
     tx.subscriptions.add(Subscription(0, "cma.example", "WARN"))
 
@@ -209,11 +221,12 @@ def _happen(live: Any, clock: FakeClock) -> None:
         SiteProgress("WARN", 0, 0, Transport.UNICAST, 4),
     )
     path = TcpPath(70_000, 10_000, 50, 24_000_000, is_lower_bound=True, congestion="cubic", path_mtu_bytes=1_400)
+    applied = AppliedProfile("overseas", ProfileState.CANARY, TcpKnobs("bbr", connections=4))
     streams = Streams(open=3, planned=4, reason="it helps")
     for second, size in enumerate((1000, 0, 0, 3000)):
         begin = at_us + second * 1_000_000
         feed, leg = FeedTraffic("NGRID", 1, size, (size,), 9), LegTraffic(2, "NGRID", 2000, 0, 1, size, 2, 0)
-        session = SessionTraffic("unl.edu", 1500, 250, 500, progress, streams, path)
+        session = SessionTraffic("unl.edu", 1500, 250, 500, progress, streams, path, applied)
         live.apply(TrafficSeen(begin, begin + 1_000_000, (feed,), (leg,), (session,), 0))
     lacking = (
         FeedBacklog("NGRID", True, 4_000, 1_000_000, at_us - 720_000_000, 17, 5_000),
@@ -323,6 +336,7 @@ async def _look(play: Played) -> None:
     await ask("GET", "/v1/products/trace", query="?product=nam.t00z.grib2")
     await ask("GET", "/v1/products/trace", query="?product=gfs.t00z.grib2")
     await ask("GET", "/v1/resends/{resend}", resend=1)
+    await ask("GET", "/v1/tcp-profiles/{profile}", profile="campus")
     await ask("GET", "/v1/ports/{port}", port="hub-eth0")
     await ask("GET", "/v1/circuits", query="?finished=true")
     await ask("GET", "/v1/circuits/{circuit}", circuit=1)
@@ -344,6 +358,7 @@ async def _end(play: Played) -> None:
     await ask("DELETE", "/v1/sites/{site}/subscriptions/{subscription}", site="unl.edu", subscription=1)
     await ask("DELETE", "/v1/subscriptions/{subscription}", subscription=2)
     await ask("DELETE", "/v1/upstreams/{upstream}", upstream="national")
+    await ask("DELETE", "/v1/tcp-profiles/{profile}", profile="campus")
     await ask("DELETE", "/v1/ldm/sources/{source}", source="conduit")
     await ask("DELETE", "/v1/ldm/accepts/{number}", number=1)
     await ask("DELETE", "/v1/access-tokens/{number}", number=1)
@@ -384,6 +399,7 @@ LISTS = (
     *("/v1/feeds", "/v1/plans", "/v1/sites", "/v1/subscriptions", "/v1/resends", "/v1/upstreams", "/v1/latency"),
     *("/v1/ldm/sources", "/v1/ldm/accepts", "/v1/ldm/peers", "/v1/ldm/reports", "/v1/objectives", "/v1/alarms"),
     *("/v1/silences", "/v1/alarm-receivers", "/v1/site-alarm-receivers", "/v1/ports", "/v1/circuits"),
+    "/v1/tcp-profiles",
     *("/v1/users", "/v1/access-tokens", "/v1/access-requests", "/v1/audit", "/v1/deliveries"),
 )
 PAGED = ("/v1/feeds", "/v1/sites", "/v1/subscriptions", "/v1/latency", "/v1/deliveries", "/v1/audit")

@@ -14,6 +14,7 @@ from downburst.domain.receipts import Batch, ProductException
 from downburst.domain.resends import Resend
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import IdFilter, Subscription
+from downburst.domain.tcp.profiles import TcpKnobs, TcpProfile
 from downburst.domain.upstreams import LdmAccept, LdmSource, Upstream
 from downburst.ledger import Transaction, tables
 from downburst.ledger.repositories.answers import Answered
@@ -183,6 +184,10 @@ ROWS: Mapping[str, Rows] = {
     ),
     "LDM_ACCEPTS": Rows(
         tables.upstreams.ldm_accepts, lambda tx, n: tx.ldm.accepts.add(LdmAccept(0, "ANY", ".*", f"^host-{n}$"))
+    ),
+    "TCP_PROFILES": Rows(
+        tables.tcp_profiles.tcp_profiles,
+        lambda tx, n: tx.fleet.tcp_profiles.put(TcpProfile(f"p-{n}", f"192.0.2.{n}/32", knobs=TcpKnobs("bbr"))),
     ),
     "PORTS": Rows(tables.circuits.circuit_ports, lambda tx, n: tx.ports.add(Port(f"port-{n}", 10**9))),
     "CIRCUITS": Rows(tables.circuits.circuits, _circuit),

@@ -116,6 +116,10 @@ class Agent(Asking):
         """Has the node connect to the ledger's upstreams; raises the reason if it can't connect to one."""
         await self._desired.connect_upstreams()
 
+    async def apply_tcp_profiles(self) -> None:
+        """Has the node apply the ledger's TCP profiles; raises the reason if it refuses one."""
+        await self._desired.apply_tcp_profiles()
+
     async def connect_ldm(self) -> tuple[str, ...]:
         """Has the node request from and serve the ledger's LDMs; raises the failure, else returns its address."""
         return await self._desired.connect_ldm()

@@ -16,7 +16,7 @@ from downburst.ledger import Ledger, Transaction
 from downburst.settings.hub import Settings
 from downburst_worker.accounts import LegAccounts
 from downburst_worker.ledger_writer import LedgerWriter
-from downburst_worker.messages import backlog_lines, lines
+from downburst_worker.messages import backlog_lines, lines, tcp_lines
 from downburst_worker.node import Line, NodeProcess
 from downburst_worker.reporter import Reporter
 
@@ -38,6 +38,8 @@ class DesiredState:
         self.accounts = LegAccounts()
         self._unmet: dict[str, Plan] = {}
         """By feed, the plan that the node could not apply because a group's circuit was not up."""
+        self._told_profiles: Line = NO_PROFILES
+        """The TCP profiles that the node has."""
         self._applying = asyncio.Lock()
         self._read_last: dict[str, object] = {}
         """By query, the ledger's last answer: a node that is restarted while the ledger is away gets that."""
@@ -46,6 +48,8 @@ class DesiredState:
 
     async def apply_at_start(self) -> None:
         """Sends everything to a node that has just started; with sites' positions, from which it follows them."""
+        self._told_profiles = NO_PROFILES
+        await self._apply_tcp_profiles()
         await self.apply_feeds()
         await self.apply_sites(await self._look_up("positions", lambda tx: tx.measured.settled.all()))
         await self.apply_plans()
@@ -54,7 +58,8 @@ class DesiredState:
             await self._apply_ldm()
 
     async def apply_all(self) -> None:
-        """Sends feeds, sites and plans."""
+        """Sends TCP profiles, feeds, sites and plans."""
+        await self._apply_tcp_profiles()
         await self.apply_feeds()
         await self.apply_sites()
         await self.apply_plans()
@@ -139,6 +144,23 @@ class DesiredState:
             answer = await self._node.request("ldm", **lines.ldm_job(sources, accepts, self._settings.ldm))
             return tuple(answer.get("addresses", ()))
 
+    async def apply_tcp_profiles(self) -> None:
+        """Sends the whole list of TCP profiles, unless the node has it; raises the reason if it refuses one."""
+        async with self._applying:
+            profiles = await self._look_up("TCP profiles", lambda tx: tx.fleet.tcp_profiles.all())
+            job = tcp_lines.tcp_profiles_job(profiles)
+            if job != self._told_profiles:
+                await self._node.request("tcp-profiles", **job)
+                self._told_profiles = job
+
+    async def _apply_tcp_profiles(self) -> None:
+        try:
+            await self.apply_tcp_profiles()
+        except (NodeAway, LedgerAway):
+            raise
+        except DownburstError as error:
+            await self._reporter.fault(error.sentence, next_step="downburst tcp-profiles list")
+
     async def _apply_upstreams(self) -> None:
         if not await self._look_up("upstreams", lambda tx: tx.upstreams.all()):
             return
@@ -172,4 +194,6 @@ class DesiredState:
         return found
 
 
+NO_PROFILES: Line = {"profiles": []}
+"""The list of a node that has just started."""
 _LOG = logging.getLogger("downburst.agent")

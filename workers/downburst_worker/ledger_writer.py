@@ -6,6 +6,7 @@ and each leg, minute, head and resend has one entry, for any length of time.
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -14,6 +15,7 @@ from pathlib import Path
 from downburst.domain.feeds import TrafficMinute
 from downburst.domain.plans import LegCounters
 from downburst.domain.receipts import LogHead
+from downburst.domain.tcp.profiles import TcpTrial
 from downburst.foundation.errors import DownburstError, Failure, LedgerAway
 from downburst.ledger import Ledger, Transaction
 from downburst.supervision import FAULTS
@@ -31,9 +33,11 @@ class Counts:
         self._heads: dict[tuple[str, str], LogHead] = {}
         self.resends: dict[int, tuple[int, int, int]] = {}
         """By ended resend: products, bytes, and the number expired."""
+        self.trials: deque[TcpTrial] = deque(maxlen=TRIALS_WAITING)
+        """Steps of trials, oldest first; beyond the limit the oldest are dropped."""
 
     def __bool__(self) -> bool:
-        return bool(self._legs or self._minutes or self._heads or self.resends)
+        return bool(self._legs or self._minutes or self._heads or self.resends or self.trials)
 
     def add(
         self, legs: Iterable[LegCounters] = (), minutes: Iterable[TrafficMinute] = (), heads: Iterable[LogHead] = ()
@@ -57,6 +61,8 @@ class Counts:
         tx.measured.log_heads.rise(self._heads.values())
         for number, (products, size_bytes, expired) in self.resends.items():
             tx.resends.finish(number, products=products, size_bytes=size_bytes, expired=expired)
+        for trial in self.trials:
+            tx.fleet.tcp_profiles.tried(trial)
 
 
 class LedgerWriter:
@@ -91,6 +97,11 @@ class LedgerWriter:
     async def finish_resend(self, number: int, products: int, size_bytes: int, expired: int) -> None:
         """Stores the outcome of a resend."""
         self._waiting.resends[number] = products, size_bytes, expired
+        await self._write_counts()
+
+    async def keep_trial(self, trial: TcpTrial) -> None:
+        """Stores a step of a trial of TCP values."""
+        self._waiting.trials.append(trial)
         await self._write_counts()
 
     async def take_batch(self, path: Path) -> None:
@@ -155,6 +166,7 @@ class LedgerWriter:
         later, self._waiting = self._waiting, counts
         counts.add(later._legs.values(), later._minutes.values(), later._heads.values())
         counts.resends |= later.resends
+        counts.trials.extend(later.trials)
 
 
 def _oldest_first(directory: Path) -> list[Path]:
@@ -179,6 +191,7 @@ def _both(one: TrafficMinute, other: TrafficMinute) -> TrafficMinute:
     )
 
 
+TRIALS_WAITING = 1_000
 _LOG = logging.getLogger("downburst.agent")
 _ADDED = (
     "products",

@@ -8,6 +8,7 @@ from downburst.domain.events import (
     LdmPeerChanged,
     LdmSourceChanged,
     ResendsChanged,
+    TcpProfilesChanged,
     UpstreamChanged,
 )
 from downburst.domain.receipts import LogHead
@@ -16,7 +17,7 @@ from downburst.live.state import Damage
 from downburst_worker.desired import DesiredState
 from downburst_worker.enrolment import Enrolment
 from downburst_worker.ledger_writer import LedgerWriter
-from downburst_worker.messages import backlog_lines, circuit_lines, lines
+from downburst_worker.messages import backlog_lines, circuit_lines, lines, tcp_lines
 from downburst_worker.node import Line
 from downburst_worker.reporter import Reporter
 from downburst_worker.shared import Shared
@@ -65,8 +66,8 @@ class NodeReports:
                 await self._finish_resend(line)
             case "session" | "upstream" | "ldm-source" | "ldm-peer":
                 self._connection_changed(line)
-            case "circuit":
-                await self._circuit_changed(line)
+            case "circuit" | "tcp-trial" as name:
+                await (self._circuit_changed if name == "circuit" else self._trial_told)(line)
             case "rtstats":
                 self._shared.live.reported(sentence(line["line"]))
             case "damaged" | "recovered" | "fault":
@@ -127,6 +128,13 @@ class NodeReports:
         await self._writer.finish_resend(*lines.resend_ended(line))
         await self._desired.apply_sites()
         self._shared.bus.publish(ResendsChanged())
+
+    async def _trial_told(self, line: Line) -> None:
+        trial = tcp_lines.tcp_trial(line, at=self._shared.clock.now(), sender=self._role.sender)
+        _LOG.info("TCP profile %s: %s: %s", trial.profile, trial.step, trial.reason)
+        await self._writer.keep_trial(trial)
+        # Learnt values go to all nodes of the hub; this one too follows the event.
+        self._shared.bus.publish(TcpProfilesChanged())
 
     async def _trouble_told(self, line: Line) -> None:
         told, step = lines.told_fault(line), ""

@@ -6,7 +6,14 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial
 
-from downburst.domain.events import Event, FeedsChanged, PlanMade, SitesChanged, SubscriptionsChanged
+from downburst.domain.events import (
+    Event,
+    FeedsChanged,
+    PlanMade,
+    SitesChanged,
+    SubscriptionsChanged,
+    TcpProfilesChanged,
+)
 from downburst.foundation.errors import DownburstError, LedgerAway, NodeAway
 from downburst.supervision import attempt, keep, start
 from downburst_worker.desired import DesiredState
@@ -107,7 +114,7 @@ class Upkeep:
                 _LOG.warning("reading the nodes of this hub: %s", error.sentence)
 
     async def _follow(self) -> None:
-        kinds = FeedsChanged, SitesChanged, SubscriptionsChanged, PlanMade
+        kinds = FeedsChanged, SitesChanged, SubscriptionsChanged, PlanMade, TcpProfilesChanged
         with self._shared.bus.subscribe(*kinds, limit=256) as changes:
             async for change in changes:
                 work = partial(self._follow_one, change, lost=changes.take_dropped())
@@ -128,6 +135,8 @@ class Upkeep:
             await self._desired.apply_plan(change.plan)
         elif isinstance(change, FeedsChanged):
             await self._desired.apply_feeds()
+        elif isinstance(change, TcpProfilesChanged):
+            await self._desired.apply_tcp_profiles()
         else:
             await self._desired.apply_sites()
 

@@ -174,6 +174,11 @@ EXAMPLES: Mapping[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/ldm/sources"): _SOURCE,
     ("PUT", "/v1/ldm/sources/{source}"): _SOURCE,
     ("POST", "/v1/ldm/accepts"): {"feeds": "EXP", "pattern": "^model", "host": r"^ldm\.example\.edu$"},
+    ("PUT", "/v1/tcp-profiles/{profile}"): {
+        "prefix": "192.0.2.0/24",
+        "mode": "trial",
+        "knobs": {"congestion": "bbr", "send_buffer_bytes": 8_388_608, "pacing_bps": 50_000_000, "connections": 4},
+    },
     ("POST", "/v1/ports"): {"port": "ae1", "rate_bps": 10_000_000_000, "first_vlan": 100, "last_vlan": 199},
     ("PATCH", "/v1/ports/{port}"): {"rate_bps": 8_000_000_000},
     ("PATCH", "/v1/circuits/{circuit}"): {"rate_out_bps": 200_000_000},

@@ -21,6 +21,7 @@ from downburst.domain.events import (
     SessionChanged,
     SitesChanged,
     SubscriptionsChanged,
+    TcpProfilesChanged,
     TrafficSeen,
     UpstreamChanged,
 )
@@ -88,6 +89,7 @@ _TELLING = (
     FeedsChanged,
     SitesChanged,
     SubscriptionsChanged,
+    TcpProfilesChanged,
     CircuitsChanged,
 )
 EVERY_S = 1.0

@@ -1,12 +1,15 @@
 """The path to a site in answers; units are in the names, null is not measured yet."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
 from downburst.domain.circuits import Circuit, Direction, Measured
 from downburst.domain.path_facts import KnownPath
 from downburst.domain.sites import Site
+from downburst.domain.tcp.profiles import AppliedProfile
+from downburst.domain.tcp.rates import ParallelConnections, parallel_connections
 from downburst.forecasts.fused import Forecast
 from downburst.forecasts.path_rates import PathForecast
 
@@ -45,7 +48,21 @@ def seen_of(
         "path_mtu_bytes": tcp.path_mtu_bytes if tcp else None,
         "multicast": _multicast(site, known, retry),
         "circuits": [_circuit(circuit, measured) for circuit in circuits],
+        "tcp_profile": _profile(known.profile) if known.profile else None,
     }
+
+
+def parallel_of(site: Site, known: KnownPath, feeds_bps: float) -> ParallelConnections | None:
+    """The number of connections that equal the site's access rate, or without one the rate of its feeds."""
+    tcp, least_us = known.tcp, known.least_round_trip_us
+    mtu_bytes = tcp.path_mtu_bytes if tcp else None
+    return parallel_connections(
+        tcp.congestion if tcp else None,
+        round_trip_s=None if least_us is None else least_us / 1e6,
+        loss=known.loss,
+        target_bps=site.access_rate_bps or feeds_bps or None,
+        segment_bytes=float(max((mtu_bytes or ETHERNET_BYTES) - HEADER_BYTES, LEAST_SEGMENT_BYTES)),
+    )
 
 
 def _forecast(rate: Forecast) -> dict[str, Any]:
@@ -55,6 +72,10 @@ def _forecast(rate: Forecast) -> dict[str, Any]:
         "samples": rate.samples,
         "best": rate.best,
     }
+
+
+def _profile(applied: AppliedProfile) -> dict[str, Any]:
+    return {"profile": applied.name, "state": applied.state, "knobs": asdict(applied.knobs)}
 
 
 def _multicast(site: Site, known: KnownPath, retry: timedelta) -> dict[str, Any]:
@@ -83,3 +104,9 @@ def _circuit(circuit: Circuit, measured: Sequence[Measured]) -> dict[str, Any]:
 
 def _ms(microseconds: int | None) -> float | None:
     return None if microseconds is None else microseconds / 1e3
+
+
+ETHERNET_BYTES = 1_500
+HEADER_BYTES = 52
+"""IPv4 and TCP with time stamps."""
+LEAST_SEGMENT_BYTES = 48

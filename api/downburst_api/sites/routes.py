@@ -13,7 +13,7 @@ from downburst_api.http.etags import Unchanged, etag, tagged
 from downburst_api.http.pagination import Paged
 from downburst_api.http.parameters import Hub
 from downburst_api.sites import service
-from downburst_api.sites.path import path_out
+from downburst_api.sites.path import parallel_of, path_out
 from downburst_api.sites.standings import Standings
 from downburst_api.sites.tracing import traced_out
 from downburst_contract import sites as shapes
@@ -50,10 +50,13 @@ async def show_site(hub: Hub, answer: Response, site: str) -> shapes.SiteWhole:
 @router.get("/sites/{site}/path")
 async def show_path(hub: Hub, site: str) -> shapes.Path:
     """Facts about the path to a site: measured, tested and reserved."""
-    kept, circuits, measured = await hub.ledger.read(lambda tx: service.reserved(tx, site))
+    kept, circuits, measured, feeds = await hub.ledger.read(lambda tx: service.reserved(tx, site))
     retry = timedelta(minutes=hub.settings.multicast.retry_minutes)
     known, forecast = hub.live.paths.of(site), hub.live.paths.rates.of(kept, hub.clock.now())
-    return shapes.Path(**path_out(kept, known, forecast, circuits, measured, retry=retry))
+    feeds_bps = sum(hub.live.arrivals[feed].mean_bps() for feed in feeds & hub.live.arrivals.keys())
+    path = path_out(kept, known, forecast, circuits, measured, retry=retry)
+    path["parallel"] = parallel_of(kept, known, feeds_bps)
+    return shapes.Path(**path)
 
 
 @router.get("/sites/{site}/tracer")

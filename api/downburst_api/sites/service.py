@@ -70,10 +70,11 @@ def whole(hub: Runtime, kept: Kept) -> shapes.SiteWhole:
     )
 
 
-def reserved(tx: Transaction, name: str) -> tuple[Site, list[Circuit], list[Measured]]:
-    """A site with its circuits and their measurements."""
+def reserved(tx: Transaction, name: str) -> tuple[Site, list[Circuit], list[Measured], set[str]]:
+    """A site with its circuits, their measurements, and its feeds."""
     circuits = [circuit for circuit in tx.circuits.begun() if name in circuit.sites]
-    return tx.sites.one(name), circuits, [row for row in tx.circuits.measurements() if row.site == name]
+    measured = [row for row in tx.circuits.measurements() if row.site == name]
+    return tx.sites.one(name), circuits, measured, {wish.feed for wish in tx.subscriptions.of_site(name)}
 
 
 async def check_patterns(hub: Runtime, *, ldm_host: str | None, limits: Iterable[Limit]) -> None:

@@ -86,6 +86,7 @@ COMMANDS = {
     "trace": "feeds.deliveries:trace",
     "why": "feeds.deliveries:why",
     "tracer": "sites.tracer:tracer",
+    "tcp-profiles": "sites.tcp_profiles:app",
     "deliveries": "feeds.deliveries:deliveries",
     "alarms": "hub.alarms:app",
     "objectives": "hub.objectives:app",

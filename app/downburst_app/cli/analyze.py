@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from downburst.domain.tcp.rates import CongestionControl
 from downburst.foundation.errors import BadInput, DownburstError
 from downburst.recordings.recording import Kind, Recording, recording
 from downburst_analyze import quantities
@@ -27,7 +28,7 @@ from downburst_analyze.variance import VarianceStudy
 from downburst_scheduler.models.candidates import CircuitOffers, Situation
 from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.queues import Order
-from downburst_scheduler.models.rates import CongestionControl, PathFacts
+from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.repair import Repair
 
 Processing = Annotated[

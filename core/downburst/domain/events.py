@@ -9,6 +9,7 @@ from downburst.domain.access import Caller
 from downburst.domain.backlog import FeedBacklog
 from downburst.domain.circuits import CircuitProblem, CircuitUse
 from downburst.domain.plans import Plan, Transport
+from downburst.domain.tcp.profiles import AppliedProfile
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +231,7 @@ class SessionTraffic:
     feeds: tuple[SiteProgress, ...]
     streams: Streams | None = None
     path: TcpPath | None = None
+    tcp_profile: AppliedProfile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,6 +364,11 @@ class ResendsChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class TcpProfilesChanged:
+    """TCP profiles changed, or a trial of one took a step."""
+
+
+@dataclass(frozen=True, slots=True)
 class CircuitTold:
     """The node reports that an end of a circuit is unreachable, or reachable again, or was removed on time."""
 
@@ -470,6 +477,7 @@ Event = (
     | SitesChanged
     | SubscriptionsChanged
     | ResendsChanged
+    | TcpProfilesChanged
     | CircuitTold
     | CircuitsChanged
     | DeliveriesAsked

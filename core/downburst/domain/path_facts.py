@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Literal
 
 from downburst.domain.events import LegChanged, SessionTraffic, TcpPath, TrafficSeen
+from downburst.domain.tcp.profiles import AppliedProfile
 from downburst.foundation.clock import from_us
 
 
@@ -44,6 +45,8 @@ class KnownPath:
     connections: int = 1
     """Those that carry products."""
     group: GroupTried | None = None
+    profile: AppliedProfile | None = None
+    """The TCP profile of the session."""
 
     @property
     def least_round_trip_us(self) -> int | None:
@@ -121,6 +124,7 @@ def _seen(before: KnownPath, session: SessionTraffic, at: datetime | None) -> Kn
         resent_segments=before.resent_segments * fading + resent,
         connections=max(session.streams.open, 1) if session.streams else 1,
         group=before.group,
+        profile=session.tcp_profile,
     )
 
 

@@ -22,6 +22,7 @@ from downburst.ledger.repositories.receipts import Batches, Frontiers
 from downburst.ledger.repositories.resends import Resends
 from downburst.ledger.repositories.senders import Assignments, Senders
 from downburst.ledger.repositories.sites import Sites, Subscriptions
+from downburst.ledger.repositories.tcp.profiles import TcpProfiles
 from downburst.ledger.repositories.upstreams import Upstreams
 from downburst.ledger.storage.partitions import Partitions
 
@@ -57,11 +58,12 @@ class Planning:
 
 
 class Fleet:
-    """The nodes of a hub, and their assignments."""
+    """The nodes of a hub, their assignments, and the tuning of their connections."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.senders = Senders(connection, clock)
         self.assignments = Assignments(connection, clock)
+        self.tcp_profiles = TcpProfiles(connection, clock)
 
 
 class Ldm:

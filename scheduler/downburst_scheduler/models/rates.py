@@ -7,15 +7,8 @@ packets; rates are bits of payload per second.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-
-class CongestionControl(StrEnum):
-    """The reaction of the sender's kernel to loss."""
-
-    RENO = "reno"
-    CUBIC = "cubic"
-    BBR = "bbr"
+from downburst.domain.tcp.rates import CongestionControl, cubic_bps, reno_bps
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +40,6 @@ def connection_bps(path: PathFacts) -> float:
     elif path.congestion is CongestionControl.BBR and path.access_bps:
         limits.append(bbr_bps(path.access_bps, path.loss))
     return float(min(limits))
-
-
-def reno_bps(round_trip_s: float, loss: float, *, segment_bytes: float = 1448.0) -> float:
-    """Mathis: 1.22 segments per round trip over the root of the loss; measured Linux was 1.3 times faster."""
-    if loss <= 0 or round_trip_s <= 0:
-        return math.inf
-    return 1.22 * segment_bytes * 8 / (round_trip_s * math.sqrt(loss))
-
-
-def cubic_bps(round_trip_s: float, loss: float, *, segment_bytes: float = 1448.0) -> float:
-    """RFC 9438: a mean window of 1.054 (RTT / loss) to the power 3/4 segments, and never less than Reno."""
-    if loss <= 0 or round_trip_s <= 0:
-        return math.inf
-    window_segments = 1.054 * math.pow(round_trip_s / loss, 0.75)
-    return max(window_segments * segment_bytes * 8 / round_trip_s, reno_bps(round_trip_s, loss))
 
 
 def bbr_bps(capacity_bps: float, loss: float) -> float:

@@ -110,6 +110,13 @@ export interface Alive {
   status: string
 }
 
+/** The profile that applies to the connections of a site, by the node that serves it. */
+export interface AppliedProfile {
+  profile: string
+  state: ProfileState
+  knobs: TcpKnobs
+}
+
 /** Which feeds the site may take; what it asked for, if left out. */
 export interface Approval {
   allow?: string[] | null
@@ -1024,6 +1031,17 @@ export interface OwnReceiver {
   severities?: Severity[] | null
 }
 
+/** The number of connections that equal a rate, by round trip, segment size and loss of the path. */
+export interface ParallelConnections {
+  sentence: string
+  /** Null: loss does not limit a connection, or no rate is wanted. */
+  connections: number | null
+  /** The rate of one connection, by Mathis; for cubic the larger one of Mathis and RFC 9438. */
+  one_bps: number | null
+  /** The access rate of the site; without one, the present rate of its feeds. */
+  target_bps: number | null
+}
+
 /** The own password. */
 export interface PasswordChange {
   old: string
@@ -1032,20 +1050,26 @@ export interface PasswordChange {
 
 /** The way to a site: measured, tested and reserved. */
 export interface Path {
+  /** The share of segments that were sent again of late. */
+  loss: number | null
+  rate_bps: number | null
+  /** There was nothing more to send. */
+  rate_is_lower_bound: boolean | null
+  congestion_control: string | null
+  path_mtu_bytes: number | null
+  multicast: Hearing
+  circuits: Offer[]
+  /** Null: no profile has the site's address, or it was never connected. */
+  tcp_profile: AppliedProfile | null
   site: string
   seen_at: string | null
   round_trip_ms: number | null
   clock_bound_ms: number | null
   access_rate_bps: number | null
-  loss: number | null
-  rate_bps: number | null
-  rate_is_lower_bound: boolean | null
   /** Null without enough recent measurements of the path, or while the hub's own pace may have limited them. */
   forecast: RateForecast | null
-  congestion_control: string | null
-  path_mtu_bytes: number | null
-  multicast: Hearing
-  circuits: Offer[]
+  /** Null while round trip, loss or congestion control are not known. */
+  parallel: ParallelConnections | null
 }
 
 /** What was measured of the way to a site beside round trip and clock; null is what nobody has measured yet. */
@@ -1059,6 +1083,8 @@ export interface PathFacts {
   path_mtu_bytes: number | null
   multicast: Hearing
   circuits: Offer[]
+  /** Null: no profile has the site's address, or it was never connected. */
+  tcp_profile: AppliedProfile | null
 }
 
 /** The latency of a feed to a site by a transport. */
@@ -1245,6 +1271,12 @@ export interface ProductTraced {
   states: Record<string, number>
   deliveries: Delivery[]
 }
+
+/** The way in which a profile gets its values. */
+export type ProfileMode = 'static' | 'trial' | 'learn'
+
+/** The part of a profile that applies to the connections of a session. */
+export type ProfileState = 'static' | 'base' | 'canary' | 'learnt'
 
 /** The rate to expect of the connections to a site, from measured rates. */
 export interface RateForecast {
@@ -1788,6 +1820,73 @@ export interface SubscriptionNew {
   start?: string
 }
 
+/** Values for connections; null: the kernel's and the hub's own. */
+export interface TcpKnobs {
+  congestion: string | null
+  /** For all connections of a site together, like the next one. */
+  send_buffer_bytes: number | null
+  receive_buffer_bytes: number | null
+  /** For each connection; the pacing of a circuit stays the lesser. */
+  pacing_bps: number | null
+  /** Data connections of a site; a number that is set for the site wins. */
+  connections: number | null
+}
+
+/** Values for connections; null, or left out: the kernel's and the hub's own. */
+export interface TcpKnobsWanted {
+  congestion?: string | null
+  send_buffer_bytes?: number | null
+  receive_buffer_bytes?: number | null
+  pacing_bps?: number | null
+  connections?: number | null
+}
+
+/** A profile with its learnt values and the present or last trial. */
+export interface TcpProfile {
+  profile: string
+  prefix: string
+  mode: ProfileMode
+  knobs: TcpKnobs
+  /** The values that the node keeps in the mode `learn`. */
+  learnt: TcpKnobs | null
+  /** The present trial, or the last one; null: there was none with these values. */
+  trial: TcpTrial | null
+  created_at: string | null
+  changed_at: string | null
+}
+
+/** A profile, without its name. */
+export interface TcpProfileWanted {
+  /** IPv4 or IPv6, without bits of the host; of several prefixes with an address, the longest applies. */
+  prefix: string
+  /** `static`: the values apply; `trial`: some connections try them; `learn`: the node finds values by trials. */
+  mode?: ProfileMode
+  /** None in the mode `learn`. */
+  knobs?: TcpKnobsWanted
+}
+
+/** A step of a trial, with its figures. */
+export interface TcpTrial {
+  step: TrialStep
+  /** The candidate. */
+  knobs: TcpKnobs
+  /** The values that applied until then. */
+  before: TcpKnobs
+  /** Connections with the candidate. */
+  canaries: number
+  others: number
+  /** The median of a connection over the compared windows, like the next one. */
+  canary_bps: number | null
+  others_bps: number | null
+  /** The rate with the candidate as a multiple of the rate without. */
+  ratio: number | null
+  windows: number
+  reason: string
+  at: string
+  /** The sender that made the trial; empty: the hub's own node. */
+  sender: string
+}
+
 /** What comes in and goes out. */
 export interface Throughput {
   in_bps: number
@@ -1924,6 +2023,9 @@ export interface TreeUpstream {
   connected: boolean
   feeds: string[]
 }
+
+/** The steps of a trial. */
+export type TrialStep = 'began' | 'kept' | 'not-better' | 'taken-back'
 
 /** An upstream, without its token. */
 export interface Upstream {

@@ -158,6 +158,7 @@ test('the path to a site shows only what was measured', () => {
     '84.0 Mb/s or more, cubic',
     '0.02 % resent',
     'circuit 4 active: 500 Mb/s, carries 496',
+    'TCP profile overseas (canary): bbr, send buffer 8 MiB',
   ])
   expect(unknown && factsOf(unknown)).toEqual([])
 })

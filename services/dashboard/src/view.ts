@@ -3,6 +3,7 @@ import { SEVERITIES } from './alarms'
 import { ago, bytes, fineShare, megabits, NOT_KNOWN, span, timeOfDay, whole } from './format'
 import type { Circuit, Fault, Feed, Hearing, Overview, Path, Quantiles, Site, Throughput, Upstream } from './overview'
 import { shared } from './sharing'
+import { knobsOf } from './tuning'
 
 /** Chooses between the overview on screen and one that arrived; an answer that was overtaken is dropped. */
 export function newer(shown: Overview | null, arrived: Overview): Overview {
@@ -75,6 +76,8 @@ export function factsOf(path: Path): string[] {
     const measured = one.measured_bps === null ? '' : `, carries ${megabits(one.measured_bps)}`
     facts.push(`circuit ${one.circuit} ${one.state}: ${megabits(one.rate_bps)} Mb/s${measured}`)
   }
+  const tuned = path.tcp_profile
+  if (tuned !== null) facts.push(`TCP profile ${tuned.profile} (${tuned.state}): ${knobsOf(tuned.knobs)}`)
   return facts
 }
 

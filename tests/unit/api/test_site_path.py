@@ -41,7 +41,7 @@ async def test_what_was_measured_and_tried_is_told_with_its_time(hub: Asked, clo
     assert tried["again_at"] == (clock.now() + timedelta(minutes=30)).isoformat()
     seen = next(one for one in (await hub.ask("GET", "/v1/overview"))["sites"] if one["site"] == "a.edu")
     tcp = ("loss", "rate_bps", "rate_is_lower_bound", "congestion_control", "path_mtu_bytes")
-    shared = (*tcp, "multicast", "circuits")
+    shared = (*tcp, "multicast", "circuits", "tcp_profile")
     assert seen["path"] == {name: told[name] for name in shared}
     await hub.ask("DELETE", "/v1/sites/a.edu", 204)
     await hub.ask("POST", "/v1/sites", 201, json={"site": "a.edu", "multicast": False})

@@ -123,6 +123,6 @@ INWARD = {
     *("access_requests", "access_tokens", "alarms", "answers", "audit", "batches", "circuit_ports", "credentials"),
     *("exceptions", "faults", "feeds", "latency_minutes", "latency_sheets", "leg_counters", "legs", "heads"),
     *("login_links", "login_sessions", "objectives", "pins", "plans", "resends", "settled", "silences", "sites"),
-    *("subscriptions", "tokens", "traffic_hours", "traffic_minutes", "users"),
+    *("subscriptions", "tcp_profiles", "tokens", "traffic_hours", "traffic_minutes", "users"),
 }
 """Tables of the hub's knowledge that cause no outgoing calls."""

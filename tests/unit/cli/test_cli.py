@@ -45,7 +45,9 @@ def test_every_command_explains_itself_with_an_example(command: str, capsys: pyt
     assert "Example" in shown or "Commands" in shown
 
 
-@pytest.mark.parametrize("group", ["feeds", "sites", "subscriptions", "plans", "resends", "ports", "circuits"])
+@pytest.mark.parametrize(
+    "group", ["feeds", "sites", "subscriptions", "plans", "resends", "ports", "circuits", "tcp-profiles"]
+)
 def test_a_group_without_a_command_shows_them(group: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert ended(group) == 2
     assert "list" in capsys.readouterr().out

@@ -21,6 +21,7 @@ from downburst.domain.plans import Transport
 from downburst.domain.rights import Limit
 from downburst.domain.sites import CircuitAttachment, Place, Site
 from downburst.domain.subscriptions import Subscription
+from downburst.domain.tcp.profiles import ProfileMode, TcpKnobs, TcpProfile
 from downburst.domain.upstreams import LdmAccept, LdmSource, Upstream
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import BadInput
@@ -90,6 +91,9 @@ def _fill(tx: Transaction) -> None:
     tx.ldm.sources.add(LdmSource("idd", "NGRID", ("idd.example.edu",), "[05]$", 7200))
     tx.ldm.accepts.add(LdmAccept(0, "EXP", "^x", ".*"))
     tx.upstreams.add(Upstream("national", "hub.example.org:7370", "dbt1.secret", ("NGRID",)))
+    knobs = TcpKnobs("bbr", send_buffer_bytes=8_388_608, connections=4)
+    tx.fleet.tcp_profiles.put(TcpProfile("overseas", "192.0.2.0/24", ProfileMode.TRIAL, knobs))
+    tx.fleet.tcp_profiles.put(TcpProfile("campus", "2001:db8::/32", ProfileMode.LEARN))
     tx.ports.add(Port("ae1", 10_000_000_000, first_vlan=100, last_vlan=199))
     tx.alerting.receivers.add(Receiver("mail", ReceiverKind.MAIL, "ops@example.edu", (), ("NGRID",), ()))
     tx.alerting.site_receivers.add(Receiver("duty", ReceiverKind.MAIL, "duty@a.edu", feeds=("NGRID",), owner="a.edu"))
@@ -120,7 +124,7 @@ def test_what_was_exported_changes_nothing(hubs: list[tuple[Ledger, HubInMemory]
     document = through_a_file(Known(hub).document())
     assert set(document) == {
         *("feeds", "sites", "ldm_sources", "ldm_accepts", "upstreams", "ports", "pins", "alarm_receivers"),
-        *("site_alarm_receivers", "objectives", "maintenance"),
+        *("site_alarm_receivers", "objectives", "maintenance", "tcp_profiles"),
     }
     assert "secret" not in str(document)
     assert "sesame" not in str(document)
@@ -135,7 +139,7 @@ def test_an_empty_hub_becomes_the_one_that_was_exported(hubs: list[tuple[Ledger,
     del document["pins"]
     document["upstreams"] = []
     document["alarm_receivers"] = [one for one in document["alarm_receivers"] if one["receiver"] == "mail"]
-    assert len(carry_out(empty, document)) == 2 + 2 + 2 + 1 + 1 + 1 + 1 + 1 + 1 + 1
+    assert len(carry_out(empty, document)) == 2 + 2 + 2 + 2 + 1 + 1 + 1 + 1 + 1 + 1 + 1
     assert carry_out(empty, document) == []
     left = {part: entries for part, entries in document.items() if entries}
     assert through_a_file(Known(empty).document()) == left
@@ -193,6 +197,51 @@ def test_an_instant_of_a_window_is_whole(hubs: list[tuple[Ledger, HubInMemory]],
     (_, hub), _ = hubs
     with pytest.raises(BadInput, match=said):
         steps({"maintenance": [{"begins": begins, "minutes": 5}]}, Known(hub), prune=False)
+
+
+def test_tcp_profiles_are_added_changed_and_pruned(hubs: list[tuple[Ledger, HubInMemory]]) -> None:
+    (_, hub), _ = hubs
+    wanted = Known(hub).document()["tcp_profiles"]
+    assert wanted == [
+        {"profile": "campus", "prefix": "2001:db8::/32", "mode": "learn"},
+        {
+            "profile": "overseas",
+            "prefix": "192.0.2.0/24",
+            "mode": "trial",
+            "knobs": {"congestion": "bbr", "send_buffer_bytes": 8_388_608, "connections": 4},
+        },
+    ]
+    static = {"profile": "overseas", "prefix": "192.0.2.0/24", "knobs": {"congestion": "reno"}}
+    fresh = {"profile": "far", "prefix": "2001:DB8:1::/48", "mode": "static", "knobs": {"pacing_bps": 50_000_000}}
+    assert carry_out(hub, {"tcp_profiles": [static, fresh]}, prune=True) == [
+        "change TCP profile overseas: prefix 192.0.2.0/24, knobs {'congestion': 'reno'}",
+        "add TCP profile far: prefix 2001:db8:1::/48, knobs {'pacing_bps': 50000000}",
+        "remove TCP profile campus",
+    ]
+    assert carry_out(hub, {"tcp_profiles": [static, fresh]}, prune=True) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"prefix": "192.0.2.9/24", "knobs": {"congestion": "bbr"}}, "has bits of a host; write 192.0.2.0/24"),
+        ({"prefix": "192.0.2.0/24", "knobs": {"connections": 99}}, "a number of connections of 99 is impossible"),
+        ({"prefix": "192.0.2.0/24", "knobs": {"connections": "4"}}, "TCP profile x can't be used"),
+        ({"prefix": "192.0.2.0/24", "knobs": {"window": 4}}, "TCP profile x can't be used"),
+        ({"prefix": "192.0.2.0/24", "knobs": ["bbr"]}, "TCP profile x can't be used"),
+        ({"prefix": "192.0.2.0/24", "knobs": {"congestion": 7}}, "TCP profile x can't be used"),
+        ({"prefix": "192.0.2.0/24", "mode": "guess"}, "TCP profile x can't be used"),
+        ({"prefix": "192.0.2.0/24"}, "profile x sets nothing"),
+        ({}, "an entry of tcp_profiles has no prefix"),
+    ],
+)
+def test_an_impossible_tcp_profile_is_refused_before_any_change(
+    hubs: list[tuple[Ledger, HubInMemory]], given: dict[str, Any], said: str
+) -> None:
+    (_, hub), _ = hubs
+    with pytest.raises(BadInput) as refused:
+        steps({"feeds": [{"feed": "NEW"}], "tcp_profiles": [{"profile": "x", **given}]}, Known(hub), prune=False)
+    assert said in refused.value.sentence
 
 
 def test_a_subscription_with_other_options_takes_the_place_of_the_one_before(

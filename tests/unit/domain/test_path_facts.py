@@ -102,6 +102,8 @@ def test_people_are_told_what_was_measured_and_what_was_not() -> None:
         "access_rate_bps": None,
         "multicast": {"state": "not-tried", "feed": None, "at": None, "again_at": None, "reason": "none yet"},
         "circuits": [],
+        "tcp_profile": None,
+        "parallel": None,
     }
     assert [row[1] for row in rows(nothing)][:5] == ["never since the hub started"] + ["not yet measured"] * 2 + [
         "not yet known",
@@ -122,6 +124,13 @@ def test_people_are_told_what_was_measured_and_what_was_not() -> None:
     deaf = nothing["multicast"] | at | {"state": "not-heard", "feed": "NGRID", "reason": "no querier"}
     said = "not-heard (no querier), tested with NGRID 2026-01-01T12:00:00, again at 2026-01-01T12:30:00"
     assert ["multicast", said] in rows(nothing | {"multicast": deaf})
+    assert ["TCP profile", "none applies: the kernel's values"] in rows(nothing)
+    assert ["connections for a rate", "not yet known"] in rows(nothing)
+    knobs = {"congestion": "bbr", "send_buffer_bytes": 8_388_608}
+    profile = {"profile": "overseas", "state": "canary", "knobs": knobs}
+    told = rows(nothing | {"tcp_profile": profile, "parallel": {"sentence": "8 connections equal 50 Mb/s"}})
+    assert ["TCP profile", "overseas (canary): bbr, send buffer 8 MiB"] in told
+    assert ["connections for a rate", "8 connections equal 50 Mb/s"] in told
     circuit = {"circuit": 3, "state": "degraded", "rate_bps": 5e8, "measured_bps": 3e8, "enough": False}
     assert ["circuit 3", "degraded, 500 Mb/s, measured 300 Mb/s, too little"] in rows(
         nothing | {"circuits": [circuit]}

@@ -49,10 +49,12 @@ from downburst.domain.events import (
     Streams,
     SubscriptionsChanged,
     TcpPath,
+    TcpProfilesChanged,
     TrafficSeen,
     UpstreamChanged,
 )
 from downburst.domain.plans import Candidate, Leg, Plan, Transport
+from downburst.domain.tcp.profiles import AppliedProfile, ProfileState, TcpKnobs
 from downburst.kafka.records import ForeignRecord, NewerSchema, decode, encode
 
 AT = datetime(2026, 3, 5, 12, 30, 1, 250_001, tzinfo=UTC)
@@ -109,6 +111,7 @@ EVENTS: tuple[Event, ...] = (
     SitesChanged(),
     SubscriptionsChanged(),
     ResendsChanged(),
+    TcpProfilesChanged(),
     CircuitTold(1, None, "down", AT, CircuitProblem("cut", step="probe", hop="a", remedy="b")),
     CircuitsChanged(5),
     DeliveriesAsked("7f", "NGRID", "18446744073709551615", (3, 5), "unl.edu"),
@@ -139,6 +142,12 @@ def test_the_linked_files_of_a_site_come_back_whole() -> None:
     progress = SiteProgress("NGRID", 1, 1, Transport.UNICAST, 1, linked=LinkedFiles(bytes=2**62, free_bytes=3))
     session = SessionTraffic("unl.edu", None, None, None, feeds=(progress,))
     event = TrafficSeen(1, 2, (), (), (session,), 0)
+    assert decode(encode(event)) == event
+
+
+def test_the_tcp_profile_of_a_session_comes_back_whole() -> None:
+    applied = AppliedProfile("overseas", ProfileState.CANARY, TcpKnobs("bbr", connections=4))
+    event = TrafficSeen(1, 2, (), (), (SessionTraffic("unl.edu", None, None, None, (), tcp_profile=applied),), 0)
     assert decode(encode(event)) == event
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from downburst.domain.plans import Transport
+from downburst.domain.tcp.rates import CongestionControl
 from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models.candidates import CircuitOffers, Situation, compare
 from downburst_scheduler.models.offers import PAYLOAD_SHARE, CircuitOffer
-from downburst_scheduler.models.rates import CongestionControl
 from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.models.sizing import Objective
 from downburst_scheduler.planner import Because, Decision, Memory, Question, Rules, decide, flip_of

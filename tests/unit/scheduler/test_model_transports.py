@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from downburst.domain.tcp.rates import CongestionControl, cubic_bps, reno_bps
 from downburst_scheduler.models.queues import Order
-from downburst_scheduler.models.rates import CongestionControl, PathFacts, connection_bps, cubic_bps, reno_bps
+from downburst_scheduler.models.rates import PathFacts, connection_bps
 from downburst_scheduler.models.repair import Repair, expected_symbols, repair_share
 from downburst_scheduler.models.transports import (
     dynamic_circuit,

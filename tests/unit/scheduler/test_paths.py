@@ -12,8 +12,9 @@ from downburst.domain.plans import Transport
 from downburst.domain.receipts import Settled
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import Subscription
+from downburst.domain.tcp.rates import CongestionControl
 from downburst.foundation.clock import to_us
-from downburst_scheduler.models.rates import CongestionControl, connection_bps
+from downburst_scheduler.models.rates import connection_bps
 from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.paths import MINUTE_US, Backlogs, MatchShares, SitePaths
 

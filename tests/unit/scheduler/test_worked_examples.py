@@ -9,9 +9,10 @@ import math
 import numpy as np
 import pytest
 
+from downburst.domain.tcp.rates import CongestionControl
 from downburst_analyze.sessions import threshold_bytes
 from downburst_scheduler.figures.traffic import Arrivals
-from downburst_scheduler.models.rates import CongestionControl, PathFacts, relay_choice, split_gain
+from downburst_scheduler.models.rates import PathFacts, relay_choice, split_gain
 from downburst_scheduler.models.repair import Repair
 from downburst_scheduler.models.transports import dynamic_circuit, multicast, peak_minute_bps, releases, unicast
 from unit.scheduler import closed_forms as formulas

@@ -246,7 +246,7 @@ def _filled(path: str, names: Names) -> str:
     for name in ("number", "subscription", "resend", "circuit"):
         key = "silence" if name == "number" and "silences" in path else name
         filled = filled.replace(f"{{{name}}}", str(names.numbers.get(key, 1)))
-    for name in ("port", "upstream", "source"):
+    for name in ("port", "upstream", "source", "profile"):
         filled = filled.replace(f"{{{name}}}", "x")
     return filled
 

@@ -4,6 +4,7 @@ import copy
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,12 +14,23 @@ from downburst.foundation.bounds import SetAside
 from downburst.foundation.clock import FakeClock
 from downburst_worker.messages import circuit_lines, lines
 from downburst_worker.messages.lines import traffic_seen
+from downburst_worker.messages.tcp_lines import tcp_trial
 from downburst_worker.violations import ViolationReports
+from factories import SOME_TIME
 
 ABSURD: tuple[Any, ...] = (
     *(2**63, 2**64 - 1, 10**400, -1, -(2**70), 1e300, float("nan"), float("inf")),
     *("", "\0", "x" * 100_000, "\ud800", None, True, [], {}, [[]], [None], {"a": 1}),
 )
+
+
+KNOBS = {
+    "congestion": "bbr",
+    "send_buffer_bytes": 8_388_608,
+    "receive_buffer_bytes": 4_096,
+    "pacing_bps": 8_000,
+    "connections": 16,
+}
 
 
 def session(site: str) -> dict[str, Any]:
@@ -63,6 +75,7 @@ def session(site: str) -> dict[str, Any]:
         "data_connections": 1,
         "data_connections_planned": 2,
         "data_connections_reason": "so",
+        "tcp_profile": {"name": "overseas", "state": "canary", "knobs": dict(KNOBS)},
         "feeds": [feed],
     }
 
@@ -160,6 +173,21 @@ EVENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "resend": (lines.resend_ended, {"resend": 1, "products": 2, "bytes": 3, "expired": 4}),
     "fault": (lines.told_fault, {"sentence": "s", "feed": "NGRID", "site": "a"}),
+    "tcp-trial": (
+        partial(tcp_trial, at=SOME_TIME),
+        {
+            "name": "overseas",
+            "step": "taken-back",
+            "knobs": KNOBS,
+            "before": {},
+            "canaries": 1,
+            "others": 3,
+            "canary_bps": 7,
+            "others_bps": 10,
+            "windows": 2,
+            "reason": "r",
+        },
+    ),
     "circuit": (
         circuit_lines.circuit_told,
         {

@@ -11,12 +11,15 @@ import pytest
 from downburst.domain.feeds import TrafficMinute
 from downburst.domain.plans import LegCounters, Transport
 from downburst.domain.receipts import LogHead
+from downburst.domain.tcp.profiles import ProfileMode, TcpKnobs, TcpProfile, TcpTrial, TrialStep
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import DiskFull, DownburstError, LedgerAway
 from downburst.ledger import Ledger, Transaction
+from downburst.ledger.repositories.audit import Changes
 from downburst.supervision import FAULTS
 from downburst_latency.service import LatencyService
-from downburst_worker.ledger_writer import LedgerWriter
+from downburst_worker.ledger_writer import TRIALS_WAITING, LedgerWriter
+from factories import SOME_TIME
 
 T = TypeVar("T")
 SENT = LegCounters("NGRID", 1, 4, Transport.UNICAST, 2, 1, 10, 20, 3, 1, 10)
@@ -136,3 +139,26 @@ async def test_a_batch_that_no_handler_expects_is_put_aside_and_the_next_is_load
     await stage.writer.take_waiting_batches()
     assert (stage.put_aside, stage.loaded) == (["b1.json"], ["b2"])
     assert [fault.what for fault in FAULTS.all()] == ["the batch of receipts b1.json"]
+
+
+async def test_the_steps_of_a_trial_outlive_an_outage_in_their_order(stage: Stage, ledger: Ledger) -> None:
+    await ledger.write(lambda tx: tx.fleet.tcp_profiles.put(TcpProfile("p", "192.0.2.0/24", ProfileMode.LEARN)))
+    stage.away.trouble = LedgerAway("away")
+    began = TcpTrial("p", TrialStep.BEGAN, TcpKnobs("bbr"), TcpKnobs(), 1, 3, None, None, 0, "why", SOME_TIME)
+    for step in (TrialStep.BEGAN, TrialStep.KEPT):
+        await stage.writer.keep_trial(replace(began, step=step))
+    stage.away.trouble = None
+    await stage.writer.catch_up()
+    found = await ledger.read(lambda tx: tx.fleet.tcp_profiles.one("p"))
+    assert (found.learnt, found.trial) == (TcpKnobs("bbr"), replace(began, step=TrialStep.KEPT))
+    steps = await ledger.read(lambda tx: tx.access.audit.page(Changes(kind="TCP profile")))
+    assert [one.action for one in steps] == ["trial kept", "trial began", "added"]
+
+
+async def test_a_long_outage_keeps_the_newest_steps_of_trials(stage: Stage) -> None:
+    stage.away.trouble = LedgerAway("away")
+    began = TcpTrial("p", TrialStep.BEGAN, TcpKnobs("bbr"), TcpKnobs(), 1, 3, None, None, 0, "why", SOME_TIME)
+    for windows in range(TRIALS_WAITING + 5):
+        await stage.writer.keep_trial(replace(began, windows=windows))
+    waiting = stage.writer._waiting.trials
+    assert (len(waiting), waiting[0].windows, waiting[-1].windows) == (TRIALS_WAITING, 5, TRIALS_WAITING + 4)

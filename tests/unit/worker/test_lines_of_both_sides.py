@@ -28,6 +28,7 @@ from downburst.domain.resends import Resend
 from downburst.domain.rights import Limit
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import IdFilter, Subscription
+from downburst.domain.tcp.profiles import ProfileMode, TcpKnobs, TcpProfile
 from downburst.domain.upstreams import LdmAccept, LdmSource, Upstream
 from downburst.foundation.bounds import SetAside
 from downburst.live.traced import TracerQuestion
@@ -37,6 +38,7 @@ from downburst_worker.messages import lines
 from downburst_worker.messages.backlog_lines import backlog_seen, with_positions
 from downburst_worker.messages.circuit_lines import circuit_told, lease_line
 from downburst_worker.messages.delivery_lines import browse_job, deliveries_job
+from downburst_worker.messages.tcp_lines import tcp_profiles_job, tcp_trial
 from downburst_worker.messages.tracer_lines import tracer_job
 from factories import EPOCH, FAR, SOME_TIME, multicast, plan, unicast
 
@@ -93,6 +95,7 @@ def jobs() -> dict[str, Line]:
         before=9,
         limits=(Limit("NGRID", "nam", "x"),),
     )
+    bbr = TcpKnobs("bbr", 4_096, 2**30, 8_000, 4)
     return {
         "feeds": lines.feeds_job([feed], [LogHead("NGRID", EPOCH, 9)]),
         "sites": with_positions(sites, [Settled("NGRID", EPOCH, "unl.edu", 7)]),
@@ -109,6 +112,7 @@ def jobs() -> dict[str, Line]:
         "deliveries": deliveries_job(name, feed="NGRID", before=9, limit=5, site="unl.edu"),
         "browse": browse_job(browse),
         "tracer": tracer_job(TracerQuestion("unl.edu", SOME_TIME, FAR, 100, ("rtt",))),
+        "tcp-profiles": tcp_profiles_job([TcpProfile("overseas", "192.0.2.0/24", ProfileMode.TRIAL, bbr, bbr)]),
         "circuit-up": {"circuit": lease_line(Lease(circuit, ports))},
     }
 
@@ -133,6 +137,7 @@ PARSERS: dict[str, Callable[[Line, list[SetAside]], object]] = {
     "traffic": lambda line, aside: lines.traffic_seen(line, {}, aside),
     "backlog": backlog_seen,
     "batch": lambda line, _: lines.batch_ready(line),
+    "tcp-trial": lambda line, _: tcp_trial(line, at=SOME_TIME),
 }
 
 

@@ -55,6 +55,7 @@ from downburst.settings.kafka import KafkaSettings
 from downburst.settings.ldm import LdmSettings
 from downburst.settings.multicast import MulticastSettings
 from downburst_worker.messages.circuit_lines import circuit_use
+from downburst_worker.messages.tcp_lines import applied_profile
 
 Line = dict[str, Any]
 Word = TypeVar("Word", bound=str)
@@ -388,6 +389,7 @@ def _session_traffic(session: Line) -> SessionTraffic:
         feeds=tuple(map(_progress, entries(session["feeds"], most=MOST_FEEDS))),
         streams=_streams(session),
         path=_path(session.get("path")),
+        tcp_profile=maybe(session.get("tcp_profile"), applied_profile),
     )
 
 

@@ -28,8 +28,8 @@ def apply(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Apply a declaration to a hub: feeds, sites, subscriptions, LDM, upstreams, ports, pins, receivers,
-    objectives of single sites and windows of maintenance.
+    """Apply a declaration to a hub: feeds, sites, subscriptions, LDM, upstreams, TCP profiles, ports, pins,
+    receivers, objectives of single sites and windows of maintenance.
 
     Objects that the file does not name stay, unless --prune is given. Parts that the file leaves out always stay.
     The changes are shown first; a second run changes nothing.

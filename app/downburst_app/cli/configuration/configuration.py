@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
+from downburst.domain.tcp.profiles import ProfileMode, TcpKnobs, TcpProfile
 from downburst.foundation.errors import BadInput
 from downburst_app.cli.client import HubClient
 from downburst_contract.alarms import ObjectiveWanted, OwnReceiver, ReceiverNew, SilenceNew
@@ -16,6 +17,7 @@ from downburst_contract.feeds import FeedChange
 from downburst_contract.ldm import LdmAcceptNew, LdmSourceNew
 from downburst_contract.sites import SiteChange
 from downburst_contract.subscriptions import SubscriptionNew
+from downburst_contract.tcp_profiles import TcpProfileWanted
 from downburst_contract.upstreams import UpstreamNew
 
 Entry = dict[str, Any]
@@ -72,6 +74,11 @@ class Known:
     def upstreams(self) -> list[Entry]:
         """Upstreams, without tokens, which are never shown."""
         return [_some(upstream, UPSTREAM) for upstream in self._list("upstreams")]
+
+    @cached_property
+    def tcp_profiles(self) -> list[Entry]:
+        """TCP profiles, without learnt values and trials."""
+        return [_tcp_profile(profile) for profile in self._list("tcp-profiles")]
 
     @cached_property
     def ports(self) -> list[Entry]:
@@ -190,6 +197,30 @@ def _upstreams(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
             yield Step(f"add upstream {name} at {upstream['address']}", "POST", ("upstreams",), upstream)
         elif any(before.get(key) != value for key, value in upstream.items() if key != "token"):
             raise BadInput(f"upstream {name} differs from the file, and can't be changed; remove it and add it again")
+
+
+def _tcp_profiles(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for profile in entries(wanted, "tcp_profiles", "profile", "prefix"):
+        whole = _tcp_profile(profile | {"prefix": _checked(profile).prefix})
+        before = _find(known.tcp_profiles, "profile", whole)
+        if before != whole:
+            verb, name = "add" if before is None else "change", whole.pop("profile")
+            yield Step(f"{verb} TCP profile {name}{_said(whole, '')}", "PUT", ("tcp-profiles", name), whole)
+
+
+def _checked(profile: Entry) -> TcpProfile:
+    """The profile; refuses an impossible one before any change is made."""
+    name, knobs = profile["profile"], profile.get("knobs") or {}
+    try:
+        mode = ProfileMode(profile.get("mode", "static"))
+        return TcpProfile(str(name), str(profile["prefix"]), mode, TcpKnobs(**knobs))
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"TCP profile {name} can't be used: {error}; correct the file") from None
+
+
+def _tcp_profile(values: Entry) -> Entry:
+    """The declared members; those with their default left out."""
+    return {name: value for name, value in _some(values, TCP_PROFILE).items() if value not in ({}, "static")}
 
 
 def _ports(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
@@ -397,6 +428,7 @@ SITE = ("site", *names(SiteChange))
 SUBSCRIPTION = names(SubscriptionNew, without=("start",))
 SOURCE = names(LdmSourceNew)
 ACCEPT = names(LdmAcceptNew)
+TCP_PROFILE = ("profile", *names(TcpProfileWanted))
 UPSTREAM = names(UpstreamNew, without=("token",))
 PORT = ("port", "site", *names(PortChange, without=TAGS), *TAGS)
 RECEIVER = names(ReceiverNew)
@@ -409,6 +441,7 @@ _PARTS: Mapping[str, Callable[[Mapping[str, Any], Known], Iterator[Step]]] = {
     "sites": _sites,
     "ldm_accepts": _accepts,
     "upstreams": _upstreams,
+    "tcp_profiles": _tcp_profiles,
     "ports": _ports,
     "pins": _pins,
     "alarm_receivers": _receivers,
@@ -422,6 +455,7 @@ _NAMED = (
     ("alarm_receivers", "receiver", ("alarm-receivers",)),
     ("pins", "feed", ("feeds",)),
     ("ports", "port", ("ports",)),
+    ("tcp_profiles", "profile", ("tcp-profiles",)),
     ("upstreams", "upstream", ("upstreams",)),
     ("ldm_sources", "source", ("ldm", "sources")),
     ("sites", "site", ("sites",)),
@@ -442,6 +476,7 @@ _ONE = {
     "alarm_receivers": "alarm receiver",
     "pins": "the pin of feed",
     "ports": "port",
+    "tcp_profiles": "TCP profile",
     "upstreams": "upstream",
     "ldm_sources": "LDM source",
     "sites": "site",

@@ -4,9 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
+from downburst.domain.tcp.rates import CongestionControl, cubic_bps, reno_bps
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, show, table
-from downburst_scheduler.models.rates import CongestionControl, cubic_bps, reno_bps
+from downburst_app.cli.sites.tcp_profiles import values_text
 
 
 def path(
@@ -36,6 +37,8 @@ def rows(found: dict[str, Any]) -> list[list[str]]:
         ["recent rate", _rate(found)],
         ["forecast rate", _forecast(found["forecast"])],
         ["by its congestion control", _modelled(found)],
+        ["connections for a rate", found["parallel"]["sentence"] if found["parallel"] else "not yet known"],
+        ["TCP profile", _profile(found["tcp_profile"])],
         ["longest packet", _measured(found["path_mtu_bytes"], "bytes")],
         [
             "access, as configured",
@@ -69,6 +72,12 @@ def _modelled(found: dict[str, Any]) -> str:
     if formula is None or not loss or not found["round_trip_ms"]:
         return f"{control}: the path limits it, not loss"
     return f"{control}: {_megabits(formula(found['round_trip_ms'] / 1e3, loss))} for each connection at this loss"
+
+
+def _profile(applied: dict[str, Any] | None) -> str:
+    if applied is None:
+        return "none applies: the kernel's values"
+    return f"{applied['profile']} ({applied['state']}): {values_text(applied['knobs'])}"
 
 
 def _multicast(told: dict[str, Any]) -> str:

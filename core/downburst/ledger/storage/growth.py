@@ -112,6 +112,7 @@ GROWTH: Mapping[str, Growth] = {
     "site_receivers": Growth("sites", (limits.RECEIVERS_OF_SITE,)),
     "sites": Growth("operators", (limits.SITES,)),
     "subscriptions": Growth("sites and operators", (limits.SUBSCRIPTIONS_OF_SITE,)),
+    "tcp_profiles": Growth("operators", (limits.TCP_PROFILES,)),
     "tokens": Growth(
         "sites and operators", (limits.PENDING_TOKENS_OF_SITE, limits.PENDING_TOKENS, limits.ENDED_TOKENS_OF_SITE)
     ),

@@ -317,6 +317,14 @@ LDM_ACCEPTS = RowLimit(
     "remove one first: downburst ldm accepts shows them",
     "lines of a large ldmd.conf; each connection is compared with all",
 )
+TCP_PROFILES = RowLimit(
+    "tcp-profiles",
+    1_000,
+    "TCP profiles",
+    "hub",
+    "remove one first: downburst tcp-profiles list shows them",
+    "a node reads no more; each connection is compared with all",
+)
 PORTS = RowLimit(
     "ports", 5_000, "ports", "hub", "remove one first: downburst ports list shows them", "one for every other site"
 )

@@ -11,6 +11,7 @@ from downburst.ledger.tables import (
     receipts,
     senders,
     sites,
+    tcp_profiles,
     upstreams,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "receipts",
     "senders",
     "sites",
+    "tcp_profiles",
     "upstreams",
 ]

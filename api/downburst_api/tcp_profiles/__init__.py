@@ -1,0 +1,1 @@
+"""TCP profiles: the tuning of the connections to prefixes of addresses."""
