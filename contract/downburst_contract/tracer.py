@@ -66,4 +66,6 @@ class TracedSite(Answer):
     """False: there were more samples or connections than an answer holds; the newest are here."""
     variables: list[str]
     """Names as in the kernel's `struct tcp_info`."""
+    counters: list[str]
+    """Those of `variables` that count from the connection's beginning on: only differences have a meaning."""
     connections: list[TracedConnection]

@@ -1891,6 +1891,8 @@ export interface TracedSite {
   complete: boolean
   /** Names as in the kernel's `struct tcp_info`. */
   variables: string[]
+  /** Those of `variables` that count from the connection's beginning on: only differences have a meaning. */
+  counters: string[]
   connections: TracedConnection[]
 }
 
