@@ -53,7 +53,8 @@ describe('the curve', () => {
   })
 
   it('never falls where a counter begins anew', () => {
-    const plot = plotOf(connection([sample(0, 1000, 7), sample(1, 1500, 7), sample(2, 50), sample(3, 90, 1)]), VARIABLES)
+    const samples = [sample(0, 1000, 7), sample(1, 1500, 7), sample(2, 50), sample(3, 90, 1)]
+    const plot = plotOf(connection(samples), VARIABLES)
     const heights = plot?.curve.map((one) => one.y) ?? []
     expect(heights).toEqual([...heights].sort((one, other) => other - one))
     expect(plot?.resent.map((one) => one.segments)).toEqual([1])
