@@ -68,10 +68,10 @@ def test_only_a_product_that_went_by_circuits_owes_them_time(
 
 
 def test_the_leading_limit_of_tcp_counts_with_its_share_of_the_time_on_the_line() -> None:
-    tcp = TcpThen((("network-loss", 0.62), ("congestion-window", 0.38)))
+    tcp = TcpThen("network-loss", 0.62)
     part = found(PathNow(tcp=tcp), receipt())[FactorName.TCP]
     assert part.ms == pytest.approx(37.2)
-    assert part.sentence == "loss on the path limited TCP for 62 % of the time with bytes to send"
+    assert part.sentence == "network loss limited TCP for 62 % of the time with bytes to send"
     unable = found(PathNow(tcp=TcpThen(unable="the kernel has no sock_diag")), receipt())[FactorName.TCP]
     assert (unable.ms, unable.sentence) == (None, "the limits of TCP are not known: the kernel has no sock_diag")
     assert FactorName.TCP not in found(PathNow(tcp=TcpThen()), receipt())
