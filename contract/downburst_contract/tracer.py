@@ -1,4 +1,4 @@
-"""The connections of a site over time, and what limited them."""
+"""The connections of a site over time, and the limits of each."""
 
 from downburst_contract.base import Answer, OffsetTime
 
@@ -12,7 +12,7 @@ class LimitShare(Answer):
 
 
 class Verdict(Answer):
-    """What limited a connection."""
+    """The limits of a connection, by their share of its time."""
 
     leading: str
     """The limit with the largest share."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class FactorName(StrEnum):
-    """What takes time; names are promises."""
+    """The parts of a product's time; names are promises."""
 
     ORIGIN = "origin"
     """Before the hub had it."""

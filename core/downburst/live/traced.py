@@ -1,4 +1,4 @@
-"""What the nodes' tracer recorded of a site's connections, with what limited each."""
+"""The tracer's recording of a site's connections, with the limits of each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class LimitShare:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What limited a connection."""
+    """The limits of a connection, by their share of its time."""
 
     leading: str
     sentence: str

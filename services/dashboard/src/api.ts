@@ -505,7 +505,7 @@ export interface Factor {
   sentence: string
 }
 
-/** What takes time; names are promises. */
+/** The parts of a product's time; names are promises. */
 export type FactorName = 'origin' | 'queue' | 'transport' | 'circuit' | 'tcp' | 'repair' | 'disk' | 'action' | 'clock'
 
 /** Something that is wrong, and what to do about it. */
@@ -2011,7 +2011,7 @@ export interface UserNew {
   site?: string | null
 }
 
-/** What limited a connection. */
+/** The limits of a connection, by their share of its time. */
 export interface Verdict {
   /** The limit with the largest share. */
   leading: string

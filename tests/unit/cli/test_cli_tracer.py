@@ -1,4 +1,4 @@
-"""`downburst tracer`: what is printed, and the file of samples."""
+"""`downburst tracer`: its output, the file of samples, and the page of plots."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""`downburst tracer`: what limits the connections to a site, from samples of their TCP variables."""
+"""`downburst tracer`: the limits of the connections to a site, from samples of their TCP variables."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ def tracer(  # noqa: PLR0913
         list[str] | None, typer.Option(help="Variable to write; repeat for more; all if left out.")
     ] = None,
     points: Annotated[int, typer.Option(min=2, max=2000, help="Most samples of each connection.")] = 2000,
-    deltas: Annotated[bool, typer.Option("--deltas", help="Write what counters grew by, not their values.")] = False,
+    deltas: Annotated[bool, typer.Option("--deltas", help="Write the growth of counters, not their values.")] = False,
     csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the samples.")] = None,
     html_file: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page with a plot of each connection.")
@@ -35,7 +35,7 @@ def tracer(  # noqa: PLR0913
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Show what limits the connections to a site: the share of the time for each reason, and stalls.
+    """Show the limits of the connections to a site with their share of the time, and stalls.
 
     Example: downburst tracer unl.edu
 
@@ -63,7 +63,7 @@ def tracer(  # noqa: PLR0913
 
 
 def rows(found: TracedSite, *, deltas: bool) -> Iterator[list[Any]]:
-    """A row for each sample; with `deltas`, counters are replaced by what they grew since the sample before."""
+    """A row for each sample; with `deltas`, counters are replaced by their growth since the sample before."""
     yield ["time", "local", "peer", "role", *found.variables]
     counts = [deltas and name in found.counters for name in found.variables]
     for connection in found.connections:
