@@ -1,4 +1,4 @@
-"""How much longer this machine takes for the same work than the reference machine of the time budgets.
+"""The time of this machine over that of the reference machine of the time budgets, for the same work.
 
     scripts/pace.py FILE            measures a fixed piece of work every ten seconds, a line each, until it is ended;
                                     --every SECONDS instead

@@ -73,7 +73,7 @@ class Node(Protocol):
         """The products of a feed's log that match; raises `BadPattern` for a pattern that the node can't use."""
 
     async def tracer(self, wanted: TracerQuestion) -> TracedSite:
-        """What the node recorded of a site's connections."""
+        """The node's recording of a site's connections, judged."""
 
     async def new_token(
         self, site: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None

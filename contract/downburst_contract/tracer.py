@@ -1,4 +1,4 @@
-"""The connections of a site over time, and what limited them."""
+"""The connections of a site over time, and the limits of each."""
 
 from downburst_contract.base import Answer, OffsetTime
 
@@ -12,7 +12,7 @@ class LimitShare(Answer):
 
 
 class Verdict(Answer):
-    """What limited a connection."""
+    """The limits of a connection, by their share of its time."""
 
     leading: str
     """The limit with the largest share."""
@@ -66,4 +66,6 @@ class TracedSite(Answer):
     """False: there were more samples or connections than an answer holds; the newest are here."""
     variables: list[str]
     """Names as in the kernel's `struct tcp_info`."""
+    counters: list[str]
+    """Those of `variables` that count from the connection's beginning on: only differences have a meaning."""
     connections: list[TracedConnection]

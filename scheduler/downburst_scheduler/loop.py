@@ -240,7 +240,7 @@ class SchedulerLoop:
             egress_bps=self._free_egress_bps(feed.name),
             no_multicast=None if multicast.enabled else "multicast is switched off in this hub's settings",
             multicast_rate_bps=multicast.rate_bps,
-            group_loss=state.repairs.share,
+            group_loss=state.repairs.of_products or 0.0,
             headers=True,
             order=Order.FIRST_COME,
             circuits=CircuitOffers(none=NO_CIRCUITS, not_on_demand=NONE_ON_DEMAND),
@@ -361,7 +361,7 @@ class SchedulerLoop:
             state.window.arrivals(),
             self._sites_of(feed, state.plan),
             egress_bps=self._free_egress_bps(feed.name),
-            repair_share=state.repairs.share,
+            repair_share=state.repairs.of_products or 0.0,
         )
 
     async def _measure(self, state: FeedState, plan: Plan, floors: SiteFloors) -> None:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Self
 
-from downburst.domain.events import LegTraffic
 from downburst.domain.feeds import Feed
 from downburst.domain.plans import Leg, Pin, Plan, Transport
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import Subscription
 from downburst.ledger import Transaction
+from downburst.live.repairs import Repairs
 from downburst.settings.hub import Settings
 from downburst_scheduler.calibration import FeedCalibration, Quantiles
 from downburst_scheduler.figures.traffic import Arrivals, FeedWindow
@@ -77,25 +77,6 @@ def placed(tx: Transaction) -> frozenset[tuple[str, str]]:
 
 
 @dataclass(slots=True)
-class Repairs:
-    """Repair over product bytes of a feed's groups; old counts fade."""
-
-    sent_bytes: float = 0.0
-    repair_bytes: float = 0.0
-
-    @property
-    def share(self) -> float:
-        """The share; zero until enough was sent."""
-        return min(self.repair_bytes / self.sent_bytes, 1.0) if self.sent_bytes >= TELLING_BYTES else 0.0
-
-    def add(self, leg: LegTraffic) -> None:
-        """Counts the traffic of a leg in a second."""
-        if leg.transport is Transport.MULTICAST and (leg.product_bytes or leg.repair_bytes):
-            self.sent_bytes = self.sent_bytes * FADING + leg.product_bytes
-            self.repair_bytes = self.repair_bytes * FADING + leg.repair_bytes
-
-
-@dataclass(slots=True)
 class FeedState:
     """One feed between looks; state that must survive a restart is stored in its plans."""
 
@@ -108,7 +89,8 @@ class FeedState:
     mistrusted: bool = False
     groups: tuple[Leg, ...] = ()
     circuit_leg: int | None = None
-    repairs: Repairs = field(default_factory=Repairs)
+    repairs: Repairs = field(default_factory=lambda: Repairs(telling_bytes=TELLING_BYTES))
+    """Of its groups."""
     calibration: FeedCalibration = field(default_factory=FeedCalibration)
     predicted: Mapping[Transport, Quantiles] = field(default_factory=dict)
     """The models' predictions for the window's arrivals by transport in use, not calibrated, without floor."""
@@ -204,5 +186,4 @@ STARTING = (Because.NO_SITES, Because.NO_TRAFFIC)
 SHORTEST_WINDOW_S = 5.0
 DAY_S = 86_400.0
 TELLING_BYTES = 1_000_000
-FADING = 0.99
-"""Per second with traffic: counts of a minute and a half ago weigh a third."""
+"""A repaired packet in fewer would decide the transport."""

@@ -91,7 +91,7 @@ def test_a_site_that_dies_and_a_source_that_stops_are_told_once(
 def test_linked_files_that_left_a_sites_log_are_an_alarm_until_they_are_removed(
     starter: Starter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Whatever is free here, it is less than a thousand million times what these files hold.
+    # The free space is less than a thousand million times the size of these files on any machine.
     for name, value in (("LINKED_FREE_SHARE", "1e9"), ("LOOK_S", "0.5"), ("END_AFTER_S", "1")):
         monkeypatch.setenv(f"DOWNBURST_ALARMS__{name}", value)
     hub = starter.hub()

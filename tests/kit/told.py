@@ -46,9 +46,9 @@ class Reader:
         (home / "bin" / "downburst-node").symlink_to(node_binary())
         (home / "README.md").symlink_to(ROOT / "README.md")
 
-    def follow(self, document: Path, *, part: str | None = None) -> None:
-        """Follows the whole document, or the part under this heading."""
-        told = blocks(_part(document.read_text(), part))
+    def follow(self, document: Path, *, part: str | None = None, until: str | None = None) -> None:
+        """Follows the whole document, up to the heading `until`, or the part under this heading."""
+        told = blocks(part_of(document.read_text(), part, until))
         assert any(block.language == "sh" for block in told), f"{document.name} tells nobody to type anything"
         for number, block in enumerate(told):
             if block.language == "sh":
@@ -161,7 +161,11 @@ def _plain(line: str) -> str:
     return " ".join(line.split())
 
 
-def _part(text: str, heading: str | None) -> str:
+def part_of(text: str, heading: str | None, until: str | None) -> str:
+    """The text before the heading `until`, if one is given, and of that the part below `heading`, if one is given."""
+    if until is not None:
+        text, there, _ = text.partition(f"\n## {until}\n")
+        assert there, f"there is no part {until!r}"
     if heading is None:
         return text
     found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)

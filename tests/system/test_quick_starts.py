@@ -1,6 +1,7 @@
 """The quick starts hold, word by word: their commands are typed, and their stated output appears."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from kit.capabilities import needs
 from kit.namespaces import Lab
 from kit.page_hub import ROOT
 from kit.told import Reader
+from kit.wire import Lane, Wire
 
 pytestmark = [pytest.mark.system, pytest.mark.smoke]
 DOCS = ROOT / "docs"
@@ -54,7 +56,63 @@ def test_an_administrator_receives_and_a_viewer_reads_how_late_it_was(
     viewer.follow(DOCS / "quick-start-viewer.md")
 
 
+def test_the_cause_of_a_slow_site_is_found_and_mended(lab: Lab, tmp_path: Path) -> None:
+    needs("tun")
+    lanes = Lane(RATE_BPS, DELAY_MS), Lane(RATE_BPS, DELAY_MS)
+    own = {"SITE": "unl.edu", "FEED": "NGRID", "PRODUCT": "grid/1"}
+    with Wire(lab, "hub", "site", to_right=lanes[0], to_left=lanes[1]) as wire, ExitStack() as stack:
+        operator = Reader(lab, "hub", tmp_path / "operator", own)
+        stack.callback(operator.close)
+        scene = tmp_path / "scene.md"
+        scene.write_text(SLOW_SCENE)
+        operator.follow(scene, part="A hub")
+        # bbr paces between the limits of the window, and the kernel counts half of the time only.
+        lab.output("hub", ["sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno"])
+        lab.output("site", ["sysctl", "-qw", "net.ipv4.tcp_rmem=4096 16384 16384"])
+        token = {"HUB": f"{wire.left_address}:7370", "TOKEN": str(tmp_path / "operator" / "unl.edu.token")}
+        administrator = Reader(lab, "site", tmp_path / "administrator", token)
+        stack.callback(administrator.close)
+        administrator.follow(DOCS / "quick-start-site.md", part="Receive")
+        operator.follow(scene, part="Its products")
+        told = DOCS / "quick-start-slow-site.md"
+        operator.follow(told, until="A larger receive window")
+        assert "receive-window" in (tmp_path / "operator" / "slow.html").read_text()
+        administrator.follow(told, part="A larger receive window")
+        operator.follow(told, part="5. The proof")
+
+
 # Prerequisites: a hub with default rights, incoming products, an approved site, and a token for a viewer.
+RATE_BPS, DELAY_MS = 50_000_000, 15.0
+SLOW_SCENE = """\
+## A hub
+```sh stays
+downburst hub --data-dir ~/hub --sites 0.0.0.0:7370
+```
+```text
+page and api at http://127.0.0.1:7371
+```
+```sh
+downburst feeds add NGRID
+downburst sites add unl.edu --allow NGRID
+downburst sites set unl.edu --data-connections 0
+downburst subscriptions add unl.edu NGRID
+downburst sites token unl.edu -o unl.edu.token
+```
+## Its products
+```sh again
+downburst status
+```
+```text
+│ unl.edu │ connected since …
+```
+```sh stays
+while true; do
+    head -c 400000 /dev/urandom > grid.bin
+    downburst put NGRID "grid/$((++number))" grid.bin
+    sleep 0.5
+done
+```
+"""
 SCENE = """\
 ```sh stays
 downburst hub --data-dir ~/hub --sites 0.0.0.0:7370 --http 0.0.0.0:7371

@@ -1,6 +1,7 @@
 """The tracer finds the cause of a slow connection: loss, either buffer, the application, and an outage's length."""
 
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -10,6 +11,11 @@ from typing import Any
 
 import pytest
 
+from downburst.foundation.clock import to_us
+from downburst_analyze.output.plots import x_of
+from downburst_api.sites.tracing import traced_out
+from downburst_app.cli.sites.time_sequence import page
+from downburst_worker.messages.tracer_lines import traced_site
 from kit.capabilities import needs
 from kit.namespaces import Lab
 from kit.node import HubNode, SiteNode
@@ -102,6 +108,8 @@ def test_a_lossy_path_is_named(world: World) -> None:
 
 
 def test_a_small_receive_window_is_named(world: World) -> None:
+    # bbr paces between the limits of the window, and the kernel counts half of the time only.
+    world.lab.output("hub", ["sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno"])
     world.lab.output("narrow", ["sysctl", "-qw", "net.ipv4.tcp_rmem=4096 16384 16384"])
     world.connect("narrow")
     connection = world.busy("narrow", 500_000)
@@ -129,6 +137,9 @@ def test_a_quiet_feed_is_the_applications_and_an_outage_is_a_stall_of_its_length
         return next((stall for stall in stalls if stall["ended"]), None)
 
     stall = wait_for("the stall ended", ended)
+    drawn_s, width_s = drawn(world.hub.do("tracer", site="quiet", from_us=from_us, to_us=time.time_ns() // 1_000))
+    assert drawn_s == pytest.approx(OUTAGE_S, abs=0.2)
+    assert width_s == pytest.approx(drawn_s, abs=0.05)
     assert (stall["until_us"] - stall["from_us"]) / 1e6 == pytest.approx(OUTAGE_S, abs=0.2)
     assert stall["waiting_bytes"] > 0
 
@@ -138,6 +149,20 @@ def test_a_small_send_buffer_is_named(world: World) -> None:
     world.connect("choked", whole_segments=True)
     connection = world.busy("choked", 500_000)
     assert connection["verdict"]["leading"] == "send-buffer", shares(connection)
+
+
+def drawn(answer: dict[str, Any]) -> tuple[float, float]:
+    """The length of the one stall on the page of plots: as labelled, and by the width of the shaded span."""
+    found = traced_site(answer)
+    (connection,) = found.connections
+    (rect,) = re.findall('<rect class="stall"[^>]*>', page(traced_out("quiet", found)))
+    labelled, width = (float(re.findall(f' {name}="([^"]+)"', rect)[0]) for name in ("data-seconds", "width"))
+    ends = [stall.until for stall in connection.stalls]
+    first, last = connection.samples[0][0], connection.samples[-1][0]
+    assert first is not None
+    assert last is not None
+    span_s = (max(last, *map(to_us, ends)) - first) / 1e6
+    return labelled, width / (x_of(1) - x_of(0)) * span_s
 
 
 def outage(wire: Wire, act: Any) -> None:

@@ -79,7 +79,7 @@ class Asking:
         return browsed(await self._node.ask("browse", timeout_s=BROWSE_S, **browse_job(wanted)))
 
     async def tracer(self, wanted: TracerQuestion) -> TracedSite:
-        """What the node recorded of a site's connections."""
+        """The node's recording of a site's connections, judged."""
         return traced_site(await self._node.ask("tracer", **tracer_job(wanted)))
 
     async def status(self) -> Line:

@@ -69,35 +69,36 @@ def plot(title: str, lines: Sequence[Line], across: Axis, up: Axis) -> str:
     return (
         f"<figure><figcaption>{escape(title)}</figcaption>"
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
-        f"{_grid(across, up)}{drawn}</svg>{legend}</figure>"
+        f"{grid(across, up)}{drawn}</svg>{legend}</figure>"
     )
 
 
 def _line(line: Line, number: int, across: Axis, up: Axis) -> str:
     if not line.points:
         return ""
-    places = [(_x(across.place(x)), _y(up.place(y))) for x, y in line.points]
+    places = [(x_of(across.place(x)), y_of(up.place(y))) for x, y in line.points]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     dash = ' stroke-dasharray="5 4"' if line.dashed else ""
     area = ""
     if line.filled:
-        corners = f"{places[0][0]:.1f},{_y(0):.1f} {path} {places[-1][0]:.1f},{_y(0):.1f}"
+        corners = f"{places[0][0]:.1f},{y_of(0):.1f} {path} {places[-1][0]:.1f},{y_of(0):.1f}"
         area = f'<polygon class="c{number % COLOURS} area" points="{corners}"/>'
     return f'{area}<polyline class="c{number % COLOURS}" points="{path}"{dash}/>'
 
 
-def _grid(across: Axis, up: Axis) -> str:
+def grid(across: Axis, up: Axis) -> str:
+    """Lines at the ticks of both axes, with their values and labels."""
     parts = []
     for tick in across.ticks():
-        x = _x(across.place(tick))
-        parts.append(f'<line class="grid" x1="{x:.1f}" y1="{_y(0)}" x2="{x:.1f}" y2="{_y(1)}"/>')
-        parts.append(f'<text x="{x:.1f}" y="{_y(0) + 16}" text-anchor="middle">{short(tick)}</text>')
+        x = x_of(across.place(tick))
+        parts.append(f'<line class="grid" x1="{x:.1f}" y1="{y_of(0)}" x2="{x:.1f}" y2="{y_of(1)}"/>')
+        parts.append(f'<text x="{x:.1f}" y="{y_of(0) + 16}" text-anchor="middle">{short(tick)}</text>')
     for tick in up.ticks():
-        y = _y(up.place(tick))
-        parts.append(f'<line class="grid" x1="{_x(0)}" y1="{y:.1f}" x2="{_x(1)}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{_x(0) - 6}" y="{y + 4:.1f}" text-anchor="end">{short(tick)}</text>')
-    parts.append(f'<text x="{_x(0.5)}" y="{HEIGHT - 4}" text-anchor="middle">{escape(across.label)}</text>')
-    parts.append(f'<text x="{_x(0)}" y="12">{escape(up.label)}</text>')
+        y = y_of(up.place(tick))
+        parts.append(f'<line class="grid" x1="{x_of(0)}" y1="{y:.1f}" x2="{x_of(1)}" y2="{y:.1f}"/>')
+        parts.append(f'<text x="{x_of(0) - 6}" y="{y + 4:.1f}" text-anchor="end">{short(tick)}</text>')
+    parts.append(f'<text x="{x_of(0.5)}" y="{HEIGHT - 4}" text-anchor="middle">{escape(across.label)}</text>')
+    parts.append(f'<text x="{x_of(0)}" y="12">{escape(up.label)}</text>')
     return "".join(parts)
 
 
@@ -116,11 +117,13 @@ def short(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _x(share: float) -> float:
+def x_of(share: float) -> float:
+    """The place in the drawing of a share of the way along the horizontal axis."""
     return LEFT + share * (WIDTH - LEFT - RIGHT)
 
 
-def _y(share: float) -> float:
+def y_of(share: float) -> float:
+    """The place in the drawing of a share of the way up the vertical axis."""
     return HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP)
 
 

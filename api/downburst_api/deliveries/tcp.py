@@ -1,6 +1,7 @@
 """The limits of TCP while a product was on its way to a site, from the tracer's recording."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from downburst.deliveries import Delivery, TcpThen
@@ -10,20 +11,27 @@ from downburst.live.traced import TracedSite, TracerQuestion
 from downburst_api.runtime import Runtime
 
 
-async def tcp_of(hub: Runtime, delivery: Delivery) -> TcpThen | None:
-    """The limits of the connections that carried a product; None if no connection did, or its time is not known."""
-    span = _span(delivery)
-    if span is None:
-        return None
+async def tcp_of_newest(hub: Runtime, deliveries: Iterable[Delivery]) -> tuple[Delivery, TcpThen] | None:
+    """The first of the deliveries whose time on a connection is known, with the limit of its site's connections then.
+
+    Each question reads the ring of the node: a request asks for one product.
+    """
+    for delivery in deliveries:
+        span = _span(delivery)
+        if span is not None:
+            return delivery, await _tcp_then(hub, TracerQuestion(delivery.site, *span, points=2))
+    return None
+
+
+async def _tcp_then(hub: Runtime, question: TracerQuestion) -> TcpThen:
     try:
-        traced = await hub.node.tracer(TracerQuestion(delivery.site, *span, points=2))
+        return leading(await hub.node.tracer(question))
     except DownburstError as failed:
         return TcpThen(unable=failed.sentence)
-    return limits_of(traced)
 
 
-def limits_of(traced: TracedSite) -> TcpThen:
-    """The time of all connections by limit, without that in which there was nothing to send."""
+def leading(traced: TracedSite) -> TcpThen:
+    """The limit of most of the time of all connections, without that in which there was nothing to send."""
     if traced.unable is not None:
         return TcpThen(unable=traced.unable)
     spent_s = defaultdict[str, float](float)
@@ -36,8 +44,8 @@ def limits_of(traced: TracedSite) -> TcpThen:
     whole_s = sum(spent_s.values())
     if whole_s <= 0:
         return TcpThen()
-    largest_first = sorted(spent_s.items(), key=lambda one: -one[1])
-    return TcpThen(tuple((limit, seconds / whole_s) for limit, seconds in largest_first if seconds > 0))
+    limit = max(spent_s, key=lambda one: spent_s[one])
+    return TcpThen(limit, spent_s[limit] / whole_s)
 
 
 def _span(delivery: Delivery) -> tuple[datetime, datetime] | None:

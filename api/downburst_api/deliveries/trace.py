@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -12,6 +13,8 @@ from downburst.deliveries import (
     FoundDeliveries,
     ProductFacts,
     ProductName,
+    SiteFacts,
+    TcpThen,
     factors,
     may_see,
     meanings,
@@ -25,7 +28,7 @@ from downburst.ledger.repositories.feeds import unknown_feed
 from downburst_api.border.site_rights import feeds_shown
 from downburst_api.deliveries.service import Context, context_of, judged
 from downburst_api.deliveries.shapes import product_out
-from downburst_api.deliveries.tcp import tcp_of
+from downburst_api.deliveries.tcp import tcp_of_newest
 from downburst_api.http.parameters import Asking, Hub
 from downburst_api.runtime import Runtime
 from downburst_contract.products import ProductTraced, Trace
@@ -81,15 +84,13 @@ async def _answer(  # noqa: PLR0913
     found.sort(key=lambda one: (one[0].stored_at, one[0].sequence), reverse=True)
     found = found[:limit]
     context = await hub.ledger.read(lambda tx: context_of(tx, feeds, [product for product, _ in found]))
-    now = hub.clock.now()
-    products = []
-    for product, told in found:
-        deliveries = [
-            judged(product, facts, context.known(product, facts.site, hub.live), now)
-            for facts in context.facts(product, told, site)
-        ]
-        told_with = [(one, await _factors(hub, context, product, one, ask=site is not None)) for one in deliveries]
-        products.append(product_out(product, told_with))
+    deliveries = [_judged(hub, context, *one, site) for one in found]
+    # The tracer is asked about a single site only: a product may have hundreds.
+    tcp = await tcp_of_newest(hub, chain.from_iterable(deliveries)) if site is not None else None
+    products = [
+        product_out(product, [(one, _factors(hub, context, product, one, tcp)) for one in its])
+        for (product, _), its in zip(found, deliveries, strict=True)
+    ]
     return Trace(
         asked=asked,
         read_as=name.meaning.value,
@@ -99,13 +100,22 @@ async def _answer(  # noqa: PLR0913
     )
 
 
-async def _factors(
-    hub: Runtime, context: Context, product: ProductFacts, delivery: Delivery, *, ask: bool
+def _judged(
+    hub: Runtime, context: Context, product: ProductFacts, told: Sequence[SiteFacts], site: str | None
+) -> list[Delivery]:
+    now = hub.clock.now()
+    return [
+        judged(product, facts, context.known(product, facts.site, hub.live), now)
+        for facts in context.facts(product, told, site)
+    ]
+
+
+def _factors(
+    hub: Runtime, context: Context, product: ProductFacts, delivery: Delivery, tcp: tuple[Delivery, TcpThen] | None
 ) -> tuple[Factor, ...]:
-    """The tracer is asked about a single site only: a product may have hundreds."""
     leg = None if delivery.receipt is None else delivery.receipt.leg
-    tcp = await tcp_of(hub, delivery) if ask else None
-    return factors(product, delivery, context.path(delivery.site, leg, hub.live, tcp))
+    then = tcp[1] if tcp is not None and tcp[0] is delivery else None
+    return factors(product, delivery, context.path(delivery.site, leg, hub.live, then))
 
 
 def _next_before(answers: Sequence[FoundDeliveries], products: Sequence[ProductTraced], limit: int) -> int | None:

@@ -9,4 +9,6 @@ def traced_out(site: str, found: TracedSite) -> shapes.TracedSite:
     """The answer about a site."""
     since, until = found.recorded or (None, None)
     kept = members(found, without=("recorded",))
-    return shapes.TracedSite(site=site, recorded_since=since, recorded_until=until, **kept)
+    return shapes.TracedSite(
+        site=site, recorded_since=since, recorded_until=until, counters=list(found.counters), **kept
+    )

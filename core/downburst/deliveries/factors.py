@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class FactorName(StrEnum):
-    """What takes time; names are promises."""
+    """The parts of a product's time; names are promises."""
 
     ORIGIN = "origin"
     """Before the hub had it."""
@@ -47,10 +47,12 @@ class CircuitNow:
 
 @dataclass(frozen=True, slots=True)
 class TcpThen:
-    """The limits of a site's TCP connections while a product was on its way, as the tracer recorded them."""
+    """The leading limit of a site's TCP connections while a product was on its way, as the tracer recorded it."""
 
-    limits: tuple[tuple[str, float], ...] = ()
-    """Each with its share of the time in which there was something to send, the largest first; empty: no time."""
+    limit: str | None = None
+    """By the tracer's name; None: there was no time with something to send."""
+    share: float = 0.0
+    """Of the time in which there was something to send."""
     unable: str | None = None
     """The reason why nothing was recorded."""
 
@@ -61,7 +63,7 @@ class PathNow:
 
     circuits: tuple[CircuitNow, ...] = ()
     tcp: TcpThen | None = None
-    """None: not asked for."""
+    """None: the tracer was not asked."""
     round_trip_ms: float | None = None
     resent_share: float | None = None
     """Of the segments sent by TCP; None: too few."""
@@ -124,11 +126,11 @@ def _tcp(line_ms: float | None, tcp: TcpThen | None) -> Factor | None:
         return None
     if tcp.unable is not None:
         return Factor(FactorName.TCP, None, None, f"the limits of TCP are not known: {tcp.unable}")
-    if not tcp.limits:
+    if tcp.limit is None:
         return None
-    limit, share = tcp.limits[0]
-    sentence = f"{LIMITS.get(limit, limit)} limited TCP for {_percent(share)} of the time with bytes to send"
-    return Factor(FactorName.TCP, max(line_ms, 0.0) * share, share, sentence)
+    limit = tcp.limit.replace("-", " ")
+    sentence = f"{limit} limited TCP for {_percent(tcp.share)} of the time with bytes to send"
+    return Factor(FactorName.TCP, max(line_ms, 0.0) * tcp.share, tcp.share, sentence)
 
 
 def _repair(line_ms: float | None, path: PathNow, *, by_multicast: bool) -> Factor | None:
@@ -163,14 +165,3 @@ def _clock(bound_ms: float | None) -> Factor | None:
 
 def _percent(share: float) -> str:
     return f"{share * 100:.2g} %" if share < 1 else f"{share * 100:.0f} %"
-
-
-LIMITS = {
-    "receive-window": "the site's receive window",
-    "receiver": "a site that does not read fast enough",
-    "send-buffer": "the hub's send buffer",
-    "network-loss": "loss on the path",
-    "congestion-window": "the path's congestion window",
-    "pacing": "the rate that the connection is bound to",
-}
-"""The tracer's limits as subjects of a sentence."""

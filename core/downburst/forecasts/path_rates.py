@@ -29,7 +29,7 @@ class PathForecast:
 
 @dataclass(slots=True)
 class _Measured:
-    """What is kept of one site."""
+    """The kept measurements of one site."""
 
     fused: Fused = field(default_factory=Fused)
     times: deque[datetime] = field(default_factory=deque)

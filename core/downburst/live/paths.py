@@ -1,4 +1,4 @@
-"""What is known of the paths to sites right now, with the forecasts of their rates."""
+"""The present measurements of the paths to sites, with the forecasts of their rates."""
 
 from downburst.domain.events import TrafficSeen
 from downburst.domain.path_facts import PathWatch

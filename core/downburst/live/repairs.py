@@ -1,33 +1,63 @@
-"""The share of repair in the bytes of each leg at present."""
+"""The share of repair in the bytes of multicast legs at present."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from downburst.domain.events import LegTraffic
+from downburst.domain.plans import Transport
+
+
+@dataclass(slots=True)
+class Repairs:
+    """Repair of one multicast leg, or of several; old counts fade."""
+
+    telling_bytes: float
+    """Below these no share is known."""
+    sent_bytes: float = 0.0
+    product_bytes: float = 0.0
+    repair_bytes: float = 0.0
+
+    def add(self, leg: LegTraffic) -> None:
+        """Counts the traffic of a leg in a second; one without products and repair changes nothing."""
+        if leg.transport is Transport.MULTICAST and (leg.product_bytes or leg.repair_bytes):
+            self.sent_bytes = self.sent_bytes * FADING + leg.egress_bytes
+            self.product_bytes = self.product_bytes * FADING + leg.product_bytes
+            self.repair_bytes = self.repair_bytes * FADING + leg.repair_bytes
+
+    @property
+    def of_sent(self) -> float | None:
+        """Repair over all bytes sent; None before there were enough to tell."""
+        return self._over(self.sent_bytes)
+
+    @property
+    def of_products(self) -> float | None:
+        """Repair over the bytes of products; None before there were enough to tell."""
+        return self._over(self.product_bytes)
+
+    def _over(self, whole_bytes: float) -> float | None:
+        return min(self.repair_bytes / whole_bytes, 1.0) if whole_bytes >= self.telling_bytes else None
 
 
 class LegRepairs:
     """Follows the reports of traffic; holds only the legs of the last one."""
 
     def __init__(self) -> None:
-        self._bytes: dict[int, tuple[float, float]] = {}
-        """By leg, bytes sent and those of them that repaired; old ones weigh less."""
+        self._of: dict[int, Repairs] = {}
 
     def seen(self, legs: Iterable[LegTraffic]) -> None:
         """Counts the traffic of the legs in a second."""
         counted = {}
         for leg in legs:
-            sent, repaired = self._bytes.get(leg.leg, (0.0, 0.0))
-            fading = FADING if leg.egress_bytes else 1.0
-            counted[leg.leg] = (sent * fading + leg.egress_bytes, repaired * fading + leg.repair_bytes)
-        self._bytes = counted
+            counted[leg.leg] = self._of.get(leg.leg) or Repairs(TELLING_BYTES)
+            counted[leg.leg].add(leg)
+        self._of = counted
 
     def share(self, leg: int) -> float | None:
         """Repair over all bytes of a leg; None before it sent enough to tell."""
-        sent, repaired = self._bytes.get(leg, (0.0, 0.0))
-        return min(repaired / sent, 1.0) if sent >= TELLING_BYTES else None
+        return self._of[leg].of_sent if leg in self._of else None
 
 
-FADING = 0.98
-"""Per second with traffic: a minute ago weighs a third."""
+FADING = 0.99
+"""Per second with traffic: 110 s ago weighs a third."""
 TELLING_BYTES = 100_000
 """Some seventy packets."""

@@ -1,4 +1,4 @@
-"""What the nodes' tracer recorded of a site's connections, with what limited each."""
+"""The tracer's recording of a site's connections, with the limits of each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class LimitShare:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What limited a connection."""
+    """The limits of a connection, by their share of its time."""
 
     leading: str
     sentence: str
@@ -79,3 +79,17 @@ class TracedSite:
     """The times of the oldest and the newest sample of any site."""
     complete: bool = True
     """False: the period holds more than an answer; the newest are here."""
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """Those of the variables that count from the connection's beginning on: only differences have a meaning."""
+        return tuple(name for name in self.variables if name in COUNTERS)
+
+
+COUNTERS = frozenset(
+    (
+        *("total_retrans", "bytes_acked", "bytes_sent", "bytes_retrans"),
+        *("busy_time", "rwnd_limited", "sndbuf_limited", "reord_seen"),
+    )
+)
+"""The variables that the node's table (crate tracer, variable.rs) marks as counters."""

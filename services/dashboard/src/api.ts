@@ -512,7 +512,7 @@ export interface Factor {
   sentence: string
 }
 
-/** What takes time; names are promises. */
+/** The parts of a product's time; names are promises. */
 export type FactorName = 'origin' | 'queue' | 'transport' | 'circuit' | 'tcp' | 'repair' | 'disk' | 'action' | 'clock'
 
 /** Something that is wrong, and what to do about it. */
@@ -1990,6 +1990,8 @@ export interface TracedSite {
   complete: boolean
   /** Names as in the kernel's `struct tcp_info`. */
   variables: string[]
+  /** Those of `variables` that count from the connection's beginning on: only differences have a meaning. */
+  counters: string[]
   connections: TracedConnection[]
 }
 
@@ -2111,7 +2113,7 @@ export interface UserNew {
   site?: string | null
 }
 
-/** What limited a connection. */
+/** The limits of a connection, by their share of its time. */
 export interface Verdict {
   /** The limit with the largest share. */
   leading: string

@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from downburst.deliveries import TcpThen
 from downburst.live.traced import LimitShare, TracedConnection, TracedSite, Verdict
-from downburst_api.deliveries.tcp import limits_of
+from downburst_api.deliveries.tcp import leading
 
 
 def connection(seconds: float, **shares: float) -> TracedConnection:
@@ -16,15 +17,15 @@ def connection(seconds: float, **shares: float) -> TracedConnection:
 
 def test_connections_count_by_their_time_and_silence_does_not() -> None:
     one = connection(10.0, application=0.9, network_loss=0.1)
-    other = connection(4.0, congestion_window=0.5, application=0.25, network_loss=0.25)
-    limits = limits_of(TracedSite((), (one, other))).limits
-    assert [name for name, _ in limits] == ["network-loss", "congestion-window"]
-    assert [share for _, share in limits] == pytest.approx([0.5, 0.5])
+    other = connection(4.0, congestion_window=0.5, application=0.375, network_loss=0.125)
+    then = leading(TracedSite((), (one, other)))
+    assert then.limit == "congestion-window"
+    assert then.share == pytest.approx(2 / 3.5)
 
 
 def test_what_was_not_recorded_is_no_limit_and_a_node_that_can_not_says_why() -> None:
     idle = TracedConnection("a", "b", "session", ((0, 1),), None, ())
     recorded = (datetime(2026, 1, 31, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC))
-    assert limits_of(TracedSite((), (), recorded=recorded)).limits == ()
-    assert limits_of(TracedSite((), (idle, connection(5.0, application=1.0)))).limits == ()
-    assert limits_of(TracedSite((), (), unable="no sock_diag")).unable == "no sock_diag"
+    assert leading(TracedSite((), (), recorded=recorded)) == TcpThen()
+    assert leading(TracedSite((), (idle, connection(5.0, application=1.0)))) == TcpThen()
+    assert leading(TracedSite((), (), unable="no sock_diag")) == TcpThen(unable="no sock_diag")

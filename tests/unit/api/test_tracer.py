@@ -12,6 +12,7 @@ async def test_verdict_stalls_and_samples_of_a_site_are_told(hub: Asked, clock: 
     assert (job["from_us"], job["to_us"], job["points"]) == (now_us - 90_000_000, now_us, 7)
     assert job["variables"] == ["rtt", "bytes_acked"]
     assert (told["site"], told["unable"], told["damaged"], told["missed_ticks"]) == ("a.edu", None, 2, 1)
+    assert (told["variables"], told["counters"]) == (["rtt", "bytes_acked"], ["bytes_acked"])
     (connection,) = told["connections"]
     assert (connection["role"], connection["peer"]) == ("session", "192.0.2.9:40000")
     assert [row[1:] for row in connection["samples"]] == [[20_000, 5], [None, 8]]

@@ -95,6 +95,21 @@ async def test_a_stored_product_shows_where_its_time_went(hub: Asked) -> None:
     }
 
 
+async def test_the_ring_is_read_once_for_a_site_and_never_for_all(hub: Asked) -> None:
+    await _hub_with_product(hub)
+    for number in range(2, 5):
+        await hub.ask("PUT", "/v1/feeds/NGRID/products/nam.grib2", 201, content=b"bytes" * number)
+    hub.node.fake.ways["unl.edu"] = {"receipts": [_receipt(9000)]}
+    found = await _trace(hub, "nam.grib2", site="unl.edu")
+    listed = [product["deliveries"][0]["factors"] for product in found["products"]]
+    limits = [[one["sentence"] for one in factors if one["factor"] == "tcp"] for factors in listed]
+    assert limits == [["network loss limited TCP for 100 % of the time with bytes to send"], [], [], []]
+    (job,) = (job for job in hub.node.fake.jobs if job["do"] == "tracer")
+    assert (job["site"], job["points"]) == ("unl.edu", 2)
+    await _trace(hub, "nam.grib2")
+    assert [one["do"] for one in hub.node.fake.jobs].count("tracer") == 1
+
+
 async def test_a_site_without_the_right_is_shown_as_denied(hub: Asked) -> None:
     await _hub_with_product(hub)
     await hub.ask("PATCH", "/v1/sites/unl.edu", json={"allow": ["HDS"]})

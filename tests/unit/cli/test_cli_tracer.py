@@ -1,4 +1,4 @@
-"""`downburst tracer`: what is printed, and the file of samples."""
+"""`downburst tracer`: its output, the file of samples, and the page of plots."""
 
 import csv
 import json
@@ -19,6 +19,7 @@ FOUND: dict[str, Any] = {
     "recorded_until": "2026-01-01T00:10:00+00:00",
     "complete": True,
     "variables": ["rtt", "bytes_acked"],
+    "counters": ["bytes_acked"],
     "connections": [
         {
             "local": "192.0.2.1:7370",
@@ -106,8 +107,22 @@ def test_a_node_that_takes_no_samples_is_said(
     assert "no connection of unl.edu was recorded in this period; samples are kept since 2026-01-01T00:00:00" in shown
 
 
-def test_a_file_that_can_not_be_written_is_named(
+def test_the_page_of_plots_asks_for_its_variables(
     asked: list[tuple[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run("unl.edu", "--csv", str(tmp_path / "none" / "a.csv"), code=1)
-    assert "a.csv can't be written: No such file or directory; name another file" in capsys.readouterr().err
+    file = tmp_path / "plots.html"
+    run("unl.edu", "--html", str(file), "--variable", "rtt", "--variable", "bytes_acked")
+    assert asked[0][1]["variable"] == ["rtt", "bytes_acked", "total_retrans"]
+    run("unl.edu", "--html", str(file))
+    assert asked[1][1]["variable"] == []
+    assert f"the plots are in {file}; open it in a browser" in capsys.readouterr().out
+    assert 'data-seconds="1.500"' in file.read_text()
+
+
+@pytest.mark.parametrize("option", ["--csv", "--html"])
+def test_a_file_that_can_not_be_written_is_named(
+    asked: list[tuple[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    run("unl.edu", option, str(tmp_path / "none" / "a.out"), code=1)
+    said = f"a.out can't be written: No such file or directory; name another file with {option}"
+    assert said in capsys.readouterr().err

@@ -8,7 +8,7 @@ from downburst.deliveries import CircuitNow, Factor, FactorName, PathNow, Receip
 from downburst.domain.circuits import CircuitState
 from downburst.domain.events import LegTraffic
 from downburst.domain.plans import Transport
-from downburst.live.repairs import TELLING_BYTES, LegRepairs
+from downburst.live.repairs import TELLING_BYTES, LegRepairs, Repairs
 from unit.deliveries.cases import PRODUCT, SITE, after, judged, receipt
 
 
@@ -68,10 +68,10 @@ def test_only_a_product_that_went_by_circuits_owes_them_time(
 
 
 def test_the_leading_limit_of_tcp_counts_with_its_share_of_the_time_on_the_line() -> None:
-    tcp = TcpThen((("network-loss", 0.62), ("congestion-window", 0.38)))
+    tcp = TcpThen("network-loss", 0.62)
     part = found(PathNow(tcp=tcp), receipt())[FactorName.TCP]
     assert part.ms == pytest.approx(37.2)
-    assert part.sentence == "loss on the path limited TCP for 62 % of the time with bytes to send"
+    assert part.sentence == "network loss limited TCP for 62 % of the time with bytes to send"
     unable = found(PathNow(tcp=TcpThen(unable="the kernel has no sock_diag")), receipt())[FactorName.TCP]
     assert (unable.ms, unable.sentence) == (None, "the limits of TCP are not known: the kernel has no sock_diag")
     assert FactorName.TCP not in found(PathNow(tcp=TcpThen()), receipt())
@@ -105,12 +105,23 @@ def test_the_repair_of_a_leg_is_known_once_enough_was_sent_and_forgotten_with_th
     repairs.seen([leg(TELLING_BYTES // 2, 0)])
     assert repairs.share(1) is None
     repairs.seen([leg(TELLING_BYTES, TELLING_BYTES // 10), leg(0, 0, 2)])
-    assert repairs.share(1) == pytest.approx(0.1 / 1.49, rel=1e-3)
+    assert repairs.share(1) == pytest.approx(0.1 / 1.495, rel=1e-3)
     for _ in range(600):
         repairs.seen([leg(0, 0)])
-    assert repairs.share(1) == pytest.approx(0.1 / 1.49, rel=1e-3), "silence changes nothing"
-    for _ in range(600):
+    assert repairs.share(1) == pytest.approx(0.1 / 1.495, rel=1e-3), "silence changes nothing"
+    for _ in range(1200):
         repairs.seen([leg(TELLING_BYTES, 0)])
     assert repairs.share(1) == pytest.approx(0, abs=1e-4)
     repairs.seen([])
     assert repairs.share(1) is None
+
+
+def test_repair_is_measured_against_products_too_and_of_groups_alone() -> None:
+    repairs = Repairs(telling_bytes=1000)
+    assert (repairs.of_sent, repairs.of_products) == (None, None)
+    repairs.add(leg(1250, 250))
+    assert (repairs.of_sent, repairs.of_products) == (0.2, 0.25)
+    repairs.add(replace(leg(5000, 0), transport=Transport.UNICAST))
+    assert repairs.of_sent == 0.2
+    repairs.add(leg(1000, 1000))
+    assert repairs.of_products is None, "the products of the second before have faded below the least that tells"

@@ -1,4 +1,4 @@
-"""Each predictor alone: what it makes of a constant, a step, an outlier, an alternation and of sizes."""
+"""Each predictor alone: its forecast of a constant, a step, an outlier, an alternation and of sizes."""
 
 import math
 import random

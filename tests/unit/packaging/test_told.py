@@ -2,7 +2,7 @@
 
 import pytest
 
-from kit.told import Block, blocks, lacks
+from kit.told import Block, blocks, lacks, part_of
 
 DOCUMENT = """\
 # Title
@@ -47,3 +47,13 @@ def test_blocks_are_found_with_what_is_to_be_done_with_them() -> None:
 )
 def test_what_is_shown_stands_there_in_its_order(said: str, shown: str, missing: str | None) -> None:
     assert lacks(said, shown) == missing
+
+
+def test_a_part_ends_at_the_next_heading_and_a_beginning_at_the_named_one() -> None:
+    text = "# Title\nzero\n## One\nfirst\n## Two\nsecond\n### Inner\nmore\n## Three\nthird\n"
+    assert part_of(text, "Two", None) == "second\n### Inner\nmore\n"
+    assert part_of(text, None, "Two") == "# Title\nzero\n## One\nfirst"
+    assert part_of(text, None, None) == text
+    for heading, until in (("Four", None), (None, "Four")):
+        with pytest.raises(AssertionError, match="there is no part 'Four'"):
+            part_of(text, heading, until)

@@ -9,6 +9,7 @@ side renames, adds or reads as another type fails on that side.
 
 import copy
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +32,7 @@ from downburst.domain.subscriptions import IdFilter, Subscription
 from downburst.domain.tcp.profiles import ProfileMode, TcpKnobs, TcpProfile
 from downburst.domain.upstreams import LdmAccept, LdmSource, Upstream
 from downburst.foundation.bounds import SetAside
-from downburst.live.traced import TracerQuestion
+from downburst.live.traced import COUNTERS, TracerQuestion
 from downburst.settings.ldm import LdmSettings
 from downburst.settings.multicast import MulticastSettings
 from downburst_worker.messages import lines
@@ -157,6 +158,13 @@ def test_the_agent_reads_every_field_of_an_event(kind: str) -> None:
             continue
         passed_over.append(".".join(map(str, place)))
     assert passed_over == GOLDEN["passed_over_by_the_agent"].get(kind, [])
+
+
+def test_counters_are_those_of_the_nodes_table() -> None:
+    table = (Path(__file__).parents[3] / "workers/crates/tracer/src/variable.rs").read_text()
+    fields = re.findall(r'^    field\(Variable::\w+, "(\w+)", \d+, \w+, (true|false)\),$', table, re.MULTILINE)
+    assert len(fields) == int(re.findall(r"VARIABLES: usize = (\d+)", table)[0])
+    assert {name for name, counts in fields if counts == "true"} == COUNTERS
 
 
 def places(value: Any, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

@@ -1,8 +1,9 @@
-"""`downburst tracer`: what limits the connections to a site, from samples of their TCP variables."""
+"""`downburst tracer`: the limits of the connections to a site, from samples of their TCP variables."""
 
 import csv
+import io
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,12 +14,9 @@ from downburst.foundation.errors import NotWritable
 from downburst.foundation.moments import moment
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, show
-
-COUNTERS = (
-    *("total_retrans", "bytes_acked", "bytes_sent", "bytes_retrans"),
-    *("busy_time", "rwnd_limited", "sndbuf_limited", "reord_seen"),
-)
-"""Variables that count from the connection's beginning on."""
+from downburst_app.cli.sites.time_sequence import NEEDED, page
+from downburst_app.cli.sites.tracer_words import lines_of
+from downburst_contract.tracer import TracedSite
 
 
 def tracer(  # noqa: PLR0913
@@ -29,59 +27,53 @@ def tracer(  # noqa: PLR0913
         list[str] | None, typer.Option(help="Variable to write; repeat for more; all if left out.")
     ] = None,
     points: Annotated[int, typer.Option(min=2, max=2000, help="Most samples of each connection.")] = 2000,
-    deltas: Annotated[bool, typer.Option("--deltas", help="Write what counters grew by, not their values.")] = False,
+    deltas: Annotated[bool, typer.Option("--deltas", help="Write the growth of counters, not their values.")] = False,
     csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the samples.")] = None,
+    html_file: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with a plot of each connection.")
+    ] = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Show what limits the connections to a site: the share of the time for each reason, and stalls.
+    """Show the limits of the connections to a site with their share of the time, and stalls.
 
     Example: downburst tracer unl.edu
 
-    Example: downburst tracer unl.edu --last 10m --json
+    Example: downburst tracer unl.edu --last 10m --html unl.html
 
     Example: downburst tracer unl.edu --variable bytes_acked --variable total_retrans --deltas --csv unl.csv
     """
     params: dict[str, Any] = {"last_s": (A_MOMENT - moment(last, A_MOMENT)).total_seconds(), "points": points}
-    found = HubClient(hub).ask("GET", "v1", "sites", site, "tracer", params={**params, "variable": variable or []})
+    # Without names the hub sends all variables.
+    wanted = list(dict.fromkeys([*variable, *(NEEDED if html_file else ())])) if variable else []
+    answer = HubClient(hub).ask("GET", "v1", "sites", site, "tracer", params={**params, "variable": wanted})
+    found = TracedSite.model_validate(answer)
     if csv_file is not None:
-        _write_csv(csv_file, found, deltas=deltas)
+        _write(csv_file, "--csv", _csv_of(found, deltas=deltas))
+    if html_file is not None:
+        _write(html_file, "--html", page(found))
     if as_json:
-        show(found)
+        show(answer)
         return
     print("\n".join(lines_of(found)))
     if csv_file is not None:
         print(f"the samples are in {csv_file}")
+    if html_file is not None:
+        print(f"the plots are in {html_file}; open it in a browser, or send it by mail")
 
 
-def lines_of(found: dict[str, Any]) -> Iterator[str]:
-    """The answer in words."""
-    if found["unable"]:
-        yield f"note: the hub's node takes no samples: {found['unable']}"
-    for connection in found["connections"]:
-        yield from _connection(connection)
-    if not found["connections"]:
-        yield f"no connection of {found['site']} was recorded in this period{_recorded(found)}"
-    if not found["complete"]:
-        yield "note: the period holds more samples than an answer; ask for less with --last"
-    if found["damaged"]:
-        yield f"note: {found['damaged']} damaged records were passed over"
-    if found["missed_ticks"]:
-        yield f"note: {found['missed_ticks']} looks were left out since the node began: its host is busy"
-
-
-def rows(found: dict[str, Any], *, deltas: bool) -> Iterator[list[Any]]:
-    """A row for each sample; with `deltas`, counters are replaced by what they grew since the sample before."""
-    yield ["time", "local", "peer", "role", *found["variables"]]
-    counts = [deltas and name in COUNTERS for name in found["variables"]]
-    for connection in found["connections"]:
-        ends = [connection["local"], connection["peer"], connection["role"]]
-        samples = connection["samples"]
+def rows(found: TracedSite, *, deltas: bool) -> Iterator[list[Any]]:
+    """A row for each sample; with `deltas`, counters are replaced by their growth since the sample before."""
+    yield ["time", "local", "peer", "role", *found.variables]
+    counts = [deltas and name in found.counters for name in found.variables]
+    for connection in found.connections:
+        ends = [connection.local, connection.peer, connection.role]
+        samples = connection.samples
         # The first sample has none before it.
         befores = samples if deltas else [None, *samples]
         for before, sample in zip(befores, samples[1:] if deltas else samples, strict=False):
             values = [_value(before, sample, column, counts=grows) for column, grows in enumerate(counts, 1)]
-            yield [from_us(sample[0]).isoformat(), *ends, *values]
+            yield [from_us(sample[0] or 0).isoformat(), *ends, *values]
 
 
 def _value(before: list[int | None] | None, sample: list[int | None], column: int, *, counts: bool) -> int | None:
@@ -90,40 +82,18 @@ def _value(before: list[int | None] | None, sample: list[int | None], column: in
     return value if not counts or value is None or then is None else value - then
 
 
-def _connection(connection: dict[str, Any]) -> Iterator[str]:
-    yield f"{connection['peer']} ({connection['role']}), from {connection['local']}"
-    verdict = connection["verdict"]
-    if verdict is None:
-        yield "  too few samples to judge"
-        return
-    yield f"  {verdict['leading']}: {verdict['sentence']}"
-    shares = (f"{one['limit']} {one['share']:.0%}" for one in verdict["shares"] if one["share"] >= LEAST_SHOWN)
-    yield f"  of {verdict['seconds']:.1f} s: {', '.join(shares)}"
-    for stall in connection["stalls"]:
-        yield f"  {_stall(stall)}"
+def _csv_of(found: TracedSite, *, deltas: bool) -> str:
+    out = io.StringIO()
+    csv.writer(out).writerows(rows(found, deltas=deltas))
+    return out.getvalue()
 
 
-def _stall(stall: dict[str, Any]) -> str:
-    begun, until = (datetime.fromisoformat(stall[name]) for name in ("begun_at", "until"))
-    seconds = (until - begun) / timedelta(seconds=1)
-    lasts = "" if stall["ended"] else ", and it may last on"
-    waiting = f"{stall['waiting_bytes']} bytes waited"
-    return f"stall of {seconds:.1f} s from {begun:%H:%M:%S.%f}: nothing was acknowledged, {waiting}{lasts}"
-
-
-def _recorded(found: dict[str, Any]) -> str:
-    since = found["recorded_since"]
-    return "; nothing is recorded yet" if since is None else f"; samples are kept since {since[:19]}"
-
-
-def _write_csv(file: Path, found: dict[str, Any], *, deltas: bool) -> None:
+def _write(file: Path, option: str, text: str) -> None:
     try:
-        with file.open("w", newline="", encoding="utf-8") as out:
-            csv.writer(out).writerows(rows(found, deltas=deltas))
+        file.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
-        raise NotWritable(f"{file} can't be written: {error.strerror}; name another file with --csv") from error
+        raise NotWritable(f"{file} can't be written: {error.strerror}; name another file with {option}") from error
 
 
-LEAST_SHOWN = 0.005
 A_MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 """Any: a period has the same length before each."""
