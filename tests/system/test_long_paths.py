@@ -62,7 +62,7 @@ def test_eight_connections_gain_little_where_the_rate_comes_from_a_model_of_the_
 
 
 def test_the_node_learns_a_profile_that_doubles_the_rate_of_one_connection(tmp_path: Path) -> None:
-    found = learned(tmp_path, FAR, congestion="cubic", seconds=8)
+    found = learned(tmp_path, FAR, congestion="reno", seconds=8)
     print(found)
     assert found.after_bps >= 2 * found.before_bps
 

@@ -138,7 +138,8 @@ struct RelayArguments {
     #[arg(long, value_name = "NAME")]
     congestion_onward: Option<String>,
     /// The most tunnels at a time; an address may have a quarter of them.
-    #[arg(long, value_name = "NUMBER", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     most_tunnels: u32,
 }
 

@@ -156,7 +156,8 @@ fn read_setting(name: &str) -> Option<String> {
 }
 
 sockopt_impl!(
-    /// The kernel's record of a connection, up to the times of its limits (Linux 4.10). Further fields of later kernels are not read.
+    /// The kernel's record of a connection, up to the times of its limits (Linux 4.10). Further fields of later
+    /// kernels are not read.
     Info,
     GetOnly,
     libc::IPPROTO_TCP,

@@ -203,7 +203,8 @@ fn a_single_connection_learns_bbr_on_a_long_lossy_path() {
     assert_eq!((line.canaries, line.others, line.canary_bps), (1, 0, None));
     assert_eq!(
         line.reason,
-        "products wait: connections with congestion control bbr are compared with others that have the kernel's own values"
+        "products wait: connections with congestion control bbr are compared with others that have the kernel's own \
+         values"
     );
     let (kept, line) = world.run_until(TrialStep::Kept, 600);
     assert!(kept - began < 120, "two pairs of windows: {kept}");

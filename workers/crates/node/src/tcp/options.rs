@@ -297,7 +297,9 @@ mod tests {
             scene.connections.push((listener.accept().await.unwrap().0, Options::default()));
         }
         let before = scene.look();
-        let profile = |prefix: &str| json!([{"name": "near", "prefix": prefix, "mode": "static", "knobs": {"congestion": "reno"}}]);
+        let knobs = json!({"congestion": "reno"});
+        let profile =
+            |prefix: &str| json!([{"name": "near", "prefix": prefix, "mode": "static", "knobs": knobs}]);
         scene.list(profile("192.0.2.0/24"));
         assert_eq!(scene.look(), before, "another prefix");
         scene.list(profile("127.0.0.0/8"));
