@@ -1,20 +1,19 @@
 //! One stream to a hub: TLS over TCP, read in whole frames.
 use std::io;
-use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use downburst_site::{Ended, NoLink};
 use rustls::pki_types::ServerName;
 use tokio::io::BufReader;
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::inbound::Inbound;
+use super::sockets::{HANDSHAKE_PATIENCE, connect_from, within};
 use super::via::{self, Chain};
-use crate::{tcp, tls};
+use crate::tls;
 
 /// TLS over a socket that is read in large pieces: TLS itself reads 4 KiB at a time, each with a system call.
 type Tls = TlsStream<BufReader<TcpStream>>;
@@ -93,64 +92,13 @@ async fn shake(stream: TcpStream, way: Chain, hub: String, ca_sha256: String) ->
     Ok(HubStream { tls: Box::new(stream), inbound: Inbound::default(), local_address, peer_address, way })
 }
 
-/// Connects to a hub, with the socket options of its connections; the error tells whether anything answered.
-pub async fn connect(hub: &str) -> Result<TcpStream, (io::Error, Ended)> {
-    let stream = within(CONNECT_PATIENCE, TcpStream::connect(hub)).await.map_err(|error| {
-        let ended = Ended::of_attempt(&error);
-        (error, ended)
-    })?;
-    tcp::prepare(&stream);
-    Ok(stream)
-}
-
-async fn connect_from(from: &str, to: &str) -> io::Result<TcpStream> {
-    let unreadable = |_| io::Error::from(io::ErrorKind::InvalidInput);
-    let (from, to): (IpAddr, SocketAddr) =
-        (from.parse().map_err(unreadable)?, to.parse().map_err(unreadable)?);
-    let socket = if to.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.bind(SocketAddr::new(from, 0))?;
-    let stream = within(CONNECT_PATIENCE, socket.connect(to)).await?;
-    tcp::prepare(&stream);
-    Ok(stream)
-}
-
-pub(super) async fn within<T>(
-    patience: Duration,
-    attempt: impl Future<Output = io::Result<T>>,
-) -> io::Result<T> {
-    match tokio::time::timeout(patience, attempt).await {
-        Ok(result) => result,
-        Err(_) => {
-            let sentence = format!("no answer in {:.1} s", patience.as_secs_f64());
-            Err(io::Error::new(io::ErrorKind::TimedOut, sentence))
-        }
-    }
-}
-
-/// The kernel repeats its first packet after 1 s, then after 3, 7 and more: an attempt that is given up
-/// before the second gap and restarted finds a healed path a second after it healed. Paths over two
-/// satellites answer in time.
-const CONNECT_PATIENCE: Duration = Duration::from_millis(2_500);
-
 const SOCKET_READ_BYTES: usize = 64 << 10;
-pub(super) const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-
-    #[tokio::test]
-    async fn it_is_known_whether_anything_answered() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        assert!(connect(&address).await.is_ok());
-        drop(listener);
-        assert_eq!(connect(&address).await.unwrap_err().1, Ended::Answered);
-        // An address for documentation: either no host answers, or the host has no route to it.
-        assert_eq!(connect("[2001:db8::1]:9").await.unwrap_err().1, Ended::Unanswered);
-    }
 
     #[tokio::test]
     async fn a_way_that_leads_nowhere_is_passed_over_and_the_failure_names_all() {

@@ -2,6 +2,7 @@
 mod data;
 mod hub_stream;
 mod inbound;
+mod sockets;
 mod via;
 
 use std::future::poll_fn;
@@ -14,8 +15,8 @@ use downburst_site::{Input, NextWrite, NoLink, WriteBuffer};
 use tokio::io::{AsyncWrite as _, AsyncWriteExt as _};
 
 use data::DataStreams;
-pub use hub_stream::connect;
 use hub_stream::{HubStream, dial};
+pub use sockets::connect;
 use via::Chain;
 pub use via::Via;
 

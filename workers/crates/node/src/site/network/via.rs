@@ -5,7 +5,7 @@ use std::time::Duration;
 use downburst_site::Ended;
 use tokio::net::TcpStream;
 
-use super::hub_stream::{HANDSHAKE_PATIENCE, connect, within};
+use super::sockets::{HANDSHAKE_PATIENCE, connect, within};
 use crate::tunnel;
 
 /// The relays by which a site reaches its hubs. Without any, it connects directly.
