@@ -61,6 +61,7 @@ def test_eight_connections_gain_little_where_the_rate_comes_from_a_model_of_the_
     assert gain_of_eight(tmp_path, "bbr") < 1.3
 
 
+@pytest.mark.nightly
 def test_the_node_learns_a_profile_that_doubles_the_rate_of_one_connection(tmp_path: Path) -> None:
     found = learned(tmp_path, FAR, congestion="reno", seconds=8)
     print(found)
