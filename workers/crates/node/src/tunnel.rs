@@ -1,6 +1,6 @@
 //! The request for a tunnel and its answer: HTTP's CONNECT (RFC 9110, section 9.3.6), as sites and relays speak it.
 //!
-//! Both sides bound the head. Whatever follows it belongs to the tunnel and is left alone.
+//! Both sides bound the head. Bytes of a request that follow it belong to the tunnel.
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -112,7 +112,7 @@ fn parse_answer(heard: &[u8]) -> io::Result<Option<()>> {
     }
 }
 
-/// Reads on, one byte at a time at the end of a head: bytes behind it stay in the socket. False at the end.
+/// Reads on, up to the limit of a head; bytes behind it may come along. False at the end.
 async fn read_more(stream: &mut (impl AsyncRead + Unpin), heard: &mut Vec<u8>) -> io::Result<bool> {
     if heard.len() >= HEAD_BYTES {
         return Err(io::Error::new(
