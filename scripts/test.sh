@@ -57,7 +57,7 @@ python_half() {
     programs_are_built || return 0
     part_contract "not all and not nightly"
     run_pytest integration tests/integration -n 2 -m "not all and not nightly"
-    run_pytest system tests/system -n 2 --dist loadfile -m "smoke"
+    run_pytest system tests/system -n 2 --dist loadfile -m "smoke and not nightly"
 }
 
 # What judges no time comes last, and leaves the processors to the tests of real processes beside it.

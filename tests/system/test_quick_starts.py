@@ -56,7 +56,8 @@ def test_an_administrator_receives_and_a_viewer_reads_how_late_it_was(
     viewer.follow(DOCS / "quick-start-viewer.md")
 
 
-def test_the_cause_of_a_slow_site_is_found_and_mended(lab: Lab, tmp_path: Path) -> None:
+@pytest.mark.parametrize("congestion", ["reno", pytest.param("bbr", marks=pytest.mark.nightly)])
+def test_the_cause_of_a_slow_site_is_found_and_mended(lab: Lab, tmp_path: Path, congestion: str) -> None:
     needs("tun")
     lanes = Lane(RATE_BPS, DELAY_MS), Lane(RATE_BPS, DELAY_MS)
     own = {"SITE": "unl.edu", "FEED": "NGRID", "PRODUCT": "grid/1"}
@@ -66,8 +67,7 @@ def test_the_cause_of_a_slow_site_is_found_and_mended(lab: Lab, tmp_path: Path) 
         scene = tmp_path / "scene.md"
         scene.write_text(SLOW_SCENE)
         operator.follow(scene, part="A hub")
-        # bbr paces between the limits of the window, and the kernel counts half of the time only.
-        lab.output("hub", ["sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno"])
+        lab.output("hub", ["sysctl", "-qw", f"net.ipv4.tcp_congestion_control={congestion}"])
         lab.output("site", ["sysctl", "-qw", "net.ipv4.tcp_rmem=4096 16384 16384"])
         token = {"HUB": f"{wire.left_address}:7370", "TOKEN": str(tmp_path / "operator" / "unl.edu.token")}
         administrator = Reader(lab, "site", tmp_path / "administrator", token)

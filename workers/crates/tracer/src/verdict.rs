@@ -81,6 +81,8 @@ impl Judge {
         let by_window = now.since(before, Variable::RwndLimited).unwrap_or(0).min(busy);
         let by_buffer = now.since(before, Variable::SndbufLimited).unwrap_or(0).min(busy - by_window);
         let (window, path) = (self.window(before, now), self.path(before, now));
+        let path =
+            if path != Limit::NetworkLoss && sends_a_window_each_round_trip(now) { window } else { path };
         self.add(Limit::Application, length - busy);
         self.add(window, by_window);
         self.add(Limit::SendBuffer, by_buffer);
@@ -189,6 +191,23 @@ fn loses(before: &Sample, now: &Sample) -> bool {
         || now.get(Variable::CaState).is_some_and(|state| state >= RECOVERY)
 }
 
+/// True if bytes wait, the congestion window is wider than the peer's, and what is delivered in the least round trip
+/// nearly fills the peer's: a paced sender (BBR) takes its estimate of the path from such a window, and spreads it over
+/// the round trip, so that the kernel counts it as window-limited for a part of the time only.
+fn sends_a_window_each_round_trip(sample: &Sample) -> bool {
+    let window = sample.get(Variable::SndWnd).filter(|window| *window > 0);
+    let congestion = sample.get(Variable::SndCwnd).zip(sample.get(Variable::SndMss));
+    let delivered = sample.get(Variable::DeliveryRate).zip(sample.get(Variable::MinRtt));
+    let (Some(window), Some((segments, segment)), Some((rate, round_trip))) = (window, congestion, delivered)
+    else {
+        return false;
+    };
+    let delivered = rate.saturating_mul(round_trip) / 1_000_000;
+    sample.get(Variable::NotsentBytes).is_some_and(|bytes| bytes > 0)
+        && segments.saturating_mul(segment) > window
+        && delivered >= window / 10 * 8
+}
+
 /// True if acknowledgements arrive at nine tenths of the bound or faster.
 fn reaches_its_bound(sample: &Sample) -> bool {
     let (bound, rate) = (sample.get(Variable::MaxPacingRate), sample.get(Variable::DeliveryRate));
@@ -257,6 +276,30 @@ mod tests {
         assert_eq!(leading(&trace(&[BUSY], &bound)), (Limit::Pacing, 90.0));
         let below = [(Variable::MaxPacingRate, 1_000), (Variable::DeliveryRate, 805)];
         assert_eq!(leading(&trace(&[BUSY], &below)), (Limit::CongestionWindow, 90.0));
+    }
+
+    #[test]
+    fn a_paced_sender_that_fills_the_window_in_each_round_trip_is_limited_by_it() {
+        // 16,000 bytes in 30 ms, as BBR sends them.
+        let paced = |window, cwnd, rate, waits| {
+            let stands = [
+                (Variable::SndWnd, window),
+                (Variable::SndCwnd, cwnd),
+                (Variable::SndMss, 1_448),
+                (Variable::MinRtt, 30_000),
+                (Variable::DeliveryRate, rate),
+                (Variable::NotsentBytes, waits),
+            ];
+            leading(&trace(&[BUSY, (Variable::RwndLimited, 40_000)], &stands)).0
+        };
+        assert_eq!(paced(16_000, 22, 500_000, 9), Limit::ReceiveWindow);
+        assert_eq!(paced(16_000, 22, 300_000, 9), Limit::CongestionWindow, "half of the window moves");
+        assert_eq!(
+            paced(16_000, 9, 500_000, 9),
+            Limit::CongestionWindow,
+            "the congestion window is narrower"
+        );
+        assert_eq!(paced(16_000, 22, 500_000, 0), Limit::CongestionWindow, "nothing waits");
     }
 
     #[test]
