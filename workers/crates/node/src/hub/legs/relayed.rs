@@ -14,12 +14,11 @@ use crate::hub::{Hub, lock};
 
 /// The route of a leg's datagrams to its relay; empty while the relay does not send the leg.
 pub(in crate::hub) struct Route {
-    link: Mutex<Option<RelayLink>>,
+    link: Mutex<Option<Arc<RelayLink>>>,
     rate_bps: AtomicU64,
 }
 
 /// The session of a relay that sends a leg.
-#[derive(Clone)]
 pub(in crate::hub) struct RelayLink {
     pub(in crate::hub) session: Handle,
     pub(in crate::hub) open: RelayLegOpen,
@@ -40,7 +39,7 @@ impl Route {
     }
 
     pub(in crate::hub) fn put(&self, link: Option<RelayLink>) {
-        *lock(&self.link) = link;
+        *lock(&self.link) = link.map(Arc::new);
     }
 
     pub(in crate::hub) fn end(&self, leg: LegId) {
@@ -53,8 +52,9 @@ impl Route {
     }
 
     fn tell(&self, input: impl FnOnce(&RelayLink) -> HubInput) {
-        if let Some(link) = &*lock(&self.link) {
-            let input = SessionInput::Pass(input(link));
+        let link = lock(&self.link).clone();
+        if let Some(link) = link {
+            let input = SessionInput::Pass(input(&link));
             // A session that has ended takes nothing: its datagrams are lost, as on any broken path.
             let _ = link.session.commands.send(Command::Tell(input));
         }
@@ -175,8 +175,12 @@ impl Hub {
 
     /// Notes datagrams that found no room on the way to a relay: sites request what they miss.
     pub(in crate::hub) fn relay_dropped(&self, relay: &SiteName, leg: LegId, datagrams: u64) {
-        tracing::debug!(leg = leg.0, %relay, datagrams, "the way to a relay is slower than its leg");
-        *lock(&self.legs.relay_dropped).entry(leg).or_default() += datagrams;
+        let mut dropped = lock(&self.legs.relay_dropped);
+        let dropped = dropped.entry(leg).or_default();
+        if *dropped == 0 {
+            tracing::warn!(leg = leg.0, %relay, "the connection to a relay is slower than its leg, and loses packets");
+        }
+        *dropped += datagrams;
     }
 
     fn standing(&self, relay: &SiteName, feed: &FeedName) -> RelayStanding {
@@ -199,7 +203,8 @@ impl Hub {
                 }
             }
             RelayStep::End(leg) => {
-                tracing::info!(leg = leg.0, "a relay ends a leg");
+                let dropped = lock(&self.legs.relay_dropped).remove(&leg).unwrap_or_default();
+                tracing::info!(leg = leg.0, dropped, "a relay ends a leg");
                 plans.find(leg).into_iter().for_each(Leg::end_route);
             }
             RelayStep::Close(leg) => plans.find(leg).into_iter().for_each(Leg::close_route),
