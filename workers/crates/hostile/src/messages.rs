@@ -2,8 +2,8 @@
 use downburst_session::{
     ActionFailed, Attach, CircuitFault, CircuitState, ClockOffset, ClockRequest, CredentialOffered,
     CredentialShown, FeedPosition, Filed, Forged, Frontier, HeartbeatOut, Hello, KeyTaken, Late, LegJoined,
-    LegLeft, LinkedSpace, Marked, Nak, Proof, Receipt, Receipts, Reception, ResentEnded, ResentFailed,
-    StreamEnded, Taken, VERSIONS, Want,
+    LegLeft, LinkedSpace, Marked, Nak, Proof, Receipt, Receipts, Reception, RelayLegFailed, RelayLegOpen,
+    ResentEnded, ResentFailed, StreamEnded, Taken, VERSIONS, Want,
 };
 use downburst_vcmtp::{Losses, SymbolsHeard};
 
@@ -36,6 +36,8 @@ absurd! {
     Late { feed, products }
     KeyTaken { leg, leg_epoch = leg_epoch, key_id }
     CircuitState { lease = lease, fault }
+    RelayLegOpen { leg, source = address, mtu_bytes }
+    RelayLegFailed { leg, sentence }
     CircuitFault { step, sentence, remedy }
     Forged { leg, leg_epoch = leg_epoch }
     Marked { number }
@@ -86,6 +88,10 @@ fn resend(liar: &mut Liar<'_>) -> u64 {
 fn lease(liar: &mut Liar<'_>) -> u32 {
     let known = liar.dice.pick(&liar.scene.leases).copied();
     known.unwrap_or_else(|| u32::absurd(liar))
+}
+
+fn address(liar: &mut Liar<'_>) -> String {
+    if liar.is_wild() { Absurd::absurd(liar) } else { "192.0.2.7".to_owned() }
 }
 
 fn stream(liar: &mut Liar<'_>) -> u32 {

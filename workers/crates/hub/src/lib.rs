@@ -71,7 +71,9 @@ pub use leg::{
 pub use look_pace::LookPace;
 pub use pace::{hour, pace_bps};
 pub use path_facts::PathFacts;
-pub use plans::{CarrierLine, LegLine, LegStep, PlanLine, Plans, RunningLeg};
+pub use plans::{
+    CarrierLine, LegLine, LegStep, PlanLine, Plans, RelayStanding, RelayStep, RelayedLegs, RunningLeg,
+};
 pub use proof::{KeptProduct, ProofFault, Proven, ProvenLog, read_back};
 pub use registry::{
     AgentAsks, DueCredential, Newcomer, Notice, Registered, SessionHandle, SessionLink, SessionRegistry,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use downburst_ldm_gateway::tools::LdmTool;
 use downburst_node::log_tools::LogTool;
-use downburst_node::relay::Relay;
+use downburst_node::relay::{Enrolment, Relay};
 use downburst_node::scrub::Scrub;
 use downburst_node::site::{Ending, FileMode, HubChoice, Reading, Receive, Via, control};
 use downburst_pqact::SiteArguments;
@@ -128,9 +128,11 @@ struct RelayArguments {
     #[arg(long, value_name = "HOST:PORT", default_value = "0.0.0.0:7379")]
     listen: String,
     /// An address to which tunnels lead, as sites write it: a hub's node, or a further relay. May be given several
-    /// times; all other addresses are refused.
-    #[arg(long, value_name = "HOST:PORT", required = true)]
+    /// times; all other addresses are refused. Without it, tunnels lead to --hub.
+    #[arg(long, value_name = "HOST:PORT", required_unless_present = "hub")]
     to: Vec<String>,
+    #[command(flatten)]
+    enrolment: EnrolmentArguments,
     /// The congestion control towards sites; without it, the system's.
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
@@ -141,6 +143,26 @@ struct RelayArguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     most_tunnels: u32,
+}
+
+// The enrolment of a relay.
+#[derive(clap::Args)]
+struct EnrolmentArguments {
+    /// The address for sites of the hub that enrols this relay. The relay holds a session with it.
+    #[arg(long, value_name = "HOST:PORT", requires = "dir")]
+    hub: Option<String>,
+    /// The enrolment token from the hub's operator; needed at the first start.
+    #[arg(long, value_name = "FILE", requires = "hub")]
+    token_file: Option<PathBuf>,
+    /// The directory of this relay's credential. No product is stored.
+    #[arg(long, value_name = "DIR", requires = "hub")]
+    dir: Option<PathBuf>,
+    /// The interface, by name, number or address, by which multicast legs leave; without it, the system's choice.
+    #[arg(long, value_name = "INTERFACE", requires = "hub")]
+    interface: Option<String>,
+    /// Seconds after which a relay that the hub refused asks again.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300.0, hide = true)]
+    ask_again_after: f64,
 }
 
 // How long products stay in a site's log, and how damage in it is found.
@@ -357,10 +379,7 @@ fn probe_host(json: bool) -> ExitCode {
 
 async fn relay(arguments: RelayArguments) -> ExitCode {
     downburst_node::system::raise_open_files();
-    let RelayArguments { listen, to, congestion, congestion_onward, most_tunnels } = arguments;
-    let most_tunnels = usize::try_from(most_tunnels).unwrap_or(usize::MAX);
-    match downburst_node::relay::run(Relay { listen, to, congestion, congestion_onward, most_tunnels }).await
-    {
+    match downburst_node::relay::run(arguments.relay()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => fail(2, &sentence),
     }
@@ -391,6 +410,26 @@ fn start_logging(format: LogFormat) {
 fn fail(code: u8, sentence: &str) -> ExitCode {
     eprintln!("downburst-node: {sentence}");
     ExitCode::from(code)
+}
+
+impl RelayArguments {
+    fn relay(self) -> Relay {
+        let Self { listen, to, enrolment, congestion, congestion_onward, most_tunnels } = self;
+        let to = if to.is_empty() { enrolment.hub.iter().cloned().collect() } else { to };
+        let most_tunnels = usize::try_from(most_tunnels).unwrap_or(usize::MAX);
+        Relay { listen, to, congestion, congestion_onward, most_tunnels, enrolment: enrolment.enrolment() }
+    }
+}
+
+impl EnrolmentArguments {
+    fn enrolment(self) -> Option<Enrolment> {
+        Some(Enrolment {
+            hub: HubChoice { address: self.hub?, token_file: self.token_file },
+            directory: self.dir?,
+            interface: self.interface.unwrap_or_default(),
+            ask_again_after: Duration::from_secs_f64(self.ask_again_after.clamp(0.1, 86_400.0)),
+        })
+    }
 }
 
 impl ReceiveArguments {
@@ -437,9 +476,11 @@ const RELAY_EXAMPLES: &str = "Examples:
   downburst-node relay --to hub.example.edu:7370
   downburst-node relay --listen 0.0.0.0:7379 --to hub.example.edu:7370 --congestion bbr --congestion-onward cubic
   downburst-node relay --to far-relay.example.edu:7379 --to hub.example.edu:7370
+  downburst-node relay --hub hub.example.edu:7370 --token-file token --dir /var/lib/downburst-relay --interface eth1
 
 A site is started with --via RELAY:7379. Each tunnel is logged with its rate and the round trip and loss of both
-segments, at its end and each minute.";
+segments, at its end and each minute. A relay that a hub has enrolled (--hub) also sends multicast legs into its
+network, of which it receives one copy; it carries nothing once the hub refuses it.";
 
 const RECEIVE_EXAMPLES: &str = "Examples:
   downburst-node receive --hub hub.example.edu:7370 --token-file token --dir /var/lib/downburst

@@ -133,9 +133,27 @@ impl GroupSender {
             return Ok(());
         }
         let train = self.train.split();
-        let segment_size = (train.len() > self.segment_bytes).then_some(self.segment_bytes);
+        self.send(&train, self.segment_bytes)
+    }
+
+    /// Sends datagrams of equal length, except for a shorter last one, that follow each other in memory; returns the
+    /// number of those that were not sent, and the last error.
+    pub(crate) fn send_all(&mut self, datagrams: &[u8], segment_bytes: usize) -> (usize, io::Result<()>) {
+        let (mut unsent, mut sent) = (0, Ok(()));
+        let count = self.train_limit().min(TRAIN_BYTES / segment_bytes.max(1)).max(1);
+        for train in datagrams.chunks((count * segment_bytes).max(1)) {
+            if let Err(error) = self.send(train, segment_bytes) {
+                unsent += train.len().div_ceil(segment_bytes.max(1));
+                sent = Err(error);
+            }
+        }
+        (unsent, sent)
+    }
+
+    fn send(&self, train: &[u8], segment_bytes: usize) -> io::Result<()> {
+        let segment_size = (train.len() > segment_bytes).then_some(segment_bytes);
         let transmit =
-            Transmit { destination: self.group, ecn: None, contents: &train, segment_size, src_ip: None };
+            Transmit { destination: self.group, ecn: None, contents: train, segment_size, src_ip: None };
         loop {
             match self.state.try_send((&self.socket).into(), &transmit) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -407,6 +425,22 @@ mod tests {
             }
             sender.flush().unwrap();
             assert_eq!(hear(&mut receiver, 40), datagrams, "{sends} {receives}");
+        }
+    }
+
+    #[test]
+    fn datagrams_of_a_relay_leave_as_they_came() {
+        let group: SocketAddr = format!("239.250.9.8:{}", free_port()).parse().unwrap();
+        let membership = Membership { group, source: None, interface: "lo".to_owned(), offload: true };
+        let mut receiver = GroupReceiver::join(&membership).unwrap();
+        for offload in [true, false] {
+            let mut sender = GroupSender::open(group, &Outlet { offload, ..outlet("lo") }).unwrap();
+            let datagrams: Vec<u8> = (0..63_500_u32).map(|place| (place / 1_000) as u8).collect();
+            let (unsent, sent) = sender.send_all(&datagrams, 1_000);
+            assert!(unsent == 0 && sent.is_ok());
+            let heard = hear(&mut receiver, 64);
+            assert_eq!((heard.len(), heard.concat() == datagrams), (64, true), "{offload}");
+            assert_eq!(heard[63].len(), 500);
         }
     }
 

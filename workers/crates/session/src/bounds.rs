@@ -1,6 +1,8 @@
 //! The bounds of a site's messages (for a hub's, see `from_hub`): values that no correct site sends end its
 //! session with a violation that names them, before they are used. The bounds are those of
 //! [`downburst_model::bounds`].
+use std::net::IpAddr;
+
 use downburst_model::bounds::{CLOCK_MAX, CLOCK_MIN, INTEGER_MAX, OFFSET_MAX_US, ORIGIN_MAX, ORIGIN_MIN};
 use downburst_model::{RangeSet, WallMicros};
 
@@ -9,6 +11,7 @@ pub(crate) use from_hub::{check_frame, check_product};
 use crate::frame::Message;
 use crate::{
     ActionFailed, ClockOffset, Frontier, Hello, LegJoined, LegLeft, LinkedSpace, Nak, Receipt, Receipts,
+    RelayLegOpen,
 };
 
 /// The kinds that no admitted site sends, as a pattern: a match that lists its own kinds and these has all.
@@ -37,6 +40,8 @@ macro_rules! sent_by_hub {
             | Message::CredentialWanted(_)
             | Message::CredentialKept(_)
             | Message::Nodes(_)
+            | Message::RelayLeg(_)
+            | Message::RelayLegEnd(_)
     };
 }
 
@@ -63,6 +68,8 @@ macro_rules! sent_by_site {
             | Message::HeartbeatOut(_)
             | Message::CredentialOffered(_)
             | Message::CredentialShown(_)
+            | Message::RelayLegOpen(_)
+            | Message::RelayLegFailed(_)
     };
 }
 
@@ -92,6 +99,7 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
         }
         Message::ResentFailed(failed) => ranges("sequences", "resent products", &failed.sequences),
         Message::Taken(taken) => number("transfers", "taken transfers", taken.transfers),
+        Message::RelayLegOpen(open) => check_relay_leg(open),
         // Echoed unchanged, for the site's own arithmetic.
         Message::ClockRequest(_) => Ok(()),
         // Numbers of the hub's own offers, which are looked up, or texts, which are truncated.
@@ -101,7 +109,8 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
         | Message::StreamEnded(_)
         | Message::CircuitState(_)
         | Message::CredentialOffered(_)
-        | Message::CredentialShown(_) => Ok(()),
+        | Message::CredentialShown(_)
+        | Message::RelayLegFailed(_) => Ok(()),
         sent_by_hub!() => Ok(()),
     }
 }
@@ -162,6 +171,14 @@ fn check_leg_joined(joined: &LegJoined) -> Result<(), String> {
 
 fn check_leg_left(left: &LegLeft) -> Result<(), String> {
     left.known_to.map_or(Ok(()), |known| number("known_to", "a leg", known.0))
+}
+
+fn check_relay_leg(open: &RelayLegOpen) -> Result<(), String> {
+    number("mtu_bytes", "a relay's leg", open.mtu_bytes.unwrap_or(0))?;
+    match open.source.parse::<IpAddr>() {
+        Ok(_) => Ok(()),
+        Err(_) => Err("`source` of a relay's leg is no IP address".to_owned()),
+    }
 }
 
 fn check_nak(nak: &Nak) -> Result<(), String> {

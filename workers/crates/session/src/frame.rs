@@ -6,10 +6,11 @@ use thiserror::Error;
 use crate::train::{Around, Head, TRAIN_LIMIT_BYTES};
 use crate::{
     Attach, Attached, CircuitEnd, CircuitOffer, CircuitState, ClockReply, ClockRequest, Covered,
-    CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Expired, FeedStart, Filed, Forged,
-    Frontier, Handling, HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegJoined, LegLeave, LegLeft, Mark,
-    Marked, Nak, NextKey, Nodes, OpenStream, PacketsGone, ProductBegin, Receipts, Refused, ResentBegin,
-    ResentEnded, ResentFailed, StreamEnded, Subscriptions, Taken, Train, Want, Welcome, packed, train,
+    CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Datagrams, Expired, FeedStart,
+    Filed, Forged, Frontier, Handling, HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegJoined, LegLeave,
+    LegLeft, Mark, Marked, Nak, NextKey, Nodes, OpenStream, PacketsGone, ProductBegin, Receipts, Refused,
+    RelayLeg, RelayLegEnd, RelayLegFailed, RelayLegOpen, ResentBegin, ResentEnded, ResentFailed, StreamEnded,
+    Subscriptions, Taken, Train, Want, Welcome, packed, train,
 };
 
 /// The content of a frame.
@@ -20,6 +21,7 @@ pub(crate) enum Frame {
     Repair { leg: LegId, leg_epoch: u64, packet: u64, payload: Bytes },
     Train(Train, Around),
     Receipts(Receipts),
+    Datagrams(Datagrams),
 }
 
 macro_rules! messages {
@@ -35,6 +37,7 @@ macro_rules! messages {
         pub const KINDS: &[(u8, &str)] = &[
             $(($kind, stringify!($name)),)*
             (SLICE, "slice"), (REPAIR, "repair"), (TRAIN, "train"), (RECEIPTS, "receipts"),
+            (DATAGRAMS, "datagrams"),
         ];
 
         impl Message {
@@ -107,6 +110,10 @@ messages! {
     51 => CredentialShown,
     52 => Nodes,
     53 => Filed,
+    54 => RelayLeg,
+    55 => RelayLegEnd,
+    56 => RelayLegOpen,
+    57 => RelayLegFailed,
 }
 
 /// The reason for which a stream of frames can't be read any further. The peer is at fault.
@@ -229,6 +236,15 @@ pub(crate) fn train_header(head: &Head, cars_bytes: usize) -> Bytes {
     frame.freeze()
 }
 
+/// The head of a frame of datagrams; its bytes follow unchanged.
+pub(crate) fn datagrams_header(datagrams: &Datagrams) -> Bytes {
+    let mut frame = BytesMut::with_capacity(HEADER_BYTES + DATAGRAMS_FIELDS_BYTES);
+    put_header(&mut frame, DATAGRAMS, DATAGRAMS_FIELDS_BYTES.saturating_add(datagrams.bytes.len()));
+    frame.put_u32(datagrams.leg.0);
+    frame.put_u16(datagrams.segment_bytes);
+    frame.freeze()
+}
+
 /// A whole frame of receipts.
 pub fn receipts_frame(receipts: &Receipts) -> Bytes {
     let mut frame = BytesMut::with_capacity(RECEIPT_BYTES.saturating_mul(receipts.items.len()));
@@ -280,6 +296,12 @@ fn decode(kind: u8, mut body: Bytes) -> Result<Option<Frame>, FrameError> {
             let receipts = packed::decode(&body).ok_or_else(|| unsound(kind))?;
             Ok(Some(Frame::Receipts(receipts)))
         }
+        DATAGRAMS => {
+            let leg = LegId(body.try_get_u32().map_err(short)?);
+            let segment_bytes = body.try_get_u16().map_err(short)?;
+            let datagrams = Datagrams { leg, segment_bytes, bytes: body };
+            datagrams.is_sound().then_some(Some(Frame::Datagrams(datagrams))).ok_or_else(|| unsound(kind))
+        }
         _ => Ok(Message::decode(kind, &body)?.map(Frame::Message)),
     }
 }
@@ -293,6 +315,7 @@ fn body_limit(kind: u8) -> usize {
         SLICE => SLICE_FIELDS_BYTES + SLICE_BYTES,
         REPAIR => REPAIR_FIELDS_BYTES + DATAGRAM_LIMIT_BYTES,
         TRAIN => TRAIN_LIMIT_BYTES,
+        DATAGRAMS => DATAGRAMS_FIELDS_BYTES + DATAGRAM_LIMIT_BYTES,
         _ => MESSAGE_LIMIT_BYTES,
     }
 }
@@ -309,9 +332,13 @@ const TRAIN: u8 = 34;
 /// Kind of a frame of receipts in groups.
 const RECEIPTS: u8 = 35;
 
+/// Kind of a frame of datagrams: leg (4 bytes), length of a datagram (2 bytes), the sealed datagrams.
+const DATAGRAMS: u8 = 36;
+
 const HEADER_BYTES: usize = 5;
 const SLICE_FIELDS_BYTES: usize = 12;
 const REPAIR_FIELDS_BYTES: usize = 20;
+const DATAGRAMS_FIELDS_BYTES: usize = 6;
 const TRAIN_HEAD_BYTES: usize = 192;
 const RECEIPT_BYTES: usize = 24;
 const DATAGRAM_LIMIT_BYTES: usize = 64 << 10;

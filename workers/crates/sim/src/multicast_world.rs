@@ -178,7 +178,7 @@ impl World {
         });
         let catalogue = catalogue.collect();
         let depth_bytes = config.burst_bytes;
-        let interface = LegInterface { mtu_bytes: None, is_circuit: false };
+        let interface = LegInterface { mtu_bytes: None, is_circuit: false, is_relayed: false };
         let settings = LegSettings { sender: config, loss_quantile: 0.5, interface };
         let mut leg = Leg::new(Micros(0), settings, &BTreeMap::new());
         let has_macs = seed % 2 == 1;

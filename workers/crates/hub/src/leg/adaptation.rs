@@ -30,6 +30,12 @@ impl<C: Clone> Adaptation<C> {
         self.readers.insert(session, now);
     }
 
+    /// Changes the interface's MTU; the next look fits the datagrams to it.
+    pub(super) fn mtu(&mut self, mtu_bytes: Option<u64>) {
+        self.interface.mtu_bytes = mtu_bytes;
+        self.counted = false;
+    }
+
     pub(super) fn ask_rate(&mut self, rate_bps: u64) {
         self.rate.ask(rate_bps);
     }

@@ -54,6 +54,8 @@ pub enum LegInput<C> {
     Listener,
     /// The rate of the plan, in Ethernet-frame bits per second.
     Rate(u64),
+    /// The MTU of the interface that datagrams leave through, which is a relay's.
+    Mtu(Option<u64>),
     /// A site received the current keys.
     KeysTold {
         /// The site.
@@ -185,6 +187,8 @@ pub struct LegInterface {
     pub mtu_bytes: Option<u64>,
     /// True for a circuit's interface, which is a tunnel of its own.
     pub is_circuit: bool,
+    /// True for a relay's interface: the sessions of its sites take another path.
+    pub is_relayed: bool,
 }
 
 /// The keys that datagrams may be sealed with at the moment: a joining site receives them.

@@ -13,7 +13,8 @@ impl LegInterface {
         let link = self.mtu_bytes.unwrap_or(ETHERNET_MTU_BYTES).min(ETHERNET_MTU_BYTES);
         // A circuit is a tunnel: the paths of the sessions reveal nothing about it.
         let link = if self.is_circuit { link.min(CIRCUIT_MTU_BYTES) } else { link };
-        let on_leg = open.values().filter(|it| !self.is_circuit && (it.hears || it.offered));
+        let same_path = !self.is_circuit && !self.is_relayed;
+        let on_leg = open.values().filter(|it| same_path && (it.hears || it.offered));
         let narrowest = on_leg.filter_map(|it| it.path_mtu_bytes).min().unwrap_or(link).min(link);
         usize::try_from(narrowest.saturating_sub(HEADERS_BYTES)).unwrap_or(0)
     }
@@ -35,8 +36,9 @@ mod tests {
 
     #[test]
     fn without_sites_the_link_decides_and_ethernet_is_the_most() {
-        let of =
-            |mtu_bytes, is_circuit| LegInterface { mtu_bytes, is_circuit }.datagram_bytes(&BTreeMap::new());
+        let of = |mtu_bytes, is_circuit| {
+            LegInterface { mtu_bytes, is_circuit, is_relayed: false }.datagram_bytes(&BTreeMap::new())
+        };
         assert_eq!(of(None, false), 1_452);
         assert_eq!(of(Some(9_000), false), 1_452);
         assert_eq!(of(Some(1_400), false), 1_352);
@@ -54,13 +56,15 @@ mod tests {
         let unknown = session(2, None, (true, true));
         let told = session(3, Some(1_300), (true, false));
         let leaving = session(4, Some(1_200), (false, true));
-        let of = |is_circuit, sessions: &[&(SiteName, LegSession)]| {
+        let over = |is_circuit, is_relayed, sessions: &[&(SiteName, LegSession)]| {
             let open = sessions.iter().map(|it| (*it).clone()).collect();
-            LegInterface { mtu_bytes: None, is_circuit }.datagram_bytes(&open)
+            LegInterface { mtu_bytes: None, is_circuit, is_relayed }.datagram_bytes(&open)
         };
+        let of = |is_circuit, sessions: &[&(SiteName, LegSession)]| over(is_circuit, false, sessions);
         assert_eq!(of(false, &[&elsewhere, &unknown]), 1_452);
         assert_eq!(of(false, &[&elsewhere, &unknown, &told]), 1_252);
         assert_eq!(of(false, &[&told, &leaving]), 1_152);
         assert_eq!(of(true, &[&told, &leaving]), 1_382);
+        assert_eq!(over(false, true, &[&told, &leaving]), 1_452);
     }
 }

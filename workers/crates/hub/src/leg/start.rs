@@ -50,7 +50,8 @@ impl LegStart<'_> {
             frame_overhead_bytes: SenderConfig::frame_overhead_bytes_of(self.group.is_ipv6()),
             ..config
         };
-        let interface = LegInterface { mtu_bytes, is_circuit: line.circuit.is_some() };
+        let (is_circuit, is_relayed) = (line.circuit.is_some(), line.relay.is_some());
+        let interface = LegInterface { mtu_bytes, is_circuit, is_relayed };
         LegSettings { sender, loss_quantile: line.loss_quantile, interface }
     }
 

@@ -41,6 +41,9 @@ pub struct LegLine {
     /// circuit's shaped rate, or `rate_bps` if that is lower: frames of the circuit's tunnel count for it.
     #[serde(default)]
     pub circuit: Option<u32>,
+    /// Multicast only: the relay that sends it into its network; absent: the hub sends it itself.
+    #[serde(default)]
+    pub relay: Option<SiteName>,
     /// Multicast only: the number of hops that its packets may travel (TTL, hop limit).
     #[serde(default = "default_hops")]
     pub hops: u8,

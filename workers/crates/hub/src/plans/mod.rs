@@ -1,6 +1,7 @@
 //! The plan of each feed: the running legs and the leg of each site.
 mod lines;
 mod placing;
+mod relayed;
 
 use std::collections::BTreeMap;
 
@@ -8,12 +9,15 @@ use downburst_model::{FeedName, LegId, Micros, SiteName, Transport};
 
 pub use lines::{CarrierLine, LegLine, PlanLine};
 pub use placing::{LegStep, RunningLeg};
+pub use relayed::{RelayStanding, RelayStep, RelayedLegs};
 
 /// All plans, with their running multicast legs. `L` is the driver's handle of a leg.
 pub struct Plans<L> {
     versions: BTreeMap<FeedName, u64>,
     lines: BTreeMap<FeedName, Vec<LegLine>>,
     running: BTreeMap<LegId, L>,
+    /// Those of the legs that relays send.
+    relayed: RelayedLegs,
     /// Sites that were taken off a leg because they could not keep up, with the end of their rest. Without it, a
     /// site whose session breaks under a flood that exceeds its link would join again immediately.
     too_slow: BTreeMap<(SiteName, LegId), Micros>,
@@ -22,7 +26,8 @@ pub struct Plans<L> {
 impl<L> Default for Plans<L> {
     fn default() -> Self {
         let (versions, lines) = (BTreeMap::new(), BTreeMap::new());
-        Self { versions, lines, running: BTreeMap::new(), too_slow: BTreeMap::new() }
+        let (running, relayed, too_slow) = (BTreeMap::new(), RelayedLegs::default(), BTreeMap::new());
+        Self { versions, lines, running, relayed, too_slow }
     }
 }
 
@@ -77,10 +82,22 @@ impl<L> Plans<L> {
         self.lines.get(feed)?.iter().find(|line| line.leg == leg)
     }
 
-    /// The leg that the plan assigns to a site for the feed, if it is a running multicast leg.
+    /// The legs that relays send.
+    pub fn relayed(&self) -> &RelayedLegs {
+        &self.relayed
+    }
+
+    /// The legs that relays send, to change them.
+    pub fn relayed_mut(&mut self) -> &mut RelayedLegs {
+        &mut self.relayed
+    }
+
+    /// The leg that the plan assigns to a site for the feed, if it is a running multicast leg. A leg of a relay is
+    /// nobody's until the relay sends it.
     pub fn wanted(&self, feed: &FeedName, site: &SiteName) -> Option<&L> {
         let line = self.lines.get(feed)?.iter().find(|line| line.sites.contains(site))?;
-        self.running.get(&line.leg).filter(|_| line.transport == Transport::Multicast)
+        let is_sent = line.relay.is_none() || self.relayed.is_open(line.leg);
+        self.running.get(&line.leg).filter(|_| is_sent && line.transport == Transport::Multicast)
     }
 
     /// The feeds that circuits are planned to carry to a site, each with its circuit.
@@ -107,24 +124,32 @@ impl<L> Plans<L> {
     pub fn forget(&mut self, feed: &FeedName) -> Vec<L> {
         self.versions.remove(feed);
         let lines = self.lines.remove(feed).unwrap_or_default();
-        lines.iter().filter_map(|line| self.running.remove(&line.leg)).collect()
+        lines.iter().filter_map(|line| self.remove(line.leg)).collect()
     }
 
     /// Removes those of the legs that no plan needs again by now.
     pub fn end(&mut self, legs: &[LegId]) -> Vec<L> {
         let needed = |leg: &LegId| self.lines.values().flatten().any(|line| line.leg == *leg);
         let over: Vec<LegId> = legs.iter().filter(|leg| !needed(leg)).copied().collect();
-        over.iter().filter_map(|leg| self.running.remove(leg)).collect()
+        over.iter().filter_map(|leg| self.remove(*leg)).collect()
     }
 
     /// Removes all legs.
     pub fn end_all(&mut self) -> Vec<L> {
+        self.relayed = RelayedLegs::default();
         std::mem::take(&mut self.running).into_values().collect()
+    }
+
+    fn remove(&mut self, leg: LegId) -> Option<L> {
+        self.relayed.end(leg);
+        self.running.remove(&leg)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use downburst_session::{RelayLeg, RelayLegOpen};
+
     use super::*;
 
     fn feed(name: &str) -> FeedName {
@@ -186,6 +211,24 @@ mod tests {
         plans.runs(LegId(9), "of another feed");
         assert_eq!(plans.forget(&feed("A")), ["five", "six"]);
         assert_eq!((plans.version(&feed("A")), plans.feeds().count(), plans.all().count()), (0, 0, 1));
+    }
+
+    #[test]
+    fn a_leg_of_a_relay_is_no_sites_until_the_relay_sends_it() {
+        let (mut plans, relay) = (two_legs(), SiteName::parse("campus").unwrap());
+        let mut leg = multicast(5, &["oslo"]);
+        leg["relay"] = "campus".into();
+        plans.put(plan(4, serde_json::json!([leg])));
+        let message =
+            RelayLeg { leg: LegId(5), group: "239.0.0.1".to_owned(), port: 5, rate_bps: 9, hops: 32 };
+        plans.relayed_mut().begin(relay.clone(), feed("A"), message);
+        assert_eq!(plans.wanted(&feed("A"), &oslo()), None);
+        plans.relayed_mut().look(|_, _| Ok(Some(1)));
+        let open = RelayLegOpen { leg: LegId(5), source: "10.0.0.9".to_owned(), mtu_bytes: None };
+        plans.relayed_mut().opened(&relay, 1, open);
+        assert_eq!(plans.wanted(&feed("A"), &oslo()), Some(&"five"));
+        plans.forget(&feed("A"));
+        assert_eq!(plans.relayed().relay_of(LegId(5)), None, "the leg is over");
     }
 
     #[test]

@@ -37,6 +37,18 @@ impl<L> Plans<L> {
         ))
     }
 
+    /// Refuses a line that gives a running leg another relay.
+    ///
+    /// # Errors
+    ///
+    /// A sentence about the leg.
+    pub fn check_relay(&self, line: &LegLine) -> Result<(), String> {
+        if self.find(line.leg).is_none() || self.relayed().relay_of(line.leg) == line.relay.as_ref() {
+            return Ok(());
+        }
+        Err(format!("leg {} runs, and its relay can't be changed; give the leg another number", line.leg.0))
+    }
+
     /// Keeps a site off a leg that is too fast for it, until it may try again; false if the site rests already.
     pub fn take_off(&mut self, now: Micros, site: &SiteName, leg: LegId) -> bool {
         let rests = self.is_too_slow(now, site, leg);
@@ -165,6 +177,17 @@ mod tests {
         assert_eq!(steps, [None, Some(LegStep::Rate(70)), Some(LegStep::Start), None]);
         assert_eq!(plan.unicast_leg(), Some(LegId(7)));
         assert_eq!((plans.feed_of(LegId(5)), plans.feed_of(LegId(6))), (Some(feed()), None));
+    }
+
+    #[test]
+    fn a_running_leg_keeps_its_relay() {
+        let mut plans = Plans::default();
+        let line = |relay| LegLine { relay, ..plan(1, &[(5, "multicast", 100)]).legs.remove(0) };
+        assert_eq!(plans.check_relay(&line(Some(oslo()))), Ok(()), "it does not run");
+        plans.runs(LegId(5), running(LegId(5), 100));
+        assert_eq!(plans.check_relay(&line(None)), Ok(()));
+        let sentence = plans.check_relay(&line(Some(oslo()))).unwrap_err();
+        assert_eq!(sentence, "leg 5 runs, and its relay can't be changed; give the leg another number");
     }
 
     #[test]

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use downburst_model::{Epoch, FeedName, LegId, Micros, ProductKey, RangeSet, Sequence, SiteName, WallMicros};
 use downburst_session::{
     CircuitFault, ClockOffset, Duplicates, Entry, Filter, Forged, Frontier, Hello, HubInput, KeyTaken,
-    LegJoin, Purpose, Receipt, Reception, Refused, ResendEnd, StreamId, StreamPath, StreamPlan, Stretch,
+    LegJoin, Purpose, Receipt, Reception, Refused, RelayLegFailed, RelayLegOpen, ResendEnd, StreamId,
+    StreamPath, StreamPlan, Stretch,
 };
 use downburst_vcmtp::Request;
 
@@ -235,6 +236,17 @@ pub enum SessionOutput {
     },
     /// The site received packets that the leg's sender did not make: notify the sender.
     Forged(Forged),
+    /// The site, a relay, sends a leg into its network.
+    RelayLegOpen(RelayLegOpen),
+    /// The site, a relay, does not send a leg.
+    RelayLegFailed(RelayLegFailed),
+    /// Datagrams for the relay were dropped: its connection is slower than the leg.
+    RelayDropped {
+        /// The leg.
+        leg: LegId,
+        /// Their number.
+        datagrams: u64,
+    },
     /// The site confirmed a key that was sent in advance.
     KeyTaken(KeyTaken),
     /// The site's report of its end of a circuit: ready, or the reason why not.

@@ -1,6 +1,6 @@
 //! Events of the protocol.
 use downburst_model::Now;
-use downburst_session::{CircuitFault, CircuitState, Hello, HubEvent, StreamId, TrainSent};
+use downburst_session::{CircuitFault, CircuitState, Hello, HubEvent, RelayLegFailed, StreamId, TrainSent};
 
 use crate::text::shown;
 
@@ -34,6 +34,14 @@ impl Session {
             HubEvent::KeyTaken(taken) => self.ask(SessionOutput::KeyTaken(taken)),
             HubEvent::Nak { leg, leg_epoch, request } => self.nak(leg, leg_epoch, request),
             HubEvent::Forged(forged) => self.forged(forged),
+            HubEvent::RelayLegOpen(open) => self.ask(SessionOutput::RelayLegOpen(open)),
+            HubEvent::RelayLegFailed(failed) => {
+                let sentence = shown(&failed.sentence);
+                self.ask(SessionOutput::RelayLegFailed(RelayLegFailed { sentence, ..failed }));
+            }
+            HubEvent::RelayDropped { leg, datagrams } => {
+                self.ask(SessionOutput::RelayDropped { leg, datagrams });
+            }
             HubEvent::Receipts { clock, items } => self.receipts(now, clock, items, hub),
             HubEvent::Filed(items) => self.filed(now, items, hub),
             HubEvent::Frontier(frontier) => self.frontier(now, frontier, hub),

@@ -62,7 +62,7 @@ pub(crate) fn settings(rate_bps: u64) -> LegSettings {
     let key = LegKey::new(1, [7; 32]);
     let mut sender = SenderConfig::new(LEG, LEG_EPOCH, key, Sequence(0), rate_bps);
     sender.signing_seed = Some(SigningSeed([3; 32]));
-    let interface = LegInterface { mtu_bytes: None, is_circuit: false };
+    let interface = LegInterface { mtu_bytes: None, is_circuit: false, is_relayed: false };
     LegSettings { sender, loss_quantile: 0.5, interface }
 }
 

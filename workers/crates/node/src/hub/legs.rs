@@ -2,8 +2,12 @@
 pub(super) mod channels;
 pub(super) mod leg;
 pub(super) mod plans;
+pub(super) mod relayed;
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
+
+use downburst_model::LegId;
 
 use channels::Channels;
 use plans::Plans;
@@ -13,4 +17,6 @@ use plans::Plans;
 pub(super) struct Legs {
     pub(super) plans: Mutex<Plans>,
     pub(super) channels: Channels,
+    /// Datagrams of each leg that found no room on the way to its relay.
+    pub(super) relay_dropped: Mutex<BTreeMap<LegId, u64>>,
 }

@@ -3,8 +3,13 @@
 //! A site requests a tunnel (HTTP's CONNECT); the bytes in it are the TLS between site and hub, which a relay can
 //! neither read nor change unseen. A byte leaves as soon as it came: what a relay holds is one piece per direction, and
 //! the kernel's buffers, which follow the bytes in flight of their segment. A relay stores nothing.
+//!
+//! A relay that a hub has enrolled holds a session with it. It may then send multicast legs into its network, and it
+//! carries nothing any more once the hub refuses it.
 mod account;
 mod carry;
+mod enrolled;
+mod legs;
 mod onward;
 
 use std::collections::HashMap;
@@ -14,11 +19,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use crate::tunnel::{self, Asked, Refusal};
 use crate::{signals, tcp};
 use account::Account;
+use enrolled::{Enrolled, Refused};
+
+pub use enrolled::Enrolment;
+pub(crate) use legs::SharedLegs;
 
 /// The settings of a relay.
 #[derive(Clone, Debug)]
@@ -33,6 +42,8 @@ pub struct Relay {
     pub congestion_onward: Option<String>,
     /// The most tunnels at a time; an address may have a quarter of them.
     pub most_tunnels: usize,
+    /// Its enrolment at a hub, if it has one.
+    pub enrolment: Option<Enrolment>,
 }
 
 /// Runs the relay until it is stopped; the error is a sentence.
@@ -46,12 +57,29 @@ pub async fn run(relay: Relay) -> Result<(), String> {
     onward::check(&relay)?;
     let address = listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
     tracing::info!(address, to = relay.to.join(", "), "relay is ready");
-    let running = Arc::new(Running::new(relay));
+    let (refuse, refused) = watch::channel(None);
+    let session = hold_session(relay.enrolment.clone(), refuse)?;
+    let running = Arc::new(Running::new(relay, refused));
     tokio::select! {
         () = accept(running, listener) => {}
+        () = session => {}
         () = signals::ended() => {}
     }
     Ok(())
+}
+
+/// Holds the session of an enrolled relay; a relay without one is never refused.
+fn hold_session(
+    enrolment: Option<Enrolment>,
+    refuse: watch::Sender<Refused>,
+) -> Result<impl Future<Output = ()>, String> {
+    let enrolled = enrolment.map(|enrolment| Enrolled::open(enrolment, refuse)).transpose()?;
+    Ok(async {
+        match enrolled {
+            Some(enrolled) => enrolled.run().await,
+            None => std::future::pending().await,
+        }
+    })
 }
 
 /// A relay and its present tunnels.
@@ -59,6 +87,7 @@ struct Running {
     relay: Relay,
     free: Arc<Semaphore>,
     by_address: Mutex<HashMap<IpAddr, usize>>,
+    refused: watch::Receiver<Refused>,
 }
 
 /// One of the tunnels, until it is dropped.
@@ -69,13 +98,26 @@ struct Held {
 }
 
 impl Running {
-    fn new(relay: Relay) -> Self {
+    fn new(relay: Relay, refused: watch::Receiver<Refused>) -> Self {
         let free = Arc::new(Semaphore::new(relay.most_tunnels));
-        Self { relay, free, by_address: Mutex::default() }
+        Self { relay, free, by_address: Mutex::default(), refused }
+    }
+
+    /// Waits until the hub refuses the relay; returns the reason.
+    async fn is_refused(&self) -> io::Error {
+        let mut refused = self.refused.clone();
+        let Ok(sentence) = refused.wait_for(Option::is_some).await.map(|sentence| sentence.clone()) else {
+            // A relay without a session.
+            return std::future::pending().await;
+        };
+        io::Error::other(refusal(sentence.unwrap_or_default()))
     }
 
     fn hold(self: &Arc<Self>, peer: SocketAddr) -> Result<Held, Refusal> {
         let busy = |sentence: String| Refusal { status: 503, sentence };
+        if let Some(sentence) = self.refused.borrow().clone() {
+            return Err(busy(refusal(sentence)));
+        }
         let permit = Arc::clone(&self.free).try_acquire_owned().map_err(|_| {
             busy(format!("the relay carries {} tunnels already, its most", self.relay.most_tunnels))
         })?;
@@ -122,7 +164,10 @@ async fn serve(running: Arc<Running>, mut site: TcpStream, peer: SocketAddr) {
         Ok((held, hub, asked)) => {
             let account = Account::new(peer, &asked.target);
             if tunnel::grant(&mut site).await.is_ok() {
-                let carried = carry::carry(&site, &hub, &asked.early, &account).await;
+                let carried = tokio::select! {
+                    carried = carry::carry(&site, &hub, &asked.early, &account) => carried,
+                    reason = running.is_refused() => Err(reason),
+                };
                 account.ended(&site, &hub, &carried);
             }
             drop(held);
@@ -157,6 +202,10 @@ async fn open(
     Ok((held, hub, asked))
 }
 
+fn refusal(sentence: String) -> String {
+    format!("the hub refuses this relay: {sentence}")
+}
+
 const REQUEST_PATIENCE: Duration = Duration::from_secs(10);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
@@ -168,6 +217,16 @@ mod tests {
 
     /// A relay to `target`, in this process; returns its address.
     async fn relay(target: &str, most_tunnels: usize) -> String {
+        let (refuse, refused) = watch::channel(None);
+        drop(refuse);
+        relay_that_may_be_refused(target, most_tunnels, refused).await
+    }
+
+    async fn relay_that_may_be_refused(
+        target: &str,
+        most_tunnels: usize,
+        refused: watch::Receiver<Refused>,
+    ) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let relay = Relay {
@@ -176,8 +235,9 @@ mod tests {
             congestion: None,
             congestion_onward: Some("reno".to_owned()),
             most_tunnels,
+            enrolment: None,
         };
-        tokio::spawn(accept(Arc::new(Running::new(relay)), listener));
+        tokio::spawn(accept(Arc::new(Running::new(relay, refused)), listener));
         address
     }
 
@@ -225,6 +285,23 @@ mod tests {
         assert!(other.contains("(403)") && other.contains("--to"), "{other}");
         let away = through(&relay, &free).await.unwrap_err().to_string();
         assert!(away.contains("(502)") && away.contains("can't be reached"), "{away}");
+    }
+
+    #[tokio::test]
+    async fn a_relay_that_its_hub_refuses_ends_its_tunnels_and_opens_none_until_it_is_admitted() {
+        let echo = echo().await;
+        let (refuse, refused) = watch::channel(None);
+        let relay = relay_that_may_be_refused(&echo, 8, refused).await;
+        let mut open = through(&relay, &echo).await.unwrap();
+        refuse.send_replace(Some("revoked".to_owned()));
+        let mut piece = [0; 8];
+        assert!(matches!(open.read(&mut piece).await, Ok(0) | Err(_)), "it ended");
+        let refusal = through(&relay, &echo).await.unwrap_err().to_string();
+        assert!(refusal.contains("(503)") && refusal.contains("refuses this relay: revoked"), "{refusal}");
+        refuse.send_replace(None);
+        let mut again = through(&relay, &echo).await.unwrap();
+        again.write_all(b"anew").await.unwrap();
+        assert_eq!(again.read(&mut piece).await.unwrap(), 4);
     }
 
     #[tokio::test]

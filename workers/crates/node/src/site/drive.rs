@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use downburst_model::Machine as _;
-use downburst_session::{CircuitState, LegJoin, Receipt, SiteEvent};
+use downburst_session::{CircuitState, LegJoin, Receipt, RelayLeg, RelayLegFailed, SiteEvent};
 use downburst_site::{
     Connection, EndsOrder, Input, LegNews, LocalNews, MEMORY_LIMIT_BYTES, Output, Role, Settings, StoreBatch,
     StoreRequest, Stored, log_event,
@@ -19,6 +19,7 @@ use super::spool::Spool;
 use super::state::{HubPlace, Keeper, recover};
 use super::store::{self, StoreThread};
 use crate::clock::Clock;
+use crate::relay::SharedLegs;
 
 mod credentials;
 
@@ -34,6 +35,8 @@ pub(crate) struct Site {
     storage: Storage,
     credentials: KeptCredentials,
     circuits: Circuits,
+    /// The legs that leave here; `None`: this is no relay.
+    relayed: Option<SharedLegs>,
     local: Local,
     supervisor: Supervisor,
     /// True once the supervisor of the connection is gone.
@@ -90,6 +93,7 @@ impl Site {
             circuits: Circuits::start(parts.ways.ports, &format!("site {}", hub.state.display()), clock),
             network: Network::new(parts.ways.via, &hub.address, identity.credentials.ca_sha256()),
             legs: Legs::new(parts.ways.reading),
+            relayed: parts.ways.relayed,
             machine: Connection::new(settings, identity.credentials.clone(), recovered, parts.owed, role),
             credentials: KeptCredentials::new(identity, turn),
             clock,
@@ -177,6 +181,18 @@ impl Site {
         self.tell(Input::Leg(found.leg, found.news));
     }
 
+    fn open_relayed(&mut self, leg: &RelayLeg) {
+        let no_relay = || RelayLegFailed { leg: leg.leg, sentence: NO_RELAY.to_owned() };
+        let opened = self.relayed.as_ref().ok_or_else(no_relay).and_then(|legs| legs.open(leg));
+        self.tell(Input::RelayLeg(opened));
+    }
+
+    /// Legs are limited to one connection.
+    fn clear_legs(&mut self) {
+        self.legs.clear();
+        self.relayed.iter().for_each(SharedLegs::clear);
+    }
+
     fn tell(&mut self, input: Input) {
         self.machine.handle(self.clock.now(), input);
     }
@@ -191,12 +207,12 @@ impl Site {
             match output {
                 Output::Dial => self.network.dial(),
                 Output::HangUp => {
-                    self.legs.clear();
+                    self.clear_legs();
                     self.network.hang_up().await;
                     self.hung_up();
                 }
                 Output::Farewell => {
-                    self.legs.clear();
+                    self.clear_legs();
                     self.network.say_farewell();
                 }
                 Output::Over(unsaid) => return Some(unsaid),
@@ -207,6 +223,7 @@ impl Site {
                 Output::LegKey(leg, key) => self.legs.use_key(leg, key),
                 Output::LeaveGroup(leg) => self.legs.leave(leg),
                 Output::Ask { leg, bytes } => self.legs.ask(leg, &bytes),
+                Output::Relay(train) => self.relayed.iter().for_each(|legs| legs.send(&train)),
                 Output::Place(order) => self.storage.spool.carry_out(order),
                 Output::Store(request) => self.storage.store(request),
                 Output::Checkpoint(stored) => self.storage.keep(stored),
@@ -243,6 +260,8 @@ impl Site {
         match event {
             SiteEvent::Duplicates { feed, rule } => self.storage.destination.duplicates(&feed, rule),
             SiteEvent::CircuitOffered(offer) => self.circuits.order(EndsOrder::Make(offer)),
+            SiteEvent::RelayLeg(leg) => self.open_relayed(&leg),
+            SiteEvent::RelayLegEnded(leg) => self.relayed.iter().for_each(|legs| legs.end(leg)),
             SiteEvent::CircuitEnded(end) => self.circuits.order(EndsOrder::End(end.lease)),
             event => {
                 if let SiteEvent::Welcome { hub, .. } = &event {
@@ -270,6 +289,9 @@ impl Storage {
 fn random() -> f64 {
     getrandom::u32().map_or(0.5, |random| f64::from(random) / f64::from(u32::MAX))
 }
+
+const NO_RELAY: &str =
+    "this is a receiving site; start downburst-node relay with the credential of the relay";
 
 const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 

@@ -210,6 +210,7 @@ impl Connections {
                 reading: self.receive.reading,
                 // Only the hub's own node orders ends of circuits.
                 ports: if wanted.only.is_none() { self.receive.circuits.clone() } else { Vec::new() },
+                relayed: None,
             },
             destination: Arc::clone(&self.logs) as Arc<dyn Destination>,
             completeness: self.completeness.clone(),

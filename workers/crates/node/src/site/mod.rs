@@ -100,6 +100,13 @@ pub(crate) fn prepare_place(place: &HubPlace) -> Result<(), String> {
     make(&place.spool)
 }
 
+/// The place of a relay's session with its hub, in the directory of the relay.
+pub(crate) fn place_of(directory: &Path, hub: &HubChoice) -> Result<HubPlace, String> {
+    let (state, spool) = (directory.join("state"), directory.join("spool"));
+    let place = HubPlace { address: hub.address.clone(), state, spool };
+    prepare_place(&place).map(|()| place)
+}
+
 fn prepare(directory: &Path) -> Result<(), String> {
     ["state", "log", "received", "spool"].iter().try_for_each(|part| make(&directory.join(part)))
 }

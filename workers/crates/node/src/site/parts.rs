@@ -13,6 +13,7 @@ use super::legs::Reading;
 use super::network::Via;
 use super::state::{HubPlace, Identity};
 use crate::clock::Clock;
+use crate::relay::SharedLegs;
 
 /// The parts of a connection to a hub.
 pub(crate) struct Parts {
@@ -46,6 +47,8 @@ pub(crate) struct Ways {
     pub(crate) reading: Reading,
     /// The interfaces that the hub may use for circuits.
     pub(crate) ports: Vec<String>,
+    /// The legs that leave here; `None`: this is no relay.
+    pub(crate) relayed: Option<SharedLegs>,
 }
 
 /// Connections to nodes of one hub share a credential, and only one of them changes it at a time.

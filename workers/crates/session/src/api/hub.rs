@@ -10,9 +10,10 @@ use downburst_vcmtp::Request;
 
 use crate::{
     CircuitEnd, CircuitOffer, CircuitState, Classes, ClockOffset, CredentialKept, CredentialOffered,
-    CredentialShown, CredentialWanted, Duplicates, FeedHandling, Filter, Forged, Frontier, HeartbeatOut,
-    Hello, KeyTaken, Late, LegJoin, LegLeft, NextKey, Nodes, Proof, Receipt, Reception, Refused, ResendEnd,
-    ResendOrder, StreamId, StreamPath, Stretch, Subscription, Ticket,
+    CredentialShown, CredentialWanted, Datagrams, Duplicates, FeedHandling, Filter, Forged, Frontier,
+    HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegLeft, NextKey, Nodes, Proof, Receipt, Reception,
+    Refused, RelayLeg, RelayLegFailed, RelayLegOpen, ResendEnd, ResendOrder, StreamId, StreamPath, Stretch,
+    Subscription, Ticket,
 };
 
 /// An input of a [`HubSession`](crate::HubSession).
@@ -158,6 +159,18 @@ pub enum HubInput {
         /// The packet in clear.
         payload: Bytes,
     },
+    /// Have the relay send a leg into its network.
+    RelayLeg(RelayLeg),
+    /// The relay's leg ends; its waiting datagrams are dropped.
+    EndRelayLeg(LegId),
+    /// Datagrams of a leg for the relay. They are dropped, with [`HubEvent::RelayDropped`], if more than
+    /// `queue_bytes` of the leg wait already.
+    Datagrams {
+        /// The datagrams.
+        train: Datagrams,
+        /// The maximum of waiting bytes. One train always has room.
+        queue_bytes: usize,
+    },
     /// Packets of the leg that can't be repaired.
     PacketsGone {
         /// The leg.
@@ -278,6 +291,8 @@ pub enum Purpose {
         /// The leg it is counted under.
         leg: LegId,
     },
+    /// Datagrams of a multicast leg for a relay; the leg counts them itself.
+    Relayed,
     /// Repair of a multicast leg, or a product that the leg failed to deliver.
     Repair {
         /// The leg.
@@ -346,6 +361,17 @@ pub enum HubEvent {
         leg_epoch: u64,
         /// The request.
         request: Request,
+    },
+    /// The relay sends a leg into its network.
+    RelayLegOpen(RelayLegOpen),
+    /// The relay does not send a leg.
+    RelayLegFailed(RelayLegFailed),
+    /// Datagrams for the relay were dropped: its connection is slower than the leg.
+    RelayDropped {
+        /// The leg.
+        leg: LegId,
+        /// Their number.
+        datagrams: u64,
     },
     /// The site received packets that the leg's sender did not make: notify the sender.
     Forged(Forged),

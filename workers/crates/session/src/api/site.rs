@@ -8,8 +8,9 @@ use downburst_vcmtp::{Datagram, LegKey};
 
 use crate::{
     ActionFailed, CircuitEnd, CircuitOffer, CircuitState, ClockOffset, CredentialKept, CredentialOffered,
-    CredentialShown, CredentialWanted, Duplicates, FeedHandling, FeedPosition, LegJoin, LinkedSpace, Nodes,
-    Proof, Reception, Refused, StreamId, Subscription, Train,
+    CredentialShown, CredentialWanted, Datagrams, Duplicates, FeedHandling, FeedPosition, LegJoin,
+    LinkedSpace, Nodes, Proof, Reception, Refused, RelayLeg, RelayLegFailed, RelayLegOpen, StreamId,
+    Subscription, Train,
 };
 
 /// An input of a [`SiteSession`](crate::SiteSession).
@@ -45,6 +46,10 @@ pub enum SiteInput {
     },
     /// The state of an end of a circuit, after the hub's request or after a change.
     Circuit(CircuitState),
+    /// Answer to [`SiteEvent::RelayLeg`]: the leg's datagrams leave here.
+    RelayLegOpen(RelayLegOpen),
+    /// Answer to [`SiteEvent::RelayLeg`], or the end of such a leg: its datagrams do not leave here.
+    RelayLegFailed(RelayLegFailed),
     /// Answer to [`SiteEvent::CredentialWanted`]: a credential that the site has stored and that survives its
     /// restart.
     OfferCredential(CredentialOffered),
@@ -207,6 +212,8 @@ pub enum SiteOutput {
     Abandon(ProductKey),
     /// Store this position soon, so that it survives a restart; numbers whose record is lost are requested again.
     Checkpoint(FeedPosition),
+    /// Send these datagrams of a relayed leg into the network here.
+    Relay(Datagrams),
     /// An event for the log file and for operators.
     Event(SiteEvent),
     /// Close all connections.
@@ -246,6 +253,10 @@ pub enum SiteEvent {
     CircuitOffered(Box<CircuitOffer>),
     /// The hub requests the removal of an end of a circuit.
     CircuitEnded(CircuitEnd),
+    /// The hub requests that a leg's datagrams leave here; report its state.
+    RelayLeg(RelayLeg),
+    /// A relayed leg ended.
+    RelayLegEnded(LegId),
     /// The hub requests another credential; see [`Secrets`](crate::Secrets).
     CredentialWanted(CredentialWanted),
     /// An offered credential is valid.

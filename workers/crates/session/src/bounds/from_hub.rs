@@ -15,7 +15,7 @@ pub(crate) fn check_frame(frame: &Frame) -> Result<(), String> {
         Frame::Message(message) => check_message(message),
         Frame::Train(train, around) => check_train(train, *around),
         // Bytes of products already begun, and of packets that are checked when they are opened.
-        Frame::Slice { .. } | Frame::Repair { .. } | Frame::Receipts(_) => Ok(()),
+        Frame::Slice { .. } | Frame::Repair { .. } | Frame::Receipts(_) | Frame::Datagrams(_) => Ok(()),
     };
     checked.map_err(|sentence| format!("the hub sent an impossible value: {sentence}"))
 }
@@ -39,6 +39,7 @@ fn check_message(message: &Message) -> Result<(), String> {
         }
         Message::Expired(expired) => ranges("sequences", "expired products", &expired.sequences),
         Message::LegJoin(join) => number("rate_bps", "a leg", join.rate_bps),
+        Message::RelayLeg(leg) => number("rate_bps", "a leg", leg.rate_bps),
         Message::PacketsGone(gone) => ranges("packets", "packets that are gone", &gone.packets),
         Message::ClockReply(reply) => check_clock_reply(reply),
         Message::Handling(handling) => handling.items.iter().try_for_each(check_handling),
@@ -55,7 +56,8 @@ fn check_message(message: &Message) -> Result<(), String> {
         | Message::OpenStream(_)
         | Message::StreamEnded(_)
         | Message::Attached(_)
-        | Message::CredentialWanted(_) => Ok(()),
+        | Message::CredentialWanted(_)
+        | Message::RelayLegEnd(_) => Ok(()),
         sent_by_site!() => Ok(()),
     }
 }

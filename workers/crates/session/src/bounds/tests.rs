@@ -19,7 +19,7 @@ mod samples;
 #[test]
 fn every_kind_of_message_has_a_sample() {
     let mut sampled: Vec<u8> = of_hub().iter().chain(&of_site()).map(|message| message.encode()[0]).collect();
-    sampled.extend([32, 33, 34, 35]);
+    sampled.extend([32, 33, 34, 35, 36]);
     for (kind, name) in KINDS {
         assert!(sampled.contains(kind), "{name} has no sample here");
     }
@@ -129,6 +129,7 @@ fn absurd_of_hub() -> Vec<(&'static str, Message)> {
         ("sequences", Expired { feed: feed(), epoch: EPOCH, sequences: far() }.into()),
         ("rate_bps", LegJoin { rate_bps: MUCH, ..join() }.into()),
         ("packets", gone.into()),
+        ("rate_bps", RelayLeg { rate_bps: MUCH, ..relay_leg() }.into()),
         ("received", reply(past, WallMicros(0)).into()),
         ("sent", reply(WallMicros(0), past).into()),
         ("hold_us", handled(Some(MUCH), None)),
@@ -193,6 +194,8 @@ fn absurd_of_site() -> Vec<(&'static str, Message)> {
         ("sequence", ended(MUCH, 1)),
         ("size", ended(1, MUCH)),
         ("sequences", ResentFailed { resend: 1, sequences: far() }.into()),
+        ("mtu_bytes", RelayLegOpen { mtu_bytes: Some(MUCH), ..relay_leg_open() }.into()),
+        ("source", RelayLegOpen { source: "a host".to_owned(), ..relay_leg_open() }.into()),
         ("transfers", Taken { stream: 1, transfers: MUCH }.into()),
     ]
 }

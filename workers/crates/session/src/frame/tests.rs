@@ -39,6 +39,10 @@ fn stream() -> (Vec<u8>, Vec<Frame>) {
     bytes.extend_from_slice(&repair_frame(LegId(1), 2, 3, b"rain"));
     let payload = Bytes::from_static(b"rain");
     frames.push(Frame::Repair { leg: LegId(1), leg_epoch: 2, packet: 3, payload });
+    let sealed = Datagrams { leg: LegId(4), segment_bytes: 3, bytes: Bytes::from_static(b"windra") };
+    bytes.extend_from_slice(&datagrams_header(&sealed));
+    bytes.extend_from_slice(&sealed.bytes);
+    frames.push(Frame::Datagrams(sealed));
     (bytes, frames)
 }
 
@@ -94,6 +98,27 @@ fn a_short_or_broken_body_is_refused() {
     let mut decoder = Decoder::default();
     decoder.push(framed(15, &[0xff]));
     assert!(matches!(decoder.next(), Err(FrameError::Body { kind: 15, .. })));
+}
+
+#[test]
+fn datagrams_of_no_length_or_too_many_are_refused() {
+    let refused = |segment_bytes: u16, bytes: &[u8]| {
+        let datagrams = Datagrams { leg: LegId(4), segment_bytes, bytes: Bytes::copy_from_slice(bytes) };
+        let mut decoder = Decoder::default();
+        decoder.push([datagrams_header(&datagrams).as_ref(), bytes].concat().into());
+        decoder.next()
+    };
+    assert!(
+        refused(2, &[0; 128]).is_ok_and(|frame| frame.is_some()),
+        "as many as there may be, of two bytes"
+    );
+    for (segment_bytes, bytes) in [(0, 4), (2, 0), (5, 4), (2, 130)] {
+        assert_eq!(
+            refused(segment_bytes, &vec![0; bytes]),
+            Err(unsound(DATAGRAMS)),
+            "{segment_bytes} {bytes}"
+        );
+    }
 }
 
 #[test]

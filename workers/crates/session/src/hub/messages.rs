@@ -33,6 +33,8 @@ impl HubSession {
                     self.event(HubEvent::Forged(forged));
                 }
             }
+            Message::RelayLegOpen(open) => self.event(HubEvent::RelayLegOpen(open)),
+            Message::RelayLegFailed(failed) => self.event(HubEvent::RelayLegFailed(failed)),
             Message::Filed(filed) => self.event(HubEvent::Filed(filed.items)),
             Message::Want(want) => self.take_want(&want),
             Message::Taken(taken) => self.take_taken(&taken),

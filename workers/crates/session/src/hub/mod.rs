@@ -16,6 +16,7 @@ use handling::Handling;
 use offers::Offers;
 use pacing::Pacer;
 use parcels::Parcels;
+use relayed::Relayed;
 use resends::Resends;
 use streams::Streams;
 
@@ -26,6 +27,7 @@ mod narrowing;
 mod offers;
 mod pacing;
 mod parcels;
+mod relayed;
 mod resends;
 mod serve;
 mod standing;
@@ -83,6 +85,7 @@ struct Terms {
 struct Line {
     outbox: Outbox<Purpose>,
     parcels: Parcels,
+    relayed: Relayed,
     /// The remaining room in the driver.
     room_bytes: i64,
     pacer: Pacer,
@@ -142,6 +145,7 @@ impl HubSession {
             line: Line {
                 outbox: Outbox::new(Limits::default()),
                 parcels: Parcels::default(),
+                relayed: Relayed::default(),
                 room_bytes: 0,
                 pacer: Pacer::default(),
                 late_pacer: Pacer::default(),
@@ -344,7 +348,7 @@ impl HubSession {
     fn write_next(&mut self) {
         let classes = if self.line.pacer.is_open() { Classes::all() } else { Classes::of(Class::Warning) };
         let may_go = May { classes, late: self.line.late_pacer.is_open() };
-        if self.line.room_bytes > 0 && self.write_next_on(StreamId::FIRST, may_go) {
+        if self.line.room_bytes > 0 && (self.write_relayed() || self.write_next_on(StreamId::FIRST, may_go)) {
             return;
         }
         // Warnings of feeds with a separate path are sent there regardless of the rate.
@@ -432,6 +436,9 @@ impl HubSession {
             HubInput::JoinLeg(join) => self.offer_leg(*join),
             HubInput::OfferCircuit(offer) => self.send(*offer),
             HubInput::EndCircuit(end) => self.send(end),
+            HubInput::RelayLeg(leg) => self.send(leg),
+            HubInput::EndRelayLeg(leg) => self.end_relay_leg(leg),
+            HubInput::Datagrams { train, queue_bytes } => self.relay(train, queue_bytes),
             HubInput::WantCredential(wanted) => self.send(wanted),
             HubInput::KeepCredential(kept) => self.send(kept),
             HubInput::PacketsGone { leg, leg_epoch, packets } => {

@@ -14,6 +14,7 @@ mod keys;
 mod narrowing;
 mod nodes;
 mod pacing;
+mod relayed;
 mod streams;
 
 const EPOCH: Epoch = Epoch(7);

@@ -25,6 +25,8 @@ impl SiteSession {
             Message::StreamEnded(ended) => self.take_stream_ended(ended),
             Message::CircuitOffer(offer) => self.event(SiteEvent::CircuitOffered(Box::new(offer))),
             Message::CircuitEnd(end) => self.event(SiteEvent::CircuitEnded(end)),
+            Message::RelayLeg(leg) => self.event(SiteEvent::RelayLeg(leg)),
+            Message::RelayLegEnd(end) => self.event(SiteEvent::RelayLegEnded(end.leg)),
             Message::CredentialWanted(wanted) => self.event(SiteEvent::CredentialWanted(wanted)),
             Message::CredentialKept(kept) => self.event(SiteEvent::CredentialKept(kept)),
             Message::LegJoin(join) => self.join_leg(now, join),

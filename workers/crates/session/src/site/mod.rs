@@ -274,6 +274,7 @@ impl SiteSession {
                 self.tell_leg(now, leg, Some(leg_epoch), input);
             }
             (Connection::Up, Frame::Train(train, around)) => self.take_train(now, train, around),
+            (Connection::Up, Frame::Datagrams(train)) => self.outputs.push_back(SiteOutput::Relay(train)),
             (Connection::Up, _) => {
                 self.violation(now, "the hub sent a frame that has no place here".to_owned())
             }
@@ -407,7 +408,7 @@ impl SiteSession {
     }
 
     /// Sends nothing without a connection: the hub repeats its request in the next session.
-    fn tell_credential(&mut self, message: impl Into<Message>) {
+    fn tell_if_up(&mut self, message: impl Into<Message>) {
         if self.connection == Connection::Up {
             self.send(message);
         }
@@ -449,10 +450,11 @@ impl Machine for SiteSession {
             SiteInput::Bytes { stream, bytes } => self.take_stream_bytes(now, stream, bytes),
             SiteInput::StreamOpened(stream) => self.stream_opened(stream),
             SiteInput::StreamClosed { stream, reason } => self.stream_closed(stream, reason),
-            SiteInput::Circuit(state) if self.connection == Connection::Up => self.send(state),
-            SiteInput::Circuit(_) => {}
-            SiteInput::OfferCredential(offered) => self.tell_credential(offered),
-            SiteInput::ShowCredential(shown) => self.tell_credential(shown),
+            SiteInput::Circuit(state) => self.tell_if_up(state),
+            SiteInput::OfferCredential(offered) => self.tell_if_up(offered),
+            SiteInput::ShowCredential(shown) => self.tell_if_up(shown),
+            SiteInput::RelayLegOpen(open) => self.tell_if_up(open),
+            SiteInput::RelayLegFailed(failed) => self.tell_if_up(failed),
             SiteInput::Leave => self.receipts.hurry(now),
             SiteInput::Disconnected => self.disconnected(now),
             SiteInput::Datagrams { leg, batch } => self.hear_group(now, leg, batch),

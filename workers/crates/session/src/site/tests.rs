@@ -16,6 +16,7 @@ mod credentials;
 mod heartbeats;
 mod legs;
 mod nodes;
+mod relayed;
 mod streams;
 mod trouble;
 

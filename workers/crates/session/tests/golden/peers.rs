@@ -345,6 +345,7 @@ impl SitePeer {
             | SiteOutput::LeaveGroup(_)
             | SiteOutput::LegKey(..)
             | SiteOutput::Ask { .. }
+            | SiteOutput::Relay(_)
             | SiteOutput::CloseStream(_)
             | SiteOutput::Checkpoint(_)
             | SiteOutput::Close => {}

@@ -151,6 +151,9 @@ fn take_session_output(now: Now, hub: &mut Hub, site: &mut Site, output: Session
         SessionOutput::Forged(forged) => {
             panic!("{} sees forgeries where nobody forges: {forged:?}", site.name)
         }
+        SessionOutput::RelayLegOpen(_)
+        | SessionOutput::RelayLegFailed(_)
+        | SessionOutput::RelayDropped { .. } => panic!("{} is no relay", site.name),
         SessionOutput::Kernel(output) => ask_kernel(now, hub, site, &output),
         SessionOutput::Report(report) => take_report(hub, site, report),
         SessionOutput::Close => close(now, site),

@@ -36,7 +36,7 @@ impl SimLeg {
         let mut sender = SenderConfig::new(plan.leg, life, key.clone(), after, plan.rate_bps);
         sender.repair_window_bytes = plan.repair_window_bytes;
         sender.signing_seed = Some(SigningSeed([life as u8; 32]));
-        let interface = LegInterface { mtu_bytes: None, is_circuit: false };
+        let interface = LegInterface { mtu_bytes: None, is_circuit: false, is_relayed: false };
         let settings = LegSettings { sender, loss_quantile: 0.5, interface };
         let machine = Leg::new(now, settings, &BTreeMap::new());
         let join = LegJoin {

@@ -198,6 +198,7 @@ impl Site {
             Output::LeaveGroup(leg) => {
                 self.groups.remove(&leg);
             }
+            Output::Relay(train) => panic!("{} is no relay and got {train:?}", self.name),
             Output::Place(order) => self.storage.carry_out(order),
             Output::Store(request) => self.take_request(now, request),
             Output::Checkpoint(stored) => {
@@ -342,6 +343,7 @@ impl Site {
         match event {
             SiteEvent::Violation(sentence) => panic!("{} says: {sentence}", self.name),
             SiteEvent::Dead => panic!("{} takes the hub for dead", self.name),
+            SiteEvent::RelayLeg(leg) => panic!("{} is no relay and got {leg:?}", self.name),
             SiteEvent::Lost { key, .. } => {
                 self.counts.lost += 1;
                 self.oracle.lost(&key);
@@ -355,6 +357,7 @@ impl Site {
             | SiteEvent::Welcome { .. }
             | SiteEvent::CircuitOffered(_)
             | SiteEvent::CircuitEnded(_)
+            | SiteEvent::RelayLegEnded(_)
             | SiteEvent::CredentialWanted(_)
             | SiteEvent::CredentialKept(_)
             | SiteEvent::Duplicates { .. }

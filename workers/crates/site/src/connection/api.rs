@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use downburst_model::{Epoch, FeedName, LegId, WallMicros};
 use downburst_session::{
-    CircuitState, FeedPosition, LegJoin, Receipt, Reception, SiteEvent, StreamId, StreamPath,
+    CircuitState, Datagrams, FeedPosition, LegJoin, Receipt, Reception, RelayLegFailed, RelayLegOpen,
+    SiteEvent, StreamId, StreamPath,
 };
 use downburst_vcmtp::{Datagram, LegKey};
 
@@ -74,6 +75,8 @@ pub enum Input {
     Local(LocalNews),
     /// The state of a circuit's end.
     Circuit(CircuitState),
+    /// Answer to [`SiteEvent::RelayLeg`].
+    RelayLeg(Result<RelayLegOpen, RelayLegFailed>),
     /// Answer to [`Output::Credentials`].
     Credentials(CredentialsAnswer),
     /// The connection's new role.
@@ -151,6 +154,8 @@ pub enum Output {
         /// The datagram.
         bytes: Bytes,
     },
+    /// Send these datagrams of a relayed leg into the network here.
+    Relay(Datagrams),
     /// An operation on the place of an incoming product.
     Place(PlaceOrder),
     /// Verify and store products.

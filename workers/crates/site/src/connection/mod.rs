@@ -194,6 +194,7 @@ impl Connection {
             SiteOutput::LegKey(leg, key) => self.outputs.push_back(Output::LegKey(leg, key)),
             SiteOutput::LeaveGroup(leg) => self.outputs.push_back(Output::LeaveGroup(leg)),
             SiteOutput::Ask { leg, bytes } => self.outputs.push_back(Output::Ask { leg, bytes }),
+            SiteOutput::Relay(train) => self.outputs.push_back(Output::Relay(train)),
             SiteOutput::Begin(info) => {
                 let order = self.intake.begin(&info);
                 self.outputs.extend(order.map(Output::Place));
@@ -333,6 +334,8 @@ impl Machine for Connection {
             Input::Stored(stored) => self.stored(now, stored),
             Input::Local(news) => news.into_inputs().for_each(|input| self.tell(now, input)),
             Input::Circuit(state) => self.tell(now, SiteInput::Circuit(state)),
+            Input::RelayLeg(Ok(open)) => self.tell(now, SiteInput::RelayLegOpen(open)),
+            Input::RelayLeg(Err(failed)) => self.tell(now, SiteInput::RelayLegFailed(failed)),
             Input::Credentials(answer) => {
                 let next = self.credentials.answer(answer);
                 self.follow(now, next);

@@ -1,5 +1,6 @@
 //! Multicast legs, seen from outside their threads: the join parameters for sites, and the hub's inputs to the leg.
 mod keys;
+mod outlet;
 mod thread;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,17 +19,20 @@ use downburst_vcmtp::{LegKey, Request};
 use crate::hub::feeds::Feed;
 use crate::hub::feeds::wake_ups::LogListener;
 use crate::hub::legs::channels::Channel;
+use crate::hub::legs::relayed::{RelayLink, Route};
 use crate::hub::roster::Handle;
 use crate::hub::{Hub, lock};
 use crate::lines::{Failure, LegLine};
-use crate::udp::{GroupSender, Outlet};
-use thread::{Command, GroupOutlet, Thread};
+use outlet::LegOutlet;
+use thread::{Command, Thread};
 
 /// A running multicast leg, seen from outside its thread.
 pub(in crate::hub) struct Leg {
     front: LegFront,
     commands: Sender<Command>,
     shared: Arc<Shared>,
+    /// The way to the relay that sends the leg, if one does.
+    route: Option<Arc<Route>>,
 }
 
 /// The state of a leg's thread that the rest of the hub can read.
@@ -48,31 +52,23 @@ impl Leg {
     /// Starts a leg that carries every product of `feed` after its current head.
     pub(in crate::hub) fn start(hub: &Arc<Hub>, feed: &Arc<Feed>, line: &LegLine) -> Result<Self, Failure> {
         let group = line.group_address().map_err(|error| Failure::new("bad-request", error))?;
-        let socket = GroupSender::open(group, &outlet(hub, line)).map_err(|error| {
-            Failure::new(
-                "io",
-                format!(
-                    "the multicast leg to {group} can't be opened: {error}; check the hub's multicast interface"
-                ),
-            )
-        })?;
+        let outlet = LegOutlet::open(hub, line, group)?;
         let (draws, proof_secrets) = draw().map_err(|error| Failure::new("io", error))?;
         let (name, epoch, after) = (feed.name(), feed.epoch(), feed.log.head());
         let start = LegStart { line, draws: &draws, group, feed: name, epoch, after };
         let open = LegSession::on(line.leg, &hub.roster.sessions());
-        let settings = start.settings(socket.mtu_bytes());
+        let settings = start.settings(outlet.mtu_bytes());
         let machine = downburst_hub::Leg::new(hub.clock.monotonic(), settings, &open);
-        let (source, path) = (socket.source(), socket.path());
-        tracing::info!(leg = line.leg.0, %group, %source, path, rate_bps = line.rate_bps, "a leg begins");
-        let (sender_key, source) = (machine.sender_key(), Some(source.to_string()));
+        let (source, path) = (outlet.source(), outlet.path());
+        tracing::info!(leg = line.leg.0, %group, source, path, rate_bps = line.rate_bps, "a leg begins");
+        let (sender_key, route) = (machine.sender_key(), outlet.route());
         let front = LegFront::new(LegJoin { sender_key, source, ..start.join() }, proof_secrets);
         let shared = Arc::new(Shared::new(draws.key.clone()));
         let life = (line.leg, draws.leg_epoch);
         let commands = start_thread(feed, line.leg, |listener| {
-            let outlet = GroupOutlet::new(socket);
             Thread::new(hub, feed, life, machine, (listener, outlet), Arc::clone(&shared))
         })?;
-        Ok(Self { front, commands, shared })
+        Ok(Self { front, commands, shared, route })
     }
 
     /// The join parameters for this site; the leg notes that it has the keys.
@@ -93,7 +89,8 @@ impl Leg {
         let offer = LegOffer { interface, keys, channel };
         let (join, inputs) = self.front.offer(site, (session, &handle.credential_sha256), offer);
         inputs.into_iter().for_each(|input| self.tell(input));
-        join
+        let source = self.route.as_ref().map_or(join.source, |route| route.source());
+        LegJoin { source, ..join }
     }
 
     pub(in crate::hub) fn key_taken(&self, site: &SiteName, taken: &KeyTaken) {
@@ -123,7 +120,26 @@ impl Leg {
         self.tell(LegInput::Listener);
     }
 
+    /// From here on the datagrams go to the session of a relay.
+    pub(in crate::hub) fn route_by(&self, link: RelayLink) {
+        if let Some(route) = &self.route {
+            self.tell(LegInput::Mtu(link.open.mtu_bytes));
+            route.put(Some(link));
+        }
+    }
+
+    /// The datagrams go nowhere from here on, and the relay's session ends the leg.
+    pub(in crate::hub) fn end_route(&self) {
+        self.route.iter().for_each(|route| route.end(self.join().leg));
+    }
+
+    /// The relay does not send the leg: the datagrams go nowhere.
+    pub(in crate::hub) fn close_route(&self) {
+        self.route.iter().for_each(|route| route.put(None));
+    }
+
     pub(in crate::hub) fn rate(&mut self, rate_bps: u64) {
+        self.route.iter().for_each(|route| route.set_rate(rate_bps));
         let input = self.front.rate(rate_bps);
         self.tell(input);
     }
@@ -181,9 +197,4 @@ fn start_thread(
         .spawn(move || thread.run(&command_stream, &wakes))
         .map_err(|error| Failure::new("io", format!("no thread for leg {}: {error}", leg.0)))?;
     Ok(commands)
-}
-
-fn outlet(hub: &Hub, line: &LegLine) -> Outlet {
-    let own = if line.interface.is_empty() { &hub.start.multicast_interface } else { &line.interface };
-    Outlet { interface: own.clone(), hops: line.hops, offload: line.offload }
 }

@@ -8,6 +8,7 @@ use downburst_vcmtp::Straggler;
 
 use crate::hub::feeds::unknown_feed;
 use crate::hub::legs::leg::Leg;
+use crate::hub::legs::relayed;
 use crate::hub::roster::{Command, Handle};
 use crate::hub::{Hub, lock};
 use crate::lines::{Event, Failure, PlanLine};
@@ -25,8 +26,14 @@ impl Hub {
         let mut plans = lock(&self.legs.plans);
         plans.check(&plan).map_err(|sentence| Failure::new("stale-plan", sentence))?;
         for line in &plan.legs {
+            plans.check_relay(line).map_err(|sentence| Failure::new("bad-request", sentence))?;
+        }
+        for line in &plan.legs {
             match plans.step(line) {
-                Some(LegStep::Start) => plans.runs(line.leg, Leg::start(self, &feed, line)?),
+                Some(LegStep::Start) => {
+                    plans.runs(line.leg, Leg::start(self, &feed, line)?);
+                    relayed::begin(&mut plans, &plan.feed, line);
+                }
                 Some(LegStep::Rate(rate_bps)) => {
                     plans.find_mut(line.leg).into_iter().for_each(|leg| leg.rate(rate_bps));
                 }
@@ -38,6 +45,7 @@ impl Hub {
         }
         let name = plan.feed.clone();
         let gone = plans.put(plan);
+        self.step_relays(&mut plans);
         for (site, handle) in self.roster.sessions() {
             let _ = handle.commands.send(Command::LookAtFeeds);
             self.place(&plans, &name, &site, &handle);
@@ -74,13 +82,19 @@ impl Hub {
     /// Handles a change of sites or their rights: legs drop the sites that may no longer read, and sites join and
     /// leave accordingly.
     pub(in crate::hub) fn look_at_rights(&self) {
-        let plans = lock(&self.legs.plans);
+        let mut plans = lock(&self.legs.plans);
         plans.all().for_each(Leg::look_at_rights);
+        self.step_relays(&mut plans);
+        self.place_misplaced(&plans);
+    }
+
+    /// Offers and ends legs until each connected site has those to which it belongs.
+    pub(in crate::hub) fn place_misplaced(&self, plans: &Plans) {
         for (site, handle) in self.roster.sessions().iter().filter(|(_, handle)| !handle.stand_by) {
             for feed in plans.feeds() {
-                let wanted = self.wanted(&plans, feed, site, handle).map(|leg| leg.join().leg);
+                let wanted = self.wanted(plans, feed, site, handle).map(|leg| leg.join().leg);
                 if lock(&handle.status).is_misplaced(feed, wanted) {
-                    self.place(&plans, feed, site, handle);
+                    self.place(plans, feed, site, handle);
                 }
             }
         }

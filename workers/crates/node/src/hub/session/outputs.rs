@@ -1,7 +1,7 @@
 //! Carries out the outputs of a session's machine.
 use bytes::Bytes;
 use downburst_hub::{KernelOutput, PathFacts, SessionInput, SessionOutput};
-use downburst_model::LegId;
+use downburst_model::{LegId, SiteName};
 use downburst_session::{Forged, HubInput, KeyTaken, Purpose, StreamId};
 use downburst_vcmtp::Request;
 
@@ -9,7 +9,7 @@ use super::Task;
 use crate::hub::connections::counted::Counted;
 use crate::hub::connections::data;
 use crate::hub::feeds::sequence_checks;
-use crate::hub::lock;
+use crate::hub::{Hub, lock};
 
 impl Task {
     pub(super) fn carry_out(&mut self, output: SessionOutput) {
@@ -38,7 +38,10 @@ impl Task {
                 let believed = sequence_checks::check(&self.hub, &hello);
                 self.tell(SessionInput::Believed(believed));
             }
-            SessionOutput::Arrived => self.place(true),
+            SessionOutput::Arrived => {
+                self.place(true);
+                self.hub.look_at_relays();
+            }
             SessionOutput::Place => self.place(false),
             SessionOutput::Rest(leg) => {
                 if let Some(site) = self.session.site() {
@@ -48,6 +51,15 @@ impl Task {
             SessionOutput::Nak { leg, leg_epoch, request } => self.nak(leg, leg_epoch, request),
             SessionOutput::Forged(forged) => self.forged(forged),
             SessionOutput::KeyTaken(taken) => self.key_taken(taken),
+            SessionOutput::RelayLegOpen(open) => self.relay_said(|hub, relay, session| {
+                hub.relay_leg_opened(relay, session, open);
+            }),
+            SessionOutput::RelayLegFailed(failed) => self.relay_said(|hub, relay, session| {
+                hub.relay_leg_failed(relay, session, &failed);
+            }),
+            SessionOutput::RelayDropped { leg, datagrams } => self.relay_said(|hub, relay, _| {
+                hub.relay_dropped(relay, leg, datagrams);
+            }),
             SessionOutput::Circuit { lease, said } => {
                 if let Some(site) = self.session.site() {
                     self.hub.circuit_said(site, lease, said);
@@ -60,7 +72,7 @@ impl Task {
         let (now, length) = (self.hub.clock.monotonic(), bytes.len());
         self.outgoing.push(now, stream, bytes);
         match purpose {
-            Purpose::Control => {}
+            Purpose::Control | Purpose::Relayed => {}
             Purpose::Product { feed, leg } => self.hub.counters.session_bytes(feed, *leg, length, false),
             Purpose::Repair { leg } => {
                 let feed = lock(&self.hub.legs.plans).feed_of(*leg);
@@ -107,6 +119,13 @@ impl Task {
         let Some(site) = self.session.site() else { return };
         if let Some(leg) = lock(&self.hub.legs.plans).find(taken.leg) {
             leg.key_taken(site, &taken);
+        }
+    }
+
+    /// Passes on news of a relay with its name and the number of its session.
+    fn relay_said(&self, take: impl FnOnce(&Hub, &SiteName, u64)) {
+        if let (Some(relay), Some(member)) = (self.session.site(), &self.member) {
+            take(&self.hub, relay, member.handle.serial);
         }
     }
 
@@ -162,6 +181,7 @@ impl Task {
             // After a newer connection's `connected`, the end of this session would mean that the site has left.
             if self.hub.roster.unregister(site, serial) {
                 self.tell_session("closed", self.session.reason());
+                self.hub.look_at_relays();
             }
         }
         if let Some(pending) = &self.pending {

@@ -34,6 +34,8 @@ pub(super) fn of_hub() -> Vec<Message> {
         CredentialWanted { of: "cd".repeat(32) }.into(),
         CredentialKept { sha256: "cd".repeat(32), ends: Some(WallMicros(1)) }.into(),
         Nodes { version: 1, items: vec![node] }.into(),
+        relay_leg().into(),
+        RelayLegEnd { leg }.into(),
     ]
 }
 
@@ -64,6 +66,8 @@ pub(super) fn of_site() -> Vec<Message> {
         HeartbeatOut { key: key(), at: WallMicros(1) }.into(),
         CredentialOffered { sha256: "cd".repeat(32) }.into(),
         CredentialShown { secret: "s".to_owned() }.into(),
+        relay_leg_open().into(),
+        RelayLegFailed { leg, sentence: "why".to_owned() }.into(),
     ]
 }
 
@@ -101,6 +105,14 @@ pub(super) fn join() -> LegJoin {
         source: Some("10.0.0.1".to_owned()),
         channel: None,
     }
+}
+
+pub(super) fn relay_leg() -> RelayLeg {
+    RelayLeg { leg: LegId(1), group: "239.0.0.1".to_owned(), port: 5_000, rate_bps: 1_000_000_000, hops: 32 }
+}
+
+pub(super) fn relay_leg_open() -> RelayLegOpen {
+    RelayLegOpen { leg: LegId(1), source: "10.0.0.1".to_owned(), mtu_bytes: Some(1_500) }
 }
 
 pub(super) fn circuit() -> CircuitOffer {

@@ -11,13 +11,13 @@ use downburst_model::{LegId, Machine as _, Sequence, SiteName};
 use downburst_session::{HubInput, NextKey};
 use downburst_vcmtp::{LegKey, SenderStats};
 
+use super::outlet::LegOutlet;
 use super::{Shared, keys};
 use crate::hub::feeds::Feed;
 use crate::hub::feeds::wake_ups::LogListener;
 use crate::hub::legs::channels::Channel;
 use crate::hub::roster::{self, Repair};
 use crate::hub::{Hub, lock};
-use crate::udp::GroupSender;
 
 type Machine = downburst_hub::Leg<Arc<Channel>>;
 
@@ -31,15 +31,9 @@ pub(in crate::hub) struct Thread {
     leg: LegId,
     leg_epoch: u64,
     listener: LogListener,
-    outlet: GroupOutlet,
+    outlet: LegOutlet,
     shared: Arc<Shared>,
     told: SenderStats,
-}
-
-/// The socket of a group.
-pub(in crate::hub) struct GroupOutlet {
-    socket: GroupSender,
-    failed: bool,
 }
 
 impl Thread {
@@ -48,7 +42,7 @@ impl Thread {
         feed: &Arc<Feed>,
         (leg, leg_epoch): (LegId, u64),
         machine: Machine,
-        (listener, outlet): (LogListener, GroupOutlet),
+        (listener, outlet): (LogListener, LegOutlet),
         shared: Arc<Shared>,
     ) -> Self {
         let (hub, feed) = (Arc::downgrade(hub), Arc::clone(feed));
@@ -85,7 +79,7 @@ impl Thread {
         while let Some(output) = self.machine.poll(now) {
             match output {
                 LegOutput::Datagram(datagram) => {
-                    let sent = self.outlet.socket.push(datagram);
+                    let sent = self.outlet.push(datagram);
                     self.note(hub, sent);
                 }
                 LegOutput::Read(range) => self.read_log(hub, range),
@@ -117,7 +111,7 @@ impl Thread {
                 LegOutput::TakeOff(straggler) => hub.take_off(self.leg, &straggler),
             }
         }
-        let flushed = self.outlet.socket.flush();
+        let flushed = self.outlet.flush();
         self.note(hub, flushed);
     }
 
@@ -193,15 +187,10 @@ impl Thread {
 
     /// A failed send is a loss like any other: sites request the packet. Reported once until sending works again.
     fn note(&mut self, hub: &Hub, result: std::io::Result<()>) {
-        match result {
-            Ok(()) => self.outlet.failed = false,
-            Err(error) if !self.outlet.failed => {
-                self.outlet.failed = true;
-                let sentence =
-                    format!("leg {} can't send to its group: {error}; check the route to it", self.leg.0);
-                hub.fault(sentence, Some(&self.feed.name()));
-            }
-            Err(_) => {}
+        if let Some(error) = self.outlet.is_news(result) {
+            let sentence =
+                format!("leg {} can't send to its group: {error}; check the route to it", self.leg.0);
+            hub.fault(sentence, Some(&self.feed.name()));
         }
     }
 
@@ -218,7 +207,7 @@ impl Thread {
     fn publish(&mut self, hub: &Hub) {
         let stats = self.machine.stats();
         self.shared.backlog_bytes.store(stats.backlog_bytes, Ordering::Relaxed);
-        if stats.datagram_bytes != self.told.datagram_bytes {
+        if stats.datagram_bytes != self.told.datagram_bytes && self.outlet.is_open() {
             hub.counters.datagrams(&self.feed.name(), self.leg, &self.told, &stats);
         }
         self.told = stats;
@@ -227,12 +216,6 @@ impl Thread {
     fn patience(&self, hub: &Hub) -> Duration {
         let now = hub.clock.monotonic();
         self.machine.deadline().map_or(IDLE, |due| Duration::from_micros(due.since(now).0)).min(IDLE)
-    }
-}
-
-impl GroupOutlet {
-    pub(in crate::hub) fn new(socket: GroupSender) -> Self {
-        Self { socket, failed: false }
     }
 }
 

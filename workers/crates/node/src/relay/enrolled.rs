@@ -1,0 +1,136 @@
+//! The session of a relay that a hub has enrolled: that of a site without products.
+//!
+//! Refused by its hub, a relay has no right to carry anything for it: tunnels and legs end, and the relay asks again
+//! in long intervals, in case its operator has given it another token.
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use downburst_log::FeedLog;
+use downburst_model::FeedName;
+use downburst_session::VERSIONS;
+use downburst_site::{News, Role};
+use tokio::sync::{mpsc, watch};
+
+use super::account::REPORT_INTERVAL;
+use super::legs::{Carried, SharedLegs};
+use crate::clock::Clock;
+use crate::site::{
+    Destination, HubChoice, HubPlace, Identity, Local, Parts, SharedCompleteness, Site, Supervisor, Turn,
+    Ways, place_of,
+};
+
+/// The enrolment of a relay.
+#[derive(Clone, Debug)]
+pub struct Enrolment {
+    /// The hub, and the token of the relay.
+    pub hub: HubChoice,
+    /// The directory of its credential.
+    pub directory: PathBuf,
+    /// The interface by which legs leave: its name, number or address; empty: the system's choice.
+    pub interface: String,
+    /// The pause after a refusal.
+    pub ask_again_after: Duration,
+}
+
+/// The hub's refusal, as one sentence; `None`: the relay may carry.
+pub(super) type Refused = Option<String>;
+
+/// The session, and the refusals that it hears.
+pub(super) struct Enrolled {
+    enrolment: Enrolment,
+    legs: SharedLegs,
+    refused: watch::Sender<Refused>,
+    clock: Clock,
+}
+
+/// A relay keeps no products.
+struct NoProducts;
+
+impl Destination for NoProducts {
+    fn log(&self, _feed: &FeedName) -> Result<Option<Arc<FeedLog>>, String> {
+        Ok(None)
+    }
+}
+
+impl Enrolled {
+    /// Reads the credential, or the token that precedes it; the error is a sentence.
+    pub(super) fn open(enrolment: Enrolment, refused: watch::Sender<Refused>) -> Result<Self, String> {
+        let legs = SharedLegs::new(enrolment.interface.clone());
+        let enrolled = Self { enrolment, legs, refused, clock: Clock::start(0) };
+        enrolled.identity().map(|_| enrolled)
+    }
+
+    /// Holds the session for as long as the relay runs.
+    pub(super) async fn run(self) {
+        loop {
+            let sentence = match self.hold_session().await {
+                Ok(sentence) | Err(sentence) => sentence,
+            };
+            tracing::error!("this relay carries nothing now: {sentence}");
+            self.legs.clear();
+            self.refused.send_replace(Some(sentence));
+            tokio::time::sleep(self.enrolment.ask_again_after).await;
+        }
+    }
+
+    /// Holds a session, across all attempts, until the hub refuses the relay; returns its sentence.
+    async fn hold_session(&self) -> Result<String, String> {
+        let (place, identity) = self.identity()?;
+        let (role, roles) = watch::channel(Role::Serve);
+        let (news_sender, mut news) = mpsc::unbounded_channel();
+        let (_done_sender, done) = mpsc::unbounded_channel();
+        let site = Site::open(Parts {
+            hub: place,
+            identity,
+            clock: self.clock,
+            versions: VERSIONS.to_vec(),
+            one_node: true,
+            only: None,
+            decides: true,
+            turn: Turn::default(),
+            ways: Ways { relayed: Some(self.legs.clone()), ..Ways::default() },
+            destination: Arc::new(NoProducts),
+            completeness: SharedCompleteness::default(),
+            owed: Vec::new(),
+            local: Local { files: None, done },
+            supervisor: Supervisor { roles, news: news_sender },
+        })?;
+        let task = tokio::spawn(site.run());
+        let mut sentence = "the session ended".to_owned();
+        loop {
+            let news = tokio::select! {
+                news = news.recv() => news,
+                () = tokio::time::sleep(REPORT_INTERVAL) => {
+                    self.log_legs();
+                    continue;
+                }
+            };
+            match news {
+                None => break,
+                Some(News::Well { .. }) => drop(self.refused.send_replace(None)),
+                Some(News::Refused(why)) => {
+                    sentence = why;
+                    role.send_replace(Role::End);
+                }
+                Some(News::Unkept(why)) => tracing::error!("{why}"),
+                // Another attempt follows, and open tunnels need none of this session.
+                Some(News::Away { .. } | News::Nodes(_)) => {}
+            }
+        }
+        let _ = task.await;
+        Ok(sentence)
+    }
+
+    fn log_legs(&self) {
+        for (leg, Carried { datagrams, bytes, dropped }) in self.legs.accounts() {
+            tracing::info!(leg = leg.0, datagrams, bytes, dropped, "a leg goes on");
+        }
+    }
+
+    fn identity(&self) -> Result<(HubPlace, Identity), String> {
+        let place = place_of(&self.enrolment.directory, &self.enrolment.hub)?;
+        let identity = Identity::load(&place, self.enrolment.hub.token_file.as_deref())?;
+        Ok((place, identity))
+    }
+}
