@@ -37,6 +37,7 @@ macro_rules! sent_by_hub {
             | Message::CredentialWanted(_)
             | Message::CredentialKept(_)
             | Message::Nodes(_)
+            | Message::Ways(_)
     };
 }
 
@@ -63,10 +64,12 @@ macro_rules! sent_by_site {
             | Message::HeartbeatOut(_)
             | Message::CredentialOffered(_)
             | Message::CredentialShown(_)
+            | Message::RelayReport(_)
     };
 }
 
 mod from_hub;
+mod relays;
 
 /// Checks a message of an admitted site; the error is a sentence that names the value.
 ///
@@ -91,6 +94,7 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
             number("size", "a resent product", ended.size)
         }
         Message::ResentFailed(failed) => ranges("sequences", "resent products", &failed.sequences),
+        Message::RelayReport(report) => relays::check_report(report),
         Message::Taken(taken) => number("transfers", "taken transfers", taken.transfers),
         // Echoed unchanged, for the site's own arithmetic.
         Message::ClockRequest(_) => Ok(()),

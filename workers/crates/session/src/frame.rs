@@ -8,8 +8,9 @@ use crate::{
     Attach, Attached, CircuitEnd, CircuitOffer, CircuitState, ClockReply, ClockRequest, Covered,
     CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Expired, FeedStart, Filed, Forged,
     Frontier, Handling, HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegJoined, LegLeave, LegLeft, Mark,
-    Marked, Nak, NextKey, Nodes, OpenStream, PacketsGone, ProductBegin, Receipts, Refused, ResentBegin,
-    ResentEnded, ResentFailed, StreamEnded, Subscriptions, Taken, Train, Want, Welcome, packed, train,
+    Marked, Nak, NextKey, Nodes, OpenStream, PacketsGone, ProductBegin, Receipts, Refused, RelayReport,
+    ResentBegin, ResentEnded, ResentFailed, StreamEnded, Subscriptions, Taken, Train, Want, Ways, Welcome,
+    packed, train,
 };
 
 /// The content of a frame.
@@ -107,6 +108,8 @@ messages! {
     51 => CredentialShown,
     52 => Nodes,
     53 => Filed,
+    60 => Ways,
+    61 => RelayReport,
 }
 
 /// The reason for which a stream of frames can't be read any further. The peer is at fault.

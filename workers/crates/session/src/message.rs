@@ -11,12 +11,14 @@ mod credentials;
 mod legs;
 mod nodes;
 mod receipts;
+mod ways;
 
 pub use circuits::*;
 pub use credentials::*;
 pub use legs::*;
 pub use nodes::*;
 pub use receipts::*;
+pub use ways::*;
 
 /// Site to hub, first frame of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

@@ -15,6 +15,7 @@ mod narrowing;
 mod nodes;
 mod pacing;
 mod streams;
+mod ways;
 
 const EPOCH: Epoch = Epoch(7);
 

@@ -450,7 +450,8 @@ impl Machine for SiteSession {
             SiteInput::StreamOpened(stream) => self.stream_opened(stream),
             SiteInput::StreamClosed { stream, reason } => self.stream_closed(stream, reason),
             SiteInput::Circuit(state) if self.connection == Connection::Up => self.send(state),
-            SiteInput::Circuit(_) => {}
+            SiteInput::RelayReport(report) if self.connection == Connection::Up => self.send(report),
+            SiteInput::Circuit(_) | SiteInput::RelayReport(_) => {}
             SiteInput::OfferCredential(offered) => self.tell_credential(offered),
             SiteInput::ShowCredential(shown) => self.tell_credential(shown),
             SiteInput::Leave => self.receipts.hurry(now),

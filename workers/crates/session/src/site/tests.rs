@@ -18,6 +18,7 @@ mod legs;
 mod nodes;
 mod streams;
 mod trouble;
+mod ways;
 
 const EPOCH: Epoch = Epoch(7);
 

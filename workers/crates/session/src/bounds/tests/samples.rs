@@ -34,6 +34,7 @@ pub(super) fn of_hub() -> Vec<Message> {
         CredentialWanted { of: "cd".repeat(32) }.into(),
         CredentialKept { sha256: "cd".repeat(32), ends: Some(WallMicros(1)) }.into(),
         Nodes { version: 1, items: vec![node] }.into(),
+        Ways { chains: vec!["a:1,b:2".to_owned()] }.into(),
     ]
 }
 
@@ -64,6 +65,7 @@ pub(super) fn of_site() -> Vec<Message> {
         HeartbeatOut { key: key(), at: WallMicros(1) }.into(),
         CredentialOffered { sha256: "cd".repeat(32) }.into(),
         CredentialShown { secret: "s".to_owned() }.into(),
+        RelayReport { tunnels: vec![tunnel()], legs: vec![relayed()], refused: 1 }.into(),
     ]
 }
 
@@ -190,6 +192,31 @@ pub(super) fn nak() -> Nak {
         unanswered: Some(true),
         losses: Some(Losses { missed: 1, of: 2 }),
     }
+}
+
+pub(super) fn tunnel() -> TunnelFacts {
+    let segment = |congestion: &str| Segment {
+        round_trip_us: Some(2_000),
+        loss_ppm: Some(100),
+        congestion: congestion.to_owned(),
+        rate_bps: 8,
+    };
+    TunnelFacts {
+        site_side: "10.0.0.1:1".to_owned(),
+        hub_side: "10.0.0.2:2".to_owned(),
+        target: "hub:1".to_owned(),
+        seconds: 1,
+        bytes_from_hub: 2,
+        bytes_from_site: 3,
+        rate_from_hub_bps: 16,
+        near: segment("bbr"),
+        onward: segment("cubic"),
+        ended: true,
+    }
+}
+
+pub(super) fn relayed() -> RelayedLeg {
+    RelayedLeg { leg: LegId(1), datagrams: 1, bytes: 2, dropped: 0 }
 }
 
 pub(super) fn near() -> RangeSet {
