@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use downburst_model::{Epoch, FeedName, LegId, WallMicros};
 use downburst_session::{
-    CircuitState, FeedPosition, LegJoin, Receipt, Reception, SiteEvent, StreamId, StreamPath,
+    CircuitState, FeedPosition, LegJoin, Receipt, Reception, RelayReport, SiteEvent, StreamId, StreamPath,
 };
 use downburst_vcmtp::{Datagram, LegKey};
 
@@ -76,6 +76,10 @@ pub enum Input {
     Circuit(CircuitState),
     /// Answer to [`Output::Credentials`].
     Credentials(CredentialsAnswer),
+    /// The report of a relay, which is a site of the hub.
+    RelayReport(RelayReport),
+    /// Another way to the hub is open: end the session properly, and make the next one at once.
+    Move,
     /// The connection's new role.
     Role(Role),
 }
