@@ -1,8 +1,8 @@
 use downburst_model::{Epoch, FeedName, LegId};
 use downburst_session::{
     Attach, CircuitState, ClockRequest, CredentialOffered, CredentialShown, Filed, Forged, Frontier,
-    HeartbeatOut, Hello, KeyTaken, Late, LegJoined, LegLeft, Marked, Nak, Proof, ResentEnded, ResentFailed,
-    StreamEnded, Taken, Want, receipts_frame,
+    HeartbeatOut, Hello, KeyTaken, Late, LegJoined, LegLeft, Marked, Nak, Proof, RelayReport, ResentEnded,
+    ResentFailed, StreamEnded, Taken, Want, receipts_frame,
 };
 
 use crate::absurd::Absurd;
@@ -78,6 +78,7 @@ kinds! {
     49 => CredentialOffered,
     51 => CredentialShown,
     53 => Filed,
+    61 => RelayReport,
 }
 
 impl<'a> Liar<'a> {
@@ -167,7 +168,8 @@ const FRONTIER: u8 = 19;
 const FILED: u8 = 53;
 
 /// All message kinds of a site except those that begin a connection.
-const SAID_AT_ANY_TIME: &[u8] = &[10, 12, 13, 15, 17, 19, 21, 22, 24, 26, 29, 30, 41, 45, 46, 47, 49, 51, 53];
+const SAID_AT_ANY_TIME: &[u8] =
+    &[10, 12, 13, 15, 17, 19, 21, 22, 24, 26, 29, 30, 41, 45, 46, 47, 49, 51, 53, 61];
 
 const HEADER_BYTES: usize = 5;
 const LONGEST_BYTES: usize = 1 << 20;
@@ -205,6 +207,7 @@ mod tests {
         "CredentialWanted",
         "CredentialKept",
         "Nodes",
+        "Ways",
         "slice",
         "repair",
         "train",

@@ -18,7 +18,8 @@ use tokio::sync::Semaphore;
 
 use crate::tunnel::{self, Asked, Refusal};
 use crate::{signals, tcp};
-use account::Account;
+
+pub use account::Register;
 
 /// The settings of a relay.
 #[derive(Clone, Debug)]
@@ -59,6 +60,7 @@ struct Running {
     relay: Relay,
     free: Arc<Semaphore>,
     by_address: Mutex<HashMap<IpAddr, usize>>,
+    register: Arc<Register>,
 }
 
 /// One of the tunnels, until it is dropped.
@@ -71,7 +73,7 @@ struct Held {
 impl Running {
     fn new(relay: Relay) -> Self {
         let free = Arc::new(Semaphore::new(relay.most_tunnels));
-        Self { relay, free, by_address: Mutex::default() }
+        Self { relay, free, by_address: Mutex::default(), register: Arc::default() }
     }
 
     fn hold(self: &Arc<Self>, peer: SocketAddr) -> Result<Held, Refusal> {
@@ -120,14 +122,15 @@ async fn serve(running: Arc<Running>, mut site: TcpStream, peer: SocketAddr) {
     onward::prepare(&site);
     match open(&running, &mut site, peer).await {
         Ok((held, hub, asked)) => {
-            let account = Account::new(peer, &asked.target);
             if tunnel::grant(&mut site).await.is_ok() {
-                let carried = carry::carry(&site, &hub, &asked.early, &account).await;
-                account.ended(&site, &hub, &carried);
+                let tunnel = running.register.open(site, hub, peer, &asked.target);
+                let carried = carry::carry(&tunnel, &asked.early).await;
+                running.register.close(&tunnel, &carried);
             }
             drop(held);
         }
         Err(refusal) => {
+            running.register.refuses();
             tracing::warn!(site = %peer, status = refusal.status, "refused: {}", refusal.sentence);
             // A peer that does not read its refusal has its connection closed all the same.
             let _ = tokio::time::timeout(REQUEST_PATIENCE, tunnel::refuse(&mut site, &refusal)).await;

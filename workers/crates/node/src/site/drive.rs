@@ -3,11 +3,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use downburst_model::Machine as _;
-use downburst_session::{CircuitState, LegJoin, Receipt, SiteEvent};
+use downburst_session::{CircuitState, LegJoin, Receipt, RelayReport, SiteEvent};
 use downburst_site::{
     Connection, EndsOrder, Input, LegNews, LocalNews, MEMORY_LIMIT_BYTES, Output, Role, Settings, StoreBatch,
     StoreRequest, Stored, log_event,
 };
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::circuits::Circuits;
@@ -36,6 +37,8 @@ pub(crate) struct Site {
     circuits: Circuits,
     local: Local,
     supervisor: Supervisor,
+    /// The reports of a relay.
+    reports: Option<mpsc::UnboundedReceiver<RelayReport>>,
     /// True once the supervisor of the connection is gone.
     is_alone: bool,
 }
@@ -57,6 +60,7 @@ enum Woken {
     Local(LocalNews),
     Circuit(CircuitState),
     Kept(Kept),
+    Report(RelayReport),
     Role,
     Deadline,
 }
@@ -88,7 +92,7 @@ impl Site {
         };
         Ok(Self {
             circuits: Circuits::start(parts.ways.ports, &format!("site {}", hub.state.display()), clock),
-            network: Network::new(parts.ways.via, &hub.address, identity.credentials.ca_sha256()),
+            network: Network::new(parts.ways.via, clock, &hub.address, identity.credentials.ca_sha256()),
             legs: Legs::new(parts.ways.reading),
             machine: Connection::new(settings, identity.credentials.clone(), recovered, parts.owed, role),
             credentials: KeptCredentials::new(identity, turn),
@@ -97,6 +101,7 @@ impl Site {
             storage,
             local,
             supervisor,
+            reports: parts.ways.reports,
             is_alone: false,
         })
     }
@@ -108,6 +113,9 @@ impl Site {
                 self.close().await;
                 return unsaid;
             }
+            if self.machine.is_up() {
+                self.network.try_better_way();
+            }
             let reads = self.machine.takes_bytes();
             let deadline = self.deadline();
             let woken = tokio::select! {
@@ -118,6 +126,7 @@ impl Site {
                 Some(stored) = self.storage.thread.results.recv() => Woken::Stored(stored),
                 state = self.circuits.state() => Woken::Circuit(state),
                 Some(news) = self.local.done.recv() => Woken::Local(news),
+                report = next_report(&mut self.reports) => Woken::Report(report),
                 _ = self.supervisor.roles.changed(), if !self.is_alone => Woken::Role,
                 () = tokio::time::sleep_until(deadline) => Woken::Deadline,
             };
@@ -140,6 +149,7 @@ impl Site {
             Woken::Local(news) => self.tell(Input::Local(news)),
             Woken::Circuit(state) => self.tell(Input::Circuit(state)),
             Woken::Kept(kept) => self.credentials_kept(kept),
+            Woken::Report(report) => self.tell(Input::RelayReport(report)),
             Woken::Role => self.take_role(),
         }
     }
@@ -153,6 +163,8 @@ impl Site {
             network::Woken::Dialled(Err(no_link)) => self.tell(Input::Dialled(Err(no_link))),
             network::Woken::Written => {}
             network::Woken::SaidFarewell => self.hung_up(),
+            network::Woken::Tried(true) => self.tell(Input::Move),
+            network::Woken::Tried(false) => {}
             network::Woken::Moved(input) => self.tell(input),
         }
     }
@@ -161,6 +173,8 @@ impl Site {
     fn take_role(&mut self) {
         self.is_alone = self.supervisor.roles.has_changed().is_err();
         let role = if self.is_alone { Role::End } else { *self.supervisor.roles.borrow_and_update() };
+        // The end of the present session then says nothing of its way.
+        self.network.leaves();
         self.tell(Input::Role(role));
     }
 
@@ -235,7 +249,8 @@ impl Site {
 
     fn deadline(&self) -> Instant {
         let now = self.clock.monotonic();
-        let due = self.machine.deadline().map(|due| Duration::from_micros(due.since(now).0));
+        let due = self.machine.deadline().into_iter().chain(self.network.deadline()).min();
+        let due = due.map(|due| Duration::from_micros(due.since(now).0));
         Instant::now() + due.unwrap_or(LONGEST_SLEEP)
     }
 
@@ -243,10 +258,14 @@ impl Site {
         match event {
             SiteEvent::Duplicates { feed, rule } => self.storage.destination.duplicates(&feed, rule),
             SiteEvent::CircuitOffered(offer) => self.circuits.order(EndsOrder::Make(offer)),
+            SiteEvent::Ways(chains) => self.network.told_ways(&chains),
             SiteEvent::CircuitEnded(end) => self.circuits.order(EndsOrder::End(end.lease)),
             event => {
-                if let SiteEvent::Welcome { hub, .. } = &event {
-                    self.storage.destination.hub_is(hub);
+                match &event {
+                    SiteEvent::Welcome { hub, .. } => self.storage.destination.hub_is(hub),
+                    SiteEvent::Subscriptions(_) => self.network.subscribed(),
+                    SiteEvent::Refused(_) => self.network.leaves(),
+                    _ => {}
                 }
                 log_event(event, &self.hub.address);
             }
@@ -263,6 +282,18 @@ impl Storage {
     fn keep(&mut self, stored: downburst_site::StoredPosition) {
         let log = self.destination.log(&stored.position.feed).ok().flatten();
         self.keeper.keep(stored, log);
+    }
+}
+
+/// Pends forever where there are none.
+async fn next_report(reports: &mut Option<mpsc::UnboundedReceiver<RelayReport>>) -> RelayReport {
+    let next = match reports {
+        Some(reports) => reports.recv().await,
+        None => None,
+    };
+    match next {
+        Some(report) => report,
+        None => std::future::pending().await,
     }
 }
 

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use downburst_model::{Epoch, FeedName, WallMicros};
-use downburst_session::{FeedPosition, Receipt};
+use downburst_session::{FeedPosition, Receipt, RelayReport};
 use downburst_site::{Completeness, Feeds, LocalNews, News, Role};
 use tokio::sync::{mpsc, watch};
 
@@ -46,6 +46,8 @@ pub(crate) struct Ways {
     pub(crate) reading: Reading,
     /// The interfaces that the hub may use for circuits.
     pub(crate) ports: Vec<String>,
+    /// The reports of a relay, for its hub.
+    pub(crate) reports: Option<mpsc::UnboundedReceiver<RelayReport>>,
 }
 
 /// Connections to nodes of one hub share a credential, and only one of them changes it at a time.
