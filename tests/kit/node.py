@@ -69,6 +69,8 @@ class HubNode:
     nodes: dict[str, list[Line]] = field(default_factory=dict)
     """For sites that several nodes serve: the nodes, with their feeds."""
     nodes_version: int = 0
+    ways: dict[str, list[str]] = field(default_factory=dict)
+    """The chains of relays by which a site is to come, if not directly."""
     ldm_hosts: dict[str, str] = field(default_factory=dict)
     """For sites that keep their LDM: the pattern of its host."""
     feeds: list[Line] = field(default_factory=list)
@@ -187,6 +189,7 @@ class HubNode:
                     "access_rate_bps": self.access_rates_bps.get(name),
                     "resends": self.resends.get(name, []),
                     "ldm_host": self.ldm_hosts.get(name),
+                    "via": self.ways.get(name, []),
                     "nodes": self.nodes.get(name, []),
                     "nodes_version": self.nodes_version,
                 }

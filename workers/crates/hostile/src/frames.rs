@@ -2,7 +2,7 @@ use downburst_model::{Epoch, FeedName, LegId};
 use downburst_session::{
     Attach, CircuitState, ClockRequest, CredentialOffered, CredentialShown, Filed, Forged, Frontier,
     HeartbeatOut, Hello, KeyTaken, Late, LegJoined, LegLeft, Marked, Nak, Proof, RelayLegFailed,
-    RelayLegOpen, ResentEnded, ResentFailed, StreamEnded, Taken, Want, receipts_frame,
+    RelayLegOpen, RelayReport, ResentEnded, ResentFailed, StreamEnded, Taken, Want, receipts_frame,
 };
 
 use crate::absurd::Absurd;
@@ -80,6 +80,7 @@ kinds! {
     53 => Filed,
     56 => RelayLegOpen,
     57 => RelayLegFailed,
+    61 => RelayReport,
 }
 
 impl<'a> Liar<'a> {
@@ -170,7 +171,7 @@ const FILED: u8 = 53;
 
 /// All message kinds of a site except those that begin a connection.
 const SAID_AT_ANY_TIME: &[u8] =
-    &[10, 12, 13, 15, 17, 19, 21, 22, 24, 26, 29, 30, 41, 45, 46, 47, 49, 51, 53, 56, 57];
+    &[10, 12, 13, 15, 17, 19, 21, 22, 24, 26, 29, 30, 41, 45, 46, 47, 49, 51, 53, 56, 57, 61];
 
 const HEADER_BYTES: usize = 5;
 const LONGEST_BYTES: usize = 1 << 20;
@@ -210,6 +211,7 @@ mod tests {
         "Nodes",
         "RelayLeg",
         "RelayLegEnd",
+        "Ways",
         "slice",
         "repair",
         "train",

@@ -3,7 +3,8 @@ use downburst_session::{
     ActionFailed, Attach, CircuitFault, CircuitState, ClockOffset, ClockRequest, CredentialOffered,
     CredentialShown, FeedPosition, Filed, Forged, Frontier, HeartbeatOut, Hello, KeyTaken, Late, LegJoined,
     LegLeft, LinkedSpace, Marked, Nak, Proof, Receipt, Receipts, Reception, RelayLegFailed, RelayLegOpen,
-    ResentEnded, ResentFailed, StreamEnded, Taken, VERSIONS, Want,
+    RelayReport, RelayedLeg, ResentEnded, ResentFailed, Segment, StreamEnded, Taken, TunnelFacts, VERSIONS,
+    Want,
 };
 use downburst_vcmtp::{Losses, SymbolsHeard};
 
@@ -47,6 +48,12 @@ absurd! {
     HeartbeatOut { key, at }
     CredentialOffered { sha256 = spare_sha256 }
     CredentialShown { secret = spare_secret }
+    RelayReport { tunnels, legs, refused }
+    RelayedLeg { leg, datagrams, bytes, dropped }
+    TunnelFacts {
+        site_side, hub_side, target, seconds, bytes_from_hub, bytes_from_site, rate_from_hub_bps, near, onward, ended,
+    }
+    Segment { round_trip_us, loss_ppm, congestion, rate_bps }
 }
 
 impl Absurd for Proof {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::backlog::SiteBacklog;
 use crate::circuits::CircuitTraffic;
 use crate::figures::{FeedTraffic, LegTraffic, SessionTraffic};
+use crate::relays::RelayLine;
 use crate::session::{LegReport, Report};
 use crate::tcp_profiles::TrialLine;
 
@@ -199,6 +200,8 @@ pub enum Event {
         /// The remedy, for people.
         remedy: Option<String>,
     },
+    /// A relay's tunnels and legs.
+    Relay(RelayLine),
     /// A step of a TCP profile's trial.
     TcpTrial(TrialLine),
     /// The traffic of the last second.
@@ -222,6 +225,7 @@ impl Event {
     pub fn of_report(site: &SiteName, report: &Report) -> Option<Self> {
         let site = site.clone();
         Some(match report {
+            Report::Relay(line) => Self::Relay(line.clone()),
             Report::Leg(report) => Self::of_leg(site, report.clone()),
             Report::Resent(ResendEnd { resend, products, bytes, expired }) => {
                 Self::Resend { site, resend: *resend, products: *products, bytes: *bytes, expired: *expired }

@@ -33,6 +33,7 @@ mod plans;
 mod proof;
 pub mod queries;
 mod registry;
+mod relays;
 mod resends_left;
 mod session;
 mod site_config;
@@ -78,6 +79,7 @@ pub use proof::{KeptProduct, ProofFault, Proven, ProvenLog, read_back};
 pub use registry::{
     AgentAsks, DueCredential, Newcomer, Notice, Registered, SessionHandle, SessionLink, SessionRegistry,
 };
+pub use relays::{RelayLine, RelayedLegLine, SegmentLine, TunnelLine};
 pub use resends_left::ResendsLeft;
 pub use session::{
     CredentialAnswer, FeedStanding, FeedWatch, HubFacts, IdentityOutput, KernelOutput, LegReport,
@@ -85,10 +87,10 @@ pub use session::{
     SessionOutput, SessionSettings, SessionStatus, SessionView, StatusChange, StreamStatus, TOO_SLOW_REST,
     WaitingBytes, WatchedFeeds, Way, live_waits,
 };
-pub use site_config::{handling, nodes, subscriptions};
+pub use site_config::{handling, nodes, subscriptions, ways};
 pub use sites::{
-    CredentialLine, LimitLine, NodeLine, PositionLine, ResendKind, ResendLine, RightsLine, SiteLine,
-    SubscriptionLine,
+    CredentialLine, KeptLdmLine, LimitLine, NodeLine, PositionLine, ResendKind, ResendLine, RightsLine,
+    SiteLine, SubscriptionLine,
 };
 pub use stream_policy::{Decision, Measured, Setting, StreamPolicy};
 pub use tcp_profiles::{

@@ -13,6 +13,11 @@ pub fn nodes(line: &SiteLine) -> Nodes {
     Nodes { version: line.nodes_version, items: items.collect() }
 }
 
+/// The chains of relays by which a site is to come.
+pub fn ways(line: &SiteLine) -> Vec<String> {
+    line.via.clone()
+}
+
 /// A site's subscriptions.
 pub fn subscriptions(line: &SiteLine) -> Vec<Subscription> {
     line.subscriptions

@@ -2,6 +2,7 @@
 use std::collections::BTreeSet;
 
 use downburst_model::{FeedName, IdFilter, Sequence, SiteName, WallMicros};
+use downburst_session::{MOST_CHAINS, relay_chain};
 use serde::Deserialize;
 
 /// The configuration of a site.
@@ -34,13 +35,13 @@ pub struct SiteLine {
     /// Empty: 0 for all hours.
     #[serde(default)]
     pub ceiling_bps_by_hour: Vec<u64>,
-    /// For a site that keeps its LDM: a pattern that matches its name, in lower case, or its address. Its
-    /// subscriptions are the feeds that it may request.
+    /// The site's own LDM, if it keeps that.
+    #[serde(flatten)]
+    pub kept_ldm: KeptLdmLine,
+    /// The chains of relays by which it is to come, best first, each `HOST:PORT` or `HOST:PORT,HOST:PORT`; empty: the
+    /// direct way.
     #[serde(default)]
-    pub ldm_host: Option<String>,
-    /// If several sites match a host, the one with the lowest number decides.
-    #[serde(default)]
-    pub ldm_order: i64,
+    pub via: Vec<String>,
     /// The nodes of the hub that serve it, each with its feeds; empty: the hub's own node serves all.
     #[serde(default)]
     pub nodes: Vec<NodeLine>,
@@ -50,6 +51,18 @@ pub struct SiteLine {
     /// Its positions as last reported to the agent.
     #[serde(default)]
     pub positions: Vec<PositionLine>,
+}
+
+/// The LDM of a site that receives by that instead of by a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct KeptLdmLine {
+    /// A pattern that matches its name, in lower case, or its address. The site's subscriptions are the feeds that it
+    /// may request.
+    #[serde(default)]
+    pub ldm_host: Option<String>,
+    /// If several sites match a host, the one with the lowest number decides.
+    #[serde(default)]
+    pub ldm_order: i64,
 }
 
 /// The rights of a site: the feeds that it may receive.
@@ -120,6 +133,24 @@ impl SiteLine {
         self.subscriptions.retain(|item| here.contains(&item.feed));
         self.resends.retain(|item| here.contains(&item.feed));
         self
+    }
+
+    /// Removes the chains of relays that can't be used; returns a sentence for the operator if there was one.
+    pub fn drop_bad_ways(&mut self) -> Option<String> {
+        let mut fault = None;
+        self.via.retain(|given| match relay_chain(given) {
+            Ok(_) => true,
+            Err(sentence) => {
+                fault.get_or_insert(sentence);
+                false
+            }
+        });
+        if self.via.len() > MOST_CHAINS {
+            let many = self.via.len();
+            self.via.truncate(MOST_CHAINS);
+            fault.get_or_insert_with(|| format!("{many} chains are given; {MOST_CHAINS} are the most"));
+        }
+        fault.map(|fault| format!("not all relays of site {} can be used: {fault}", self.site))
     }
 
     /// Removes subscriptions and resends that the allow list does not cover, and limits the others.
@@ -250,6 +281,29 @@ mod tests {
             line.subscriptions.iter().map(|it| (it.feed.as_str(), it.within.clone())).collect();
         assert_eq!(kept, [("A", of_a.clone()), ("B", None)]);
         assert_eq!(line.resends[0].within, of_a);
+    }
+
+    #[test]
+    fn a_way_that_can_not_be_is_left_out_with_a_sentence_and_the_others_stand() {
+        let line = |via: &[&str]| {
+            let line = serde_json::json!({
+                "site": "oslo", "credentials": [], "active": true, "subscriptions": [], "via": via,
+            });
+            serde_json::from_value::<SiteLine>(line).unwrap()
+        };
+        for (via, left, words) in [
+            (
+                &["a:1", "nowhere", "b:1,c:1"][..],
+                &["a:1", "b:1,c:1"][..],
+                "of site oslo can be used: nowhere",
+            ),
+            (&["a:1"; 9], &["a:1"; 8], "9 chains are given; 8 are the most"),
+        ] {
+            let mut line = line(via);
+            let sentence = line.drop_bad_ways().unwrap();
+            assert!(line.via == left && sentence.contains(words), "{sentence}: {:?}", line.via);
+        }
+        assert_eq!(line(&["a:1"]).drop_bad_ways(), None);
     }
 
     #[test]

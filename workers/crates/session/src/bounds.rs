@@ -42,6 +42,7 @@ macro_rules! sent_by_hub {
             | Message::Nodes(_)
             | Message::RelayLeg(_)
             | Message::RelayLegEnd(_)
+            | Message::Ways(_)
     };
 }
 
@@ -70,10 +71,12 @@ macro_rules! sent_by_site {
             | Message::CredentialShown(_)
             | Message::RelayLegOpen(_)
             | Message::RelayLegFailed(_)
+            | Message::RelayReport(_)
     };
 }
 
 mod from_hub;
+mod relays;
 
 /// Checks a message of an admitted site; the error is a sentence that names the value.
 ///
@@ -98,6 +101,7 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
             number("size", "a resent product", ended.size)
         }
         Message::ResentFailed(failed) => ranges("sequences", "resent products", &failed.sequences),
+        Message::RelayReport(report) => relays::check_report(report),
         Message::Taken(taken) => number("transfers", "taken transfers", taken.transfers),
         Message::RelayLegOpen(open) => check_relay_leg(open),
         // Echoed unchanged, for the site's own arithmetic.

@@ -9,8 +9,8 @@ use crate::{
     CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Datagrams, Expired, FeedStart,
     Filed, Forged, Frontier, Handling, HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegJoined, LegLeave,
     LegLeft, Mark, Marked, Nak, NextKey, Nodes, OpenStream, PacketsGone, ProductBegin, Receipts, Refused,
-    RelayLeg, RelayLegEnd, RelayLegFailed, RelayLegOpen, ResentBegin, ResentEnded, ResentFailed, StreamEnded,
-    Subscriptions, Taken, Train, Want, Welcome, packed, train,
+    RelayLeg, RelayLegEnd, RelayLegFailed, RelayLegOpen, RelayReport, ResentBegin, ResentEnded, ResentFailed,
+    StreamEnded, Subscriptions, Taken, Train, Want, Ways, Welcome, packed, train,
 };
 
 /// The content of a frame.
@@ -114,6 +114,8 @@ messages! {
     55 => RelayLegEnd,
     56 => RelayLegOpen,
     57 => RelayLegFailed,
+    60 => Ways,
+    61 => RelayReport,
 }
 
 /// The reason for which a stream of frames can't be read any further. The peer is at fault.

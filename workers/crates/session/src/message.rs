@@ -12,6 +12,7 @@ mod legs;
 mod nodes;
 mod receipts;
 mod relays;
+mod ways;
 
 pub use circuits::*;
 pub use credentials::*;
@@ -19,6 +20,7 @@ pub use legs::*;
 pub use nodes::*;
 pub use receipts::*;
 pub use relays::*;
+pub use ways::*;
 
 /// Site to hub, first frame of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

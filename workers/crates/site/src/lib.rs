@@ -27,6 +27,7 @@ mod release;
 mod rig;
 mod role;
 mod storage;
+mod ways;
 #[cfg(test)]
 mod world;
 mod write_buffer;
@@ -58,4 +59,5 @@ pub use storage::{
     Stored, StoredItem, StoredPosition, StoredWhat, WaitingCheckpoints, full_disk, host_of, hub_at_home,
     recover,
 };
+pub use ways::{Ways, way_in_words};
 pub use write_buffer::{NextWrite, WriteBuffer};

@@ -167,6 +167,8 @@ impl Rig {
             Output::Credentials(CredentialsOrder::Read) => {
                 self.tell(Input::Credentials(CredentialsAnswer::Read(self.kept.clone())));
             }
+            // The session before has ended, however it did.
+            Output::Dial => self.hub = None,
             Output::HangUp => {
                 self.hub = None;
                 self.tell(Input::HungUp { random: 1.0 });

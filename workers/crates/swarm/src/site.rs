@@ -195,6 +195,7 @@ impl Site {
                 | Output::Guard(_)
                 | Output::Reached { .. }
                 | Output::Show(_)
+                | Output::Relay(_)
                 | Output::News(_) => {}
             }
         }

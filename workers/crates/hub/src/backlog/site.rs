@@ -69,7 +69,7 @@ pub fn site_backlog<F: BacklogFacts>(
 /// and the position of a site that takes its feeds from another hub is not known here.
 fn counted_here(line: SiteLine, sender: Option<&str>, stands_by: bool) -> Option<SiteLine> {
     let is_others = sender.is_some() && line.nodes.is_empty();
-    let counts = line.active && line.ldm_host.is_none() && !is_others && !stands_by;
+    let counts = line.active && line.kept_ldm.ldm_host.is_none() && !is_others && !stands_by;
     counts.then(|| line.served_at(sender.unwrap_or_default()))
 }
 

@@ -20,6 +20,9 @@ pub(super) fn inputs(known: Option<&SiteLine>, line: &SiteLine) -> Vec<SessionIn
     if moved || known.is_none_or(|known| known.resends != line.resends) {
         inputs.push(SessionInput::Resends);
     }
+    if known.is_none_or(|known| known.via != line.via) {
+        inputs.push(SessionInput::Ways);
+    }
     inputs
 }
 
@@ -42,6 +45,7 @@ mod tests {
             SessionInput::Pace => 'p',
             SessionInput::Subscriptions => 's',
             SessionInput::Resends => 'r',
+            SessionInput::Ways => 'w',
             _ => '?',
         };
         inputs(known.map(line).as_ref(), &line(changes)).iter().map(letter).collect()
@@ -50,11 +54,12 @@ mod tests {
     #[test]
     fn a_session_learns_exactly_the_parts_that_changed() {
         let same = || Some(serde_json::json!({}));
-        assert_eq!(told(None, serde_json::json!({})), "dpsr", "of a site that was not known");
+        assert_eq!(told(None, serde_json::json!({})), "dpsrw", "of a site that was not known");
         assert_eq!(told(same(), serde_json::json!({})), "");
         assert_eq!(told(same(), serde_json::json!({"data_connections": 3})), "d");
         assert_eq!(told(same(), serde_json::json!({"access_rate_bps": 9})), "p");
         assert_eq!(told(same(), serde_json::json!({"ceiling_bps_by_hour": [5]})), "p");
+        assert_eq!(told(same(), serde_json::json!({"via": ["relay:1"]})), "w");
         let wish = serde_json::json!([{"feed": "NGRID", "pattern": ".*", "not_pattern": null}]);
         assert_eq!(told(same(), serde_json::json!({"subscriptions": wish})), "s");
     }

@@ -4,7 +4,7 @@ use downburst_model::{Now, SiteName, WallMicros};
 use downburst_session::{HubInput, Proof, RefusalCode, Refused};
 
 use crate::pace::pace_bps;
-use crate::site_config::{handling, nodes, subscriptions};
+use crate::site_config::{handling, nodes, subscriptions, ways};
 use crate::sites::SiteLine;
 use crate::text::is_sha256;
 
@@ -110,6 +110,7 @@ impl Session {
         self.subscribed = items.iter().map(|item| item.feed.clone()).collect();
         self.tell(now, HubInput::Pace(pace_bps(&line, now.wall)));
         self.tell(now, HubInput::Handling(handling(&part)));
+        self.tell(now, HubInput::Ways(ways(&line)));
         self.tell(now, HubInput::Admit { site: site.clone(), subscriptions: items });
         self.tell(now, HubInput::Nodes(nodes(&line)));
         self.identity.site = Some(site);
@@ -135,6 +136,13 @@ impl Session {
     pub(super) fn pace(&mut self, now: Now, hub: &dyn HubFacts) {
         if let Some(line) = self.line(hub) {
             self.tell(now, HubInput::Pace(pace_bps(&line, now.wall)));
+        }
+    }
+
+    /// Applies another choice of relays for the site.
+    pub(super) fn ways_changed(&mut self, now: Now, hub: &dyn HubFacts) {
+        if let Some(line) = self.line(hub) {
+            self.tell(now, HubInput::Ways(ways(&line)));
         }
     }
 

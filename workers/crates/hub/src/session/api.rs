@@ -1,6 +1,7 @@
 //! The interface of a session: its inputs, its outputs, and the facts that it looks up.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use downburst_vcmtp::Request;
 
 use crate::clock_standing::Reference;
 use crate::path_facts::PathFacts;
+use crate::relays::RelayLine;
 use crate::sites::{ResendLine, SiteLine};
 
 use super::status::StatusChange;
@@ -74,6 +76,8 @@ pub enum SessionInput {
     ResendRead(ResendRead),
     /// The site's subscriptions, their handling, or its assignment to nodes of the hub changed.
     Subscriptions,
+    /// The relays by which the site is to come changed.
+    Ways,
     /// The site's resends changed.
     Resends,
     /// The rate limit of the site or the hour changed.
@@ -391,6 +395,8 @@ pub enum Report {
         /// The reason.
         reason: String,
     },
+    /// The site is a relay, and this is its report.
+    Relay(RelayLine),
     /// A fault for the operator.
     Fault {
         /// One sentence.
@@ -482,6 +488,9 @@ pub trait HubFacts {
 
     /// The number of data connections that helped in the site's last session.
     fn learnt(&self, site: &SiteName) -> usize;
+
+    /// The site with a connection of this peer.
+    fn site_at(&self, peer: SocketAddr) -> Option<SiteName>;
 
     /// True if the node receives requests over UDP at this port.
     fn hears(&self, port: u16) -> bool;

@@ -1,6 +1,8 @@
 //! Events of the protocol.
 use downburst_model::Now;
-use downburst_session::{CircuitFault, CircuitState, Hello, HubEvent, RelayLegFailed, StreamId, TrainSent};
+use downburst_session::{
+    CircuitFault, CircuitState, Hello, HubEvent, RelayLegFailed, RelayReport, StreamId, TrainSent,
+};
 
 use crate::text::shown;
 
@@ -45,6 +47,7 @@ impl Session {
             HubEvent::Receipts { clock, items } => self.receipts(now, clock, items, hub),
             HubEvent::Filed(items) => self.filed(now, items, hub),
             HubEvent::Frontier(frontier) => self.frontier(now, frontier, hub),
+            HubEvent::RelayReport(report) => self.relay_reported(now, report, hub),
             HubEvent::Circuit(state) => self.circuit_said(state),
             HubEvent::StreamOpened(_) => self.change(StatusChange::Streams(1)),
             HubEvent::StreamClosed { stream, reason } => self.stream_ended(stream, reason),
@@ -68,6 +71,15 @@ impl Session {
         self.first_bytes.insert(train.feed.clone(), train.epoch, numbers, now.wall);
         let (products, bytes) = (train.products, train.product_bytes);
         self.report(Report::Sent { feed: train.feed, leg: train.leg, products, bytes });
+    }
+
+    /// Ends no session: a relay that reports too often only goes unheard for a while.
+    fn relay_reported(&mut self, now: Now, report: RelayReport, hub: &dyn HubFacts) {
+        let Some(relay) = &self.identity.site else { return };
+        let line = self.relay_reports.take(now.monotonic, relay, report, |peer| hub.site_at(peer));
+        if let Some(line) = line {
+            self.report(Report::Relay(line));
+        }
     }
 
     fn circuit_said(&mut self, state: CircuitState) {

@@ -28,6 +28,7 @@ use downburst_model::{Epoch, FeedName, Machine as _, Micros, Now, RangeSet, Site
 use downburst_session::{HubInput, HubOutput, HubSession, Refused, ResendLeft, StreamId, StreamPath};
 
 use crate::first_bytes::FirstBytes;
+use crate::relays::RelayReports;
 
 use admission::Identity;
 use claims::Claims;
@@ -66,6 +67,7 @@ pub struct Session {
     late: Late,
     legs: Legs,
     claims: Claims,
+    relay_reports: RelayReports,
 }
 
 impl Session {
@@ -89,6 +91,7 @@ impl Session {
             late: Late::default(),
             legs: Legs::at(port),
             claims: Claims::default(),
+            relay_reports: RelayReports::default(),
         }
     }
 
@@ -105,6 +108,7 @@ impl Session {
             SessionInput::ReadFailed(request, fault) => self.read_failed(now.monotonic, request, fault),
             SessionInput::ResendRead(read) => self.resend_is_read(now, read),
             SessionInput::Subscriptions => self.subscriptions_changed(now, hub),
+            SessionInput::Ways => self.ways_changed(now, hub),
             SessionInput::Resends => self.find_resends(hub),
             SessionInput::Pace => self.pace(now, hub),
             SessionInput::JoinLeg(join) => self.join_leg(now, join, hub),

@@ -30,8 +30,10 @@ impl Rules {
     /// The rules of these sites and feeds, and of the hosts that may push.
     pub(super) fn of(routes: &Routes, sites: Vec<SiteLine>, accept: &[LdmAcceptLine]) -> Self {
         let mut sites: Vec<SiteLine> =
-            sites.into_iter().filter(|site| site.active && site.ldm_host.is_some()).collect();
-        sites.sort_by(|one, other| (one.ldm_order, &one.site).cmp(&(other.ldm_order, &other.site)));
+            sites.into_iter().filter(|site| site.active && site.kept_ldm.ldm_host.is_some()).collect();
+        sites.sort_by(|one, other| {
+            (one.kept_ldm.ldm_order, &one.site).cmp(&(other.kept_ldm.ldm_order, &other.site))
+        });
         let (mut access, mut lines) = (Access::default(), Vec::new());
         for (number, site) in (0..).zip(&sites) {
             allow(routes, number, site, &mut access, &mut lines);
@@ -81,7 +83,9 @@ impl Rules {
 
 /// Adds the rights of a site's LDM: its subscriptions.
 fn allow(routes: &Routes, number: u32, site: &SiteLine, access: &mut Access, lines: &mut Vec<Line>) {
-    let Some(host) = site.ldm_host.as_deref().and_then(|host| usable(&site.site, host)) else { return };
+    let Some(host) = site.kept_ldm.ldm_host.as_deref().and_then(|host| usable(&site.site, host)) else {
+        return;
+    };
     let handled = downburst_hub::handling(site);
     for wanted in &site.subscriptions {
         let feeds = routes.types(&wanted.feed);
@@ -173,7 +177,7 @@ mod tests {
         let (hub, routes) = hub();
         hub.subscribe("ucla", "IDS", ".*");
         hub.subscribe("ucsd", "GRIDS", "^Y");
-        hub.sites.lock().unwrap()[1].ldm_host = Some(r"\.ucsd\.example$".to_owned());
+        hub.sites.lock().unwrap()[1].kept_ldm.ldm_host = Some(r"\.ucsd\.example$".to_owned());
         let rules = Rules::of(&routes, hub.sites(), &[]);
         let feeds = |host: &str| rules.feeds(&names(host)).into_keys().collect::<Vec<_>>();
         assert_eq!(feeds("ldm.ucsd.example"), ["GRIDS", "IDS"].map(|name| FeedName::parse(name).unwrap()));
@@ -193,7 +197,7 @@ mod tests {
         hub.subscribe("ucsd", "IDS", ".*");
         hub.subscribe("mit", "HDS", ".*");
         hub.sites.lock().unwrap()[0].active = false;
-        hub.sites.lock().unwrap()[1].ldm_host = None;
+        hub.sites.lock().unwrap()[1].kept_ldm.ldm_host = None;
         let rules = Rules::of(&routes, hub.sites(), &[]);
         assert!(rules.access.allow.is_empty() && rules.said(&names("ldm.example")).is_empty());
     }

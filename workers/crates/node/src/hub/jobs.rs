@@ -296,7 +296,13 @@ fn take_feeds(hub: &Arc<Hub>, feeds: Vec<FeedLine>) -> Result<Value, Failure> {
     result
 }
 
-fn take_sites(hub: &Arc<Hub>, sites: Vec<SiteLine>) {
+fn take_sites(hub: &Arc<Hub>, mut sites: Vec<SiteLine>) {
+    for line in &mut sites {
+        if let Some(sentence) = line.drop_bad_ways() {
+            tracing::warn!("{sentence}");
+            hub.event(&Event::Fault { sentence, feed: None, site: Some(line.site.clone()) });
+        }
+    }
     hub.figures.backlogs.stood(&hub.feeds, &sites);
     hub.roster.replace(sites);
     hub.look_at_rights();

@@ -115,25 +115,31 @@ enum Woken {
 
 impl Task {
     async fn run(mut self) {
-        loop {
+        let by_site = loop {
             self.perform();
             self.look_at_profile_if_due();
             if self.is_over() {
-                break;
+                break false;
             }
             if self.drop_stuck_link() {
                 continue;
             }
             let woken = self.wait().await;
             if !self.take(woken) {
-                break;
+                break true;
             }
+        };
+        // A site that moves to another way comes again as soon as it sees the end: its place must be free by then.
+        if by_site {
+            self.leave();
         }
         // A peer that left bytes unread would not take the end of the stream either.
         if self.outgoing.first.is_empty() {
             let _ = tokio::time::timeout(CLOSE_LIMIT, self.socket.shut_down()).await;
         }
-        self.leave();
+        if !by_site {
+            self.leave();
+        }
     }
 
     /// Carries out the machine's outputs until there are none.

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::*;
 use downburst_hub::{
     FailedAction, FeedBacklog, FeedTraffic, Knobs, LegTraffic, LinkedFiles, PathFacts, ProfileState,
-    ReceptionLine, SessionFeed, SessionProfile, SessionTraffic, SiteBacklog, Traffic, TrialLine, TrialStep,
+    ReceptionLine, RelayLine, RelayedLegLine, SegmentLine, SessionFeed, SessionProfile, SessionTraffic,
+    SiteBacklog, Traffic, TrialLine, TrialStep, TunnelLine,
 };
 
 const AT: WallMicros = WallMicros(1_767_225_600_000_000);
@@ -87,6 +88,7 @@ fn kind_of(event: &Event) -> &'static str {
         Event::Damaged { .. } => "damaged",
         Event::Fault { .. } => "fault",
         Event::Circuit { .. } => "circuit",
+        Event::Relay(_) => "relay",
         Event::TcpTrial(_) => "tcp-trial",
         Event::Traffic(_) => "traffic",
         Event::Backlog { .. } => "backlog",
@@ -108,6 +110,7 @@ fn samples() -> Vec<Event> {
             sentence: Some(text("it is away")),
             remedy: Some(text("look")),
         },
+        Event::Relay(relay()),
         Event::TcpTrial(TrialLine {
             name: text("overseas"),
             step: TrialStep::TakenBack,
@@ -125,6 +128,34 @@ fn samples() -> Vec<Event> {
         Event::Batch { batch: text("1"), path: "/batches/1".into() },
     ]);
     samples
+}
+
+fn relay() -> RelayLine {
+    let segment = |round_trip_us: Option<u64>, loss_ppm: Option<u64>, congestion: &str| SegmentLine {
+        round_trip_us,
+        loss_ppm,
+        congestion: text(congestion),
+        rate_bps: 8,
+    };
+    let tunnel = TunnelLine {
+        site: Some(site()),
+        site_side: text("10.0.0.9:4000"),
+        hub_side: text("10.0.0.2:5000"),
+        target: text("hub.example:7370"),
+        seconds: 1,
+        bytes_from_hub: 2,
+        bytes_from_site: 3,
+        rate_from_hub_bps: 16,
+        near: segment(Some(2_000), Some(100), "bbr"),
+        onward: segment(None, None, "cubic"),
+        ended: false,
+    };
+    RelayLine {
+        relay: SiteName::parse("campus").unwrap(),
+        refused: 4,
+        tunnels: vec![tunnel],
+        legs: vec![RelayedLegLine { leg: LegId(7), datagrams: 5, bytes: 6, dropped: 7 }],
+    }
 }
 
 /// Enrolment and sessions.

@@ -7,19 +7,14 @@ use std::time::Duration;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 
-use super::account::{Account, REPORT_INTERVAL};
+use super::account::{REPORT_INTERVAL, Tunnel};
 
 /// Carries bytes until both sides have ended, one of them broke, or the second did not end in time. `early` came from
 /// the site before the tunnel stood.
-pub(super) async fn carry(
-    site: &TcpStream,
-    hub: &TcpStream,
-    early: &[u8],
-    account: &Account,
-) -> io::Result<()> {
+pub(super) async fn carry(tunnel: &Tunnel, early: &[u8]) -> io::Result<()> {
     let carrying = async {
-        let to_hub = pump(site, hub, early, &account.to_hub_bytes);
-        let to_site = pump(hub, site, &[], &account.to_site_bytes);
+        let to_hub = pump(&tunnel.site, &tunnel.hub, early, &tunnel.to_hub_bytes);
+        let to_site = pump(&tunnel.hub, &tunnel.site, &[], &tunnel.to_site_bytes);
         tokio::pin!(to_hub, to_site);
         tokio::select! {
             ended = &mut to_hub => { ended?; soon(to_site).await }
@@ -30,7 +25,7 @@ pub(super) async fn carry(
     loop {
         tokio::select! {
             ended = &mut carrying => return ended,
-            () = tokio::time::sleep(REPORT_INTERVAL) => account.goes_on(site, hub),
+            () = tokio::time::sleep(REPORT_INTERVAL) => tunnel.log_on(),
         }
     }
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use downburst_log::FeedLog;
 use downburst_model::FeedName;
-use downburst_session::VERSIONS;
+use downburst_session::{RelayReport, RelayedLeg, VERSIONS};
 use downburst_site::{News, Role};
 use tokio::sync::{mpsc, watch};
 
-use super::account::REPORT_INTERVAL;
+use super::account::{REPORT_INTERVAL, Register};
 use super::legs::{Carried, SharedLegs};
 use crate::clock::Clock;
 use crate::site::{
@@ -40,6 +40,7 @@ pub(super) type Refused = Option<String>;
 pub(super) struct Enrolled {
     enrolment: Enrolment,
     legs: SharedLegs,
+    register: Arc<Register>,
     refused: watch::Sender<Refused>,
     clock: Clock,
 }
@@ -55,9 +56,13 @@ impl Destination for NoProducts {
 
 impl Enrolled {
     /// Reads the credential, or the token that precedes it; the error is a sentence.
-    pub(super) fn open(enrolment: Enrolment, refused: watch::Sender<Refused>) -> Result<Self, String> {
+    pub(super) fn open(
+        enrolment: Enrolment,
+        register: Arc<Register>,
+        refused: watch::Sender<Refused>,
+    ) -> Result<Self, String> {
         let legs = SharedLegs::new(enrolment.interface.clone());
-        let enrolled = Self { enrolment, legs, refused, clock: Clock::start(0) };
+        let enrolled = Self { enrolment, legs, register, refused, clock: Clock::start(0) };
         enrolled.identity().map(|_| enrolled)
     }
 
@@ -76,31 +81,22 @@ impl Enrolled {
 
     /// Holds a session, across all attempts, until the hub refuses the relay; returns its sentence.
     async fn hold_session(&self) -> Result<String, String> {
-        let (place, identity) = self.identity()?;
         let (role, roles) = watch::channel(Role::Serve);
         let (news_sender, mut news) = mpsc::unbounded_channel();
+        let (report_sender, reports) = mpsc::unbounded_channel();
         let (_done_sender, done) = mpsc::unbounded_channel();
-        let site = Site::open(Parts {
-            hub: place,
-            identity,
-            clock: self.clock,
-            versions: VERSIONS.to_vec(),
-            one_node: true,
-            only: None,
-            decides: true,
-            turn: Turn::default(),
-            ways: Ways { relayed: Some(self.legs.clone()), ..Ways::default() },
-            destination: Arc::new(NoProducts),
-            completeness: SharedCompleteness::default(),
-            owed: Vec::new(),
-            local: Local { files: None, done },
-            supervisor: Supervisor { roles, news: news_sender },
-        })?;
+        let supervisor = Supervisor { roles, news: news_sender };
+        let site = Site::open(self.parts(supervisor, reports, Local { files: None, done })?)?;
         let task = tokio::spawn(site.run());
+        let reporting = self.register.report_to(report_sender, || self.told_legs());
+        tokio::pin!(reporting);
         let mut sentence = "the session ended".to_owned();
         loop {
             let news = tokio::select! {
+                biased;
                 news = news.recv() => news,
+                // It ends with the session.
+                () = &mut reporting => break,
                 () = tokio::time::sleep(REPORT_INTERVAL) => {
                     self.log_legs();
                     continue;
@@ -120,6 +116,42 @@ impl Enrolled {
         }
         let _ = task.await;
         Ok(sentence)
+    }
+
+    fn parts(
+        &self,
+        supervisor: Supervisor,
+        reports: mpsc::UnboundedReceiver<RelayReport>,
+        local: Local,
+    ) -> Result<Parts, String> {
+        let (hub, identity) = self.identity()?;
+        Ok(Parts {
+            hub,
+            identity,
+            clock: self.clock,
+            versions: VERSIONS.to_vec(),
+            one_node: true,
+            only: None,
+            decides: true,
+            turn: Turn::default(),
+            ways: Ways { relayed: Some(self.legs.clone()), reports: Some(reports), ..Ways::default() },
+            destination: Arc::new(NoProducts),
+            completeness: SharedCompleteness::default(),
+            owed: Vec::new(),
+            local,
+            supervisor,
+        })
+    }
+
+    fn told_legs(&self) -> Vec<RelayedLeg> {
+        let accounts = self.legs.accounts().into_iter();
+        let told = accounts.map(|(leg, Carried { datagrams, bytes, dropped })| RelayedLeg {
+            leg,
+            datagrams,
+            bytes,
+            dropped,
+        });
+        told.collect()
     }
 
     fn log_legs(&self) {

@@ -23,7 +23,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::tunnel::{self, Asked, Refusal};
 use crate::{signals, tcp};
-use account::Account;
+use account::Register;
 use enrolled::{Enrolled, Refused};
 
 pub use enrolled::Enrolment;
@@ -58,8 +58,9 @@ pub async fn run(relay: Relay) -> Result<(), String> {
     let address = listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
     tracing::info!(address, to = relay.to.join(", "), "relay is ready");
     let (refuse, refused) = watch::channel(None);
-    let session = hold_session(relay.enrolment.clone(), refuse)?;
-    let running = Arc::new(Running::new(relay, refused));
+    let register = Arc::new(Register::default());
+    let session = hold_session(relay.enrolment.clone(), Arc::clone(&register), refuse)?;
+    let running = Arc::new(Running::new(relay, register, refused));
     tokio::select! {
         () = accept(running, listener) => {}
         () = session => {}
@@ -71,9 +72,10 @@ pub async fn run(relay: Relay) -> Result<(), String> {
 /// Holds the session of an enrolled relay; a relay without one is never refused.
 fn hold_session(
     enrolment: Option<Enrolment>,
+    register: Arc<Register>,
     refuse: watch::Sender<Refused>,
 ) -> Result<impl Future<Output = ()>, String> {
-    let enrolled = enrolment.map(|enrolment| Enrolled::open(enrolment, refuse)).transpose()?;
+    let enrolled = enrolment.map(|enrolment| Enrolled::open(enrolment, register, refuse)).transpose()?;
     Ok(async {
         match enrolled {
             Some(enrolled) => enrolled.run().await,
@@ -87,6 +89,7 @@ struct Running {
     relay: Relay,
     free: Arc<Semaphore>,
     by_address: Mutex<HashMap<IpAddr, usize>>,
+    register: Arc<Register>,
     refused: watch::Receiver<Refused>,
 }
 
@@ -98,9 +101,9 @@ struct Held {
 }
 
 impl Running {
-    fn new(relay: Relay, refused: watch::Receiver<Refused>) -> Self {
+    fn new(relay: Relay, register: Arc<Register>, refused: watch::Receiver<Refused>) -> Self {
         let free = Arc::new(Semaphore::new(relay.most_tunnels));
-        Self { relay, free, by_address: Mutex::default(), refused }
+        Self { relay, free, by_address: Mutex::default(), register, refused }
     }
 
     /// Waits until the hub refuses the relay; returns the reason.
@@ -162,17 +165,18 @@ async fn serve(running: Arc<Running>, mut site: TcpStream, peer: SocketAddr) {
     onward::prepare(&site);
     match open(&running, &mut site, peer).await {
         Ok((held, hub, asked)) => {
-            let account = Account::new(peer, &asked.target);
             if tunnel::grant(&mut site).await.is_ok() {
+                let tunnel = running.register.open(site, hub, peer, &asked.target);
                 let carried = tokio::select! {
-                    carried = carry::carry(&site, &hub, &asked.early, &account) => carried,
+                    carried = carry::carry(&tunnel, &asked.early) => carried,
                     reason = running.is_refused() => Err(reason),
                 };
-                account.ended(&site, &hub, &carried);
+                running.register.close(&tunnel, &carried);
             }
             drop(held);
         }
         Err(refusal) => {
+            running.register.refuses();
             tracing::warn!(site = %peer, status = refusal.status, "refused: {}", refusal.sentence);
             // A peer that does not read its refusal has its connection closed all the same.
             let _ = tokio::time::timeout(REQUEST_PATIENCE, tunnel::refuse(&mut site, &refusal)).await;
@@ -237,7 +241,7 @@ mod tests {
             most_tunnels,
             enrolment: None,
         };
-        tokio::spawn(accept(Arc::new(Running::new(relay, refused)), listener));
+        tokio::spawn(accept(Arc::new(Running::new(relay, Arc::default(), refused)), listener));
         address
     }
 

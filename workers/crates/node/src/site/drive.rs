@@ -3,11 +3,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use downburst_model::Machine as _;
-use downburst_session::{CircuitState, LegJoin, Receipt, RelayLeg, RelayLegFailed, SiteEvent};
+use downburst_session::{CircuitState, LegJoin, Receipt, RelayLeg, RelayLegFailed, RelayReport, SiteEvent};
 use downburst_site::{
     Connection, EndsOrder, Input, LegNews, LocalNews, MEMORY_LIMIT_BYTES, Output, Role, Settings, StoreBatch,
     StoreRequest, Stored, log_event,
 };
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::circuits::Circuits;
@@ -39,6 +40,8 @@ pub(crate) struct Site {
     relayed: Option<SharedLegs>,
     local: Local,
     supervisor: Supervisor,
+    /// The reports of a relay.
+    reports: Option<mpsc::UnboundedReceiver<RelayReport>>,
     /// True once the supervisor of the connection is gone.
     is_alone: bool,
 }
@@ -60,6 +63,7 @@ enum Woken {
     Local(LocalNews),
     Circuit(CircuitState),
     Kept(Kept),
+    Report(RelayReport),
     Role,
     Deadline,
 }
@@ -91,7 +95,7 @@ impl Site {
         };
         Ok(Self {
             circuits: Circuits::start(parts.ways.ports, &format!("site {}", hub.state.display()), clock),
-            network: Network::new(parts.ways.via, &hub.address, identity.credentials.ca_sha256()),
+            network: Network::new(parts.ways.via, clock, &hub.address, identity.credentials.ca_sha256()),
             legs: Legs::new(parts.ways.reading),
             relayed: parts.ways.relayed,
             machine: Connection::new(settings, identity.credentials.clone(), recovered, parts.owed, role),
@@ -101,6 +105,7 @@ impl Site {
             storage,
             local,
             supervisor,
+            reports: parts.ways.reports,
             is_alone: false,
         })
     }
@@ -112,6 +117,9 @@ impl Site {
                 self.close().await;
                 return unsaid;
             }
+            if self.machine.is_up() {
+                self.network.try_better_way();
+            }
             let reads = self.machine.takes_bytes();
             let deadline = self.deadline();
             let woken = tokio::select! {
@@ -122,6 +130,7 @@ impl Site {
                 Some(stored) = self.storage.thread.results.recv() => Woken::Stored(stored),
                 state = self.circuits.state() => Woken::Circuit(state),
                 Some(news) = self.local.done.recv() => Woken::Local(news),
+                report = next_report(&mut self.reports) => Woken::Report(report),
                 _ = self.supervisor.roles.changed(), if !self.is_alone => Woken::Role,
                 () = tokio::time::sleep_until(deadline) => Woken::Deadline,
             };
@@ -144,6 +153,7 @@ impl Site {
             Woken::Local(news) => self.tell(Input::Local(news)),
             Woken::Circuit(state) => self.tell(Input::Circuit(state)),
             Woken::Kept(kept) => self.credentials_kept(kept),
+            Woken::Report(report) => self.tell(Input::RelayReport(report)),
             Woken::Role => self.take_role(),
         }
     }
@@ -157,6 +167,8 @@ impl Site {
             network::Woken::Dialled(Err(no_link)) => self.tell(Input::Dialled(Err(no_link))),
             network::Woken::Written => {}
             network::Woken::SaidFarewell => self.hung_up(),
+            network::Woken::Tried(true) => self.tell(Input::Move),
+            network::Woken::Tried(false) => {}
             network::Woken::Moved(input) => self.tell(input),
         }
     }
@@ -165,6 +177,8 @@ impl Site {
     fn take_role(&mut self) {
         self.is_alone = self.supervisor.roles.has_changed().is_err();
         let role = if self.is_alone { Role::End } else { *self.supervisor.roles.borrow_and_update() };
+        // The end of the present session then says nothing of its way.
+        self.network.leaves();
         self.tell(Input::Role(role));
     }
 
@@ -252,7 +266,8 @@ impl Site {
 
     fn deadline(&self) -> Instant {
         let now = self.clock.monotonic();
-        let due = self.machine.deadline().map(|due| Duration::from_micros(due.since(now).0));
+        let due = self.machine.deadline().into_iter().chain(self.network.deadline()).min();
+        let due = due.map(|due| Duration::from_micros(due.since(now).0));
         Instant::now() + due.unwrap_or(LONGEST_SLEEP)
     }
 
@@ -262,10 +277,14 @@ impl Site {
             SiteEvent::CircuitOffered(offer) => self.circuits.order(EndsOrder::Make(offer)),
             SiteEvent::RelayLeg(leg) => self.open_relayed(&leg),
             SiteEvent::RelayLegEnded(leg) => self.relayed.iter().for_each(|legs| legs.end(leg)),
+            SiteEvent::Ways(chains) => self.network.told_ways(&chains),
             SiteEvent::CircuitEnded(end) => self.circuits.order(EndsOrder::End(end.lease)),
             event => {
-                if let SiteEvent::Welcome { hub, .. } = &event {
-                    self.storage.destination.hub_is(hub);
+                match &event {
+                    SiteEvent::Welcome { hub, .. } => self.storage.destination.hub_is(hub),
+                    SiteEvent::Subscriptions(_) => self.network.subscribed(),
+                    SiteEvent::Refused(_) => self.network.leaves(),
+                    _ => {}
                 }
                 log_event(event, &self.hub.address);
             }
@@ -282,6 +301,18 @@ impl Storage {
     fn keep(&mut self, stored: downburst_site::StoredPosition) {
         let log = self.destination.log(&stored.position.feed).ok().flatten();
         self.keeper.keep(stored, log);
+    }
+}
+
+/// Pends forever where there are none.
+async fn next_report(reports: &mut Option<mpsc::UnboundedReceiver<RelayReport>>) -> RelayReport {
+    let next = match reports {
+        Some(reports) => reports.recv().await,
+        None => None,
+    };
+    match next {
+        Some(report) => report,
+        None => std::future::pending().await,
     }
 }
 

@@ -209,6 +209,7 @@ impl Connections {
                 via: self.receive.via.clone(),
                 reading: self.receive.reading,
                 // Only the hub's own node orders ends of circuits.
+                reports: None,
                 ports: if wanted.only.is_none() { self.receive.circuits.clone() } else { Vec::new() },
                 relayed: None,
             },

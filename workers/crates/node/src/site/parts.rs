@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use downburst_model::{Epoch, FeedName, WallMicros};
-use downburst_session::{FeedPosition, Receipt};
+use downburst_session::{FeedPosition, Receipt, RelayReport};
 use downburst_site::{Completeness, Feeds, LocalNews, News, Role};
 use tokio::sync::{mpsc, watch};
 
@@ -49,6 +49,8 @@ pub(crate) struct Ways {
     pub(crate) ports: Vec<String>,
     /// The legs that leave here; `None`: this is no relay.
     pub(crate) relayed: Option<SharedLegs>,
+    /// The reports of a relay, for its hub.
+    pub(crate) reports: Option<mpsc::UnboundedReceiver<RelayReport>>,
 }
 
 /// Connections to nodes of one hub share a credential, and only one of them changes it at a time.

@@ -12,8 +12,8 @@ use crate::{
     CircuitEnd, CircuitOffer, CircuitState, Classes, ClockOffset, CredentialKept, CredentialOffered,
     CredentialShown, CredentialWanted, Datagrams, Duplicates, FeedHandling, Filter, Forged, Frontier,
     HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegLeft, NextKey, Nodes, Proof, Receipt, Reception,
-    Refused, RelayLeg, RelayLegFailed, RelayLegOpen, ResendEnd, ResendOrder, StreamId, StreamPath, Stretch,
-    Subscription, Ticket,
+    Refused, RelayLeg, RelayLegFailed, RelayLegOpen, RelayReport, ResendEnd, ResendOrder, StreamId,
+    StreamPath, Stretch, Subscription, Ticket,
 };
 
 /// An input of a [`HubSession`](crate::HubSession).
@@ -121,6 +121,9 @@ pub enum HubInput {
     /// nodes. Sent to a site that supports several nodes if it changed, before the subscriptions that belong to
     /// it.
     Nodes(Nodes),
+    /// The chains of relays by which the site is to come: the whole set, given before the subscriptions that it
+    /// belongs to, and at each change.
+    Ways(Vec<String>),
     /// The resends to the site: the whole set.
     Resends(Vec<ResendOrder>),
     /// Answer to [`HubOutput::ReadResend`].
@@ -386,6 +389,8 @@ pub enum HubEvent {
     Frontier(Frontier),
     /// The state of the site's end of a circuit.
     Circuit(CircuitState),
+    /// The site is a relay, and this is its report.
+    RelayReport(RelayReport),
     /// A data connection is established.
     StreamOpened(StreamId),
     /// A data connection ended.

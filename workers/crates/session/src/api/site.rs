@@ -9,8 +9,8 @@ use downburst_vcmtp::{Datagram, LegKey};
 use crate::{
     ActionFailed, CircuitEnd, CircuitOffer, CircuitState, ClockOffset, CredentialKept, CredentialOffered,
     CredentialShown, CredentialWanted, Datagrams, Duplicates, FeedHandling, FeedPosition, LegJoin,
-    LinkedSpace, Nodes, Proof, Reception, Refused, RelayLeg, RelayLegFailed, RelayLegOpen, StreamId,
-    Subscription, Train,
+    LinkedSpace, Nodes, Proof, Reception, Refused, RelayLeg, RelayLegFailed, RelayLegOpen, RelayReport,
+    StreamId, Subscription, Train,
 };
 
 /// An input of a [`SiteSession`](crate::SiteSession).
@@ -131,6 +131,8 @@ pub enum SiteInput {
         /// The space.
         space: Option<LinkedSpace>,
     },
+    /// The report of a relay, which is a site of the hub.
+    RelayReport(RelayReport),
     /// A stored product is damaged and can't be used any more: it is requested again.
     Damaged(ProductKey),
 }
@@ -247,6 +249,8 @@ pub enum SiteEvent {
     Handling(Vec<FeedHandling>),
     /// The assignment of feeds to the hub's nodes.
     Nodes(Nodes),
+    /// The chains of relays by which the hub wants the site to come: the whole set.
+    Ways(Vec<String>),
     /// The result of a clock comparison.
     Clock(ClockOffset),
     /// The hub requests an end of a circuit here; report its state.

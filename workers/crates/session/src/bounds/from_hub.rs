@@ -45,6 +45,7 @@ fn check_message(message: &Message) -> Result<(), String> {
         Message::Handling(handling) => handling.items.iter().try_for_each(check_handling),
         Message::CircuitOffer(offer) => check_circuit(offer),
         Message::CredentialKept(kept) => kept.ends.map_or(Ok(()), |at| clock("ends", "a credential", at)),
+        Message::Ways(ways) => super::relays::check_ways(ways),
         Message::Nodes(nodes) => number("version", "the nodes of a hub", nodes.version),
         // Names, texts and tickets, which are looked up, matched or shown; numbers of the hub's own offers.
         Message::Welcome(_)

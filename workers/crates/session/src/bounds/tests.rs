@@ -140,6 +140,8 @@ fn absurd_of_hub() -> Vec<(&'static str, Message)> {
         ("until", offer(|offer| offer.until = Some(WallMicros(i64::MAX)))),
         ("ends", CredentialKept { sha256: String::new(), ends: Some(past) }.into()),
         ("version", Nodes { version: MUCH, items: Vec::new() }.into()),
+        ("chains", Ways { chains: vec!["a:1".to_owned(); 9] }.into()),
+        ("chains", Ways { chains: vec!["nowhere".to_owned()] }.into()),
     ]
 }
 
@@ -197,7 +199,35 @@ fn absurd_of_site() -> Vec<(&'static str, Message)> {
         ("mtu_bytes", RelayLegOpen { mtu_bytes: Some(MUCH), ..relay_leg_open() }.into()),
         ("source", RelayLegOpen { source: "a host".to_owned(), ..relay_leg_open() }.into()),
         ("transfers", Taken { stream: 1, transfers: MUCH }.into()),
+        ("refused", RelayReport { refused: MUCH, ..RelayReport::default() }.into()),
+        ("tunnels", RelayReport { tunnels: vec![tunnel(); 257], ..RelayReport::default() }.into()),
+        ("legs", RelayReport { legs: vec![relayed(); 257], ..RelayReport::default() }.into()),
+        ("target", carried(|it| it.target = "t".repeat(262))),
+        ("hub_side", carried(|it| it.hub_side = "h".repeat(262))),
+        ("seconds", carried(|it| it.seconds = MUCH)),
+        ("bytes_from_hub", carried(|it| it.bytes_from_hub = MUCH)),
+        ("bytes_from_site", carried(|it| it.bytes_from_site = MUCH)),
+        ("rate_from_hub_bps", carried(|it| it.rate_from_hub_bps = MUCH)),
+        ("round_trip_us", carried(|it| it.near.round_trip_us = Some(OFFSET_MAX_US + 1))),
+        ("loss_ppm", carried(|it| it.onward.loss_ppm = Some(1_000_001))),
+        ("congestion", carried(|it| it.near.congestion = "c".repeat(17))),
+        ("rate_bps", carried(|it| it.onward.rate_bps = MUCH)),
+        ("datagrams", sent_on(|leg| leg.datagrams = MUCH)),
+        ("bytes", sent_on(|leg| leg.bytes = MUCH)),
+        ("dropped", sent_on(|leg| leg.dropped = MUCH)),
     ]
+}
+
+fn carried(change: fn(&mut TunnelFacts)) -> Message {
+    let mut facts = tunnel();
+    change(&mut facts);
+    RelayReport { tunnels: vec![facts], ..RelayReport::default() }.into()
+}
+
+fn sent_on(change: fn(&mut RelayedLeg)) -> Message {
+    let mut leg = relayed();
+    change(&mut leg);
+    RelayReport { legs: vec![leg], ..RelayReport::default() }.into()
 }
 
 fn absurd_receipts() -> Vec<(&'static str, Receipts)> {

@@ -41,6 +41,7 @@ impl HubSession {
             Message::Marked(marked) => self.take_marked(marked),
             Message::StreamEnded(ended) => self.take_stream_ended(now, ended),
             Message::CircuitState(state) => self.event(HubEvent::Circuit(state)),
+            Message::RelayReport(report) => self.event(HubEvent::RelayReport(report)),
             Message::HeartbeatOut(out) => self.event(HubEvent::HeartbeatOut(out)),
             Message::CredentialOffered(offered) => self.event(HubEvent::CredentialOffered(offered)),
             Message::CredentialShown(shown) => self.event(HubEvent::CredentialShown(shown)),

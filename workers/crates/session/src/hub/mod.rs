@@ -32,6 +32,7 @@ mod resends;
 mod serve;
 mod standing;
 mod streams;
+mod ways;
 
 #[cfg(test)]
 mod tests;
@@ -78,6 +79,8 @@ struct Terms {
     one_node: bool,
     /// The site stands by and gets no feeds.
     stand_by: bool,
+    /// The chains of relays by which the site is to come.
+    ways: Vec<String>,
 }
 
 /// Bytes for the site's first connection, and their rate limits.
@@ -117,6 +120,7 @@ struct Serving {
 struct LastSent {
     handling: Vec<FeedHandling>,
     nodes: Option<Nodes>,
+    ways: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -138,6 +142,7 @@ impl HubSession {
                 heartbeats: false,
                 one_node: false,
                 stand_by: false,
+                ways: Vec::new(),
             },
             state: State::Greeting,
             heard: None,
@@ -222,6 +227,7 @@ impl HubSession {
                     hub: self.terms.hub_name.clone(),
                     stand_by,
                 });
+                self.tell_ways();
                 self.serving.positions = hello.feeds.iter().map(|it| (it.feed.clone(), it.clone())).collect();
                 self.event(HubEvent::Hello(*hello));
                 self.subscribe(subscriptions);
@@ -483,6 +489,7 @@ impl Machine for HubSession {
             HubInput::Refuse(refused) => self.refuse(refused),
             HubInput::Violation(sentence) => self.violation(sentence),
             HubInput::Handling(items) => self.set_handling(items),
+            HubInput::Ways(chains) => self.set_ways(chains),
             HubInput::LeaveLeg(leg) => {
                 let messages = self.offers.leave(leg);
                 self.send_all(messages);

@@ -16,6 +16,7 @@ mod nodes;
 mod pacing;
 mod relayed;
 mod streams;
+mod ways;
 
 const EPOCH: Epoch = Epoch(7);
 

@@ -12,6 +12,7 @@ impl SiteSession {
         match message {
             Message::Subscriptions(subscriptions) => self.subscribed(now, subscriptions),
             Message::Nodes(nodes) => self.event(SiteEvent::Nodes(nodes)),
+            Message::Ways(ways) => self.event(SiteEvent::Ways(ways.chains)),
             Message::Handling(handling) => self.take_handling(handling),
             Message::FeedStart(start) => self.start_feed(now, start),
             Message::ProductBegin(begin) => self.begin_product(now, StreamId::FIRST, begin, None),

@@ -19,6 +19,7 @@ mod nodes;
 mod relayed;
 mod streams;
 mod trouble;
+mod ways;
 
 const EPOCH: Epoch = Epoch(7);
 

@@ -233,6 +233,7 @@ fn take_report(hub: &mut Hub, site: &Site, report: Report) {
         | Report::Sent { .. }
         | Report::LateSent(_)
         | Report::Leg(_)
+        | Report::Relay(_)
         | Report::Resent(_)
         | Report::Ride { .. }
         | Report::StreamEnded { .. } => {}

@@ -221,6 +221,10 @@ impl HubFacts for Hub {
         0
     }
 
+    fn site_at(&self, _: std::net::SocketAddr) -> Option<SiteName> {
+        None
+    }
+
     fn hears(&self, _: u16) -> bool {
         false
     }
@@ -247,8 +251,8 @@ pub(super) fn line_of(site: SiteName, subscriptions: &[Subscription]) -> SiteLin
         data_connections: None,
         access_rate_bps: None,
         ceiling_bps_by_hour: Vec::new(),
-        ldm_host: None,
-        ldm_order: 0,
+        kept_ldm: Default::default(),
+        via: Vec::new(),
         nodes: Vec::new(),
         nodes_version: 0,
         positions: Vec::new(),

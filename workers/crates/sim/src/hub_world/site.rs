@@ -363,6 +363,7 @@ impl Site {
             | SiteEvent::Duplicates { .. }
             | SiteEvent::Handling(_)
             | SiteEvent::Nodes(_)
+            | SiteEvent::Ways(_)
             | SiteEvent::Refused(_)
             | SiteEvent::Clock(_) => {}
         }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use downburst_model::{Epoch, FeedName, LegId, WallMicros};
 use downburst_session::{
     CircuitState, Datagrams, FeedPosition, LegJoin, Receipt, Reception, RelayLegFailed, RelayLegOpen,
-    SiteEvent, StreamId, StreamPath,
+    RelayReport, SiteEvent, StreamId, StreamPath,
 };
 use downburst_vcmtp::{Datagram, LegKey};
 
@@ -79,6 +79,10 @@ pub enum Input {
     RelayLeg(Result<RelayLegOpen, RelayLegFailed>),
     /// Answer to [`Output::Credentials`].
     Credentials(CredentialsAnswer),
+    /// The report of a relay, which is a site of the hub.
+    RelayReport(RelayReport),
+    /// Another way to the hub is open: end the session properly, and make the next one at once.
+    Move,
     /// The connection's new role.
     Role(Role),
 }

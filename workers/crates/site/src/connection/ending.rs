@@ -22,20 +22,32 @@ impl Connection {
 
     /// Changes the role; a new role begins with a new connection.
     pub(super) fn take_role(&mut self, role: Role) {
-        if role == self.role || !self.is_working() {
+        if role == self.role || !(self.is_working() || self.attempts.moves) {
             return;
         }
         self.role = role;
         match role {
+            // The next connection is about to have it.
+            Role::Serve | Role::StandBy if self.attempts.moves => {}
+            Role::Leave if self.attempts.moves => self.attempts.moves = false,
             Role::Serve | Role::StandBy => {
                 (self.attempts.resting, self.attempts.reconnect) = (false, Reconnect::default());
                 self.attempts.hang_up = self.link != Link::HangingUp;
             }
             Role::Leave => self.link = Link::Settling { was_up: self.link == Link::Up },
             Role::End => {
+                self.attempts.moves = false;
                 self.link = Link::Ending;
                 self.outputs.push_back(Output::HangUp);
             }
+        }
+    }
+
+    /// Ends the session for another way, without loss: what was received is stored and reported first.
+    pub(super) fn take_move(&mut self) {
+        if self.link == Link::Up {
+            self.attempts.moves = true;
+            self.link = Link::Settling { was_up: true };
         }
     }
 
@@ -61,6 +73,16 @@ impl Connection {
         }
     }
 
+    /// Goes on at once by the other way. The owner hears nothing of it unless that fails.
+    fn go_on(&mut self, now: Now) {
+        self.disconnect(now);
+        self.credentials.end();
+        self.outputs.push_back(Output::Credentials(CredentialsOrder::EndTurn));
+        let attempts = &mut self.attempts;
+        (attempts.moves, attempts.hang_up, attempts.silent, attempts.welcomed) = (false, false, false, None);
+        self.link = Link::Waiting { until: now.monotonic };
+    }
+
     /// Reports the last receipts after everything received is settled, over this connection if it is up: no other
     /// node knows these products.
     pub(super) fn say_farewell(&mut self, now: Now, was_up: bool) {
@@ -76,6 +98,9 @@ impl Connection {
     /// Ends the connection and returns unreported receipts, unless the site itself ends: the next hello reports its
     /// position.
     pub(super) fn finish(&mut self, now: Now) {
+        if self.attempts.moves {
+            return self.go_on(now);
+        }
         let unsaid = if self.role == Role::Leave { self.session.take_unsaid() } else { Vec::new() };
         self.disconnect(now);
         self.outputs.push_back(Output::Over(unsaid));

@@ -33,7 +33,9 @@ use crate::storage::{Feeds, Noted, Recovered};
 /// | hanging up | `HungUp`                                 | waiting    | nothing, for a growing pause             |
 /// | hanging up | `HungUp`, refused permanently            | resting    | nothing until the role changes           |
 /// | any        | `Role(Leave)`                            | settling   | nothing more is read                     |
+/// | up         | `Move`                                   | settling   | nothing more is read                     |
 /// | settling   | all requests are `Stored`                | farewell   | the last receipts, `Farewell`            |
+/// | farewell   | as below, after `Move`                   | waiting    | nothing, for no pause                    |
 /// | farewell   | `HungUp`, or a second                    | over       | `Over`, with unreported receipts         |
 /// | any        | `Role(End)`                              | ending     | `HangUp`                                 |
 /// | ending     | `HungUp`                                 | over       | `Over`                                   |
@@ -81,6 +83,8 @@ struct Attempts {
     hang_up: bool,
     /// True if nothing arrived within the liveness limit.
     silent: bool,
+    /// True if the session ends for another way to the hub.
+    moves: bool,
     /// True if further attempts are useless until the role changes.
     resting: bool,
 }
@@ -117,6 +121,11 @@ impl Connection {
     /// False while there is no connection, or too much waits for the disk to read more from the hub.
     pub fn takes_bytes(&self) -> bool {
         self.link == Link::Up && self.intake.has_room()
+    }
+
+    /// True while there is a connection that is to stay.
+    pub fn is_up(&self) -> bool {
+        self.link == Link::Up
     }
 
     /// The credentials in use.
@@ -340,6 +349,8 @@ impl Machine for Connection {
                 let next = self.credentials.answer(answer);
                 self.follow(now, next);
             }
+            Input::RelayReport(report) => self.tell(now, SiteInput::RelayReport(report)),
+            Input::Move => self.take_move(),
             Input::Role(role) => self.take_role(role),
         }
     }
@@ -403,6 +414,7 @@ impl Default for Attempts {
             refusal: None,
             hang_up: false,
             silent: false,
+            moves: false,
             resting: false,
         }
     }

@@ -1,4 +1,5 @@
 mod credentials;
+mod moving;
 mod whatever;
 
 use std::collections::BTreeMap;

@@ -1,4 +1,6 @@
 //! The facts that sessions look up at the hub.
+use std::net::SocketAddr;
+
 use downburst_hub::{HubFacts, Reference, SiteLine, Way};
 use downburst_log::ProductLog as _;
 use downburst_model::{Epoch, FeedName, LegId, Micros, Sequence, SiteName, WallMicros};
@@ -54,6 +56,10 @@ impl HubFacts for Hub {
 
     fn learnt(&self, site: &SiteName) -> usize {
         self.roster.learnt(site)
+    }
+
+    fn site_at(&self, peer: SocketAddr) -> Option<SiteName> {
+        self.figures.tracer.site_at(peer)
     }
 
     fn hears(&self, port: u16) -> bool {

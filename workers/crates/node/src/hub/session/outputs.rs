@@ -165,7 +165,7 @@ impl Task {
     }
 
     /// Cleans up after a session.
-    pub(super) fn leave(self) {
+    pub(super) fn leave(&self) {
         if let (Some(site), Some(member)) = (self.session.site(), &self.member) {
             let serial = member.handle.serial;
             if let Some(count) = self.session.learnt() {

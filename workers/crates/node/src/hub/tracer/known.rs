@@ -27,6 +27,11 @@ impl Known {
         self.peers.insert(peer, Peer { local, site: site.clone(), role, unseen: 0 });
     }
 
+    pub(super) fn site_at(&self, peer: SocketAddr) -> Option<SiteName> {
+        let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
+        self.peers.get(&peer).map(|known| known.site.clone())
+    }
+
     /// Both ends of each connection, the hub's first.
     pub(super) fn ends(&self) -> Vec<(SocketAddr, SocketAddr)> {
         self.peers.iter().map(|(peer, known)| (known.local, *peer)).collect()

@@ -64,6 +64,11 @@ impl Tracer {
         lock(&self.shared.known).serves(ends, site, role);
     }
 
+    /// The site with a connection of this peer.
+    pub(super) fn site_at(&self, peer: SocketAddr) -> Option<SiteName> {
+        lock(&self.shared.known).site_at(peer)
+    }
+
     /// Answers a question from the ring; reads a disk, so a session must not call it.
     pub(super) fn gather(&self, mut gathering: Gathering) -> TracerAnswer {
         let _turn = lock(&self.asking);

@@ -3,12 +3,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use downburst_session::{StreamId, StreamPath};
+use downburst_session::{RelayChain, StreamId, StreamPath};
 use downburst_site::{Input, NextWrite, NoLink, WriteBuffer};
 use tokio::io::AsyncWrite as _;
 
 use super::hub_stream::{HubStream, dial_by, dial_from};
-use super::via::Chain;
 
 /// All data connections; an empty set uses no memory.
 #[derive(Default)]
@@ -35,7 +34,7 @@ impl DataStreams {
         &mut self,
         stream: StreamId,
         path: Option<StreamPath>,
-        (way, address): (Chain, String),
+        (way, address): (RelayChain, String),
         ca_sha256: String,
     ) {
         let dialling: Dial = match path {

@@ -3,7 +3,8 @@ use std::io;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use downburst_site::{Ended, NoLink};
+use downburst_session::RelayChain;
+use downburst_site::{Ended, NoLink, way_in_words};
 use rustls::pki_types::ServerName;
 use tokio::io::BufReader;
 use tokio::net::TcpStream;
@@ -12,7 +13,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::inbound::Inbound;
 use super::sockets::{HANDSHAKE_PATIENCE, connect_from, within};
-use super::via::{self, Chain};
+use super::via;
 use crate::tls;
 
 /// TLS over a socket that is read in large pieces: TLS itself reads 4 KiB at a time, each with a system call.
@@ -28,7 +29,7 @@ pub(super) struct HubStream {
     /// the name by which they know it.
     pub(super) peer_address: String,
     /// The relays between this site and the hub.
-    pub(super) way: Chain,
+    pub(super) way: RelayChain,
 }
 
 impl HubStream {
@@ -38,18 +39,14 @@ impl HubStream {
     }
 }
 
-/// Connects to `hub` by the first of these ways that leads there; returns its place with the stream.
-pub(super) async fn dial(
-    ways: Vec<(usize, Chain)>,
-    hub: String,
-    ca_sha256: String,
-) -> Result<(usize, HubStream), NoLink> {
+/// Connects to `hub` by the first of these ways that leads there.
+pub(super) async fn dial(ways: Vec<RelayChain>, hub: String, ca_sha256: String) -> Result<HubStream, NoLink> {
     let alone = ways.len() == 1;
     let mut failed = NoLink::answered(String::new());
-    for (place, way) in ways {
-        let (words, is_direct) = (via::described(&way), way.is_empty());
+    for way in ways {
+        let (words, is_direct) = (way_in_words(&way), way.is_empty());
         match dial_by(way, hub.clone(), ca_sha256.clone()).await {
-            Ok(stream) => return Ok((place, stream)),
+            Ok(stream) => return Ok(stream),
             Err(no_link) if alone && is_direct => return Err(no_link),
             Err(NoLink { sentence, ended }) => {
                 if !alone {
@@ -65,7 +62,7 @@ pub(super) async fn dial(
 }
 
 /// Connects by one way, and checks that the certificate belongs to the authority with this fingerprint.
-pub(super) async fn dial_by(way: Chain, hub: String, ca_sha256: String) -> Result<HubStream, NoLink> {
+pub(super) async fn dial_by(way: RelayChain, hub: String, ca_sha256: String) -> Result<HubStream, NoLink> {
     let connected = via::connect_by(&way, &hub).await;
     let stream = connected.map_err(|(error, ended)| NoLink::unreached(&hub, &error, ended))?;
     shake(stream, way, hub, ca_sha256).await
@@ -75,10 +72,15 @@ pub(super) async fn dial_by(way: Chain, hub: String, ca_sha256: String) -> Resul
 pub(super) async fn dial_from(from: String, to: String, ca_sha256: String) -> Result<HubStream, NoLink> {
     let stream =
         connect_from(&from, &to).await.map_err(|error| NoLink::unreached(&to, &error, Ended::Answered))?;
-    shake(stream, Chain::new(), to, ca_sha256).await
+    shake(stream, RelayChain::new(), to, ca_sha256).await
 }
 
-async fn shake(stream: TcpStream, way: Chain, hub: String, ca_sha256: String) -> Result<HubStream, NoLink> {
+async fn shake(
+    stream: TcpStream,
+    way: RelayChain,
+    hub: String,
+    ca_sha256: String,
+) -> Result<HubStream, NoLink> {
     let local_address = stream.local_addr().map(|address| address.ip().to_string()).unwrap_or_default();
     let peer_address = match &way[..] {
         [] => stream.peer_addr().map(|address| address.to_string()).unwrap_or_default(),
@@ -106,7 +108,7 @@ mod tests {
         let hangs_up = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let hub = hangs_up.local_addr().unwrap().to_string();
         tokio::spawn(async move { while hangs_up.accept().await.is_ok() {} });
-        let ways = vec![(0, vec![away.clone()]), (1, Chain::new())];
+        let ways = vec![vec![away.clone()], RelayChain::new()];
         let no_link = dial(ways, hub, "00".repeat(32)).await.err().unwrap();
         let words = ["by the relay ", &away, "can't be reached", "; directly: ", "ended the handshake"];
         assert!(words.iter().all(|word| no_link.sentence.contains(word)), "{}", no_link.sentence);
@@ -118,7 +120,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         tokio::spawn(async move { while listener.accept().await.is_ok() {} });
-        let no_link = dial_by(Chain::new(), address, "00".repeat(32)).await.err().unwrap();
+        let no_link = dial_by(RelayChain::new(), address, "00".repeat(32)).await.err().unwrap();
         assert!(no_link.sentence.contains("ended the handshake"), "{}", no_link.sentence);
         assert_eq!(no_link.ended, Ended::Answered);
     }

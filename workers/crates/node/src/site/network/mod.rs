@@ -2,27 +2,31 @@
 mod data;
 mod hub_stream;
 mod inbound;
+mod routes;
 mod sockets;
 mod via;
 
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use downburst_session::{StreamId, StreamPath};
+use downburst_model::Micros;
+use downburst_session::{RelayChain, StreamId, StreamPath};
 use downburst_site::{Input, NextWrite, NoLink, WriteBuffer};
 use tokio::io::{AsyncWrite as _, AsyncWriteExt as _};
 
 use data::DataStreams;
-use hub_stream::{HubStream, dial};
+use hub_stream::HubStream;
+use routes::{Dial, Routes};
 pub use sockets::connect;
-use via::Chain;
 pub use via::Via;
+
+use crate::clock::Clock;
 
 /// All streams of a connection to a hub.
 pub(super) struct Network {
-    via: Via,
+    routes: Routes,
     address: String,
     ca_sha256: String,
     dialling: Option<Dial>,
@@ -36,9 +40,7 @@ pub(super) struct Network {
     /// The hub's node at the other end of the first connection.
     pub(super) peer_address: String,
     /// The relays of the first connection.
-    way: Chain,
-    /// The place of this way among all, and the beginning of the connection.
-    taken: Option<(usize, Instant)>,
+    way: RelayChain,
     data: DataStreams,
     /// Alternates between the data connections and the first one, so that neither starves.
     data_first: bool,
@@ -49,17 +51,18 @@ pub(super) enum Woken {
     Dialled(Result<(), NoLink>),
     Written,
     SaidFarewell,
+    /// Another way was tried: true if the session is to move to it.
+    Tried(bool),
     /// An input for the machine.
     Moved(Input),
 }
 
-type Dial = Pin<Box<dyn Future<Output = Result<(usize, HubStream), NoLink>> + Send>>;
 type Farewell = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Network {
-    pub(super) fn new(via: Via, address: &str, ca_sha256: &str) -> Self {
+    pub(super) fn new(via: Via, clock: Clock, address: &str, ca_sha256: &str) -> Self {
         Self {
-            via,
+            routes: Routes::new(via.ways(), clock),
             address: address.to_owned(),
             ca_sha256: ca_sha256.to_owned(),
             dialling: None,
@@ -69,8 +72,7 @@ impl Network {
             farewell: None,
             local_address: String::new(),
             peer_address: String::new(),
-            way: Chain::new(),
-            taken: None,
+            way: RelayChain::new(),
             data: DataStreams::default(),
             data_first: false,
         }
@@ -82,9 +84,36 @@ impl Network {
     }
 
     pub(super) fn dial(&mut self) {
-        let first = self.next_way();
-        let dialling = dial(self.via.ways(first), self.address.clone(), self.ca_sha256.clone());
-        self.dialling = Some(Box::pin(dialling));
+        // Nothing of the last connection may get into the next one.
+        (self.first, self.farewell) = (None, None);
+        self.data.clear();
+        self.out.clear();
+        self.dialling = Some(self.routes.dial(&self.address, &self.ca_sha256));
+    }
+
+    /// The chains of relays that the hub wants the site to take.
+    pub(super) fn told_ways(&mut self, chains: &[String]) {
+        self.routes.told(chains);
+    }
+
+    /// The subscriptions arrived.
+    pub(super) fn subscribed(&mut self) {
+        self.routes.subscribed();
+    }
+
+    /// The connection is about to end, and its way is not the reason.
+    pub(super) fn leaves(&mut self) {
+        self.routes.leaves();
+    }
+
+    /// Begins to open a better way, if one is due.
+    pub(super) fn try_better_way(&mut self) {
+        self.routes.try_better(&self.address, &self.ca_sha256);
+    }
+
+    /// The time of the next look for a better way.
+    pub(super) fn deadline(&self) -> Option<Micros> {
+        self.routes.deadline()
     }
 
     pub(super) fn close(&mut self, stream: StreamId) {
@@ -106,6 +135,7 @@ impl Network {
     /// Ends all connections properly, so that the hub sees a regular end: otherwise they would look cut.
     pub(super) async fn hang_up(&mut self) {
         (self.dialling, self.farewell) = (None, None);
+        self.routes.clear();
         self.data.clear();
         self.out.clear();
         if let Some(mut first) = self.first.take() {
@@ -141,6 +171,9 @@ impl Network {
             self.farewell = None;
             return Poll::Ready(Woken::SaidFarewell);
         }
+        if let Poll::Ready(moves) = self.routes.poll_trial(cx) {
+            return Poll::Ready(Woken::Tried(moves));
+        }
         match self.poll_send(cx) {
             Poll::Pending if reads => self.poll_read_any(cx),
             sent => sent,
@@ -158,13 +191,8 @@ impl Network {
         Poll::Pending
     }
 
-    /// The place of the way by which the next connection is tried first.
-    fn next_way(&mut self) -> usize {
-        self.taken.take().map_or(0, |(place, began)| Via::next(place, began.elapsed()))
-    }
-
-    fn take_first(&mut self, (place, first): (usize, HubStream)) {
-        self.taken = Some((place, Instant::now()));
+    fn take_first(&mut self, first: HubStream) {
+        self.routes.connected(&first.way);
         self.local_address.clone_from(&first.local_address);
         self.peer_address.clone_from(&first.peer_address);
         self.way.clone_from(&first.way);

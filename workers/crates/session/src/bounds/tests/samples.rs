@@ -36,6 +36,7 @@ pub(super) fn of_hub() -> Vec<Message> {
         Nodes { version: 1, items: vec![node] }.into(),
         relay_leg().into(),
         RelayLegEnd { leg }.into(),
+        Ways { chains: vec!["a:1,b:2".to_owned()] }.into(),
     ]
 }
 
@@ -68,6 +69,7 @@ pub(super) fn of_site() -> Vec<Message> {
         CredentialShown { secret: "s".to_owned() }.into(),
         relay_leg_open().into(),
         RelayLegFailed { leg, sentence: "why".to_owned() }.into(),
+        RelayReport { tunnels: vec![tunnel()], legs: vec![relayed()], refused: 1 }.into(),
     ]
 }
 
@@ -202,6 +204,31 @@ pub(super) fn nak() -> Nak {
         unanswered: Some(true),
         losses: Some(Losses { missed: 1, of: 2 }),
     }
+}
+
+pub(super) fn tunnel() -> TunnelFacts {
+    let segment = |congestion: &str| Segment {
+        round_trip_us: Some(2_000),
+        loss_ppm: Some(100),
+        congestion: congestion.to_owned(),
+        rate_bps: 8,
+    };
+    TunnelFacts {
+        site_side: "10.0.0.1:1".to_owned(),
+        hub_side: "10.0.0.2:2".to_owned(),
+        target: "hub:1".to_owned(),
+        seconds: 1,
+        bytes_from_hub: 2,
+        bytes_from_site: 3,
+        rate_from_hub_bps: 16,
+        near: segment("bbr"),
+        onward: segment("cubic"),
+        ended: true,
+    }
+}
+
+pub(super) fn relayed() -> RelayedLeg {
+    RelayedLeg { leg: LegId(1), datagrams: 1, bytes: 2, dropped: 0 }
 }
 
 pub(super) fn near() -> RangeSet {
