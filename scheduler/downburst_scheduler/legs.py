@@ -20,7 +20,7 @@ def legs_of(
     for part, group in zip(chosen.groups, groups, strict=False):
         sites = tuple(sorted(part.sites))
         circuits = tuple(sorted(part.circuits))
-        legs.append(Leg(group.leg, Transport.MULTICAST, sites, group.group, group.port, group.rate_bps, circuits))
+        legs.append(replace(group, sites=sites, circuits=circuits, relay=part.relay))
     if chosen.circuit_sites and circuit_leg is not None:
         circuits = tuple(sorted(chosen.circuit_sites))
         names = tuple(site for site, _ in circuits)
@@ -31,11 +31,11 @@ def legs_of(
 def followed(parts: Sequence[Part], standing: Sequence[Leg]) -> list[Leg | None]:
     """For each group the existing leg that most of its sites already receive; None if it needs a new one.
 
-    During its life a leg uses one circuit, or none.
+    During its life a leg uses one circuit, or one relay, or neither.
     """
     free, found = list(standing), []
     for part in parts:
-        alike = [leg for leg in free if _carriers(leg.circuits) == _carriers(part.circuits)]
+        alike = [leg for leg in free if _carriers(leg) == _carriers(part)]
         shared = [(len(set(part.sites).intersection(leg.sites)), leg) for leg in alike]
         most, leg = max(shared, key=lambda one: one[0], default=(0, None))
         # A single group stays the same one when sites join and leave.
@@ -48,7 +48,8 @@ def followed(parts: Sequence[Part], standing: Sequence[Leg]) -> list[Leg | None]
 
 def paced(leg: Leg, rate_bps: int) -> Leg:
     """The leg at a rate; small differences of measurements are no reason for another plan."""
-    steady = leg.circuits and leg.rate_bps and KEPT_FROM * leg.rate_bps <= rate_bps <= KEPT_TO * leg.rate_bps
+    measured = leg.circuits or leg.relay
+    steady = measured and leg.rate_bps and KEPT_FROM * leg.rate_bps <= rate_bps <= KEPT_TO * leg.rate_bps
     return leg if steady else replace(leg, rate_bps=rate_bps)
 
 
@@ -71,9 +72,9 @@ def group_address(leg: int, network: IPv4Network | IPv6Network) -> str:
     return str(network.network_address + offset)
 
 
-def _carriers(circuits: Sequence[tuple[str, int]]) -> set[int]:
-    return {number for _, number in circuits}
+def _carriers(carried: Leg | Part) -> tuple[set[int], str | None]:
+    return {number for _, number in carried.circuits}, carried.relay
 
 
 KEPT_FROM, KEPT_TO = 0.98, 1.1
-"""Relative to a leg's rate on a circuit: repair covers a small shortfall, a small surplus is not missed."""
+"""Relative to a leg's rate on a circuit or to a relay: repair covers a small shortfall, a small surplus is not missed."""

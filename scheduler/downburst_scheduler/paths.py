@@ -202,14 +202,13 @@ def _facts(path: KnownPath) -> PathFacts:
     return PathFacts(
         round_trip_s=(path.least_round_trip_us or 0) / 1e6,
         loss=path.sure_loss,
-        congestion=_congestion(path),
+        congestion=congestion_of(path.tcp.congestion if path.tcp else ""),
         connections=path.connections,
     )
 
 
-def _congestion(path: KnownPath) -> CongestionControl:
-    """The congestion control, if it has a model; otherwise the kernel's default."""
-    name = path.tcp.congestion if path.tcp else ""
+def congestion_of(name: str) -> CongestionControl:
+    """The congestion control of this name, if it has a model; otherwise the kernel's default."""
     known = (control for control in CongestionControl if name.startswith(control))
     return next(known, CongestionControl.CUBIC)
 

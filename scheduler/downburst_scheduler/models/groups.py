@@ -36,6 +36,37 @@ def riding_groups(asked: Asked) -> list[tuple[Part, CircuitOffer]]:
     return [_riding(asked, members) for members in found.values() if count_of(members) > 1]
 
 
+def relayed_groups(asked: Asked, *, insists: bool = False) -> tuple[Part, ...]:
+    """One group for each relay with several sites behind it that want most of the feed; each costs one copy."""
+    found: dict[str, list[Alike]] = {}
+    for one in asked.served:
+        wants = insists or asked.why_alone(one) is None
+        if one.facts.relay is not None and one.facts.no_relay_group is None and wants:
+            found.setdefault(one.facts.relay.relay, []).append(one)
+    several = [members for _, members in sorted(found.items()) if count_of(members) > 1]
+    groups = [_behind_relay(asked, members, relays=len(several)) for members in several]
+    # A first segment that is slower than the feed would starve the group.
+    return tuple(part for part in groups if part.outcome is None or (part.outcome.utilisation or 0.0) <= 1)
+
+
+def _behind_relay(asked: Asked, members: Sequence[Alike], *, relays: int) -> Part:
+    """A group in a relay's network: its pace is limited by the segment before the relay, and by the members' lines."""
+    offers = [one.facts.relay for one in members if one.facts.relay is not None]
+    fastest_bps = min(asked.situation.multicast_rate_bps, GROUP_SHARE_OF_EGRESS * asked.situation.egress_bps / relays)
+    limits = [offer.core_bps for offer in offers] + [one.facts.access_bps for one in members]
+    rate_bps = min([fastest_bps, *(limit for limit in limits if limit)])
+    part = Part(
+        Transport.MULTICAST, names_of(members), rate_bps=rate_bps,
+        limited=rate_bps < asked.situation.multicast_rate_bps, relay=offers[0].relay,
+    )  # fmt: skip
+    if not asked.figures:
+        return part
+    # Losses before the relay are TCP's to repair, and those of the members' own paths are not the group's.
+    paths = [replace(one.facts, loss=asked.situation.group_loss, edge=None) for one in members]
+    outcome = multicast(asked.for_groups, paths, rate_bps=rate_bps, repair=asked.situation.repair)
+    return replace(part, outcome=outcome)
+
+
 def _riding(asked: Asked, members: Sequence[Alike]) -> tuple[Part, CircuitOffer]:
     offers = [one.facts.circuit for one in members if one.facts.circuit is not None]
     offer = min(offers, key=lambda offer: offer.group_frames_bps)

@@ -37,6 +37,15 @@ class CircuitOffer:
         return min(self.group_bps, self.rate_bps) * TUNNEL_SHARE
 
 
+@dataclass(frozen=True, slots=True)
+class RelayOffer:
+    """A relay with a session that may hand out one copy of a feed to the sites behind it."""
+
+    relay: str
+    core_bps: float | None = None
+    """The rate between hub and relay that its loss allows; None: no limit is known."""
+
+
 class CircuitOffers:
     """The best circuit to each site at this moment."""
 
