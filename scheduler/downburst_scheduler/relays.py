@@ -10,7 +10,7 @@ from datetime import datetime
 
 from downburst.domain.events import SessionChanged, TrafficSeen
 from downburst.domain.path_facts import KnownPath, PathWatch
-from downburst.domain.relays import RelayReport, Tunnel
+from downburst.domain.relays import FanOut, RelayReport, Tunnel
 from downburst.domain.relays import Segment as Reported
 from downburst.domain.sites import Site
 from downburst.domain.tcp.rates import CongestionControl
@@ -63,10 +63,10 @@ class RelayWatch:
         self._over.keep(kept)
         self._rates.keep(kept)
 
-    def reported(self, report: RelayReport, now_s: float) -> None:
-        """Records a relay's report: its sign of life, the sites that it carries, and its measurements."""
+    def reported(self, report: RelayReport, now_s: float) -> set[str]:
+        """Records a relay's sign of life, the sites that it carries, and its measurements; returns sites that moved."""
         if report.relay not in self._relays:
-            return
+            return set()
         before = self._carried.get(report.relay, {})
         carried: dict[str, Tunnel] = {}
         for tunnel in report.tunnels:
@@ -76,10 +76,12 @@ class RelayWatch:
             known = carried.get(tunnel.site)
             if not tunnel.ended and (known is None or known.bytes_from_hub < tunnel.bytes_from_hub):
                 carried[tunnel.site] = tunnel
-        for site in set(before) ^ set(carried):
+        self._reported_s[report.relay], self._carried[report.relay] = now_s, carried
+        moved = set(before) ^ set(carried)
+        for site in moved:
             # Rates of one way say nothing about the other.
             self._rates.forget(site)
-        self._reported_s[report.relay], self._carried[report.relay] = now_s, carried
+        return moved
 
     def session(self, event: SessionChanged, now_s: float) -> None:
         """A new session's way is known after two reports of relays; a relay without a session carries nothing."""
@@ -89,7 +91,7 @@ class RelayWatch:
             self._reported_s.pop(event.site, None)
             self._carried.pop(event.site, None)
 
-    def traffic(self, event: TrafficSeen, now: datetime, now_s: float) -> None:
+    def traffic(self, event: TrafficSeen, now_s: float) -> None:
         """Records a node's reports of sessions, each for the way that its site is on."""
         self._rates.traffic(event)
         for session in event.sessions:
@@ -143,7 +145,7 @@ class RelayWatch:
         )
 
     def way(self, chain: tuple[str, ...], site: str, direct: DirectWay) -> RelayWay:
-        """A chain's segments, hub first: measured where a tunnel was used, else each whole less the part before it."""
+        """A chain's segments, hub first: measured where a tunnel was used, else estimated by `beyond`."""
         cores = [self.core(relay) for relay in reversed(chain)]
         found = [cores[0]]
         below = (*reversed(chain[:-1]), "")
@@ -163,15 +165,15 @@ class RelayWatch:
         found = _segment(known, whole=known is own)
         return replace(found, loss=known.sure_loss, assumed_clean=known.loss is None)
 
-    def offer(self, relay: str) -> RelayOffer:
+    def offer(self, relay: str, fan_out: FanOut) -> RelayOffer:
         """What a relay may carry; a limit stays until another one differs by a quarter, so that plans do not flap."""
         found, standing = segment_bps(self.core(relay)), self._core_bps.get(relay)
         if found is None or found == float("inf"):
             self._core_bps.pop(relay, None)
-            return RelayOffer(relay)
+            return RelayOffer(relay, fan_out)
         if standing is None or abs(found - standing) > TELLING_CHANGE * standing:
             self._core_bps[relay] = standing = found
-        return RelayOffer(relay, standing)
+        return RelayOffer(relay, fan_out, standing)
 
     def edge(self, site: str, now_s: float) -> tuple[PathFacts, PathFacts] | None:
         """Both segments of a site that is on a relay, for the models of transports; None: it is direct."""

@@ -36,12 +36,12 @@ def _main(question: WayQuestion, decision: WayDecision) -> str:
     if decision.because is WayBecause.WORSE:
         return _worse(question, decision)
     if decision.chain != DIRECT:
-        return f"{_offer(question, decision, decision.chain)}, against {direct}"
+        return f"{_offer(decision, decision.chain)}, against {direct}"
     found = next((way for way, price in decision.priced if price.rate_bps is not None), None)
-    return f"{direct}, {_offer(question, decision, found.chain)} {named(found.chain)}" if found else direct
+    return f"{direct}, {_offer(decision, found.chain)} {named(found.chain)}" if found else direct
 
 
-def _offer(question: WayQuestion, decision: WayDecision, chain: Chain) -> str:
+def _offer(decision: WayDecision, chain: Chain) -> str:
     way = next((way for way, _ in decision.priced if way.chain == chain), None)
     path = f" ({_segments(way)})" if way is not None else ""
     return f"{_rate(decision.price_of(chain))} expected{path}"
@@ -52,7 +52,7 @@ def _worse(question: WayQuestion, decision: WayDecision) -> str:
     rest = decision.memory.rests[-1]
     wait = duration((rest.until_s - question.now_s) * 1e3)
     return (
-        f"{_relays(rest.chain)} brought {brought}, less than the {_rate(decision.direct.rate_bps)} of the direct way, "
+        f"{_relays(rest.chain)} brought {brought}, less than the direct way's {_rate(decision.direct.rate_bps)}, "
         f"and is tried again after {wait}"
     )
 
@@ -103,7 +103,8 @@ def _held(question: WayQuestion, decision: WayDecision) -> str:
     if decision.because is WayBecause.WOULD:
         return f"dry run: the site would change to {named(favourite)}"
     if decision.memory.agreeing < rules.agreeing_windows:
-        return f"{named(favourite)} preferred in {decision.memory.agreeing} of {rules.agreeing_windows} required checks"
+        agreed = f"{decision.memory.agreeing} of {rules.agreeing_windows} required checks"
+        return f"{named(favourite)} is preferred in {agreed}"
     return f"{named(favourite)} follows when the last change is {duration(rules.dwell_s * 1e3)} ago"
 
 

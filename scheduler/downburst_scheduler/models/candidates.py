@@ -229,7 +229,7 @@ def _of_groups(asked: Asked, groups: Sequence[Part], limit_bps: float | None) ->
     narrow = next((part for part in groups if part.outcome and (part.outcome.utilisation or 0) > 1), None)
     refusal = None
     if narrow is not None and narrow.outcome is not None:
-        pace = megabits(narrow.rate_bps or 0.0) + (f" behind relay {narrow.relay}" if narrow.relay else "")
+        pace = megabits(narrow.rate_bps or 0.0) + (f" behind relay {narrow.relay.relay}" if narrow.relay else "")
         refusal = f"it carries {megabits(narrow.outcome.egress_bps)} on average and can't go faster than {pace}"
     elif limit_bps is None:
         refusal = _overload(whole, situation)
@@ -381,7 +381,8 @@ def _partition(asked: Asked, groups: Sequence[Part], rest: Sequence[Alike], *, c
 
 def _behind(part: Part) -> str:
     pace = f" at up to {megabits(part.rate_bps)}" if part.rate_bps else ""
-    return f"one copy{pace} for the {len(part.sites)} sites behind relay {part.relay}"
+    name = part.relay.relay if part.relay is not None else ""
+    return f"one copy{pace} for the {len(part.sites)} sites behind relay {name}"
 
 
 def _unheard(asked: Asked, groups: Sequence[Part]) -> str:

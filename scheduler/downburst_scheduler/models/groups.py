@@ -50,14 +50,14 @@ def relayed_groups(asked: Asked, *, insists: bool = False) -> tuple[Part, ...]:
 
 
 def _behind_relay(asked: Asked, members: Sequence[Alike], *, relays: int) -> Part:
-    """A group in a relay's network: its pace is limited by the segment before the relay, and by the members' lines."""
+    """A group in a relay's network, limited by the segment before the relay and by the members' lines."""
     offers = [one.facts.relay for one in members if one.facts.relay is not None]
     fastest_bps = min(asked.situation.multicast_rate_bps, GROUP_SHARE_OF_EGRESS * asked.situation.egress_bps / relays)
     limits = [offer.core_bps for offer in offers] + [one.facts.access_bps for one in members]
     rate_bps = min([fastest_bps, *(limit for limit in limits if limit)])
     part = Part(
         Transport.MULTICAST, names_of(members), rate_bps=rate_bps,
-        limited=rate_bps < asked.situation.multicast_rate_bps, relay=offers[0].relay,
+        limited=rate_bps < asked.situation.multicast_rate_bps, relay=offers[0],
     )  # fmt: skip
     if not asked.figures:
         return part

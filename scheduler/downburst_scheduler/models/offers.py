@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from downburst.domain.circuits import Circuit, CircuitState, Direction, Measured, Replication
+from downburst.domain.relays import FanOut
 from downburst_scheduler.models.wire import TUNNEL
 
 
@@ -42,6 +43,7 @@ class RelayOffer:
     """A relay with a session that may hand out one copy of a feed to the sites behind it."""
 
     relay: str
+    fan_out: FanOut = FanOut.GROUP
     core_bps: float | None = None
     """The rate between hub and relay that its loss allows; None: no limit is known."""
 

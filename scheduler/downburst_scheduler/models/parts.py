@@ -9,7 +9,7 @@ from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.figures.wording import megabits, sites_of
 from downburst_scheduler.models import wire
 from downburst_scheduler.models.grouping import ROOM, GroupingRules, Receiver, why_alone
-from downburst_scheduler.models.offers import CircuitOffer
+from downburst_scheduler.models.offers import CircuitOffer, RelayOffer
 from downburst_scheduler.models.population import Alike, alike, count_of, names_of
 from downburst_scheduler.models.rates import PathFacts, segments_of
 from downburst_scheduler.models.situation import Situation
@@ -36,7 +36,7 @@ class Part:
     """True if a member's line sets the pace of a group."""
     circuits: tuple[tuple[str, int], ...] = ()
     """For reserved circuits, the number of each site's own; for a group on one, that of all its sites."""
-    relay: str | None = None
+    relay: RelayOffer | None = None
     """The relay that gets one copy of a group and hands it out in its own network."""
 
     @property

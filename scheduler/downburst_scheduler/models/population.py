@@ -128,9 +128,7 @@ def _worst_edge(members: list[SiteFacts]) -> PathFacts | None:
     edges = [one.edge for one in members if one.edge is not None]
     if not edges:
         return None
-    return replace(
-        edges[0], round_trip_s=max(one.round_trip_s for one in edges), loss=max(one.loss for one in edges)
-    )
+    return replace(edges[0], round_trip_s=max(one.round_trip_s for one in edges), loss=max(one.loss for one in edges))
 
 
 def _named(site: PathFacts, number: int) -> SiteFacts:

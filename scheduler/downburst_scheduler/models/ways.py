@@ -1,7 +1,7 @@
 """The rates of a site's ways: the direct one with its data connections, and those over relays in segments.
 
-Rates are bits of payload per second; loss is a share of segments, and times are seconds. A limit that nothing is known
-about is infinite: it is no gain to replace one infinite rate by another. A rate that can't be told is None.
+Rates are bits of payload per second; loss is a share of segments, and times are seconds. A rate without limit is
+infinite: it is no gain to replace one infinite rate by another. A rate that can't be told is None.
 """
 
 import math
