@@ -64,7 +64,7 @@ class RelayWatch:
         self._rates.keep(kept)
 
     def reported(self, report: RelayReport, now_s: float) -> set[str]:
-        """Records a relay's sign of life, the sites that it carries, and its measurements; returns sites that moved."""
+        """Records a relay's sign of life, the sites that it carries, and measurements; returns sites that moved."""
         if report.relay not in self._relays:
             return set()
         before = self._carried.get(report.relay, {})

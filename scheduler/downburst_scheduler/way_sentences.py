@@ -36,21 +36,22 @@ def _main(question: WayQuestion, decision: WayDecision) -> str:
     if decision.because is WayBecause.WORSE:
         return _worse(question, decision)
     if decision.chain != DIRECT:
-        return f"{_offer(decision, decision.chain)}, against {direct}"
+        way = next((way for way, _ in decision.priced if way.chain == decision.chain), None)
+        return f"{_rate(decision.predicted_bps)} expected{_path(way)}, against {direct}"
     found = next((way for way, price in decision.priced if price.rate_bps is not None), None)
-    return f"{direct}, {_offer(decision, found.chain)} {named(found.chain)}" if found else direct
+    if found is None:
+        return direct
+    return f"{direct}, and {_relays(found.chain)} would bring {_rate(decision.price_of(found.chain))}{_path(found)}"
 
 
-def _offer(decision: WayDecision, chain: Chain) -> str:
-    way = next((way for way, _ in decision.priced if way.chain == chain), None)
-    path = f" ({_segments(way)})" if way is not None else ""
-    return f"{_rate(decision.price_of(chain))} expected{path}"
+def _path(way: RelayWay | None) -> str:
+    return f" ({_segments(way)})" if way is not None else ""
 
 
 def _worse(question: WayQuestion, decision: WayDecision) -> str:
     brought = megabits(question.measured_bps or 0.0)
     rest = decision.memory.rests[-1]
-    wait = duration((rest.until_s - question.now_s) * 1e3)
+    wait = _span(rest.until_s - question.now_s)
     return (
         f"{_relays(rest.chain)} brought {brought}, less than the direct way's {_rate(decision.direct.rate_bps)}, "
         f"and is tried again after {wait}"
@@ -73,7 +74,7 @@ def _direct(way: DirectWay, price: Priced) -> str:
     else:
         told.append("1 connection" if price.connections == 1 else f"{price.connections} connections")
     if way.age_s >= TELLING_AGE_S:
-        told.append(f"{duration(way.age_s * 1e3)} ago")
+        told.append(f"{_span(way.age_s)} ago")
     return ", ".join(told)
 
 
@@ -101,15 +102,25 @@ def _held(question: WayQuestion, decision: WayDecision) -> str:
     if favourite is None:
         return ""
     if decision.because is WayBecause.WOULD:
-        return f"dry run: the site would change to {named(favourite)}"
+        return f"dry run: the site would go {named(favourite)}"
     if decision.memory.agreeing < rules.agreeing_windows:
         agreed = f"{decision.memory.agreeing} of {rules.agreeing_windows} required checks"
-        return f"{named(favourite)} is preferred in {agreed}"
-    return f"{named(favourite)} follows when the last change is {duration(rules.dwell_s * 1e3)} ago"
+        return f"{_the_way(favourite)} is preferred in {agreed}"
+    return f"{_the_way(favourite)} follows when the last change is {_span(rules.dwell_s)} ago"
+
+
+def _the_way(chain: Chain) -> str:
+    return "the direct way" if chain == DIRECT else f"the way {named(chain)}"
 
 
 def _relays(chain: Chain) -> str:
     return f"relay {chain[0]}" if len(chain) == 1 else f"the chain of relays {' and '.join(chain)}"
+
+
+def _span(seconds: float) -> str:
+    if seconds < TEN_MINUTES_S:
+        return duration(seconds * 1e3)
+    return f"{seconds / 60:.0f} min" if seconds < TWO_HOURS_S else f"{seconds / 3_600:.0f} h"
 
 
 def _rate(rate_bps: float | None) -> str:
@@ -119,3 +130,4 @@ def _rate(rate_bps: float | None) -> str:
 
 
 TELLING_AGE_S = 60.0
+TEN_MINUTES_S, TWO_HOURS_S = 600, 7_200
