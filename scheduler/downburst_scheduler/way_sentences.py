@@ -26,7 +26,6 @@ def named(chain: Chain) -> str:
 
 
 def _main(question: WayQuestion, decision: WayDecision) -> str:
-    direct = f"{_rate(decision.direct.rate_bps)} by the direct way ({_direct(question.direct, decision.direct)})"
     if decision.because is WayBecause.NO_RELAY:
         return question.shut or "no relay is before the site"
     if decision.because is WayBecause.UNKNOWN:
@@ -35,6 +34,11 @@ def _main(question: WayQuestion, decision: WayDecision) -> str:
         return f"{_relays(decision.left or DIRECT)} can't be used any more"
     if decision.because is WayBecause.WORSE:
         return _worse(question, decision)
+    return _compared(question, decision)
+
+
+def _compared(question: WayQuestion, decision: WayDecision) -> str:
+    direct = f"{_rate(decision.direct.rate_bps)} by the direct way ({_direct(question.direct, decision.direct)})"
     if decision.chain != DIRECT:
         way = next((way for way, _ in decision.priced if way.chain == decision.chain), None)
         return f"{_rate(decision.predicted_bps)} expected{_path(way)}, against {direct}"

@@ -48,8 +48,9 @@ def test_under_bbr_a_relay_that_does_not_help_is_not_taken() -> None:
     asked, decision = after_looks(question(BBR), 10)
     assert (decision.chain, decision.because) == (DIRECT, WayBecause.BEST)
     assert way_reason(asked, decision) == (
-        "direct: 100 Mb/s by the direct way (70 ms, loss without effect, bbr, 1 connection), and relay campus would bring "
-        "85.0 Mb/s (68 ms, loss without effect, bbr to relay campus, 2 ms, loss without effect, bbr to the site)"
+        "direct: 100 Mb/s by the direct way (70 ms, loss without effect, bbr, 1 connection), and relay campus would "
+        "bring 85.0 Mb/s "
+        "(68 ms, loss without effect, bbr to relay campus, 2 ms, loss without effect, bbr to the site)"
     )
     without_line = question(BBR, direct=DirectWay(Segment(BBR, 0.07, 0.001)))
     assert after_looks(without_line, 10)[1].chain == DIRECT, "one unlimited rate is no gain over another"
