@@ -57,7 +57,7 @@ from downburst_scheduler.models.sizing import Objective
 from downburst_scheduler.moving import moving_of
 from downburst_scheduler.paths import MINUTE_US, NEARLY_CAUGHT_UP, OUT_OF_GROUPS, Backlogs, Carrier, SitePaths
 from downburst_scheduler.planner import BY_FIGURES, Because, Decision, Question, decide, flip_of
-from downburst_scheduler.relays import RelayWatch
+from downburst_scheduler.relays import SIGN_OF_LIFE_S, RelayWatch
 from downburst_scheduler.sentences import (
     NO_CIRCUITS,
     NONE_ON_DEMAND,
@@ -88,6 +88,8 @@ class SchedulerLoop:
         """True if something may have changed that could not be read from the ledger."""
         self._next_look_s = 0.0
         self._next_review_s = 0.0
+        self._sure_s = 0.0
+        """The time from which a relay without a report has no session."""
 
     async def run(self) -> None:
         """Works until cancelled."""
@@ -112,6 +114,7 @@ class SchedulerLoop:
         now_s = self._clock.monotonic_s()
         self._next_look_s = now_s + self._pace.step_s
         self._next_review_s = now_s + self._pace.review_s
+        self._sure_s = now_s + SIGN_OF_LIFE_S
         now = self._clock.now()
         for history in await self._ledger.read(_histories):
             age_s = {plan.version: (now - plan.made_at).total_seconds() for plan in history}
@@ -281,7 +284,7 @@ class SchedulerLoop:
         now_s = self._clock.monotonic_s()
         before = self._known.relays.get(site.name, ())
         if (feed, site.name) not in self._known.placed:
-            able = (relay for relay in before if relay.may_carry(feed) and self._relays.is_up(relay.name, now_s))
+            able = [relay for relay in before if relay.may_carry(feed) and self._is_up(relay.name, feed, now_s)]
             offers = [self._relays.offer(relay.name, relay.fan_out) for relay in able if relay.fan_out]
             # Relays come in the order of their names: of equal ones the first stays the first.
             offer = max(offers, key=lambda one: one.core_bps or math.inf, default=None)
@@ -291,6 +294,12 @@ class SchedulerLoop:
             return site
         core, edge = segments
         return replace(site, round_trip_s=core.round_trip_s, loss=core.loss, congestion=core.congestion, edge=edge)
+
+    def _is_up(self, relay: str, feed: str, now_s: float) -> bool:
+        """True if the relay has a session; after a restart, a relay in use is given the time to report."""
+        if now_s >= self._sure_s or self._relays.is_up(relay, now_s):
+            return self._relays.is_up(relay, now_s)
+        return any(leg.relay == relay for leg in groups_of(self._feeds[feed].plan)) if feed in self._feeds else False
 
     def _with_circuit(self, site: SiteFacts, feed: str) -> SiteFacts:
         """A site with the capacity of its circuit that other feeds leave."""

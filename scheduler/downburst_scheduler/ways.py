@@ -6,7 +6,7 @@ rate is below that of the direct way, is left at once; after a bad rate it rests
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -28,6 +28,7 @@ class WayBecause(StrEnum):
     WOULD = "would-change"
     GONE = "gone"
     WORSE = "worse"
+    RESTING = "resting"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +136,13 @@ def _weighed(question: WayQuestion, found: WayDecision) -> WayDecision:
     if found.direct.rate_bps is None or not found.priced:
         because = WayBecause.UNKNOWN if found.priced else WayBecause.NO_RELAY
         return replace(found, because=because, memory=replace(memory, favourite=None, agreeing=0))
-    preferred = _preferred(question, found)
+    rests = {rest.chain for rest in memory.rests if question.now_s < rest.until_s}
+    preferred = _preferred(question, found, rests)
     if preferred == memory.chain:
         told = any(price.rate_bps is not None for _, price in found.priced)
         because = WayBecause.BEST if told or memory.chain != DIRECT else WayBecause.UNKNOWN
+        if rests and _preferred(question, found, set()) in rests:
+            because = WayBecause.RESTING
         return replace(found, because=because, memory=replace(memory, favourite=None, agreeing=0))
     agreeing = min(
         (memory.agreeing if memory.favourite == preferred else 0) + question.look, question.rules.agreeing_windows
@@ -149,10 +153,9 @@ def _weighed(question: WayQuestion, found: WayDecision) -> WayDecision:
     return replace(found, memory=WayMemory(preferred, question.now_s, rests=memory.rests))
 
 
-def _preferred(question: WayQuestion, found: WayDecision) -> Chain:
-    """The fastest way that gains enough over the present one."""
+def _preferred(question: WayQuestion, found: WayDecision, rests: Container[Chain]) -> Chain:
+    """The fastest way that gains enough over the present one and does not rest."""
     standing = question.memory.chain
-    rests = {rest.chain for rest in question.memory.rests if question.now_s < rest.until_s}
     prices = [(DIRECT, found.direct.rate_bps or 0.0)]
     prices += [(way.chain, price.rate_bps or 0.0) for way, price in found.priced if way.chain not in rests]
     best, best_bps = max(prices, key=lambda one: one[1])

@@ -29,7 +29,7 @@ from downburst.ledger import Ledger, Transaction
 from downburst.settings.hub import Settings
 from downburst.supervision import attempt
 from downburst_scheduler.figures.wording import some
-from downburst_scheduler.relays import RelayWatch
+from downburst_scheduler.relays import SIGN_OF_LIFE_S, RelayWatch
 from downburst_scheduler.states import Pace
 from downburst_scheduler.way_sentences import named, way_reason
 from downburst_scheduler.ways import DIRECT, Chain, WayBecause, WayDecision, WayMemory, WayQuestion, decide_way
@@ -49,6 +49,8 @@ class WaysLoop:
         self._sites: dict[str, _SiteState] = {}
         self._stale = False
         self._next_look_s = 0.0
+        self._sure_s = 0.0
+        """The time from which a relay without a report has no session."""
 
     async def run(self) -> None:
         """Works until cancelled."""
@@ -61,7 +63,8 @@ class WaysLoop:
 
     async def start(self) -> None:
         """Loads relays, sites and the ways in force."""
-        self._next_look_s = self._clock.monotonic_s() + self._pace.step_s
+        now_s = self._clock.monotonic_s()
+        self._next_look_s, self._sure_s = now_s + self._pace.step_s, now_s + SIGN_OF_LIFE_S
         try:
             await self._reload()
         except LedgerAway as error:
@@ -88,7 +91,7 @@ class WaysLoop:
             self._away(error)
 
     async def _traffic(self, event: TrafficSeen, now_s: float) -> None:
-        if not self._known.relays and not self._stale:
+        if not self._known.relays and not self._sites and not self._stale:
             return
         self._watch.traffic(event, now_s)
         if now_s < self._next_look_s:
@@ -120,6 +123,9 @@ class WaysLoop:
         changed: list[tuple[_SiteState, WayDecision, SiteWay]] = []
         for name in [*self._known.chains, *(name for name in self._sites if name not in self._known.chains)]:
             state = self._sites.setdefault(name, _SiteState())
+            if state.memory.chain != DIRECT and self._clock.monotonic_s() < self._sure_s:
+                # A site that was led over a relay before a restart stays there until the relay had time to report.
+                continue
             question = self._question(self._known.sites[name], state, look=look)
             decision = decide_way(question)
             way = self._way(name, state, question, decision)
@@ -183,15 +189,17 @@ class WaysLoop:
         same = stands is not None and stands.chain == decision.chain
         if same and decision.because in QUIETLY:
             return None
+        reason = way_reason(question, decision)
         measured = stands is not None and _alike(stands.measured_bps, measured_bps)
-        if same and measured and decision.because is state.because:
+        news = decision.because in WITHOUT_FIGURES and stands is not None and stands.reason != reason
+        if same and measured and not news and decision.because is state.because:
             return None
         if stands is None and decision.because is WayBecause.WAITING:
             return None
         return SiteWay(
             site,
             decision.chain,
-            way_reason(question, decision),
+            reason,
             predicted_bps=_whole(decision.predicted_bps),
             direct_bps=_whole(decision.direct.rate_bps),
             measured_bps=measured_bps,
@@ -290,5 +298,7 @@ def _alike(before: int | None, now: int | None) -> bool:
 
 
 _LOG = logging.getLogger("downburst.ways")
-QUIETLY = (WayBecause.WAITING,)
+QUIETLY = (WayBecause.WAITING, WayBecause.RESTING)
+WITHOUT_FIGURES = (WayBecause.NO_RELAY, WayBecause.UNKNOWN)
+"""Reasons that change only if something happens."""
 TELLING_CHANGE = 0.25

@@ -87,7 +87,7 @@ def test_a_relay_that_brings_less_than_the_direct_way_is_left_and_rests_twice_as
     (rest,) = decision.memory.rests
     assert rest.until_s - asked.now_s == 3_600.0
     _, resting = after_looks(question(memory=decision.memory, now_s=1_300.0), 100)
-    assert resting.chain == DIRECT
+    assert (resting.chain, resting.because) == (DIRECT, WayBecause.RESTING)
     _, again = after_looks(question(memory=decision.memory, now_s=rest.until_s), 3)
     assert again.chain == CAMPUS
     worse = decide_way(on_campus(measured_bps=4e6, memory=again.memory, now_s=10_000.0))
