@@ -387,7 +387,7 @@ def _behind(part: Part) -> str:
 
 def _unheard(asked: Asked, groups: Sequence[Part]) -> str:
     """Sites are tested for multicast by joining: copies continue until the site has received the group."""
-    inside = {site for part in groups for site in part.sites}
+    inside = {site for part in groups if part.relay is None for site in part.sites}
     unheard = [site.name for site in members_of(asked.served) if site.unheard and site.name in inside]
     if not unheard:
         return ""
