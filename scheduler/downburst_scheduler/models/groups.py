@@ -8,6 +8,7 @@ from downburst_scheduler.models.grouping import GroupingRules, Receiver, grouped
 from downburst_scheduler.models.offers import CircuitOffer
 from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Asked, Part
 from downburst_scheduler.models.population import Alike, count_of, names_of
+from downburst_scheduler.models.rates import whole
 from downburst_scheduler.models.repair import repair_share
 from downburst_scheduler.models.transports import multicast
 
@@ -62,7 +63,7 @@ def _behind_relay(asked: Asked, members: Sequence[Alike], *, relays: int) -> Par
     if not asked.figures:
         return part
     # Losses before the relay are TCP's to repair, and those of the members' own paths are not the group's.
-    paths = [replace(one.facts, loss=asked.situation.group_loss, edge=None) for one in members]
+    paths = [replace(whole(one.facts), loss=asked.situation.group_loss) for one in members]
     outcome = multicast(asked.for_groups, paths, rate_bps=rate_bps, repair=asked.situation.repair)
     return replace(part, outcome=outcome)
 
@@ -75,7 +76,7 @@ def _riding(asked: Asked, members: Sequence[Alike]) -> tuple[Part, CircuitOffer]
     if not asked.figures:
         return part, offer
     # Reserved bandwidth has no loss through others, and only the circuit's rate limits it.
-    paths = [replace(one.facts, loss=0.0, access_bps=None) for one in members]
+    paths = [replace(whole(one.facts), loss=0.0, access_bps=None) for one in members]
     pace_bps = max(offer.group_frames_bps, 1.0)
     return replace(part, outcome=multicast(asked.for_groups, paths, rate_bps=pace_bps)), offer
 
@@ -88,7 +89,8 @@ def _receiver(name: str, one: Alike, fastest_bps: float) -> Receiver:
 def _group(asked: Asked, members: Sequence[Alike], limit_bps: float | None) -> Part:
     """A group at the pace of its slowest member."""
     fastest_bps = _fastest_bps(asked)
-    paths = [replace(one.facts, loss=max(one.facts.loss, asked.situation.group_loss)) for one in members]
+    ways = [whole(one.facts) for one in members]
+    paths = [replace(way, loss=max(way.loss, asked.situation.group_loss)) for way in ways]
     rate_bps = min([fastest_bps, *(path.access_bps for path in paths if path.access_bps)])
     if limit_bps is not None and asked.figures:
         again = repair_share(asked.arrivals.size_bytes, [path.loss for path in paths], asked.situation.repair)

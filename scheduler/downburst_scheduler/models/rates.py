@@ -61,6 +61,14 @@ def segments_of(path: PathFacts) -> tuple[PathFacts, ...]:
     return (core, replace(path.edge, connections=path.connections, access_bps=path.access_bps))
 
 
+def whole(path: PathFacts) -> PathFacts:
+    """The way as one path, for packets that no relay repairs: round trips add, shares of passed packets multiply."""
+    if path.edge is None:
+        return path
+    loss = 1 - (1 - path.loss) * (1 - path.edge.loss)
+    return replace(path, round_trip_s=path.round_trip_s + path.edge.round_trip_s, loss=loss, edge=None)
+
+
 def bbr_bps(capacity_bps: float, loss: float) -> float:
     """The capacity less the loss, until loss is so high that BBR takes it for congestion."""
     return capacity_bps * (1 - loss) if loss < BBR_GIVES_WAY else capacity_bps * (1 - BBR_GIVES_WAY) * BBR_AFTER

@@ -15,7 +15,7 @@ from downburst_scheduler.models.candidates import Evaluated, compare
 from downburst_scheduler.models.offers import RelayOffer
 from downburst_scheduler.models.parts import Part, asked_of, copies
 from downburst_scheduler.models.population import alike, count_of
-from downburst_scheduler.models.rates import PathFacts, connection_bps, segments_of
+from downburst_scheduler.models.rates import PathFacts, connection_bps, segments_of, whole
 from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.models.transports import relayed
 from unit.scheduler.feeds import live, sites, steady
@@ -138,6 +138,16 @@ def test_a_site_on_a_relay_is_predicted_over_both_segments() -> None:
     assert part.outcome is not None
     assert part.outcome.latencies.quantile_s(0.5) == pytest.approx(alone.latencies.quantile_s(0.5))
     assert part.outcome.latencies.quantile_s(0.5) > 0.1 + 0.035, "the size over the line, and both ways"
+
+
+def test_packets_of_a_group_and_measured_latencies_are_those_of_the_whole_way() -> None:
+    way = whole(replace(ON_RELAY, loss=0.01))
+    assert way.edge is None
+    assert way.round_trip_s == pytest.approx(0.07)
+    assert way.loss == pytest.approx(1 - 0.99 * 0.999)
+    assert whole(PathFacts(0.07)) == PathFacts(0.07)
+    near, far = (multicast(*campus(3, edge=PathFacts(away_s)), no_multicast=OFF) for away_s in (0.0, 0.2))
+    assert far.quantile_ms(0.5) > near.quantile_ms(0.5) + 90
 
 
 def test_sites_on_relays_and_direct_ones_share_the_egress() -> None:
