@@ -12,6 +12,7 @@ from downburst.sketches.sketch import LatencySketch
 from downburst_scheduler.calibration import Quantiles
 from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models.floors import MOST_LOSS, Expected, Floor, SiteFloors, expected
+from downburst_scheduler.models.rates import whole
 from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.models.transports import fair_rates_bps
 
@@ -57,7 +58,7 @@ def watched(
     facts = {site.name: site for site in sites}
     telling = [leg for leg in plan.legs if leg.transport is not Transport.MULTICAST or repair_share <= MOST_LOSS]
     lines = {
-        site: (facts[site], _rate_bps(leg, facts[site], fair[site]))
+        site: (whole(facts[site]), _rate_bps(leg, facts[site], fair[site]))
         for leg in telling
         for site in leg.sites
         if site in facts

@@ -5,6 +5,7 @@ from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
 from downburst.domain.plans import Leg, Transport
+from downburst.domain.relays import FanOut
 from downburst.settings.multicast import MulticastSettings
 from downburst_scheduler.models.candidates import Evaluated
 from downburst_scheduler.models.parts import Part
@@ -20,7 +21,7 @@ def legs_of(
     for part, group in zip(chosen.groups, groups, strict=False):
         sites = tuple(sorted(part.sites))
         circuits = tuple(sorted(part.circuits))
-        legs.append(Leg(group.leg, Transport.MULTICAST, sites, group.group, group.port, group.rate_bps, circuits))
+        legs.append(by_relay(replace(group, sites=sites, circuits=circuits), part))
     if chosen.circuit_sites and circuit_leg is not None:
         circuits = tuple(sorted(chosen.circuit_sites))
         names = tuple(site for site, _ in circuits)
@@ -31,11 +32,11 @@ def legs_of(
 def followed(parts: Sequence[Part], standing: Sequence[Leg]) -> list[Leg | None]:
     """For each group the existing leg that most of its sites already receive; None if it needs a new one.
 
-    During its life a leg uses one circuit, or none.
+    During its life a leg uses one circuit, or one relay, or neither.
     """
     free, found = list(standing), []
     for part in parts:
-        alike = [leg for leg in free if _carriers(leg.circuits) == _carriers(part.circuits)]
+        alike = [leg for leg in free if _same_carriers(leg, part)]
         shared = [(len(set(part.sites).intersection(leg.sites)), leg) for leg in alike]
         most, leg = max(shared, key=lambda one: one[0], default=(0, None))
         # A single group stays the same one when sites join and leave.
@@ -48,7 +49,8 @@ def followed(parts: Sequence[Part], standing: Sequence[Leg]) -> list[Leg | None]
 
 def paced(leg: Leg, rate_bps: int) -> Leg:
     """The leg at a rate; small differences of measurements are no reason for another plan."""
-    steady = leg.circuits and leg.rate_bps and KEPT_FROM * leg.rate_bps <= rate_bps <= KEPT_TO * leg.rate_bps
+    measured = leg.circuits or leg.relay
+    steady = measured and leg.rate_bps and KEPT_FROM * leg.rate_bps <= rate_bps <= KEPT_TO * leg.rate_bps
     return leg if steady else replace(leg, rate_bps=rate_bps)
 
 
@@ -71,9 +73,19 @@ def group_address(leg: int, network: IPv4Network | IPv6Network) -> str:
     return str(network.network_address + offset)
 
 
-def _carriers(circuits: Sequence[tuple[str, int]]) -> set[int]:
-    return {number for _, number in circuits}
+def by_relay(leg: Leg, part: Part) -> Leg:
+    """The leg with the relay of a part, if it has one."""
+    if part.relay is None:
+        return leg
+    return replace(leg, relay=part.relay.relay, fan_out=part.relay.fan_out)
+
+
+def _same_carriers(leg: Leg, part: Part) -> bool:
+    """True if they use the same circuits, and the same relay in the same manner."""
+    wanted = by_relay(replace(leg, relay=None, fan_out=FanOut.GROUP), part)
+    circuits = [{number for _, number in one.circuits} for one in (leg, part)]
+    return circuits[0] == circuits[1] and (leg.relay, leg.fan_out) == (wanted.relay, wanted.fan_out)
 
 
 KEPT_FROM, KEPT_TO = 0.98, 1.1
-"""Relative to a leg's rate on a circuit: repair covers a small shortfall, a small surplus is not missed."""
+"""Relative to a leg's rate on a circuit or to a relay: repair covers a small shortfall, a small surplus is wasted."""

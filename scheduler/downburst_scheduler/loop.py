@@ -9,6 +9,7 @@ node joins sites to a leg one by one and ends a site's old leg where the coverag
 
 import asyncio
 import logging
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -23,6 +24,8 @@ from downburst.domain.events import (
     LegChanged,
     PinChanged,
     PlanMade,
+    RelaySeen,
+    SessionChanged,
     SitesChanged,
     SubscriptionsChanged,
     TrafficSeen,
@@ -44,7 +47,7 @@ from downburst_scheduler.accuracy import (
     with_measurement,
 )
 from downburst_scheduler.figures.traffic import FeedWindow
-from downburst_scheduler.legs import followed, group_leg, legs_of, paced
+from downburst_scheduler.legs import by_relay, followed, group_leg, legs_of, paced
 from downburst_scheduler.models.floors import SiteFloors
 from downburst_scheduler.models.offers import without
 from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Part
@@ -52,8 +55,9 @@ from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.situation import CircuitOffers, Costs, SiteFacts, Situation
 from downburst_scheduler.models.sizing import Objective
 from downburst_scheduler.moving import moving_of
-from downburst_scheduler.paths import MINUTE_US, NEARLY_CAUGHT_UP, OUT_OF_GROUPS, Backlogs, SitePaths
+from downburst_scheduler.paths import MINUTE_US, NEARLY_CAUGHT_UP, OUT_OF_GROUPS, Backlogs, Carrier, SitePaths
 from downburst_scheduler.planner import BY_FIGURES, Because, Decision, Question, decide, flip_of
+from downburst_scheduler.relays import SIGN_OF_LIFE_S, RelayWatch
 from downburst_scheduler.sentences import (
     NO_CIRCUITS,
     NONE_ON_DEMAND,
@@ -77,18 +81,23 @@ class SchedulerLoop:
         self._known = Known()
         self._feeds: dict[str, FeedState] = {}
         self._paths = SitePaths(timedelta(minutes=settings.multicast.retry_minutes))
+        self._relays = RelayWatch()
         self._caught_up: dict[str, frozenset[tuple[str, str]]] = {}
         self._backlogs = Backlogs()
         self._stale = False
         """True if something may have changed that could not be read from the ledger."""
         self._next_look_s = 0.0
         self._next_review_s = 0.0
+        self._sure_s = 0.0
+        """The time from which a relay without a report has no session."""
 
     async def run(self) -> None:
         """Works until cancelled."""
         kinds = (
             TrafficSeen,
             LegChanged,
+            RelaySeen,
+            SessionChanged,
             FeedsChanged,
             SitesChanged,
             SubscriptionsChanged,
@@ -105,6 +114,7 @@ class SchedulerLoop:
         now_s = self._clock.monotonic_s()
         self._next_look_s = now_s + self._pace.step_s
         self._next_review_s = now_s + self._pace.review_s
+        self._sure_s = now_s + SIGN_OF_LIFE_S
         now = self._clock.now()
         for history in await self._ledger.read(_histories):
             age_s = {plan.version: (now - plan.made_at).total_seconds() for plan in history}
@@ -124,9 +134,14 @@ class SchedulerLoop:
                 case TrafficSeen():
                     await self._traffic(event)
                 case LegChanged():
-                    self._paths.leg_changed(event, on_circuit=self._is_on_circuit(event))
+                    self._paths.leg_changed(event, on=self._carrier(event))
                     if event.state in OUT_OF_GROUPS:
                         await self._decide_all([event.feed], look=False)
+                case RelaySeen():
+                    for site in self._relays.reported(event.report, self._clock.monotonic_s()):
+                        self._paths.moved(site)
+                case SessionChanged():
+                    self._relays.session(event, self._clock.monotonic_s())
                 case _:
                     if isinstance(event, PinChanged) and event.feed in self._feeds:
                         self._feeds[event.feed].calibration.forget()
@@ -145,11 +160,13 @@ class SchedulerLoop:
         self._known = await self._ledger.read(Known.of)
         self._stale = False
         self._paths.keep(self._known.sites)
+        self._relays.keep(self._known.relay_names, self._known.sites, self._known.ways)
         self._feeds = {name: state for name, state in self._feeds.items() if name in self._known.feeds}
         await self._decide_all(self._known.feeds, look=False)
 
     async def _traffic(self, event: TrafficSeen) -> None:
         self._paths.traffic_seen(event)
+        self._relays.traffic(event, self._clock.monotonic_s())
         for site in event.gone:
             self._caught_up.pop(site, None)
         for session in event.sessions:
@@ -169,9 +186,12 @@ class SchedulerLoop:
             self._known = replace(self._known, placed=await self._ledger.read(placed))
             await self._decide_all(self._known.feeds, look=True)
 
-    def _is_on_circuit(self, event: LegChanged) -> bool:
+    def _carrier(self, event: LegChanged) -> Carrier:
         state = self._feeds.get(event.feed)
-        return any(leg.leg == event.leg and leg.circuits for leg in groups_of(state.plan)) if state else False
+        legs = [leg for leg in groups_of(state.plan) if leg.leg == event.leg] if state else []
+        if any(leg.relay is not None for leg in legs):
+            return "relay"
+        return "circuit" if any(leg.circuits for leg in legs) else "network"
 
     def _count(self, event: TrafficSeen) -> None:
         arrived = {feed.feed: feed for feed in event.feeds}
@@ -257,7 +277,29 @@ class SchedulerLoop:
             self._paths.site(site, feed.name, wishes, now=now, in_group=site.name in inside)
             for site, wishes in self._known.subscribers.get(feed.name, ())
         )
-        return tuple(self._with_circuit(site, feed.name) for site in found)
+        return tuple(self._with_circuit(self._with_relay(site, feed.name), feed.name) for site in found)
+
+    def _with_relay(self, site: SiteFacts, feed: str) -> SiteFacts:
+        """A site with the relay that may hand the feed out to it, and with both segments if its session is on one."""
+        now_s = self._clock.monotonic_s()
+        before = self._known.relays.get(site.name, ())
+        if (feed, site.name) not in self._known.placed:
+            able = [relay for relay in before if relay.may_carry(feed) and self._is_up(relay.name, feed, now_s)]
+            offers = [self._relays.offer(relay.name, relay.fan_out) for relay in able if relay.fan_out]
+            # Relays come in the order of their names: of equal ones the first stays the first.
+            offer = max(offers, key=lambda one: one.core_bps or math.inf, default=None)
+            site = site if offer is None else replace(site, relay=offer)
+        segments = self._relays.edge(site.name, now_s)
+        if segments is None:
+            return site
+        core, edge = segments
+        return replace(site, round_trip_s=core.round_trip_s, loss=core.loss, congestion=core.congestion, edge=edge)
+
+    def _is_up(self, relay: str, feed: str, now_s: float) -> bool:
+        """True if the relay has a session; after a restart, a relay in use is given the time to report."""
+        if now_s >= self._sure_s or self._relays.is_up(relay, now_s):
+            return self._relays.is_up(relay, now_s)
+        return any(leg.relay == relay for leg in groups_of(self._feeds[feed].plan)) if feed in self._feeds else False
 
     def _with_circuit(self, site: SiteFacts, feed: str) -> SiteFacts:
         """A site with the capacity of its circuit that other feeds leave."""
@@ -330,7 +372,7 @@ class SchedulerLoop:
             if leg is None:
                 number = await self._ledger.write(lambda tx: tx.planning.legs.allocate(feed.name))
                 leg = group_leg(number, multicast, rate_bps=int(pace_bps))
-            found.append(paced(replace(leg, circuits=tuple(sorted(part.circuits))), int(pace_bps)))
+            found.append(paced(by_relay(replace(leg, circuits=tuple(sorted(part.circuits))), part), int(pace_bps)))
         return tuple(found)
 
     async def _review(self) -> None:

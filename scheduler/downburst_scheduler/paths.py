@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from typing import Literal
 
 from downburst.domain.events import LegChanged, SessionTraffic, SiteProgress, TrafficSeen
 from downburst.domain.path_facts import KnownPath, PathWatch
@@ -12,6 +13,9 @@ from downburst.domain.tcp.rates import CongestionControl
 from downburst.forecasts.path_rates import PathRates
 from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.situation import SiteFacts
+
+Carrier = Literal["network", "circuit", "relay"]
+"""The bearer of a group: the routed network, a circuit, or the network of a relay."""
 
 
 class SitePaths:
@@ -25,8 +29,7 @@ class SitePaths:
         """By site, the assumed limit by measured rates."""
         self._facts: dict[str, PathFacts] = {}
         """The watch's facts about each site, computed once for all feeds."""
-        self._out_until: dict[tuple[str, bool], tuple[datetime, str]] = {}
-        """By site, and whether the group was on a circuit."""
+        self._out_until: dict[tuple[str, Carrier], tuple[datetime, str]] = {}
         self._shares = MatchShares()
 
     def traffic_seen(self, event: TrafficSeen) -> None:
@@ -41,17 +44,17 @@ class SitePaths:
         for session in seen:
             self._facts.pop(session.site, None)
 
-    def leg_changed(self, event: LegChanged, *, on_circuit: bool = False) -> None:
+    def leg_changed(self, event: LegChanged, *, on: Carrier = "network") -> None:
         """Joining a group is its probe; a site that never received it, or lost too much, is in none until the retry.
 
-        Results on a circuit say nothing about the network's groups, and vice versa.
+        Results on a circuit or behind a relay say nothing about the network's groups, and vice versa.
         """
-        if not on_circuit:
+        if on == "network":
             self._watch.leg(event)
         if event.state in OUT_OF_GROUPS:
             why = f" ({event.reason})" if event.reason else ""
             out = (event.at + self._retry, OUT_OF_GROUPS[event.state] + why)
-            self._out_until[event.site, on_circuit] = out
+            self._out_until[event.site, on] = out
 
     def arrived(self, feed: str, size_bytes: int) -> None:
         """Counts the arrivals of a feed, against which the sites' shares are measured."""
@@ -60,6 +63,11 @@ class SitePaths:
     def settled(self, reports: Iterable[Settled], *, caught_up: frozenset[tuple[str, str]]) -> None:
         """Records the stored products of sites; only of those (site, feed) that have caught up."""
         self._shares.settled(reports, caught_up=caught_up)
+
+    def moved(self, site: str) -> None:
+        """Drops the measured rates of a site whose session now takes another way."""
+        self._rates.forget(site)
+        self._limits_bps.pop(site, None)
 
     def keep(self, sites: Iterable[str]) -> None:
         """Drops every site except these."""
@@ -85,8 +93,9 @@ class SitePaths:
             access_bps=site.pace_bps(now.hour),
             forecast_bps=self._forecast_bps(site, now),
             share=1.0 if any(_takes_all(wish) for wish in wishes) else self._shares.share(site.name, feed),
-            no_multicast=self._no_multicast(site, now, on_circuit=False),
-            no_circuit_group=self._no_multicast(site, now, on_circuit=True),
+            no_multicast=self._no_multicast(site, now, on="network"),
+            no_circuit_group=self._no_multicast(site, now, on="circuit"),
+            no_relay_group=self._no_multicast(site, now, on="relay"),
             unheard=not self._watch.hears(site.name),
             keeps_ldm=site.ldm_host is not None,
             in_group=in_group,
@@ -111,12 +120,12 @@ class SitePaths:
             facts = self._facts[site] = _facts(self._watch.of(site))
         return facts
 
-    def _no_multicast(self, site: Site, now: datetime, *, on_circuit: bool) -> str | None:
+    def _no_multicast(self, site: Site, now: datetime, *, on: Carrier) -> str | None:
         if site.ldm_host is not None:
             return f"{site.name} keeps its LDM"
         if not site.multicast:
             return f"{site.name} is set to be served without multicast"
-        until, what = self._out_until.get((site.name, on_circuit), (now, ""))
+        until, what = self._out_until.get((site.name, on), (now, ""))
         return f"{site.name} {what} and is tested again at {until:%H:%M} UTC" if now < until else None
 
 
@@ -202,14 +211,13 @@ def _facts(path: KnownPath) -> PathFacts:
     return PathFacts(
         round_trip_s=(path.least_round_trip_us or 0) / 1e6,
         loss=path.sure_loss,
-        congestion=_congestion(path),
+        congestion=congestion_of(path.tcp.congestion if path.tcp else ""),
         connections=path.connections,
     )
 
 
-def _congestion(path: KnownPath) -> CongestionControl:
-    """The congestion control, if it has a model; otherwise the kernel's default."""
-    name = path.tcp.congestion if path.tcp else ""
+def congestion_of(name: str) -> CongestionControl:
+    """The congestion control of this name, if it has a model; otherwise the kernel's default."""
     known = (control for control in CongestionControl if name.startswith(control))
     return next(known, CongestionControl.CUBIC)
 

@@ -183,7 +183,8 @@ def _rest(chosen: Evaluated) -> str:
     if chosen.transport in (Transport.STATIC_CIRCUIT, Transport.DYNAMIC_CIRCUIT):
         return f", {chosen.reason}"
     several = len(chosen.groups) > 1 or bool(chosen.groups and chosen.unicast_sites)
-    return f", {chosen.reason}" if several else ""
+    relayed = any(part.relay is not None for part in chosen.groups)
+    return f", {chosen.reason}" if several or relayed else ""
 
 
 def _joined(*parts: str) -> str:

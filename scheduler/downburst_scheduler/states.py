@@ -7,6 +7,7 @@ from typing import Self
 
 from downburst.domain.feeds import Feed
 from downburst.domain.plans import Leg, Pin, Plan, Transport
+from downburst.domain.relays import Relay
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import Subscription
 from downburst.ledger import Transaction
@@ -54,19 +55,27 @@ class Known:
     """By feed: active sites that want it and may take it, with their subscriptions."""
     pins: Mapping[str, Pin] = field(default_factory=dict)
     circuits: CircuitOffers = field(default_factory=CircuitOffers)
+    relays: Mapping[str, Sequence[Relay]] = field(default_factory=dict)
+    """By site, the relays before it that hand out feeds."""
+    relay_names: frozenset[str] = frozenset()
+    ways: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By site, the relays over which its session is told to go."""
     placed: frozenset[tuple[str, str]] = frozenset()
     """Feed and site pairs served by a sender instead of the hub's own node."""
 
     @classmethod
     def of(cls, tx: Transaction) -> "Known":
         """The present contents of the ledger."""
-        sites = {site.name: site for site in tx.sites.all()}
+        sites, relays = {site.name: site for site in tx.sites.all()}, tx.fleet.relays.all()
         return cls(
             feeds={feed.name: feed for feed in tx.feeds.all()},
             sites=sites,
             subscribers=_subscribers(sites, tx.subscriptions.all()),
             pins=tx.planning.pins.all(),
             circuits=CircuitOffers(tx.circuits.begun(), tx.circuits.measurements()),
+            relays=_before(relays, sites),
+            relay_names=frozenset(relay.name for relay in relays),
+            ways={way.site: way.chain for way in tx.fleet.ways.all()},
             placed=placed(tx),
         )
 
@@ -74,6 +83,15 @@ class Known:
 def placed(tx: Transaction) -> frozenset[tuple[str, str]]:
     """The pairs served by senders: they change more often than everything else, and no event reports them."""
     return frozenset((one.feed, one.site) for one in tx.fleet.assignments.all())
+
+
+def _before(relays: Iterable[Relay], sites: Mapping[str, Site]) -> dict[str, list[Relay]]:
+    found: dict[str, list[Relay]] = {}
+    for relay in relays:
+        if relay.fan_out is not None and sites[relay.name].active:
+            for site in relay.sites:
+                found.setdefault(site, []).append(relay)
+    return found
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from downburst.domain.alarms import Receiver, ReceiverKind, Silence
 from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Port
 from downburst.domain.feeds import Feed
 from downburst.domain.receipts import Batch, ProductException
+from downburst.domain.relays import Relay, Segment, Tunnel
 from downburst.domain.resends import Resend
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import IdFilter, Subscription
@@ -130,6 +131,16 @@ def _rejected(tx: Transaction, number: int) -> None:
     tx.measured.batches.load(Batch(f"batch-{number}", (), (lost,), ()))
 
 
+def _relay(tx: Transaction) -> None:
+    tx.fleet.relays.put(Relay("campus", "relay.example.edu:7379"))
+
+
+def _tunnel(tx: Transaction, number: int) -> None:
+    segment = Segment(2_000, 100, "cubic", 10**8)
+    ended = Tunnel(None, f"192.0.2.{number}:9", "198.51.100.1:9", "hub:7370", 60.0, 1, 1, 1, segment, segment)
+    tx.fleet.relay_log.add("campus", [ended])
+
+
 ROWS: Mapping[str, Rows] = {
     "FEEDS": Rows(tables.feeds.feeds, lambda tx, n: tx.feeds.add(Feed(f"F{n}"))),
     "SITES": Rows(tables.sites.sites, lambda tx, n: tx.sites.add(Site(site_of(n)))),
@@ -189,6 +200,10 @@ ROWS: Mapping[str, Rows] = {
         tables.tcp_profiles.tcp_profiles,
         lambda tx, n: tx.fleet.tcp_profiles.put(TcpProfile(f"p-{n}", f"192.0.2.{n}/32", knobs=TcpKnobs("bbr"))),
     ),
+    "RELAYS": Rows(
+        tables.relays.relays, lambda tx, n: tx.fleet.relays.put(Relay(f"relay-{n}", "relay.example.edu:7379"))
+    ),
+    "LOG_OF_RELAY": Rows(tables.relays.relay_log, _tunnel, _relay),
     "PORTS": Rows(tables.circuits.circuit_ports, lambda tx, n: tx.ports.add(Port(f"port-{n}", 10**9))),
     "CIRCUITS": Rows(tables.circuits.circuits, _circuit),
     "EXCEPTIONS_OF_SITE": Rows(tables.receipts.exceptions, _rejected),

@@ -16,7 +16,7 @@ from downburst.ledger import Ledger, Transaction
 from downburst.settings.hub import Settings
 from downburst_worker.accounts import LegAccounts
 from downburst_worker.ledger_writer import LedgerWriter
-from downburst_worker.messages import backlog_lines, lines, tcp_lines
+from downburst_worker.messages import backlog_lines, lines, relay_lines, tcp_lines
 from downburst_worker.node import Line, NodeProcess
 from downburst_worker.reporter import Reporter
 
@@ -90,12 +90,7 @@ class DesiredState:
     async def apply_sites(self, stood: list[Settled] | None = None) -> None:
         """Sends all sites with their subscriptions; `stood`: their positions, for a node that has just started."""
         async with self._applying:
-            job = await self._look_up(
-                "sites",
-                lambda tx: lines.sites_job(
-                    tx.sites.all(), tx.enrolment.credentials.usable(), tx.subscriptions.all(), tx.resends.waiting()
-                ),
-            )
+            job = await self._look_up("sites", _sites_job)
             if stood is not None:
                 job = backlog_lines.with_positions(job, stood)
             await self._node.request("sites", **self._role.share.tell_sites(job))
@@ -192,6 +187,13 @@ class DesiredState:
             self.missed = True
             return cast("T", self._read_last[question])
         return found
+
+
+def _sites_job(tx: Transaction) -> Line:
+    job = lines.sites_job(
+        tx.sites.all(), tx.enrolment.credentials.usable(), tx.subscriptions.all(), tx.resends.waiting()
+    )
+    return relay_lines.with_ways(job, tx.fleet.ways.all(), tx.fleet.relays.all())
 
 
 NO_PROFILES: Line = {"profiles": []}

@@ -15,6 +15,7 @@ from pathlib import Path
 from downburst.domain.feeds import TrafficMinute
 from downburst.domain.plans import LegCounters
 from downburst.domain.receipts import LogHead
+from downburst.domain.relays.report import Tunnel
 from downburst.domain.tcp.profiles import TcpTrial
 from downburst.foundation.errors import DownburstError, Failure, LedgerAway
 from downburst.ledger import Ledger, Transaction
@@ -35,9 +36,11 @@ class Counts:
         """By ended resend: products, bytes, and the number expired."""
         self.trials: deque[TcpTrial] = deque(maxlen=TRIALS_WAITING)
         """Steps of trials, oldest first; beyond the limit the oldest are dropped."""
+        self.tunnels: deque[tuple[str, Tunnel]] = deque(maxlen=TUNNELS_WAITING)
+        """Relays with tunnels for their log, in the same manner."""
 
     def __bool__(self) -> bool:
-        return bool(self._legs or self._minutes or self._heads or self.resends or self.trials)
+        return any((self._legs, self._minutes, self._heads, self.resends, self.trials, self.tunnels))
 
     def add(
         self, legs: Iterable[LegCounters] = (), minutes: Iterable[TrafficMinute] = (), heads: Iterable[LogHead] = ()
@@ -63,6 +66,8 @@ class Counts:
             tx.resends.finish(number, products=products, size_bytes=size_bytes, expired=expired)
         for trial in self.trials:
             tx.fleet.tcp_profiles.tried(trial)
+        for relay, tunnel in self.tunnels:
+            tx.fleet.relay_log.add(relay, [tunnel])
 
 
 class LedgerWriter:
@@ -102,6 +107,11 @@ class LedgerWriter:
     async def keep_trial(self, trial: TcpTrial) -> None:
         """Stores a step of a trial of TCP values."""
         self._waiting.trials.append(trial)
+        await self._write_counts()
+
+    async def log_tunnels(self, relay: str, tunnels: Iterable[Tunnel]) -> None:
+        """Stores tunnels in the log of their relay."""
+        self._waiting.tunnels.extend((relay, tunnel) for tunnel in tunnels)
         await self._write_counts()
 
     async def take_batch(self, path: Path) -> None:
@@ -167,6 +177,7 @@ class LedgerWriter:
         counts.add(later._legs.values(), later._minutes.values(), later._heads.values())
         counts.resends |= later.resends
         counts.trials.extend(later.trials)
+        counts.tunnels.extend(later.tunnels)
 
 
 def _oldest_first(directory: Path) -> list[Path]:
@@ -192,6 +203,7 @@ def _both(one: TrafficMinute, other: TrafficMinute) -> TrafficMinute:
 
 
 TRIALS_WAITING = 1_000
+TUNNELS_WAITING = 1_000
 _LOG = logging.getLogger("downburst.agent")
 _ADDED = (
     "products",

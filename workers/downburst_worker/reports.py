@@ -17,10 +17,11 @@ from downburst.live.state import Damage
 from downburst_worker.desired import DesiredState
 from downburst_worker.enrolment import Enrolment
 from downburst_worker.ledger_writer import LedgerWriter
-from downburst_worker.messages import backlog_lines, circuit_lines, lines, tcp_lines
+from downburst_worker.messages import backlog_lines, circuit_lines, lines, relay_lines, tcp_lines
 from downburst_worker.node import Line
 from downburst_worker.reporter import Reporter
 from downburst_worker.shared import Shared
+from downburst_worker.tunnel_records import TunnelRecords
 from downburst_worker.upkeep import Upkeep
 from downburst_worker.violations import ViolationReports
 
@@ -48,6 +49,7 @@ class NodeReports:
         self._violations = ViolationReports(shared.clock, say=reporter.say, write_down=reporter.fault)
         self._heads: dict[str, tuple[str, int]] = {}
         """By feed, the node's last report."""
+        self._tunnels = TunnelRecords()
         self.egress_bps = 0.0
         """A sender's egress in its last second, in bits per second."""
 
@@ -66,8 +68,9 @@ class NodeReports:
                 await self._finish_resend(line)
             case "session" | "upstream" | "ldm-source" | "ldm-peer":
                 self._connection_changed(line)
-            case "circuit" | "tcp-trial" as name:
-                await (self._circuit_changed if name == "circuit" else self._trial_told)(line)
+            case "circuit" | "tcp-trial" | "relay" as name:
+                told = {"circuit": self._circuit_changed, "tcp-trial": self._trial_told, "relay": self._relay_told}
+                await told[name](line)
             case "rtstats":
                 self._shared.live.reported(sentence(line["line"]))
             case "damaged" | "recovered" | "fault":
@@ -116,6 +119,14 @@ class NodeReports:
     async def _backlog_told(self, line: Line) -> None:
         aside: list[SetAside] = []
         self._reporter.say(backlog_lines.backlog_seen(line, aside, sender=self._role.sender))
+        await self._violations.set_aside(aside)
+
+    async def _relay_told(self, line: Line) -> None:
+        aside: list[SetAside] = []
+        seen = relay_lines.relay_seen(line, aside, at=self._shared.clock.now())
+        self._reporter.say(seen)
+        if records := self._tunnels.to_record(seen.report):
+            await self._writer.log_tunnels(seen.report.relay, records)
         await self._violations.set_aside(aside)
 
     def _grew(self, feed: FeedTraffic) -> bool:

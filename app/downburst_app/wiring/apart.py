@@ -35,6 +35,7 @@ from downburst_circuits.remote import RemoteNode, answers_of_service
 from downburst_circuits.service import CircuitService
 from downburst_latency.service import LatencyService
 from downburst_scheduler.loop import SchedulerLoop
+from downburst_scheduler.ways_loop import WaysLoop
 
 
 async def serve_scheduler(settings: Settings) -> None:
@@ -157,7 +158,8 @@ def _process(role: Part) -> str:
 
 
 async def _schedule(part: _Given) -> None:
-    await SchedulerLoop(part.bus, part.ledger, part.settings).run()
+    given = (part.bus, part.ledger, part.settings)
+    await side_by_side(SchedulerLoop(*given).run(), WaysLoop(*given).run())
 
 
 async def _keep_latencies(part: _Given) -> None:

@@ -51,6 +51,7 @@ from downburst_ingest.rules import PathRule, PathRules
 from downburst_latency.batch import parse_batch
 from downburst_latency.service import LatencyService
 from downburst_scheduler.loop import SchedulerLoop
+from downburst_scheduler.ways_loop import WaysLoop
 from downburst_worker.agent import Agent
 from downburst_worker.binary import find_node, find_node_for_kafka
 from downburst_worker.ledger_writer import BatchLoader
@@ -311,7 +312,9 @@ class Hub:
 
     def _parts(self) -> "Iterator[tuple[str, Run]]":
         if not self._settings.scheduler.apart:
-            yield "scheduler.run", SchedulerLoop(self._bus, self._ledger, self._settings, self._clock).run
+            given = (self._bus, self._ledger, self._settings, self._clock)
+            yield "scheduler.run", SchedulerLoop(*given).run
+            yield "scheduler.ways", WaysLoop(*given).run
         if self._settings.kafka.products != "here":
             # Senders' receipts, and the placement of their feeds.
             yield "hub.placement", partial(keep_placing, self._settings)

@@ -9,6 +9,7 @@ from downburst.domain.access import Caller
 from downburst.domain.backlog import FeedBacklog
 from downburst.domain.circuits import CircuitProblem, CircuitUse
 from downburst.domain.plans import Plan, Transport
+from downburst.domain.relays.report import RelayReport
 from downburst.domain.tcp.profiles import AppliedProfile
 
 
@@ -280,6 +281,14 @@ class BacklogSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class RelaySeen:
+    """A relay's report."""
+
+    at: datetime
+    report: RelayReport
+
+
+@dataclass(frozen=True, slots=True)
 class PlanMade:
     """The scheduler stored a plan."""
 
@@ -466,6 +475,7 @@ Event = (
     | LegChanged
     | TrafficSeen
     | BacklogSeen
+    | RelaySeen
     | PlanMade
     | PinChanged
     | BatchReady

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from downburst.domain.relays.relay import FanOut
+
 
 class Transport(StrEnum):
     """How the bytes of a leg travel."""
@@ -27,6 +29,10 @@ class Leg:
     rate_bps: int | None = None
     circuits: tuple[tuple[str, int], ...] = ()
     """For a static-circuit leg the circuit to each site; for a group on a circuit the same one for all."""
+    relay: str | None = None
+    """The relay that fans out the one copy of a multicast leg to these sites; None: the hub's own network does."""
+    fan_out: FanOut = FanOut.GROUP
+    """The way in which that relay does it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,9 @@ from downburst.ledger.repositories.ldm import LdmAccepts, LdmSources
 from downburst.ledger.repositories.log_heads import LogHeads
 from downburst.ledger.repositories.plans import Legs, Pins, Plans
 from downburst.ledger.repositories.receipts import Batches, Frontiers
+from downburst.ledger.repositories.relays.log import RelayLog
+from downburst.ledger.repositories.relays.relays import Relays
+from downburst.ledger.repositories.relays.ways import Ways
 from downburst.ledger.repositories.resends import Resends
 from downburst.ledger.repositories.senders import Assignments, Senders
 from downburst.ledger.repositories.sites import Sites, Subscriptions
@@ -58,12 +61,15 @@ class Planning:
 
 
 class Fleet:
-    """The nodes of a hub, their assignments, and the tuning of their connections."""
+    """The nodes of a hub, their assignments, the tuning of their connections, and its relays."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.senders = Senders(connection, clock)
         self.assignments = Assignments(connection, clock)
         self.tcp_profiles = TcpProfiles(connection, clock)
+        self.relays = Relays(connection, clock)
+        self.ways = Ways(connection, clock)
+        self.relay_log = RelayLog(connection, clock)
 
 
 class Ldm:

@@ -15,6 +15,7 @@ from downburst.domain.events import (
     LdmSourceChanged,
     LegChanged,
     NodeChanged,
+    RelaySeen,
     SessionChanged,
     SessionTraffic,
     SiteProgress,
@@ -180,6 +181,8 @@ class LiveState:
         self.repairs = LegRepairs()
         self.control_bytes = 0
         self.paths = LivePaths()
+        self.relays: dict[str, RelaySeen] = {}
+        """By relay, its newest report."""
         self.circuits: dict[tuple[int, str | None], CircuitLoad] = {}
         """By circuit and site; None: all traffic of the hub's end."""
         self._egress: deque[tuple[int, float]] = deque(maxlen=RATE_SECONDS)
@@ -207,6 +210,8 @@ class LiveState:
                 self.paths.traffic(event)
             case BacklogSeen():
                 self._backlog(event)
+            case RelaySeen():
+                self.relays[event.report.relay] = event
             case LegChanged():
                 self.paths.leg(event)
             case NodeChanged():
@@ -229,6 +234,8 @@ class LiveState:
                 self._clock_and_progress(session, from_us(event.to_us), adds=True)
         elif isinstance(event, BacklogSeen) and event.sender:
             self._backlog(event)
+        elif isinstance(event, RelaySeen):
+            self.relays[event.report.relay] = event
 
     def only_senders(self, alive: Collection[str], at: datetime) -> None:
         """Ends sessions with senders that are no longer alive, and drops their counts."""
@@ -266,6 +273,7 @@ class LiveState:
         self.sessions.pop(site, None)
         self.ldm.sites.pop(site, None)
         self._backlogs.pop(site, None)
+        self.relays.pop(site, None)
         self.paths.forget(site)
 
     def forget_feed(self, feed: str) -> None:

@@ -14,7 +14,7 @@ from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.figures.wording import megabits, sites_of, some
 from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.grouping import MOST_GROUPS
-from downburst_scheduler.models.groups import grouped_sites, riding_groups
+from downburst_scheduler.models.groups import grouped_sites, relayed_groups, riding_groups
 from downburst_scheduler.models.offers import TUNNEL_SHARE, CircuitOffer
 from downburst_scheduler.models.parts import Asked, Part, asked_of, copies, left_beside, on_circuits
 from downburst_scheduler.models.population import Alike, count_of, members_of, names_of
@@ -133,9 +133,10 @@ def _unicast(asked: Asked) -> Evaluated:
 
 
 def _multicast(asked: Asked, unicast: Evaluated) -> Evaluated:
-    """Groups of the network, or one on a circuit that is reserved to several of the sites."""
+    """Groups of the network or behind relays, or one on a circuit that is reserved to several of the sites."""
     network = _of_network(asked, unicast)
     ridden = [_on_circuit(asked, part, offer) for part, offer in riding_groups(asked)]
+    ridden += _behind_relays(asked, unicast)
     # Infeasible ones are last, and the network's own reason is preferred.
     return min(
         [network, *ridden], key=lambda one: (not one.feasible, one is not network and not one.feasible, one.score_bps)
@@ -161,6 +162,21 @@ def _on_circuit(asked: Asked, group: Part, offer: CircuitOffer) -> Evaluated:
     price_bps = sent_bps + copied_bps + asked.for_copies.mean_bps + unwanted_bps * asked.situation.costs.unwanted
     rate_bps = offer.group_frames_bps
     return _judged(asked, Transport.MULTICAST, parts, refusal, reason, price_bps=price_bps, rate_bps=rate_bps)
+
+
+def _behind_relays(asked: Asked, unicast: Evaluated) -> list[Evaluated]:
+    """A group behind each relay that may hand out the feed; the other sites get copies, or a group of the network."""
+    insists = asked.situation.insists_on_multicast or not unicast.feasible
+    groups = relayed_groups(asked, insists=insists)
+    if not groups:
+        return []
+    found, inside = [_of_groups(asked, groups, None)], {site for part in groups for site in part.sites}
+    if asked.situation.multicast and asked.situation.no_multicast is None:
+        able = [one for one in asked.served if one.facts.no_multicast is None and one.names[0] not in inside]
+        wanting = [one for one in able if insists or asked.why_alone(one) is None]
+        if count_of(wanting) >= SMALLEST_GROUP:
+            found.append(_of_groups(asked, (*groups, *grouped_sites(asked, wanting, limit_bps=None)), None))
+    return found
 
 
 def _of_network(asked: Asked, unicast: Evaluated) -> Evaluated:
@@ -213,7 +229,7 @@ def _of_groups(asked: Asked, groups: Sequence[Part], limit_bps: float | None) ->
     narrow = next((part for part in groups if part.outcome and (part.outcome.utilisation or 0) > 1), None)
     refusal = None
     if narrow is not None and narrow.outcome is not None:
-        pace = megabits(narrow.rate_bps or 0.0)
+        pace = megabits(narrow.rate_bps or 0.0) + (f" behind relay {narrow.relay.relay}" if narrow.relay else "")
         refusal = f"it carries {megabits(narrow.outcome.egress_bps)} on average and can't go faster than {pace}"
     elif limit_bps is None:
         refusal = _overload(whole, situation)
@@ -352,9 +368,10 @@ def _too_few(asked: Asked, able: Sequence[Alike]) -> str:
 
 
 def _partition(asked: Asked, groups: Sequence[Part], rest: Sequence[Alike], *, circuit: bool) -> str:
-    counts = [len(part.sites) for part in groups]
+    counts = [len(part.sites) for part in groups if part.relay is None]
     said = f"one group of {counts[0]} sites" if len(counts) == 1 else f"groups of {', '.join(map(str, counts))} sites"
     said += " on a multipoint circuit" if circuit else ""
+    said = ", ".join([*([said] if counts else []), *(_behind(part) for part in groups if part.relay is not None)])
     said += _unheard(asked, groups)
     if not rest:
         return said
@@ -362,9 +379,15 @@ def _partition(asked: Asked, groups: Sequence[Part], rest: Sequence[Alike], *, c
     return f"{said}, {sites_of(count_of(rest))} by unicast" + (f" ({some(why)})" if why else "")
 
 
+def _behind(part: Part) -> str:
+    pace = f" at up to {megabits(part.rate_bps)}" if part.rate_bps else ""
+    name = part.relay.relay if part.relay is not None else ""
+    return f"one copy{pace} for the {len(part.sites)} sites behind relay {name}"
+
+
 def _unheard(asked: Asked, groups: Sequence[Part]) -> str:
     """Sites are tested for multicast by joining: copies continue until the site has received the group."""
-    inside = {site for part in groups for site in part.sites}
+    inside = {site for part in groups if part.relay is None for site in part.sites}
     unheard = [site.name for site in members_of(asked.served) if site.unheard and site.name in inside]
     if not unheard:
         return ""

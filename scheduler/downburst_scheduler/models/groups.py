@@ -8,6 +8,7 @@ from downburst_scheduler.models.grouping import GroupingRules, Receiver, grouped
 from downburst_scheduler.models.offers import CircuitOffer
 from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Asked, Part
 from downburst_scheduler.models.population import Alike, count_of, names_of
+from downburst_scheduler.models.rates import whole
 from downburst_scheduler.models.repair import repair_share
 from downburst_scheduler.models.transports import multicast
 
@@ -36,6 +37,37 @@ def riding_groups(asked: Asked) -> list[tuple[Part, CircuitOffer]]:
     return [_riding(asked, members) for members in found.values() if count_of(members) > 1]
 
 
+def relayed_groups(asked: Asked, *, insists: bool = False) -> tuple[Part, ...]:
+    """One group for each relay with several sites behind it that want most of the feed; each costs one copy."""
+    found: dict[str, list[Alike]] = {}
+    for one in asked.served:
+        wants = insists or asked.why_alone(one) is None
+        if one.facts.relay is not None and one.facts.no_relay_group is None and wants:
+            found.setdefault(one.facts.relay.relay, []).append(one)
+    several = [members for _, members in sorted(found.items()) if count_of(members) > 1]
+    groups = [_behind_relay(asked, members, relays=len(several)) for members in several]
+    # A first segment that is slower than the feed would starve the group.
+    return tuple(part for part in groups if part.outcome is None or (part.outcome.utilisation or 0.0) <= 1)
+
+
+def _behind_relay(asked: Asked, members: Sequence[Alike], *, relays: int) -> Part:
+    """A group in a relay's network, limited by the segment before the relay and by the members' lines."""
+    offers = [one.facts.relay for one in members if one.facts.relay is not None]
+    fastest_bps = min(asked.situation.multicast_rate_bps, GROUP_SHARE_OF_EGRESS * asked.situation.egress_bps / relays)
+    limits = [offer.core_bps for offer in offers] + [one.facts.access_bps for one in members]
+    rate_bps = min([fastest_bps, *(limit for limit in limits if limit)])
+    part = Part(
+        Transport.MULTICAST, names_of(members), rate_bps=rate_bps,
+        limited=rate_bps < asked.situation.multicast_rate_bps, relay=offers[0],
+    )  # fmt: skip
+    if not asked.figures:
+        return part
+    # Losses before the relay are TCP's to repair, and those of the members' own paths are not the group's.
+    paths = [replace(whole(one.facts), loss=asked.situation.group_loss) for one in members]
+    outcome = multicast(asked.for_groups, paths, rate_bps=rate_bps, repair=asked.situation.repair)
+    return replace(part, outcome=outcome)
+
+
 def _riding(asked: Asked, members: Sequence[Alike]) -> tuple[Part, CircuitOffer]:
     offers = [one.facts.circuit for one in members if one.facts.circuit is not None]
     offer = min(offers, key=lambda offer: offer.group_frames_bps)
@@ -44,7 +76,7 @@ def _riding(asked: Asked, members: Sequence[Alike]) -> tuple[Part, CircuitOffer]
     if not asked.figures:
         return part, offer
     # Reserved bandwidth has no loss through others, and only the circuit's rate limits it.
-    paths = [replace(one.facts, loss=0.0, access_bps=None) for one in members]
+    paths = [replace(whole(one.facts), loss=0.0, access_bps=None) for one in members]
     pace_bps = max(offer.group_frames_bps, 1.0)
     return replace(part, outcome=multicast(asked.for_groups, paths, rate_bps=pace_bps)), offer
 
@@ -57,7 +89,8 @@ def _receiver(name: str, one: Alike, fastest_bps: float) -> Receiver:
 def _group(asked: Asked, members: Sequence[Alike], limit_bps: float | None) -> Part:
     """A group at the pace of its slowest member."""
     fastest_bps = _fastest_bps(asked)
-    paths = [replace(one.facts, loss=max(one.facts.loss, asked.situation.group_loss)) for one in members]
+    ways = [whole(one.facts) for one in members]
+    paths = [replace(way, loss=max(way.loss, asked.situation.group_loss)) for way in ways]
     rate_bps = min([fastest_bps, *(path.access_bps for path in paths if path.access_bps)])
     if limit_bps is not None and asked.figures:
         again = repair_share(asked.arrivals.size_bytes, [path.loss for path in paths], asked.situation.repair)

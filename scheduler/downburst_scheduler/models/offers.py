@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from downburst.domain.circuits import Circuit, CircuitState, Direction, Measured, Replication
+from downburst.domain.relays import FanOut
 from downburst_scheduler.models.wire import TUNNEL
 
 
@@ -35,6 +36,16 @@ class CircuitOffer:
     def group_frames_bps(self) -> float:
         """The rate for the frames of a group, without the headers of the tunnel."""
         return min(self.group_bps, self.rate_bps) * TUNNEL_SHARE
+
+
+@dataclass(frozen=True, slots=True)
+class RelayOffer:
+    """A relay with a session that may hand out one copy of a feed to the sites behind it."""
+
+    relay: str
+    fan_out: FanOut = FanOut.GROUP
+    core_bps: float | None = None
+    """The rate between hub and relay that its loss allows; None: no limit is known."""
 
 
 class CircuitOffers:

@@ -9,12 +9,19 @@ from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.figures.wording import megabits, sites_of
 from downburst_scheduler.models import wire
 from downburst_scheduler.models.grouping import ROOM, GroupingRules, Receiver, why_alone
-from downburst_scheduler.models.offers import CircuitOffer
+from downburst_scheduler.models.offers import CircuitOffer, RelayOffer
 from downburst_scheduler.models.population import Alike, alike, count_of, names_of
-from downburst_scheduler.models.rates import PathFacts
+from downburst_scheduler.models.rates import PathFacts, segments_of
 from downburst_scheduler.models.situation import Situation
 from downburst_scheduler.models.sizing import Objective, least_rate
-from downburst_scheduler.models.transports import Outcome, peak_minute_bps, static_circuit, together, unicast
+from downburst_scheduler.models.transports import (
+    Outcome,
+    peak_minute_bps,
+    relayed,
+    static_circuit,
+    together,
+    unicast,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +36,8 @@ class Part:
     """True if a member's line sets the pace of a group."""
     circuits: tuple[tuple[str, int], ...] = ()
     """For reserved circuits, the number of each site's own; for a group on one, that of all its sites."""
+    relay: RelayOffer | None = None
+    """The relay that gets one copy of a group and hands it out in its own network."""
 
     @property
     def routed(self) -> bool:
@@ -141,8 +150,18 @@ def copies(asked: Asked, some: Sequence[Alike], *, egress_bps: float) -> Part:
     part = Part(Transport.UNICAST, names_of(some))
     if not asked.figures or not some:
         return part
-    paths = [one.facts for one in some]
-    return replace(part, outcome=unicast(asked.for_copies, paths, egress_bps=egress_bps, order=asked.situation.order))
+    paths = [one.facts for one in some if one.facts.edge is None]
+    relayed_paths = [segments_of(one.facts) for one in some if one.facts.edge is not None]
+    sent, left_bps = [], egress_bps
+    if relayed_paths:
+        # Few sites are on relays: their part of the egress is the fair one, and a rest of it is left unused.
+        weights = [sum(path.share * path.count for path in of) for of in (paths, [one[0] for one in relayed_paths])]
+        relayed_bps = egress_bps * weights[1] / max(sum(weights), LEAST_WEIGHT)
+        left_bps = egress_bps - relayed_bps
+        sent.append(relayed(asked.for_copies, relayed_paths, egress_bps=relayed_bps))
+    if paths:
+        sent.append(unicast(asked.for_copies, paths, egress_bps=left_bps, order=asked.situation.order))
+    return replace(part, outcome=together(sent))
 
 
 def on_circuits(asked: Asked, some: Sequence[Alike]) -> tuple[Part, ...]:
@@ -164,6 +183,7 @@ def left_beside(situation: Situation, paced_bps: float) -> float:
     return max(situation.egress_bps - paced_bps, (1 - GROUP_SHARE_OF_EGRESS) * situation.egress_bps)
 
 
+LEAST_WEIGHT = 1e-12
 SURELY = 0.98
 """Predictions are accurate to one per cent, and a circuit that just misses is of no use."""
 GROUP_SHARE_OF_EGRESS = 0.9

@@ -23,6 +23,7 @@ FIRST_STEP, LAST_STEP = 0.125, 8.0
 """In the natural logarithm: sites are alike if round trips, losses and rates initially differ by less than 13 %."""
 UNTOLD = -1e9
 """Below every logarithm: for values that are unknown, zero or unlimited."""
+NO_EDGE = PathFacts()
 MOST = 48
 """Kinds of sites in a comparison: with more, the steps become wider."""
 
@@ -90,14 +91,19 @@ def _kind(site: SiteFacts) -> tuple[object, ...]:
         site.no_multicast is None,
         site.no_circuit_group is None,
         rides,
+        site.relay.relay if site.relay else None,
+        site.no_relay_group is None,
         site.in_group,
+        site.edge is None,
         site.congestion,
         site.connections,
     )
 
 
 def _ways(site: SiteFacts) -> tuple[float | None, ...]:
-    return (site.round_trip_s, site.loss, site.access_bps, site.window_bytes, site.forecast_bps, site.share)
+    edge = site.edge or NO_EDGE
+    last = (edge.round_trip_s, edge.loss)
+    return (site.round_trip_s, site.loss, site.access_bps, site.window_bytes, site.forecast_bps, *last, site.share)
 
 
 def _together(members: list[SiteFacts]) -> Alike:
@@ -111,10 +117,18 @@ def _together(members: list[SiteFacts]) -> Alike:
             loss=max(one.loss for one in members),
             access_bps=min((one.access_bps for one in members if one.access_bps), default=None),
             forecast_bps=min((one.forecast_bps for one in members if one.forecast_bps), default=None),
+            edge=_worst_edge(members),
             share=sum(one.share * one.count for one in members) / count,
             count=count,
         )
     return Alike(stands, tuple(members), tuple(one.name for one in members))
+
+
+def _worst_edge(members: list[SiteFacts]) -> PathFacts | None:
+    edges = [one.edge for one in members if one.edge is not None]
+    if not edges:
+        return None
+    return replace(edges[0], round_trip_s=max(one.round_trip_s for one in edges), loss=max(one.loss for one in edges))
 
 
 def _named(site: PathFacts, number: int) -> SiteFacts:

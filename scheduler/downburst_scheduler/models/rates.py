@@ -6,7 +6,7 @@ packets; rates are bits of payload per second.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from downburst.domain.tcp.rates import CongestionControl, cubic_bps, reno_bps
 
@@ -28,10 +28,18 @@ class PathFacts:
     """The number of sites that it represents, all alike."""
     forecast_bps: float | None = None
     """The rate that the connections together hardly exceed, by the path's measured rates."""
+    edge: "PathFacts | None" = None
+    """The segment from a relay to the site, if the session goes over one; the other facts are of the one before."""
 
 
 def connection_bps(path: PathFacts) -> float:
-    """The maximum rate of the site's connections together: access, measurements, window and loss each set a limit."""
+    """The maximum rate of the site's connections together: access, measurements, window and loss each set a limit.
+
+    Over a relay it is that of the slowest segment, less 15 %; a measured rate is of the whole way.
+    """
+    if path.edge is not None:
+        bound_bps = min(connection_bps(segment) for segment in segments_of(path))
+        return min(bound_bps * RELAYED_SHARE, path.forecast_bps or math.inf)
     limits = [path.access_bps or math.inf, path.forecast_bps or math.inf]
     if path.round_trip_s > 0:
         if path.window_bytes:
@@ -40,6 +48,25 @@ def connection_bps(path: PathFacts) -> float:
     elif path.congestion is CongestionControl.BBR and path.access_bps:
         limits.append(bbr_bps(path.access_bps, path.loss))
     return float(min(limits))
+
+
+def segments_of(path: PathFacts) -> tuple[PathFacts, ...]:
+    """The segments of the way, from the hub to the site."""
+    if path.edge is None:
+        return (path,)
+    core = PathFacts(
+        path.round_trip_s, path.loss, path.access_bps, path.window_bytes, path.congestion, path.connections,
+        path.share, path.count,
+    )  # fmt: skip
+    return (core, replace(path.edge, connections=path.connections, access_bps=path.access_bps))
+
+
+def whole(path: PathFacts) -> PathFacts:
+    """The way as one path, for packets that no relay repairs: round trips add, shares of passed packets multiply."""
+    if path.edge is None:
+        return path
+    loss = 1 - (1 - path.loss) * (1 - path.edge.loss)
+    return replace(path, round_trip_s=path.round_trip_s + path.edge.round_trip_s, loss=loss, edge=None)
 
 
 def bbr_bps(capacity_bps: float, loss: float) -> float:

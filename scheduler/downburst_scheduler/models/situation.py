@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from downburst.domain.plans import Transport
 from downburst_scheduler.models.floors import Floor
-from downburst_scheduler.models.offers import CircuitOffer
+from downburst_scheduler.models.offers import CircuitOffer, RelayOffer
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.repair import Repair
@@ -27,6 +27,10 @@ class SiteFacts(PathFacts):
     """The reason why it can't be in a group on its circuit, as `<site> ...`; None if it can."""
     no_circuit: str | None = None
     """The reason why its circuit can't be used, as `<site>: ...`; None if it has none, or a good one."""
+    relay: RelayOffer | None = None
+    """A connected relay before the site that may hand out the feed."""
+    no_relay_group: str | None = None
+    """The reason why it can't be in a group of its relay, as `<site> ...`; None if it can."""
     keeps_ldm: bool = False
     """True if it is served by LDM, which takes only copies and on no circuit."""
     in_group: bool = False

@@ -146,9 +146,9 @@ def relayed(
         if key not in found:
             found[key] = _tandem(arrivals, segments, rate_bps, residence_s)
         latencies.append(found[key])
-    copies = sum(segments[0].share for segments in sites)
+    copies = sum(segments[0].share * segments[0].count for segments in sites)
     return Outcome(
-        latencies=Latencies.of_sites(latencies),
+        latencies=Latencies.of_sites(latencies, [segments[0].count for segments in sites]),
         egress_bps=arrivals.mean_bps * copies,
         peak_egress_bps=peak_minute_bps(arrivals) * copies,
     )
@@ -302,7 +302,8 @@ def _tandem(arrivals: Arrivals, segments: Sequence[PathFacts], first_bps: float,
     for number, segment in enumerate(segments):
         rate_bps = first_bps if number == 0 else connection_bps(segment)
         service_s = arrivals.size_bytes * 8 / rate_bps
-        wait_s = waits(came_s, service_s)
+        # Products that the site does not take are no load.
+        wait_s = waits(came_s, service_s * segments[0].share)
         away_s = segment.round_trip_s / 2 + (residence_s if number < len(segments) - 1 else 0.0)
         ended_s = np.maximum(came_s + wait_s + service_s, ended_s) + away_s
         came_s = np.maximum.accumulate(came_s + wait_s + away_s)

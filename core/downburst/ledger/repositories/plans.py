@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from downburst.domain.plans import Candidate, Leg, LegCounters, Pin, Plan, Transport
+from downburst.domain.relays.relay import FanOut
 from downburst.foundation.bounds import added
 from downburst.foundation.clock import Clock
 from downburst.foundation.errors import Failure
@@ -186,7 +187,7 @@ def _plan_row(plan: Plan) -> dict[str, Any]:
 def _leg(values: dict[str, Any]) -> Leg:
     circuits = tuple((site, number) for site, number in values.get("circuits", ()))
     read = {"transport": Transport(values["transport"]), "sites": tuple(values["sites"]), "circuits": circuits}
-    return Leg(**values | read)
+    return Leg(**values | read | {"fan_out": FanOut(values.get("fan_out", FanOut.GROUP))})
 
 
 def _candidate(values: dict[str, Any]) -> Candidate:

@@ -9,10 +9,11 @@ from downburst.domain.rights import Limit
 from downburst.domain.sites import CircuitAttachment, Place, Site
 from downburst.domain.subscriptions import Subscription
 from downburst.foundation.clock import Clock
-from downburst.foundation.errors import AlreadyThere, NotFound
+from downburst.foundation.errors import AlreadyThere, BadInput, NotFound
 from downburst.foundation.names import is_feed_name
 from downburst.ledger.repositories.audit import Audit
 from downburst.ledger.storage import limits
+from downburst.ledger.tables.relays import relays
 from downburst.ledger.tables.sites import sites, subscriptions
 
 
@@ -103,6 +104,7 @@ class Subscriptions:
 
     def add(self, wish: Subscription) -> Subscription:
         """Adds a wish under a new number; its own id is ignored."""
+        self._check_no_relay(wish.site)
         of_site = subscriptions.c.site == wish.site
         limits.SUBSCRIPTIONS_OF_SITE.check(self._connection, subscriptions, of_site, holder=f"site {wish.site!r}")
         row = asdict(wish) | {"created_at": self._clock.now()}
@@ -113,6 +115,10 @@ class Subscriptions:
             raise NotFound("the subscription was removed while it was created; try again")
         self._audit.record("subscription", f"{kept.id} of {kept.site}", "added", after=kept)
         return kept
+
+    def _check_no_relay(self, site: str) -> None:
+        if self._connection.scalar(select(relays.c.name).where(relays.c.name == site)) is not None:
+            raise BadInput(f"{site!r} is a relay, which takes no products; subscribe a site behind it")
 
     def remove(self, subscription_id: int) -> None:
         """Removes a subscription."""

@@ -99,6 +99,9 @@ GROWTH: Mapping[str, Growth] = {
     "pins": Growth("operators", (Unique(("feed",), "feed"),)),
     "placements": Growth("the hub", (Unique(("number",), "hub"),)),
     "plans": Growth("the hub", (limits.PLANS_OF_FEED,)),
+    "relay_log": Growth("relays, by what they report", (limits.LOG_OF_RELAY,)),
+    "relay_sites": Growth("operators", (Unique(("relay", "site"), "relay and site"),)),
+    "relays": Growth("operators", (limits.RELAYS,)),
     "resends": Growth("sites and operators", (limits.RESENDS_OF_SITE, Kept("the newest 1,000 ended resends"))),
     "senders": Growth("the hub's nodes", (Unique(("name",), "sender"),)),
     "settled": Growth(
@@ -110,6 +113,7 @@ GROWTH: Mapping[str, Growth] = {
         (limits.WINDOWS_OF_SITE, limits.SILENCES_OF_MAKER, limits.SILENCES, Kept("kept until they end")),
     ),
     "site_receivers": Growth("sites", (limits.RECEIVERS_OF_SITE,)),
+    "site_ways": Growth("the hub", (Unique(("site",), "site"),)),
     "sites": Growth("operators", (limits.SITES,)),
     "subscriptions": Growth("sites and operators", (limits.SUBSCRIPTIONS_OF_SITE,)),
     "tcp_profiles": Growth("operators", (limits.TCP_PROFILES,)),

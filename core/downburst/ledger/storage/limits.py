@@ -325,6 +325,21 @@ TCP_PROFILES = RowLimit(
     "remove one first: downburst tcp-profiles list shows them",
     "a node reads no more; each connection is compared with all",
 )
+RELAYS = RowLimit(
+    "relays",
+    200,
+    "relays",
+    "hub",
+    "remove one first: downburst relays list shows them",
+    "one for each campus of a large network; each is priced for the sites behind it",
+)
+LOG_OF_RELAY = Newest(
+    "log-of-relay",
+    2_000,
+    "recorded tunnels",
+    "relay",
+    "a day and more of a hundred sites; a tunnel is recorded at its end, and each hour until then",
+)
 PORTS = RowLimit(
     "ports", 5_000, "ports", "hub", "remove one first: downburst ports list shows them", "one for every other site"
 )

@@ -1,0 +1,1 @@
+"""Queries about relays, the ways of sites, and the log of tunnels."""
