@@ -6,9 +6,8 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from downburst.domain import relays
-from downburst.domain.relays import FanOut
+from downburst.domain.relays import FanOut, LoggedTunnel
 from downburst.domain.relays.relay import MOST_SITES
-from downburst.ledger.repositories.relays.log import LoggedTunnel
 from downburst.live.site_states import SiteState
 from downburst_contract.base import Answer, OffsetTime, Shape, members
 

@@ -2,7 +2,6 @@
 
 from downburst.domain import relays
 from downburst.ledger import Transaction
-from downburst.ledger.repositories.relays.log import LoggedTunnel
 from downburst.live.site_states import SiteStanding
 from downburst_api.runtime import Runtime
 from downburst_api.sites.service import announce
@@ -39,10 +38,10 @@ async def remove(hub: Runtime, name: str) -> None:
     await announce(hub)
 
 
-async def log(hub: Runtime, name: str, *, before: int | None, limit: int) -> list[LoggedTunnel]:
+async def log(hub: Runtime, name: str, *, before: int | None, limit: int) -> list[relays.LoggedTunnel]:
     """Records of a relay, newest first; refuses an unknown name."""
 
-    def read(tx: Transaction) -> list[LoggedTunnel]:
+    def read(tx: Transaction) -> list[relays.LoggedTunnel]:
         return tx.fleet.relay_log.newest(tx.fleet.relays.one(name).name, before=before, limit=limit)
 
     return await hub.ledger.read(read)
