@@ -191,7 +191,8 @@ def test_one_absurd_value_of_a_relay_s_entry_costs_no_other_entry(place: tuple[A
 
 @pytest.mark.parametrize("name", ["relay", "refused", "tunnels", "legs"])
 def test_a_relay_s_report_whose_own_values_can_not_be_is_refused_whole(name: str) -> None:
-    for value in (2**64, -1, {}, None, [None] * 5_000):
+    values: tuple[Any, ...] = (2**64, -1, {}, None, [None] * 5_000)
+    for value in values:
         with pytest.raises((ValueError, TypeError)):
             relay_seen(relay() | {name: value}, [], at=SOME_TIME)
 
