@@ -25,6 +25,7 @@ from downburst_api.overview import document, stream
 from downburst_api.plans import routes as plans
 from downburst_api.products import routes as products
 from downburst_api.products import upload
+from downburst_api.relays import routes as relays
 from downburst_api.resends import routes as resends
 from downburst_api.runtime import Runtime
 from downburst_api.sessions import routes as sessions
@@ -67,6 +68,7 @@ def create_app(runtime: Runtime, *, page: Path | None = None) -> FastAPI:
         upstreams,
         ldm,
         circuits,
+        relays,
         tcp_profiles,
         plans,
         latency,

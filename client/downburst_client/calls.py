@@ -19,6 +19,7 @@ from downburst_contract import (
     overview,
     plans,
     products,
+    relays,
     resends,
     sites,
     subscriptions,
@@ -566,6 +567,38 @@ def trace(
         path_of("v1", "products", "trace"),
         products.Trace,
         query={"product": product, "feed": feed, "site": site, "before": before, "limit": limit},
+    )
+
+
+def list_relays(*, cursor: str | None = None, limit: int | None = None) -> Call[list[relays.Relay]]:
+    """All relays with their states, and the tunnels and legs of their newest reports."""
+    return Call("GET", path_of("v1", "relays"), list[relays.Relay], query={"cursor": cursor, "limit": limit})
+
+
+def remove_relay(relay: str) -> Call[None]:
+    """Removes a relay with its site record and credentials; its session ends, and its sites take other ways."""
+    return Call("DELETE", path_of("v1", "relays", relay), None)
+
+
+def show_relay(relay: str) -> Call[relays.Relay]:
+    """One relay."""
+    return Call("GET", path_of("v1", "relays", relay), relays.Relay)
+
+
+def put_relay(relay: str, body: relays.RelayWanted) -> Call[relays.Relay]:
+    """Adds a relay, or gives it exactly these values; its host enrols with a token of the site of this name."""
+    return Call("PUT", path_of("v1", "relays", relay), relays.Relay, body=body)
+
+
+def show_relay_log(
+    relay: str, *, cursor: str | None = None, limit: int | None = None
+) -> Call[list[relays.RelayRecord]]:
+    """The performance that tunnels of a relay achieved, newest first: each at its end, and each hour until then."""
+    return Call(
+        "GET",
+        path_of("v1", "relays", relay, "log"),
+        list[relays.RelayRecord],
+        query={"cursor": cursor, "limit": limit},
     )
 
 

@@ -131,6 +131,8 @@ class TreeFeed(Answer):
 
     feed: str
     transport: Transport | None
+    relay: str | None
+    """The relay that fans it out to this site, by the present plan."""
 
 
 class TreeSite(Answer):
@@ -139,14 +141,25 @@ class TreeSite(Answer):
     site: str
     organisation: str
     connected: bool
+    via: list[str]
+    """The relays on its way to the hub, the nearest to the site first."""
     feeds: list[TreeFeed]
 
 
+class TreeRelay(Answer):
+    """A relay of this hub, with the sites behind it."""
+
+    relay: str
+    connected: bool
+    sites: list[str]
+
+
 class Tree(Answer):
-    """The distribution tree: upstreams, this hub, its sites with their feeds; no addresses, no contacts."""
+    """The distribution tree: upstreams, this hub, relays, and sites with their feeds; no addresses, no contacts."""
 
     hub: str
     upstreams: list[TreeUpstream]
+    relays: list[TreeRelay]
     sites: list[TreeSite]
 
 

@@ -13,6 +13,7 @@ from downburst.domain.rights import Limit
 from downburst.domain.sites import CircuitAttachment
 from downburst.live.site_states import SiteState
 from downburst_contract.base import Answer, OffsetTime, Pattern, Shape, Text, members
+from downburst_contract.relays import SiteWay
 from downburst_contract.subscriptions import Subscription
 from downburst_contract.tcp_profiles import AppliedProfile
 
@@ -192,6 +193,8 @@ class Site(Answer):
 class SiteCondition(Answer):
     """The state of a site and its backlog."""
 
+    relay: bool
+    """The record of a relay, which takes no products."""
     state: SiteState
     state_words: str
     """The state for people, with its time and reason."""
@@ -392,6 +395,8 @@ class Path(PathFacts):
     """Null without enough recent measurements of the path, or while the hub's own pace may have limited them."""
     parallel: ParallelConnections | None
     """Null while round trip, loss or congestion control are not known."""
+    way: SiteWay | None
+    """Null: the scheduler never chose one, so the site connects as its administrator wants."""
 
 
 class TokensEnded(Answer):

@@ -22,6 +22,7 @@ from downburst.domain.events import (
     LdmSourceChanged,
     LegChanged,
     LegTraffic,
+    RelaySeen,
     SessionChanged,
     SessionTraffic,
     SiteBacklog,
@@ -36,6 +37,7 @@ from downburst.domain.feeds import TrafficMinute
 from downburst.domain.latency import LatencyKind
 from downburst.domain.plans import Candidate, LegCounters, Transport
 from downburst.domain.receipts import ProductException
+from downburst.domain.relays import RelayedLeg, RelayReport, Segment, SiteWay, Tunnel
 from downburst.domain.subscriptions import Subscription
 from downburst.domain.tcp.profiles import AppliedProfile, ProfileState, TcpKnobs, TcpTrial, TrialStep
 from downburst.domain.upstreams import Upstream
@@ -147,6 +149,10 @@ async def _configure(play: Played) -> None:
     await ask(
         "PUT", "/v1/tcp-profiles/{profile}", profile="campus", body={"prefix": "2001:db8::/32", "mode": "learn"}
     )
+    behind = {"sites": ["unl.edu", "cma.example"], "feeds": ["NGRID"]}
+    spliced = {"address": "relay.example:7379", "fan_out": "group"}
+    await ask("PUT", "/v1/relays/{relay}", relay="lincoln", body=behind | spliced)
+    await ask("PUT", "/v1/relays/{relay}", relay="spare", body={"address": "[2001:db8::9]:7379"})
     await ask("PUT", "/v1/feeds/{feed}/objectives/{site}", feed="NGRID", site="unl.edu", body={"objective_ms": 1500})
     await ask(
         "POST", "/v1/sites/{site}/silences", site="cma.example", body={"minutes": 120, "reason": "power is off"}
@@ -205,6 +211,8 @@ def _fill(tx: Transaction, clock: FakeClock) -> None:
     sent = TcpTrial("overseas", TrialStep.KEPT, bbr, TcpKnobs(), 1, 3, 24_000_000, 15_000_000, 2, reason, now)
     tx.fleet.tcp_profiles.tried(sent)
     tx.fleet.tcp_profiles.tried(replace(sent, profile="campus", knobs=cubic, sender="east"))
+    tx.fleet.ways.put(SiteWay("unl.edu", ("lincoln",), "13 times the direct rate", 10**9, 75_000_000, 950_000_000))
+    tx.fleet.relay_log.add("lincoln", [replace(TUNNEL, seconds=3_600.0), replace(TUNNEL, ended=True)])
     tx.upstreams.add(Upstream("spare", "spare.example:7370", f"dbt1.{'0b' * 32}.given"))
     tx.subscriptions.add(Subscription(0, "cma.example", "WARN"))
 
@@ -214,6 +222,9 @@ def _happen(live: Any, clock: FakeClock) -> None:
     live.apply(
         SessionChanged("unl.edu", "connected", now, "192.0.2.1:5", software="downburst-node 0.1.0", renews=True)
     )
+    live.apply(SessionChanged("lincoln", "connected", now, "192.0.2.3:5", software="downburst-node 0.1.0"))
+    legs = (RelayedLeg(2, 1_200, 1_500_000, 3),)
+    live.apply(RelaySeen(now, RelayReport("lincoln", (TUNNEL, replace(TUNNEL, site=None)), legs, 1)))
     live.apply(SessionChanged("cma.example", "closed", now, "192.0.2.2:5", reason="the site ended"))
     failed = ActionFailed("pqact.conf:3", 1, "no such file", "nam.grib2", 7)
     progress = (
@@ -337,6 +348,10 @@ async def _look(play: Played) -> None:
     await ask("GET", "/v1/products/trace", query="?product=gfs.t00z.grib2")
     await ask("GET", "/v1/resends/{resend}", resend=1)
     await ask("GET", "/v1/tcp-profiles/{profile}", profile="campus")
+    await ask("GET", "/v1/relays/{relay}", relay="lincoln")
+    await ask("GET", "/v1/relays/{relay}/log", relay="lincoln", query="?limit=1")
+    await ask("GET", "/v1/relays/{relay}/log", relay="lincoln")
+    await ask("GET", "/v1/sites/{site}", site="lincoln")
     await ask("GET", "/v1/ports/{port}", port="hub-eth0")
     await ask("GET", "/v1/circuits", query="?finished=true")
     await ask("GET", "/v1/circuits/{circuit}", circuit=1)
@@ -359,6 +374,7 @@ async def _end(play: Played) -> None:
     await ask("DELETE", "/v1/subscriptions/{subscription}", subscription=2)
     await ask("DELETE", "/v1/upstreams/{upstream}", upstream="national")
     await ask("DELETE", "/v1/tcp-profiles/{profile}", profile="campus")
+    await ask("DELETE", "/v1/relays/{relay}", relay="spare")
     await ask("DELETE", "/v1/ldm/sources/{source}", source="conduit")
     await ask("DELETE", "/v1/ldm/accepts/{number}", number=1)
     await ask("DELETE", "/v1/access-tokens/{number}", number=1)
@@ -394,12 +410,24 @@ SITE = {
     "ceiling_mbps_by_hour": [100.0] * 24,
     "limits": [{"feed": "NGRID", "pattern": "nam|gfs", "not_pattern": None}],
 }
+TUNNEL = Tunnel(
+    "unl.edu",
+    "192.0.2.1:5",
+    "192.0.2.3:9",
+    "hub.example:7370",
+    62.5,
+    7_500_000_000,
+    40_000,
+    960_000_000,
+    Segment(2_000, 1_000, "cubic", 980_000_000),
+    Segment(70_000, None, "bbr", 960_000_000),
+)
 LISTS = (
     *("/livez", "/readyz", "/healthz", "/v1/status", "/v1/overview", "/v1/totals", "/v1/tree", "/v1/volume"),
     *("/v1/feeds", "/v1/plans", "/v1/sites", "/v1/subscriptions", "/v1/resends", "/v1/upstreams", "/v1/latency"),
     *("/v1/ldm/sources", "/v1/ldm/accepts", "/v1/ldm/peers", "/v1/ldm/reports", "/v1/objectives", "/v1/alarms"),
     *("/v1/silences", "/v1/alarm-receivers", "/v1/site-alarm-receivers", "/v1/ports", "/v1/circuits"),
-    "/v1/tcp-profiles",
+    *("/v1/tcp-profiles", "/v1/relays"),
     *("/v1/users", "/v1/access-tokens", "/v1/access-requests", "/v1/audit", "/v1/deliveries"),
 )
 PAGED = ("/v1/feeds", "/v1/sites", "/v1/subscriptions", "/v1/latency", "/v1/deliveries", "/v1/audit")

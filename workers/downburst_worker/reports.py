@@ -124,9 +124,9 @@ class NodeReports:
     async def _relay_told(self, line: Line) -> None:
         aside: list[SetAside] = []
         seen = relay_lines.relay_seen(line, aside, at=self._shared.clock.now())
-        self._reporter.say(seen)
         if records := self._tunnels.to_record(seen.report):
             await self._writer.log_tunnels(seen.report.relay, records)
+        self._reporter.say(seen)
         await self._violations.set_aside(aside)
 
     def _grew(self, feed: FeedTraffic) -> bool:

@@ -179,6 +179,12 @@ EXAMPLES: Mapping[tuple[str, str], dict[str, Any]] = {
         "mode": "trial",
         "knobs": {"congestion": "bbr", "send_buffer_bytes": 8_388_608, "pacing_bps": 50_000_000, "connections": 4},
     },
+    ("PUT", "/v1/relays/{relay}"): {
+        "address": "relay.example.edu:7379",
+        "fan_out": "group",
+        "sites": ["unl.edu"],
+        "feeds": ["NGRID"],
+    },
     ("POST", "/v1/ports"): {"port": "ae1", "rate_bps": 10_000_000_000, "first_vlan": 100, "last_vlan": 199},
     ("PATCH", "/v1/ports/{port}"): {"rate_bps": 8_000_000_000},
     ("PATCH", "/v1/circuits/{circuit}"): {"rate_out_bps": 200_000_000},

@@ -1,4 +1,4 @@
-"""Arrivals in feeds, by step and by feed, and the distribution tree."""
+"""Arrivals in feeds, by step and by feed."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -7,12 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from downburst.domain.feeds import TrafficMinute
-from downburst.domain.sites import Site
-from downburst.domain.upstreams import Upstream
 from downburst.foundation.clock import from_us
-from downburst.ledger import Transaction
-from downburst.live.state import LiveState
-from downburst_contract.latency import Tree, TreeFeed, TreeSite, TreeUpstream
 
 
 def arrivals(minutes: Iterable[TrafficMinute], step_minutes: int) -> list[dict[str, Any]]:
@@ -67,34 +62,3 @@ def hours_between(begin: int, end: int) -> list[int]:
     if len(edges) < 2:
         return [begin, max(end, begin + 1)]
     return [begin, *edges[1:-1], max(end, begin + 1)]
-
-
-def tree_of(tx: Transaction, live: LiveState, *, name: str) -> Tree:
-    """The distribution tree: upstreams, this hub and its sites, with their feeds."""
-    wanted: defaultdict[str, list[str]] = defaultdict(list)
-    sites = tx.sites.all()
-    allowed = {site.name: site for site in sites}
-    for subscription in tx.subscriptions.all():
-        site, feed = subscription.site, subscription.feed
-        if allowed[site].may_take(feed) and feed not in wanted[site]:
-            wanted[site].append(feed)
-    upstreams = [_upstream(one, live) for one in tx.upstreams.all()]
-    shown = [_site(one, wanted[one.name], live) for one in sites if one.active]
-    return Tree(hub=name, upstreams=upstreams, sites=shown)
-
-
-def _upstream(upstream: Upstream, live: LiveState) -> TreeUpstream:
-    link = live.upstreams.get(upstream.name)
-    connected = bool(link and link.connected)
-    return TreeUpstream(upstream=upstream.name, connected=connected, feeds=list(upstream.feeds))
-
-
-def _site(site: Site, feeds: list[str], live: LiveState) -> TreeSite:
-    session = live.session(site.name)
-    progress = session.progress if session is not None and session.connected else {}
-    taken = [
-        TreeFeed(feed=feed, transport=progress[feed].transport if feed in progress else None)
-        for feed in sorted(feeds)
-    ]
-    connected = bool(session and session.connected)
-    return TreeSite(site=site.name, organisation=site.organisation, connected=connected, feeds=taken)

@@ -11,8 +11,9 @@ from downburst.ledger import Transaction
 from downburst_api.border.site_rights import check_feed_shown
 from downburst_api.http.parameters import Asking, Hub
 from downburst_api.http.spreadsheet import Asked, Form, csv_answer
-from downburst_api.latency.arrivals import arrivals, tree_of, volumes
+from downburst_api.latency.arrivals import arrivals, volumes
 from downburst_api.latency.service import minute_of, range_out
+from downburst_api.latency.tree import tree_of
 from downburst_contract import latency as shapes
 
 router = APIRouter(prefix="/v1", tags=["latency"])

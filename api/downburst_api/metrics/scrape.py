@@ -61,13 +61,14 @@ class _Facts:
 
 
 def _facts(tx: Transaction, *, since_minute: int) -> _Facts:
+    relays = {relay.name for relay in tx.fleet.relays.all()}
     return _Facts(
         latencies=tx.measured.latency.sheet(Selection(since_minute=since_minute), step_minutes=1),
         counters=tx.planning.legs.counters(),
         plans=tx.planning.plans.all_current(),
         losses=tx.measured.settled.losses(),
         feeds=[feed.name for feed in tx.feeds.all()],
-        sites=[site.name for site in tx.sites.all()],
+        sites=[site.name for site in tx.sites.all() if site.name not in relays],
         circuits=tx.circuits.begun(),
         measured=tx.circuits.measurements(),
         alarms=tx.alerting.alarms.open(),

@@ -130,6 +130,7 @@ def _site(site: Site, facts: Facts, hub: Runtime, now: datetime) -> dict[str, An
     return {
         "site": site.name,
         "organisation": site.organisation,
+        "relay": site.name in facts.standings.relays,
         **standing_out(stands),
         "maintenance": _maintenance(site.name, facts.silences, now),
         "stand_by": stands.state is SiteState.STANDS_BY,

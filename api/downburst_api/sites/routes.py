@@ -50,12 +50,13 @@ async def show_site(hub: Hub, answer: Response, site: str) -> shapes.SiteWhole:
 @router.get("/sites/{site}/path")
 async def show_path(hub: Hub, site: str) -> shapes.Path:
     """Facts about the path to a site: measured, tested and reserved."""
-    kept, circuits, measured, feeds = await hub.ledger.read(lambda tx: service.reserved(tx, site))
+    facts = await hub.ledger.read(lambda tx: service.reserved(tx, site))
+    kept = facts.site
     retry = timedelta(minutes=hub.settings.multicast.retry_minutes)
     known, forecast = hub.live.paths.of(site), hub.live.paths.rates.of(kept, hub.clock.now())
-    feeds_bps = sum(hub.live.arrivals[feed].mean_bps() for feed in feeds & hub.live.arrivals.keys())
-    path = path_out(kept, known, forecast, circuits, measured, retry=retry)
-    path["parallel"] = parallel_of(kept, known, feeds_bps)
+    feeds_bps = sum(hub.live.arrivals[feed].mean_bps() for feed in facts.feeds & hub.live.arrivals.keys())
+    path = path_out(kept, known, forecast, facts.circuits, facts.measured, retry=retry)
+    path |= {"parallel": parallel_of(kept, known, feeds_bps), "way": facts.way}
     return shapes.Path(**path)
 
 

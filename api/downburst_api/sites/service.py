@@ -8,6 +8,7 @@ from downburst.domain import subscriptions as subscriptions_domain
 from downburst.domain.circuits import Circuit, Measured
 from downburst.domain.credentials import Credential, EnrolmentToken
 from downburst.domain.events import SitesChanged
+from downburst.domain.relays import SiteWay
 from downburst.domain.rights import Limit
 from downburst.domain.sites import Site
 from downburst.foundation.errors import NotFound
@@ -45,6 +46,7 @@ def listed(hub: Runtime, sites: Iterable[Site], standings: Standings) -> Iterabl
     for site in sites:
         yield shapes.SiteListed.of(
             site,
+            relay=site.name in standings.relays,
             **standing_out(standings.of(site, hub.live)),
             **backlog_out(hub.live.backlog(site.name), now),
             troubles=troubles_out(hub.live.session(site.name)),
@@ -62,6 +64,7 @@ def whole(hub: Runtime, kept: Kept) -> shapes.SiteWhole:
         tokens=[shapes.Token.of(one) for one in kept.tokens],
         troubles=troubles_out(session),
         heartbeats=heartbeats_out(session),
+        relay=name in kept.standings.relays,
         **standing_out(kept.standings.of(kept.site, hub.live)),
         **backlog_out(hub.live.backlog(name), hub.clock.now()),
         backlog=[one for _, one in sorted(hub.live.backlog_by_feed(name).items())],
@@ -70,11 +73,23 @@ def whole(hub: Runtime, kept: Kept) -> shapes.SiteWhole:
     )
 
 
-def reserved(tx: Transaction, name: str) -> tuple[Site, list[Circuit], list[Measured], set[str]]:
-    """A site with its circuits, their measurements, and its feeds."""
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """The ledger's facts about the path to a site."""
+
+    site: Site
+    circuits: list[Circuit]
+    measured: list[Measured]
+    feeds: set[str]
+    way: SiteWay | None
+
+
+def reserved(tx: Transaction, name: str) -> Reserved:
+    """A site with its circuits, their measurements, its feeds, and its way."""
     circuits = [circuit for circuit in tx.circuits.begun() if name in circuit.sites]
     measured = [row for row in tx.circuits.measurements() if row.site == name]
-    return tx.sites.one(name), circuits, measured, {wish.feed for wish in tx.subscriptions.of_site(name)}
+    feeds = {wish.feed for wish in tx.subscriptions.of_site(name)}
+    return Reserved(tx.sites.one(name), circuits, measured, feeds, tx.fleet.ways.find(name))
 
 
 async def check_patterns(hub: Runtime, *, ldm_host: str | None, limits: Iterable[Limit]) -> None:

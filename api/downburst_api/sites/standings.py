@@ -18,10 +18,14 @@ class Standings:
     received: dict[str, Received]
     """By site; without sites that never had a position."""
 
+    relays: set[str]
+    """Records of relays, which take no products."""
+
     @classmethod
     def read(cls, tx: Transaction) -> "Standings":
         """Reads the facts as of now."""
-        return cls(tx.enrolment.credentials.enrolled(), tx.measured.settled.by_site())
+        relays = {relay.name for relay in tx.fleet.relays.all()}
+        return cls(tx.enrolment.credentials.enrolled(), tx.measured.settled.by_site(), relays)
 
     def of(self, site: Site, live: LiveState) -> SiteStanding:
         """The standing of a site."""

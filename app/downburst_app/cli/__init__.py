@@ -87,6 +87,7 @@ COMMANDS = {
     "why": "feeds.deliveries:why",
     "tracer": "sites.tracer:tracer",
     "tcp-profiles": "sites.tcp_profiles:app",
+    "relays": "sites.relays:app",
     "deliveries": "feeds.deliveries:deliveries",
     "alarms": "hub.alarms:app",
     "objectives": "hub.objectives:app",

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import httpx
@@ -120,6 +121,16 @@ def milliseconds(value: float | None) -> str:
 def bits(value_bps: float | None) -> str:
     """Formats a rate for people."""
     return "" if value_bps is None else f"{value_bps / 1e6:.2f} Mb/s"
+
+
+def write_secret(path: Path, text: str) -> None:
+    """Writes a secret to a new file that only its owner can read."""
+    try:
+        path.unlink(missing_ok=True)
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_text(text + "\n")
+    except OSError as error:
+        raise BadInput(f"{path} can't be written: {error.strerror}; choose another file") from error
 
 
 def _text(cell: object) -> str:

@@ -286,8 +286,8 @@ class LiveState:
 
     @property
     def connected(self) -> int:
-        """The number of connected sites."""
-        return sum(session.connected for session in self.sessions.values())
+        """The number of connected sites; relays that reported since the start are none."""
+        return sum(session.connected for site, session in self.sessions.items() if site not in self.relays)
 
     @property
     def in_bps(self) -> float:

@@ -515,6 +515,9 @@ export interface Factor {
 /** The parts of a product's time; names are promises. */
 export type FactorName = 'origin' | 'queue' | 'transport' | 'circuit' | 'tcp' | 'repair' | 'disk' | 'action' | 'clock'
 
+/** The way in which a relay hands out the one copy of a leg. */
+export type FanOut = 'group' | 'unicast'
+
 /** Something that is wrong, and what to do about it. */
 export interface Fault {
   at: string
@@ -855,13 +858,18 @@ export interface LdmUpstreamState {
 
 /** One delivery over one path to a set of sites, with what it sent.
     
-    `group`, `port` and `rate_bps` are left out of a leg of an earlier plan, of which only the counts are kept. */
+    `group`, `port`, `rate_bps`, `relay` and `fan_out` are left out of a leg of an earlier plan, of which only the
+    counts are kept. */
 export interface Leg {
   leg: number
   transport: Transport
   group?: string | null
   port?: number | null
   rate_bps?: number | null
+  /** The relay that fans out the one copy to these sites; null: the hub's own network does. */
+  relay?: string | null
+  /** The way in which that relay does it. */
+  fan_out?: FanOut | null
   sites: number
   site_names: string[]
   circuits: LegCircuit[]
@@ -1070,6 +1078,8 @@ export interface Path {
   forecast: RateForecast | null
   /** Null while round trip, loss or congestion control are not known. */
   parallel: ParallelConnections | null
+  /** Null: the scheduler never chose one, so the site connects as its administrator wants. */
+  way: SiteWay | null
 }
 
 /** What was measured of the way to a site beside round trip and clock; null is what nobody has measured yet. */
@@ -1338,6 +1348,84 @@ export interface Refusal {
   answer: string
 }
 
+/** A relay with its state and its newest report. */
+export interface Relay {
+  relay: string
+  address: string | null
+  fan_out: FanOut | null
+  sites: string[]
+  feeds: string[]
+  created_at: string | null
+  state: SiteState
+  /** The state for people, with its time and reason. */
+  state_words: string
+  connected: boolean
+  /** The time of the newest report; null: none since the hub started. */
+  reported_at: string | null
+  /** Tunnels refused since the relay started. */
+  refused: number | null
+  /** None while the relay is away. */
+  tunnels: RelayTunnel[]
+  legs: RelayLeg[]
+}
+
+/** A leg that the relay fans out, counted since it opened. */
+export interface RelayLeg {
+  leg: number
+  datagrams: number
+  bytes: number
+  /** Datagrams that the relay could not send in time; sites request them. */
+  dropped: number
+}
+
+/** A tunnel in the log of its relay: at its end, or at an hour of its life. */
+export interface RelayRecord {
+  number: number
+  at: string
+  tunnel: RelayTunnel
+}
+
+/** One TCP connection of a tunnel, by the relay's kernel; null: not measured yet. */
+export interface RelaySegment {
+  round_trip_us: number | null
+  /** Segments sent again, per million. */
+  loss_ppm: number | null
+  congestion: string
+  rate_bps: number
+}
+
+/** A connection of a site that the relay carries in two segments. */
+export interface RelayTunnel {
+  /** Null: the hub knows no session with this address. */
+  site: string | null
+  /** IP:PORT of the peer, as the relay sees it. */
+  site_side: string
+  /** IP:PORT of the relay, as the hub sees it. */
+  hub_side: string
+  target: string
+  seconds: number
+  bytes_from_hub: number
+  bytes_from_site: number
+  rate_from_hub_bps: number
+  /** Between relay and site. */
+  near: RelaySegment
+  /** Between relay and hub, or the next relay. */
+  onward: RelaySegment
+  ended: boolean
+}
+
+/** A relay, without its name. */
+export interface RelayWanted {
+  /** HOST:PORT at which its sites reach it; null, or left out: it splices no connections. */
+  address?: string | null
+  /** `group`: it sends copies of legs to a multicast group of its network; `unicast`: to each of its sites. */
+  fan_out?: FanOut | null
+  /** The sites behind it; another relay among them reaches the hub through this one. */
+  sites?: string[]
+  /** The feeds that it may fan out; `*` stands for all. */
+  feeds?: string[]
+}
+
 /** How many credentials of a site will be replaced, and whether its receiver can do so by itself. */
 export interface ReplacementAsked {
   site: string
@@ -1592,6 +1680,8 @@ export interface SiteListed {
   created_at: string | null
   /** It keeps its LDM: matches the host's name or address. */
   ldm_host: string | null
+  /** The record of a relay, which takes no products. */
+  relay: boolean
   state: SiteState
   /** The state for people, with its time and reason. */
   state_words: string
@@ -1650,6 +1740,8 @@ export interface SiteReceiver {
 
 /** A site: its state, its backlog, its clock, the way to it, and how far it is with each feed. */
 export interface SiteSeen {
+  /** The record of a relay, which takes no products. */
+  relay: boolean
   state: SiteState
   /** The state for people, with its time and reason. */
   state_words: string
@@ -1684,6 +1776,19 @@ export interface SiteSeen {
 /** Words for programs; names are promises. */
 export type SiteState = 'removed' | 'never-enrolled' | 'never-connected' | 'connected' | 'stands-by' | 'away'
 
+/** The way of a site, as the scheduler chose it. */
+export interface SiteWay {
+  /** Relays, the nearest to the site first; none: the direct way. */
+  chain: string[]
+  reason: string
+  predicted_bps: number | null
+  /** The prediction for the direct way. */
+  direct_bps: number | null
+  /** By the chosen way, as achieved since. */
+  measured_bps: number | null
+  decided_at: string | null
+}
+
 /** One site with its subscriptions, credentials and tokens, and the state of its session. */
 export interface SiteWhole {
   site: string
@@ -1707,6 +1812,8 @@ export interface SiteWhole {
   created_at: string | null
   /** It keeps its LDM: matches the host's name or address. */
   ldm_host: string | null
+  /** The record of a relay, which takes no products. */
+  relay: boolean
   state: SiteState
   /** The state for people, with its time and reason. */
   state_words: string
@@ -1998,10 +2105,11 @@ export interface TracedSite {
 /** How the bytes of a leg travel. */
 export type Transport = 'unicast' | 'static-circuit' | 'dynamic-circuit' | 'multicast'
 
-/** The distribution tree: upstreams, this hub, its sites with their feeds; no addresses, no contacts. */
+/** The distribution tree: upstreams, this hub, relays, and sites with their feeds; no addresses, no contacts. */
 export interface Tree {
   hub: string
   upstreams: TreeUpstream[]
+  relays: TreeRelay[]
   sites: TreeSite[]
 }
 
@@ -2009,6 +2117,15 @@ export interface Tree {
 export interface TreeFeed {
   feed: string
   transport: Transport | null
+  /** The relay that fans it out to this site, by the present plan. */
+  relay: string | null
+}
+
+/** A relay of this hub, with the sites behind it. */
+export interface TreeRelay {
+  relay: string
+  connected: boolean
+  sites: string[]
 }
 
 /** A site with its feeds. */
@@ -2016,6 +2133,8 @@ export interface TreeSite {
   site: string
   organisation: string
   connected: boolean
+  /** The relays on its way to the hub, the nearest to the site first. */
+  via: string[]
   feeds: TreeFeed[]
 }
 

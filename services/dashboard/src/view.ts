@@ -172,9 +172,10 @@ export type Step = 'add-feed' | 'add-site' | 'subscribe' | 'connect' | 'put'
 export function nextSteps(overview: Overview): Step[] {
   const steps: Step[] = []
   if (overview.feeds.length === 0) steps.push('add-feed')
-  if (overview.sites.length === 0) steps.push('add-site')
+  const sites = overview.sites.filter((site) => !site.relay)
+  if (sites.length === 0) steps.push('add-site')
   if (overview.feeds.every((feed) => feed.fan_out === 0)) steps.push('subscribe')
-  if (!overview.sites.some((site) => site.connected || site.last_receipt !== null)) steps.push('connect')
+  if (!sites.some((site) => site.connected || site.last_receipt !== null)) steps.push('connect')
   if (overview.feeds.every((feed) => feed.products === 0)) steps.push('put')
   return steps
 }

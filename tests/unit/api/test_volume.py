@@ -1,5 +1,6 @@
 """The volume of feeds and the tree of hubs and sites, for every caller that may read published data."""
 
+from dataclasses import replace
 from datetime import datetime
 from random import Random
 
@@ -8,8 +9,11 @@ import pytest
 from downburst.domain.events import SiteProgress
 from downburst.domain.feeds import TrafficMinute
 from downburst.domain.plans import Transport
+from downburst.domain.relays import SiteWay
+from downburst.ledger import Transaction
 from downburst.live.state import SiteSession
 from downburst_api.latency.arrivals import hours_between, volumes
+from factories import multicast, plan, unicast
 from unit.api.conftest import Asked
 
 
@@ -69,10 +73,35 @@ async def test_the_tree_names_nobodys_contact_or_address(hub: Asked) -> None:
             "site": "unl.edu",
             "organisation": "University",
             "connected": True,
-            "feeds": [{"feed": "NGRID", "transport": "multicast"}],
+            "via": [],
+            "feeds": [{"feed": "NGRID", "transport": "multicast", "relay": None}],
         }
     ]
     assert "secret@" not in answer.text
+
+
+async def test_the_tree_leads_from_the_hub_through_relays_to_sites(hub: Asked) -> None:
+    await hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})
+    for site in ("unl.edu", "cma.edu"):
+        await hub.ask("POST", "/v1/sites", 201, json={"site": site})
+        await hub.ask("POST", f"/v1/sites/{site}/subscriptions", 201, json={"feed": "NGRID"})
+    relay = {"address": "relay.secret.edu:7379", "fan_out": "group", "feeds": ["NGRID"], "sites": ["unl.edu"]}
+    await hub.ask("PUT", "/v1/relays/campus", json=relay)
+    leg = replace(multicast(7, "unl.edu"), relay="campus")
+
+    def plan_and_way(tx: Transaction) -> None:
+        tx.planning.plans.append(plan("NGRID", leg, unicast(1, "cma.edu")))
+        tx.fleet.ways.put(SiteWay("cma.edu", ("campus",), "faster"))
+
+    await hub.runtime.ledger.write(plan_and_way)
+    answer = await hub.client.get("/v1/tree")
+    tree = answer.json()
+    assert tree["relays"] == [{"relay": "campus", "connected": False, "sites": ["unl.edu"]}]
+    assert {site["site"]: (site["via"], site["feeds"][0]["relay"]) for site in tree["sites"]} == {
+        "unl.edu": ([], "campus"),
+        "cma.edu": (["campus"], None),
+    }
+    assert "relay.secret.edu" not in answer.text
     assert "192.0.2.9" not in answer.text
 
 

@@ -46,7 +46,7 @@ def test_every_command_explains_itself_with_an_example(command: str, capsys: pyt
 
 
 @pytest.mark.parametrize(
-    "group", ["feeds", "sites", "subscriptions", "plans", "resends", "ports", "circuits", "tcp-profiles"]
+    "group", ["feeds", "sites", "subscriptions", "plans", "resends", "ports", "circuits", "tcp-profiles", "relays"]
 )
 def test_a_group_without_a_command_shows_them(group: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert ended(group) == 2

@@ -18,6 +18,7 @@ from downburst.domain.alarms import Objective, Receiver, ReceiverKind, Silence
 from downburst.domain.circuits import Port
 from downburst.domain.feeds import DuplicateRule, Feed
 from downburst.domain.plans import Transport
+from downburst.domain.relays import FanOut, Relay
 from downburst.domain.rights import Limit
 from downburst.domain.sites import CircuitAttachment, Place, Site
 from downburst.domain.subscriptions import Subscription
@@ -94,6 +95,8 @@ def _fill(tx: Transaction) -> None:
     knobs = TcpKnobs("bbr", send_buffer_bytes=8_388_608, connections=4)
     tx.fleet.tcp_profiles.put(TcpProfile("overseas", "192.0.2.0/24", ProfileMode.TRIAL, knobs))
     tx.fleet.tcp_profiles.put(TcpProfile("campus", "2001:db8::/32", ProfileMode.LEARN))
+    tx.fleet.relays.put(Relay("lincoln", "relay.a.edu:7379", FanOut.GROUP, ("a.edu",), ("NGRID",)))
+    tx.fleet.relays.put(Relay("alpha", "[2001:db8::1]:7379", sites=("lincoln",)))
     tx.ports.add(Port("ae1", 10_000_000_000, first_vlan=100, last_vlan=199))
     tx.alerting.receivers.add(Receiver("mail", ReceiverKind.MAIL, "ops@example.edu", (), ("NGRID",), ()))
     tx.alerting.site_receivers.add(Receiver("duty", ReceiverKind.MAIL, "duty@a.edu", feeds=("NGRID",), owner="a.edu"))
@@ -124,7 +127,7 @@ def test_what_was_exported_changes_nothing(hubs: list[tuple[Ledger, HubInMemory]
     document = through_a_file(Known(hub).document())
     assert set(document) == {
         *("feeds", "sites", "ldm_sources", "ldm_accepts", "upstreams", "ports", "pins", "alarm_receivers"),
-        *("site_alarm_receivers", "objectives", "maintenance", "tcp_profiles"),
+        *("site_alarm_receivers", "objectives", "maintenance", "tcp_profiles", "relays"),
     }
     assert "secret" not in str(document)
     assert "sesame" not in str(document)
@@ -139,7 +142,7 @@ def test_an_empty_hub_becomes_the_one_that_was_exported(hubs: list[tuple[Ledger,
     del document["pins"]
     document["upstreams"] = []
     document["alarm_receivers"] = [one for one in document["alarm_receivers"] if one["receiver"] == "mail"]
-    assert len(carry_out(empty, document)) == 2 + 2 + 2 + 2 + 1 + 1 + 1 + 1 + 1 + 1 + 1
+    assert len(carry_out(empty, document)) == 2 + 2 + 2 + 2 + 2 + 1 + 1 + 1 + 1 + 1 + 1 + 1
     assert carry_out(empty, document) == []
     left = {part: entries for part, entries in document.items() if entries}
     assert through_a_file(Known(empty).document()) == left
@@ -241,6 +244,54 @@ def test_an_impossible_tcp_profile_is_refused_before_any_change(
     (_, hub), _ = hubs
     with pytest.raises(BadInput) as refused:
         steps({"feeds": [{"feed": "NEW"}], "tcp_profiles": [{"profile": "x", **given}]}, Known(hub), prune=False)
+    assert said in refused.value.sentence
+
+
+def test_relays_are_added_changed_and_pruned(hubs: list[tuple[Ledger, HubInMemory]]) -> None:
+    (_, hub), _ = hubs
+    document = Known(hub).document()
+    assert document["relays"] == [
+        {"relay": "alpha", "address": "[2001:db8::1]:7379", "sites": ["lincoln"]},
+        {
+            "relay": "lincoln",
+            "address": "relay.a.edu:7379",
+            "fan_out": "group",
+            "sites": ["a.edu"],
+            "feeds": ["NGRID"],
+        },
+    ]
+    assert {"alpha", "lincoln"}.isdisjoint(site["site"] for site in document["sites"])
+    changed = {"relay": "lincoln", "address": "relay.a.edu:7379", "sites": ["b.edu", "a.edu"]}
+    fresh = {"relay": "far", "fan_out": "unicast", "feeds": ["*"]}
+    outer = {"relay": "beta", "address": "beta.edu:7379", "sites": ["far"]}
+    wanted = {"sites": document["sites"], "relays": [outer, changed, fresh]}
+    assert carry_out(hub, wanted, prune=True) == [
+        "change relay lincoln: address relay.a.edu:7379, sites ['a.edu', 'b.edu']",
+        "add relay far: fan_out unicast, feeds ['*']",
+        "add relay beta: address beta.edu:7379, sites ['far']",
+        "remove relay alpha",
+    ], "each follows the relays behind it"
+    assert carry_out(hub, wanted, prune=True) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "relay x carries nothing"),
+        ({"address": "here"}, "'here' is not the address of a relay"),
+        ({"address": 5}, "relay x can't be used"),
+        ({"address": "a:1", "fan_out": "shout", "feeds": ["*"]}, "relay x can't be used"),
+        ({"address": "a:1", "sites": "a.edu"}, "the sites of relay x are no list of names"),
+        ({"address": "a:1", "feeds": [7]}, "the feeds of relay x are no list of names"),
+        ({"address": "a:1", "sites": ["x"]}, "relay x can't be behind itself"),
+    ],
+)
+def test_an_impossible_relay_is_refused_before_any_change(
+    hubs: list[tuple[Ledger, HubInMemory]], given: dict[str, Any], said: str
+) -> None:
+    (_, hub), _ = hubs
+    with pytest.raises(BadInput) as refused:
+        steps({"feeds": [{"feed": "NEW"}], "relays": [{"relay": "x", **given}]}, Known(hub), prune=False)
     assert said in refused.value.sentence
 
 

@@ -104,8 +104,12 @@ def test_people_are_told_what_was_measured_and_what_was_not() -> None:
         "circuits": [],
         "tcp_profile": None,
         "parallel": None,
+        "way": None,
     }
-    assert [row[1] for row in rows(nothing)][:5] == ["never since the hub started"] + ["not yet measured"] * 2 + [
+    assert [row[1] for row in rows(nothing)][:6] == [
+        "never since the hub started",
+        "direct, or as the site's administrator chose",
+        *["not yet measured"] * 2,
         "not yet known",
         "not yet measured",
     ]
@@ -131,6 +135,12 @@ def test_people_are_told_what_was_measured_and_what_was_not() -> None:
     told = rows(nothing | {"tcp_profile": profile, "parallel": {"sentence": "8 connections equal 50 Mb/s"}})
     assert ["TCP profile", "overseas (canary): bbr, send buffer 8 MiB"] in told
     assert ["connections for a rate", "8 connections equal 50 Mb/s"] in told
+    way = {"chain": ["campus", "core"], "reason": "13 times the direct rate", "measured_bps": None}
+    figures = {"predicted_bps": 980_000_000, "direct_bps": 75_000_000}
+    said = "through campus and core: 13 times the direct rate (predicted 980 Mb/s, direct 75 Mb/s)"
+    assert ["way", said] in rows(nothing | {"way": way | figures})
+    unknown = dict.fromkeys(("predicted_bps", "direct_bps", "measured_bps"))
+    assert ["way", "direct: no slower"] in rows(nothing | {"way": {"chain": [], "reason": "no slower", **unknown}})
     circuit = {"circuit": 3, "state": "degraded", "rate_bps": 5e8, "measured_bps": 3e8, "enough": False}
     assert ["circuit 3", "degraded, 500 Mb/s, measured 300 Mb/s, too little"] in rows(
         nothing | {"circuits": [circuit]}

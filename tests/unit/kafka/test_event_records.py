@@ -39,6 +39,7 @@ from downburst.domain.events import (
     PartSeen,
     PinChanged,
     PlanMade,
+    RelaySeen,
     ResendsChanged,
     SessionChanged,
     SessionTraffic,
@@ -54,6 +55,7 @@ from downburst.domain.events import (
     UpstreamChanged,
 )
 from downburst.domain.plans import Candidate, Leg, Plan, Transport
+from downburst.domain.relays import FanOut, RelayedLeg, RelayReport, Segment, Tunnel
 from downburst.domain.tcp.profiles import AppliedProfile, ProfileState, TcpKnobs
 from downburst.kafka.records import ForeignRecord, NewerSchema, decode, encode
 
@@ -112,6 +114,29 @@ EVENTS: tuple[Event, ...] = (
     SubscriptionsChanged(),
     ResendsChanged(),
     TcpProfilesChanged(),
+    RelaySeen(
+        AT,
+        RelayReport(
+            "campus",
+            (
+                Tunnel(
+                    "oslo",
+                    "192.0.2.9:1",
+                    "198.51.100.1:2",
+                    "hub:7370",
+                    60.5,
+                    2**62,
+                    3,
+                    4,
+                    Segment(2_000, 1_000, "cubic", 5),
+                    Segment(None, None, "bbr", 6),
+                    ended=True,
+                ),
+            ),
+            (RelayedLeg(7, 8, 2**62, 9),),
+            refused=1,
+        ),
+    ),
     CircuitTold(1, None, "down", AT, CircuitProblem("cut", step="probe", hop="a", remedy="b")),
     CircuitsChanged(5),
     DeliveriesAsked("7f", "NGRID", "18446744073709551615", (3, 5), "unl.edu"),
@@ -135,6 +160,12 @@ def test_every_kind_of_event_has_an_example() -> None:
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_an_event_comes_back_whole(event: Event) -> None:
+    assert decode(encode(event)) == event
+
+
+def test_a_leg_by_a_relay_comes_back_whole() -> None:
+    leg = Leg(7, Transport.MULTICAST, ("a",), "239.77.0.1", 17_001, 10**7, relay="campus", fan_out=FanOut.UNICAST)
+    event = PlanMade(Plan("NGRID", 1, (leg,), "one copy", AT))
     assert decode(encode(event)) == event
 
 

@@ -14,6 +14,7 @@ from downburst.foundation.bounds import SetAside
 from downburst.foundation.clock import FakeClock
 from downburst_worker.messages import circuit_lines, lines
 from downburst_worker.messages.lines import traffic_seen
+from downburst_worker.messages.relay_lines import relay_seen
 from downburst_worker.messages.tcp_lines import tcp_trial
 from downburst_worker.violations import ViolationReports
 from factories import SOME_TIME
@@ -126,6 +127,32 @@ def spoilt(line: dict[str, Any], place: tuple[Any, ...], value: Any) -> dict[str
     return changed
 
 
+def relay() -> dict[str, Any]:
+    """The report of a relay with two entries of each kind."""
+    near = {"round_trip_us": 2_000, "loss_ppm": 1_000, "congestion": "cubic", "rate_bps": 9}
+    tunnel = {
+        "site": "oslo",
+        "site_side": "192.0.2.9:1",
+        "hub_side": "198.51.100.1:2",
+        "target": "hub:7370",
+        "seconds": 60,
+        "bytes_from_hub": 1,
+        "bytes_from_site": 2,
+        "rate_from_hub_bps": 3,
+        "near": near,
+        "onward": {**near, "round_trip_us": None, "loss_ppm": None, "congestion": "bbr"},
+        "ended": False,
+    }
+    leg = {"leg": 7, "datagrams": 1, "bytes": 2, "dropped": 3}
+    return {
+        "event": "relay",
+        "relay": "campus",
+        "refused": 1,
+        "tunnels": [copy.deepcopy(tunnel), {**tunnel, "site": None}],
+        "legs": [leg, {**leg, "leg": 8}],
+    }
+
+
 LISTED = [place for place in places(traffic()) if len(place) >= 2 and place[1] == 0]
 
 
@@ -144,6 +171,30 @@ def test_one_absurd_value_of_an_entry_costs_no_other_entry(place: tuple[Any, ...
             assert left == right
         assert len(aside) <= 1
         assert can_be_kept(seen), f"{place} = {value!r:.50}"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [place for place in places(relay()) if len(place) >= 2 and place[1] == 0],
+    ids=lambda place: ".".join(map(str, place)),
+)
+def test_one_absurd_value_of_a_relay_s_entry_costs_no_other_entry(place: tuple[Any, ...]) -> None:
+    sound = relay_seen(relay(), [], at=SOME_TIME).report
+    for value in ABSURD:
+        aside: list[SetAside] = []
+        seen = relay_seen(spoilt(relay(), place, value), aside, at=SOME_TIME).report
+        assert seen.tunnels[-1:] == sound.tunnels[-1:]
+        assert seen.legs[-1:] == sound.legs[-1:]
+        assert len(aside) <= 1
+        assert can_be_kept(seen), f"{place} = {value!r:.50}"
+
+
+@pytest.mark.parametrize("name", ["relay", "refused", "tunnels", "legs"])
+def test_a_relay_s_report_whose_own_values_can_not_be_is_refused_whole(name: str) -> None:
+    values: tuple[Any, ...] = (2**64, -1, {}, None, [None] * 5_000)
+    for value in values:
+        with pytest.raises((ValueError, TypeError)):
+            relay_seen(relay() | {name: value}, [], at=SOME_TIME)
 
 
 @pytest.mark.parametrize("name", ["from_us", "to_us", "control_bytes", "feeds", "sessions"])

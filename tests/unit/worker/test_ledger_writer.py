@@ -11,6 +11,7 @@ import pytest
 from downburst.domain.feeds import TrafficMinute
 from downburst.domain.plans import LegCounters, Transport
 from downburst.domain.receipts import LogHead
+from downburst.domain.relays import Relay, Segment, Tunnel
 from downburst.domain.tcp.profiles import ProfileMode, TcpKnobs, TcpProfile, TcpTrial, TrialStep
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import DiskFull, DownburstError, LedgerAway
@@ -18,7 +19,7 @@ from downburst.ledger import Ledger, Transaction
 from downburst.ledger.repositories.audit import Changes
 from downburst.supervision import FAULTS
 from downburst_latency.service import LatencyService
-from downburst_worker.ledger_writer import TRIALS_WAITING, LedgerWriter
+from downburst_worker.ledger_writer import TRIALS_WAITING, TUNNELS_WAITING, LedgerWriter
 from factories import SOME_TIME
 
 T = TypeVar("T")
@@ -153,6 +154,19 @@ async def test_the_steps_of_a_trial_outlive_an_outage_in_their_order(stage: Stag
     assert (found.learnt, found.trial) == (TcpKnobs("bbr"), replace(began, step=TrialStep.KEPT))
     steps = await ledger.read(lambda tx: tx.access.audit.page(Changes(kind="TCP profile")))
     assert [one.action for one in steps] == ["trial kept", "trial began", "added"]
+
+
+async def test_the_log_of_a_relay_outlives_an_outage(stage: Stage, ledger: Ledger) -> None:
+    await ledger.write(lambda tx: tx.fleet.relays.put(Relay("campus", "relay.example.edu:7379")))
+    segment = Segment(2_000, None, "bbr", 5)
+    tunnel = Tunnel("oslo", "192.0.2.9:1", "198.51.100.1:2", "hub:7370", 60.0, 1, 2, 3, segment, segment, ended=True)
+    stage.away.trouble = LedgerAway("away")
+    await stage.writer.log_tunnels("campus", [tunnel])
+    await stage.writer.log_tunnels("gone", [tunnel] * (TUNNELS_WAITING - 1))
+    stage.away.trouble = None
+    await stage.writer.catch_up()
+    found = await ledger.read(lambda tx: tx.fleet.relay_log.newest("campus"))
+    assert [one.tunnel for one in found] == [tunnel]
 
 
 async def test_a_long_outage_keeps_the_newest_steps_of_trials(stage: Stage) -> None:

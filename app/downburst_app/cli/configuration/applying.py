@@ -11,7 +11,8 @@ import yaml  # type: ignore[import-untyped]
 from downburst.foundation.errors import BadInput
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, show
-from downburst_app.cli.configuration.configuration import PARTS, Known, Step, steps
+from downburst_app.cli.configuration.configuration import PARTS, Known, steps
+from downburst_app.cli.configuration.entries import Step
 
 File = Annotated[Path, typer.Option("--file", "-f", help="The declaration, YAML or JSON; - for standard input.")]
 Prune = Annotated[
@@ -28,8 +29,8 @@ def apply(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Apply a declaration to a hub: feeds, sites, subscriptions, LDM, upstreams, TCP profiles, ports, pins,
-    receivers, objectives of single sites and windows of maintenance.
+    """Apply a declaration to a hub: feeds, sites, subscriptions, LDM, upstreams, relays, TCP profiles, ports,
+    pins, receivers, objectives of single sites and windows of maintenance.
 
     Objects that the file does not name stay, unless --prune is given. Parts that the file leaves out always stay.
     The changes are shown first; a second run changes nothing.

@@ -1,15 +1,15 @@
 """The configuration of a hub as a declaration: the present state, and the changes that lead to the declared one."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from downburst.domain.tcp.profiles import ProfileMode, TcpKnobs, TcpProfile
 from downburst.foundation.errors import BadInput
 from downburst_app.cli.client import HubClient
+from downburst_app.cli.configuration import fleet
+from downburst_app.cli.configuration.entries import Entry, Step, compact, entries, in_words, named_like, some_of
 from downburst_contract.alarms import ObjectiveWanted, OwnReceiver, ReceiverNew, SilenceNew
 from downburst_contract.base import defaults, names
 from downburst_contract.circuits import PortChange
@@ -17,20 +17,7 @@ from downburst_contract.feeds import FeedChange
 from downburst_contract.ldm import LdmAcceptNew, LdmSourceNew
 from downburst_contract.sites import SiteChange
 from downburst_contract.subscriptions import SubscriptionNew
-from downburst_contract.tcp_profiles import TcpProfileWanted
 from downburst_contract.upstreams import UpstreamNew
-
-Entry = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One change: its sentence for people, and the request that makes it."""
-
-    what: str
-    method: str
-    path: tuple[str, ...]
-    body: Mapping[str, Any] | None = None
 
 
 class Known:
@@ -42,12 +29,12 @@ class Known:
     @cached_property
     def feeds(self) -> list[Entry]:
         """Feeds, without the fields that the hub sets itself."""
-        return [_some(feed, FEED) for feed in self._list("feeds")]
+        return [some_of(feed, FEED) for feed in self._list("feeds")]
 
     @cached_property
     def sites(self) -> list[Entry]:
-        """Sites, without their subscriptions."""
-        return [_some(site, SITE) for site in self._list("sites")]
+        """Sites, without their subscriptions and without the records of relays."""
+        return [some_of(site, SITE) for site in self._list("sites") if not site["relay"]]
 
     @cached_property
     def subscriptions(self) -> list[Entry]:
@@ -63,7 +50,7 @@ class Known:
     @cached_property
     def ldm_sources(self) -> list[Entry]:
         """Sources, without their state."""
-        return [_some(source, SOURCE) for source in self._list("ldm", "sources")]
+        return [some_of(source, SOURCE) for source in self._list("ldm", "sources")]
 
     @cached_property
     def ldm_accepts(self) -> list[Entry]:
@@ -73,34 +60,39 @@ class Known:
     @cached_property
     def upstreams(self) -> list[Entry]:
         """Upstreams, without tokens, which are never shown."""
-        return [_some(upstream, UPSTREAM) for upstream in self._list("upstreams")]
+        return [some_of(upstream, UPSTREAM) for upstream in self._list("upstreams")]
 
     @cached_property
     def tcp_profiles(self) -> list[Entry]:
         """TCP profiles, without learnt values and trials."""
-        return [_tcp_profile(profile) for profile in self._list("tcp-profiles")]
+        return [fleet.tcp_profile(profile) for profile in self._list("tcp-profiles")]
+
+    @cached_property
+    def relays(self) -> list[Entry]:
+        """Relays, without their state."""
+        return [fleet.relay(relay) for relay in self._list("relays")]
 
     @cached_property
     def ports(self) -> list[Entry]:
         """The ends of circuits."""
-        return [_some(port, PORT) for port in self._list("ports")]
+        return [some_of(port, PORT) for port in self._list("ports")]
 
     @cached_property
     def alarm_receivers(self) -> list[Entry]:
         """Receivers, with the parts of their addresses that are not secret."""
-        found = [_some(receiver, RECEIVER) for receiver in self._list("alarm-receivers")]
+        found = [some_of(receiver, RECEIVER) for receiver in self._list("alarm-receivers")]
         return [one | {"address": without_secrets(one["address"])} for one in found]
 
     @cached_property
     def site_alarm_receivers(self) -> list[Entry]:
         """Sites' own receivers, with the parts of their addresses that are not secret."""
-        found = [_some(receiver, SITE_RECEIVER) for receiver in self._list("site-alarm-receivers")]
+        found = [some_of(receiver, SITE_RECEIVER) for receiver in self._list("site-alarm-receivers")]
         return [one | {"address": without_secrets(one["address"])} for one in found]
 
     @cached_property
     def objectives(self) -> list[Entry]:
         """Objectives of feeds at single sites; a feed's own objective is one of its properties."""
-        return [_some(objective, OBJECTIVE) for objective in self._list("objectives")]
+        return [some_of(objective, OBJECTIVE) for objective in self._list("objectives")]
 
     @cached_property
     def windows(self) -> list[tuple[Entry, int]]:
@@ -121,9 +113,9 @@ class Known:
         """The whole configuration, in the form that `apply` takes."""
         wishes = {site["site"]: list[Entry]() for site in self.sites}
         for wish in self.subscriptions:
-            wishes[wish["site"]].append(_some(wish, SUBSCRIPTION))
+            wishes[wish["site"]].append(some_of(wish, SUBSCRIPTION))
         sites = [site | {"subscriptions": wishes[site["site"]]} for site in self.sites]
-        accepts = [_some(line, ACCEPT) for line in self.ldm_accepts]
+        accepts = [some_of(line, ACCEPT) for line in self.ldm_accepts]
         parts = {name: getattr(self, name) for name in PARTS}
         return {name: part for name, part in (parts | {"sites": sites, "ldm_accepts": accepts}).items() if part}
 
@@ -152,19 +144,19 @@ def without_secrets(address: str) -> str:
 
 def _feeds(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
     for feed in entries(wanted, "feeds", "feed"):
-        yield from _thing("feed", ("feeds",), feed, _find(known.feeds, "feed", feed))
+        yield from _thing("feed", ("feeds",), feed, named_like(known.feeds, "feed", feed))
 
 
 def _sites(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
     for site in entries(wanted, "sites", "site"):
         subscriptions = site.pop("subscriptions", None) or []
-        yield from _thing("site", ("sites",), site, _find(known.sites, "site", site))
+        yield from _thing("site", ("sites",), site, named_like(known.sites, "site", site))
         yield from _subscriptions(site["site"], subscriptions, known)
 
 
 def _pins(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
     for pin in entries(wanted, "pins", "feed", "transport"):
-        if _find(known.pins, "feed", pin) != pin:
+        if named_like(known.pins, "feed", pin) != pin:
             body = {"transport": pin["transport"]}
             yield Step(f"pin feed {pin['feed']} to {pin['transport']}", "PUT", ("feeds", pin["feed"], "pin"), body)
 
@@ -172,7 +164,7 @@ def _pins(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
 def _sources(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
     for source in entries(wanted, "ldm_sources", "source", "feeds", "upstreams"):
         whole: Entry = defaults(LdmSourceNew) | source
-        name, before = whole["source"], _find(known.ldm_sources, "source", whole)
+        name, before = whole["source"], named_like(known.ldm_sources, "source", whole)
         what = f"LDM source {name}: {whole['feeds']} {whole['pattern']} from {', '.join(whole['upstreams'])}"
         if before is None:
             yield Step(f"add {what}", "POST", ("ldm", "sources"), whole)
@@ -183,14 +175,14 @@ def _sources(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
 def _accepts(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
     for line in entries(wanted, "ldm_accepts", "feeds", "host"):
         whole = defaults(LdmAcceptNew) | line
-        if not any(_some(one, ACCEPT) == whole for one in known.ldm_accepts):
+        if not any(some_of(one, ACCEPT) == whole for one in known.ldm_accepts):
             what = f"let hosts that match {whole['host']} push {whole['feeds']} {whole['pattern']}"
             yield Step(what, "POST", ("ldm", "accepts"), whole)
 
 
 def _upstreams(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
     for upstream in entries(wanted, "upstreams", "upstream", "address"):
-        name, before = upstream["upstream"], _find(known.upstreams, "upstream", upstream)
+        name, before = upstream["upstream"], named_like(known.upstreams, "upstream", upstream)
         if before is None and "token" not in upstream:
             raise BadInput(f"upstream {name} is not there yet and needs a token; its operator gives one: add `token`")
         if before is None:
@@ -199,38 +191,14 @@ def _upstreams(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
             raise BadInput(f"upstream {name} differs from the file, and can't be changed; remove it and add it again")
 
 
-def _tcp_profiles(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
-    for profile in entries(wanted, "tcp_profiles", "profile", "prefix"):
-        whole = _tcp_profile(profile | {"prefix": _checked(profile).prefix})
-        before = _find(known.tcp_profiles, "profile", whole)
-        if before != whole:
-            verb, name = "add" if before is None else "change", whole.pop("profile")
-            yield Step(f"{verb} TCP profile {name}{_said(whole, '')}", "PUT", ("tcp-profiles", name), whole)
-
-
-def _checked(profile: Entry) -> TcpProfile:
-    """The profile; refuses an impossible one before any change is made."""
-    name, knobs = profile["profile"], profile.get("knobs") or {}
-    try:
-        mode = ProfileMode(profile.get("mode", "static"))
-        return TcpProfile(str(name), str(profile["prefix"]), mode, TcpKnobs(**knobs))
-    except (TypeError, ValueError) as error:
-        raise BadInput(f"TCP profile {name} can't be used: {error}; correct the file") from None
-
-
-def _tcp_profile(values: Entry) -> Entry:
-    """The declared members; those with their default left out."""
-    return {name: value for name, value in _some(values, TCP_PROFILE).items() if value not in ({}, "static")}
-
-
 def _ports(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
     for port in entries(wanted, "ports", "port", "rate_bps"):
-        yield from _thing("port", ("ports",), port, _find(known.ports, "port", port))
+        yield from _thing("port", ("ports",), port, named_like(known.ports, "port", port))
 
 
 def _receivers(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
     for receiver in entries(wanted, "alarm_receivers", "receiver", "kind", "address"):
-        name, before = receiver["receiver"], _find(known.alarm_receivers, "receiver", receiver)
+        name, before = receiver["receiver"], named_like(known.alarm_receivers, "receiver", receiver)
         hidden = receiver | {"address": without_secrets(receiver["address"])}
         if before is not None and all(before.get(key) == value for key, value in hidden.items()):
             continue
@@ -238,7 +206,7 @@ def _receivers(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
             raise BadInput(f"the address of alarm receiver {name} was masked by the export; write the whole address")
         if before is not None:
             yield Step(f"remove alarm receiver {name}, to recreate it", "DELETE", ("alarm-receivers", name))
-        yield Step(f"add alarm receiver {name}{_said(hidden, 'receiver')}", "POST", ("alarm-receivers",), receiver)
+        yield Step(f"add alarm receiver {name}{in_words(hidden, 'receiver')}", "POST", ("alarm-receivers",), receiver)
 
 
 def _site_receivers(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
@@ -261,12 +229,12 @@ def _site_receivers(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
 
 def _objectives(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
     for objective in entries(wanted, "objectives", *FEED_AND_SITE, "objective_ms"):
-        if _some(objective, OBJECTIVE) not in known.objectives:
+        if some_of(objective, OBJECTIVE) not in known.objectives:
             feed, site = _key(objective, FEED_AND_SITE)
             body = {key: value for key, value in objective.items() if key not in FEED_AND_SITE}
             what = (
                 f"set the objective of {feed} at {site} to {objective['objective_ms']:g} "
-                f"ms{_said(body, 'objective_ms')}"
+                f"ms{in_words(body, 'objective_ms')}"
             )
             yield Step(what, "PUT", ("feeds", feed, "objectives", site), body)
 
@@ -276,19 +244,19 @@ def _maintenance(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
         window = _declared_window(entry)
         is_over = _instant(window["begins"]) + timedelta(minutes=window["minutes"]) <= known.now
         if not is_over and window not in known.maintenance:
-            yield Step(f"add maintenance window{_said(window, '')}", "POST", ("silences",), window)
+            yield Step(f"add maintenance window{in_words(window, '')}", "POST", ("silences",), window)
 
 
 def _declared_window(entry: Entry) -> Entry:
     begins = _instant(entry["begins"]).isoformat()
-    return {**_some(entry, WINDOW), "begins": begins, "minutes": float(entry["minutes"])}
+    return {**some_of(entry, WINDOW), "begins": begins, "minutes": float(entry["minutes"])}
 
 
 def _window(silence: Entry) -> Entry:
     """A silence as a window, with a duration in place of an end."""
     begins, until = _instant(silence["begins"]), _instant(silence["until"])
     minutes = (until - begins) / timedelta(minutes=1)
-    return {**_some(silence, WINDOW), "begins": begins.isoformat(), "minutes": minutes}
+    return {**some_of(silence, WINDOW), "begins": begins.isoformat(), "minutes": minutes}
 
 
 def _instant(text: object) -> datetime:
@@ -309,12 +277,12 @@ def _key(entry: Entry, names: tuple[str, ...]) -> tuple[Any, ...]:
 def _thing(kind: str, path: tuple[str, ...], wanted: Entry, known: Entry | None) -> Iterator[Step]:
     name = wanted[kind]
     if known is None:
-        yield Step(f"add {kind} {name}{_said(wanted, kind)}", "POST", path, _whole(wanted))
+        yield Step(f"add {kind} {name}{in_words(wanted, kind)}", "POST", path, compact(wanted))
         return
     # A port stays at its site: the site is no property that can be changed.
-    other = {key: value for key, value in wanted.items() if _whole(known.get(key)) != _whole(value)}
+    other = {key: value for key, value in wanted.items() if compact(known.get(key)) != compact(value)}
     if other:
-        yield Step(f"change {kind} {name}{_said(other, kind)}", "PATCH", (*path, name), other)
+        yield Step(f"change {kind} {name}{in_words(other, kind)}", "PATCH", (*path, name), other)
 
 
 def _subscriptions(site: str, wanted: list[Entry], known: Known) -> Iterator[Step]:
@@ -322,7 +290,7 @@ def _subscriptions(site: str, wanted: list[Entry], known: Known) -> Iterator[Ste
     for wish in wanted:
         if not isinstance(wish, dict) or "feed" not in wish:
             raise BadInput(f"a subscription of site {site} names no feed; correct the file")
-        whole = _whole({"pattern": ".*"} | wish)
+        whole = compact({"pattern": ".*"} | wish)
         same = [one for one in has if all(one.get(name) == whole.get(name) for name in WHAT)]
         if any(all(one.get(name) == value for name, value in whole.items()) for one in same):
             continue
@@ -352,7 +320,7 @@ def _pruned(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
     if "ldm_accepts" in wanted:
         lines = [defaults(LdmAcceptNew) | line for line in entries(wanted, "ldm_accepts", "feeds", "host")]
         for one in known.ldm_accepts:
-            if _some(one, ACCEPT) not in lines:
+            if some_of(one, ACCEPT) not in lines:
                 what = f"let hosts that match {one['host']} no longer push {one['feeds']} {one['pattern']}"
                 yield Step(what, "DELETE", ("ldm", "accepts", str(one["id"])))
 
@@ -371,7 +339,7 @@ def _pruned_windows(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
     windows = [_declared_window(one) for one in entries(wanted, "maintenance", "begins", "minutes")]
     for window, number in known.windows:
         if "maintenance" in wanted and window not in windows:
-            yield Step(f"end window {number}{_said(window, '')}", "DELETE", ("silences", str(number)))
+            yield Step(f"end window {number}{in_words(window, '')}", "DELETE", ("silences", str(number)))
 
 
 def _pruned_subscriptions(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
@@ -385,40 +353,6 @@ def _pruned_subscriptions(wanted: Mapping[str, Any], known: Known) -> Iterator[S
                 yield Step(what, "DELETE", ("subscriptions", str(one["id"])))
 
 
-def entries(wanted: Mapping[str, Any], part: str, *needed: str) -> Iterator[Entry]:
-    """The entries of a part, without the notes on their origin."""
-    for entry in wanted.get(part) or []:
-        missing = [name for name in needed if not isinstance(entry, dict) or name not in entry]
-        if missing:
-            raise BadInput(f"an entry of {part} has no {missing[0]}: {entry!r}; correct the file")
-        yield {key: value for key, value in entry.items() if key != "at"}
-
-
-def _find(known: list[Entry], key: str, wanted: Entry) -> Entry | None:
-    return next((one for one in known if one[key] == wanted[key]), None)
-
-
-def _some(values: Entry, names: tuple[str, ...]) -> Entry:
-    """The named members that have a value; an empty one equals the default."""
-    return {
-        name: _whole(values[name])
-        for name in names
-        if values.get(name) not in (None, "", [], 0.0) or (name in values and values[name] is False)
-    }
-
-
-def _whole(value: Any) -> Any:
-    """A value without members that are None."""
-    if isinstance(value, dict):
-        return {name: _whole(one) for name, one in value.items() if one is not None}
-    return value
-
-
-def _said(values: Mapping[str, Any], kind: str) -> str:
-    said = ", ".join(f"{key} {value}" for key, value in values.items() if key != kind)
-    return f": {said}" if said else ""
-
-
 SITE_AND_NAME = ("site", "receiver")
 FEED_AND_SITE = ("feed", "site")
 TAGS = ("first_vlan", "last_vlan")
@@ -428,7 +362,6 @@ SITE = ("site", *names(SiteChange))
 SUBSCRIPTION = names(SubscriptionNew, without=("start",))
 SOURCE = names(LdmSourceNew)
 ACCEPT = names(LdmAcceptNew)
-TCP_PROFILE = ("profile", *names(TcpProfileWanted))
 UPSTREAM = names(UpstreamNew, without=("token",))
 PORT = ("port", "site", *names(PortChange, without=TAGS), *TAGS)
 RECEIVER = names(ReceiverNew)
@@ -441,7 +374,8 @@ _PARTS: Mapping[str, Callable[[Mapping[str, Any], Known], Iterator[Step]]] = {
     "sites": _sites,
     "ldm_accepts": _accepts,
     "upstreams": _upstreams,
-    "tcp_profiles": _tcp_profiles,
+    "relays": lambda wanted, known: fleet.relays(wanted, known.relays),
+    "tcp_profiles": lambda wanted, known: fleet.tcp_profiles(wanted, known.tcp_profiles),
     "ports": _ports,
     "pins": _pins,
     "alarm_receivers": _receivers,
@@ -456,6 +390,7 @@ _NAMED = (
     ("pins", "feed", ("feeds",)),
     ("ports", "port", ("ports",)),
     ("tcp_profiles", "profile", ("tcp-profiles",)),
+    ("relays", "relay", ("relays",)),
     ("upstreams", "upstream", ("upstreams",)),
     ("ldm_sources", "source", ("ldm", "sources")),
     ("sites", "site", ("sites",)),
@@ -477,6 +412,7 @@ _ONE = {
     "pins": "the pin of feed",
     "ports": "port",
     "tcp_profiles": "TCP profile",
+    "relays": "relay",
     "upstreams": "upstream",
     "ldm_sources": "LDM source",
     "sites": "site",

@@ -31,6 +31,7 @@ def rows(found: dict[str, Any]) -> list[list[str]]:
     """The facts in words; unmeasured ones are marked so."""
     return [
         ["last seen", found["seen_at"] or "never since the hub started"],
+        ["way", _way(found["way"])],
         ["round trip, the least", _measured(found["round_trip_ms"], "ms")],
         ["clock known to", _measured(found["clock_bound_ms"], "ms")],
         ["sent again", "not yet known" if found["loss"] is None else f"{found['loss']:.2%} of the segments"],
@@ -47,6 +48,20 @@ def rows(found: dict[str, Any]) -> list[list[str]]:
         ["multicast", _multicast(found["multicast"])],
         *([f"circuit {one['circuit']}", _circuit(one)] for one in found["circuits"]),
     ]
+
+
+def _way(way: dict[str, Any] | None) -> str:
+    """The way that the scheduler chose, with its reason and the rates."""
+    if way is None:
+        return "direct, or as the site's administrator chose"
+    chosen = f"through {' and '.join(way['chain'])}" if way["chain"] else "direct"
+    rates = [
+        f"{words} {_megabits(way[name])}"
+        for name, words in (("predicted_bps", "predicted"), ("direct_bps", "direct"), ("measured_bps", "measured"))
+        if way[name] is not None
+    ]
+    figures = f" ({', '.join(rates)})" if rates else ""
+    return f"{chosen}: {way['reason']}{figures}"
 
 
 def _rate(found: dict[str, Any]) -> str:

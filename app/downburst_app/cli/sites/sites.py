@@ -7,7 +7,7 @@ import typer
 
 from downburst.foundation.errors import BadInput
 from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table, write_secret
 from downburst_app.cli.hub.status import behind
 from downburst_app.cli.sites.site_path import path
 
@@ -30,7 +30,7 @@ def list_sites(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
         "Sites",
         ("site", "organisation", "state", "behind by", "may take", "multicast"),
         (
-            [s["site"], s["organisation"], s["state_words"], behind(s), " ".join(s["allow"]), _yes(s["multicast"])]
+            [s["site"], s["organisation"], _standing(s), behind(s), " ".join(s["allow"]), _yes(s["multicast"])]
             for s in found
         ),
         empty="there are no sites yet; create one: downburst sites add unl.edu",
@@ -205,7 +205,7 @@ def token(
         "POST", "v1", "sites", site, "tokens", json=given(hours=hours, credential_days=credential_days)
     )
     if output is not None:
-        _write_secret(output, made["token"])
+        write_secret(output, made["token"])
         made["token"] = None
     if as_json:
         show(made | given(written_to=str(output) if output else None))
@@ -259,15 +259,6 @@ def revoke(
     show(answer) if as_json else print(f"{answer['revoked']} credentials of {site} revoked")
 
 
-def _write_secret(path: Path, text: str) -> None:
-    try:
-        path.unlink(missing_ok=True)
-        path.touch(mode=0o600, exist_ok=False)
-        path.write_text(text + "\n")
-    except OSError as error:
-        raise BadInput(f"{path} can't be written: {error.strerror}; choose another file") from error
-
-
 def _number_or_auto(text: str) -> int | None:
     if text == "auto":
         return None
@@ -302,6 +293,10 @@ def _state(credential: dict[str, Any]) -> str:
             return f"{ended} {credential[f'{ended}_at']}"
     ends = f"ends {credential['expires_at']}" if credential["expires_at"] else "usable"
     return f"{ends}, to be replaced" if credential["asked_at"] else ends
+
+
+def _standing(site: dict[str, Any]) -> str:
+    return f"relay, {site['state_words']}" if site["relay"] else str(site["state_words"])
 
 
 def _yes(value: object) -> str:

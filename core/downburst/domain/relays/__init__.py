@@ -1,7 +1,7 @@
 """Relays of a hub: machines on the way to sites, the ways through them, and their reports."""
 
 from downburst.domain.relays.relay import FanOut, Relay
-from downburst.domain.relays.report import RelayedLeg, RelayReport, Segment, Tunnel
+from downburst.domain.relays.report import LoggedTunnel, RelayedLeg, RelayReport, Segment, Tunnel
 from downburst.domain.relays.ways import SiteWay
 
-__all__ = ["FanOut", "Relay", "RelayReport", "RelayedLeg", "Segment", "SiteWay", "Tunnel"]
+__all__ = ["FanOut", "LoggedTunnel", "Relay", "RelayReport", "RelayedLeg", "Segment", "SiteWay", "Tunnel"]

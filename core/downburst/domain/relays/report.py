@@ -1,6 +1,7 @@
 """The report of a relay, as its hub passes it on: tunnels with both segments, and copies of legs."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,16 @@ class Tunnel:
     onward: Segment
     """Between relay and hub, or the next relay."""
     ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedTunnel:
+    """A tunnel at the time of its record."""
+
+    number: int
+    relay: str
+    at: datetime
+    tunnel: Tunnel
 
 
 @dataclass(frozen=True, slots=True)

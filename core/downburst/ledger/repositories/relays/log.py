@@ -1,26 +1,15 @@
 """The log of tunnels: the performance that relays achieved."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select
 
-from downburst.domain.relays.report import Segment, Tunnel
+from downburst.domain.relays.report import LoggedTunnel, Segment, Tunnel
 from downburst.foundation.clock import Clock
 from downburst.ledger.storage import limits
 from downburst.ledger.tables.relays import relay_log, relays
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedTunnel:
-    """A tunnel at the time of its record."""
-
-    number: int
-    relay: str
-    at: datetime
-    tunnel: Tunnel
 
 
 class RelayLog:

@@ -1,0 +1,1 @@
+"""Relays: machines on the way to sites."""

@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest'
+import type { Tree, TreeSite } from './api'
+import { beyondOf, branchesOf, roleOf, segmentOf, tunnelOf, tunnelsInOrder, type Relay, type RelayTunnel } from './relays'
+
+const NEAR = { round_trip_us: 2_000, loss_ppm: 1_000, congestion: 'cubic', rate_bps: 980_000_000 }
+const TUNNEL: RelayTunnel = {
+  site: 'unl.edu',
+  site_side: '192.0.2.1:5',
+  hub_side: '192.0.2.3:9',
+  target: 'hub:7370',
+  seconds: 65,
+  bytes_from_hub: 7_500_000_000,
+  bytes_from_site: 40_000,
+  rate_from_hub_bps: 960_000_000,
+  near: NEAR,
+  onward: { round_trip_us: 70_000, loss_ppm: null, congestion: 'bbr', rate_bps: 960_000_000 },
+  ended: false,
+}
+const RELAY: Relay = {
+  relay: 'campus',
+  address: 'relay.campus.edu:7379',
+  fan_out: 'group',
+  sites: ['unl.edu'],
+  feeds: ['NGRID', 'WARN'],
+  created_at: '2026-03-14T15:02:11Z',
+  state: 'connected',
+  state_words: 'connected',
+  connected: true,
+  reported_at: null,
+  refused: null,
+  tunnels: [TUNNEL],
+  legs: [],
+}
+
+function site(name: string, via: string[] = [], relay: string | null = null): TreeSite {
+  const feeds = [{ feed: 'NGRID', transport: null, relay }]
+  return { site: name, organisation: '', connected: true, via, feeds }
+}
+
+test('the tasks of a relay are those that it has', () => {
+  expect(roleOf(RELAY)).toBe('carries connections at relay.campus.edu:7379, fans out NGRID, WARN to a local group')
+  expect(roleOf({ ...RELAY, address: null, fan_out: 'unicast', feeds: ['*'] })).toBe('fans out all feeds to each site')
+  expect(roleOf({ ...RELAY, fan_out: null })).toBe('carries connections at relay.campus.edu:7379')
+})
+
+test('a segment has its figures, as far as they are known', () => {
+  expect(segmentOf(NEAR)).toMatch(/^980 Mb\/s, 2.* ms, 0\.1.* resent, cubic$/)
+  expect(segmentOf(TUNNEL.onward)).toMatch(/^960 Mb\/s, 70.* ms, bbr$/)
+  const unknown = { round_trip_us: null, loss_ppm: null, congestion: '', rate_bps: 0 }
+  expect(segmentOf(unknown)).toBe('0 Mb/s')
+})
+
+test('tunnels are named by their site, or by the address of a peer that is none, the fastest first', () => {
+  expect(tunnelOf(TUNNEL)).toContain('unl.edu: 960 Mb/s from the hub for ')
+  expect(tunnelOf({ ...TUNNEL, site: null })).toContain('192.0.2.1:5: ')
+  const slow = { ...TUNNEL, site: 'slow', rate_from_hub_bps: 1 }
+  expect(tunnelsInOrder([slow, TUNNEL]).map((one) => one.site)).toEqual(['unl.edu', 'slow'])
+})
+
+test('the tree has the sites of a relay below it, those of the hub after them, and each site once', () => {
+  const tree: Tree = {
+    hub: 'hub',
+    upstreams: [],
+    relays: [
+      { relay: 'campus', connected: true, sites: ['a', 'b', 'c'] },
+      { relay: 'core', connected: false, sites: ['campus'] },
+    ],
+    sites: [site('a', ['campus', 'core']), site('b', [], 'campus'), site('c'), site('d', ['gone'])],
+  }
+  const branches = branchesOf(tree).map(({ relay, sites }) => [relay?.relay ?? null, sites.map((one) => one.site)])
+  expect(branches).toEqual([
+    ['campus', ['a', 'b']],
+    ['core', []],
+    [null, ['c', 'd']],
+  ])
+  expect(tree.sites.map(beyondOf)).toEqual(['through core', '', '', ''])
+})

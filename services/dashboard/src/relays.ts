@@ -1,0 +1,63 @@
+/** Relays in words, and the tree with the sites behind each. */
+import type { Relay, RelaySegment, RelayTunnel, Tree, TreeRelay, TreeSite } from './api'
+import { fineShare, latency, megabits, span } from './format'
+
+export type { Relay, RelayTunnel }
+
+/** The tasks of a relay: `carries connections at relay.campus.edu:7379, fans out NGRID to a local group`. */
+export function roleOf(relay: Relay): string {
+  const parts = []
+  if (relay.address !== null) parts.push(`carries connections at ${relay.address}`)
+  if (relay.fan_out !== null) {
+    const feeds = relay.feeds.includes('*') ? 'all feeds' : relay.feeds.join(', ')
+    parts.push(`fans out ${feeds} ${relay.fan_out === 'group' ? 'to a local group' : 'to each site'}`)
+  }
+  return parts.join(', ')
+}
+
+/** A segment of a tunnel: `980 Mb/s, 2 ms, 0.1 % resent, cubic`; figures that are not known are left out. */
+export function segmentOf(segment: RelaySegment): string {
+  const parts = [`${megabits(segment.rate_bps)} Mb/s`]
+  if (segment.round_trip_us !== null) parts.push(latency(segment.round_trip_us / 1000))
+  if (segment.loss_ppm !== null) parts.push(`${fineShare(segment.loss_ppm / 1e6)} resent`)
+  if (segment.congestion !== '') parts.push(segment.congestion)
+  return parts.join(', ')
+}
+
+/** The site of a tunnel with its present rate: `unl.edu: 960 Mb/s from the hub for 1 min`. */
+export function tunnelOf(tunnel: RelayTunnel): string {
+  const site = tunnel.site ?? tunnel.site_side
+  return `${site}: ${megabits(tunnel.rate_from_hub_bps)} Mb/s from the hub for ${span(tunnel.seconds)}`
+}
+
+/** The tunnels of a relay, the fastest first. */
+export function tunnelsInOrder(tunnels: RelayTunnel[]): RelayTunnel[] {
+  return tunnels.toSorted((one, other) => other.rate_from_hub_bps - one.rate_from_hub_bps)
+}
+
+export interface Branch {
+  /** `null`: the sites that get everything from the hub itself. */
+  relay: TreeRelay | null
+  sites: TreeSite[]
+}
+
+/** The sites below the relays that serve them now, then those of the hub itself; relays without sites come too. */
+export function branchesOf(tree: Tree): Branch[] {
+  const branches: Branch[] = tree.relays.map((relay) => ({
+    relay,
+    sites: tree.sites.filter((site) => relayOf(site) === relay.relay),
+  }))
+  const named = new Set(tree.relays.map((relay) => relay.relay))
+  const direct = tree.sites.filter((site) => !named.has(relayOf(site) ?? ''))
+  return [...branches, { relay: null, sites: direct }]
+}
+
+/** The relay next to a site: on its way, or that of the first feed that it gets by fan-out. */
+function relayOf(site: TreeSite): string | null {
+  return site.via[0] ?? site.feeds.find((feed) => feed.relay !== null)?.relay ?? null
+}
+
+/** The further relays on the way to a site: `through core`; empty for a way through one. */
+export function beyondOf(site: TreeSite): string {
+  return site.via.length > 1 ? `through ${site.via.slice(1).join(' and ')}` : ''
+}
