@@ -25,6 +25,7 @@ from downburst.domain.credentials import Credential
 from downburst.domain.feeds import Feed
 from downburst.domain.products import Product
 from downburst.domain.receipts import LogHead, Settled
+from downburst.domain.relays import Relay, SiteWay
 from downburst.domain.resends import Resend
 from downburst.domain.rights import Limit
 from downburst.domain.sites import Site
@@ -39,6 +40,7 @@ from downburst_worker.messages import lines
 from downburst_worker.messages.backlog_lines import backlog_seen, with_positions
 from downburst_worker.messages.circuit_lines import circuit_told, lease_line
 from downburst_worker.messages.delivery_lines import browse_job, deliveries_job
+from downburst_worker.messages.relay_lines import relay_seen, with_ways
 from downburst_worker.messages.tcp_lines import tcp_profiles_job, tcp_trial
 from downburst_worker.messages.tracer_lines import tracer_job
 from factories import EPOCH, FAR, SOME_TIME, multicast, plan, unicast
@@ -65,11 +67,14 @@ def jobs() -> dict[str, Line]:
     credential = Credential("c" * 64, "unl.edu", SOME_TIME, "192.0.2.1", FAR, replaces="b" * 64)
     wish = Subscription(1, "unl.edu", "NGRID", "nam", "test", in_order=True, max_age_s=60.0)
     resend = Resend(3, "unl.edu", "NGRID", SOME_TIME, FAR, had=(IdFilter("gfs", "test"),))
-    sites = lines.sites_job([site], [credential], [wish], [resend])
+    relays = [Relay("campus", "relay.campus.edu:7379")]
+    sites = with_ways(
+        lines.sites_job([site], [credential], [wish], [resend]), [SiteWay("unl.edu", ("campus",), "faster")], relays
+    )
     legs = (
         unicast(1, "unl.edu"),
         replace(unicast(3, "isu.edu"), circuits=(("isu.edu", 2),)),
-        multicast(2, "iem.edu"),
+        replace(multicast(2, "iem.edu"), relay="campus"),
     )
     hears = replace(multicast(4, "iem.edu"), circuits=(("iem.edu", 1),))
     settings = MulticastSettings(burst_bytes=60_000, repair_s=30)
@@ -139,6 +144,7 @@ PARSERS: dict[str, Callable[[Line, list[SetAside]], object]] = {
     "backlog": backlog_seen,
     "batch": lambda line, _: lines.batch_ready(line),
     "tcp-trial": lambda line, _: tcp_trial(line, at=SOME_TIME),
+    "relay": lambda line, aside: relay_seen(line, aside, at=SOME_TIME),
 }
 
 
