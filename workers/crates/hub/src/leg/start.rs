@@ -41,18 +41,18 @@ impl LegStart<'_> {
     pub fn settings(&self, mtu_bytes: Option<u64>) -> LegSettings {
         let Self { line, draws, after, .. } = self;
         let config = SenderConfig::new(line.leg, draws.leg_epoch, draws.key.clone(), *after, line.rate_bps);
-        let repair_window = line.repair_seconds.map(|seconds| Micros::from_secs(seconds.into()));
+        let repair_window = line.losses.repair_seconds.map(|seconds| Micros::from_secs(seconds.into()));
         let sender = SenderConfig {
             signing_seed: Some(draws.signing_seed.clone()),
             burst_bytes: line.burst_bytes.unwrap_or(config.burst_bytes),
-            most_parity: line.parity_percent / 100.0,
+            most_parity: line.losses.parity_percent / 100.0,
             repair_window: repair_window.unwrap_or(config.repair_window),
             frame_overhead_bytes: SenderConfig::frame_overhead_bytes_of(self.group.is_ipv6()),
             ..config
         };
         let (is_circuit, is_relayed) = (line.circuit.is_some(), line.relay.is_some());
         let interface = LegInterface { mtu_bytes, is_circuit, is_relayed };
-        LegSettings { sender, loss_quantile: line.loss_quantile, interface }
+        LegSettings { sender, loss_quantile: line.losses.loss_quantile, interface }
     }
 
     /// The join parameters that are the same for every site, except for the sender's key and address.

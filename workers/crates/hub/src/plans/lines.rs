@@ -50,18 +50,26 @@ pub struct LegLine {
     /// Multicast only: the maximum burst above the rate, in bytes of frames; absent: 10 ms of the rate.
     #[serde(default)]
     pub burst_bytes: Option<u64>,
-    /// Multicast only: the maximum percentage of symbols that are sent before any request.
-    #[serde(default)]
-    pub parity_percent: f64,
-    /// Multicast only: the quantile of the sites' losses that the rate follows.
-    #[serde(default = "default_loss_quantile")]
-    pub loss_quantile: f64,
-    /// Multicast only: the age up to which the group repairs packets; the session delivers older ones.
-    #[serde(default)]
-    pub repair_seconds: Option<u32>,
+    /// Multicast only: the losses of its sites.
+    #[serde(flatten)]
+    pub losses: LossLine,
     /// Multicast only: true if trains may leave in one call.
     #[serde(default = "default_offload")]
     pub offload: bool,
+}
+
+/// The treatment of losses on a multicast leg.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct LossLine {
+    /// The maximum percentage of symbols that are sent before any request.
+    #[serde(default)]
+    pub parity_percent: f64,
+    /// The quantile of the sites' losses that the rate follows.
+    #[serde(default = "default_loss_quantile")]
+    pub loss_quantile: f64,
+    /// The age up to which the group repairs packets; the session delivers older ones.
+    #[serde(default)]
+    pub repair_seconds: Option<u32>,
 }
 
 /// The circuit that carries a leg to a site.

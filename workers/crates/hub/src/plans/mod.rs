@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use downburst_model::{FeedName, LegId, Micros, SiteName, Transport};
 
-pub use lines::{CarrierLine, LegLine, PlanLine};
+pub use lines::{CarrierLine, LegLine, LossLine, PlanLine};
 pub use placing::{LegStep, RunningLeg};
 pub use relayed::{RelayStanding, RelayStep, RelayedLegs};
 
@@ -148,7 +148,7 @@ impl<L> Plans<L> {
 
 #[cfg(test)]
 mod tests {
-    use downburst_session::{RelayLeg, RelayLegOpen};
+    use downburst_session::RelayLegOpen;
 
     use super::*;
 
@@ -219,9 +219,8 @@ mod tests {
         let mut leg = multicast(5, &["oslo"]);
         leg["relay"] = "campus".into();
         plans.put(plan(4, serde_json::json!([leg])));
-        let message =
-            RelayLeg { leg: LegId(5), group: "239.0.0.1".to_owned(), port: 5, rate_bps: 9, hops: 32 };
-        plans.relayed_mut().begin(relay.clone(), feed("A"), message);
+        let line = plans.line(&feed("A"), LegId(5)).unwrap().clone();
+        plans.begin_relayed(&feed("A"), &line);
         assert_eq!(plans.wanted(&feed("A"), &oslo()), None);
         plans.relayed_mut().look(|_, _| Ok(Some(1)));
         let open = RelayLegOpen { leg: LegId(5), source: "10.0.0.9".to_owned(), mtu_bytes: None };

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use downburst_model::{FeedName, LegId, SiteName};
 use downburst_session::{RelayLeg, RelayLegOpen};
 
+use super::{LegLine, Plans};
+
 /// The legs that relays send.
 #[derive(Debug, Default)]
 pub struct RelayedLegs(BTreeMap<LegId, RelayedLeg>);
@@ -58,9 +60,19 @@ pub enum RelayStep {
     },
 }
 
+impl<L> Plans<L> {
+    /// Notes the relay of a leg that begins, if it has one.
+    pub fn begin_relayed(&mut self, feed: &FeedName, line: &LegLine) {
+        if let Some(relay) = &line.relay {
+            let LegLine { leg, group, port, rate_bps, hops, .. } = line.clone();
+            self.relayed.begin(relay.clone(), feed.clone(), RelayLeg { leg, group, port, rate_bps, hops });
+        }
+    }
+}
+
 impl RelayedLegs {
     /// Adds a leg of a plan, unless it is known.
-    pub fn begin(&mut self, relay: SiteName, feed: FeedName, message: RelayLeg) {
+    fn begin(&mut self, relay: SiteName, feed: FeedName, message: RelayLeg) {
         let leg = RelayedLeg { feed, relay, message, state: State::Closed, fault: None };
         self.0.entry(leg.message.leg).or_insert(leg);
     }

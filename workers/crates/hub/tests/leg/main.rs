@@ -2,10 +2,10 @@
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test that fails stops")]
 mod world;
 
-use downburst_hub::{LegInput, LegOutput};
+use downburst_hub::{LegInput, LegInterface, LegOutput, LegSettings};
 use downburst_model::{Machine as _, Micros, Now, Sequence, WallMicros};
 use downburst_vcmtp::Urgency;
-use world::World;
+use world::{World, settings};
 
 const RATE_BPS: u64 = 50_000_000;
 const SECOND: Micros = Micros::from_secs(1);
@@ -244,6 +244,22 @@ fn one_site_that_loses_far_more_than_the_others_is_taken_off_and_costs_no_rate()
     assert_eq!(world.rates(), Vec::<u64>::new());
     let by_session = world.sites[poor].repairs.iter().filter(|way| way.is_none()).count();
     assert!(by_session > 0, "its repairs give way as TCP does");
+}
+
+#[test]
+fn datagrams_of_a_relay_fit_its_interface_and_not_the_sessions_of_its_sites() {
+    let mut world = World::with(LegSettings {
+        interface: LegInterface { mtu_bytes: None, is_circuit: false, is_relayed: true },
+        ..settings(RATE_BPS)
+    });
+    let narrow = world.join(0.0);
+    world.sites[narrow].view.path_mtu_bytes = Some(1_300);
+    load(&mut world, 1);
+    assert!((1_400..=1_452).contains(&world.longest_datagram), "{}", world.longest_datagram);
+    world.tell(LegInput::Mtu(Some(1_200)));
+    world.longest_datagram = 0;
+    load(&mut world, 1);
+    assert!((1_100..=1_152).contains(&world.longest_datagram), "{}", world.longest_datagram);
 }
 
 #[test]

@@ -69,7 +69,11 @@ pub(crate) fn settings(rate_bps: u64) -> LegSettings {
 impl World {
     /// A world without sites.
     pub(crate) fn new(rate_bps: u64) -> Self {
-        let settings = settings(rate_bps);
+        Self::with(settings(rate_bps))
+    }
+
+    /// A world without sites, of a leg with these settings.
+    pub(crate) fn with(settings: LegSettings) -> Self {
         let keys = CurrentKeys::first(settings.sender.key.clone());
         Self {
             now: Micros::from_secs(100),

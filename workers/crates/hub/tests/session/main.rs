@@ -8,7 +8,7 @@ use downburst_hub::{CredentialAnswer, Report, SessionInput, SessionSettings, Way
 use downburst_model::{Epoch, LegId, Machine as _, Micros, Sequence, WallMicros};
 use downburst_session::{
     CircuitFault, CircuitState, CredentialOffered, CredentialShown, HubInput, Proof, RefusalCode, Refused,
-    SiteEvent, SiteInput, StreamPath,
+    RelayLegFailed, RelayLegOpen, SiteEvent, SiteInput, StreamPath,
 };
 use serde_json::json;
 use world::{World, feed, is_plan, join, line, oslo, sentence_of, settings};
@@ -437,6 +437,19 @@ fn what_the_site_says_of_a_circuit_is_shown_to_people() {
     world.run();
     let said = world.asked.iter().find(|asked| asked.starts_with("Circuit")).unwrap();
     assert!(said.contains("lease: 3") && !said.contains('\u{7}'), "{said}");
+}
+
+#[test]
+fn what_a_relay_says_of_a_leg_is_passed_on_in_words_for_people() {
+    let mut world = World::connected(1, 1);
+    let (leg, now) = (LegId(3), world.clocks());
+    let open = RelayLegOpen { leg, source: "10.0.0.9".to_owned(), mtu_bytes: Some(1_400) };
+    world.site.handle(now, SiteInput::RelayLegOpen(open));
+    world.site.handle(now, SiteInput::RelayLegFailed(RelayLegFailed { leg, sentence: "no\u{7}".to_owned() }));
+    world.run();
+    let said = |word| world.asked.iter().find(|asked| asked.starts_with(word)).unwrap();
+    assert!(said("RelayLegOpen").contains("10.0.0.9"));
+    assert!(said("RelayLegFailed").contains("no") && !said("RelayLegFailed").contains('\u{7}'));
 }
 
 #[test]

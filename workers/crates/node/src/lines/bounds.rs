@@ -130,9 +130,9 @@ fn check_site(line: &SiteLine) -> Result<(), String> {
 fn check_leg(leg: &LegLine) -> Result<(), String> {
     most("rate_bps", leg.rate_bps, RATE_BPS_MAX)?;
     most("burst_bytes", leg.burst_bytes.unwrap_or(0), INTEGER_MAX)?;
-    most("repair_seconds", u64::from(leg.repair_seconds.unwrap_or(0)), SECONDS_MAX)?;
-    between("parity_percent", leg.parity_percent, 100)?;
-    between("loss_quantile", leg.loss_quantile, 1)?;
+    most("repair_seconds", u64::from(leg.losses.repair_seconds.unwrap_or(0)), SECONDS_MAX)?;
+    between("parity_percent", leg.losses.parity_percent, 100)?;
+    between("loss_quantile", leg.losses.loss_quantile, 1)?;
     many("sites", leg.sites.len())
 }
 

@@ -13,11 +13,10 @@ use downburst_site::{News, Role};
 use tokio::sync::{mpsc, watch};
 
 use super::account::{REPORT_INTERVAL, Register};
-use super::legs::{Carried, SharedLegs};
 use crate::clock::Clock;
 use crate::site::{
-    Destination, HubChoice, HubPlace, Identity, Local, Parts, SharedCompleteness, Site, Supervisor, Turn,
-    Ways, place_of,
+    Carried, Destination, HubChoice, HubPlace, Identity, Local, Parts, SharedCompleteness, SharedLegs, Site,
+    Supervisor, Turn, Ways, place_of,
 };
 
 /// The enrolment of a relay.

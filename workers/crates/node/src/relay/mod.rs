@@ -9,7 +9,6 @@
 mod account;
 mod carry;
 mod enrolled;
-mod legs;
 mod onward;
 
 use std::collections::HashMap;
@@ -27,7 +26,6 @@ use account::Register;
 use enrolled::{Enrolled, Refused};
 
 pub use enrolled::Enrolment;
-pub(crate) use legs::SharedLegs;
 
 /// The settings of a relay.
 #[derive(Clone, Debug)]

@@ -16,11 +16,11 @@ use super::destination::Destination;
 use super::legs::{Found, Legs};
 use super::network::{self, Network};
 use super::parts::{Local, Parts, SharedCompleteness, Supervisor};
+use super::relayed::SharedLegs;
 use super::spool::Spool;
 use super::state::{HubPlace, Keeper, recover};
 use super::store::{self, StoreThread};
 use crate::clock::Clock;
-use crate::relay::SharedLegs;
 
 mod credentials;
 

@@ -16,6 +16,7 @@ mod network;
 mod parts;
 #[cfg(test)]
 mod power;
+mod relayed;
 mod spool;
 mod state;
 mod store;
@@ -28,6 +29,7 @@ use crate::scrub::Scrub;
 pub(crate) use destination::Destination;
 pub(crate) use drive::Site;
 pub(crate) use parts::{Local, Parts, SharedCompleteness, Supervisor, Turn, Ways};
+pub(crate) use relayed::{Carried, SharedLegs};
 pub(crate) use state::{HubPlace, Identity, checkpoints};
 
 pub use downburst_site::Ending;

@@ -11,9 +11,9 @@ use super::destination::Destination;
 use super::files::Waker;
 use super::legs::Reading;
 use super::network::Via;
+use super::relayed::SharedLegs;
 use super::state::{HubPlace, Identity};
 use crate::clock::Clock;
-use crate::relay::SharedLegs;
 
 /// The parts of a connection to a hub.
 pub(crate) struct Parts {

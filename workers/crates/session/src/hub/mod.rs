@@ -5,7 +5,7 @@ use downburst_fanout::{Classes, Limits, May, Next, Outbox, StreamId};
 use downburst_model::{Class, Epoch, FeedName, LegId, Machine, Micros, Now, Sequence, SiteName};
 
 use crate::bounds;
-use crate::frame::{Decoder, Frame, Message, repair_frame};
+use crate::frame::{Decoder, Frame, Message};
 use crate::patterns::Patterns;
 use crate::{
     Duplicates, FeedHandling, FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Nodes,
@@ -28,6 +28,7 @@ mod offers;
 mod pacing;
 mod parcels;
 mod relayed;
+mod repairs;
 mod resends;
 mod serve;
 mod standing;
@@ -266,15 +267,6 @@ impl HubSession {
         }
     }
 
-    fn repair(&mut self, leg: LegId, leg_epoch: u64, packet: u64, payload: &[u8]) {
-        // A repair is dropped if the queue is full: the site repeats the request if it still lacks the packet.
-        if self.is_active() && self.line.outbox.control_bytes() < REPAIR_QUEUE_BYTES {
-            self.line
-                .outbox
-                .push_control(repair_frame(leg, leg_epoch, packet, payload), Purpose::Repair { leg });
-        }
-    }
-
     fn take_bytes(&mut self, now: Now, bytes: Bytes) {
         self.heard = Some(now.monotonic);
         self.decoder.push(bytes);
@@ -442,15 +434,12 @@ impl HubSession {
             HubInput::JoinLeg(join) => self.offer_leg(*join),
             HubInput::OfferCircuit(offer) => self.send(*offer),
             HubInput::EndCircuit(end) => self.send(end),
-            HubInput::RelayLeg(leg) => self.send(leg),
-            HubInput::EndRelayLeg(leg) => self.end_relay_leg(leg),
-            HubInput::Datagrams { train, queue_bytes } => self.relay(train, queue_bytes),
             HubInput::WantCredential(wanted) => self.send(wanted),
             HubInput::KeepCredential(kept) => self.send(kept),
             HubInput::PacketsGone { leg, leg_epoch, packets } => {
                 self.send(crate::PacketsGone { leg, leg_epoch, packets });
             }
-            _ => {}
+            input => self.take_for_relay(input),
         }
     }
 
@@ -524,9 +513,6 @@ impl Machine for HubSession {
         covers.chain(timers.into_iter().flatten()).min()
     }
 }
-
-/// The maximum of control bytes in the outbox with which a repair is still queued.
-const REPAIR_QUEUE_BYTES: usize = 4 << 20;
 
 /// The maximum of queued control bytes; a site with more unread answers is disconnected.
 const CONTROL_QUEUE_BYTES: usize = 16 << 20;

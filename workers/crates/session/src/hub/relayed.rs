@@ -6,7 +6,7 @@ use downburst_model::LegId;
 
 use super::HubSession;
 use crate::frame::datagrams_header;
-use crate::{Datagrams, HubEvent, Purpose, RelayLegEnd};
+use crate::{Datagrams, HubEvent, HubInput, Purpose, RelayLegEnd};
 
 /// The waiting trains of datagrams.
 #[derive(Debug, Default)]
@@ -44,16 +44,24 @@ impl Relayed {
 }
 
 impl HubSession {
-    pub(super) fn relay(&mut self, train: Datagrams, queue_bytes: usize) {
+    /// Takes the inputs that only apply to a relay.
+    pub(super) fn take_for_relay(&mut self, input: HubInput) {
+        match input {
+            HubInput::RelayLeg(leg) => self.send(leg),
+            HubInput::EndRelayLeg(leg) => {
+                self.line.relayed.forget(leg);
+                self.send(RelayLegEnd { leg });
+            }
+            HubInput::Datagrams { train, queue_bytes } => self.relay(train, queue_bytes),
+            _ => {}
+        }
+    }
+
+    fn relay(&mut self, train: Datagrams, queue_bytes: usize) {
         let (leg, datagrams) = (train.leg, train.count() as u64);
         if !self.line.relayed.push(train, queue_bytes) {
             self.event(HubEvent::RelayDropped { leg, datagrams });
         }
-    }
-
-    pub(super) fn end_relay_leg(&mut self, leg: LegId) {
-        self.line.relayed.forget(leg);
-        self.send(RelayLegEnd { leg });
     }
 
     /// Writes the next train; false if there is none, or if a message goes before it.

@@ -28,6 +28,7 @@ mod messages;
 mod order;
 mod report;
 mod resends;
+mod scan;
 mod skipped;
 mod streams;
 mod track;
@@ -346,32 +347,6 @@ impl SiteSession {
         }
     }
 
-    /// Searches for stalled products.
-    fn scan(&mut self, now: Now) {
-        if self.scan_at.take_if(|at| *at <= now.monotonic).is_none() {
-            return;
-        }
-        let legs = &self.legs;
-        for track in self.tracks.values_mut() {
-            track.ask_stalled(now, |leg| legs.get(&leg).and_then(|leg| leg.gave_up_at));
-        }
-        for leg in self.legs.values().filter(|leg| leg.lost_lately(now)) {
-            if let Some(track) = self.tracks.get_mut(&leg.join.feed) {
-                track.ask_unknown(now, leg.holes());
-            }
-        }
-        let awaited = self.tracks.values().any(|track| track.pending_count() > 0);
-        if awaited || self.legs.values().any(|leg| leg.lost_lately(now)) {
-            self.scan_at = Some(now.monotonic.plus(SCAN_INTERVAL));
-        }
-    }
-
-    /// Schedules a search for stalled products within `length` at the latest.
-    fn scan_within(&mut self, now: Now, length: Micros) {
-        let at = now.monotonic.plus(length);
-        self.scan_at = Some(self.scan_at.map_or(at, |known| known.min(at)));
-    }
-
     fn ask(&mut self, now: Now) {
         let wants: Vec<Want> = self
             .tracks
@@ -504,6 +479,3 @@ impl Machine for SiteSession {
 
 /// The maximum number of ranges in a hello: at 20 bytes each they fit into a frame.
 const HELLO_RANGES: usize = 32_768;
-
-/// The interval between searches for stalled products.
-const SCAN_INTERVAL: Micros = Micros::from_secs(1);

@@ -9,7 +9,8 @@ use crate::rig::*;
 use crate::{LocalNews, ShowOrder, Shown, StoreItem, StoredItem, StoredWhat};
 use downburst_model::{Epoch, LegId, Micros, ProductKey, WallMicros};
 use downburst_session::{
-    CredentialKept, CredentialWanted, FeedHandling, HubInput, LegJoin, RefusalCode, StoreResult, StreamId,
+    CredentialKept, CredentialWanted, Datagrams, FeedHandling, HubInput, LegJoin, RefusalCode, RelayLeg,
+    SiteEvent, StoreResult, StreamId,
 };
 
 const SECOND: Micros = Micros::from_secs(1);
@@ -417,6 +418,19 @@ fn a_leg_is_joined_and_left_with_the_connection() {
     assert!(joined(&rig) && !left(&rig));
     hub_says(&mut rig, HubInput::LeaveLeg(LegId(7)));
     assert!(left(&rig));
+}
+
+#[test]
+fn a_relay_gets_its_leg_and_the_datagrams() {
+    let mut rig = Rig::new(settings());
+    rig.connect();
+    let leg = RelayLeg { leg: LegId(7), group: "239.1.1.1".to_owned(), port: 5, rate_bps: 1, hops: 1 };
+    let train = Datagrams { leg: LegId(7), segment_bytes: 2, bytes: vec![1, 2, 3].into() };
+    hub_says(&mut rig, HubInput::RelayLeg(leg.clone()));
+    hub_says(&mut rig, HubInput::Datagrams { train: train.clone(), queue_bytes: 0 });
+    let asked = |it: &Output| matches!(it, Output::Event(SiteEvent::RelayLeg(asked)) if *asked == leg);
+    assert!(rig.outputs.iter().any(asked));
+    assert!(rig.outputs.iter().any(|it| matches!(it, Output::Relay(came) if *came == train)));
 }
 
 /// Makes the hub send this.

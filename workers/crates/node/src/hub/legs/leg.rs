@@ -1,6 +1,7 @@
 //! Multicast legs, seen from outside their threads: the join parameters for sites, and the hub's inputs to the leg.
 mod keys;
 mod outlet;
+mod relay;
 mod thread;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,11 +20,12 @@ use downburst_vcmtp::{LegKey, Request};
 use crate::hub::feeds::Feed;
 use crate::hub::feeds::wake_ups::LogListener;
 use crate::hub::legs::channels::Channel;
-use crate::hub::legs::relayed::{RelayLink, Route};
 use crate::hub::roster::Handle;
 use crate::hub::{Hub, lock};
 use crate::lines::{Failure, LegLine};
 use outlet::LegOutlet;
+pub(in crate::hub) use relay::RelayLink;
+use relay::Route;
 use thread::{Command, Thread};
 
 /// A running multicast leg, seen from outside its thread.

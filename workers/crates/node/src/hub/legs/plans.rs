@@ -8,7 +8,6 @@ use downburst_vcmtp::Straggler;
 
 use crate::hub::feeds::unknown_feed;
 use crate::hub::legs::leg::Leg;
-use crate::hub::legs::relayed;
 use crate::hub::roster::{Command, Handle};
 use crate::hub::{Hub, lock};
 use crate::lines::{Event, Failure, PlanLine};
@@ -32,7 +31,7 @@ impl Hub {
             match plans.step(line) {
                 Some(LegStep::Start) => {
                     plans.runs(line.leg, Leg::start(self, &feed, line)?);
-                    relayed::begin(&mut plans, &plan.feed, line);
+                    plans.begin_relayed(&plan.feed, line);
                 }
                 Some(LegStep::Rate(rate_bps)) => {
                     plans.find_mut(line.leg).into_iter().for_each(|leg| leg.rate(rate_bps));

@@ -1,7 +1,7 @@
 //! Carries out the outputs of a session's machine.
 use bytes::Bytes;
 use downburst_hub::{KernelOutput, PathFacts, SessionInput, SessionOutput};
-use downburst_model::{LegId, SiteName};
+use downburst_model::LegId;
 use downburst_session::{Forged, HubInput, KeyTaken, Purpose, StreamId};
 use downburst_vcmtp::Request;
 
@@ -9,7 +9,7 @@ use super::Task;
 use crate::hub::connections::counted::Counted;
 use crate::hub::connections::data;
 use crate::hub::feeds::sequence_checks;
-use crate::hub::{Hub, lock};
+use crate::hub::lock;
 
 impl Task {
     pub(super) fn carry_out(&mut self, output: SessionOutput) {
@@ -38,10 +38,7 @@ impl Task {
                 let believed = sequence_checks::check(&self.hub, &hello);
                 self.tell(SessionInput::Believed(believed));
             }
-            SessionOutput::Arrived => {
-                self.place(true);
-                self.hub.look_at_relays();
-            }
+            SessionOutput::Arrived => self.place(true),
             SessionOutput::Place => self.place(false),
             SessionOutput::Rest(leg) => {
                 if let Some(site) = self.session.site() {
@@ -51,15 +48,9 @@ impl Task {
             SessionOutput::Nak { leg, leg_epoch, request } => self.nak(leg, leg_epoch, request),
             SessionOutput::Forged(forged) => self.forged(forged),
             SessionOutput::KeyTaken(taken) => self.key_taken(taken),
-            SessionOutput::RelayLegOpen(open) => self.relay_said(|hub, relay, session| {
-                hub.relay_leg_opened(relay, session, open);
-            }),
-            SessionOutput::RelayLegFailed(failed) => self.relay_said(|hub, relay, session| {
-                hub.relay_leg_failed(relay, session, &failed);
-            }),
-            SessionOutput::RelayDropped { leg, datagrams } => self.relay_said(|hub, relay, _| {
-                hub.relay_dropped(relay, leg, datagrams);
-            }),
+            output @ (SessionOutput::RelayLegOpen(_)
+            | SessionOutput::RelayLegFailed(_)
+            | SessionOutput::RelayDropped { .. }) => self.relay_said(output),
             SessionOutput::Circuit { lease, said } => {
                 if let Some(site) = self.session.site() {
                     self.hub.circuit_said(site, lease, said);
@@ -96,6 +87,7 @@ impl Task {
             self.hub.place_site(site, &member.handle);
             if arrives {
                 self.hub.offer_circuits(site, &member.handle);
+                self.hub.look_at_relays();
             }
         }
     }
@@ -122,10 +114,15 @@ impl Task {
         }
     }
 
-    /// Passes on news of a relay with its name and the number of its session.
-    fn relay_said(&self, take: impl FnOnce(&Hub, &SiteName, u64)) {
-        if let (Some(relay), Some(member)) = (self.session.site(), &self.member) {
-            take(&self.hub, relay, member.handle.serial);
+    /// Passes on news of a relay.
+    fn relay_said(&self, output: SessionOutput) {
+        let (Some(relay), Some(member)) = (self.session.site(), &self.member) else { return };
+        let session = member.handle.serial;
+        match output {
+            SessionOutput::RelayLegOpen(open) => self.hub.relay_leg_opened(relay, session, open),
+            SessionOutput::RelayLegFailed(failed) => self.hub.relay_leg_failed(relay, session, &failed),
+            SessionOutput::RelayDropped { leg, datagrams } => self.hub.relay_dropped(relay, leg, datagrams),
+            _ => {}
         }
     }
 

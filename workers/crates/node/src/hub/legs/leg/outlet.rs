@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 
+use super::relay::{RelayOutlet, Route};
 use crate::hub::Hub;
-use crate::hub::legs::relayed::{RelayOutlet, Route};
 use crate::lines::{Failure, LegLine};
 use crate::udp::{GroupSender, Outlet};
 

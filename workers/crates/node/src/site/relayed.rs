@@ -41,7 +41,7 @@ pub(crate) struct Carried {
 
 impl SharedLegs {
     /// No legs yet; they leave by this interface.
-    pub(super) fn new(interface: String) -> Self {
+    pub(crate) fn new(interface: String) -> Self {
         Self(Arc::new(Mutex::new(Legs { interface, open: BTreeMap::new() })))
     }
 
