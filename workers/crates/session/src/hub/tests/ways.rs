@@ -1,6 +1,6 @@
 //! The ways by relays that a hub tells its sites, and the reports of relays.
 use super::*;
-use crate::{RelayReport, Segment, TunnelFacts, Ways};
+use crate::{RelayReport, Segment, TunnelFacts};
 
 fn chains(chains: &[&str]) -> Vec<String> {
     chains.iter().map(|&chain| chain.to_owned()).collect()
