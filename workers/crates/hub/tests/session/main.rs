@@ -8,7 +8,7 @@ use downburst_hub::{CredentialAnswer, Report, SessionInput, SessionSettings, Way
 use downburst_model::{Epoch, LegId, Machine as _, Micros, Sequence, WallMicros};
 use downburst_session::{
     CircuitFault, CircuitState, CredentialOffered, CredentialShown, HubInput, Proof, RefusalCode, Refused,
-    RelayLegFailed, RelayLegOpen, SiteEvent, SiteInput, StreamPath,
+    RelayLegFailed, RelayLegOpen, RelayReport, SiteEvent, SiteInput, StreamPath, TunnelFacts,
 };
 use serde_json::json;
 use world::{World, feed, is_plan, join, line, oslo, sentence_of, settings};
@@ -320,6 +320,42 @@ fn another_credential_is_offered_kept_and_shown() {
     world.tell(SessionInput::WantCredential);
     offer(&mut world);
     assert!(world.has_asked("not kept: None"), "the agent did not answer: the site goes on as it is");
+}
+
+#[test]
+fn a_site_hears_the_relays_of_its_line_and_every_change() {
+    let mut world = World::new(settings(), 1, 0);
+    let told = |world: &World| -> Vec<Vec<String>> {
+        let ways = world.seen.iter().filter_map(|event| match event {
+            SiteEvent::Ways(chains) => Some(chains.clone()),
+            _ => None,
+        });
+        ways.collect()
+    };
+    world.facts.line = Some(line(json!({"via": ["relay:1"]})));
+    world.greet(Proof::Credential { site: oslo(), secret: "s".to_owned() });
+    world.run_for(SECOND);
+    assert_eq!(told(&world), [["relay:1"]]);
+    world.tell(SessionInput::Ways);
+    world.facts.line = Some(line(json!({})));
+    world.tell(SessionInput::Ways);
+    assert_eq!(told(&world), [vec!["relay:1".to_owned()], vec![]], "the same set is told once");
+}
+
+#[test]
+fn the_report_of_a_relay_has_the_sites_of_its_tunnels() {
+    let mut world = World::connected(1, 1);
+    let tunnel = TunnelFacts { hub_side: "10.0.0.9:4000".to_owned(), ..TunnelFacts::default() };
+    let report = RelayReport { tunnels: vec![tunnel], ..RelayReport::default() };
+    let now = world.clocks();
+    world.site.handle(now, SiteInput::RelayReport(report));
+    world.run();
+    let line = world.reports.iter().find_map(|report| match report {
+        Report::Relay(line) => Some(line),
+        _ => None,
+    });
+    let tunnel = line.and_then(|line| line.tunnels.first()).unwrap();
+    assert_eq!(tunnel.site, Some(oslo()));
 }
 
 #[test]

@@ -21,9 +21,11 @@ use resends::Resends;
 use streams::Streams;
 
 mod feeds;
+mod greeting;
 mod handling;
 mod messages;
 mod narrowing;
+mod nodes;
 mod offers;
 mod pacing;
 mod parcels;
@@ -256,17 +258,6 @@ impl HubSession {
         self.tell_handling();
     }
 
-    fn tell_nodes(&mut self, nodes: Nodes) {
-        let before = self.last_sent.nodes.as_ref();
-        // A hub that was always one node reports that only to a standby site, which may be connected for this
-        // information.
-        let is_news = before.map_or(self.terms.stand_by || nodes != Nodes::default(), |told| *told != nodes);
-        if self.takes_several_nodes() && is_news {
-            self.send(nodes.clone());
-            self.last_sent.nodes = Some(nodes);
-        }
-    }
-
     fn take_bytes(&mut self, now: Now, bytes: Bytes) {
         self.heard = Some(now.monotonic);
         self.decoder.push(bytes);
@@ -298,25 +289,6 @@ impl HubSession {
         if self.streams.has_flow(stream) {
             self.violation("the site sent something on a data connection behind its ticket".to_owned());
         }
-    }
-
-    fn take_hello(&mut self, hello: Hello) {
-        let Some(version) =
-            hello.versions.iter().copied().find(|version| self.terms.versions.contains(version))
-        else {
-            let versions: Vec<String> = self.terms.versions.iter().map(u16::to_string).collect();
-            return self.refuse(Refused {
-                code: RefusalCode::Version,
-                sentence: format!(
-                    "this hub speaks version {} of the session; install a node that does",
-                    versions.join(" and ")
-                ),
-            });
-        };
-        self.terms.version = version;
-        self.terms.one_node = hello.one_node == Some(true);
-        self.outputs.push_back(HubOutput::Authenticate(hello.proof.clone()));
-        self.state = State::Authenticating(Box::new(hello));
     }
 
     /// Adds the due outputs.

@@ -9,7 +9,7 @@ use super::*;
 use crate::frame::slice_header;
 use crate::{
     ClockReply, Covered, Expired, FeedStart, Frontier, LegJoin, LegJoined, LegLeave, LegLeft, Outcome,
-    ProductBegin, Receipt, Reception, StoreResult, Subscription, Welcome,
+    ProductBegin, Proof, Receipt, Reception, StoreResult, Subscription, Welcome,
 };
 
 mod credentials;
