@@ -438,4 +438,3 @@ impl Machine for SiteSession {
         reports.chain(legs).chain(link).chain(up).min()
     }
 }
-
