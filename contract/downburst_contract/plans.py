@@ -3,7 +3,6 @@
 from datetime import datetime
 
 from downburst.domain.plans import Transport
-from downburst.domain.relays import FanOut
 from downburst_contract.base import Answer, Number
 from downburst_contract.feeds import Pin
 
@@ -18,8 +17,8 @@ class LegCircuit(Answer):
 class Leg(Answer):
     """One delivery over one path to a set of sites, with what it sent.
 
-    `group`, `port`, `rate_bps`, `relay` and `fan_out` are left out of a leg of an earlier plan, of which only the
-    counts are kept.
+    `group`, `port`, `rate_bps` and `relay` are left out of a leg of an earlier plan, of which only the counts are
+    kept.
     """
 
     leg: int
@@ -29,8 +28,6 @@ class Leg(Answer):
     rate_bps: int | None = None
     relay: str | None = None
     """The relay that fans out the one copy to these sites; null: the hub's own network does."""
-    fan_out: FanOut | None = None
-    """The way in which that relay does it."""
     sites: int
     site_names: list[str]
     circuits: list[LegCircuit]

@@ -1,4 +1,4 @@
-"""Books legs' traffic under the plan that caused it."""
+"""Legs' traffic under the plan that caused it, and the tunnels of relays that are due for a record."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -6,6 +6,7 @@ from dataclasses import replace
 from downburst.domain.events import LegTraffic, TrafficSeen
 from downburst.domain.feeds import Feed, TrafficMinute
 from downburst.domain.plans import LegCounters, Plan, Transport
+from downburst.domain.relays.report import RelayReport, Tunnel
 
 
 class LegAccounts:
@@ -81,3 +82,22 @@ class LegAccounts:
             repair_bytes=leg.repair_bytes,
             unicast_equivalent_bytes=leg.unicast_equivalent_bytes,
         )
+
+
+class TunnelRecords:
+    """The tunnels of relays that go into the ledger: each one at its end, and each hour until then."""
+
+    def __init__(self) -> None:
+        self._recorded_s: dict[str, dict[str, float]] = {}
+        """By relay and address of the tunnel's peer, its age at the last record."""
+
+    def to_record(self, report: RelayReport) -> list[Tunnel]:
+        """The tunnels that are due for a record."""
+        before = self._recorded_s.get(report.relay, {})
+        due = [one for one in report.tunnels if one.ended or one.seconds - before.get(one.site_side, 0) >= EACH_S]
+        now = {one.site_side: before.get(one.site_side, 0) for one in report.tunnels if not one.ended}
+        self._recorded_s[report.relay] = now | {one.site_side: one.seconds for one in due if not one.ended}
+        return due
+
+
+EACH_S = 3_600

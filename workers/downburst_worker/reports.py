@@ -14,6 +14,7 @@ from downburst.domain.events import (
 from downburst.domain.receipts import LogHead
 from downburst.foundation.bounds import SetAside, sentence
 from downburst.live.state import Damage
+from downburst_worker.accounts import TunnelRecords
 from downburst_worker.desired import DesiredState
 from downburst_worker.enrolment import Enrolment
 from downburst_worker.ledger_writer import LedgerWriter
@@ -21,7 +22,6 @@ from downburst_worker.messages import backlog_lines, circuit_lines, lines, relay
 from downburst_worker.node import Line
 from downburst_worker.reporter import Reporter
 from downburst_worker.shared import Shared
-from downburst_worker.tunnel_records import TunnelRecords
 from downburst_worker.upkeep import Upkeep
 from downburst_worker.violations import ViolationReports
 

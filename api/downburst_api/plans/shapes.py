@@ -38,6 +38,8 @@ def _floor_out(plan: Plan) -> dict[str, Any] | None:
 def _leg_out(leg: dict[str, Any], sent: LegCounters | None) -> dict[str, Any]:
     names = leg.pop("sites")
     circuits = [{"site": site, "circuit": number} for site, number in leg.pop("circuits", ())]
+    # The relay itself says in which way it fans out.
+    leg.pop("fan_out", None)
     kept = sent or LegCounters("", 0, 0, Transport.UNICAST)
     return leg | {
         "sites": max(len(names), kept.sites),

@@ -1,6 +1,6 @@
 """The present measurements of the paths to sites, with the forecasts of their rates."""
 
-from downburst.domain.events import TrafficSeen
+from downburst.domain.events import RelaySeen, TrafficSeen
 from downburst.domain.path_facts import PathWatch
 from downburst.forecasts.path_rates import PathRates
 
@@ -11,13 +11,20 @@ class LivePaths(PathWatch):
     def __init__(self) -> None:
         super().__init__()
         self.rates = PathRates()
+        self.relays: dict[str, RelaySeen] = {}
+        """By relay, its newest report."""
 
     def traffic(self, event: TrafficSeen) -> None:
         """Records the reports of sessions, with their time."""
         super().traffic(event)
         self.rates.traffic(event)
 
+    def relay(self, event: RelaySeen) -> None:
+        """Records the report of a relay."""
+        self.relays[event.report.relay] = event
+
     def forget(self, site: str) -> None:
         """Drops a removed site."""
         super().forget(site)
         self.rates.forget(site)
+        self.relays.pop(site, None)

@@ -181,8 +181,6 @@ class LiveState:
         self.repairs = LegRepairs()
         self.control_bytes = 0
         self.paths = LivePaths()
-        self.relays: dict[str, RelaySeen] = {}
-        """By relay, its newest report."""
         self.circuits: dict[tuple[int, str | None], CircuitLoad] = {}
         """By circuit and site; None: all traffic of the hub's end."""
         self._egress: deque[tuple[int, float]] = deque(maxlen=RATE_SECONDS)
@@ -211,7 +209,7 @@ class LiveState:
             case BacklogSeen():
                 self._backlog(event)
             case RelaySeen():
-                self.relays[event.report.relay] = event
+                self.paths.relay(event)
             case LegChanged():
                 self.paths.leg(event)
             case NodeChanged():
@@ -235,7 +233,7 @@ class LiveState:
         elif isinstance(event, BacklogSeen) and event.sender:
             self._backlog(event)
         elif isinstance(event, RelaySeen):
-            self.relays[event.report.relay] = event
+            self.paths.relay(event)
 
     def only_senders(self, alive: Collection[str], at: datetime) -> None:
         """Ends sessions with senders that are no longer alive, and drops their counts."""
@@ -273,7 +271,6 @@ class LiveState:
         self.sessions.pop(site, None)
         self.ldm.sites.pop(site, None)
         self._backlogs.pop(site, None)
-        self.relays.pop(site, None)
         self.paths.forget(site)
 
     def forget_feed(self, feed: str) -> None:
@@ -283,6 +280,11 @@ class LiveState:
     def forget_circuit(self, number: int) -> None:
         """Drops a circuit that has ended."""
         self.circuits = {key: load for key, load in self.circuits.items() if key[0] != number}
+
+    @property
+    def relays(self) -> Mapping[str, RelaySeen]:
+        """The newest report of each relay, by its name."""
+        return self.paths.relays
 
     @property
     def connected(self) -> int:

@@ -858,8 +858,8 @@ export interface LdmUpstreamState {
 
 /** One delivery over one path to a set of sites, with what it sent.
     
-    `group`, `port`, `rate_bps`, `relay` and `fan_out` are left out of a leg of an earlier plan, of which only the
-    counts are kept. */
+    `group`, `port`, `rate_bps` and `relay` are left out of a leg of an earlier plan, of which only the counts are
+    kept. */
 export interface Leg {
   leg: number
   transport: Transport
@@ -868,8 +868,6 @@ export interface Leg {
   rate_bps?: number | null
   /** The relay that fans out the one copy to these sites; null: the hub's own network does. */
   relay?: string | null
-  /** The way in which that relay does it. */
-  fan_out?: FanOut | null
   sites: number
   site_names: string[]
   circuits: LegCircuit[]

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Tree, TreeSite } from './api'
-import { beyondOf, branchesOf, roleOf, segmentOf, tunnelOf, tunnelsInOrder, type Relay, type RelayTunnel } from './relays'
+import { beyondOf, branchesOf, roleOf, segmentOf, tunnelOf, tunnelsInOrder } from './relays'
+import type { Relay, RelayTunnel } from './relays'
 
 const NEAR = { round_trip_us: 2_000, loss_ppm: 1_000, congestion: 'cubic', rate_bps: 980_000_000 }
 const TUNNEL: RelayTunnel = {

@@ -16,9 +16,9 @@ from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import BadInput
 from downburst.ledger import Ledger, Transaction
 from downburst.settings.multicast import MulticastSettings
+from downburst_worker.accounts import TunnelRecords
 from downburst_worker.messages import lines
 from downburst_worker.messages.relay_lines import relay_seen, with_ways
-from downburst_worker.tunnel_records import TunnelRecords
 from factories import SOME_TIME, multicast, plan
 from unit.worker.test_absurd_lines import relay as relay_line
 from unit.worker.test_agent import Stage
