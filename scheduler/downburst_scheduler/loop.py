@@ -49,7 +49,7 @@ from downburst_scheduler.accuracy import (
 from downburst_scheduler.figures.traffic import FeedWindow
 from downburst_scheduler.legs import by_relay, followed, group_leg, legs_of, paced
 from downburst_scheduler.models.floors import SiteFloors
-from downburst_scheduler.models.offers import without
+from downburst_scheduler.models.offers import RelayOffer, without
 from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Part
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.situation import CircuitOffers, Costs, SiteFacts, Situation
@@ -282,18 +282,27 @@ class SchedulerLoop:
     def _with_relay(self, site: SiteFacts, feed: str) -> SiteFacts:
         """A site with the relay that may hand the feed out to it, and with both segments if its session is on one."""
         now_s = self._clock.monotonic_s()
-        before = self._known.relays.get(site.name, ())
-        if (feed, site.name) not in self._known.placed:
-            able = [relay for relay in before if relay.may_carry(feed) and self._is_up(relay.name, feed, now_s)]
-            offers = [self._relays.offer(relay.name, relay.fan_out) for relay in able if relay.fan_out]
-            # Relays come in the order of their names: of equal ones the first stays the first.
-            offer = max(offers, key=lambda one: one.core_bps or math.inf, default=None)
-            site = site if offer is None else replace(site, relay=offer)
-        segments = self._relays.edge(site.name, now_s)
+        offer, segments = self._offer_to(site.name, feed, now_s), self._relays.edge(site.name, now_s)
         if segments is None:
-            return site
+            return site if offer is None else replace(site, relay=offer)
         core, edge = segments
-        return replace(site, round_trip_s=core.round_trip_s, loss=core.loss, congestion=core.congestion, edge=edge)
+        return replace(
+            site,
+            relay=offer,
+            round_trip_s=core.round_trip_s,
+            loss=core.loss,
+            congestion=core.congestion,
+            edge=edge,
+        )
+
+    def _offer_to(self, site: str, feed: str, now_s: float) -> RelayOffer | None:
+        """The widest relay that may hand the feed out to the site; of equal ones that with the first name."""
+        before = self._known.relays.get(site)
+        if before is None or (feed, site) in self._known.placed:
+            return None
+        able = [relay for relay in before if relay.may_carry(feed) and self._is_up(relay.name, feed, now_s)]
+        offers = [self._relays.offer(relay.name, relay.fan_out) for relay in able if relay.fan_out]
+        return max(offers, key=lambda one: one.core_bps or math.inf, default=None)
 
     def _is_up(self, relay: str, feed: str, now_s: float) -> bool:
         """True if the relay has a session; after a restart, a relay in use is given the time to report."""

@@ -48,9 +48,13 @@ class RelayWatch:
         self._rates = PathRates()
         self._direct_rates: dict[str, _Rate] = {}
         self._core_bps: dict[str, float] = {}
+        self._cores: dict[str, Segment] = {}
+        self._both: dict[str, tuple[PathFacts, PathFacts] | None] = {}
+        """By relay and by site, results since the last news: each feed asks for them."""
 
     def keep(self, relays: Iterable[str], sites: Iterable[str], chains: Mapping[str, tuple[str, ...]]) -> None:
         """Drops every relay and site except these; `chains` are the ways that sites were told to take."""
+        self._forget_results()
         self._relays, kept, self._chains = frozenset(relays), set(sites), chains
         self._reported_s = {name: at_s for name, at_s in self._reported_s.items() if name in self._relays}
         self._carried = {name: by_site for name, by_site in self._carried.items() if name in self._relays}
@@ -67,6 +71,7 @@ class RelayWatch:
         """Records a relay's sign of life, the sites that it carries, and measurements; returns sites that moved."""
         if report.relay not in self._relays:
             return set()
+        self._forget_results()
         before = self._carried.get(report.relay, {})
         carried: dict[str, Tunnel] = {}
         for tunnel in report.tunnels:
@@ -85,6 +90,7 @@ class RelayWatch:
 
     def session(self, event: SessionChanged, now_s: float) -> None:
         """A new session's way is known after two reports of relays; a relay without a session carries nothing."""
+        self._forget_results()
         self._settles_s[event.site] = now_s + SETTLES_S
         self._rates.forget(event.site)
         if event.state == "closed":
@@ -93,6 +99,7 @@ class RelayWatch:
 
     def traffic(self, event: TrafficSeen, now_s: float) -> None:
         """Records a node's reports of sessions, each for the way that its site is on."""
+        self._forget_results()
         self._rates.traffic(event)
         for session in event.sessions:
             site = session.site
@@ -158,6 +165,11 @@ class RelayWatch:
 
     def core(self, relay: str) -> Segment:
         """The segment between the hub and a relay: by its own session, or the busiest session that it carries."""
+        if relay not in self._cores:
+            self._cores[relay] = self._core(relay)
+        return self._cores[relay]
+
+    def _core(self, relay: str) -> Segment:
         own = self._over.of(relay)
         carried = [self._over.of(site) for site in self._carried.get(relay, ())]
         telling = [known for known in (own, *carried) if known.loss is not None]
@@ -177,6 +189,13 @@ class RelayWatch:
 
     def edge(self, site: str, now_s: float) -> tuple[PathFacts, PathFacts] | None:
         """Both segments of a site that is on a relay, for the models of transports; None: it is direct."""
+        if not self._carried:
+            return None
+        if site not in self._both:
+            self._both[site] = self._segments(site, now_s)
+        return self._both[site]
+
+    def _segments(self, site: str, now_s: float) -> tuple[PathFacts, PathFacts] | None:
         relay = self.carrier(site, now_s)
         if relay is None:
             return None
@@ -185,6 +204,10 @@ class RelayWatch:
             PathFacts(one.round_trip_s or 0.0, one.loss or 0.0, congestion=one.congestion) for one in way.segments
         )
         return core, edge
+
+    def _forget_results(self) -> None:
+        self._cores.clear()
+        self._both.clear()
 
     def _measured(self, relay: str, site: str, tunnel: Tunnel) -> None:
         near = tunnel.near

@@ -14,6 +14,7 @@ from downburst.bus.port import Bus
 from downburst.domain.events import (
     Event,
     EventsMissed,
+    FeedsChanged,
     RelaySeen,
     SessionChanged,
     SitesChanged,
@@ -24,7 +25,7 @@ from downburst.domain.relays import Relay, SiteWay
 from downburst.domain.relays.relay import chains_of
 from downburst.domain.sites import Site
 from downburst.foundation.clock import Clock, SystemClock
-from downburst.foundation.errors import LedgerAway
+from downburst.foundation.errors import DownburstError
 from downburst.ledger import Ledger, Transaction
 from downburst.settings.hub import Settings
 from downburst.supervision import attempt
@@ -54,7 +55,7 @@ class WaysLoop:
 
     async def run(self) -> None:
         """Works until cancelled."""
-        kinds = (TrafficSeen, RelaySeen, SessionChanged, SitesChanged, SubscriptionsChanged)
+        kinds = (TrafficSeen, RelaySeen, SessionChanged, FeedsChanged, SitesChanged, SubscriptionsChanged)
         with self._bus.subscribe(*kinds) as events:
             await self.start()
             async for event in events:
@@ -67,7 +68,7 @@ class WaysLoop:
         self._next_look_s, self._sure_s = now_s + self._pace.step_s, now_s + SIGN_OF_LIFE_S
         try:
             await self._reload()
-        except LedgerAway as error:
+        except DownburstError as error:
             self._away(error)
 
     async def handle(self, event: Event) -> None:
@@ -83,11 +84,11 @@ class WaysLoop:
                         await self._decide(look=False)
                 case TrafficSeen():
                     await self._traffic(event, now_s)
-                case SitesChanged() | SubscriptionsChanged() | EventsMissed():
+                case FeedsChanged() | SitesChanged() | SubscriptionsChanged() | EventsMissed():
                     await self._reload()
                 case _:
                     pass
-        except LedgerAway as error:
+        except DownburstError as error:
             self._away(error)
 
     async def _traffic(self, event: TrafficSeen, now_s: float) -> None:
@@ -101,7 +102,7 @@ class WaysLoop:
             await self._reload()
         await self._decide(look=True)
 
-    def _away(self, error: LedgerAway) -> None:
+    def _away(self, error: DownburstError) -> None:
         self._stale = True
         _LOG.warning("ways of sites could not be reviewed: %s", error.sentence)
 

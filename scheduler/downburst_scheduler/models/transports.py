@@ -139,13 +139,18 @@ def relayed(
 ) -> Outcome:
     """Each site behind relays: its path in segments, which forward a product while it arrives."""
     rates = fair_rates_bps([segments[0] for segments in sites], egress_bps)
-    found: dict[tuple[tuple[PathFacts, ...], float], LogHistogram] = {}
+    queued_s: dict[tuple[float, ...], Floats] = {}
+    found: dict[tuple[tuple[float, ...], float], LogHistogram] = {}
     latencies = []
-    for segments, rate_bps in zip(sites, rates, strict=True):
-        key = (tuple(segments), rate_bps)
-        if key not in found:
-            found[key] = _tandem(arrivals, segments, rate_bps, residence_s)
-        latencies.append(found[key])
+    for segments, first_bps in zip(sites, rates, strict=True):
+        line = (segments[0].share, first_bps, *(connection_bps(segment) for segment in segments[1:]))
+        away_s = sum(segment.round_trip_s for segment in segments) / 2 + residence_s * (len(segments) - 1)
+        if line not in queued_s:
+            queued_s[line] = _tandem_s(arrivals, line[1:], share=line[0])
+        if (line, away_s) not in found:
+            found[line, away_s] = LogHistogram()
+            found[line, away_s].add(queued_s[line] + away_s)
+        latencies.append(found[line, away_s])
     copies = sum(segments[0].share * segments[0].count for segments in sites)
     return Outcome(
         latencies=Latencies.of_sites(latencies, [segments[0].count for segments in sites]),
@@ -296,20 +301,19 @@ def _group_delays(size_bytes: Floats, done_s: Floats, repair_s: Floats, *, loss:
     return Delays.of_values(latencies_s, round_trips, np.concatenate([1 - missed, missed]))
 
 
-def _tandem(arrivals: Arrivals, segments: Sequence[PathFacts], first_bps: float, residence_s: float) -> LogHistogram:
-    """A relay forwards a product while it arrives, and ends no earlier than the arrival of the product's end."""
+def _tandem_s(arrivals: Arrivals, rates_bps: Sequence[float], *, share: float) -> Floats:
+    """A relay forwards a product while it arrives, and ends no earlier than the arrival of the product's end.
+
+    The time on the way shifts all products alike, so it can be added afterwards. Products that the site does not take
+    are no load.
+    """
     came_s, ended_s = arrivals.at_s, np.zeros(len(arrivals.at_s))
-    for number, segment in enumerate(segments):
-        rate_bps = first_bps if number == 0 else connection_bps(segment)
+    for rate_bps in rates_bps:
         service_s = arrivals.size_bytes * 8 / rate_bps
-        # Products that the site does not take are no load.
-        wait_s = waits(came_s, service_s * segments[0].share)
-        away_s = segment.round_trip_s / 2 + (residence_s if number < len(segments) - 1 else 0.0)
-        ended_s = np.maximum(came_s + wait_s + service_s, ended_s) + away_s
-        came_s = np.maximum.accumulate(came_s + wait_s + away_s)
-    seen = LogHistogram()
-    seen.add(ended_s - arrivals.at_s)
-    return seen
+        wait_s = waits(came_s, service_s * share)
+        ended_s = np.maximum(came_s + wait_s + service_s, ended_s)
+        came_s = np.maximum.accumulate(came_s + wait_s)
+    return ended_s - arrivals.at_s
 
 
 def _stepped(rate_bps: float, distinct: int) -> float:
