@@ -114,7 +114,8 @@ struct HubArguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     return_after: f64,
     /// A relay by which the hubs are reached, or a chain of relays in the order of the way. Given several times: the
-    /// first that leads to the hub is taken at each connection, and the direct way after the last.
+    /// first that leads to the hub is taken at each connection, and the direct way after the last. Without it, the hubs
+    /// may name relays.
     #[arg(long, value_name = "HOST:PORT[,HOST:PORT]")]
     via: Vec<String>,
     /// Never connect directly.
