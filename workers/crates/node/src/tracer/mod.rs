@@ -8,7 +8,7 @@ mod tests;
 pub(crate) mod ticks;
 
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -174,7 +174,7 @@ impl Lines {
 
 /// Lines of samples on standard output leave the limits to standard error.
 fn print(output: &Output, answer: &TracerAnswer) -> io::Result<()> {
-    let to_stderr = output.csv.as_ref().is_some_and(is_stdout);
+    let to_stderr = output.csv.as_ref().is_some_and(|file| is_stdout(file));
     let mut out: Box<dyn io::Write> =
         if to_stderr { Box::new(io::stderr()) } else { Box::new(io::stdout().lock()) };
     if output.json {
@@ -183,7 +183,7 @@ fn print(output: &Output, answer: &TracerAnswer) -> io::Result<()> {
     answer.lines().iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
-fn is_stdout(file: &PathBuf) -> bool {
+fn is_stdout(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
 
