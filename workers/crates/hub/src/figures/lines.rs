@@ -3,6 +3,7 @@ use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros
 use downburst_session::{ActionFailed, LinkedSpace};
 use serde::Serialize;
 
+use super::transfers::Transfer;
 use crate::path_facts::PathFacts;
 use crate::tcp_profiles::SessionProfile;
 
@@ -71,6 +72,9 @@ pub struct SessionTraffic {
     pub data_connections_reason: String,
     /// The TCP profile of its connections.
     pub tcp_profile: Option<SessionProfile>,
+    /// Single products that had the connections to themselves since the last report; a bounded sample.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub transfers: Vec<Transfer>,
     /// Its positions.
     pub feeds: Vec<SessionFeed>,
 }

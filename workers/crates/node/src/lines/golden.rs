@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::*;
 use downburst_hub::{
     FailedAction, FeedBacklog, FeedTraffic, Knobs, LegTraffic, LinkedFiles, PathFacts, ProfileState,
-    ReceptionLine, SessionFeed, SessionProfile, SessionTraffic, SiteBacklog, Traffic, TrialLine, TrialStep,
+    ReceptionLine, SessionFeed, SessionProfile, SessionTraffic, SiteBacklog, Traffic, Transfer, TrialLine,
+    TrialStep,
 };
 
 const AT: WallMicros = WallMicros(1_767_225_600_000_000);
@@ -269,6 +270,7 @@ fn traffic() -> Traffic {
             state: ProfileState::Canary,
             knobs: knobs(),
         }),
+        transfers: vec![Transfer { bytes: 1_000_000, took_us: 400_000 }],
         feeds: vec![progress()],
     };
     Traffic {
