@@ -10,6 +10,8 @@ from downburst.domain.backlog import FeedBacklog
 from downburst.domain.circuits import CircuitProblem, CircuitUse
 from downburst.domain.plans import Plan, Transport
 from downburst.domain.tcp.profiles import AppliedProfile
+from downburst.domain.tcp.tracing import TracerAsked, TracerTold
+from downburst.domain.tcp.transfers import Transfer
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +234,8 @@ class SessionTraffic:
     streams: Streams | None = None
     path: TcpPath | None = None
     tcp_profile: AppliedProfile | None = None
+    transfers: tuple[Transfer, ...] = ()
+    """A few of those since the last traffic event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -482,6 +486,8 @@ Event = (
     | CircuitsChanged
     | DeliveriesAsked
     | DeliveriesTold
+    | TracerAsked
+    | TracerTold
     | PartSeen
     | PartAsked
     | PartAnswered
