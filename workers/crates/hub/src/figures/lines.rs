@@ -3,7 +3,6 @@ use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros
 use downburst_session::{ActionFailed, LinkedSpace};
 use serde::Serialize;
 
-use super::transfers::Transfer;
 use crate::path_facts::PathFacts;
 use crate::tcp_profiles::SessionProfile;
 
@@ -77,6 +76,15 @@ pub struct SessionTraffic {
     pub transfers: Vec<Transfer>,
     /// Its positions.
     pub feeds: Vec<SessionFeed>,
+}
+
+/// A product that had the connections of a session to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Transfer {
+    /// Its size.
+    pub bytes: u64,
+    /// From its first byte at the hub to its last byte at the site.
+    pub took_us: u64,
 }
 
 /// The position of a site in a feed.

@@ -3,19 +3,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use downburst_model::{SiteName, Transport};
 use downburst_session::{ClockOffset, Outcome};
-use serde::Serialize;
 
-use super::lines::SessionTraffic;
+use super::lines::{SessionTraffic, Transfer};
 use crate::session::NotedReceipt;
-
-/// A product that had the connections of a session to itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Transfer {
-    /// Its size.
-    pub bytes: u64,
-    /// From its first byte at the hub to its last byte at the site.
-    pub took_us: u64,
-}
 
 /// The last products of each site since its last report, and some before.
 #[derive(Debug, Default)]

@@ -226,5 +226,6 @@ pub const EXAMPLES: &str = "Examples:
   downburst-node tracer --read --ring tracer.ring --port 5001 --seconds 60
   downburst-node tracer --read --ring /var/lib/downburst/node/tracer.ring --site unl.edu --csv unl.csv
 
-At the end, or with --read at once, the limits of each connection are printed with their share of the time, and stalls.
+At the end, or with --read immediately, the limits of each connection are printed with their share of the time, and
+stalls.
 Connections of another network namespace: nsenter --net=/proc/PID/ns/net downburst-node tracer ...";
