@@ -54,7 +54,7 @@ class TracedSite(Answer):
 
     site: str
     unable: str | None
-    """The reason why the node takes no samples; null: it does."""
+    """The reason why samples are missing; null: none are."""
     missed_ticks: int
     """Looks that came too late and were left out, since the node began."""
     damaged: int

@@ -48,6 +48,7 @@ def test_a_sender_killed_and_one_drained_lose_and_double_nothing(scene: Scene) -
     print(f"a sender was killed: {missing} receipts went with it")
     assert 0 <= missing <= IN_HAND
     traced_at_senders(scene)
+    connections_of_senders(scene)
     scene.end()
 
 
@@ -172,6 +173,15 @@ def traced_at_senders(scene: Scene) -> None:
         one["site"]: (one["state"], one["timing"]["distribution_ms"] is not None) for one in product["deliveries"]
     }
     assert told == {site.directory.name: ("stored", True) for site in scene.sites}, found
+
+
+def connections_of_senders(scene: Scene) -> None:
+    """The hub reports the recorded connections of a site at the nodes that serve it."""
+    site = scene.sites[0]
+    found = scene.hub.ask("GET", f"/v1/sites/{site.directory.name}/tracer?last_s=30")
+    assert found["unable"] is None, found
+    ports = {address.rpartition(":")[2] for address in nodes_of(site)}
+    assert ports <= {one["local"].rpartition(":")[2] for one in found["connections"]}, found
 
 
 def secret_of(site: SiteNode) -> str:

@@ -23,7 +23,8 @@ from downburst_worker.messages.log_lines import feed_logs
 from downburst_worker.messages.tracer_lines import traced_site, tracer_job
 from downburst_worker.node import Line, NodeProcess
 from downburst_worker.proving import prove_store
-from downburst_worker.remote_deliveries import RemoteDeliveries
+from downburst_worker.remote.deliveries import RemoteDeliveries
+from downburst_worker.remote.tracer import RemoteTracer
 from downburst_worker.roles import Role
 
 
@@ -34,6 +35,7 @@ class Asking:
     _node: NodeProcess
     _role: Role
     _remote: RemoteDeliveries
+    _remote_tracer: RemoteTracer
 
     @property
     def running(self) -> bool:
@@ -79,8 +81,9 @@ class Asking:
         return browsed(await self._node.ask("browse", timeout_s=BROWSE_S, **browse_job(wanted)))
 
     async def tracer(self, wanted: TracerQuestion) -> TracedSite:
-        """The node's recording of a site's connections, judged."""
-        return traced_site(await self._node.ask("tracer", **tracer_job(wanted)))
+        """The recording of a site's connections by this node and by senders, judged."""
+        found = traced_site(await self._node.ask("tracer", **tracer_job(wanted)))
+        return await self._remote_tracer.add(found, wanted, senders=self._role.share.senders)
 
     async def status(self) -> Line:
         """The node's report on its feeds and sessions."""

@@ -20,7 +20,7 @@ from downburst_worker.desired import DesiredState
 from downburst_worker.ledger_writer import LedgerWriter
 from downburst_worker.node import NodeProcess
 from downburst_worker.reference_clock import ReferenceClock
-from downburst_worker.remote_deliveries import RemoteDeliveries
+from downburst_worker.remote.answering import answer_for_good
 from downburst_worker.reporter import Reporter
 from downburst_worker.shared import Shared
 
@@ -77,8 +77,8 @@ class Upkeep:
         if self._role.has_neighbours:
             yield "agent.neighbours", self._look_around
         if self._role.sender:
-            remote = RemoteDeliveries(self._shared.bus)
-            yield "agent.remote-queries", partial(remote.answer_for_good, self._role.sender, self._node.ask)
+            answer = partial(answer_for_good, self._shared.bus, self._role.sender, self._node.ask)
+            yield "agent.remote-queries", answer
 
     async def _catch_up(self) -> None:
         """Retries waiting writes every second, and immediately for a new batch, until the end."""

@@ -11,6 +11,8 @@ from downburst.domain.circuits import CircuitProblem, CircuitUse
 from downburst.domain.plans import Plan, Transport
 from downburst.domain.relays.report import RelayReport
 from downburst.domain.tcp.profiles import AppliedProfile
+from downburst.domain.tcp.tracing import TracerAsked, TracerTold
+from downburst.domain.tcp.transfers import Transfer
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +235,8 @@ class SessionTraffic:
     streams: Streams | None = None
     path: TcpPath | None = None
     tcp_profile: AppliedProfile | None = None
+    transfers: tuple[Transfer, ...] = ()
+    """A few of those since the last traffic event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,6 +496,8 @@ Event = (
     | CircuitsChanged
     | DeliveriesAsked
     | DeliveriesTold
+    | TracerAsked
+    | TracerTold
     | PartSeen
     | PartAsked
     | PartAnswered

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import median
 
 from downburst.forecasts.predictors import PREDICTORS, Predictor, Sample
 
@@ -86,6 +87,12 @@ class Fused:
                 self._errors[name].add(rate_bps - sample.rate_bps)
         self._window.append(sample)
         return True
+
+    @property
+    def typical_bytes(self) -> float | None:
+        """The median size of the transfers in the window; None if most samples are of no single transfer."""
+        sizes = [one.size_bytes for one in self._window if one.size_bytes is not None]
+        return median(sizes) if 2 * len(sizes) > len(self._window) else None
 
     def drop_oldest(self) -> None:
         """Drops the oldest sample; the errors stay."""

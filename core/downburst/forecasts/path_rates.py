@@ -41,11 +41,11 @@ class _Measured:
     forecast: Forecast | None = None
     """That of the present samples, once it was asked for."""
 
-    def add(self, rate_bps: float, at: datetime) -> None:
+    def add(self, sample: Sample, at: datetime) -> None:
         self.drop_before(at - KEPT)
         if self.times and at - self.times[-1] > LONGEST_PAUSE:
             self.fused, self.times = Fused(), deque()
-        if self.fused.add(Sample(rate_bps)):
+        if self.fused.add(sample):
             self.times.append(at)
             self.forecast = None
         while len(self.times) > len(self.fused):
@@ -74,20 +74,22 @@ class _Measured:
         if len(self.times) < FEWEST or now - self.times[-1] > LONGEST_PAUSE:
             return None
         if self.forecast is None:
-            self.forecast = self.fused.forecast()
+            self.forecast = self.fused.forecast(self.fused.typical_bytes)
         recent = self.at_least_at is not None and now - self.at_least_at <= CARRIED_OF_LATE
         return PathForecast(self.forecast, self.at_least_bps if recent else 0.0) if self.forecast else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """A session's report that it was at its limit."""
+    """A session's report that it was at its limit, or a transfer, which is at the limit by itself."""
 
     site: str
     at: datetime
     rate_bps: float
     by_unicast: bool
     """True if all the site's feeds go by unicast on the routed path."""
+    size_bytes: int | None = None
+    """That of the transfer."""
 
 
 @dataclass(slots=True)
@@ -130,7 +132,9 @@ class PathRates:
 
     Forecasts near the rate to which the hub paces the site are withheld (`of`).
 
-    A report covers seconds, not one transfer: its bytes follow from its rate, so samples have no size.
+    A report covers seconds, not one transfer: its bytes follow from its rate, so its sample has no size. Single
+    transfers that had the session to themselves are samples with their sizes, by the last two conditions. If most
+    samples are transfers, the forecast is that of a transfer of their median size.
     """
 
     def __init__(self) -> None:
@@ -148,7 +152,7 @@ class PathRates:
         sender = self._senders.setdefault(event.sender, _Sender(at))
         for report in sender.seen(at, limited, _groups_bps(event)):
             if report.site in self._sites:
-                self._sites[report.site].add(report.rate_bps, report.at)
+                self._sites[report.site].add(Sample(report.rate_bps, report.size_bytes), report.at)
 
     def _limited(self, event: TrafficSeen, at: datetime) -> Iterator[_Report]:
         """The new reports of sessions at their limit; a session that just began has nothing to compare with."""
@@ -157,11 +161,15 @@ class PathRates:
             if path is None:
                 continue
             kept = self._sites.setdefault(session.site, _Measured())
+            by_unicast = all(one.transport is Transport.UNICAST for one in session.feeds)
+            for one in session.transfers:
+                # What other sessions did during a longer one is not known any more; reports of seconds cover it.
+                if one.took_us <= BETWEEN_REPORTS / MICROSECOND:
+                    yield _Report(session.site, at, one.rate_bps, by_unicast, one.bytes)
             sent = kept.sent_segments(event.sender, path)
             if sent >= TELLING_SEGMENTS:
                 kept.carried(path.rate_bps, at)
                 if not path.is_lower_bound:
-                    by_unicast = all(one.transport is Transport.UNICAST for one in session.feeds)
                     yield _Report(session.site, at, path.rate_bps, by_unicast)
 
     def of(self, site: Site, now: datetime) -> PathForecast | None:
@@ -212,3 +220,4 @@ FORGOTTEN = timedelta(minutes=1)
 """A node that reports no traffic for that long has ended."""
 PACED = 0.7
 HOUR = timedelta(hours=1)
+MICROSECOND = timedelta(microseconds=1)

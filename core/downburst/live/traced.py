@@ -70,7 +70,7 @@ class TracedSite:
     """The columns of the samples behind the time."""
     connections: tuple[TracedConnection, ...]
     unable: str | None = None
-    """The reason why the node takes no samples."""
+    """The reason why samples are missing: a node takes none, or a sender did not answer."""
     missed_ticks: int = 0
     """Looks that came too late, since the node began."""
     damaged: int = 0

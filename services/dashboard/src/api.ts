@@ -2082,7 +2082,7 @@ export interface TracedConnection {
 /** The connections of a site in a period. */
 export interface TracedSite {
   site: string
-  /** The reason why the node takes no samples; null: it does. */
+  /** The reason why samples are missing; null: none are. */
   unable: string | null
   /** Looks that came too late and were left out, since the node began. */
   missed_ticks: number

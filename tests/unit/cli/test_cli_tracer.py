@@ -103,7 +103,7 @@ def test_a_node_that_takes_no_samples_is_said(
     monkeypatch.setitem(FOUND, "connections", [])
     run("unl.edu")
     shown = capsys.readouterr().out
-    assert "the hub's node takes no samples: the kernel does not report sockets" in shown
+    assert "samples are missing: the kernel does not report sockets" in shown
     assert "no connection of unl.edu was recorded in this period; samples are kept since 2026-01-01T00:00:00" in shown
 
 

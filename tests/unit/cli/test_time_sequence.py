@@ -126,7 +126,7 @@ def test_one_sample_or_none_is_still_a_page(samples: list[list[int | None]]) -> 
 
 def test_an_answer_without_connections_says_so() -> None:
     text = page(site(unable="the kernel does not report sockets"))
-    assert "node takes no samples: the kernel does not report sockets" in text
+    assert "samples are missing: the kernel does not report sockets" in text
     assert "no connection of unl.edu was recorded in this period; nothing is recorded yet" in text
     assert "<figure>" not in text
 

@@ -9,6 +9,7 @@ import pytest
 from downburst.domain.events import LegTraffic, SessionTraffic, SiteProgress, TcpPath, TrafficSeen
 from downburst.domain.plans import Transport
 from downburst.domain.sites import Site
+from downburst.domain.tcp.transfers import Transfer
 from downburst.forecasts.path_rates import BETWEEN_REPORTS, FEWEST, KEPT, LONGEST_PAUSE, PathForecast, PathRates
 from downburst.foundation.clock import to_us
 
@@ -51,6 +52,16 @@ class Told:
         self.rates.traffic(self.event())
         self.at += after
         return self.rates.of(site, self.at)
+
+    def transfers(self, *sizes_and_rates: tuple[int, float], beside: tuple[SessionTraffic, ...] = ()) -> None:
+        """Reports single transfers of a session that has nothing more to send."""
+        for size_bytes, rate_bps in sizes_and_rates:
+            self.at += EVERY
+            path = TcpPath(20_000, self.segments, 0, int(rate_bps), is_lower_bound=True, congestion="cubic")
+            progress = SiteProgress("NGRID", 1, 0, Transport.UNICAST, 1)
+            one = Transfer(size_bytes, max(round(size_bytes * 8e6 / rate_bps), 1))
+            session = SessionTraffic("unl.edu", None, None, None, (progress,), path=path, transfers=(one,))
+            self.rates.traffic(self.event((session, *beside)))
 
 
 def other(segments: int, *, lower_bound: bool = False) -> SessionTraffic:
@@ -208,3 +219,48 @@ def test_a_removed_site_is_dropped() -> None:
         told.report(*[20e6] * 12)
         told.rates.keep({"psu.edu"})
         assert told.found() is None
+
+
+def test_transfers_alone_on_a_path_make_a_forecast_for_their_median_size() -> None:
+    told = Told()
+    told.transfers(*[(200_000, 8e6), (2_000_000, 20e6), (2_100_000, 20e6)] * 5)
+    found = told.found()
+    assert found is not None
+    assert found.rate.samples == 15
+    assert found.rate.best == "nearest"
+    assert found.rate.rate_bps == pytest.approx(20e6, rel=0.1), "not the mean of all sizes"
+
+
+def test_reports_of_seconds_do_not_take_a_size_from_a_few_transfers() -> None:
+    told = Told()
+    told.report(*[20e6] * 12)
+    told.transfers(*[(200_000, 8e6)] * 3)
+    assert told.found() is not None
+    fused = told.rates._sites["unl.edu"].fused
+    assert (fused.typical_bytes, len(fused)) == (None, 14)
+    told.transfers(*[(200_000, 8e6)] * 12)
+    assert told.found() is not None
+    assert (fused.typical_bytes, len(fused)) == (200_000, 26)
+
+
+def test_a_transfer_of_many_seconds_is_no_sample() -> None:
+    told = Told()
+    told.transfers(*[(30_000_000, 20e6)] * 15)
+    assert told.found() is None
+
+
+def test_transfers_beside_sessions_at_their_limit_measure_nothing() -> None:
+    told = Told()
+    for step in range(15):
+        told.transfers((2_000_000, 20e6), beside=(other(1_000 * step),))
+    assert told.found() is None
+
+
+def test_a_transfer_with_impossible_figures_is_no_sample() -> None:
+    told = Told()
+    told.transfers(*[(2**63 - 1, 1e30)] * 20)
+    assert told.found() is None
+    told.transfers(*[(2_000_000, 20e6)] * 12)
+    found = told.found()
+    assert found is not None
+    assert found.limit_bps == pytest.approx(20e6, rel=0.01)

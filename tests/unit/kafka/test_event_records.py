@@ -57,6 +57,8 @@ from downburst.domain.events import (
 from downburst.domain.plans import Candidate, Leg, Plan, Transport
 from downburst.domain.relays import FanOut, RelayedLeg, RelayReport, Segment, Tunnel
 from downburst.domain.tcp.profiles import AppliedProfile, ProfileState, TcpKnobs
+from downburst.domain.tcp.tracing import TracerAsked, TracerTold
+from downburst.domain.tcp.transfers import Transfer
 from downburst.kafka.records import ForeignRecord, NewerSchema, decode, encode
 
 AT = datetime(2026, 3, 5, 12, 30, 1, 250_001, tzinfo=UTC)
@@ -141,6 +143,8 @@ EVENTS: tuple[Event, ...] = (
     CircuitsChanged(5),
     DeliveriesAsked("7f", "NGRID", "18446744073709551615", (3, 5), "unl.edu"),
     DeliveriesTold("7f", "one", 3, '{"products":[]}'),
+    TracerAsked("7f", "unl.edu", AT, AT, 600, ("rtt",)),
+    TracerTold("7f", "one", '{"unable":null}', 0, 1),
     PartSeen("alarm service", "alarm service on a", fault="alarms were not evaluated for 80 s"),
     PartAsked(
         "7f",
@@ -179,6 +183,12 @@ def test_the_linked_files_of_a_site_come_back_whole() -> None:
 def test_the_tcp_profile_of_a_session_comes_back_whole() -> None:
     applied = AppliedProfile("overseas", ProfileState.CANARY, TcpKnobs("bbr", connections=4))
     event = TrafficSeen(1, 2, (), (), (SessionTraffic("unl.edu", None, None, None, (), tcp_profile=applied),), 0)
+    assert decode(encode(event)) == event
+
+
+def test_the_transfers_of_a_session_come_back_whole() -> None:
+    session = SessionTraffic("unl.edu", None, None, None, (), transfers=(Transfer(2**40, 7), Transfer(5, 400_000)))
+    event = TrafficSeen(1, 2, (), (), (session,), 0)
     assert decode(encode(event)) == event
 
 

@@ -9,9 +9,10 @@ from typing import Any
 from downburst.bus.local import LocalBus
 from downburst.deliveries import FoundDeliveries
 from downburst.foundation.errors import BadInput
-from downburst_worker import remote_deliveries
 from downburst_worker.messages.delivery_lines import found_deliveries
-from downburst_worker.remote_deliveries import RemoteDeliveries
+from downburst_worker.remote import deliveries as remote_deliveries
+from downburst_worker.remote.answering import answer_for_good
+from downburst_worker.remote.deliveries import RemoteDeliveries
 
 Line = dict[str, Any]
 
@@ -74,7 +75,7 @@ async def answering(bus: LocalBus, name: str, sites: Sequence[Line] | None) -> A
             raise BadInput("there is no feed of that name here")
         return deliveries(job["sequence"], sites)
 
-    task = asyncio.create_task(RemoteDeliveries(bus).answer_for_good(name, ask))
+    task = asyncio.create_task(answer_for_good(bus, name, ask))
     await asyncio.sleep(0)
     yield
     task.cancel()

@@ -56,7 +56,7 @@ from downburst.settings.kafka import KafkaSettings
 from downburst.settings.ldm import LdmSettings
 from downburst.settings.multicast import MulticastSettings
 from downburst_worker.messages.circuit_lines import circuit_use
-from downburst_worker.messages.tcp_lines import applied_profile
+from downburst_worker.messages.tcp_lines import applied_profile, transfers
 
 Line = dict[str, Any]
 Word = TypeVar("Word", bound=str)
@@ -395,6 +395,7 @@ def _session_traffic(session: Line) -> SessionTraffic:
         streams=_streams(session),
         path=_path(session.get("path")),
         tcp_profile=maybe(session.get("tcp_profile"), applied_profile),
+        transfers=transfers(session.get("transfers", [])),
     )
 
 

@@ -19,7 +19,8 @@ from downburst.domain.tcp.profiles import (
     TcpTrial,
     TrialStep,
 )
-from downburst.foundation.bounds import OutOfBounds, count, integer, maybe, sentence, shown
+from downburst.domain.tcp.transfers import Transfer
+from downburst.foundation.bounds import INTEGER_MAX, OutOfBounds, count, entries, integer, maybe, sentence, shown
 
 Line = dict[str, Any]
 Word = TypeVar("Word", bound=StrEnum)
@@ -53,6 +54,15 @@ def applied_profile(value: object) -> AppliedProfile:
     if not isinstance(value, dict):
         raise OutOfBounds(f"{shown(value)} is no TCP profile of a session")
     return AppliedProfile(_name(value["name"]), _one_of(value["state"], ProfileState), _knobs(value["knobs"]))
+
+
+def transfers(value: object) -> tuple[Transfer, ...]:
+    """Single products on their way to a site."""
+    return tuple(map(_transfer, entries(value, most=MOST_TRANSFERS)))
+
+
+def _transfer(line: Any) -> Transfer:
+    return Transfer(count(line["bytes"]), integer(line["took_us"], least=1, most=INTEGER_MAX))
 
 
 def _profile(profile: TcpProfile) -> Line:
@@ -113,6 +123,8 @@ def _one_of(value: object, words: type[Word]) -> Word:
 
 
 MOST_CONNECTIONS = 2**31 - 1
+MOST_TRANSFERS = 64
+"""Of a session in a second; the node reports a few."""
 MOST_WINDOWS = 2**31 - 1
 REASON_CHARS = 500
 """The node's sentences are shorter; the ledger keeps the last one of each profile."""

@@ -10,19 +10,27 @@ from typing import Annotated, Any
 import typer
 
 from downburst.foundation.clock import from_us
-from downburst.foundation.errors import NotWritable
+from downburst.foundation.errors import BadInput, NotWritable
 from downburst.foundation.moments import moment
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, show
 from downburst_app.cli.sites.time_sequence import NEEDED, page
+from downburst_app.cli.sites.tracer_ring import of_ring
 from downburst_app.cli.sites.tracer_words import lines_of
 from downburst_contract.tracer import TracedSite
 
 
 def tracer(  # noqa: PLR0913
-    site: Annotated[str, typer.Argument(help="Name of the site, for example unl.edu.")],
+    site: Annotated[str | None, typer.Argument(help="Name of the site, for example unl.edu.")] = None,
     *,
-    last: Annotated[str, typer.Option(help="The period up to now: 60s, 30m, 2h.")] = "60s",
+    ring: Annotated[
+        Path | None,
+        typer.Option("--file", metavar="RING", help="Read this ring of samples, of any tracer, and ask no hub."),
+    ] = None,
+    last: Annotated[
+        str | None,
+        typer.Option(help="The period up to now: 60s, 30m, 2h. Default: 60s; all of a ring.", show_default=False),
+    ] = None,
     variable: Annotated[
         list[str] | None, typer.Option(help="Variable to write; repeat for more; all if left out.")
     ] = None,
@@ -42,11 +50,19 @@ def tracer(  # noqa: PLR0913
     Example: downburst tracer unl.edu --last 10m --html unl.html
 
     Example: downburst tracer unl.edu --variable bytes_acked --variable total_retrans --deltas --csv unl.csv
+
+    Example: downburst tracer --file tracer.ring --html plots.html
     """
-    params: dict[str, Any] = {"last_s": (A_MOMENT - moment(last, A_MOMENT)).total_seconds(), "points": points}
-    # Without names the hub sends all variables.
+    last_s = None if last is None else (A_MOMENT - moment(last, A_MOMENT)).total_seconds()
+    # Without names there are all variables.
     wanted = list(dict.fromkeys([*variable, *(NEEDED if html_file else ())])) if variable else []
-    answer = HubClient(hub).ask("GET", "v1", "sites", site, "tracer", params={**params, "variable": wanted})
+    if ring is not None:
+        answer = of_ring(ring, site, last_s=last_s, points=points, variables=wanted)
+    elif site is not None:
+        params: dict[str, Any] = {"last_s": LAST_S if last_s is None else last_s, "points": points}
+        answer = HubClient(hub).ask("GET", "v1", "sites", site, "tracer", params={**params, "variable": wanted})
+    else:
+        raise BadInput("no site is named; name one, or a ring of samples with --file")
     found = TracedSite.model_validate(answer)
     if csv_file is not None:
         _write(csv_file, "--csv", _csv_of(found, deltas=deltas))
@@ -95,5 +111,6 @@ def _write(file: Path, option: str, text: str) -> None:
         raise NotWritable(f"{file} can't be written: {error.strerror}; name another file with {option}") from error
 
 
+LAST_S = 60.0
 A_MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 """Any: a period has the same length before each."""

@@ -16,7 +16,7 @@ def lines_of(found: TracedSite) -> Iterator[str]:
 def notes(found: TracedSite) -> Iterator[str]:
     """The limits of the answer."""
     if found.unable:
-        yield f"note: the hub's node takes no samples: {found.unable}"
+        yield f"note: samples are missing: {found.unable}"
     if not found.connections:
         yield f"no connection of {found.site} was recorded in this period{_recorded(found)}"
     if not found.complete:

@@ -18,6 +18,8 @@ pub struct TcpSocket {
     pub local: SocketAddr,
     /// The other end.
     pub peer: SocketAddr,
+    /// The number of the socket among the files of its processes (`socket:[…]` in `/proc/…/fd`); 0: no process has it.
+    pub inode: u32,
     /// The kernel's `struct tcp_info`, as long as its release has it.
     pub info: Vec<u8>,
 }
@@ -125,6 +127,7 @@ fn socket(body: &[u8]) -> Option<TcpSocket> {
     Some(TcpSocket {
         local: SocketAddr::new(address(8)?, port(4)?),
         peer: SocketAddr::new(address(24)?, port(6)?),
+        inode: u32::from_ne_bytes(*body.get(INODE_AT..)?.first_chunk()?),
         info: info.to_vec(),
     })
 }
@@ -147,11 +150,13 @@ const OPEN_STATES: u32 = 1 << 1 | 1 << 4 | 1 << 8;
 
 const REQUEST_BYTES: usize = 56;
 const ANSWER_BYTES: usize = 72;
+const INODE_AT: usize = 68;
 
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
     use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd as _;
 
     use super::*;
 
@@ -165,11 +170,13 @@ mod tests {
         let place = listener.local_addr().unwrap();
         assert_eq!(find(place.port(), Family::V4), [], "a socket that listens is no connection");
         let mut stream = TcpStream::connect(place).unwrap();
-        let (_accepted, peer) = listener.accept().unwrap();
+        let (accepted, peer) = listener.accept().unwrap();
         stream.write_all(&[1; 1_000]).unwrap();
         let found = find(place.port(), Family::V4);
         assert_eq!(found.iter().map(|it| (it.local, it.peer)).collect::<Vec<_>>(), [(place, peer)]);
         assert!(found[0].info.len() >= 192, "{}", found[0].info.len());
+        let of_process = std::fs::read_link(format!("/proc/self/fd/{}", accepted.as_raw_fd())).unwrap();
+        assert_eq!(of_process.to_string_lossy(), format!("socket:[{}]", found[0].inode));
         let other_end = find(peer.port(), Family::V4);
         assert_eq!((other_end[0].local, other_end[0].peer), (peer, place));
         assert_eq!(find(place.port(), Family::V6), []);

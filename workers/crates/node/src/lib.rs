@@ -2,7 +2,8 @@
 //!
 //! `downburst-node hub` ingests and sends, driven by JSON lines on stdin; `downburst-node receive` is a whole
 //! receiving site. Both drive the machines of the `session` and `vcmtp` crates and keep products in the `log`
-//! crate. `downburst-node relay` carries the bytes of sites to a hub and knows nothing of them.
+//! crate. `downburst-node relay` carries the bytes of sites to a hub and knows nothing of them, and
+//! `downburst-node tracer` looks at the connections of any process.
 #![forbid(unsafe_code)]
 // This crate is the place for clocks, threads and unordered maps.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -22,6 +23,7 @@ pub mod site;
 pub mod system;
 pub mod tcp;
 pub mod tls;
+pub mod tracer;
 mod tunnel;
 mod udp;
 

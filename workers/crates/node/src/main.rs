@@ -11,6 +11,7 @@ use downburst_node::log_tools::LogTool;
 use downburst_node::relay::{Enrolment, Relay};
 use downburst_node::scrub::Scrub;
 use downburst_node::site::{Ending, FileMode, HubChoice, Reading, Receive, Via, control};
+use downburst_node::tracer::{self, TracerArguments};
 use downburst_pqact::SiteArguments;
 use downburst_pqact::tools::{ActionsTool, ScourArguments};
 use tokio::runtime::Builder;
@@ -56,6 +57,9 @@ enum Role {
     /// Inspect the product logs of a hub or a site; nothing is changed, and a running node is not disturbed.
     #[command(subcommand)]
     Log(LogTool),
+    /// Record the TCP connections of any process on this host, and name their limits.
+    #[command(after_help = tracer::EXAMPLES)]
+    Tracer(TracerArguments),
     /// Ask LDM servers, as ldmping and notifyme do.
     #[command(subcommand)]
     Ldm(LdmTool),
@@ -247,6 +251,7 @@ fn main() -> ExitCode {
         Role::Relay(arguments) => drive(hub_runtime(), relay(arguments)),
         Role::SiteControl(arguments) => site_control(arguments),
         Role::Hub => drive(hub_runtime(), hub()),
+        Role::Tracer(arguments) => drive(site_runtime(), tracer::run(arguments)),
         Role::Circuits(CircuitTool::ProbeHost { json }) => probe_host(json),
         Role::Ldm(tool) => downburst_ldm_gateway::tools::run(&tool),
         Role::Patterns => downburst_node::patterns::run(),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::record::{Connection, Record, Role};
 use crate::ring::Scan;
 use crate::sample::Sample;
+use crate::selection::Selection;
 use crate::stalls::{Stall, stalls};
 use crate::variable::Variable;
 use crate::verdict::{Verdict, verdict};
@@ -28,11 +29,25 @@ pub struct TracerLine {
     pub variables: Vec<String>,
 }
 
+/// The samples that are wanted of a ring.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Of these connections.
+    pub selection: Selection,
+    /// Of this time or later.
+    pub from: WallMicros,
+    /// And before this.
+    pub to: WallMicros,
+    /// The most samples of each connection in the answer; all of them are judged.
+    pub points: usize,
+    /// The variables to answer.
+    pub variables: Vec<Variable>,
+}
+
 /// Gathers the samples that a question asks for.
 #[derive(Debug)]
 pub struct Gathering {
-    line: TracerLine,
-    variables: Vec<Variable>,
+    wanted: Wanted,
     found: BTreeMap<Connection, VecDeque<Sample>>,
     samples: usize,
     complete: bool,
@@ -51,55 +66,60 @@ pub struct Standing {
 #[derive(Debug, Serialize)]
 pub struct TracerAnswer {
     #[serde(flatten)]
-    standing: Standing,
+    pub(crate) standing: Standing,
     /// Damaged records that were passed over.
-    damaged: u64,
+    pub(crate) damaged: u64,
     /// The times of the ring's oldest and newest sample, of any site; null: it is empty.
     since_us: Option<WallMicros>,
     until_us: Option<WallMicros>,
     /// False: there were more samples or connections than an answer holds; the newest are here.
-    complete: bool,
+    pub(crate) complete: bool,
     /// The names of the columns of `samples` behind the first, which is the time.
     variables: Vec<&'static str>,
-    connections: Vec<ConnectionAnswer>,
+    pub(crate) connections: Vec<ConnectionAnswer>,
 }
 
 /// One connection.
 #[derive(Debug, Serialize)]
 pub struct ConnectionAnswer {
-    local: String,
-    peer: String,
-    role: Role,
+    pub(crate) local: String,
+    pub(crate) peer: String,
+    pub(crate) role: Role,
     /// Time and values, oldest first; null: the kernel does not report it.
     samples: Vec<Vec<Option<i64>>>,
-    verdict: Option<Verdict>,
+    pub(crate) verdict: Option<Verdict>,
     /// The longest, in their order.
-    stalls: Vec<Stall>,
+    pub(crate) stalls: Vec<Stall>,
+}
+
+impl Wanted {
+    /// True for a record of these connections and this time.
+    pub fn takes(&self, record: &Record) -> bool {
+        let at = record.sample.at;
+        self.from <= at && at < self.to && self.selection.takes(&record.connection)
+    }
 }
 
 impl Gathering {
     /// Begins.
+    pub const fn new(wanted: Wanted) -> Self {
+        Self { wanted, found: BTreeMap::new(), samples: 0, complete: true }
+    }
+
+    /// Begins with a question about a site.
     ///
     /// # Errors
     ///
     /// A sentence: no variable has a given name.
     pub fn begin(line: TracerLine) -> Result<Self, String> {
-        let variables = if line.variables.is_empty() {
-            Variable::all().collect()
-        } else {
-            line.variables
-                .iter()
-                .map(|name| Variable::named(name).ok_or_else(|| unknown(name)))
-                .collect::<Result<_, _>>()?
-        };
-        Ok(Self { line, variables, found: BTreeMap::new(), samples: 0, complete: true })
+        let TracerLine { site, from_us: from, to_us: to, points, variables } = line;
+        let selection = Selection { site: Some(site), ..Selection::default() };
+        Ok(Self::new(Wanted { selection, from, to, points, variables: Variable::chosen(&variables)? }))
     }
 
     /// Takes a record of the ring; they come oldest first.
     pub fn take(&mut self, record: Record) {
-        let at = record.sample.at;
-        let wanted = self.line.from_us <= at && at < self.line.to_us;
-        if !wanted || record.connection.site.as_ref() != Some(&self.line.site) {
+        if !self.wanted.takes(&record) {
             return;
         }
         self.found.entry(record.connection).or_default().push_back(record.sample);
@@ -109,15 +129,16 @@ impl Gathering {
 
     /// The answer, once the whole ring was read.
     pub fn answer(self, standing: Standing, scan: &Scan) -> TracerAnswer {
-        let points = self.line.points.clamp(2, (POINTS_MOST / self.found.len().max(1)).max(2));
-        let answered = |(connection, samples)| answered(connection, samples, &self.variables, points);
+        let Wanted { points, variables, .. } = &self.wanted;
+        let points = (*points).clamp(2, (POINTS_MOST / self.found.len().max(1)).max(2));
+        let answered = |(connection, samples)| answered(connection, samples, variables, points);
         TracerAnswer {
             standing,
             damaged: scan.damaged,
             since_us: scan.span.map(|(oldest, _)| oldest),
             until_us: scan.span.map(|(_, newest)| newest),
             complete: self.complete,
-            variables: self.variables.iter().map(|variable| variable.name()).collect(),
+            variables: variables.iter().map(|variable| variable.name()).collect(),
             connections: self.found.into_iter().map(answered).collect(),
         }
     }
@@ -149,11 +170,12 @@ fn answered(
     points: usize,
 ) -> ConnectionAnswer {
     let samples = Vec::from(samples);
+    let other_end = if connection.role == Role::Other { "peer" } else { "site" };
     ConnectionAnswer {
         local: connection.local.to_string(),
         peer: connection.peer.to_string(),
         role: connection.role,
-        verdict: verdict(&samples),
+        verdict: verdict(&samples, other_end),
         stalls: longest(stalls(&samples)),
         samples: thinned(&samples, points).map(|sample| row(sample, variables)).collect(),
     }
@@ -176,12 +198,6 @@ fn longest(mut found: Vec<Stall>) -> Vec<Stall> {
     found.truncate(STALLS_MOST);
     found.sort_by_key(|stall| stall.from_us);
     found
-}
-
-fn unknown(name: &str) -> String {
-    let known: Vec<&str> = Variable::all().map(Variable::name).collect();
-    let name: String = name.chars().take(64).collect();
-    format!("no variable is named {name:?}; there are {}", known.join(", "))
 }
 
 const fn default_points() -> usize {

@@ -32,14 +32,14 @@ pub struct Record {
     pub sample: Sample,
 }
 
-/// A connection of a node.
+/// A connection.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Connection {
     /// The end on this machine.
     pub local: SocketAddr,
     /// The other end.
     pub peer: SocketAddr,
-    /// The site that it serves; `None`: not admitted yet.
+    /// The site that it serves; `None`: not admitted yet, or no node's.
     pub site: Option<SiteName>,
     /// What it carries.
     pub role: Role,
@@ -55,6 +55,8 @@ pub enum Role {
     Session,
     /// A data connection beside it.
     Data,
+    /// A connection of a process that is no node.
+    Other,
 }
 
 impl Record {
@@ -98,8 +100,21 @@ impl Record {
 }
 
 impl Role {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Session => "session",
+            Self::Data => "data",
+            Self::Other => "other",
+        }
+    }
+
     fn of(byte: u8) -> Self {
-        [Self::Session, Self::Data].into_iter().find(|role| *role as u8 == byte).unwrap_or(Self::Unknown)
+        [Self::Session, Self::Data, Self::Other]
+            .into_iter()
+            .find(|role| *role as u8 == byte)
+            .unwrap_or(Self::Unknown)
     }
 }
 
@@ -184,7 +199,7 @@ pub(crate) mod tests {
             number in any::<u64>(),
             at in any::<i64>(),
             site in "([a-z][a-z0-9]{0,62})?",
-            role in prop::sample::select(vec![Role::Unknown, Role::Session, Role::Data]),
+            role in prop::sample::select(vec![Role::Unknown, Role::Session, Role::Data, Role::Other]),
             info in prop::collection::vec(any::<u8>(), 0..300),
             peer in any::<(std::net::Ipv4Addr, u16)>(),
         ) {

@@ -86,6 +86,18 @@ impl Variable {
         FIELDS.iter().find(|field| field.name == name).map(|field| field.variable)
     }
 
+    /// The variables with these names; without names, every variable.
+    ///
+    /// # Errors
+    ///
+    /// A sentence: no variable has a given name.
+    pub fn chosen(names: &[String]) -> Result<Vec<Self>, String> {
+        if names.is_empty() {
+            return Ok(Self::all().collect());
+        }
+        names.iter().map(|name| Self::named(name).ok_or_else(|| unknown(name))).collect()
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         FIELDS.get(self.index()).map_or("", |field| field.name)
@@ -99,6 +111,12 @@ impl Variable {
     pub(crate) const fn index(self) -> usize {
         self as usize
     }
+}
+
+fn unknown(name: &str) -> String {
+    let known: Vec<&str> = Variable::all().map(Variable::name).collect();
+    let name: String = name.chars().take(64).collect();
+    format!("no variable is named {name:?}; there are {}", known.join(", "))
 }
 
 impl Width {

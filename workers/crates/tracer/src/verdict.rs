@@ -47,15 +47,16 @@ pub struct Verdict {
     pub sentence: String,
 }
 
-/// Judges a connection's samples, oldest first; `None`: there are no two to compare.
-pub fn verdict(samples: &[Sample]) -> Option<Verdict> {
+/// Judges a connection's samples, oldest first; `None`: there are no two to compare. Its sentence calls the other end
+/// `peer`.
+pub fn verdict(samples: &[Sample], peer: &str) -> Option<Verdict> {
     let mut judge = Judge::default();
     for pair in samples.windows(2) {
         if let [before, now] = pair {
             judge.look(before, now);
         }
     }
-    judge.verdict()
+    judge.verdict(peer)
 }
 
 /// The time between two samples; `None` where they can't be compared: the node was away, a clock was set, or another
@@ -125,7 +126,7 @@ impl Judge {
         }
     }
 
-    fn verdict(self) -> Option<Verdict> {
+    fn verdict(self, peer: &str) -> Option<Verdict> {
         let whole: u64 = self.micros.iter().sum();
         if whole == 0 {
             return None;
@@ -138,40 +139,60 @@ impl Judge {
         Some(Verdict {
             leading: leading.limit,
             seconds: whole as f64 / 1e6,
-            sentence: leading.limit.sentence(leading.share),
+            sentence: leading.limit.sentence(leading.share, peer),
             shares,
         })
     }
 }
 
 impl Limit {
-    fn sentence(self, share: f64) -> String {
-        let (fact, remedy) = match self {
-            Self::Application => ("nothing waited to be sent", "a faster path would not help"),
-            Self::ReceiveWindow => (
-                "the site's receive window limited the sender",
-                "raise net.ipv4.tcp_rmem at the site, or use more data connections",
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Application => "application",
+            Self::ReceiveWindow => "receive-window",
+            Self::Receiver => "receiver",
+            Self::SendBuffer => "send-buffer",
+            Self::NetworkLoss => "network-loss",
+            Self::CongestionWindow => "congestion-window",
+            Self::Pacing => "pacing",
+        }
+    }
+
+    fn sentence(self, share: f64, peer: &str) -> String {
+        format!("In {:.0} % of the time {}.", share * 100.0, self.fact_and_remedy(peer))
+    }
+
+    fn fact_and_remedy(self, peer: &str) -> String {
+        match self {
+            Self::Application => "nothing waited to be sent; a faster path would not help".to_owned(),
+            Self::ReceiveWindow => format!(
+                "the {peer}'s receive window limited the sender; raise net.ipv4.tcp_rmem at the {peer}, or use more \
+                 data connections"
             ),
-            Self::Receiver => (
-                "the site did not read what had arrived, and its receive window closed",
-                "look at the site's disk and processor",
+            Self::Receiver => format!(
+                "the {peer} did not read what had arrived, and its receive window closed; look at the {peer}'s disk \
+                 and processor"
             ),
             Self::SendBuffer => {
-                ("the send buffer of this host limited the sender", "raise net.ipv4.tcp_wmem at this host")
+                "the send buffer of this host limited the sender; raise net.ipv4.tcp_wmem at this \
+                                 host"
+                    .to_owned()
             }
-            Self::NetworkLoss => (
-                "the network lost packets, and the sender slowed down and sent them again",
-                "find the lossy link, or use bbr or multicast",
-            ),
-            Self::CongestionWindow => (
-                "the path took no more: the congestion window limited the sender",
-                "more data connections or a circuit may help",
-            ),
-            Self::Pacing => {
-                ("the connection reached the rate that it is bound to", "raise the site's or circuit's rate")
+            Self::NetworkLoss => {
+                "the network lost packets, and the sender slowed down and sent them again; find \
+                                  the lossy link, or use bbr or multicast"
+                    .to_owned()
             }
-        };
-        format!("In {:.0} % of the time {fact}; {remedy}.", share * 100.0)
+            Self::CongestionWindow => {
+                "the path took no more: the congestion window limited the sender; more data \
+                                       connections or a circuit may help"
+                    .to_owned()
+            }
+            Self::Pacing => format!(
+                "the connection reached the rate that it is bound to; raise the {peer}'s or circuit's rate"
+            ),
+        }
     }
 }
 
@@ -229,7 +250,7 @@ const LIMITS: [Limit; 7] = [
 const RECOVERY: u64 = 3;
 
 /// A connection without news is recorded each second. A longer pause is one of the node.
-const GAP: Micros = Micros::from_secs(5);
+pub(crate) const GAP: Micros = Micros::from_secs(5);
 
 #[cfg(test)]
 mod tests {
@@ -250,7 +271,7 @@ mod tests {
     }
 
     fn leading(samples: &[Sample]) -> (Limit, f64) {
-        let verdict = verdict(samples).unwrap();
+        let verdict = verdict(samples, "site").unwrap();
         let whole: f64 = verdict.shares.iter().map(|share| share.share).sum();
         assert!((whole - 1.0).abs() < 1e-9 && verdict.shares.len() == LIMITS.len());
         assert!(verdict.sentence.contains(&format!("{:.0} %", verdict.shares[0].share * 100.0)));
@@ -323,7 +344,7 @@ mod tests {
             sample.set(Variable::TotalRetrans, u64::from(index >= 3));
             sample.set(Variable::SndCwnd, if index < 3 { 40 } else { 1 << (index - 3) });
         }
-        let shares = verdict(&samples).unwrap().shares;
+        let shares = verdict(&samples, "site").unwrap().shares;
         let of = |limit| shares.iter().find(|share| share.limit == limit).unwrap().share;
         // From the third look on, until the window is 32 at the eighth.
         assert!((of(Limit::NetworkLoss) - 5.0 * 0.9 / 9.0).abs() < 1e-9, "{shares:?}");
@@ -338,14 +359,14 @@ mod tests {
 
     #[test]
     fn samples_that_can_not_be_compared_are_left_out() {
-        assert_eq!(verdict(&[]), None);
+        assert_eq!(verdict(&[], "site"), None);
         let mut samples = trace(&[BUSY], &[]);
         samples.reverse();
-        assert_eq!(verdict(&samples), None, "a clock that was set back");
+        assert_eq!(verdict(&samples, "site"), None, "a clock that was set back");
         let mut apart = trace(&[BUSY], &[]);
         apart.truncate(2);
         apart[1].at = WallMicros(6_000_000);
-        assert_eq!(verdict(&apart), None, "the node was away");
+        assert_eq!(verdict(&apart, "site"), None, "the node was away");
     }
 
     proptest! {
@@ -359,7 +380,7 @@ mod tests {
                 Sample::read(WallMicros(at), info)
             };
             let samples: Vec<Sample> = infos.iter().map(read).collect();
-            if let Some(verdict) = verdict(&samples) {
+            if let Some(verdict) = verdict(&samples, "site") {
                 let whole: f64 = verdict.shares.iter().map(|share| share.share).sum();
                 prop_assert!((whole - 1.0).abs() < 1e-9);
                 prop_assert!(verdict.shares.iter().all(|it| (0.0..=1.0).contains(&it.share)));

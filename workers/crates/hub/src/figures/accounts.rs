@@ -94,6 +94,7 @@ fn account(
         data_connections_planned: status.streams.planned,
         data_connections_reason: status.streams.reason.clone(),
         tcp_profile: status.tcp_profile.clone(),
+        transfers: Vec::new(),
         feeds: stands.collect(),
     }
 }

@@ -71,8 +71,20 @@ pub struct SessionTraffic {
     pub data_connections_reason: String,
     /// The TCP profile of its connections.
     pub tcp_profile: Option<SessionProfile>,
+    /// Single products that had the connections to themselves since the last report; a bounded sample.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub transfers: Vec<Transfer>,
     /// Its positions.
     pub feeds: Vec<SessionFeed>,
+}
+
+/// A product that had the connections of a session to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Transfer {
+    /// Its size.
+    pub bytes: u64,
+    /// From its first byte at the hub to its last byte at the site.
+    pub took_us: u64,
 }
 
 /// The position of a site in a feed.

@@ -3,8 +3,10 @@ mod accounts;
 mod lines;
 mod reports;
 mod traffic;
+mod transfers;
 
 pub use accounts::{UnicastLegs, all_sessions, session_news, sites_by_leg};
-pub use lines::{FailedAction, FeedTraffic, LegTraffic, LinkedFiles, SessionFeed, SessionTraffic};
+pub use lines::{FailedAction, FeedTraffic, LegTraffic, LinkedFiles, SessionFeed, SessionTraffic, Transfer};
 pub use reports::TrafficReports;
 pub use traffic::{Arrivals, FeedHead, LegCounts};
+pub use transfers::Transfers;

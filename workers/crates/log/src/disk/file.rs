@@ -63,6 +63,11 @@ impl File {
         Ok(Self { inner, node, position: 0 })
     }
 
+    /// Takes the advisory lock for this open file; false if another open file has it. It is released at the end.
+    pub fn try_lock(&self) -> io::Result<bool> {
+        system::try_lock(&self.inner)
+    }
+
     /// For reading and mapping.
     #[must_use]
     pub fn as_file(&self) -> &fs::File {

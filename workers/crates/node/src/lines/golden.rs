@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use super::*;
 use downburst_hub::{
     FailedAction, FeedBacklog, FeedTraffic, Knobs, LegTraffic, LinkedFiles, PathFacts, ProfileState,
-    ReceptionLine, RelayLine, RelayedLegLine, SegmentLine, SessionFeed, SessionProfile, SessionTraffic,
-    SiteBacklog, Traffic, TrialLine, TrialStep, TunnelLine,
+    ReceptionLine, RelayLine, RelayedLegLine, SegmentLine, SessionFeed, SessionProfile, SessionTraffic, SiteBacklog, Traffic, Transfer, TrialLine, TrialStep, TunnelLine,
 };
 
 const AT: WallMicros = WallMicros(1_767_225_600_000_000);
@@ -300,6 +299,7 @@ fn traffic() -> Traffic {
             state: ProfileState::Canary,
             knobs: knobs(),
         }),
+        transfers: vec![Transfer { bytes: 1_000_000, took_us: 400_000 }],
         feeds: vec![progress()],
     };
     Traffic {

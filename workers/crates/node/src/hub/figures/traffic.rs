@@ -3,9 +3,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use downburst_hub::{
-    Arrivals, FeedHead, FeedTraffic, LegCounts, LegTraffic, SessionTraffic, Traffic, TrafficReports,
+    Arrivals, FeedHead, FeedTraffic, LegCounts, LegTraffic, NotedReceipt, SessionTraffic, Traffic,
+    TrafficReports, Transfers,
 };
-use downburst_model::{FeedName, LegId, WallMicros};
+use downburst_model::{FeedName, LegId, SiteName, WallMicros};
+use downburst_session::ClockOffset;
 use downburst_vcmtp::SenderStats;
 
 use crate::hub::legs::leg::Leg;
@@ -17,6 +19,7 @@ use crate::lines::Event;
 pub(in crate::hub) struct Counters {
     arrivals: Mutex<Arrivals>,
     legs: Mutex<LegCounts>,
+    transfers: Mutex<Transfers>,
     /// Bytes written to TCP, TLS included, since the start.
     wire_bytes: AtomicU64,
     /// The part of these bytes that is attributed to a leg, since the start.
@@ -57,6 +60,11 @@ impl Counters {
 
     pub(in crate::hub) fn sent(&self, feed: &FeedName, leg: LegId, products: u64, bytes: u64) {
         lock(&self.legs).sent(feed, leg, products, bytes);
+    }
+
+    /// Counts the receipts of a site by the time that each product took.
+    pub(in crate::hub) fn transfers(&self, site: &SiteName, clock: ClockOffset, items: &[NotedReceipt]) {
+        lock(&self.transfers).arrived(site, clock, items);
     }
 
     fn control_bytes(&self) -> u64 {
@@ -118,7 +126,10 @@ impl Hub {
     fn session_news(&self) -> Vec<SessionTraffic> {
         let now = self.clock.monotonic();
         let turn = lock(&self.counters.reports).turn();
-        self.with_unicast_legs(|legs| downburst_hub::session_news(&self.roster.registry(), turn, legs, now))
+        let mut news = self
+            .with_unicast_legs(|legs| downburst_hub::session_news(&self.roster.registry(), turn, legs, now));
+        lock(&self.counters.transfers).report(&mut news);
+        news
     }
 
     /// Looks up the unicast legs of the feeds that are open now.

@@ -65,6 +65,7 @@ impl Task {
         let (hub, now) = (&self.hub, self.hub.clock.now());
         if let Some(clock) = clock {
             hub.sessions.late_share.arrived(now.monotonic, member.handle.serial, live_waits(clock, &items));
+            hub.counters.transfers(site, clock, &items);
         }
         let noted = items.iter().map(|it| Noted { receipt: &it.receipt, first_byte: it.first_byte });
         let noted: Vec<Noted<'_>> = noted.collect();

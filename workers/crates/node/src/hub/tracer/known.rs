@@ -41,7 +41,7 @@ impl Known {
     pub(super) fn of(&mut self, at: WallMicros, sockets: &[TcpSocket]) -> Vec<(Connection, Sample)> {
         self.peers.values_mut().for_each(|peer| peer.unseen += 1);
         let mut samples = Vec::with_capacity(self.peers.len());
-        for TcpSocket { local, peer, info } in sockets {
+        for TcpSocket { local, peer, info, .. } in sockets {
             let Some(known) = self.peers.get_mut(peer) else { continue };
             known.unseen = 0;
             let (site, role) = (Some(known.site.clone()), known.role);

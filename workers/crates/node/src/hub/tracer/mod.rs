@@ -3,23 +3,23 @@
 //! One thread asks the kernel (`sock_diag`): for each connection while there are few, for all of the listening port
 //! beyond that. Sessions only say which connections serve a site. Connections of peers that are not admitted leave no
 //! samples: a flood must not empty the ring.
-mod file;
 mod known;
 mod sampler;
 #[cfg(test)]
 mod tests;
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Sender, bounded};
 use downburst_model::SiteName;
-use downburst_tracer::{Gathering, Role, Standing, TracerAnswer};
+use downburst_tracer::{Gathering, Record, Role, Scan, Standing, TracerAnswer};
 
 use super::lock;
 use crate::clock::Clock;
-use file::RingFile;
+use crate::tracer::file::{self, RingFile};
 use known::Known;
 use sampler::Sampler;
 
@@ -72,7 +72,7 @@ impl Tracer {
     /// Answers a question from the ring; reads a disk, so a session must not call it.
     pub(super) fn gather(&self, mut gathering: Gathering) -> TracerAnswer {
         let _turn = lock(&self.asking);
-        let (scan, failed) = file::scan(&self.shared.file, |record| gathering.take(record));
+        let (scan, failed) = scan(&self.shared.file, |record| gathering.take(record));
         let mut standing = lock(&self.shared.standing).clone();
         standing.unable = standing.unable.or(failed);
         gathering.answer(standing, &scan)
@@ -100,6 +100,24 @@ impl Shared {
         }
         standing.unable = sentence;
     }
+}
+
+/// Reads the whole ring, oldest record first. The file is locked for a piece at a time: the sampler does not miss a
+/// tick for it. Returns the reason too, if the reading ended early.
+fn scan(file: &Mutex<Option<RingFile>>, take: impl FnMut(Record)) -> (Scan, Option<String>) {
+    let begun = lock(file).as_ref().map(|file| Ok((file.new_scan(), file.ranges()?))).transpose();
+    let mut scan = Scan::default();
+    let read = begun.and_then(|begun| {
+        let Some((begun, ranges)) = begun else { return Ok(()) };
+        scan = begun;
+        let piece = |at, end| lock(file).as_ref().map_or(Ok(Vec::new()), |file| file.piece(at, end));
+        file::read(&mut scan, ranges, piece, take)
+    });
+    (scan, read.err().map(|error| unreadable(&error)))
+}
+
+fn unreadable(error: &io::Error) -> String {
+    format!("the ring of samples can't be read: {error}; look at the disk of the node's data directory")
 }
 
 /// In the node's data directory.

@@ -3,7 +3,6 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use downburst_host::{Family, Sockets, TcpSocket};
@@ -11,9 +10,11 @@ use downburst_model::Micros;
 use downburst_tracer::Recorder;
 
 use super::Shared;
-use super::file::RingFile;
 use crate::clock::Clock;
 use crate::hub::lock;
+use crate::tracer::file::RingFile;
+use crate::tracer::no_report;
+use crate::tracer::ticks::Ticks;
 
 /// Looks at the sockets at each tick.
 pub(super) struct Sampler {
@@ -39,18 +40,14 @@ impl Sampler {
 
     /// Looks at absolute ticks until the sender is dropped; ticks that came too late are counted and left out.
     pub(super) fn run(mut self, ended: &Receiver<()>) {
-        let (begun, mut tick) = (self.clock.monotonic(), 0);
+        let mut ticks = Ticks::begin(self.clock, TICK);
         loop {
-            let due = begun.plus(Micros(TICK.0.saturating_mul(tick)));
-            let pause = Duration::from_micros(due.since(self.clock.monotonic()).0);
-            if ended.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+            if ended.recv_timeout(ticks.pause()) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
             let (connections, looked) = self.look();
             self.shared.unable(looked.err());
-            let planned = tick + 1 + connections as u64 / CONNECTIONS_A_TICK;
-            tick = planned.max(self.clock.monotonic().since(begun).0 / TICK.0 + 1);
-            lock(&self.shared.standing).missed_ticks += tick - planned;
+            lock(&self.shared.standing).missed_ticks += ticks.looked(connections);
         }
     }
 
@@ -78,19 +75,16 @@ impl Sampler {
     }
 
     fn sockets(&mut self, ends: &[(SocketAddr, SocketAddr)]) -> Result<Vec<TcpSocket>, String> {
-        let unable = |error: &dyn std::fmt::Display| {
-            format!("the kernel does not report sockets: {error}; load its module (modprobe tcp_diag)")
-        };
         let mut open = match self.sockets.take() {
             Some(open) => open,
-            None => Sockets::open().map_err(|error| unable(&error))?,
+            None => Sockets::open().map_err(|error| no_report(&error))?,
         };
         let mut found = Vec::new();
         if ends.len() <= FEW {
-            found = open.between(ends).map_err(|error| unable(&error))?;
+            found = open.between(ends).map_err(|error| no_report(&error))?;
         } else {
             for (family, port) in &self.places {
-                found.extend(open.tcp(*family, Some(*port)).map_err(|error| unable(&error))?);
+                found.extend(open.tcp(*family, Some(*port)).map_err(|error| no_report(&error))?);
             }
         }
         self.sockets = Some(open);
@@ -107,10 +101,6 @@ fn looked_at(places: &[SocketAddr]) -> BTreeSet<(Family, u16)> {
 
 /// Ten looks a second, as Web100's tracer took.
 const TICK: Micros = Micros::from_millis(100);
-
-/// Beyond so many connections looks are further apart in proportion: a hub of a thousand sites takes two a second, and
-/// the ring lasts longer.
-const CONNECTIONS_A_TICK: u64 = 250;
 
 /// More questions one by one take longer than a walk through all sockets of the host.
 const FEW: usize = 128;

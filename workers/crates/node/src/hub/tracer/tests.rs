@@ -95,7 +95,7 @@ fn a_new_start_goes_on_in_the_old_ring_and_damage_is_counted() {
     scene.until(&tracer, "a", |answer| samples(answer) >= 2);
     tracer.stop();
     let before = samples(&scene.ask(&tracer, "a"));
-    drop(both);
+    drop((tracer, both));
     let file = std::fs::OpenOptions::new().write(true).open(scene.ring()).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, b"damage", 300).unwrap();
     let again = scene.start();
@@ -137,6 +137,7 @@ fn a_peer_whose_connection_is_gone_is_forgotten() {
     let socket = downburst_host::TcpSocket {
         local: "10.0.0.9:7370".parse().unwrap(),
         peer: "10.0.0.1:5".parse().unwrap(),
+        inode: 1,
         info: vec![0; 240],
     };
     let mut look = |sockets: &[downburst_host::TcpSocket]| known.of(WallMicros(1), sockets).len();
@@ -175,7 +176,7 @@ fn cost_of_a_look(scene: &Scene, connections: usize) -> Duration {
         assert_eq!((looked, outcome), (connections, Ok(())));
     }
     let mut recorded = 0;
-    file::scan(&shared.file, |record| {
+    scan(&shared.file, |record| {
         recorded +=
             usize::from(open.iter().any(|(_, there)| there.local_addr().unwrap() == record.connection.peer));
     });

@@ -1,10 +1,10 @@
-"""Other nodes' facts about deliveries to the sites that they serve: queries and answers over the bus."""
+"""Other nodes' facts about deliveries to the sites that they serve."""
 
 import asyncio
 import json
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ Told = dict[int, list[FoundDeliveries]]
 
 
 class RemoteDeliveries:
-    """Queries the other nodes, and answers their queries."""
+    """Queries the other nodes."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
@@ -43,15 +43,6 @@ class RemoteDeliveries:
         complete = found.receipts_complete and not missing and all(one.receipts_complete for one in others)
         return replace(found, products=products, receipts_complete=complete)
 
-    async def answer_for_good(self, name: str, ask_node: Ask) -> None:
-        """Answers the hub's queries to the sender with this name."""
-        with self._bus.subscribe(DeliveriesAsked, limit=QUESTIONS) as questions:
-            async for asked in questions:
-                if isinstance(asked, DeliveriesAsked):
-                    for sequence in asked.sequences:
-                        answer = await _told(ask_node, asked, sequence)
-                        self._bus.publish(DeliveriesTold(asked.ask, name, sequence, answer))
-
     async def _hear(self, asked: DeliveriesAsked, missing: set[tuple[str, int]], told: Told) -> None:
         with self._bus.subscribe(DeliveriesTold, limit=ANSWERS) as answers:
             self._bus.publish(asked)
@@ -63,6 +54,12 @@ class RemoteDeliveries:
                     told.setdefault(one.sequence, []).append(found_deliveries(json.loads(one.answer)))
                 if not missing:
                     return
+
+
+async def told_deliveries(name: str, ask_node: Ask, asked: DeliveriesAsked) -> AsyncIterator[DeliveriesTold]:
+    """The answers of the sender with this name, one for each product."""
+    for sequence in asked.sequences:
+        yield DeliveriesTold(asked.ask, name, sequence, await _told(ask_node, asked, sequence))
 
 
 async def _told(ask_node: Ask, asked: DeliveriesAsked, sequence: int) -> str | None:
@@ -102,5 +99,4 @@ ANSWER_S = 2.0
 """The longest wait of a trace for a sender."""
 ANSWER_BYTES = 800_000
 """Brokers refuse records above 1 MB."""
-QUESTIONS = 64
 ANSWERS = 4_096

@@ -1,0 +1,1 @@
+"""Questions of a hub to its senders, over the bus."""
