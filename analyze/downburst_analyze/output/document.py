@@ -25,6 +25,7 @@ def product_document(file: Path, study: ProductStudy, situation: Situation) -> d
         "transport": study.comparison.best.transport,
         "reason": study.comparison.sentence,
         "static_circuit_sizing": asdict(study.sizing) if study.sizing else None,
+        "circuit_advice": asdict(study.advice) if study.advice else None,
         "groups": asdict(study.groups) if study.groups else None,
         "egress_by_sites": [asdict(one) for one in study.fan_out],
         "modelled_products": study.modelled_products,

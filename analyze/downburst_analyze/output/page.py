@@ -5,8 +5,10 @@ from html import escape
 
 import numpy as np
 
+from downburst_analyze.advice import Advice
+from downburst_analyze.output.advice import TERMS, WORTH, terms_rows, worth_rows
 from downburst_analyze.output.plots import Axis, Line, Points, plot
-from downburst_analyze.output.tables import volume
+from downburst_analyze.output.wording import volume
 from downburst_analyze.study import ProductStudy
 from downburst_scheduler.figures.histograms import Floats
 from downburst_scheduler.figures.traffic import Arrivals
@@ -30,7 +32,7 @@ def page(name: str, study: ProductStudy, situation: Situation) -> str:
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>'
         f"<h1>{title}</h1><p class=reason>{escape(study.comparison.sentence)}</p>"
-        f"{_facts(study, situation)}{_transports(study.comparison.candidates)}"
+        f"{_facts(study, situation)}{_transports(study.comparison.candidates)}{_advice(study.advice)}"
         f"<div class=plots>{''.join(figures)}</div>{_hours(study)}{_groups(study)}</body></html>\n"
     )
 
@@ -59,6 +61,13 @@ def _transports(candidates: Sequence[Evaluated]) -> str:
         rates = [megabits(seen.egress_bps), megabits(seen.peak_egress_bps)] if seen else ["-", "-"]
         rows.append((one.transport, *late, *rates, ("" if one.feasible else "no: ") + one.reason))
     return _table(("transport", "p50", "p99", "mean egress", "busiest minute", "reason"), rows)
+
+
+def _advice(advice: Advice | None) -> str:
+    if advice is None:
+        return ""
+    tables = _table(TERMS, terms_rows(advice)) + _table(WORTH, worth_rows(advice))
+    return f"<p>Circuit: {escape(advice.sentence)}.</p>{tables}"
 
 
 def _rate(arrivals: Arrivals) -> str:

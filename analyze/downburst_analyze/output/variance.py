@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from downburst_analyze.output.tables import plain
+from downburst_analyze.output.wording import plain
 from downburst_analyze.variance import VarianceFigures
 from downburst_scheduler.figures.wording import megabits
 
