@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from downburst_analyze.output.document import Source
 from downburst_analyze.output.wording import plain, volume
 from downburst_analyze.pairs.learning import MINUTES_A_DAY, DayCoverage, HeavyStudy
 
@@ -30,10 +31,10 @@ def print_pairs(console: Console, study: HeavyStudy) -> None:
     console.print(f"{study.sentence[0].upper()}{study.sentence[1:]}.", soft_wrap=True, markup=False)
 
 
-def pairs_document(source: str, study: HeavyStudy) -> dict[str, Any]:
+def pairs_document(source: Source, study: HeavyStudy) -> dict[str, Any]:
     """The document of learnt pairs."""
     return {
-        "file": source,
+        **source,
         "kind": "pairs",
         "rules": asdict(study.rules),
         "pairs": [asdict(one) | {"last_heavy": _moment(one.last_minute).isoformat()} for one in study.pairs],

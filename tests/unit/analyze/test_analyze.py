@@ -140,7 +140,8 @@ def test_the_page_draws_who_goes_at_whose_pace(trace: Path, tmp_path: Path) -> N
             "--html",
             "holds transfers and --html draws products",
         ),
-        ("size,time_s\n5,0\n5,1\n", "--counters", "holds products and --counters belong to transfers"),
+        ("size,time_s\n5,0\n5,1\n", "--counters", "holds products and --counters belongs to transfers"),
+        ("size,time_s\n5,0\n5,1\n", "--export", "holds products and --export belongs to transfers"),
     ],
 )
 def test_an_option_without_a_use_is_refused(tmp_path: Path, content: str, option: str, says: str) -> None:

@@ -1,0 +1,69 @@
+"""The study of a hub's own last days: products of a feed, or their transfers to sites."""
+
+from dataclasses import dataclass
+
+import typer
+
+from downburst.foundation.errors import BadInput
+from downburst_analyze.transfers.deliveries import conditions, minutes_of
+from downburst_app.cli.analysis.hub_feed import HubFeed, piece
+from downburst_app.cli.analysis.terminal import Share, Step, progress
+from downburst_app.cli.analysis.view import Options, Shown, View
+from downburst_app.cli.client import HubClient
+from downburst_scheduler.models.candidates import Situation
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDays:
+    """A part of a hub's records."""
+
+    address: str
+    feed: str
+    days: float
+    transfers: bool
+    """The transfers of products to sites instead of the products."""
+    newest: int
+    """Products whose transfers are asked for, one request each."""
+
+
+def show_hub(asked: OwnDays, situation: Situation, options: Options) -> None:
+    """Asks the hub with a progress line, then shows the result."""
+    source = {"hub": asked.address, "feed": asked.feed, "days": asked.days}
+    view = View(asked.feed, source, situation, options)
+    feed = HubFeed(HubClient(asked.address), asked.feed, days=asked.days)
+    with progress() as (share, step):
+        if asked.transfers or options.heavy_bytes is not None:
+            shown = _transfers(asked, feed, view, heavy=options.heavy_bytes is not None, share=share, step=step)
+        else:
+            shown = _products(asked, feed, view, step)
+    shown()
+
+
+def _products(asked: OwnDays, feed: HubFeed, view: View, step: Step) -> Shown:
+    step("asking for products")
+    products = feed.products(MOST_PRODUCTS)
+    if len(products) < FEWEST_PRODUCTS:
+        raise BadInput(
+            f"the hub's log knows {len(products)} products of {asked.feed} of the last {asked.days:g} days, and a rate "
+            f"requires {FEWEST_PRODUCTS}; give more with --days, or a recording"
+        )
+    if len(products) == MOST_PRODUCTS:
+        typer.echo(f"note: of the products of this time only the newest {MOST_PRODUCTS} are studied", err=True)
+    return view.products([piece(products)], step)
+
+
+def _transfers(asked: OwnDays, feed: HubFeed, view: View, *, heavy: bool, share: Share, step: Step) -> Shown:
+    step("asking for transfers")
+    deliveries = feed.deliveries(feed.products(asked.newest), share)
+    if not deliveries:
+        raise BadInput(
+            f"no receipt of {asked.feed} of the last {asked.days:g} days has the stamps of a transfer; give more days "
+            "with --days, and check with `downburst trace` that sites get its products"
+        )
+    if heavy:
+        return view.pairs(minutes_of(deliveries))
+    return view.transfers((one.transfer for one in deliveries), conditions(deliveries))
+
+
+MOST_PRODUCTS = 200_000
+FEWEST_PRODUCTS = 2
