@@ -33,7 +33,7 @@ class Delivery:
 
 def conditions(deliveries: Sequence[Delivery]) -> Conditions:
     """The conditions of deliveries in their order, without those that nobody recorded."""
-    found = {
+    found: dict[str, list[float | None]] = {
         "connections": [one.connections for one in deliveries],
         "senders": [one.senders for one in deliveries],
         "round trip": [one.round_trip_ms for one in deliveries],

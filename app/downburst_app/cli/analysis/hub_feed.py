@@ -13,7 +13,9 @@ from downburst.foundation.errors import Failure
 from downburst.recordings.recording import ProductPiece
 from downburst_analyze.transfers.deliveries import Delivery
 from downburst_app.cli.analysis.terminal import Share
-from downburst_app.cli.client import HubClient, given
+from downburst_app.cli.client import given
+from downburst_client import Hub
+from downburst_client.call import path_of
 from downburst_contract import products as shapes
 from downburst_contract.sites import Path, SiteWhole
 
@@ -31,7 +33,7 @@ class SitePath:
 class HubFeed:
     """One feed of a hub, through the API."""
 
-    def __init__(self, hub: HubClient, feed: str, *, days: float) -> None:
+    def __init__(self, hub: Hub, feed: str, *, days: float) -> None:
         self._hub = hub
         self._feed = feed
         self._since = f"{days:.3f}d"
@@ -87,7 +89,7 @@ class HubFeed:
 
     def _asked(self, shape: type[S], *path: str, **request: Any) -> S:
         try:
-            return shape.model_validate(self._hub.ask("GET", *path, **request))
+            return shape.model_validate_json(self._hub.request("GET", path_of(*path), **request).content)
         except ValidationError as error:
             raise Failure(
                 f"the hub's answer to /{'/'.join(path)} has another form ({error.error_count()} differences); "

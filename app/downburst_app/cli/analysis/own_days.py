@@ -9,7 +9,7 @@ from downburst_analyze.transfers.deliveries import conditions, minutes_of
 from downburst_app.cli.analysis.hub_feed import HubFeed, piece
 from downburst_app.cli.analysis.terminal import Share, Step, progress
 from downburst_app.cli.analysis.view import Options, Shown, View
-from downburst_app.cli.client import HubClient
+from downburst_app.cli.client import connected
 from downburst_scheduler.models.candidates import Situation
 
 
@@ -30,8 +30,8 @@ def show_hub(asked: OwnDays, situation: Situation, options: Options) -> None:
     """Asks the hub with a progress line, then shows the result."""
     source = {"hub": asked.address, "feed": asked.feed, "days": asked.days}
     view = View(asked.feed, source, situation, options)
-    feed = HubFeed(HubClient(asked.address), asked.feed, days=asked.days)
-    with progress() as (share, step):
+    with connected(asked.address, option="--at") as hub, progress() as (share, step):
+        feed = HubFeed(hub, asked.feed, days=asked.days)
         if asked.transfers or options.heavy_bytes is not None:
             shown = _transfers(asked, feed, view, heavy=options.heavy_bytes is not None, share=share, step=step)
         else:
@@ -44,8 +44,8 @@ def _products(asked: OwnDays, feed: HubFeed, view: View, step: Step) -> Shown:
     products = feed.products(MOST_PRODUCTS)
     if len(products) < FEWEST_PRODUCTS:
         raise BadInput(
-            f"the hub's log knows {len(products)} products of {asked.feed} of the last {asked.days:g} days, and a rate "
-            f"requires {FEWEST_PRODUCTS}; give more with --days, or a recording"
+            f"the hub's log knows {len(products)} products of {asked.feed} of {_days(asked)}, and a rate requires "
+            f"{FEWEST_PRODUCTS}; give more with --days, or a recording"
         )
     if len(products) == MOST_PRODUCTS:
         typer.echo(f"note: of the products of this time only the newest {MOST_PRODUCTS} are studied", err=True)
@@ -57,12 +57,16 @@ def _transfers(asked: OwnDays, feed: HubFeed, view: View, *, heavy: bool, share:
     deliveries = feed.deliveries(feed.products(asked.newest), share)
     if not deliveries:
         raise BadInput(
-            f"no receipt of {asked.feed} of the last {asked.days:g} days has the stamps of a transfer; give more days "
-            "with --days, and check with `downburst trace` that sites get its products"
+            f"no receipt of {asked.feed} of {_days(asked)} has the stamps of a transfer; give more days with --days, "
+            "and check with `downburst trace` that sites get its products"
         )
     if heavy:
         return view.pairs(minutes_of(deliveries))
     return view.transfers((one.transfer for one in deliveries), conditions(deliveries))
+
+
+def _days(asked: OwnDays) -> str:
+    return f"the last {asked.days:g} days"
 
 
 MOST_PRODUCTS = 200_000
