@@ -32,7 +32,7 @@ class Delivery:
 
 
 def conditions(deliveries: Sequence[Delivery]) -> Conditions:
-    """The conditions of deliveries in their order, without those that nobody recorded."""
+    """The conditions of deliveries in their order, without those that are not on record."""
     found: dict[str, list[float | None]] = {
         "connections": [one.connections for one in deliveries],
         "senders": [one.senders for one in deliveries],

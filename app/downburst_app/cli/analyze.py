@@ -1,5 +1,7 @@
 """`downburst analyze`: the burstiness of a feed and each transport's performance, from a file or a hub's own days."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +13,7 @@ from downburst.foundation.errors import BadInput, DownburstError
 from downburst.settings.hub import DEFAULT_HUB, HUB_VARIABLE
 from downburst_analyze import quantities
 from downburst_app.cli.analysis.own_days import OwnDays, show_hub
-from downburst_app.cli.analysis.view import Options, show_file
+from downburst_app.cli.analysis.view import Options, Sharing, show_file
 from downburst_scheduler.models.candidates import CircuitOffers, Situation
 from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.queues import Order
@@ -37,7 +39,7 @@ Export = Annotated[
     Path | None, typer.Option(help="Write the transfers to this file, with a keyed hash in place of each peer.")
 ]
 KeyFile = Annotated[
-    Path | None, typer.Option(help="Key of the hashes, 32 bytes or more; without it one that nobody keeps.")
+    Path | None, typer.Option(help="Key of the hashes, 32 bytes or more; a random one, which is not kept, if left out.")
 ]
 Processing = Annotated[
     str, typer.Option(help="Processing time of hub and sites in each latency; `plans show` has a hub's: 70ms.")
@@ -105,11 +107,9 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
 
     Example: downburst analyze conduit.csv.gz --sites 104 --circuits both --no-multicast --html report.html
     """
-    try:
-        round_trip_s, lost = quantities.duration_s(rtt), quantities.share(loss)
-        path = PathFacts(round_trip_s, lost, congestion=congestion, connections=connections)
+    with _sentences():
         situation = Situation(
-            sites=_sites(sites, access, path),
+            sites=_sites(sites, access, _path(rtt, loss, congestion, connections)),
             egress_bps=quantities.rate_bps(egress),
             multicast=multicast,
             multicast_rate_bps=quantities.rate_bps(multicast_rate),
@@ -119,25 +119,40 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
             objective=quantities.objective(objective),
             floor=Floor.stated(quantities.duration_s(floor) * 1e3),
         )
-        options = Options(
-            gap_s=quantities.duration_s(gap),
-            counters=counters_file,
-            html=html,
-            export=export,
-            key_file=key_file,
-            heavy_bytes=None if heavy is None else quantities.size_bytes(heavy),
-            sort=sort,
-            as_json=as_json,
-        )
-        if (file is None) == (hub is None):
-            raise BadInput("name either a FILE, or a feed of a hub with --hub")
-        if hub is not None:
-            show_hub(OwnDays(at, hub, days, transfers=transfers, newest=newest), situation, options)
-        if file is not None:
-            show_file(file, columns or None, situation, options)
+        sharing = Sharing(export, key_file)
+        options = Options(quantities.duration_s(gap), counters_file, html, sharing, _heavy(heavy), sort, as_json)
+        own = None if hub is None else OwnDays(at, hub, days, transfers, newest)
+        _show(file, own, columns or None, situation, options)
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """Ends the command with an error's sentence and its code."""
+    try:
+        yield
     except DownburstError as error:
         typer.echo(error.sentence, err=True)
         raise typer.Exit(error.exit_code) from None
+
+
+def _show(
+    file: Path | None, own: OwnDays | None, columns: str | None, situation: Situation, options: Options
+) -> None:
+    if file is not None and own is None:
+        show_file(file, columns, situation, options)
+    elif own is not None and file is None:
+        show_hub(own, situation, options)
+    else:
+        raise BadInput("name either a FILE, or a feed of a hub with --hub")
+
+
+def _path(rtt: str, loss: str, congestion: CongestionControl, connections: int) -> PathFacts:
+    round_trip_s, lost = quantities.duration_s(rtt), quantities.share(loss)
+    return PathFacts(round_trip_s, lost, congestion=congestion, connections=connections)
+
+
+def _heavy(text: str | None) -> int | None:
+    return None if text is None else max(quantities.size_bytes(text), 1)
 
 
 def _offers(circuits: str, setup_delay: str, hold: str) -> CircuitOffers:

@@ -70,7 +70,8 @@ def connected(address: str, *, option: str = "--hub") -> Iterator[Hub]:
     except BadAddress:
         raise BadRequest(f"{address!r} is not the address of a hub; write for example {DEFAULT_HUB}") from None
     except Unreachable as error:
-        raise Failure(f"{error}; start one with `downburst hub`, or name it with {option} or {HUB_VARIABLE}") from None
+        remedy = f"start one with `downburst hub`, or name it with {option} or {HUB_VARIABLE}"
+        raise Failure(f"{error}; {remedy}") from None
     except BrokenOff as error:
         raise Failure(f"{error}; check its log and try again") from error
     except Problem as error:

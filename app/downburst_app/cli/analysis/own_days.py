@@ -33,7 +33,7 @@ def show_hub(asked: OwnDays, situation: Situation, options: Options) -> None:
     with connected(asked.address, option="--at") as hub, progress() as (share, step):
         feed = HubFeed(hub, asked.feed, days=asked.days)
         if asked.transfers or options.heavy_bytes is not None:
-            shown = _transfers(asked, feed, view, heavy=options.heavy_bytes is not None, share=share, step=step)
+            shown = _transfers(asked, feed, view, heavy_bytes=options.heavy_bytes, share=share, step=step)
         else:
             shown = _products(asked, feed, view, step)
     shown()
@@ -52,7 +52,9 @@ def _products(asked: OwnDays, feed: HubFeed, view: View, step: Step) -> Shown:
     return view.products([piece(products)], step)
 
 
-def _transfers(asked: OwnDays, feed: HubFeed, view: View, *, heavy: bool, share: Share, step: Step) -> Shown:
+def _transfers(
+    asked: OwnDays, feed: HubFeed, view: View, *, heavy_bytes: int | None, share: Share, step: Step
+) -> Shown:
     step("asking for transfers")
     deliveries = feed.deliveries(feed.products(asked.newest), share)
     if not deliveries:
@@ -60,8 +62,8 @@ def _transfers(asked: OwnDays, feed: HubFeed, view: View, *, heavy: bool, share:
             f"no receipt of {asked.feed} of {_days(asked)} has the stamps of a transfer; give more days with --days, "
             "and check with `downburst trace` that sites get its products"
         )
-    if heavy:
-        return view.pairs(minutes_of(deliveries))
+    if heavy_bytes is not None:
+        return view.pairs(minutes_of(deliveries), heavy_bytes)
     return view.transfers((one.transfer for one in deliveries), conditions(deliveries))
 
 

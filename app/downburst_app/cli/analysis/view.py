@@ -32,14 +32,21 @@ Shown = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Sharing:
+    """The export of transfers, without names."""
+
+    export: Path | None
+    key_file: Path | None
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """Options besides the situation."""
 
     gap_s: float
     counters: Path | None
     html: Path | None
-    export: Path | None
-    key_file: Path | None
+    sharing: Sharing
     heavy_bytes: int | None
     """With it the data are studied as minutes of pairs."""
     sort: bool
@@ -93,19 +100,19 @@ class View:
             report_document(self._source, reported), lambda: print_reports(console_of_output(), reported)
         )
 
-    def pairs(self, minutes: Iterable[PairMinute]) -> Shown:
+    def pairs(self, minutes: Iterable[PairMinute], heavy_bytes: int) -> Shown:
         """Bytes of pairs of feed and site by the minute."""
         for option, value in (("--html", self._options.html), *self._of_transfers()):
             if value is not None:
                 raise BadInput(f"--heavy learns pairs, and {option} has no use with it; leave one of them out")
         if self._options.sort:
             minutes = sorted(minutes, key=lambda one: one.minute)
-        study = learn(minutes, LearningRules(heavy_bytes=max(self._options.heavy_bytes or 0, 1)))
+        study = learn(minutes, LearningRules(heavy_bytes=heavy_bytes))
         return self._shown(pairs_document(self._source, study), lambda: print_pairs(console_of_output(), study))
 
     def _exporting(self, found: Iterable[Transfer], conditions: Conditions) -> Iterator[Transfer]:
         """Passes transfers on, and writes each to the export on its way."""
-        if self._options.export is None:
+        if self._options.sharing.export is None:
             yield from found
             return
         passed: list[Transfer] = []
@@ -115,8 +122,8 @@ class View:
                 passed.append(one)
                 yield one
 
-        with _written(self._options.export, "--export") as write:
-            for line in exported(passing(), conditions, key_of(self._options.key_file)):
+        with _written(self._options.sharing.export, "--export") as write:
+            for line in exported(passing(), conditions, key_of(self._options.sharing.key_file)):
                 write(line)
                 yield from passed
                 passed.clear()
@@ -129,7 +136,7 @@ class View:
                 raise BadInput(f"{self._name} holds {kind} and {option} belongs to transfers; leave it out")
 
     def _of_transfers(self) -> tuple[tuple[str, Path | None], ...]:
-        return ("--counters", self._options.counters), ("--export", self._options.export)
+        return ("--counters", self._options.counters), ("--export", self._options.sharing.export)
 
     def _shown(self, document: dict[str, Any], tables: Shown) -> Shown:
         return (lambda: typer.echo(json.dumps(document, indent=1))) if self._options.as_json else tables
@@ -139,7 +146,7 @@ def show_file(file: Path, columns: str | None, situation: Situation, options: Op
     """Studies a file with a progress line, then shows the result."""
     view = View(file.name, {"file": str(file)}, situation, options)
     if options.heavy_bytes is not None:
-        view.pairs(pair_minutes(file))()
+        view.pairs(pair_minutes(file), options.heavy_bytes)()
         return
     with progress() as (share, step), recording(file, columns=columns, progress=share) as found:
         if found.kind is Kind.TRANSFERS:
