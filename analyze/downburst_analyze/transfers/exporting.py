@@ -1,7 +1,7 @@
 """An export of transfers that others may see: no addresses and no names, only a keyed hash of each peer.
 
-The same peer has the same hash under one key, so sessions can still be formed; without the key no reader can find a name
-by hashing candidates (HMAC-SHA256, RFC 2104).
+The same peer has the same hash under one key, so sessions can still be formed. Without the key no reader can find a
+name by hashing candidates (HMAC-SHA256, RFC 2104).
 """
 
 import csv

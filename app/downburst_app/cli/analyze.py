@@ -39,7 +39,7 @@ Export = Annotated[
     Path | None, typer.Option(help="Write the transfers to this file, with a keyed hash in place of each peer.")
 ]
 KeyFile = Annotated[
-    Path | None, typer.Option(help="Key of the hashes, 32 bytes or more; a random one, which is not kept, if left out.")
+    Path | None, typer.Option(help="Key of the hashes, 32 bytes or more; if left out, random and not kept.")
 ]
 Processing = Annotated[
     str, typer.Option(help="Processing time of hub and sites in each latency; `plans show` has a hub's: 70ms.")

@@ -16,6 +16,7 @@ from downburst_analyze.output.document import Source, product_document, report_d
 from downburst_analyze.output.page import page
 from downburst_analyze.output.pairs import pairs_document, print_pairs
 from downburst_analyze.output.tables import print_products, print_reports, print_transfers
+from downburst_analyze.output.transfers_page import transfers_page
 from downburst_analyze.output.variance import print_variance
 from downburst_analyze.pairs.learning import LearningRules, PairMinute, learn
 from downburst_analyze.pairs.rows import pair_minutes
@@ -84,6 +85,9 @@ class View:
         if figures.transfers == 0:
             raise BadInput(f"{self._name}, line 1: the log has no transfers; give one with at least one", line=1)
         depends = varying.figures(beside, conditions)
+        if self._options.html is not None:
+            with _written(self._options.html, "--html") as write:
+                write(transfers_page(self._name, figures, depends))
 
         def tables() -> None:
             print_transfers(console_of_output(), figures)
@@ -129,8 +133,8 @@ class View:
                 passed.clear()
 
     def _refuse_what_has_no_use(self, kind: Kind) -> None:
-        if self._options.html is not None and kind in (Kind.TRANSFERS, Kind.REPORTS):
-            raise BadInput(f"{self._name} holds {kind} and --html draws products; leave it out, or use --json")
+        if self._options.html is not None and kind is Kind.REPORTS:
+            raise BadInput(f"{self._name} holds {kind}, which have no page; leave --html out, or use --json")
         for option, value in self._of_transfers():
             if value is not None and kind is not Kind.TRANSFERS:
                 raise BadInput(f"{self._name} holds {kind} and {option} belongs to transfers; leave it out")
