@@ -49,7 +49,7 @@ def _number(cells: list[str], place: int, where: str, column: str) -> float:
         value = float(text) if text else math.nan
     except ValueError:
         value = math.inf
-    if math.isinf(value) or value < 0:
+    if value < 0 or value > MOST:
         raise BadInput(f"{where}: {text[:40]!r} is not a number for the column {column}; leave it empty if unknown")
     return value
 
@@ -65,4 +65,5 @@ def _opened(path: Path) -> Iterator[Iterable[str]]:
 
 COLUMNS = {"connections": "connections", "senders": "senders", "round_trip_ms": "round trip"}
 """The factor that each column is."""
+MOST = 1e9
 GZIP = b"\x1f\x8b"

@@ -85,7 +85,7 @@ def test_a_packed_log_may_have_conditions_and_most_have_none(tmp_path: Path) -> 
     assert conditions_of(plain) == {}
 
 
-@pytest.mark.parametrize("cell", ["many", "-1", "inf"])
+@pytest.mark.parametrize("cell", ["many", "-1", "inf", "1e10"])
 def test_a_condition_that_is_no_number_is_refused_with_its_line(tmp_path: Path, cell: str) -> None:
     path = tmp_path / "own.csv"
     path.write_text(f"start_s,duration_s,size_bytes,senders\n0,1,1,{cell}\n")
