@@ -30,7 +30,7 @@ OwnTransfers = Annotated[
     bool, typer.Option("--transfers", help="With --hub: the transfers to sites instead of the products.")
 ]
 Newest = Annotated[
-    int, typer.Option(min=1, max=100_000, help="With --transfers: the number of products, a request each.")
+    int, typer.Option(min=1, max=100_000, help="With --transfers or --heavy: products, a request each.")
 ]
 Heavy = Annotated[
     str | None, typer.Option(help="Learn the pairs of feed and site that move more bytes in a minute: 1G.")
