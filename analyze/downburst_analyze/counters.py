@@ -1,12 +1,13 @@
-"""Counters of a host beside transfers: CSV with a time and any other numeric columns, each value valid from then on.
+"""Counters of hosts beside transfers: CSV with a time and any other numeric columns, each value valid from then on.
 
-Interfaces count up without end: a column with a name in `_total` is converted into its growth per second.
+A column `host` says whose the row is: `hub`, or the site's name as transfers name their peer. Interfaces count up
+without end: a column with a name in `_total` is converted into its growth per second.
 """
 
 import csv
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,11 @@ class Counters:
     columns: dict[str, npt.NDArray[np.float64]]
 
 
-def counters(path: Path) -> Counters:
-    """Reads a file; an unreadable line is refused in one sentence with its number."""
+def counters(path: Path) -> dict[str, Counters]:
+    """Reads a file, by host; all rows are of host "" without a column `host`.
+
+    An unreadable line is refused in one sentence with its number.
+    """
     try:
         with path.open(encoding="utf-8", errors="backslashreplace", newline="") as file:
             return _read(csv.reader(file), path.name)
@@ -33,28 +37,47 @@ def counters(path: Path) -> Counters:
         raise BadInput(f"{path} can't be read ({error.strerror}); check the file and its rights") from error
 
 
-def _read(lines: Iterator[list[str]], name: str) -> Counters:
+@dataclass(slots=True)
+class _Samples:
+    """The rows of one host."""
+
+    times: list[int] = field(default_factory=list)
+    rows: list[list[float]] = field(default_factory=list)
+
+
+def _read(lines: Iterator[list[str]], name: str) -> dict[str, Counters]:
     header = [cell.strip().lower() for cell in next(lines, [])]
     columns = Columns.of(",".join(["size", *header]), name=name)
     if not columns.has("time"):
         raise BadInput(f"{name}, line 1: no column is called time; name the columns in the first line", line=1)
-    time_at = columns.places["time"] - 1
-    names = [cell for place, cell in enumerate(header) if place != time_at]
-    times: list[int] = []
-    rows: list[list[float]] = []
+    labels = {columns.places["time"] - 1, *(place for place, cell in enumerate(header) if cell == HOST)}
+    places = [place for place in range(len(header)) if place not in labels]
+    if len(places) > MOST_COLUMNS:
+        raise BadInput(f"{name}, line 1: there are {len(places)} columns; leave at most {MOST_COLUMNS}", line=1)
+    hosts: dict[str, _Samples] = {}
     for number, cells in enumerate(lines, start=2):
         if not cells:
             continue
         row = Row(["0", *cells], columns, name=name, number=number)
-        times.append(row.time_us("time"))
         if len(cells) != len(header):
             raise row.bad(f"the row has {len(cells)} columns and the first line {len(header)}")
-        if len(times) > 1 and times[-1] <= times[-2]:
+        if number > MOST_ROWS:
+            raise row.bad(f"there are over {MOST_ROWS} rows; give the time of the transfers only, or fewer samples")
+        seen = hosts.setdefault(cells[header.index(HOST)].strip() if HOST in header else "", _Samples())
+        at_us = row.time_us("time")
+        if seen.times and at_us <= seen.times[-1]:
             raise row.bad("its time is not after that of the row above it; sort the file")
-        rows.append([_number(row, cell) for place, cell in enumerate(cells) if place != time_at])
-    if len(times) < FEWEST_ROWS:
-        raise BadInput(f"{name}: counters need at least {FEWEST_ROWS} rows; there are {len(times)}")
-    return _turned(np.array(times, dtype=np.int64), np.array(rows, dtype=np.float64), names)
+        seen.times.append(at_us)
+        seen.rows.append([_number(row, cells[place]) for place in places])
+    names = [header[place] for place in places]
+    return {host: _counters(seen, names, name, host) for host, seen in (hosts or {"": _Samples()}).items()}
+
+
+def _counters(seen: _Samples, names: list[str], name: str, host: str) -> Counters:
+    if len(seen.times) < FEWEST_ROWS:
+        of = f" of {host}" if host else ""
+        raise BadInput(f"{name}: counters{of} need at least {FEWEST_ROWS} rows; there are {len(seen.times)}")
+    return _turned(np.array(seen.times, dtype=np.int64), np.array(seen.rows, dtype=np.float64), names)
 
 
 def _number(row: Row, text: str) -> float:
@@ -79,4 +102,7 @@ def _turned(at_us: npt.NDArray[np.int64], values: npt.NDArray[np.float64], names
 
 
 TOTAL = "_total"
+HOST = "host"
 FEWEST_ROWS = 2
+MOST_ROWS = 2_000_000
+MOST_COLUMNS = 64

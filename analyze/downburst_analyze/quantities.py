@@ -13,6 +13,11 @@ def rate_bps(text: str) -> float:
     return _quantity(text, RATES, "a rate", "1G, 100M, 64k or bits per second")
 
 
+def size_bytes(text: str) -> int:
+    """A size in bytes: 1G, 100M, or a number."""
+    return round(_quantity(text, SIZES, "a size", "1G, 100M, 64k or bytes"))
+
+
 def duration_s(text: str) -> float:
     """A duration in seconds: 30s, 500ms, 2m, 1h, or a number of seconds."""
     return _quantity(text, DURATIONS, "a duration", "30s, 500ms, 2m, 1h or a number of seconds", zero=True)
@@ -76,4 +81,5 @@ def _with_suffixes(units: Sequence[tuple[str, float]], suffixes: Sequence[str]) 
 RATES = {"": 1.0} | _with_suffixes(
     [("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)], ["", "b/s", "bit/s", "bps"]
 )
+SIZES = {"": 1.0} | _with_suffixes([("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)], ["", "B"])
 DURATIONS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}

@@ -7,6 +7,7 @@ import numpy as np
 
 from downburst.foundation.errors import BadInput
 from downburst.recordings.recording import ProductPiece, Report
+from downburst_analyze.advice import Advice, advise
 from downburst_analyze.burstiness import Burstiness, FeedFigures
 from downburst_analyze.sessions import Session, Suitability, sessions_of_products, suitability
 from downburst_scheduler.figures.histograms import Floats, LogHistogram
@@ -42,6 +43,7 @@ class ProductStudy:
     suitability: tuple[Suitability, ...]
     comparison: Comparison
     sizing: SizingStudy | None
+    advice: Advice | None
     groups: Partition | None
     fan_out: tuple[FanOut, ...]
 
@@ -72,6 +74,8 @@ def study_products(
     step("sizing a circuit")
     away_s = max((site.round_trip_s for site in situation.sites), default=0.0) / 2
     sizing = study(arrivals, situation.objective, away_s=away_s)
+    step("comparing set-up and hold times")
+    advice = advise(arrivals, sizing, situation)
     step("grouping sites")
     return ProductStudy(
         arrivals=arrivals,
@@ -85,6 +89,7 @@ def study_products(
         suitability=_suitability(_sessions(arrivals, situation, gap_s), arrivals, situation),
         comparison=comparison,
         sizing=sizing,
+        advice=advice,
         groups=_groups(arrivals, situation),
         fan_out=_fan_out(arrivals, situation, comparison),
     )

@@ -6,7 +6,7 @@ explains nothing. Slow transfers overlap more, whatever makes them slow; so a fa
 the share beyond the best of all other factors. If that is small, a circuit can't help.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,20 +46,29 @@ class VarianceStudy:
 
     def __init__(self) -> None:
         self._rows: list[tuple[int, float, int, str]] = []
+        self._places: list[int] = []
 
     def passing(self, transfers: Iterable[Transfer]) -> Iterator[Transfer]:
         """Passes transfers on and remembers the first million with a duration."""
-        for one in transfers:
+        for place, one in enumerate(transfers):
             if one.duration_s > 0 and one.size_bytes > 0 and len(self._rows) < MOST_TRANSFERS:
                 self._rows.append((one.start_us, one.duration_s, one.size_bytes, one.peer))
+                self._places.append(place)
             yield one
 
-    def figures(self, counters: Counters | None = None) -> VarianceFigures | None:
-        """The report; None if there are too few transfers."""
+    def figures(
+        self, samples: Mapping[str, Counters] | None = None, conditions: Mapping[str, Floats] | None = None
+    ) -> VarianceFigures | None:
+        """The report; None if there are too few transfers.
+
+        `samples` are counters of hosts: "" or "hub" for all transfers, others for those with that peer. `conditions`
+        have a value for each transfer that was passed on, NaN where it is not known.
+        """
         if len(self._rows) < FEWEST_TRANSFERS:
             return None
         log = _Log.of(self._rows)
-        suspects = list(_suspects(log, counters))
+        known = {name: values[self._places] for name, values in (conditions or {}).items()}
+        suspects = [*_suspects(log), *_conditions(known), *_counted(log, samples or {})]
         ranked = tuple(sorted((_factor(one, log.rate_bps) for one in suspects), key=lambda one: -one.explained))
         share = _beyond_all_else(suspects, log.rate_bps)
         low, middle, high = (float(value) for value in np.quantile(log.rate_bps, [0.25, 0.5, 0.75]))
@@ -98,18 +107,47 @@ class _Suspect:
     ordered: bool = True
 
 
-def _suspects(log: _Log, counters: Counters | None) -> Iterator[_Suspect]:
+def _suspects(log: _Log) -> Iterator[_Suspect]:
     yield _Suspect("concurrency", predicted_bps(log.start_s, log.end_s), of_network=True)
     yield _Suspect("rate of the others", _others_bps(log), of_network=True)
     yield _Suspect("size", log.size_bytes)
     yield _Suspect("hour of the day", np.floor(log.start_s / 3600) % 24, ordered=False)
     if len(set(log.peers)) > 1:
         yield _Suspect("peer", _numbered(log.peers), ordered=False)
-    if counters is not None:
-        at_s = counters.at_us / 1e6
+
+
+def _conditions(known: Mapping[str, Floats]) -> Iterator[_Suspect]:
+    for name, values in known.items():
+        if (complete := _completed(values)) is not None:
+            yield _Suspect(name, complete)
+
+
+def _counted(log: _Log, samples: Mapping[str, Counters]) -> Iterator[_Suspect]:
+    """Factors at the hub, and at the other end where its host has samples."""
+    peers = np.array(log.peers)
+    far: dict[str, Floats] = {}
+    for host, counters in samples.items():
+        here = np.ones(len(peers), dtype=bool) if host in OF_ALL else peers == host
+        if not here.any():
+            continue
         for name, values in counters.columns.items():
-            mean = _mean_over(at_s, values, log.start_s, log.end_s)
-            yield _Suspect(name, mean, of_network=name.startswith(NETWORK_PREFIX))
+            mean = _mean_over(counters.at_us / 1e6, values, log.start_s[here], log.end_s[here])
+            if host in OF_ALL:
+                yield _Suspect(f"{name}{OF_ALL[host]}", mean, of_network=name.startswith(NETWORK_PREFIX))
+            else:
+                far.setdefault(name, np.full(len(peers), np.nan))[here] = mean
+    for name, values in far.items():
+        if (complete := _completed(values)) is not None:
+            yield _Suspect(f"{name} at the site", complete, of_network=name.startswith(NETWORK_PREFIX))
+
+
+def _completed(values: Floats) -> Floats | None:
+    """An unknown value counts as the median, which explains nothing; None if most are unknown."""
+    known = np.isfinite(values)
+    if known.mean() < LEAST_KNOWN:
+        return None
+    result: Floats = np.where(known, values, np.median(values[known]))
+    return result
 
 
 def _factor(suspect: _Suspect, rate_bps: Floats) -> Factor:
@@ -214,6 +252,9 @@ def _sentence(ranked: tuple[Factor, ...], network_share: float) -> str:
 
 
 NETWORK_PREFIX = "net_"
+OF_ALL = {"": "", "hub": " at the hub"}
+"""Hosts that take part in every transfer, and the words for them."""
+LEAST_KNOWN = 0.5
 CLASSES = 10
 FEWEST_TRANSFERS = 30
 MOST_TRANSFERS = 1_000_000

@@ -1,8 +1,8 @@
 """The study as one JSON document: names carry their units, and no value is text to be parsed."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from downburst_analyze.sessions import SessionFigures
@@ -11,11 +11,14 @@ from downburst_analyze.variance import VarianceFigures
 from downburst_scheduler.models.candidates import Evaluated, Situation
 from downburst_scheduler.models.transports import Outcome
 
+Source = Mapping[str, Any]
+"""The origin of the data: `file`, or `hub`, `feed` and `days`."""
 
-def product_document(file: Path, study: ProductStudy, situation: Situation) -> dict[str, Any]:
+
+def product_document(source: Source, study: ProductStudy, situation: Situation) -> dict[str, Any]:
     """The document of a recording of products."""
     return {
-        "file": str(file),
+        **source,
         "kind": "products",
         "assumed": _assumed(situation),
         "traffic": asdict(study.traffic) | {"began": _moment(study.traffic.first_us)},
@@ -25,21 +28,22 @@ def product_document(file: Path, study: ProductStudy, situation: Situation) -> d
         "transport": study.comparison.best.transport,
         "reason": study.comparison.sentence,
         "static_circuit_sizing": asdict(study.sizing) if study.sizing else None,
+        "circuit_advice": asdict(study.advice) if study.advice else None,
         "groups": asdict(study.groups) if study.groups else None,
         "egress_by_sites": [asdict(one) for one in study.fan_out],
         "modelled_products": study.modelled_products,
     }
 
 
-def transfer_document(file: Path, figures: SessionFigures, variance: VarianceFigures | None) -> dict[str, Any]:
+def transfer_document(source: Source, figures: SessionFigures, variance: VarianceFigures | None) -> dict[str, Any]:
     """The document of a log of transfers; without `variance` if there are too few."""
     throughput = asdict(variance) if variance else None
-    return {"file": str(file), "kind": "transfers", "sessions": asdict(figures), "throughput": throughput}
+    return {**source, "kind": "transfers", "sessions": asdict(figures), "throughput": throughput}
 
 
-def report_document(file: Path, feeds: tuple[ReportedFeed, ...]) -> dict[str, Any]:
+def report_document(source: Source, feeds: tuple[ReportedFeed, ...]) -> dict[str, Any]:
     """The document of rtstats lines."""
-    return {"file": str(file), "kind": "reports", "feeds": [asdict(one) for one in feeds]}
+    return {**source, "kind": "reports", "feeds": [asdict(one) for one in feeds]}
 
 
 def _assumed(situation: Situation) -> dict[str, Any]:

@@ -5,8 +5,10 @@ from html import escape
 
 import numpy as np
 
+from downburst_analyze.advice import Advice
+from downburst_analyze.output.advice import TERMS, WORTH, terms_rows, worth_rows
 from downburst_analyze.output.plots import Axis, Line, Points, plot
-from downburst_analyze.output.tables import volume
+from downburst_analyze.output.wording import volume
 from downburst_analyze.study import ProductStudy
 from downburst_scheduler.figures.histograms import Floats
 from downburst_scheduler.figures.traffic import Arrivals
@@ -25,14 +27,29 @@ def page(name: str, study: ProductStudy, situation: Situation) -> str:
         _egress(study, situation),
         *_paces(study.groups, situation),
     )
-    title = escape(f"{name}: traffic and transports")
+    return whole_page(
+        f"{name}: traffic and transports",
+        study.comparison.sentence,
+        f"{_facts(study, situation)}{_transports(study.comparison.candidates)}{_advice(study.advice)}"
+        f"<div class=plots>{''.join(figures)}</div>{_hours(study)}{_groups(study)}",
+    )
+
+
+def whole_page(title: str, sentence: str, body: str) -> str:
+    """An HTML file with the sentence at its top."""
+    title = escape(title)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>'
-        f"<h1>{title}</h1><p class=reason>{escape(study.comparison.sentence)}</p>"
-        f"{_facts(study, situation)}{_transports(study.comparison.candidates)}"
-        f"<div class=plots>{''.join(figures)}</div>{_hours(study)}{_groups(study)}</body></html>\n"
+        f"<h1>{title}</h1><p class=reason>{escape(sentence)}</p>{body}</body></html>\n"
     )
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """An HTML table; cells are escaped."""
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _facts(study: ProductStudy, situation: Situation) -> str:
@@ -48,7 +65,7 @@ def _facts(study: ProductStudy, situation: Situation) -> str:
     if study.sizing is not None:
         sure = f"{megabits(study.sizing.low_bps)} to {megabits(study.sizing.high_bps)}"
         rows.append(("least static circuit", f"{megabits(study.sizing.size.rate_bps)} ({sure} in 9 of 10 windows)"))
-    return _table(("figure", ""), rows)
+    return table(("figure", ""), rows)
 
 
 def _transports(candidates: Sequence[Evaluated]) -> str:
@@ -58,7 +75,14 @@ def _transports(candidates: Sequence[Evaluated]) -> str:
         late = [duration(one.quantile_ms(at)) for at in (0.5, 0.99)] if seen else ["-", "-"]
         rates = [megabits(seen.egress_bps), megabits(seen.peak_egress_bps)] if seen else ["-", "-"]
         rows.append((one.transport, *late, *rates, ("" if one.feasible else "no: ") + one.reason))
-    return _table(("transport", "p50", "p99", "mean egress", "busiest minute", "reason"), rows)
+    return table(("transport", "p50", "p99", "mean egress", "busiest minute", "reason"), rows)
+
+
+def _advice(advice: Advice | None) -> str:
+    if advice is None:
+        return ""
+    tables = table(TERMS, terms_rows(advice)) + table(WORTH, worth_rows(advice))
+    return f"<p>Circuit: {escape(advice.sentence)}.</p>{tables}"
 
 
 def _rate(arrivals: Arrivals) -> str:
@@ -135,7 +159,7 @@ def _hours(study: ProductStudy) -> str:
         for one in study.traffic.by_hour
         if one.seconds >= LEAST_OF_AN_HOUR_S
     ]
-    return _table(("hour (UTC)", "products", "volume", "mean rate"), rows) if len(rows) > 1 else ""
+    return table(("hour (UTC)", "products", "volume", "mean rate"), rows) if len(rows) > 1 else ""
 
 
 def _groups(study: ProductStudy) -> str:
@@ -147,7 +171,7 @@ def _groups(study: ProductStudy) -> str:
     ]
     rows = [*rows[:SHOWN_ROWS], *_more(len(rows))]
     reasons = [(reason, "1", "-", "-") for reason in (*study.groups.alone.values(), *study.groups.put_out.values())]
-    return _table(
+    return table(
         ("group by rate", "sites", "rate", "mean product takes"), [*rows, *reasons[:SHOWN_ROWS], *_more(len(reasons))]
     )
 
@@ -182,12 +206,6 @@ def _plotted(
     ys = [y for line in lines for _, y in line.points]
     x_axis = Axis.over(across, xs, logarithmic=log_across, from_zero=not log_across)
     return plot(title, lines, x_axis, Axis.over(up, ys, logarithmic=log_up, from_zero=not log_up))
-
-
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 DRAWN_SITES = 400

@@ -1,8 +1,10 @@
 """The study as readable tables."""
 
 from rich.console import Console
-from rich.table import Column, Table
+from rich.table import Table
 
+from downburst_analyze.output.advice import advice_tables
+from downburst_analyze.output.wording import plain, volume
 from downburst_analyze.sessions import SessionFigures, Suitability
 from downburst_analyze.study import ProductStudy, ReportedFeed
 from downburst_scheduler.figures.wording import duration, megabits
@@ -13,6 +15,8 @@ from downburst_scheduler.models.grouping import Partition
 def print_products(console: Console, study: ProductStudy, situation: Situation) -> None:
     """Traffic, transports, circuits and groups, and the choice in one sentence at the end."""
     parts = [_traffic(study), _silences(study), _candidates(study.comparison), _circuits(study)]
+    if study.advice is not None:
+        parts += advice_tables(study.advice)
     if study.groups is not None:
         parts.append(_groups(study.groups))
     for table in parts:
@@ -22,6 +26,8 @@ def print_products(console: Console, study: ProductStudy, situation: Situation) 
     if modelled < study.traffic.products:
         console.print(f"Latencies are of the first {modelled} products.", soft_wrap=True)
     console.print(_under(situation), soft_wrap=True, markup=False)
+    if study.advice is not None:
+        console.print(f"Circuit: {study.advice.sentence}.", soft_wrap=True, markup=False)
     console.print(study.comparison.sentence, soft_wrap=True, markup=False)
 
 
@@ -138,19 +144,6 @@ def _under(situation: Situation) -> str:
     sites = "1 site" if len(situation.sites) == 1 else f"{len(situation.sites)} sites"
     wanted = f"p{100 * objective.share:g} within {objective.latency_s:g} s"
     return f"For {sites}, {megabits(situation.egress_bps)} of egress and {wanted}:"
-
-
-def plain(*names: str) -> Table:
-    """A table without an edge; text too wide for the terminal is wrapped, not cut off."""
-    return Table(*(Column(name, overflow="fold") for name in names), show_edge=False)
-
-
-def volume(size_bytes: float) -> str:
-    """Bytes in readable form."""
-    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size_bytes >= factor:
-            return f"{size_bytes / factor:.1f} {unit}"
-    return f"{size_bytes:.0f} B"
 
 
 SHOWN_GROUPS = 12

@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,22 +54,30 @@ class HubClient:
         return items
 
     def _answer(self, method: str, path: str, **request: Any) -> httpx.Response:
-        try:
-            with Hub(self._address, headers=authorization(self._address)) as hub:
-                return hub.request(method, path, **request)
-        except BadAddress:
-            raise BadRequest(
-                f"{self._address!r} is not the address of a hub; write for example {DEFAULT_HUB}"
-            ) from None
-        except Unreachable as error:
-            raise Failure(
-                f"{error}; start one with `downburst hub`, or name it with --hub or {HUB_VARIABLE}"
-            ) from None
-        except BrokenOff as error:
-            raise Failure(f"{error}; check its log and try again") from error
-        except Problem as error:
-            kind = BadRequest if error.status < SERVER_ERRORS else Answered
-            raise kind(error.detail) from None
+        with connected(self._address) as hub:
+            return hub.request(method, path, **request)
+
+
+@contextmanager
+def connected(address: str, *, option: str = "--hub") -> Iterator[Hub]:
+    """A hub for many requests, with the rights of the command's user; errors are raised as sentences.
+
+    `option` of the command names its address.
+    """
+    address = address.rstrip("/")
+    try:
+        with Hub(address, headers=authorization(address)) as hub:
+            yield hub
+    except BadAddress:
+        raise BadRequest(f"{address!r} is not the address of a hub; write for example {DEFAULT_HUB}") from None
+    except Unreachable as error:
+        remedy = f"start one with `downburst hub`, or name it with {option} or {HUB_VARIABLE}"
+        raise Failure(f"{error}; {remedy}") from None
+    except BrokenOff as error:
+        raise Failure(f"{error}; check its log and try again") from error
+    except Problem as error:
+        kind = BadRequest if error.status < SERVER_ERRORS else Answered
+        raise kind(error.detail) from None
 
 
 def confirm(question: str, *, yes: bool) -> None:

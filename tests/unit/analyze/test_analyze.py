@@ -136,11 +136,12 @@ def test_the_page_draws_who_goes_at_whose_pace(trace: Path, tmp_path: Path) -> N
     ("content", "option", "says"),
     [
         (
-            "start_s,duration_s,size_bytes,peer\n0,5,100000000,a\n",
+            "20160929010000 20160929010001 host.edu NGRID a_v_b 5 500 0.5 0.6 1@0000 6.13\n",
             "--html",
-            "holds transfers and --html draws products",
+            "holds reports, which have no page",
         ),
-        ("size,time_s\n5,0\n5,1\n", "--counters", "holds products and --counters belong to transfers"),
+        ("size,time_s\n5,0\n5,1\n", "--counters", "holds products and --counters belongs to transfers"),
+        ("size,time_s\n5,0\n5,1\n", "--export", "holds products and --export belongs to transfers"),
     ],
 )
 def test_an_option_without_a_use_is_refused(tmp_path: Path, content: str, option: str, says: str) -> None:
@@ -186,7 +187,12 @@ def test_a_log_of_transfers_tells_what_throughput_depends_on(tmp_path: Path) -> 
     found = document(log, "--counters", host)["throughput"]
     assert found["factors"][0]["name"] == "iowait"
     assert found["factors"][0]["explained"] > 0.95
-    out = run(log, "--counters", host)[1]
+    page = tmp_path / "page.html"
+    out = run(log, "--counters", host, "--html", page)[1]
+    opened = Opened()
+    opened.feed(page.read_text())
+    assert (opened.tags.count("table"), opened.fetched) == (3, [])
+    assert "Iowait explains most of the variance" in page.read_text()
     assert out.rstrip().endswith("so there is no evidence that a circuit would help.")
     assert run(log, "--counters", tmp_path / "none.csv")[0] == 2
 

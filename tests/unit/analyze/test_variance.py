@@ -22,7 +22,7 @@ def studied(start_s: Floats, took_s: Floats, size_bytes: Floats, known: Counters
     rows = zip(start_s.tolist(), took_s.tolist(), size_bytes.tolist(), strict=True)
     passed = list(study.passing(Transfer(round(at * 1e6), took, int(size), "") for at, took, size in rows))
     assert len(passed) == len(start_s)
-    found = study.figures(known)
+    found = study.figures(None if known is None else {"": known})
     assert found is not None
     return found
 
@@ -35,14 +35,14 @@ def shared_line(random: np.random.Generator, count: int = 2_000) -> tuple[Floats
 
 
 def throttled(random: np.random.Generator, count: int = 2_000) -> tuple[Floats, Floats, Floats, Counters]:
-    """Transfers limited by a disk whose rate changes every minute, whatever their number; `iowait` shows it."""
+    """Transfers limited by a disk whose rate changes each ten seconds, whatever their number; `iowait` shows it."""
     start_s = np.sort(random.uniform(0, count * 1.0, count))
-    minutes = np.arange(0, count + 120, 60)
-    iowait = random.uniform(0.1, 0.9, len(minutes))
-    rate_bps = 1e9 * (1 - iowait[(start_s // 60).astype(int)])
+    steps = np.arange(0, count + 20, 10)
+    iowait = random.uniform(0.1, 0.9, len(steps))
+    rate_bps = 1e9 * (1 - iowait[(start_s // 10).astype(int)])
     size_bytes = np.full(count, 50e6)
-    noise = random.uniform(0, 1, len(minutes))
-    known = Counters((minutes * 1e6).astype(np.int64), {"iowait": iowait, "net_eth0": noise})
+    noise = random.uniform(0, 1, len(steps))
+    known = Counters((steps * 1e6).astype(np.int64), {"iowait": iowait, "net_eth0": noise})
     return start_s, size_bytes * 8 / rate_bps, size_bytes, known
 
 
@@ -70,6 +70,41 @@ def test_where_the_disk_counts_concurrency_does_not_and_no_circuit_is_advised() 
     assert found.network_share < 0.25
     assert "iowait explains most of the variance" in found.sentence
     assert found.sentence.endswith("so there is no evidence that a circuit would help")
+
+
+def test_a_disk_at_the_other_end_is_found_by_the_samples_of_its_host(tmp_path: Path) -> None:
+    start_s, took_s, size_bytes, known = throttled(np.random.default_rng(SEED))
+    study, near = VarianceStudy(), np.random.default_rng(SEED + 1).random(len(start_s)) < 0.3
+    # Transfers to the other site have a steady rate, and its host has no trouble.
+    took_s = np.where(near, 0.5, took_s)
+    rows = zip(start_s.tolist(), took_s.tolist(), size_bytes.tolist(), near.tolist(), strict=True)
+    list(study.passing(Transfer(round(at * 1e6), took, int(size), "bc"[here]) for at, took, size, here in rows))
+    path = tmp_path / "hosts.csv"
+    lines = ["host,time_s,iowait,net_eth0"]
+    for at_us, iowait in zip(known.at_us.tolist(), known.columns["iowait"].tolist(), strict=True):
+        lines += [f"{host},{at_us / 1e6},{value},1" for host, value in (("hub", 0.1), ("b", iowait), ("z", 9))]
+    path.write_text("\n".join(lines))
+    found = study.figures(counters(path))
+    assert found is not None
+    assert found.factors[0].name == "iowait at the site"
+    assert {one.name for one in found.factors} >= {"iowait at the hub", "net_eth0 at the hub", "net_eth0 at the site"}
+    assert found.sentence.endswith("so there is no evidence that a circuit would help")
+
+
+def test_conditions_of_transfers_are_factors_where_most_are_known() -> None:
+    random = np.random.default_rng(SEED)
+    streams = random.integers(1, 9, 400)
+    study = VarianceStudy()
+    rows = [Transfer(n * 10_000_000, 8.0 / streams[n], 10**8, "a") for n in range(400)]
+    list(study.passing([Transfer(0, 0.0, 5, "a"), *rows]))
+    values = np.append(np.nan, streams.astype(np.float64))
+    seldom = np.where(np.arange(401) < 100, 1.0, np.nan)
+    found = study.figures(conditions={"connections": values, "senders": seldom})
+    assert found is not None
+    first = found.factors[0]
+    assert (first.name, first.of_network) == ("connections", False)
+    assert first.explained == pytest.approx(1.0, abs=0.05)
+    assert "senders" not in {one.name for one in found.factors}
 
 
 def test_noise_explains_nothing_and_constant_values_neither() -> None:
@@ -100,7 +135,7 @@ def test_few_transfers_say_nothing() -> None:
 def test_counters_are_read_and_totals_turned_into_rates(tmp_path: Path) -> None:
     path = tmp_path / "host.csv"
     path.write_text("time_s,net_eth0_bytes_total,iowait\n0,1000,0.1\n2,5000,0.3\n4,5000,0.2\n")
-    found = counters(path)
+    found = counters(path)[""]
     assert found.at_us.tolist() == [0, 2_000_000, 4_000_000]
     assert {name: values.tolist() for name, values in found.columns.items()} == {
         "net_eth0_bytes": [2000, 0, 0],
@@ -117,6 +152,9 @@ def test_counters_are_read_and_totals_turned_into_rates(tmp_path: Path) -> None:
         ("time,load\n1,1\n1,2\n", "host.csv, line 3: its time is not after"),
         ("time,load\n1,1\n2,nan\n", "host.csv, line 3: 'nan' is not a number"),
         ("time,load\n1,1\n2\n", "host.csv, line 3: the row has 1 columns and the first line 2"),
+        ("time,host,load\n1,a,1\n1,b,1\n2,a,1\n", "host.csv: counters of b need at least 2 rows; there are 1"),
+        ("time,host,load\n1,a,1\n1,b,1\n1,a,1\n", "host.csv, line 4: its time is not after"),
+        ("time," + ",".join("abcde" * 13) + "\n", "host.csv, line 1: there are 65 columns; leave at most 64"),
     ],
 )
 def test_counters_that_can_not_be_read_are_refused_with_the_line(tmp_path: Path, content: str, sentence: str) -> None:

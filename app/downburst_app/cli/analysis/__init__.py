@@ -1,0 +1,1 @@
+"""Parts of `downburst analyze`: the hub's own last days, and views of the results."""
