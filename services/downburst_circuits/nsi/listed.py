@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from downburst_circuits.nsi.provider import Provider
-from downburst_circuits.nsi.record import Ask, Goal, Life, Reservation, Stage
+from downburst_circuits.nsi.record import Ask, Goal, Life, Reservation, Stage, Strays
 from downburst_circuits.nsi.refusals import hold_expired
 from downburst_circuits.nsi.reservation import (
     ACKNOWLEDGED_PAUSE_US,
@@ -24,11 +24,10 @@ def seen(one: Reservation, listing: Listing, asked_at_us: int, provider: Provide
         first = min(own, key=lambda entry: _PREFERENCE.get(entry.states.reservation, 9))
         one = replace(one, connection_id=first.connection_id)
     entry = next((entry for entry in own if entry.connection_id == one.connection_id), None)
-    strays = tuple(other.connection_id for other in own if other is not entry)
-    known = tuple(name for name in one.strays if name in strays)
-    one = replace(one, strays=known + tuple(name for name in strays if name not in known))
+    others = [other for other in own if _may_carry(other) and (other is not entry or one.life is Life.GONE)]
+    one = replace(one, strays=_strays(one.strays, [other.connection_id for other in others]))
     if one.life is Life.GONE:
-        return replace(one, strays=(*one.strays, entry.connection_id)) if entry and _may_carry(entry) else one
+        return one
     if entry is None:
         return _missing(one, listing, asked_at_us, provider)
     return _progress(replace(one, seen=entry.states, missing_since_us=None), entry, asked_at_us, provider)
@@ -45,6 +44,12 @@ def _is_own(entry: Listed, one: Reservation, provider: Provider) -> bool:
     if entry.requester_nsa != provider.requester_nsa or entry.states.lifecycle is LifecycleState.TERMINATED:
         return False
     return entry.global_id == one.global_id or entry.connection_id == one.connection_id
+
+
+def _strays(known: Strays, listed: list[str]) -> Strays:
+    """In the order in which they are to be removed: each has its turn."""
+    kept = [name for name in known.connection_ids if name in listed]
+    return replace(known, connection_ids=(*kept, *(name for name in listed if name not in kept)))
 
 
 def _may_carry(entry: Listed) -> bool:

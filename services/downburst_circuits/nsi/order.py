@@ -1,4 +1,4 @@
-"""The machine of an order: one reservation in service, and for a change perhaps a second one before the first ends."""
+"""The machine of an order: one reservation in service, and for some changes a second one before the first ends."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -55,37 +55,44 @@ class Verdict:
     """Of the order if it has failed, otherwise of its last change, which left the granted properties."""
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The modifiable properties, both with their new value."""
+
+    capacity_mbps: int
+    end_us: int | None
+    """None: until it is terminated."""
+
+
 def new_order(
     circuit: int, provider: Provider, criteria: Criteria, description: str, ids: Callable[[], str]
 ) -> Order:
     """An order to be sent; raises one sentence if the criteria are impossible."""
     _check(criteria)
-    return Order(circuit, provider.name, description[:DESCRIPTION_CHARS_MAX], _first(criteria, ids))
+    return Order(circuit, provider.name, description[:DESCRIPTION_CHARS_MAX], criteria, _first(criteria, ids))
 
 
-def changed(
-    order: Order, capacity_mbps: int, end_us: int | None, provider: Provider, ids: Callable[[], str]
-) -> Order:
-    """The order with another capacity or end to be negotiated; raises one sentence if that is impossible now."""
+def changed(order: Order, wanted: Change, provider: Provider, now_us: int, ids: Callable[[], str]) -> Order:
+    """The order with a change to be negotiated; raises one sentence if that is impossible now."""
     one = order.serving
     if one.goal is Goal.END or one.granted is None or one.life is not Life.PROVISIONED:
         raise BadInput(f"circuit {order.circuit} is not in service at provider {provider.name}; wait until it is")
     if one.ask is not None or order.replacing is not None:
         raise BadInput(f"circuit {order.circuit} is being changed already; wait for the provider's answer")
-    wanted = replace(one.granted, capacity_mbps=capacity_mbps, end_us=end_us)
-    _check(wanted)
     if provider.dialect is not Dialect.NONE:
-        ask = Ask(wanted, one.version + 1)
+        criteria = replace(one.granted, capacity_mbps=wanted.capacity_mbps, end_us=wanted.end_us)
+        _check(criteria)
+        ask = Ask(criteria, one.version + 1)
         return replace(order, serving=reservation.new_ask(one, ask), change_problem=None)
-    return replace(order, replacing=_first(wanted, ids), change_problem=None)
-
-
-def changed_ends(order: Order, criteria: Criteria, ids: Callable[[], str]) -> Order:
-    """The order with a second reservation of its own ends and VLANs, to be made before the first is removed."""
-    if order.replacing is not None or order.serving.ask is not None or order.serving.goal is Goal.END:
-        raise BadInput(f"circuit {order.circuit} can't be changed now; wait for the provider's answer")
+    begin_us = order.criteria.begin_us
+    criteria = replace(
+        order.criteria,
+        capacity_mbps=wanted.capacity_mbps,
+        begin_us=None if begin_us is None or begin_us <= now_us else begin_us,
+        end_us=wanted.end_us,
+    )
     _check(criteria)
-    return replace(order, replacing=_first(criteria, ids), change_problem=None)
+    return replace(order, criteria=criteria, replacing=_first(criteria, ids), change_problem=None)
 
 
 def switched(order: Order) -> Order:
@@ -159,27 +166,33 @@ def in_transit(order: Order) -> bool:
 
 
 def _in_transit(one: Reservation) -> bool:
-    if one.strays or one.life is not Life.GONE and (one.goal is Goal.END or one.ask is not None):
-        return True
-    return one.life in (Life.RESERVING, Life.COMMITTED)
+    if one.life is Life.GONE:
+        return bool(one.strays.connection_ids)
+    return (
+        bool(one.strays.connection_ids)
+        or one.goal is Goal.END
+        or one.ask is not None
+        or one.life is not Life.PROVISIONED
+    )
 
 
 def _standing(order: Order, now_us: int) -> Standing:
     one = order.serving
     if one.problem is not None:
         return Standing.FAILED
-    if one.life is Life.GONE:
-        return Standing.ENDED if all(other.life is Life.GONE for other in order.reservations) else Standing.ENDING
     if one.goal is Goal.END:
-        return Standing.ENDING
+        gone = all(other.life is Life.GONE for other in order.reservations)
+        return Standing.ENDED if gone else Standing.ENDING
     if one.life is Life.RESERVING:
         return Standing.ASKING
     if order.replacing is not None and _is_active(order.replacing):
         return Standing.REPLACED
-    if _is_active(one):
-        return Standing.ACTIVE
-    begin_us = (one.granted.begin_us if one.granted else None) or (one.sent.at_us if one.sent else now_us)
-    return Standing.LATE if now_us >= begin_us + ACTIVATION_US else Standing.ORDERED
+    return Standing.ACTIVE if _is_active(one) else _inactive(one, now_us)
+
+
+def _inactive(one: Reservation, now_us: int) -> Standing:
+    since_us = max(one.committed_at_us, (one.granted.begin_us if one.granted else None) or 0)
+    return Standing.LATE if now_us >= since_us + ACTIVATION_US else Standing.ORDERED
 
 
 def _is_active(one: Reservation) -> bool:
@@ -196,7 +209,7 @@ def _settled(order: Order) -> Order:
 
 
 def _retire(order: Order, one: Reservation, rest: Order) -> Order:
-    kept = [other for other in order.retired if other.life is not Life.GONE or other.strays]
+    kept = [other for other in order.retired if other.life is not Life.GONE or other.strays.connection_ids]
     gone = [other for other in order.retired if other not in kept][-GONE_KEPT:]
     return replace(rest, retired=(*gone, *kept, reservation.ended(one)))
 

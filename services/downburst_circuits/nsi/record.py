@@ -82,6 +82,15 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Strays:
+    """Further connections with the global id of a reservation, made by requests that were late; to be removed."""
+
+    connection_ids: tuple[str, ...] = ()
+    sent_at_us: int = 0
+    """The moment of the last request to remove one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reservation:
     """One reservation at the provider."""
 
@@ -93,6 +102,7 @@ class Reservation:
     connection_id: str | None = None
     granted: Criteria | None = None
     """As committed."""
+    committed_at_us: int = 0
     version: int = 0
     """The committed one, by our count."""
     commit_is_sure: bool = False
@@ -100,9 +110,7 @@ class Reservation:
     sent: Sent | None = None
     seen: States | None = None
     missing_since_us: int | None = None
-    strays: tuple[str, ...] = ()
-    """Further connections with this global id, made by requests that were late; to be removed."""
-    strays_sent_us: int = 0
+    strays: Strays = Strays()
     problem: Problem | None = None
     """The reason of its end."""
     change_problem: Problem | None = None
@@ -116,6 +124,8 @@ class Order:
     circuit: int
     provider: str
     description: str
+    criteria: Criteria
+    """As asked for in the beginning, with all VLANs that would do: a second reservation needs others."""
     serving: Reservation
     replacing: Reservation | None = None
     """A second reservation with changed criteria, for a provider that changes none."""

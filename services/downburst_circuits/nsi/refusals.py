@@ -1,4 +1,4 @@
-"""The reasons of providers, sorted by kind, with one sentence for each. An unreachable provider has refused nothing."""
+"""The reasons of providers by kind, with one sentence for each. An unreachable provider has refused nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -30,13 +30,10 @@ def replied(one: Reservation, correlation_id: str, reply: Reply, provider: Provi
         return one
     if isinstance(reply, Reserved) or (isinstance(reply, Failed) and reply.operation is Operation.RESERVE):
         return _negotiated(one, correlation_id, reply, provider)
-    if one.connection_id is None or one.sent is None or one.sent.correlation_id != correlation_id:
+    sent = one.sent
+    if sent is None or (sent.correlation_id, sent.operation) != (correlation_id, reply.operation):
         return one
-    if one.sent.operation is not reply.operation:
-        return one
-    if isinstance(reply, Failed):
-        return _failed(one, reply, provider)
-    return _confirmed(one, reply)
+    return _failed(one, reply, provider) if isinstance(reply, Failed) else _confirmed(one, reply)
 
 
 def results(one: Reservation, found: Results | None, provider: Provider) -> Reservation:

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from downburst_circuits.nsi.comparing import differences, granted
 from downburst_circuits.nsi.provider import Provider
-from downburst_circuits.nsi.record import Ask, Goal, Life, Reservation, Sent, Stage
+from downburst_circuits.nsi.record import Ask, Goal, Life, Reservation, Sent, Stage, Strays
 from downburst_circuits.nsi.refusals import Kind, Problem, different, is_state, is_unknown, refusal
 from downburst_circuits.nsi.words import Acknowledged, Fault, Operation, ProvisionState, Request, Told
 
@@ -25,9 +25,10 @@ def due(
     one: Reservation, description: str, now_us: int, ids: Callable[[], str]
 ) -> tuple[Reservation, Request] | None:
     """The next request, and the record to be stored before it is sent."""
-    if one.strays and now_us >= one.strays_sent_us + STRAY_PAUSE_US:
-        request = Request(Operation.TERMINATE, ids(), connection_id=one.strays[0])
-        return replace(one, strays=(*one.strays[1:], one.strays[0]), strays_sent_us=now_us), request
+    strays = one.strays.connection_ids
+    if strays and (one.strays.sent_at_us == 0 or now_us >= one.strays.sent_at_us + STRAY_PAUSE_US):
+        request = Request(Operation.TERMINATE, ids(), connection_id=strays[0])
+        return replace(one, strays=Strays((*strays[1:], strays[0]), now_us)), request
     operation = _operation(one)
     if operation is None or now_us < _not_before_us(one, operation):
         return None
@@ -78,6 +79,7 @@ def committed(one: Reservation, *, sure: bool) -> Reservation:
         one,
         life=Life.COMMITTED if one.life is Life.RESERVING else one.life,
         granted=one.ask.granted,
+        committed_at_us=one.sent.at_us if one.sent else one.ask.asked_at_us,
         version=one.ask.version,
         commit_is_sure=sure or one.commit_is_sure,
         ask=None,
@@ -126,7 +128,7 @@ def _not_before_us(one: Reservation, operation: Operation) -> int:
         return 0
     if one.sent.acknowledged:
         return one.sent.at_us + ACKNOWLEDGED_PAUSE_US
-    return one.sent.at_us + min(FIRST_PAUSE_US * 2 ** min(one.sent.tries - 1, 10), LONGEST_PAUSE_US)
+    return one.sent.at_us + min(FIRST_PAUSE_US << min(one.sent.tries - 1, 10), LONGEST_PAUSE_US)
 
 
 def _with_sent(one: Reservation, sent: Sent) -> Reservation:

@@ -9,7 +9,7 @@ from lxml import etree
 
 from downburst.foundation.clock import to_us
 from downburst.foundation.errors import BadInput
-from downburst_circuits.nsi.hardened import Unreadable
+from downburst_circuits.nsi.soap.hardened import Unreadable
 from downburst_circuits.nsi.stp import Stp, stp
 
 Kind = TypeVar("Kind", bound=StrEnum)

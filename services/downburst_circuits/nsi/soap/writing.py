@@ -6,7 +6,8 @@ from datetime import UTC
 from lxml import etree
 
 from downburst.foundation.clock import from_us
-from downburst_circuits.nsi.names import (
+from downburst_circuits.nsi.provider import Dialect, Provider
+from downburst_circuits.nsi.soap.names import (
     ACTION,
     HEADERS,
     POINT_TO_POINT,
@@ -16,7 +17,6 @@ from downburst_circuits.nsi.names import (
     TYPES,
     qualified,
 )
-from downburst_circuits.nsi.provider import Dialect, Provider
 from downburst_circuits.nsi.words import Criteria, Header, Operation, Request
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from downburst_circuits.nsi.hardened import Unreadable, parsed
-from downburst_circuits.nsi.names import HEADERS, POINT_TO_POINT, SOAP, TYPES
-from downburst_circuits.nsi.values import Node
+from downburst_circuits.nsi.soap.hardened import Unreadable, parsed
+from downburst_circuits.nsi.soap.names import HEADERS, POINT_TO_POINT, SOAP, TYPES
+from downburst_circuits.nsi.soap.values import Node
 from downburst_circuits.nsi.words import (
     Acknowledged,
     Body,
