@@ -13,6 +13,7 @@ from downburst_circuits.nsi.reservation import (
     ended,
     given_up,
     lost,
+    not_provisioned,
 )
 from downburst_circuits.nsi.words import LifecycleState, Listed, Listing, ProvisionState, ReservationState, Told
 
@@ -94,6 +95,8 @@ def _progress(one: Reservation, entry: Listed, asked_at_us: int, provider: Provi
         return replace(one, life=Life.RELEASED) if is_released else one
     if one.life is Life.COMMITTED and provision is ProvisionState.PROVISIONED:
         return replace(one, life=Life.PROVISIONED, commit_is_sure=True)
+    if one.life is Life.COMMITTED and provision in (None, ProvisionState.RELEASED):
+        return not_provisioned(one, provider)
     if one.life is Life.PROVISIONED and provision is ProvisionState.RELEASED:
         return replace(one, life=Life.COMMITTED)
     return one

@@ -134,7 +134,7 @@ class Requester:
         await self._apply(circuit, lambda one: orders.after_results(one, connection_id, results, self._provider))
 
     async def _ask(self, request: Request) -> Answer | Problem:
-        """An answer, or the reason why there is none; only one that concerns the way there counts against the link."""
+        """An answer, or the reason why there is none; problems of the way there count against the link."""
         posted = await self._exchange.post(soap_action(request.operation), envelope(request, self._provider))
         found = posted if isinstance(posted, Problem) else answer(posted, request.operation, self._provider.name)
         if isinstance(found, Problem) and found.kind is not Kind.UNKNOWN:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from downburst_circuits.nsi.comparing import differences, granted
 from downburst_circuits.nsi.provider import Provider
 from downburst_circuits.nsi.record import Ask, Goal, Life, Reservation, Sent, Stage, Strays
-from downburst_circuits.nsi.refusals import Kind, Problem, different, is_state, is_unknown, refusal
+from downburst_circuits.nsi.refusals import Kind, Problem, different, hold_expired, is_state, is_unknown, refusal
 from downburst_circuits.nsi.words import Acknowledged, Fault, Operation, ProvisionState, Request, Told
 
 
@@ -51,10 +51,8 @@ def answered(one: Reservation, correlation_id: str, answer: Acknowledged | Fault
     one = replace(one, sent=replace(one.sent, answered=True, acknowledged=isinstance(answer, Acknowledged)))
     if isinstance(answer, Acknowledged):
         return _acknowledged(one, answer)
-    if answer.exception is None or is_unknown(answer):
+    if answer.exception is None or is_unknown(answer) or is_state(answer):
         return one
-    if is_state(answer):
-        return _tried(one, provider)
     return _refused(one, refusal(provider.name, answer.exception, one.ask.criteria if one.ask else one.granted))
 
 
@@ -92,6 +90,19 @@ def given_up(one: Reservation, problem: Problem) -> Reservation:
     if one.life is Life.RESERVING or one.ask is None:
         return replace(one, goal=Goal.END, problem=one.problem or problem)
     return replace(one, ask=replace(one.ask, stage=Stage.GIVEN_UP), change_problem=problem, sent=None)
+
+
+def not_provisioned(one: Reservation, provider: Provider) -> Reservation:
+    """The record while the list shows a committed reservation as released: given up after some answers."""
+    sent = one.sent
+    if sent is None or sent.operation is not Operation.PROVISION or not sent.answered or sent.acknowledged:
+        return one
+    if sent.tries < (PROVISION_TRIES if one.commit_is_sure else UNSURE_PROVISION_TRIES):
+        return one
+    if one.commit_is_sure:
+        sentence = f"provider {provider.name} does not provision the reservation that it committed; ask its operator"
+        return given_up(one, Problem(Kind.STATE, sentence))
+    return given_up(one, hold_expired(provider.name))
 
 
 def lost(one: Reservation, sentence: str) -> Reservation:
@@ -163,20 +174,6 @@ def _acknowledged(one: Reservation, answer: Acknowledged) -> Reservation:
     return replace(one, connection_id=connection_id, ask=replace(one.ask, stage=Stage.CHECKING))
 
 
-def _tried(one: Reservation, provider: Provider) -> Reservation:
-    """The state did not allow the request: the list tells more. A provision that never succeeds is given up."""
-    if one.sent is None or one.sent.operation is not Operation.PROVISION or one.sent.tries < PROVISION_TRIES:
-        return one
-    if one.commit_is_sure:
-        sentence = f"provider {provider.name} does not provision the reservation that it committed; ask its operator"
-        return given_up(one, Problem(Kind.STATE, sentence))
-    sentence = (
-        f"provider {provider.name} does not provision the reservation: its hold seems to have expired before the "
-        "commit arrived; order the circuit again"
-    )
-    return given_up(one, Problem(Kind.HOLD_EXPIRED, sentence))
-
-
 def _refused(one: Reservation, problem: Problem) -> Reservation:
     """A definite refusal of the last request."""
     operation = one.sent.operation if one.sent else None
@@ -202,7 +199,8 @@ SETTLE_US = 60 * _SECOND_US
 FIRST_PAUSE_US, LONGEST_PAUSE_US = 2 * _SECOND_US, 300 * _SECOND_US
 ACKNOWLEDGED_PAUSE_US = 30 * _SECOND_US
 STRAY_PAUSE_US = 30 * _SECOND_US
-PROVISION_TRIES = 3
+PROVISION_TRIES, UNSURE_PROVISION_TRIES = 8, 3
+"""Answered, and without effect; after a commit that may not have arrived, an expired hold is the likely reason."""
 _ASKING = {
     Stage.WANTED: Operation.RESERVE,
     Stage.HELD: Operation.COMMIT,
