@@ -39,7 +39,7 @@ class ProviderMachine:
         self.requests: list[str] = []
         self.away = False
         """Behind its proxy: every request is answered with 00500."""
-        self.grants = lambda granted: granted
+        self.grants: Callable[[Granted], Granted] = lambda granted: granted
         """Alters what is confirmed."""
         self.vlan = 100
 

@@ -3,6 +3,7 @@
 import os
 import random
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 
@@ -64,7 +65,7 @@ async def test_killed_many_times_on_a_bad_way(kind: str, dialect: Dialect) -> No
         scene = Scene(kind, dialect, frozenset(chance.sample(range(1, 400), 12)))
         scene.machine.hold_us = 10**10
         fates = ["arrives"] * 7 + ["lost", "answer lost", "late"]
-        scene.way.fate = lambda chance=chance, fates=fates: chance.choice(fates)
+        scene.way.fate = partial(chance.choice, fates)
         await scene.begin()
         await scene.settle(chance.uniform(0, 300))
         scene.way.deliver_late()
