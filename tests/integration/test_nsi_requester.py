@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -79,7 +80,7 @@ async def turns(requester: Requester, until: Callable[[], bool]) -> None:
 @pytest.mark.parametrize("machine", ["supa", "opennsa"], indirect=True)
 async def test_a_whole_life_over_https(machine: ProviderMachine, certificates: Certificates) -> None:
     async with AsyncExitStack() as stack:
-        served = await stack.enter_async_context(serving(machine, certificates.provider))
+        served = stack.enter_context(serving(machine, certificates.provider))
         provider = provider_at(served, certificates.hub)
         exchange = await stack.enter_async_context(http_exchange(provider))
         requester = requester_of(provider, exchange)
@@ -103,12 +104,12 @@ async def test_certificates_that_do_not_fit_are_named_and_nothing_is_refused(
         (certificates.stranger, "does not accept the hub's certificate"),
         (replace(certificates.hub, authorities=certificates.stranger.certificate), "can't be verified"),
     ):
-        async with serving(machine, certificates.provider) as served:
+        with serving(machine, certificates.provider) as served:
             provider = provider_at(served, files)
             async with http_exchange(provider) as exchange:
                 requester = requester_of(provider, exchange)
                 await requester.add(new_order(1, provider, some_criteria(), "circuit 1", lambda: next(IDS)))
-                await turns(requester, lambda requester=requester: requester.link.problem is not None)
+                await turns(requester, partial(is_unreached, requester))
         assert requester.link.problem is not None
         assert requester.link.problem.kind is Kind.CERTIFICATE
         assert words in sentence(requester.link)
@@ -128,7 +129,7 @@ async def test_certificates_that_do_not_fit_are_named_and_nothing_is_refused(
 async def test_an_answer_that_breaks_off_or_never_ends(
     machine: ProviderMachine, certificates: Certificates, answer: bytes, words: str
 ) -> None:
-    async with serving(machine, certificates.provider) as served:
+    with serving(machine, certificates.provider) as served:
         served.instead.append(answer)
         async with http_exchange(provider_at(served, certificates.hub)) as exchange:
             found = await exchange.post('"x"', b"<a/>")
@@ -137,14 +138,14 @@ async def test_an_answer_that_breaks_off_or_never_ends(
 
 
 async def test_a_redirect_is_not_followed(machine: ProviderMachine, certificates: Certificates) -> None:
-    async with serving(machine, certificates.provider) as served:
+    with serving(machine, certificates.provider) as served:
         served.instead.append(b"HTTP/1.1 307 X\r\nLocation: https://127.0.0.1:9/\r\nContent-Length: 0\r\n\r\n")
         async with http_exchange(provider_at(served, certificates.hub)) as exchange:
             assert await exchange.post('"x"', b"<a/>") == Posted(307, b"")
 
 
 async def test_no_provider_there(certificates: Certificates, machine: ProviderMachine) -> None:
-    async with serving(machine, certificates.provider) as served:
+    with serving(machine, certificates.provider) as served:
         provider = provider_at(served, certificates.hub)
     async with http_exchange(provider) as exchange:
         found = await exchange.post('"x"', b"<a/>")
@@ -161,6 +162,10 @@ async def test_files_that_are_no_certificates_are_refused_in_one_sentence(
     with pytest.raises(BadInput, match="can't be used for TLS"):
         async with http_exchange(provider):
             pass
+
+
+def is_unreached(requester: Requester) -> bool:
+    return requester.link.problem is not None
 
 
 def standing(requester: Requester) -> Standing:

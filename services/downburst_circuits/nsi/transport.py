@@ -33,9 +33,10 @@ class Exchange(Protocol):
 class HttpExchange:
     """The way by HTTP."""
 
-    def __init__(self, provider: Provider, client: httpx.AsyncClient) -> None:
+    def __init__(self, provider: Provider, client: httpx.AsyncClient, tls: ssl.SSLContext | None) -> None:
         self._provider = provider
         self._client = client
+        self._tls = tls
 
     async def post(self, action: str, body: bytes) -> Posted | Problem:
         """Sends a message; the problem names the provider and the remedy."""
@@ -49,7 +50,8 @@ class HttpExchange:
         except TimeoutError:
             return self._unreachable(f"did not answer within {TOTAL_S:.0f} s; check the way there")
         except (httpx.HTTPError, ssl.SSLError, OSError) as error:
-            return self._problem(error)
+            broke = isinstance(error, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError)
+            return self._problem(error, await self._alert() if broke else "")
 
     async def _bounded(self, answer: httpx.Response) -> Posted | Problem:
         body = bytearray()
@@ -60,9 +62,28 @@ class HttpExchange:
                 return Problem(Kind.UNKNOWN, f"{sentence}; ask its operator")
         return Posted(answer.status_code, bytes(body))
 
-    def _problem(self, error: Exception) -> Problem:
-        """A refused certificate shows in the handshake, or with TLS 1.3 in the first read after it."""
-        text = " ".join(str(one) for one in _chain(error))
+    async def _alert(self) -> str:
+        """The alert of a handshake without a request.
+
+        With TLS 1.3 a server refuses the client's certificate after the handshake, and resets a connection on which a
+        request is under way: the alert is lost.
+        """
+        url = httpx.URL(self._provider.url)
+        if self._tls is None:
+            return ""
+        try:
+            async with asyncio.timeout(ALERT_S):
+                reader, writer = await asyncio.open_connection(url.host, url.port or 443, ssl=self._tls)
+                try:
+                    await reader.read(1)
+                finally:
+                    writer.close()
+        except (TimeoutError, ssl.SSLError, OSError) as error:
+            return str(error)
+        return ""
+
+    def _problem(self, error: Exception, alert: str) -> Problem:
+        text = " ".join([alert, *(str(one) for one in _chain(error))])
         name = self._provider.name
         if "CERTIFICATE_VERIFY_FAILED" in text:
             remedy = "check its certificate, and the file with its authorities"
@@ -81,13 +102,13 @@ class HttpExchange:
 async def http_exchange(provider: Provider) -> AsyncIterator[HttpExchange]:
     """The way to a provider by its record; raises one sentence if the record or its files can't be used."""
     check_provider(provider)
-    verify = True if provider.certificate is None else _tls(provider.name, provider.certificate)
+    tls = None if provider.certificate is None else _tls(provider.name, provider.certificate)
     timeout = httpx.Timeout(READ_S, connect=CONNECT_S)
     limits = httpx.Limits(max_connections=1)
     async with httpx.AsyncClient(
-        verify=verify, timeout=timeout, limits=limits, follow_redirects=False, trust_env=False
+        verify=tls or True, timeout=timeout, limits=limits, follow_redirects=False, trust_env=False
     ) as client:
-        yield HttpExchange(provider, client)
+        yield HttpExchange(provider, client, tls)
 
 
 def _tls(name: str, files: Certificate) -> ssl.SSLContext:
@@ -118,6 +139,6 @@ def _chain(error: BaseException | None) -> list[BaseException]:
 
 TOTAL_S = 45.0
 """Shorter than `reservation.SETTLE_US`. The first request after the start of PolyNSI takes five seconds."""
-READ_S, CONNECT_S = 40.0, 10.0
+READ_S, CONNECT_S, ALERT_S = 40.0, 10.0, 2.0
 _OUR_CERTIFICATE = ("ALERT_CERTIFICATE", "CERTIFICATE_REQUIRED", "ALERT_UNKNOWN_CA", "ALERT_BAD_CERTIFICATE",
                     "ALERT_HANDSHAKE_FAILURE", "ALERT_ACCESS_DENIED")  # fmt: skip

@@ -1,11 +1,13 @@
 """The provider's machine behind HTTPS that demands a client certificate, and the certificates of both sides."""
 
-import asyncio
 import ssl
 import subprocess
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from downburst_circuits.nsi.provider import Certificate
@@ -63,41 +65,53 @@ class Served:
     instead: list[bytes]
 
 
-@asynccontextmanager
-async def serving(machine: ProviderMachine, files: Certificate) -> AsyncIterator[Served]:
-    """The machine behind HTTPS on a port of its own."""
+@contextmanager
+def serving(machine: ProviderMachine, files: Certificate) -> Iterator[Served]:
+    """The machine behind HTTPS on a port of its own, in threads: asyncio's servers send no alerts of TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(files.certificate, files.key)
     context.load_verify_locations(files.authorities)
     context.verify_mode = ssl.CERT_REQUIRED
     served = Served("", [], [])
+    with _Server(("127.0.0.1", 0), _handler(machine, served)) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        served.url = f"https://127.0.0.1:{server.server_address[1]}/soap/connection/provider"
+        thread = threading.Thread(target=partial(server.serve_forever, poll_interval=0.02))
+        thread.start()
+        try:
+            yield served
+        finally:
+            server.shutdown()
+            thread.join()
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, asyncio.IncompleteReadError):
-            while True:
-                await _one(reader, writer, machine, served)
-        writer.close()
 
-    async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as server:
-        served.url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/soap/connection/provider"
-        yield served
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """A client that leaves is part of the tests."""
 
 
-async def _one(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, machine: ProviderMachine, served: Served
-) -> None:
-    lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
-    body = await reader.readexactly(int(headers["content-length"]))
-    served.actions.append(headers["soapaction"])
-    if served.instead:
-        writer.write(served.instead.pop(0))
-        await writer.drain()
-        raise ConnectionResetError
-    status, answer = machine.post(body)
-    head = f"HTTP/1.1 {status} X\r\nContent-Type: text/xml\r\nContent-Length: {len(answer)}\r\n\r\n"
-    writer.write(head.encode() + answer)
-    await writer.drain()
+def _handler(machine: ProviderMachine, served: Served) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            served.actions.append(self.headers["SOAPAction"])
+            if served.instead:
+                self.wfile.write(served.instead.pop(0))
+                self.close_connection = True
+                return
+            status, answer = machine.post(body)
+            self.send_response(status)
+            self.send_header("Content-Type", "text/xml")
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: object) -> None:
+            """Tests print what they need."""
+
+    return Handler
 
 
 def _openssl(*argv: str | Path) -> None:
