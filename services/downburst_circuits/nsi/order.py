@@ -69,7 +69,8 @@ def new_order(
 ) -> Order:
     """An order to be sent; raises one sentence if the criteria are impossible."""
     _check(criteria)
-    return Order(circuit, provider.name, description[:DESCRIPTION_CHARS_MAX], criteria, _first(criteria, ids))
+    shown = "".join(char if char.isprintable() else " " for char in description[:DESCRIPTION_CHARS_MAX])
+    return Order(circuit, provider.name, shown, criteria, _first(criteria, ids))
 
 
 def changed(order: Order, wanted: Change, provider: Provider, now_us: int, ids: Callable[[], str]) -> Order:

@@ -50,6 +50,8 @@ class Requester:
         self._lock = asyncio.Lock()
         self._list_at_us = 0
         self.link = Link()
+        self.unread: tuple[str, ...] = ()
+        """A sentence for each unreadable entry of the last list: while there is one, nothing counts as lost."""
 
     @property
     def orders(self) -> Mapping[int, Order]:
@@ -114,7 +116,7 @@ class Requester:
         if not isinstance(found, Listing):
             self._missed(found)
             return
-        self.link = Link()
+        self.link, self.unread = Link(), found.unread
         for circuit in list(self._orders):
             await self._apply(circuit, lambda one: orders.after_listing(one, found, asked_at_us, self._provider))
         for circuit in list(self._orders):

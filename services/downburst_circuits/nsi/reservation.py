@@ -34,7 +34,8 @@ def due(
         return None
     tries = one.sent.tries + 1 if one.sent and one.sent.operation is operation else 1
     sent = Sent(operation, ids(), now_us, tries)
-    return _with_sent(one, sent), _request(one, sent, description)
+    one = _with_sent(one, sent)
+    return one, _request(one, sent, description)
 
 
 def ended(one: Reservation) -> Reservation:
@@ -146,6 +147,9 @@ def _with_sent(one: Reservation, sent: Sent) -> Reservation:
     ask = one.ask
     if ask is not None and sent.operation is Operation.RESERVE:
         ask = replace(ask, stage=Stage.ASKED, correlation_id=sent.correlation_id, asked_at_us=sent.at_us)
+        if one.life is Life.RESERVING and ask.criteria.begin_us is not None and ask.criteria.begin_us <= sent.at_us:
+            # OpenNSA refuses a begin in the past; without one it begins immediately.
+            ask = replace(ask, criteria=replace(ask.criteria, begin_us=None))
     if ask is not None and sent.operation is Operation.COMMIT:
         ask = replace(ask, stage=Stage.COMMITTING)
     return replace(one, sent=sent, ask=ask)
@@ -179,7 +183,8 @@ def _refused(one: Reservation, problem: Problem) -> Reservation:
     operation = one.sent.operation if one.sent else None
     if operation is Operation.RESERVE:
         if one.life is Life.RESERVING:
-            return replace(one, life=Life.GONE, goal=Goal.END, ask=None, problem=one.problem or problem)
+            reason = problem if one.goal is Goal.SERVE else one.problem
+            return replace(one, life=Life.GONE, goal=Goal.END, ask=None, problem=reason)
         return replace(one, ask=None, change_problem=problem, sent=None)
     if operation in (Operation.COMMIT, Operation.PROVISION):
         return given_up(one, problem)

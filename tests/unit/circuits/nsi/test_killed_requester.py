@@ -53,7 +53,7 @@ async def test_killed_once_at_every_step(kind: str, dialect: Dialect) -> None:
         scene = Scene(kind, dialect, frozenset({step}))
         await ordered_changed_cancelled(scene)
         reserves = scene.machine.requests.count("reserve")
-        assert reserves <= 3, f"killed at step {step}: {scene.machine.requests}"
+        assert reserves == 2, f"killed at step {step}: {scene.machine.requests}"
 
 
 @KINDS

@@ -9,7 +9,8 @@ from downburst_circuits.nsi.link import sentence
 from downburst_circuits.nsi.order import Change, Standing, cancelled, changed, new_order, switched, verdict
 from downburst_circuits.nsi.provider import Dialect
 from downburst_circuits.nsi.record import Life
-from downburst_circuits.nsi.refusals import Kind
+from downburst_circuits.nsi.refusals import Kind, Problem
+from downburst_circuits.nsi.transport import Posted
 from downburst_circuits.nsi.words import Criteria
 from kit.nsi.scene import Scene, some_criteria
 
@@ -262,6 +263,48 @@ async def test_a_change_that_can_not_be_made_now_is_refused_in_one_sentence() ->
         switched(scene.order)
     with pytest.raises(BadInput, match="0 Mb/s can't be ordered"):
         new_order(1, scene.provider, some_criteria(0), "", scene.id)
+
+
+async def test_an_order_that_waited_past_its_begin_begins_immediately() -> None:
+    """The provider would refuse a begin in the past."""
+    scene = Scene("opennsa", Dialect.NONE)
+    begin_us = scene.now_us() + 10_000_000
+    await scene.begin(replace(some_criteria(), begin_us=begin_us))
+    scene.clock.advance(20)
+    await scene.run(lambda: standing(scene) is Standing.ACTIVE)
+    granted = verdict(scene.order, scene.now_us()).granted
+    assert granted is not None
+    assert granted.begin_us is not None
+    assert granted.begin_us > begin_us
+
+
+async def test_a_refusal_of_a_cancelled_order_is_no_problem() -> None:
+    scene = Scene("opennsa", Dialect.NONE)
+    exchange = scene.way.post
+
+    async def then_cancelled(action: str, body: bytes) -> Posted | Problem:
+        answer = await exchange(action, body)
+        await scene.requester.change(7, cancelled)
+        return answer
+
+    scene.way.post = then_cancelled  # type: ignore[method-assign]
+    await scene.begin(some_criteria(port="unknown"))
+    await scene.run(lambda: standing(scene) is Standing.ENDED)
+    assert verdict(scene.order, scene.now_us()).problem is None
+
+
+async def test_an_entry_that_can_not_be_read_proves_nothing() -> None:
+    """It may be the own one: nothing is taken for lost and nothing is ordered again."""
+    scene = await in_service("supa", Dialect.P2PS)
+    scene.machine.connections["conn-1"].lifecycle = "Dreaming"
+    await scene.settle(400)
+    assert standing(scene) is Standing.ACTIVE
+    assert "lifecycleState is 'Dreaming'" in scene.requester.unread[0]
+
+
+def test_a_description_is_text_that_xml_can_hold() -> None:
+    order = new_order(1, Scene().provider, some_criteria(), "a\x00b\ud800c\nd" + "e" * 500, Scene().id)
+    assert order.description == "a b c d" + "e" * 193
 
 
 async def in_service(kind: str, dialect: Dialect) -> Scene:
