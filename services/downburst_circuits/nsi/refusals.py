@@ -76,6 +76,8 @@ def _kind(exception: ServiceException) -> Kind:
 
 
 def _sentence(kind: Kind, provider: str, asked: Criteria | None) -> str:
+    if kind is Kind.UNKNOWN:
+        return f"provider {provider} failed to make the reservation; order it again, or ask its operator"
     refuses = f"provider {provider} refuses the reservation"
     if kind is Kind.CAPACITY:
         rate = f" {asked.capacity_mbps} Mb/s" if asked else ""
@@ -101,6 +103,5 @@ _REMEDIES = {
     Kind.TIME: ": its begin or end; give a window that lies ahead, and check both clocks",
     Kind.CERTIFICATE: " from this hub; ask its operator to allow the hub's certificate and requester NSA",
     Kind.STATE: " in its present state; wait for a minute, then ask again",
-    Kind.UNKNOWN: " after a failure of its own; order it again, or ask its operator",
     Kind.OTHER: "; ask its operator",
 }

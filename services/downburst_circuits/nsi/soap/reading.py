@@ -167,7 +167,7 @@ def _plane(node: Node) -> tuple[bool, int | None]:
 def _told(node: Node) -> Told:
     schedule, service_type, service = node.maybe("schedule"), node.maybe("serviceType"), node.maybe("p2ps")
     if service is not None and service.namespace != POINT_TO_POINT:
-        raise Unreadable(f"{service.place} has another namespace than the service point to point")
+        raise Unreadable(f"{service.place} is of another service than point to point")
     begin, end = (schedule.maybe(name) if schedule else None for name in ("startTime", "endTime"))
     capacity, source, dest, directions = (
         service.maybe(name) if service else None for name in ("capacity", "sourceSTP", "destSTP", "directionality")
