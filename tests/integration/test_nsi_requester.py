@@ -1,6 +1,7 @@
 """The NSI requester over loopback with mutual TLS, beside a small provider that speaks the recorded conversations."""
 
 import asyncio
+import gzip
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -142,6 +143,15 @@ async def test_a_redirect_is_not_followed(machine: ProviderMachine, certificates
         served.instead.append(b"HTTP/1.1 307 X\r\nLocation: https://127.0.0.1:9/\r\nContent-Length: 0\r\n\r\n")
         async with http_exchange(provider_at(served, certificates.hub)) as exchange:
             assert await exchange.post('"x"', b"<a/>") == Posted(307, b"")
+
+
+async def test_a_compressed_answer_is_not_unpacked(machine: ProviderMachine, certificates: Certificates) -> None:
+    packed = gzip.compress(b" " * 50_000_000)
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n"
+    with serving(machine, certificates.provider) as served:
+        served.instead.append(head.encode() + packed)
+        async with http_exchange(provider_at(served, certificates.hub)) as exchange:
+            assert await exchange.post('"x"', b"<a/>") == Posted(200, packed)
 
 
 async def test_no_provider_there(certificates: Certificates, machine: ProviderMachine) -> None:

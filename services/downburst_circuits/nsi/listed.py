@@ -63,7 +63,7 @@ def _is_open(one: Reservation) -> bool:
 
 
 def _missing(one: Reservation, listing: Listing, asked_at_us: int, provider: Provider) -> Reservation:
-    if listing.unread:
+    if any(entry.requester_nsa in (None, provider.requester_nsa) for entry in listing.unread):
         return one
     if one.connection_id is None:
         return _never_arrived(one, asked_at_us)

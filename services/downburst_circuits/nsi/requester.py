@@ -51,7 +51,7 @@ class Requester:
         self._list_at_us = 0
         self.link = Link()
         self.unread: tuple[str, ...] = ()
-        """A sentence for each unreadable entry of the last list: while there is one, nothing counts as lost."""
+        """A sentence for each unreadable entry of the last list: while one may be ours, nothing counts as lost."""
 
     @property
     def orders(self) -> Mapping[int, Order]:
@@ -116,7 +116,7 @@ class Requester:
         if not isinstance(found, Listing):
             self._missed(found)
             return
-        self.link, self.unread = Link(), found.unread
+        self.link, self.unread = Link(), tuple(entry.sentence for entry in found.unread)
         for circuit in list(self._orders):
             await self._apply(circuit, lambda one: orders.after_listing(one, found, asked_at_us, self._provider))
         for circuit in list(self._orders):
@@ -126,7 +126,8 @@ class Requester:
 
     async def _ask_for_words(self, circuit: int) -> None:
         """The stored replies of a reservation whose outcome the list shows without its words."""
-        request = orders.question(self._orders[circuit], self._world.ids)
+        order = self._orders.get(circuit)
+        request = orders.question(order, self._world.ids) if order else None
         if request is None or request.connection_id is None or not self._is_reached():
             return
         connection_id, found = request.connection_id, await self._ask(request)

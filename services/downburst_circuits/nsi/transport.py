@@ -40,7 +40,7 @@ class HttpExchange:
 
     async def post(self, action: str, body: bytes) -> Posted | Problem:
         """Sends a message; the problem names the provider and the remedy."""
-        headers = {"Content-Type": "text/xml; charset=utf-8", "SOAPAction": action, "Accept": "text/xml"}
+        headers = {"Content-Type": "text/xml; charset=utf-8", "SOAPAction": action, "Accept-Encoding": "identity"}
         try:
             async with (
                 asyncio.timeout(TOTAL_S),
@@ -54,8 +54,9 @@ class HttpExchange:
             return self._problem(error, await self._alert() if broke else "")
 
     async def _bounded(self, answer: httpx.Response) -> Posted | Problem:
+        """As sent: a compressed answer could be of any size."""
         body = bytearray()
-        async for piece in answer.aiter_bytes(65_536):
+        async for piece in answer.aiter_raw(65_536):
             body += piece
             if len(body) > MESSAGE_BYTES_MAX:
                 sentence = f"provider {self._provider.name} answered with more than {MESSAGE_BYTES_MAX} bytes"

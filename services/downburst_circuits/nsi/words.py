@@ -218,12 +218,21 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """An entry of a list that can't be read."""
+
+    sentence: str
+    requester_nsa: str | None
+    """Its requester, if that could be read."""
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
     """The answer to querySummarySync."""
 
     reservations: tuple[Listed, ...]
-    unread: tuple[str, ...] = ()
-    """A sentence for each entry that can't be read. While there is one, absence from the list proves nothing."""
+    unread: tuple[Unread, ...] = ()
+    """While one may be ours, absence from the list proves nothing."""
 
 
 Reply = Reserved | Confirmed | Failed | ErrorReply

@@ -30,6 +30,7 @@ from downburst_circuits.nsi.words import (
     ServiceException,
     States,
     Told,
+    Unread,
 )
 
 
@@ -132,8 +133,15 @@ def _listing(node: Node) -> Listing:
         try:
             read.append(_listed(one))
         except Unreadable as error:
-            unread.append(error.sentence)
+            unread.append(Unread(error.sentence, _requester(one)))
     return Listing(tuple(read), tuple(unread))
+
+
+def _requester(node: Node) -> str | None:
+    try:
+        return node.child("requesterNSA").visible(most=_ID_CHARS)
+    except Unreadable:
+        return None
 
 
 def _listed(node: Node) -> Listed:

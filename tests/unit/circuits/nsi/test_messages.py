@@ -157,8 +157,9 @@ def test_a_malformed_entry_of_the_list_hides_no_other() -> None:
     listing = read(words.summary(bad, good)).body
     assert isinstance(listing, Listing)
     assert [one.connection_id for one in listing.reservations] == ["c-1"]
-    (sentence,) = listing.unread
-    assert "reservation/connectionStates/reservationState is 'Dreaming', none of ReserveStart" in sentence
+    (unread,) = listing.unread
+    assert unread.requester_nsa == words.REQUESTER_NSA
+    assert "reservation/connectionStates/reservationState is 'Dreaming', none of ReserveStart" in unread.sentence
 
 
 def test_notices() -> None:

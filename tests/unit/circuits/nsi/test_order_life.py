@@ -12,6 +12,7 @@ from downburst_circuits.nsi.record import Life
 from downburst_circuits.nsi.refusals import Kind, Problem
 from downburst_circuits.nsi.transport import Posted
 from downburst_circuits.nsi.words import Criteria
+from kit.nsi.provider import Connection
 from kit.nsi.scene import Scene, some_criteria
 
 BOTH = pytest.mark.parametrize(("kind", "dialect"), [("supa", Dialect.P2PS), ("opennsa", Dialect.NONE)])
@@ -300,6 +301,13 @@ async def test_an_entry_that_can_not_be_read_proves_nothing() -> None:
     await scene.settle(400)
     assert standing(scene) is Standing.ACTIVE
     assert "lifecycleState is 'Dreaming'" in scene.requester.unread[0]
+
+
+async def test_an_unreadable_entry_of_another_requester_hides_no_loss() -> None:
+    scene = await in_service("supa", Dialect.P2PS)
+    scene.machine.connections["conn-9"] = Connection("conn-9", "", "urn:ogf:network:other:nsa", lifecycle="Dreaming")
+    del scene.machine.connections["conn-1"]
+    await scene.run(lambda: standing(scene) is Standing.FAILED)
 
 
 def test_a_description_is_text_that_xml_can_hold() -> None:
