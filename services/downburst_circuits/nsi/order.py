@@ -8,11 +8,12 @@ from downburst.foundation.errors import BadInput
 from downburst_circuits.nsi import listed, replies, reservation
 from downburst_circuits.nsi.provider import Dialect, Provider
 from downburst_circuits.nsi.record import Ask, Goal, Life, Order, Reservation
-from downburst_circuits.nsi.refusals import Problem
+from downburst_circuits.nsi.refusals import Problem, late
 from downburst_circuits.nsi.words import (
     Acknowledged,
     Confirmed,
     Criteria,
+    ErrorEvent,
     ErrorReply,
     Failed,
     Fault,
@@ -146,19 +147,27 @@ def after_results(order: Order, connection_id: str, found: Results | None, provi
 
 
 def after_callback(order: Order, message: Message, provider: Provider) -> Order:
-    """The order after a callback. Notices change nothing here: the next list shows their effect."""
+    """The order after a callback. Of notices, words are kept alone: the next list shows their effect."""
     header, body = message.header, message.body
-    if header is None or not isinstance(body, Reserved | Confirmed | Failed | ErrorReply):
+    if header is None or (header.provider_nsa, header.requester_nsa) != (
+        provider.provider_nsa,
+        provider.requester_nsa,
+    ):
         return order
-    if header.provider_nsa != provider.provider_nsa or header.requester_nsa != provider.requester_nsa:
+    if isinstance(body, ErrorEvent) and body.connection_id == order.serving.connection_id:
+        reason = f": {body.exception.error_id} {body.exception.text}" if body.exception else ""
+        return replace(order, event=body.event + reason)
+    if not isinstance(body, Reserved | Confirmed | Failed | ErrorReply):
         return order
     return _settled(_each(order, lambda one: replies.replied(one, header.correlation_id, body, provider)))
 
 
 def verdict(order: Order, now_us: int) -> Verdict:
     """The state of the order at this moment."""
-    one = order.serving
-    return Verdict(_standing(order, now_us), one.granted, one.problem or one.change_problem or order.change_problem)
+    one, standing = order.serving, _standing(order, now_us)
+    if standing is Standing.LATE:
+        return Verdict(standing, one.granted, late(order.provider, order.event))
+    return Verdict(standing, one.granted, one.problem or one.change_problem or order.change_problem)
 
 
 def in_transit(order: Order) -> bool:

@@ -133,6 +133,8 @@ class Order:
     """Former ones, until they are gone at the provider."""
     change_problem: Problem | None = None
     """The reason why the last replacement was not made."""
+    event: str = ""
+    """The provider's words about the last error in service, such as a failed activation."""
 
     @property
     def reservations(self) -> tuple[Reservation, ...]:

@@ -20,6 +20,8 @@ class Kind(StrEnum):
     STATE = "state"
     """The reservation's state does not allow the operation, or the provider does not know it."""
     OTHER = "other"
+    LATE = "late"
+    """Granted, and not active when it should be."""
     ENDED = "ended"
     """The provider ended it before its time, or lost it."""
     UNKNOWN = "unknown"
@@ -65,6 +67,15 @@ def different(provider: str, phrases: tuple[str, ...]) -> Problem:
         Kind.DIFFERENT,
         f"provider {provider} confirmed {', '.join(phrases)}, so nothing was committed; ask its operator, and check "
         "the provider's modify dialect if it was a change",
+    )
+
+
+def late(provider: str, event: str) -> Problem:
+    """The reservation is in order and the provider does not report it active."""
+    words = f"; it reported: {event}" if event else ""
+    return Problem(
+        Kind.LATE,
+        f"provider {provider} granted the circuit and does not report it active; ask its operator{words}",
     )
 
 

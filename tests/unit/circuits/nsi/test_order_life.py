@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from downburst.foundation.errors import BadInput
+from downburst_circuits.nsi.callbacks import incoming
 from downburst_circuits.nsi.link import sentence
 from downburst_circuits.nsi.order import Change, Standing, cancelled, changed, new_order, switched, verdict
 from downburst_circuits.nsi.provider import Dialect
@@ -12,6 +13,7 @@ from downburst_circuits.nsi.record import Life
 from downburst_circuits.nsi.refusals import Kind, Problem
 from downburst_circuits.nsi.transport import Posted
 from downburst_circuits.nsi.words import Criteria
+from kit.nsi import words
 from kit.nsi.provider import Connection
 from kit.nsi.scene import Scene, some_criteria
 
@@ -40,7 +42,7 @@ async def test_a_circuit_is_ordered_and_removed_by_polling_alone(kind: str, dial
 
 
 @pytest.mark.parametrize(
-    ("kind", "criteria", "problem", "words"),
+    ("kind", "criteria", "problem", "part"),
     [
         ("supa", some_criteria(5_000), Kind.CAPACITY, "no room for 5000 Mb/s"),
         ("supa", some_criteria(port="unknown"), Kind.STP, "check their STPs and VLANs"),
@@ -48,7 +50,7 @@ async def test_a_circuit_is_ordered_and_removed_by_polling_alone(kind: str, dial
     ],
 )
 async def test_a_refusal_is_one_sentence_and_leaves_nothing(
-    kind: str, criteria: Criteria, problem: Kind, words: str
+    kind: str, criteria: Criteria, problem: Kind, part: str
 ) -> None:
     scene = Scene(kind, Dialect.NONE)
     await scene.begin(criteria)
@@ -56,7 +58,7 @@ async def test_a_refusal_is_one_sentence_and_leaves_nothing(
     found = verdict(scene.order, scene.now_us())
     assert found.problem is not None
     assert (found.standing, found.problem.kind) == (Standing.FAILED, problem)
-    assert words in found.problem.sentence
+    assert part in found.problem.sentence
     assert scene.existing() == set()
 
 
@@ -204,7 +206,18 @@ async def test_a_circuit_that_is_never_active_is_late() -> None:
     await scene.settle(60)
     assert standing(scene) is Standing.ORDERED
     await scene.settle(90)
-    assert standing(scene) is Standing.LATE
+    event = (
+        f"<event>activateFailed</event><serviceException>{words.exception('00800', 'no light')}</serviceException>"
+    )
+    await scene.requester.heard(incoming(words.notice("errorEvent", "conn-2", event), scene.provider)[0])
+    assert scene.order.event == ""
+    await scene.requester.heard(incoming(words.notice("errorEvent", "conn-1", event), scene.provider)[0])
+    found = verdict(scene.order, scene.now_us())
+    assert found.problem is not None
+    assert (found.standing, found.problem.kind) == (Standing.LATE, Kind.LATE)
+    assert found.problem.sentence.endswith(
+        "does not report it active; ask its operator; it reported: activateFailed: 00800 no light"
+    )
     assert scene.machine.requests.count("provision") == 1
 
 
