@@ -24,7 +24,7 @@ class RelayWanted(Shape):
     sites: list[_Name] = Field(default_factory=list, max_length=MOST_SITES)
     """The sites behind it; another relay among them reaches the hub through this one."""
     feeds: list[_Name] = Field(default_factory=list, max_length=1000)
-    """The feeds that it may fan out; `*` stands for all."""
+    """The feeds granted to it; `*` stands for all."""
 
     @classmethod
     def _nullable(cls) -> set[str]:

@@ -71,7 +71,7 @@ def test_a_relay_takes_no_subscription(sited: Transaction) -> None:
 def test_the_ways_of_a_site_go_through_relays_that_splice(sited: Transaction) -> None:
     sited.fleet.relays.put(CAMPUS)
     sited.fleet.relays.put(Relay("core", "[2001:db8::1]:7379", sites=("campus",)))
-    sited.fleet.relays.put(Relay("local", None, FanOut.UNICAST, ("oslo",), ("*",)))
+    sited.fleet.relays.put(Relay("local", None, FanOut.GROUP, ("oslo",), ("*",)))
     assert sited.fleet.relays.ways_of("oslo") == (("campus",), ("campus", "core"))
     assert sited.fleet.relays.ways_of("elsewhere") == ()
 
@@ -97,7 +97,7 @@ def test_the_log_of_a_relay_comes_back_newest_first(sited: Transaction, clock: F
 
 
 def test_a_leg_of_a_relay_comes_back(sited: Transaction) -> None:
-    leg = Leg(7, Transport.MULTICAST, ("oslo",), "239.1.1.7", 7400, 10**7, relay="campus", fan_out=FanOut.UNICAST)
+    leg = Leg(7, Transport.MULTICAST, ("oslo",), "239.1.1.7", 7400, 10**7, relay="campus", fan_out=FanOut.GROUP)
     sited.planning.plans.append(Plan("NGRID", 0, (leg,), "one copy for campus", SOME_TIME))
     found = sited.planning.plans.current("NGRID")
     assert found is not None

@@ -40,7 +40,7 @@ function site(name: string, via: string[] = [], relay: string | null = null): Tr
 
 test('the tasks of a relay are those that it has', () => {
   expect(roleOf(RELAY)).toBe('carries connections at relay.campus.edu:7379, fans out NGRID, WARN to a local group')
-  expect(roleOf({ ...RELAY, address: null, fan_out: 'unicast', feeds: ['*'] })).toBe('fans out all feeds to each site')
+  expect(roleOf({ ...RELAY, address: null, feeds: ['*'] })).toBe('fans out all feeds to a local group')
   expect(roleOf({ ...RELAY, fan_out: null })).toBe('carries connections at relay.campus.edu:7379')
 })
 

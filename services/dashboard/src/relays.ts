@@ -10,7 +10,7 @@ export function roleOf(relay: Relay): string {
   if (relay.address !== null) parts.push(`carries connections at ${relay.address}`)
   if (relay.fan_out !== null) {
     const feeds = relay.feeds.includes('*') ? 'all feeds' : relay.feeds.join(', ')
-    parts.push(`fans out ${feeds} ${relay.fan_out === 'group' ? 'to a local group' : 'to each site'}`)
+    parts.push(`fans out ${feeds} to a local group`)
   }
   return parts.join(', ')
 }

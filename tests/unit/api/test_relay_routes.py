@@ -72,7 +72,7 @@ async def test_a_change_is_announced(sited: Asked) -> None:
         (400, "bad-request", {"address": "2001:db8::1:7379"}, "is not the address of a relay"),
         (400, "bad-request", {"address": "x" * 301 + ":1"}, "address: "),
         (400, "bad-request", {"address": None, "fan_out": None}, "relay campus carries nothing"),
-        (400, "bad-request", {"feeds": []}, "relay campus may fan out no feed"),
+        (400, "bad-request", {"feeds": []}, "relay campus may carry no feed"),
         (400, "bad-request", {"sites": ["campus"]}, "relay campus can't be behind itself"),
         (400, "bad-request", {"sites": [""]}, "sites.0: "),
         (400, "bad-request", {"sites": None}, "sites: "),

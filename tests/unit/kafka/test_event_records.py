@@ -168,7 +168,7 @@ def test_an_event_comes_back_whole(event: Event) -> None:
 
 
 def test_a_leg_by_a_relay_comes_back_whole() -> None:
-    leg = Leg(7, Transport.MULTICAST, ("a",), "239.77.0.1", 17_001, 10**7, relay="campus", fan_out=FanOut.UNICAST)
+    leg = Leg(7, Transport.MULTICAST, ("a",), "239.77.0.1", 17_001, 10**7, relay="campus", fan_out=FanOut.GROUP)
     event = PlanMade(Plan("NGRID", 1, (leg,), "one copy", AT))
     assert decode(encode(event)) == event
 

@@ -63,7 +63,7 @@ def test_a_group_of_the_network_that_reaches_all_is_cheaper_than_one_more_copy()
 
 
 def test_each_relay_has_a_group_of_its_own_and_a_single_site_gets_a_copy() -> None:
-    valley = RelayOffer("valley", FanOut.UNICAST)
+    valley = RelayOffer("valley", FanOut.GROUP)
     found = multicast(*campus(3), *campus(2, valley), *campus(1, RelayOffer("alone")), no_multicast=OFF)
     assert [part.relay.relay for part in found.groups if part.relay] == ["campus", "valley"]
     assert found.unicast_sites == ("alone-1",)
@@ -100,12 +100,12 @@ def test_losses_of_the_members_own_paths_are_not_the_groups() -> None:
 
 
 def test_the_leg_of_a_group_names_its_relay() -> None:
-    valley = RelayOffer("valley", FanOut.UNICAST)
+    valley = RelayOffer("valley", FanOut.GROUP)
     best = compare(steady(), live(*campus(4, valley), no_multicast=OFF)).best
     (leg,) = legs_of(best, unicast_leg=1, groups=(Leg(8, Transport.MULTICAST, (), "239.0.0.8", 5_008, 50),))
     assert (leg.relay, leg.fan_out, leg.sites) == (
         "valley",
-        FanOut.UNICAST,
+        FanOut.GROUP,
         tuple(f"valley-{n}" for n in range(1, 5)),
     )
 
@@ -117,7 +117,7 @@ def test_a_leg_is_followed_behind_its_relay_alone_and_keeps_a_rate_that_is_measu
     assert followed([part], [standing]) == [standing]
     assert followed([part], [plain]) == [None]
     assert followed([replace(part, relay=None)], [standing]) == [None]
-    assert followed([replace(part, relay=RelayOffer("campus", FanOut.UNICAST))], [standing]) == [None]
+    assert followed([replace(part, relay=RelayOffer("campus", FanOut.GROUP))], [standing]) == [None]
     assert followed([replace(part, relay=RelayOffer("campus", core_bps=9e6))], [standing]) == [standing]
     assert paced(standing, 49_500_000) == standing
     assert paced(standing, 40_000_000).rate_bps == 40_000_000

@@ -54,13 +54,8 @@ def test_a_chain_of_too_many_relays_is_refused() -> None:
 
 def test_the_leg_of_a_plan_names_its_relay() -> None:
     legs = (multicast(1, "a"), replace(multicast(2, "b"), relay="campus"))
-    by_each = replace(multicast(3, "c"), relay="campus", fan_out=FanOut.UNICAST)
-    told = lines.plan_job(plan("NGRID", *legs, by_each), MulticastSettings())["legs"]
-    assert [(leg.get("relay"), leg.get("fan_out")) for leg in told] == [
-        (None, None),
-        ("campus", None),
-        ("campus", "unicast"),
-    ]
+    told = lines.plan_job(plan("NGRID", *legs), MulticastSettings())["legs"]
+    assert [leg.get("relay") for leg in told] == [None, "campus"]
     assert told[1]["group"] == multicast(2).group
 
 

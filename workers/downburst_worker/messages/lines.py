@@ -28,7 +28,6 @@ from downburst.domain.feeds import Feed
 from downburst.domain.plans import Leg, Plan, Transport
 from downburst.domain.products import Acknowledgement, Product
 from downburst.domain.receipts import LogHead
-from downburst.domain.relays.relay import FanOut
 from downburst.domain.resends import Resend
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import Subscription
@@ -365,8 +364,6 @@ def _leg(leg: Leg, multicast: MulticastSettings) -> Line:
         }
     if leg.relay is not None:
         line["relay"] = leg.relay
-        if leg.fan_out is not FanOut.GROUP:
-            line["fan_out"] = leg.fan_out.value
     return line
 
 

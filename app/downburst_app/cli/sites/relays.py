@@ -51,9 +51,9 @@ def add_relay(  # noqa: PLR0913
     ] = None,
     fan_out: Annotated[
         FanOut | None,
-        typer.Option(help="Hand out copies of legs: group, to a local multicast group; unicast, to each site."),
+        typer.Option(help="Hand out one copy of a leg to a multicast group of its own network."),
     ] = None,
-    feeds: Annotated[str | None, typer.Option(help="Feeds that it may fan out, with commas; '*' for all.")] = None,
+    feeds: Annotated[str | None, typer.Option(help="Feeds granted to it, with commas; '*' for all.")] = None,
     sites: Annotated[str | None, typer.Option(help="Sites behind it, with commas.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write the token to, readable only by you.")
@@ -65,7 +65,7 @@ def add_relay(  # noqa: PLR0913
 
     Its credentials are those of a site of the same name: downburst sites revoke, rotate and token apply to it.
 
-    Example: downburst relays add campus --address relay.campus.edu:7379 --sites oslo,bergen -o campus.token
+    Example: downburst relays add campus --address relay.campus.edu:7379 --sites oslo,bergen --feeds NGRID -o campus.token
 
     Example: downburst relays add campus --fan-out group --feeds NGRID,NEXRAD2 --sites oslo,bergen
 

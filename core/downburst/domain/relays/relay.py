@@ -15,8 +15,6 @@ class FanOut(StrEnum):
 
     GROUP = "group"
     """To a multicast group of its own network."""
-    UNICAST = "unicast"
-    """To each of its sites, in a network without multicast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class Relay:
     sites: tuple[str, ...] = ()
     """The sites behind it; a name of another relay means that this one is on its way to the hub."""
     feeds: tuple[str, ...] = ()
-    """The feeds that it may fan out: the allow list of its site record."""
+    """The feeds granted to it, `*` for all: the allow list of its site record."""
     created_at: datetime | None = None
 
     def __post_init__(self) -> None:
@@ -41,8 +39,8 @@ class Relay:
             check_relay_address(self.address)
         if self.address is None and self.fan_out is None:
             raise BadInput(f"relay {self.name} carries nothing; give an address for its sites, a fan-out, or both")
-        if self.fan_out is not None and not self.feeds:
-            raise BadInput(f"relay {self.name} may fan out no feed; name its feeds, or `*` for all")
+        if not self.feeds:
+            raise BadInput(f"relay {self.name} may carry no feed; name its feeds, or `*` for all")
         if self.name in self.sites:
             raise BadInput(f"relay {self.name} can't be behind itself; leave it out of its sites")
         if len(self.sites) > MOST_SITES:
