@@ -20,10 +20,10 @@ class RelayWanted(Shape):
     address: Annotated[str, Field(max_length=300)] | None = None
     """HOST:PORT at which its sites reach it; null, or left out: it splices no connections."""
     fan_out: FanOut | None = None
-    """`group`: it sends copies of legs to a multicast group of its network; `unicast`: to each of its sites."""
+    """`group`: it sends one copy of a leg to a multicast group of its network; null, or left out: it takes no copies."""
     sites: list[_Name] = Field(default_factory=list, max_length=MOST_SITES)
     """The sites behind it; another relay among them reaches the hub through this one."""
-    feeds: list[_Name] = Field(default_factory=list, max_length=1000)
+    feeds: list[_Name] = Field(default_factory=lambda: ["*"], max_length=1000)
     """The feeds granted to it; `*` stands for all."""
 
     @classmethod

@@ -2,7 +2,7 @@
 
 A pure function of prices and of its own memory from the last look, with the planner's rules: a change must gain
 enough, several looks must agree, and the last change must be long enough ago. A relay that is gone, or whose measured
-rate is below that of the direct way, is left at once; after a bad rate it rests, each time twice as long.
+rate is below that of the direct way, is left immediately; after a bad rate it rests, each time twice as long.
 """
 
 import math
@@ -78,7 +78,7 @@ class WayDecision:
     priced: tuple[tuple[RelayWay, Priced], ...] = ()
     """Each open way with its price, the fastest first."""
     left: Chain | None = None
-    """The way that is left at once."""
+    """The way that is left immediately."""
 
     @property
     def chain(self) -> Chain:
@@ -154,14 +154,18 @@ def _weighed(question: WayQuestion, found: WayDecision) -> WayDecision:
 
 
 def _preferred(question: WayQuestion, found: WayDecision, rests: Container[Chain]) -> Chain:
-    """The fastest way that gains enough over the present one and does not rest."""
+    """The fastest way that gains enough over the present one and does not rest.
+
+    A relay in use is judged by its measured rate alone. Its own bursts lose segments at a full queue, and the formulas
+    would take these for the loss of the path; and while no products wait, no other way brings them sooner.
+    """
     standing = question.memory.chain
+    if standing != DIRECT and question.measured_bps is None:
+        return standing
     prices = [(DIRECT, found.direct.rate_bps or 0.0)]
     prices += [(way.chain, price.rate_bps or 0.0) for way, price in found.priced if way.chain not in rests]
     best, best_bps = max(prices, key=lambda one: one[1])
-    now_bps = found.price_of(standing)
-    if standing != DIRECT and question.measured_bps is not None:
-        now_bps = question.measured_bps
+    now_bps = found.price_of(DIRECT) if standing == DIRECT else question.measured_bps
     if now_bps is None:
         return standing
     return best if now_bps < best_bps * (1 - question.rules.min_gain) else standing

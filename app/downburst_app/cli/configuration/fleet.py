@@ -50,6 +50,8 @@ def relays(wanted: Mapping[str, Any], known: list[Entry]) -> Iterator[Step]:
 def relay(values: Entry) -> Entry:
     """The declared members; those with their default left out, and lists without order sorted."""
     kept = some_of(values, RELAY)
+    if kept.get("feeds") == ["*"]:
+        del kept["feeds"]
     return kept | {name: sorted(kept[name]) for name in ("sites",) if name in kept}
 
 
@@ -67,7 +69,7 @@ def _inner_first(declared: list[Entry]) -> list[Entry]:
 def _checked_relay(entry: Entry) -> Entry:
     """The entry; refuses an impossible relay before any change is made."""
     name, fan_out = entry["relay"], entry.get("fan_out")
-    lists = {one: entry.get(one) or [] for one in ("sites", "feeds")}
+    lists = {"sites": entry.get("sites") or [], "feeds": entry.get("feeds", ["*"])}
     for one, listed in lists.items():
         if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
             raise BadInput(f"the {one} of relay {name} are no list of names; correct the file")

@@ -53,7 +53,7 @@ def add_relay(  # noqa: PLR0913
         FanOut | None,
         typer.Option(help="Hand out one copy of a leg to a multicast group of its own network."),
     ] = None,
-    feeds: Annotated[str | None, typer.Option(help="Feeds granted to it, with commas; '*' for all.")] = None,
+    feeds: Annotated[str, typer.Option(help="Feeds granted to it, with commas; '*' for all.")] = "*",
     sites: Annotated[str | None, typer.Option(help="Sites behind it, with commas.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write the token to, readable only by you.")

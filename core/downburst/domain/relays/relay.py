@@ -29,7 +29,7 @@ class Relay:
     """None: it takes no copies of legs."""
     sites: tuple[str, ...] = ()
     """The sites behind it; a name of another relay means that this one is on its way to the hub."""
-    feeds: tuple[str, ...] = ()
+    feeds: tuple[str, ...] = ("*",)
     """The feeds granted to it, `*` for all: the allow list of its site record."""
     created_at: datetime | None = None
 
