@@ -257,6 +257,7 @@ fn datagrams_of_a_relay_fit_its_interface_and_not_the_sessions_of_its_sites() {
     load(&mut world, 1);
     assert!((1_400..=1_452).contains(&world.longest_datagram), "{}", world.longest_datagram);
     world.tell(LegInput::Mtu(Some(1_200)));
+    world.run_for(SECOND);
     world.longest_datagram = 0;
     load(&mut world, 1);
     assert!((1_100..=1_152).contains(&world.longest_datagram), "{}", world.longest_datagram);
