@@ -28,6 +28,7 @@ PORT = 7370
 RATE_BPS = 50_000_000
 DELAY_MS = 15.0
 OUTAGE_S = 1.0
+LARGE_BYTES = 8_000_000
 
 
 @dataclass
@@ -149,6 +150,24 @@ def test_a_small_send_buffer_is_named(world: World) -> None:
     world.connect("choked", whole_segments=True)
     connection = world.busy("choked", 500_000)
     assert connection["verdict"]["leading"] == "send-buffer", shares(connection)
+
+
+def test_a_product_alone_on_its_way_is_in_the_report_of_traffic_with_the_rate_of_the_line(world: World) -> None:
+    """Forecasts of rates use it."""
+    world.connect("quiet")
+    put = 0
+
+    def reported() -> list[dict[str, Any]]:
+        nonlocal put
+        put += 1
+        world.hub.put("QUIET", f"product-{put}", os.urandom(LARGE_BYTES))
+        world.sites["quiet"].wait_received(put, 60)
+        sessions = [session for event in world.hub.events_named("traffic") for session in event["sessions"]]
+        return [one for session in sessions for one in session.get("transfers", ())]
+
+    (first, *_) = wait_for("a transfer, once the clocks are compared", reported, 60)
+    assert first["bytes"] == LARGE_BYTES
+    assert 0.3 * RATE_BPS < first["bytes"] * 8e6 / first["took_us"] <= 1.05 * RATE_BPS
 
 
 def drawn(answer: dict[str, Any]) -> tuple[float, float]:
