@@ -40,7 +40,8 @@ def _main(question: WayQuestion, decision: WayDecision) -> str:
 def _compared(question: WayQuestion, decision: WayDecision) -> str:
     direct = f"{_rate(decision.direct.rate_bps)} by the direct way ({_direct(question.direct, decision.direct)})"
     if decision.chain != DIRECT:
-        way = next((way for way, _ in decision.priced if way.chain == decision.chain), None)
+        is_new = decision.memory.chosen_at_s == question.now_s
+        way = next((way for way, _ in decision.priced if is_new and way.chain == decision.chain), None)
         return f"{_rate(decision.predicted_bps)} expected{_path(way)}, against {direct}"
     found = next((way for way, price in decision.priced if price.rate_bps is not None), None)
     if found is None:

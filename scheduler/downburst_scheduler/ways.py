@@ -49,6 +49,8 @@ class WayMemory:
     favourite: Chain | None = None
     agreeing: int = 0
     rests: tuple[Rest, ...] = ()
+    predicted_bps: float | None = None
+    """The prediction on which the relay was taken; what the way measures since includes its own load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +89,9 @@ class WayDecision:
 
     @property
     def predicted_bps(self) -> float | None:
-        """The prediction for the chosen way."""
-        return self.price_of(self.chain)
+        """The prediction for the chosen way; for a relay in use, that on which it was taken."""
+        known = self.memory.predicted_bps if self.chain != DIRECT else None
+        return self.price_of(self.chain) if known is None else known
 
     def price_of(self, chain: Chain) -> float | None:
         """The prediction for a way; None if it has none."""
@@ -150,13 +153,16 @@ def _weighed(question: WayQuestion, found: WayDecision) -> WayDecision:
     held = _held(question, agreeing)
     if held is not None:
         return replace(found, because=held, memory=replace(memory, favourite=preferred, agreeing=agreeing))
-    return replace(found, memory=WayMemory(preferred, question.now_s, rests=memory.rests))
+    predicted_bps = found.price_of(preferred)
+    return replace(
+        found, memory=WayMemory(preferred, question.now_s, rests=memory.rests, predicted_bps=predicted_bps)
+    )
 
 
 def _preferred(question: WayQuestion, found: WayDecision, rests: Container[Chain]) -> Chain:
     """The fastest way that gains enough over the present one and does not rest.
 
-    A relay in use is judged by its measured rate alone. Its own bursts lose segments at a full queue, and the formulas
+    A relay in use is judged by its measured rate alone. Its own bursts lose segments at a full queue, and formulas
     would take these for the loss of the path; and while no products wait, no other way brings them sooner.
     """
     standing = question.memory.chain

@@ -116,7 +116,9 @@ class WaysLoop:
             if name in self._known.sites and name not in self._sites:
                 age_s = max((now - way.decided_at).total_seconds(), 0.0) if way.decided_at else 0.0
                 chosen_at_s = now_s - age_s if way.chain != DIRECT else None
-                self._sites[name] = _SiteState(WayMemory(way.chain, chosen_at_s), way)
+                self._sites[name] = _SiteState(
+                    WayMemory(way.chain, chosen_at_s, predicted_bps=way.predicted_bps), way
+                )
         await self._decide(look=False)
 
     async def _decide(self, *, look: bool) -> None:

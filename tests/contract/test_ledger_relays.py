@@ -35,8 +35,8 @@ def test_a_relay_comes_back_whole_and_has_a_site_record(sited: Transaction, cloc
     assert kept == replace(CAMPUS, created_at=clock.now())
     assert sited.fleet.relays.all() == [kept] == [sited.fleet.relays.one("campus")]
     assert sited.sites.one("campus").allow == ("NGRID",)
-    spliced = sited.fleet.relays.put(replace(CAMPUS, fan_out=None, feeds=(), sites=()))
-    assert (spliced.fan_out, spliced.sites, sited.sites.one("campus").allow) == (None, (), ())
+    spliced = sited.fleet.relays.put(replace(CAMPUS, fan_out=None, feeds=("*",), sites=()))
+    assert (spliced.fan_out, spliced.sites, sited.sites.one("campus").allow) == (None, (), ("*",))
     sited.fleet.relays.remove("campus")
     assert (sited.fleet.relays.all(), sited.sites.find("campus")) == ([], None)
     with pytest.raises(NotFound, match="relays list"):

@@ -1,5 +1,6 @@
 """The quick starts hold, word by word: their commands are typed, and their stated output appears."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from kit.capabilities import needs
 from kit.namespaces import Lab
+from kit.node import SiteNode
 from kit.page_hub import ROOT
 from kit.told import Reader
 from kit.wire import Lane, Wire
@@ -81,6 +83,38 @@ def test_the_cause_of_a_slow_site_is_found_and_mended(lab: Lab, tmp_path: Path, 
         operator.follow(told, part="5. The proof")
 
 
+@pytest.fixture
+def campus() -> Iterator[Lab]:
+    needs("netns", "veth", "bridge")
+    with Lab(["hub", "relay", "oslo", "bergen"]) as made:
+        yield made
+
+
+@pytest.mark.nightly
+def test_a_relay_brings_one_copy_to_a_campus(campus: Lab, tmp_path: Path) -> None:
+    told, hub_address = DOCS / "quick-start-relay.md", f"{campus.address('hub')}:7370"
+    own = {"RELAY": campus.address("relay"), "SITES": "oslo,bergen", "FEEDS": "NGRID"}
+    with ExitStack() as stack:
+        operator = Reader(campus, "hub", tmp_path / "operator", own)
+        stack.callback(operator.close)
+        scene = tmp_path / "scene.md"
+        scene.write_text(CAMPUS_SCENE)
+        operator.follow(scene)
+        for name in ("oslo", "bergen"):
+            site = SiteNode(tmp_path / name, hub_address, prefix=campus.command(name, []))
+            site.directory.mkdir()
+            shutil.copy(tmp_path / "operator" / f"{name}.token", site.token_file)
+            stack.callback(site.stop)
+            site.start()
+        operator.follow(told, until="At the relay's host")
+        administrator = Reader(campus, "relay", tmp_path / "administrator", {"HUB": hub_address})
+        stack.callback(administrator.close)
+        shutil.copy(tmp_path / "operator" / "campus.token", tmp_path / "administrator")
+        administrator.follow(told, part="At the relay's host")
+        operator.follow(told, part="The relay at work")
+        operator.follow(told, part="The end of a relay")
+
+
 # Prerequisites: a hub with default rights, incoming products, an approved site, and a token for a viewer.
 RATE_BPS, DELAY_MS = 50_000_000, 15.0
 SLOW_SCENE = """\
@@ -111,6 +145,26 @@ while true; do
     downburst put NGRID "grid/$((++number))" grid.bin
     sleep 0.5
 done
+```
+"""
+CAMPUS_SCENE = """\
+```sh stays
+DOWNBURST_TIME_SCALE=20 DOWNBURST_MULTICAST__ENABLED=false downburst hub --data-dir ~/hub --sites 0.0.0.0:7370
+```
+```text
+page and api at http://127.0.0.1:7371
+```
+```sh
+downburst feeds add NGRID
+for site in oslo bergen; do
+    downburst sites add $site --allow NGRID
+    downburst subscriptions add $site NGRID
+    downburst sites token $site -o $site.token
+done
+```
+```sh stays
+head -c 400000 /dev/urandom > grid.bin
+while true; do downburst put NGRID "grid/$((++number))" grid.bin; sleep 0.3; done
 ```
 """
 SCENE = """\

@@ -516,7 +516,7 @@ export interface Factor {
 export type FactorName = 'origin' | 'queue' | 'transport' | 'circuit' | 'tcp' | 'repair' | 'disk' | 'action' | 'clock'
 
 /** The way in which a relay hands out the one copy of a leg. */
-export type FanOut = 'group' | 'unicast'
+export type FanOut = 'group'
 
 /** Something that is wrong, and what to do about it. */
 export interface Fault {
@@ -1416,11 +1416,11 @@ export interface RelayTunnel {
 export interface RelayWanted {
   /** HOST:PORT at which its sites reach it; null, or left out: it splices no connections. */
   address?: string | null
-  /** `group`: it sends copies of legs to a multicast group of its network; `unicast`: to each of its sites. */
+  /** `group`: it sends one copy of a leg to a multicast group of its network; null, or left out: it takes none. */
   fan_out?: FanOut | null
   /** The sites behind it; another relay among them reaches the hub through this one. */
   sites?: string[]
-  /** The feeds that it may fan out; `*` stands for all. */
+  /** The feeds granted to it; `*` stands for all. */
   feeds?: string[]
 }
 

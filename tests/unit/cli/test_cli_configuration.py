@@ -267,7 +267,7 @@ def test_relays_are_added_changed_and_pruned(hubs: list[tuple[Ledger, HubInMemor
     wanted = {"sites": document["sites"], "relays": [outer, changed, fresh]}
     assert carry_out(hub, wanted, prune=True) == [
         "change relay lincoln: address relay.a.edu:7379, sites ['a.edu', 'b.edu']",
-        "add relay far: fan_out group, feeds ['*']",
+        "add relay far: fan_out group",
         "add relay beta: address beta.edu:7379, sites ['far']",
         "remove relay alpha",
     ], "each follows the relays behind it"

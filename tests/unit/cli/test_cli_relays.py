@@ -122,7 +122,7 @@ def test_an_enrolled_relay_is_changed_without_a_token(asked: Asked, capsys: pyte
         (("campus",), "relay campus carries nothing; give an address for its sites, a fan-out, or both"),
         (("campus", "--address", "campus"), "'campus' is not the address of a relay; write HOST:PORT"),
         (("campus", "--address", "campus:70000"), "'campus:70000' is not the address of a relay"),
-        (("campus", "--fan-out", "group"), "relay campus may carry no feed; name its feeds"),
+        (("campus", "--fan-out", "group", "--feeds", ""), "relay campus may carry no feed; name its feeds"),
         (("campus", "--address", "a:1", "--sites", "a,campus"), "relay campus can't be behind itself"),
         (("Cam pus", "--address", "a:1"), "'Cam pus' can't be a site's name"),
     ],

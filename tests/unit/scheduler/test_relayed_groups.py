@@ -117,7 +117,7 @@ def test_a_leg_is_followed_behind_its_relay_alone_and_keeps_a_rate_that_is_measu
     assert followed([part], [standing]) == [standing]
     assert followed([part], [plain]) == [None]
     assert followed([replace(part, relay=None)], [standing]) == [None]
-    assert followed([replace(part, relay=RelayOffer("campus", FanOut.GROUP))], [standing]) == [None]
+    assert followed([replace(part, relay=RelayOffer("valley"))], [standing]) == [None]
     assert followed([replace(part, relay=RelayOffer("campus", core_bps=9e6))], [standing]) == [standing]
     assert paced(standing, 49_500_000) == standing
     assert paced(standing, 40_000_000).rate_bps == 40_000_000

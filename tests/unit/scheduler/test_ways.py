@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from downburst.domain.tcp.rates import CongestionControl
-from downburst_scheduler.models.ways import Connections, DirectWay, RelayWay, Segment
+from downburst_scheduler.models.ways import Connections, DirectWay, RelayWay, Segment, relay_price
 from downburst_scheduler.planner import Rules
 from downburst_scheduler.way_sentences import way_reason
 from downburst_scheduler.ways import DIRECT, WayBecause, WayDecision, WayMemory, WayQuestion, decide_way
@@ -110,13 +110,25 @@ def test_a_better_relay_must_gain_a_fifth_and_chains_have_a_segment_more() -> No
         ("near", "campus"), (*slow.segments[:1], Segment(RENO, 0.036, 0.0005), Segment(RENO, 0.004, 0.0))
     )
     standing = WayMemory(CAMPUS, 0.0)
-    asked = WayQuestion(direct, [slow, alike], memory=standing, now_s=1_000.0)
+    measured_bps = relay_price(slow, direct).rate_bps
+    asked = WayQuestion(direct, [slow, alike], measured_bps=measured_bps, memory=standing, now_s=1_000.0)
     assert after_looks(asked, 10)[1].chain == CAMPUS
     short = replace(alike, segments=(*slow.segments[:1], Segment(RENO, 0.03, 0.0005), Segment(RENO, 0.01, 0.0)))
     asked, decision = after_looks(replace(asked, ways=[slow, short]), 3)
     assert decision.chain == ("near", "campus")
     assert way_reason(asked, decision).startswith("by relays near and campus: ")
     assert "cubic" not in way_reason(asked, decision)
+
+
+def test_a_relay_in_use_is_not_left_for_losses_of_its_own_bursts_while_no_products_wait() -> None:
+    direct, _ = edge_loss(RENO)
+    burst = RelayWay(CAMPUS, (Segment(RENO, 0.068, 0.0143), Segment(RENO, 0.002, 0.001)))
+    asked = WayQuestion(direct, [burst], memory=WayMemory(CAMPUS, 0.0), now_s=1_000.0)
+    _, decision = after_looks(asked, 10)
+    assert (decision.predicted_bps or 0.0) < (decision.direct.rate_bps or 0.0)
+    assert (decision.chain, decision.because) == (CAMPUS, WayBecause.BEST)
+    waiting = replace(asked, measured_bps=(decision.direct.rate_bps or 0.0) / 2)
+    assert after_looks(waiting, 1)[1].because is WayBecause.WORSE
 
 
 def test_a_dry_run_only_tells_and_still_leaves_a_dead_relay() -> None:

@@ -65,7 +65,7 @@ def add_relay(  # noqa: PLR0913
 
     Its credentials are those of a site of the same name: downburst sites revoke, rotate and token apply to it.
 
-    Example: downburst relays add campus --address relay.campus.edu:7379 --sites oslo,bergen --feeds NGRID -o campus.token
+    Example: downburst relays add campus --address relay.campus.edu:7379 --sites oslo,bergen -o campus.token
 
     Example: downburst relays add campus --fan-out group --feeds NGRID,NEXRAD2 --sites oslo,bergen
 
