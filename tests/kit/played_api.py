@@ -28,7 +28,6 @@ from downburst.domain.events import (
     SiteBacklog,
     SiteProgress,
     Streams,
-    TcpPath,
     TrafficSeen,
     UpstreamChanged,
 )
@@ -39,6 +38,7 @@ from downburst.domain.plans import Candidate, LegCounters, Transport
 from downburst.domain.receipts import ProductException
 from downburst.domain.relays import RelayedLeg, RelayReport, Segment, SiteWay, Tunnel
 from downburst.domain.subscriptions import Subscription
+from downburst.domain.tcp.path import TcpPath
 from downburst.domain.tcp.profiles import AppliedProfile, ProfileState, TcpKnobs, TcpTrial, TrialStep
 from downburst.domain.upstreams import Upstream
 from downburst.foundation.clock import FakeClock, to_us

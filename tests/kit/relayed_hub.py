@@ -99,7 +99,6 @@ class Products:
     def __init__(self, world: RelayedHub, *, product_bytes: int, every_s: float) -> None:
         self._world, self._bytes, self._every_s = world, product_bytes, every_s
         self._over = threading.Event()
-        self._burst = 0
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -113,11 +112,6 @@ class Products:
         if self._failure is not None and failure[0] is None:
             raise self._failure
 
-    def burst(self, products: int) -> None:
-        """Puts this number of products without pauses, so that they wait for the line."""
-        self._burst = products
-        wait_for("the end of the burst", lambda: self._failure or not self._burst, 120)
-
     def more(self, products: int) -> None:
         """Waits until this number of further products was acknowledged."""
         goal = len(self._world.put) + products
@@ -130,8 +124,7 @@ class Products:
                 hub.inside(),
                 httpx.Client(base_url=f"http://{hub.http}", headers=hub.authorization, timeout=60) as api,
             ):
-                while not self._over.wait(0 if self._burst else self._every_s):
-                    self._burst = max(self._burst - 1, 0)
+                while not self._over.wait(self._every_s):
                     content = os.urandom(self._bytes)
                     name = f"product/{len(self._world.put)}"
                     api.put(f"/v1/feeds/{FEED}/products/{name}", content=content).raise_for_status()

@@ -59,12 +59,9 @@ def test_the_scheduler_leads_a_site_over_a_relay_that_is_faster_until_it_is_revo
             wait_for("the scheduler's choice of the relay", lambda: way(world)["chain"] == ["middle"], 120)
             wait_for("the session over the relay", lambda: tunnels(world, "far"), 60)
             wait_for("no backlog", lambda: len(site.received()) >= len(world.put) - 5, 120)
-            products.burst(300)
-            wait_for("a measured rate", lambda: way(world)["measured_bps"], 120)
             chosen = way(world)
             print(chosen)
             assert chosen["predicted_bps"] > 3 * chosen["direct_bps"]
-            assert chosen["measured_bps"] > 3 * chosen["direct_bps"]
             # Three reviews and more: the way stays, though its own bursts have lost segments.
             products.more(300)
             assert way(world)["chain"] == ["middle"]
@@ -83,7 +80,7 @@ def test_the_scheduler_leads_a_site_over_a_relay_that_is_faster_until_it_is_revo
 def way(world: RelayedHub) -> dict[str, Any]:
     """The way of the site; an empty chain before there is one."""
     found = world.hub.ask("GET", "/v1/sites/far/path")["way"]
-    return dict(found or {"chain": [], "measured_bps": None})
+    return dict(found or {"chain": []})
 
 
 def tunnels(world: RelayedHub, site: str) -> list[dict[str, Any]]:

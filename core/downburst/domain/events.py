@@ -10,6 +10,7 @@ from downburst.domain.backlog import FeedBacklog
 from downburst.domain.circuits import CircuitProblem, CircuitUse
 from downburst.domain.plans import Plan, Transport
 from downburst.domain.relays.report import RelayReport
+from downburst.domain.tcp.path import TcpPath
 from downburst.domain.tcp.profiles import AppliedProfile
 from downburst.domain.tcp.tracing import TracerAsked, TracerTold
 from downburst.domain.tcp.transfers import Transfer
@@ -202,25 +203,6 @@ class Streams:
     planned: int
     reason: str
     """The reason for the number: a sentence of the node."""
-
-
-@dataclass(frozen=True, slots=True)
-class TcpPath:
-    """Facts of the hub's kernel about all connections of a session."""
-
-    least_round_trip_us: int | None
-    """The minimum of the last minutes, without time in buffers."""
-    sent_segments: int
-    """Segments with data, since the connections began; each transmission counts."""
-    resent_segments: int
-    rate_bps: int
-    """The recent rate at which the site took bytes."""
-    is_lower_bound: bool
-    """There was nothing more to send, so the path may carry more."""
-    congestion: str
-    """The name of the congestion control."""
-    path_mtu_bytes: int | None = None
-    """The longest IP packet that passes unfragmented."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
-from downburst.domain.events import LegChanged, SessionTraffic, TcpPath, TrafficSeen
+from downburst.domain.events import LegChanged, SessionTraffic, TrafficSeen
+from downburst.domain.tcp.path import TcpPath
 from downburst.domain.tcp.profiles import AppliedProfile
 from downburst.foundation.clock import from_us
 

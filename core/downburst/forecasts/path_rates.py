@@ -5,9 +5,10 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from downburst.domain.events import TcpPath, TrafficSeen
+from downburst.domain.events import TrafficSeen
 from downburst.domain.plans import Transport
 from downburst.domain.sites import Site
+from downburst.domain.tcp.path import TcpPath
 from downburst.forecasts.fused import Forecast, Fused
 from downburst.forecasts.predictors import Sample
 from downburst.foundation.clock import from_us

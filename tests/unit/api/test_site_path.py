@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from downburst.domain.events import LegChanged, SessionTraffic, TcpPath, TrafficSeen
+from downburst.domain.events import LegChanged, SessionTraffic, TrafficSeen
+from downburst.domain.tcp.path import TcpPath
 from downburst.foundation.clock import FakeClock, to_us
 from unit.api.conftest import Asked
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from downburst.domain.events import SessionTraffic, TcpPath, TcpProfilesChanged, TrafficSeen
+from downburst.domain.events import SessionTraffic, TcpProfilesChanged, TrafficSeen
+from downburst.domain.tcp.path import TcpPath
 from downburst.domain.tcp.profiles import AppliedProfile, ProfileState, TcpKnobs, TcpTrial, TrialStep
 from downburst.foundation.clock import FakeClock, to_us
 from unit.api.conftest import Asked

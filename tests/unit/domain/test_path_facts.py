@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import pytest
 
-from downburst.domain.events import LegChanged, SessionTraffic, TcpPath, TrafficSeen
+from downburst.domain.events import LegChanged, SessionTraffic, TrafficSeen
 from downburst.domain.path_facts import HALF_LIFE_SEGMENTS, KnownPath, PathWatch
+from downburst.domain.tcp.path import TcpPath
 from downburst_app.cli.sites.site_path import rows
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)

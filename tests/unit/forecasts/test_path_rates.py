@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from downburst.domain.events import LegTraffic, SessionTraffic, SiteProgress, TcpPath, TrafficSeen
+from downburst.domain.events import LegTraffic, SessionTraffic, SiteProgress, TrafficSeen
 from downburst.domain.plans import Transport
 from downburst.domain.sites import Site
+from downburst.domain.tcp.path import TcpPath
 from downburst.domain.tcp.transfers import Transfer
 from downburst.forecasts.path_rates import BETWEEN_REPORTS, FEWEST, KEPT, LONGEST_PAUSE, PathForecast, PathRates
 from downburst.foundation.clock import to_us

@@ -49,13 +49,13 @@ from downburst.domain.events import (
     SiteViolated,
     Streams,
     SubscriptionsChanged,
-    TcpPath,
     TcpProfilesChanged,
     TrafficSeen,
     UpstreamChanged,
 )
 from downburst.domain.plans import Candidate, Leg, Plan, Transport
 from downburst.domain.relays import FanOut, RelayedLeg, RelayReport, Segment, Tunnel
+from downburst.domain.tcp.path import TcpPath
 from downburst.domain.tcp.profiles import AppliedProfile, ProfileState, TcpKnobs
 from downburst.domain.tcp.tracing import TracerAsked, TracerTold
 from downburst.domain.tcp.transfers import Transfer

@@ -7,11 +7,12 @@ nothing, and its sites are direct at once.
 from dataclasses import dataclass, field
 
 from downburst.bus.local import LocalBus
-from downburst.domain.events import RelaySeen, SessionChanged, SessionTraffic, SitesChanged, TcpPath, TrafficSeen
+from downburst.domain.events import RelaySeen, SessionChanged, SessionTraffic, SitesChanged, TrafficSeen
 from downburst.domain.feeds import Feed
 from downburst.domain.relays import FanOut, Relay, RelayReport, Segment, SiteWay, Tunnel
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import Subscription
+from downburst.domain.tcp.path import TcpPath
 from downburst.foundation.clock import FakeClock, to_us
 from downburst.ledger import Ledger
 from downburst.settings.hub import Settings

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from downburst.domain.events import LegChanged, RelaySeen, SessionChanged, SessionTraffic, SitesChanged, TcpPath
+from downburst.domain.events import LegChanged, RelaySeen, SessionChanged, SessionTraffic, SitesChanged
 from downburst.domain.plans import Leg, Transport
 from downburst.domain.relays import FanOut, Relay, RelayReport, Segment, Tunnel
 from downburst.domain.senders import Assignment
+from downburst.domain.tcp.path import TcpPath
 from downburst.ledger import Ledger
 from downburst.settings.multicast import MulticastSettings
 from unit.scheduler.test_loop import FIVE, Hub, hub

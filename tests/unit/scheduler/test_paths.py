@@ -7,11 +7,12 @@ from typing import Literal
 
 import pytest
 
-from downburst.domain.events import LegChanged, SessionTraffic, SiteProgress, Streams, TcpPath, TrafficSeen
+from downburst.domain.events import LegChanged, SessionTraffic, SiteProgress, Streams, TrafficSeen
 from downburst.domain.plans import Transport
 from downburst.domain.receipts import Settled
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import Subscription
+from downburst.domain.tcp.path import TcpPath
 from downburst.domain.tcp.rates import CongestionControl
 from downburst.foundation.clock import to_us
 from downburst_scheduler.models.rates import connection_bps

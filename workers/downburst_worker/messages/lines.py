@@ -20,7 +20,6 @@ from downburst.domain.events import (
     SessionTraffic,
     SiteProgress,
     Streams,
-    TcpPath,
     TrafficSeen,
     UpstreamChanged,
 )
@@ -31,6 +30,7 @@ from downburst.domain.receipts import LogHead
 from downburst.domain.resends import Resend
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import Subscription
+from downburst.domain.tcp.path import TcpPath
 from downburst.domain.upstreams import LdmAccept, LdmSource, Upstream
 from downburst.foundation.bounds import (
     OFFSET_MAX_US,
