@@ -86,21 +86,21 @@ def test_the_cause_of_a_slow_site_is_found_and_mended(lab: Lab, tmp_path: Path, 
 @pytest.fixture
 def campus() -> Iterator[Lab]:
     needs("netns", "veth", "bridge")
-    with Lab(["hub", "relay", "oslo", "bergen"]) as made:
+    with Lab(["hub", "relay", *CAMPUS]) as made:
         yield made
 
 
 @pytest.mark.nightly
 def test_a_relay_brings_one_copy_to_a_campus(campus: Lab, tmp_path: Path) -> None:
     told, hub_address = DOCS / "quick-start-relay.md", f"{campus.address('hub')}:7370"
-    own = {"RELAY": campus.address("relay"), "SITES": "oslo,bergen", "FEEDS": "NGRID"}
+    own = {"RELAY": campus.address("relay"), "SITES": ",".join(CAMPUS), "FEEDS": "NGRID"}
     with ExitStack() as stack:
         operator = Reader(campus, "hub", tmp_path / "operator", own)
         stack.callback(operator.close)
         scene = tmp_path / "scene.md"
         scene.write_text(CAMPUS_SCENE)
         operator.follow(scene)
-        for name in ("oslo", "bergen"):
+        for name in CAMPUS:
             site = SiteNode(tmp_path / name, hub_address, prefix=campus.command(name, []))
             site.directory.mkdir()
             shutil.copy(tmp_path / "operator" / f"{name}.token", site.token_file)
@@ -147,6 +147,7 @@ while true; do
 done
 ```
 """
+CAMPUS = ("oslo", "bergen", "voss", "moss")
 CAMPUS_SCENE = """\
 ```sh stays
 DOWNBURST_TIME_SCALE=20 DOWNBURST_MULTICAST__ENABLED=false downburst hub --data-dir ~/hub --sites 0.0.0.0:7370
@@ -156,7 +157,7 @@ page and api at http://127.0.0.1:7371
 ```
 ```sh
 downburst feeds add NGRID
-for site in oslo bergen; do
+for site in oslo bergen voss moss; do
     downburst sites add $site --allow NGRID
     downburst subscriptions add $site NGRID
     downburst sites token $site -o $site.token

@@ -66,7 +66,8 @@ def test_the_scheduler_leads_a_site_over_a_relay_that_is_faster_until_it_is_revo
             products.more(300)
             assert way(world)["chain"] == ["middle"]
             figures = world.plan()["figures"]
-            print({name: figures.get(name) for name in ("predicted_p50_ms", "measured_p50_ms", "measured_count")})
+            predicted_ms, measured_ms = figures["predicted_p50_ms"], figures["measured_p50_ms"]
+            print(f"p50 over the relay: {predicted_ms:.1f} ms predicted, {measured_ms:.1f} ms measured")
             assert len(relay.lines("tunnel site")) == 1
             revoked = world.hub.ask("DELETE", "/v1/sites/middle/credentials")["revoked"]
             assert revoked == 1
@@ -75,6 +76,8 @@ def test_the_scheduler_leads_a_site_over_a_relay_that_is_faster_until_it_is_revo
             products.more(20)
         world.complete()
         assert "relay middle has no session with the hub" in way(world)["reason"]
+    # Judged where the wires were not late: the lab's end skips the test otherwise.
+    assert abs(measured_ms / predicted_ms - 1) <= 0.2
 
 
 def way(world: RelayedHub) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from downburst.foundation.errors import BadInput
 
 def relay(name: str, *sites: str, address: str | None = "relay:7379") -> Relay:
     fan_out = None if address else FanOut.GROUP
-    return Relay(name, address, fan_out, sites, () if address else ("*",))
+    return Relay(name, address, fan_out, sites)
 
 
 @pytest.mark.parametrize("text", ["relay.campus.edu:7379", "192.0.2.1:1", "[2001:db8::1]:65535", "relay:80"])
