@@ -90,7 +90,6 @@ def campus() -> Iterator[Lab]:
         yield made
 
 
-@pytest.mark.nightly
 def test_a_relay_brings_one_copy_to_a_campus(campus: Lab, tmp_path: Path) -> None:
     told, hub_address = DOCS / "quick-start-relay.md", f"{campus.address('hub')}:7370"
     own = {"RELAY": campus.address("relay"), "SITES": ",".join(CAMPUS), "FEEDS": "NGRID"}

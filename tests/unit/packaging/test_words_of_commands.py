@@ -20,6 +20,7 @@ SOURCES = [
     "README.md",
     "docs/operator-guide.md",
     "docs/quick-start-operator.md",
+    "docs/quick-start-relay.md",
     "docs/quick-start-slow-site.md",
     "docs/quick-start-viewer.md",
     "docker-compose.yml",
