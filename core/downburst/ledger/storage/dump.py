@@ -193,6 +193,7 @@ SELF_NUMBERING = frozenset(
         "faults",
         "ldm_accepts",
         "legs",
+        "relay_log",
         "resends",
         "silences",
         "subscriptions",
