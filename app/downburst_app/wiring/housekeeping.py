@@ -35,11 +35,15 @@ class Housekeeping:
 
     def runs(self) -> Iterator[tuple[str, Run]]:
         """The tasks by name."""
-        hold = partial(asyncio.to_thread, self._reserve.hold)
+        hold = partial(asyncio.to_thread, self._hold_room)
         yield "hub.reserve", partial(keep, "hub.reserve", hold, every_s=RESERVE_S)
         yield "hub.housekeeping", partial(keep, "hub.house", self._forget_history, every_s=HOUSEKEEPING_S)
         if self._settings.scrub_hours > 0:
             yield "hub.ledger-scrub", partial(read_through, self._settings, self._say)
+
+    def _hold_room(self) -> None:
+        self._ledger.hold_journal_room()
+        self._reserve.hold()
 
     async def _forget_history(self) -> None:
         """Deletes history beyond its retention."""

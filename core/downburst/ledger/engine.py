@@ -27,6 +27,7 @@ from downburst.ledger.storage.databases import (
     connect_to_read,
     explained,
     file_of,
+    hold_journal_room,
     is_lost,
     is_of_server,
     options,
@@ -70,6 +71,10 @@ class Ledger:
     def outage(self) -> Outage | None:
         """The start of the database's outage, as found by the last work."""
         return self._outages.current
+
+    def hold_journal_room(self) -> None:
+        """Keeps room for changes on a full disk. No-op on PostgreSQL."""
+        hold_journal_room(self._engine.url.render_as_string(hide_password=False))
 
     def hold(self, role: str = "hub") -> None:
         """Makes this process the only writer; refuses while another one is alive. No-op on SQLite."""

@@ -1,6 +1,9 @@
 """The two kinds of databases for a ledger: how to connect to each, and the meaning of its errors to a user."""
 
+import os
+import shutil
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -64,6 +67,21 @@ def file_of(url: str) -> Path | None:
     """The file of an SQLite ledger; None for others."""
     parsed = parse(url)
     return Path(parsed.database) if parsed.get_backend_name() == "sqlite" and parsed.database else None
+
+
+def hold_journal_room(url: str) -> None:
+    """Allocates the space of SQLite's write-ahead log ahead of its use, if there is plenty.
+
+    Changes that free space can then be written on a disk that is full to the last byte. SQLite reads the log up to
+    the first record without a valid checksum, so it passes over the empty rest.
+    """
+    file = file_of(url)
+    if file is None:
+        return
+    with suppress(OSError), Path(f"{file}-wal").open("r+b") as journal:
+        held = os.fstat(journal.fileno()).st_size >= JOURNAL_ROOM_BYTES
+        if not held and shutil.disk_usage(file.parent).free >= PLENTY * JOURNAL_ROOM_BYTES:
+            os.posix_fallocate(journal.fileno(), 0, JOURNAL_ROOM_BYTES)
 
 
 def speaks_postgresql(connection: Connection) -> bool:
@@ -184,6 +202,10 @@ READERS = 3
 CONNECTIONS = READERS + 2
 """For the reading threads, the writing thread and the hold."""
 BUSY_TIMEOUT_S = 30.0
+JOURNAL_ROOM_BYTES = 6_000_000
+"""SQLite begins the log anew from 4 MB on, once that is in the database."""
+PLENTY = 4
+"""As for the hub's reserve."""
 CONNECT_TIMEOUT_S = 5
 WRITE_IT_SO = "write postgresql://ROLE@HOST:5432/DATABASE, or sqlite:////PATH/ledger.sqlite"
 _DISK_FULL, _NO_RIGHT, _READ_ONLY = "53100", "42501", "25006"
