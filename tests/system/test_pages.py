@@ -130,7 +130,7 @@ def _site(page: Page) -> None:
     connections = page.get_by_test_id("connections")
     connections.get_by_role("button", name="Plot connections").click()
     expect(connections.get_by_role("img", name="Acknowledged bytes of 127.0.0.1").first).to_be_visible()
-    expect(connections.get_by_role("figure").first).to_contain_text(re.compile(r"Of [\d.]+ s: application \d+"))
+    expect(connections.get_by_role("figure").first).to_contain_text(re.compile(r"Of [\d.]+ s: application [<>]?\d+"))
     no_serious_finding(page)
 
 
