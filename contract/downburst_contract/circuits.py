@@ -123,6 +123,7 @@ class _CarriageNew(Shape):
     cap: Cap = Cap.HARD
     shaped_share: Annotated[float, Field(ge=0.85, le=1)] = 0.9
     burst_bytes: Annotated[int, Field(ge=2_000, le=2**31 - 1)] | None = None
+    provider: Annotated[str, Field(max_length=63)] | None = None
 
     def carriage(self) -> CircuitCarriage:
         """The domain's part of a circuit."""
@@ -133,6 +134,7 @@ class _CarriageNew(Shape):
             cap=self.cap,
             shaped_share=self.shaped_share,
             burst_bytes=self.burst_bytes,
+            provider=self.provider,
         )
 
 
@@ -154,7 +156,7 @@ class CircuitNew(_CarriageNew):
 
     @classmethod
     def _nullable(cls) -> set[str]:
-        return {"request_id", "end", "group", "burst_bytes"}
+        return {"request_id", "end", "group", "burst_bytes", "provider"}
 
     def to_model(self, now: datetime, request_id: str) -> circuits.Circuit:
         """The circuit as it is asked for."""
@@ -305,6 +307,8 @@ class CircuitTerms(Answer):
     shaped_share: float
     """What is sent into it at most, as a share of its rate."""
     burst_bytes: int | None
+    provider: str | None
+    """The record of the provider that is asked; null for other drivers."""
     description: str
     ticket: str
     """Under which somebody else made it."""

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from downburst.domain.ordering.providers import Certificate, Dialect, Provider
 from downburst.foundation.clock import SystemClock, to_us
 from downburst.foundation.errors import BadInput
 from downburst_circuits.nsi.link import sentence
 from downburst_circuits.nsi.order import Change, Standing, cancelled, changed, new_order, verdict
-from downburst_circuits.nsi.provider import Certificate, Dialect, Provider
 from downburst_circuits.nsi.record import Order
 from downburst_circuits.nsi.refusals import Kind, Problem
 from downburst_circuits.nsi.requester import Requester, World

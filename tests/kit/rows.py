@@ -10,6 +10,7 @@ from downburst.domain.access import AccessRequest, AccessToken, Caller, LinkKind
 from downburst.domain.alarms import Receiver, ReceiverKind, Silence
 from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Port
 from downburst.domain.feeds import Feed
+from downburst.domain.ordering import DemandOrder, Offer, OrderStep, OrderTimes, Provider
 from downburst.domain.receipts import Batch, ProductException
 from downburst.domain.relays import Relay, Segment, Tunnel
 from downburst.domain.resends import Resend
@@ -126,6 +127,22 @@ def _circuit(tx: Transaction, number: int) -> None:
     tx.circuits.add(replace(asked, state=CircuitState.ADMITTED))
 
 
+def _offer_ends(tx: Transaction) -> None:
+    tx.ports.add(Port("core", 10**9))
+    tx.ports.add(Port("edge", 10**9, site=site_of(0)))
+
+
+def _ended_order(tx: Transaction, number: int) -> None:
+    times = OrderTimes(SOME_TIME, SOME_TIME + HOUR, ended_at=SOME_TIME)
+    order = DemandOrder(number, "campus", "NGRID", site_of(0), 10**7, "a burst is due", times)
+    tx.planning.orders.add(replace(order, step=OrderStep.ENDED))
+
+
+def _provider(number: int) -> Provider:
+    nsa = "urn:ogf:network:example.net:2026:nsa"
+    return Provider(f"network-{number}", "https://nsi.example.net/soap", nsa, nsa)
+
+
 def _rejected(tx: Transaction, number: int) -> None:
     lost = ProductException("NGRID", EPOCH, number, site_of(0), "rejected", SOME_TIME)
     tx.measured.batches.load(Batch(f"batch-{number}", (), (lost,), ()))
@@ -206,6 +223,15 @@ ROWS: Mapping[str, Rows] = {
     "LOG_OF_RELAY": Rows(tables.relays.relay_log, _tunnel, _relay),
     "PORTS": Rows(tables.circuits.circuit_ports, lambda tx, n: tx.ports.add(Port(f"port-{n}", 10**9))),
     "CIRCUITS": Rows(tables.circuits.circuits, _circuit),
+    "CIRCUIT_OFFERS": Rows(
+        tables.ordering.circuit_offers,
+        lambda tx, n: tx.planning.offers.put(Offer(f"offer-{n}", "core", ("edge",), (10**7,))),
+        _offer_ends,
+    ),
+    "CIRCUIT_PROVIDERS": Rows(
+        tables.ordering.circuit_providers, lambda tx, n: tx.planning.providers.put(_provider(n))
+    ),
+    "DEMAND_ORDERS": Rows(tables.ordering.demand_orders, _ended_order, one_writer=True),
     "EXCEPTIONS_OF_SITE": Rows(tables.receipts.exceptions, _rejected),
     "PLANS_OF_FEED": Rows(tables.feeds.plans, lambda tx, _: tx.planning.plans.append(plan()), one_writer=True),
     "LEGS": Rows(tables.feeds.legs, lambda tx, n: tx.planning.legs.allocate(f"F{n}"), one_writer=True),

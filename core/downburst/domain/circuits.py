@@ -17,6 +17,8 @@ class CircuitDriver(StrEnum):
     """The nodes at its ends: VXLAN or VLAN, shaping, addresses and routes."""
     DECLARED = "declared"
     """A third party; its interface and addresses exist and are only checked and measured."""
+    NSI = "nsi"
+    """A provider of another network, which is asked by NSI; the nodes set up the ends that it grants."""
 
 
 class CircuitShape(StrEnum):
@@ -152,6 +154,8 @@ class CircuitCarriage:
     """The maximum sent into it, as a share of its rate: at the rate itself a small buffer or a policer drops."""
     burst_bytes: int | None = None
     """The maximum sent back to back; None: chosen by the node by the rate."""
+    provider: str | None = None
+    """The record of the provider that is asked; None for other drivers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from downburst.ledger.repositories.journal import Faults, Traffic
 from downburst.ledger.repositories.latency.history import Latency
 from downburst.ledger.repositories.ldm import LdmAccepts, LdmSources
 from downburst.ledger.repositories.log_heads import LogHeads
+from downburst.ledger.repositories.ordering.offers import Offers
+from downburst.ledger.repositories.ordering.orders import DemandOrders
+from downburst.ledger.repositories.ordering.providers import NsiOrders, Providers
 from downburst.ledger.repositories.plans import Legs, Pins, Plans
 from downburst.ledger.repositories.receipts import Batches, Frontiers
 from downburst.ledger.repositories.relays.log import RelayLog
@@ -52,12 +55,16 @@ class Transaction:
 
 
 class Planning:
-    """The transports of feeds."""
+    """The transports of feeds; circuits on demand with their offers, providers and orders."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.plans = Plans(connection)
         self.pins = Pins(connection, clock)
         self.legs = Legs(connection)
+        self.offers = Offers(connection, clock)
+        self.providers = Providers(connection, clock)
+        self.orders = DemandOrders(connection, clock)
+        self.nsi = NsiOrders(connection)
 
 
 class Fleet:

@@ -224,6 +224,8 @@ export interface Circuit {
   /** What is sent into it at most, as a share of its rate. */
   shaped_share: number
   burst_bytes: number | null
+  /** The record of the provider that is asked; null for other drivers. */
+  provider: string | null
   description: string
   /** Under which somebody else made it. */
   ticket: string
@@ -263,6 +265,8 @@ export interface CircuitAnswered {
   /** What is sent into it at most, as a share of its rate. */
   shaped_share: number
   burst_bytes: number | null
+  /** The record of the provider that is asked; null for other drivers. */
+  provider: string | null
   description: string
   /** Under which somebody else made it. */
   ticket: string
@@ -286,7 +290,7 @@ export interface CircuitClone {
 }
 
 /** Who makes a circuit. */
-export type CircuitDriver = 'linux' | 'declared'
+export type CircuitDriver = 'linux' | 'declared' | 'nsi'
 
 /** Something that happened to a circuit. */
 export interface CircuitEvent {
@@ -322,6 +326,7 @@ export interface CircuitNew {
   cap?: Cap
   shaped_share?: number
   burst_bytes?: number | null
+  provider?: string | null
   request_id?: string | null
   hub?: EndNew
   sites: EndNew[]
@@ -367,6 +372,8 @@ export interface CircuitWhole {
   /** What is sent into it at most, as a share of its rate. */
   shaped_share: number
   burst_bytes: number | null
+  /** The record of the provider that is asked; null for other drivers. */
+  provider: string | null
   description: string
   /** Under which somebody else made it. */
   ticket: string

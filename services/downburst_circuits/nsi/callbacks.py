@@ -4,8 +4,8 @@ They are optional: the provider's list alone carries every order. The endpoint o
 a certificate of the provider.
 """
 
+from downburst.domain.ordering.providers import Provider
 from downburst.foundation.errors import Refused
-from downburst_circuits.nsi.provider import Provider
 from downburst_circuits.nsi.soap.hardened import Unreadable
 from downburst_circuits.nsi.soap.reading import read
 from downburst_circuits.nsi.soap.writing import acknowledgment

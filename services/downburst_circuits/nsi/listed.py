@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from downburst_circuits.nsi.provider import Provider
+from downburst.domain.ordering.providers import Provider
 from downburst_circuits.nsi.record import Ask, Goal, Life, Reservation, Stage, Strays
 from downburst_circuits.nsi.refusals import hold_expired
 from downburst_circuits.nsi.reservation import (

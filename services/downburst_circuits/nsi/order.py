@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from downburst.domain.ordering.providers import Dialect, Provider
 from downburst.foundation.errors import BadInput
 from downburst_circuits.nsi import listed, replies, reservation
-from downburst_circuits.nsi.provider import Dialect, Provider
 from downburst_circuits.nsi.record import Ask, Goal, Life, Order, Reservation
 from downburst_circuits.nsi.refusals import Problem, late
 from downburst_circuits.nsi.words import (

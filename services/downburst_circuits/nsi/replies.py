@@ -5,7 +5,7 @@ They count only with the correlation id of a request of ours, and with its conne
 
 from dataclasses import replace
 
-from downburst_circuits.nsi.provider import Provider
+from downburst.domain.ordering.providers import Provider
 from downburst_circuits.nsi.record import Goal, Life, Reservation, Stage
 from downburst_circuits.nsi.refusals import Kind, Problem, refusal
 from downburst_circuits.nsi.reservation import answered, committed, confirmed, given_up

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from downburst.domain.ordering.providers import Provider
 from downburst.foundation.clock import Clock, to_us
 from downburst_circuits.nsi import order as orders
 from downburst_circuits.nsi.answers import Answer, answer
 from downburst_circuits.nsi.link import Link, missed
-from downburst_circuits.nsi.provider import Provider
 from downburst_circuits.nsi.record import Order
 from downburst_circuits.nsi.refusals import Kind, Problem
 from downburst_circuits.nsi.soap.writing import envelope, soap_action

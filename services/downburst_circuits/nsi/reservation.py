@@ -14,8 +14,8 @@ repeated when the list shows that they had no effect: each try has a correlation
 from collections.abc import Callable
 from dataclasses import replace
 
+from downburst.domain.ordering.providers import Provider
 from downburst_circuits.nsi.comparing import differences, granted
-from downburst_circuits.nsi.provider import Provider
 from downburst_circuits.nsi.record import Ask, Goal, Life, Reservation, Sent, Stage, Strays
 from downburst_circuits.nsi.refusals import Kind, Problem, different, hold_expired, is_state, is_unknown, refusal
 from downburst_circuits.nsi.words import Acknowledged, Fault, Operation, ProvisionState, Request, Told

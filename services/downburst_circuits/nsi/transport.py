@@ -9,8 +9,9 @@ from typing import Protocol
 
 import httpx
 
+from downburst.domain.ordering.providers import Certificate, Provider
 from downburst.foundation.errors import BadInput
-from downburst_circuits.nsi.provider import Certificate, Provider, check_provider
+from downburst_circuits.nsi.provider import check_provider
 from downburst_circuits.nsi.refusals import Kind, Problem
 from downburst_circuits.nsi.soap.hardened import MESSAGE_BYTES_MAX
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
+from downburst.domain.ordering.providers import Dialect, Provider
 from downburst.foundation.clock import FakeClock, to_us
 from downburst_circuits.nsi.order import Change, changed, in_transit, new_order
-from downburst_circuits.nsi.provider import Dialect, Provider
 from downburst_circuits.nsi.record import Order, Stage, as_json, from_json
 from downburst_circuits.nsi.refusals import Kind, Problem
 from downburst_circuits.nsi.requester import Requester, World

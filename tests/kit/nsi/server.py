@@ -10,7 +10,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from downburst_circuits.nsi.provider import Certificate
+from downburst.domain.ordering.providers import Certificate
 from kit.nsi.provider import ProviderMachine
 
 

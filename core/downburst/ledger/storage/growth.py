@@ -67,12 +67,15 @@ GROWTH: Mapping[str, Growth] = {
     "circuit_measurements": Growth(
         "the hub", (Unique(("circuit", "site", "direction"), "circuit, site and direction"),)
     ),
+    "circuit_offers": Growth("operators", (limits.CIRCUIT_OFFERS,)),
     "circuit_ports": Growth("operators", (limits.PORTS,)),
+    "circuit_providers": Growth("operators", (limits.CIRCUIT_PROVIDERS,)),
     "circuits": Growth("operators", (limits.CIRCUITS, Kept("the newest 10,000 finished circuits"))),
     "credentials": Growth(
         "sites, with tokens and in their sessions",
         (limits.CREDENTIALS_OF_SITE, limits.REPLACEMENTS_OF_SITE, limits.ENDED_CREDENTIALS_OF_SITE),
     ),
+    "demand_orders": Growth("the hub", (limits.DEMAND_ORDERS,)),
     "exceptions": Growth("sites, by what they report", (limits.EXCEPTIONS_OF_SITE, Kept("kept for", LATENCY_DAYS))),
     "faults": Growth("the hub, by what sites do", (Kept("the newest 1,000"),)),
     "feeds": Growth("operators", (limits.FEEDS,)),
@@ -95,6 +98,7 @@ GROWTH: Mapping[str, Growth] = {
     ),
     "login_sessions": Growth("users", (limits.SESSIONS_OF_USER, Kept("kept for", "access.session_hours"))),
     "node_clocks": Growth("the hub's nodes", (Unique(("name",), "node"),)),
+    "nsi_orders": Growth("the hub", (Unique(("circuit",), "circuit"),)),
     "objectives": Growth("operators", (Unique(("feed", "site"), "feed and site"),)),
     "pins": Growth("operators", (Unique(("feed",), "feed"),)),
     "placements": Growth("the hub", (Unique(("number",), "hub"),)),

@@ -351,6 +351,29 @@ CIRCUITS = RowLimit(
     "cancel some first: downburst circuits list shows them",
     "five times the calendar that was measured",
 )
+CIRCUIT_OFFERS = RowLimit(
+    "circuit-offers",
+    1_000,
+    "offers of circuits",
+    "hub",
+    "remove one first: downburst circuits offers list shows them",
+    "each plan weighs those to the sites of its feed",
+)
+CIRCUIT_PROVIDERS = RowLimit(
+    "circuit-providers",
+    50,
+    "providers of circuits",
+    "hub",
+    "remove one first: downburst circuits providers list shows them",
+    "each is asked for its list of reservations every minute",
+)
+DEMAND_ORDERS = Newest(
+    "demand-orders",
+    50_000,
+    "ended orders of circuits",
+    "hub",
+    "a month of one order a minute",
+)
 EXCEPTIONS_OF_SITE = Newest(
     "exceptions-of-site",
     250_000,

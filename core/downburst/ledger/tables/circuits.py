@@ -40,6 +40,7 @@ circuits = Table(
     Column("begin", Instant, nullable=False),
     Column("end", Instant),
     Column("driver", String(16), nullable=False),
+    Column("provider", String(63)),
     Column("replication", String(16), nullable=False),
     Column("group", Text),
     Column("cap", String(8), nullable=False),

@@ -5,8 +5,8 @@ from datetime import UTC
 
 from lxml import etree
 
+from downburst.domain.ordering.providers import Dialect, Provider
 from downburst.foundation.clock import from_us
-from downburst_circuits.nsi.provider import Dialect, Provider
 from downburst_circuits.nsi.soap.names import (
     ACTION,
     HEADERS,

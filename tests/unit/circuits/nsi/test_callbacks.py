@@ -4,10 +4,10 @@ import random
 
 import pytest
 
+from downburst.domain.ordering.providers import Dialect
 from downburst.foundation.errors import Refused
 from downburst_circuits.nsi.callbacks import incoming
 from downburst_circuits.nsi.order import Standing, after_callback, cancelled, verdict
-from downburst_circuits.nsi.provider import Dialect
 from downburst_circuits.nsi.record import Goal, Life
 from downburst_circuits.nsi.soap.hardened import Unreadable
 from downburst_circuits.nsi.soap.reading import read

@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
+from downburst.domain.ordering.providers import Dialect
 from downburst_circuits.nsi.order import Standing, cancelled, switched, verdict
-from downburst_circuits.nsi.provider import Dialect
 from downburst_circuits.nsi.record import Goal, Life
 from kit.nsi.scene import Scene
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from lxml import etree
 
+from downburst.domain.ordering.providers import Dialect
 from downburst.foundation.errors import BadInput
 from downburst_circuits.nsi.answers import answer
-from downburst_circuits.nsi.provider import Dialect
 from downburst_circuits.nsi.refusals import Kind, Problem, is_state, is_unknown
 from downburst_circuits.nsi.soap.reading import read
 from downburst_circuits.nsi.soap.writing import envelope, moment, soap_action

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from downburst.domain.ordering.providers import Dialect
 from downburst.foundation.errors import BadInput
 from downburst_circuits.nsi.callbacks import incoming
 from downburst_circuits.nsi.link import sentence
 from downburst_circuits.nsi.order import Change, Standing, cancelled, changed, new_order, switched, verdict
-from downburst_circuits.nsi.provider import Dialect
 from downburst_circuits.nsi.record import Life
 from downburst_circuits.nsi.refusals import Kind, Problem
 from downburst_circuits.nsi.transport import Posted

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from downburst.domain.ordering.providers import Certificate, Provider
 from downburst.foundation.errors import BadInput
 from downburst_circuits.nsi.comparing import differences, granted
 from downburst_circuits.nsi.link import LONGEST_PAUSE_US, Link, missed, sentence
 from downburst_circuits.nsi.order import Standing, cancelled, new_order, verdict
-from downburst_circuits.nsi.provider import Certificate, Provider, check_provider
+from downburst_circuits.nsi.provider import check_provider
 from downburst_circuits.nsi.record import Order, as_json, from_json
 from downburst_circuits.nsi.refusals import Kind, Problem, refusal
 from downburst_circuits.nsi.stp import stp

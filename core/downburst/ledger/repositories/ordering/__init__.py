@@ -1,0 +1,1 @@
+"""Queries about circuits on demand: offers, providers, orders, and reservations at providers."""
