@@ -48,6 +48,24 @@ class RelayOffer:
     """The rate between hub and relay that its loss allows; None: no limit is known."""
 
 
+@dataclass(frozen=True, slots=True)
+class DemandOffer:
+    """A circuit to a site that can be ordered for a train of products and given back after it."""
+
+    offer: str
+    rates_bps: tuple[int, ...]
+    """In frames, ascending."""
+    price: float
+    """The cost of a reserved bit per second while it is reserved, relative to one of egress."""
+    setup_s: float
+    """The p90 of the last orders, or the provider's statement before there are some."""
+    least_hold_s: float = 0.0
+    orders: int = 0
+    """The number of measured set-ups; 0: the provider's statement counts."""
+    spent: str | None = None
+    """The reason why nothing can be ordered at this moment, such as a spent budget; None: orders are possible."""
+
+
 class CircuitOffers:
     """The best circuit to each site at this moment."""
 

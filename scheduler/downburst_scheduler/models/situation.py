@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from downburst.domain.plans import Transport
 from downburst_scheduler.models.floors import Floor
-from downburst_scheduler.models.offers import CircuitOffer, RelayOffer
+from downburst_scheduler.models.offers import CircuitOffer, DemandOffer, RelayOffer
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.repair import Repair
@@ -27,6 +27,8 @@ class SiteFacts(PathFacts):
     """The reason why it can't be in a group on its circuit, as `<site> ...`; None if it can."""
     no_circuit: str | None = None
     """The reason why its circuit can't be used, as `<site>: ...`; None if it has none, or a good one."""
+    demand: DemandOffer | None = None
+    """The offer under which a circuit to the site can be ordered."""
     relay: RelayOffer | None = None
     """A connected relay before the site that may hand out the feed."""
     no_relay_group: str | None = None

@@ -2,7 +2,7 @@
 
 from downburst.domain.ordering.offers import Budget, Offer, Setups, checked_offer
 from downburst.domain.ordering.orders import OPEN, DemandOrder, OrderStep, OrderTimes, OrderUse
-from downburst.domain.ordering.providers import Certificate, Dialect, Provider
+from downburst.domain.ordering.providers import Certificate, Dialect, Provider, checked_provider
 
 __all__ = [
     "OPEN",
@@ -17,4 +17,5 @@ __all__ = [
     "Provider",
     "Setups",
     "checked_offer",
+    "checked_provider",
 ]
