@@ -40,7 +40,7 @@ def test_a_relay_that_gains_is_taken_when_three_looks_agree(control: CongestionC
     assert decision.predicted_bps == pytest.approx(85e6)
     assert way_reason(asked, decision) == (
         f"by relay campus: 85.0 Mb/s expected (68 ms, 0.00% loss, {control} to relay campus, 2 ms, 0.10% loss, "
-        f"{control} to the site), against 6.41 Mb/s by the direct way (70 ms, 0.10% loss, {control}, 1 connection)"
+        f"{control} to the site), against 6.40 Mb/s by the direct way (70 ms, 0.10% loss, {control}, 1 connection)"
     )
 
 
@@ -83,7 +83,7 @@ def test_a_relay_that_brings_less_than_the_direct_way_is_left_and_rests_twice_as
     asked = on_campus(measured_bps=4e6)
     decision = decide_way(asked)
     assert (decision.chain, decision.because) == (DIRECT, WayBecause.WORSE)
-    assert "relay campus brought 4.00 Mb/s, less than the direct way's 6.41 Mb/s" in way_reason(asked, decision)
+    assert "relay campus brought 4.00 Mb/s, less than the direct way's 6.40 Mb/s" in way_reason(asked, decision)
     (rest,) = decision.memory.rests
     assert rest.until_s - asked.now_s == 3_600.0
     _, resting = after_looks(question(memory=decision.memory, now_s=1_300.0), 100)
