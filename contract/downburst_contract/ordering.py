@@ -4,7 +4,7 @@ Every rate is bits per second of Ethernet frames; an order is for one site.
 """
 
 import re
-from dataclasses import replace
+from dataclasses import fields
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Self
@@ -25,6 +25,7 @@ _Hold = Annotated[float, Field(ge=0, le=offers.HOLD_MOST_S, allow_inf_nan=False)
 _Hours = Annotated[float, Field(ge=0, le=offers.HOURS_MOST, allow_inf_nan=False)]
 _Url = Annotated[str, Field(min_length=1, max_length=URL_CHARS_MAX)]
 _Nsa = Annotated[str, Field(min_length=1, max_length=NSA_CHARS_MAX)]
+_SERVICE_TYPE = next(str(one.default) for one in fields(ordering.Provider) if one.name == "service_type")
 _File = Annotated[str, Field(min_length=1, max_length=1_024)]
 
 
@@ -138,8 +139,7 @@ class CircuitProviderWanted(Shape):
     """The certificates in PEM that the provider's own is verified with."""
     reply_to: _Url | None = None
     """The address for callbacks; null: the provider is asked for news instead."""
-    service_type: _Url | None = None
-    """Null: that of AutoGOLE, EVTS.A-GOLE."""
+    service_type: _Url = _SERVICE_TYPE
 
     @field_validator("certificate", "key", "authorities")
     @classmethod
@@ -157,20 +157,22 @@ class CircuitProviderWanted(Shape):
 
     @classmethod
     def _nullable(cls) -> set[str]:
-        return {"certificate", "key", "authorities", "reply_to", "service_type"}
+        return {"certificate", "key", "authorities", "reply_to"}
 
     def to_model(self, name: str) -> ordering.Provider:
         """The provider; refuses impossible values."""
-        plain = ordering.Provider(
-            _checked_name(name, "a provider"),
-            self.url,
-            self.provider_nsa,
-            self.requester_nsa,
-            self.dialect,
-            self._files(),
-            self.reply_to,
+        return checked_provider(
+            ordering.Provider(
+                _checked_name(name, "a provider"),
+                self.url,
+                self.provider_nsa,
+                self.requester_nsa,
+                self.dialect,
+                self._files(),
+                self.reply_to,
+                self.service_type,
+            )
         )
-        return checked_provider(replace(plain, service_type=self.service_type) if self.service_type else plain)
 
     def _files(self) -> Certificate | None:
         if self.certificate is None or self.key is None or self.authorities is None:
