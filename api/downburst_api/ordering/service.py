@@ -1,6 +1,7 @@
 """Reads offers with their use of today, and announces changes of offers and providers to all parts."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from downburst.domain.events import CircuitsChanged
@@ -13,13 +14,13 @@ from downburst_contract.ordering import CircuitOffer, UsedToday
 async def offers(hub: Runtime) -> list[CircuitOffer]:
     """Every offer, by name."""
     now = hub.clock.now()
-    return await hub.ledger.read(lambda tx: _shown(tx, tx.planning.offers.all(), now))
+    return await hub.ledger.read(lambda tx: shown(tx, tx.planning.offers.all(), now))
 
 
 async def offer(hub: Runtime, name: str) -> CircuitOffer:
     """One offer; refuses an unknown name."""
     now = hub.clock.now()
-    (found,) = await hub.ledger.read(lambda tx: _shown(tx, [tx.planning.offers.one(name)], now))
+    (found,) = await hub.ledger.read(lambda tx: shown(tx, [tx.planning.offers.one(name)], now))
     return found
 
 
@@ -48,6 +49,18 @@ async def remove_provider(hub: Runtime, name: str) -> None:
     hub.bus.publish(CircuitsChanged())
 
 
+def shown(tx: Transaction, found: Sequence[Offer], now: datetime) -> list[CircuitOffer]:
+    """Offers with their measured set-up times and the use of today's budgets."""
+    measured = tx.planning.orders.setups([one.name for one in found])
+    orders = defaultdict[str, list[DemandOrder]](list)
+    for order in tx.planning.orders.since(midnight_before(now)):
+        orders[order.offer].append(order)
+    return [
+        CircuitOffer.of(one, measured=measured.get(one.name), used_today=used_today(orders[one.name], now))
+        for one in found
+    ]
+
+
 def used_today(orders: Iterable[DemandOrder], now: datetime) -> UsedToday:
     """The use of a day's budget by the orders of one offer; only their hours since midnight UTC count."""
     midnight = midnight_before(now)
@@ -66,16 +79,3 @@ def midnight_before(now: datetime) -> datetime:
 def _reserved_s(order: DemandOrder, midnight: datetime, now: datetime) -> float:
     yesterday_s = max((midnight - order.times.ordered_at).total_seconds(), 0.0)
     return max(order.reserved_s(now) - yesterday_s, 0.0)
-
-
-def _shown(tx: Transaction, found: list[Offer], now: datetime) -> list[CircuitOffer]:
-    measured = tx.planning.orders.setups([one.name for one in found])
-    orders = tx.planning.orders.since(midnight_before(now))
-    return [
-        CircuitOffer.of(
-            one,
-            measured=measured.get(one.name),
-            used_today=used_today((order for order in orders if order.offer == one.name), now),
-        )
-        for one in found
-    ]
