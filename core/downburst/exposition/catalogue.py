@@ -192,14 +192,14 @@ CIRCUIT_STATE = _gauge(
     "downburst_circuit_state", "", "1 for the state that a circuit is in", "circuit state", "circuits states"
 )
 OFFER_ORDERS = _gauge(
-    "downburst_offer_orders_today",
+    "downburst_offer_today_orders",
     "orders",
     "Orders of circuits under an offer since midnight UTC",
     "offer",
     "offers",
 )
 OFFER_RESERVED = _gauge(
-    "downburst_offer_reserved_seconds_today",
+    "downburst_offer_today_reserved_seconds",
     "seconds",
     "Reserved time since midnight UTC, summed over the circuits of an offer",
     "offer",

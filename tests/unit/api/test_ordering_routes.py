@@ -169,9 +169,9 @@ async def test_an_offer_shows_its_set_up_times_and_the_use_of_today(ported: Aske
     assert shown["measured"] == {"count": 1, "median_s": 3.0, "p90_s": 3.0}
     assert (await ported.ask("GET", "/v1/circuit-offers"))["offers"] == [shown]
     metrics = (await ported.client.get("/metrics")).text.splitlines()
-    assert 'downburst_offer_orders_today{offer="campus"} 2' in metrics
+    assert 'downburst_offer_today_orders{offer="campus"} 2' in metrics
     assert 'downburst_offer_setup_median_seconds{offer="campus"} 3.0' in metrics
-    (reserved,) = [line for line in metrics if line.startswith("downburst_offer_reserved_seconds_today{")]
+    (reserved,) = [line for line in metrics if line.startswith("downburst_offer_today_reserved_seconds{")]
     assert float(reserved.rpartition(" ")[2]) == pytest.approx(0.7 * 3_600)
 
 
