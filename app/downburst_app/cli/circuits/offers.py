@@ -1,5 +1,6 @@
 """`downburst circuits offers`: circuits that the scheduler may order."""
 
+import math
 from typing import Annotated, Any
 
 import typer
@@ -72,8 +73,8 @@ def set_offer(  # noqa: PLR0913
         ports=port,
         rates_bps=sorted({parse_rate_bps(text) for text in rate}) if rate else None,
         provider=provider,
-        setup_s=setup_s,
-        least_hold_s=least_hold_s,
+        setup_s=_finite(setup_s),
+        least_hold_s=_finite(least_hold_s),
     )
     wanted |= _cleared(
         price=_number(price, "default"),
@@ -112,9 +113,16 @@ def _number(text: str | None, word: str) -> float | int | str | None:
     if text is None or text == word:
         return text and NULL
     try:
-        return int(text) if text.isdigit() else float(text)
+        return int(text) if text.isdigit() else _finite(float(text))
     except ValueError:
         raise BadInput(f"{text!r} is not a number; give one, or {word}") from None
+
+
+def _finite(value: float | None) -> float | None:
+    """The value; refuses one that JSON has no form for."""
+    if value is not None and not math.isfinite(value):
+        raise BadInput(f"{value} is not a number of a definite size; give another one")
+    return value
 
 
 def _cleared(**options: float | str | None) -> dict[str, Any]:
