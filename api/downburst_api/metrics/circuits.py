@@ -1,10 +1,19 @@
-"""Metrics of circuits: reserved, measured and used bandwidth, and states."""
+"""Metrics of circuits: reserved, measured and used bandwidth, states; and the use of offers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from downburst.domain.circuits import Circuit, CircuitState, Direction, Measured
 from downburst.exposition import Sample, text_of
-from downburst.exposition.catalogue import CIRCUIT_BYTES, CIRCUIT_MEASURED, CIRCUIT_RESERVED, CIRCUIT_STATE
+from downburst.exposition.catalogue import (
+    CIRCUIT_BYTES,
+    CIRCUIT_MEASURED,
+    CIRCUIT_RESERVED,
+    CIRCUIT_STATE,
+    OFFER_ORDERS,
+    OFFER_RESERVED,
+    OFFER_SETUP,
+)
+from downburst_contract.ordering import CircuitOffer
 
 Loads = Mapping[tuple[int, str | None], tuple[int, int]]
 """By circuit and site, None for all sites together: bytes out and in."""
@@ -19,6 +28,13 @@ def circuits_text(circuits: Sequence[Circuit], measured: Sequence[Measured], loa
     yield text_of(CIRCUIT_MEASURED, zip(found, rates, strict=True))
     yield text_of(CIRCUIT_BYTES, _bytes(circuits, loads))
     yield text_of(CIRCUIT_STATE, _states(circuits))
+
+
+def offers_text(offers: Sequence[CircuitOffer]) -> Iterator[str]:
+    """The metrics of all offers; one without a measured set-up has no time of it."""
+    yield text_of(OFFER_ORDERS, (((one.offer,), one.used_today.orders) for one in offers))
+    yield text_of(OFFER_RESERVED, (((one.offer,), one.used_today.circuit_hours * 3_600) for one in offers))
+    yield text_of(OFFER_SETUP, (((one.offer,), one.measured.median_s) for one in offers if one.measured is not None))
 
 
 def _reserved(circuits: Sequence[Circuit]) -> Iterator[Sample]:

@@ -5,6 +5,7 @@ import gzip
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 
 from fastapi import APIRouter, Request
@@ -24,11 +25,13 @@ from downburst.live.state import LiveState, SiteSession
 from downburst.sketches.sheet import Sheet
 from downburst_api.http.parameters import Hub
 from downburst_api.latency.service import minute_of
-from downburst_api.metrics.circuits import circuits_text
+from downburst_api.metrics.circuits import circuits_text, offers_text
 from downburst_api.metrics.hub import Standing, alarms_text, hub_text, traffic_text
 from downburst_api.metrics.latency import latency_text
 from downburst_api.metrics.sites import backlogs_text, sites_text
+from downburst_api.ordering import service as ordering
 from downburst_api.runtime import Runtime
+from downburst_contract.ordering import CircuitOffer
 
 router = APIRouter(tags=["health"])
 
@@ -38,7 +41,9 @@ async def metrics(hub: Hub, request: Request) -> Response:
     """Metrics for Prometheus; docs/metrics.md lists them. Compressed for clients that accept gzip."""
     compress = "gzip" in request.headers.get("accept-encoding", "")
     async with hub.counted.one_scrape:
-        facts = await hub.ledger.read(partial(_facts, since_minute=hub.counted.histograms.first_open_minute))
+        facts = await hub.ledger.read(
+            partial(_facts, since_minute=hub.counted.histograms.first_open_minute, now=hub.clock.now())
+        )
         present = _Present.of(hub, await _logs(hub))
         body = await asyncio.to_thread(_written, hub, facts, present, compress=compress)
     headers = {"vary": "accept-encoding"} | ({"content-encoding": "gzip"} if compress else {})
@@ -58,9 +63,10 @@ class _Facts:
     circuits: list[Circuit]
     measured: list[Measured]
     alarms: list[Alarm]
+    offers: list[CircuitOffer]
 
 
-def _facts(tx: Transaction, *, since_minute: int) -> _Facts:
+def _facts(tx: Transaction, *, since_minute: int, now: datetime) -> _Facts:
     relays = {relay.name for relay in tx.fleet.relays.all()}
     return _Facts(
         latencies=tx.measured.latency.sheet(Selection(since_minute=since_minute), step_minutes=1),
@@ -72,6 +78,7 @@ def _facts(tx: Transaction, *, since_minute: int) -> _Facts:
         circuits=tx.circuits.begun(),
         measured=tx.circuits.measurements(),
         alarms=tx.alerting.alarms.open(),
+        offers=ordering.shown(tx, tx.planning.offers.all(), now),
     )
 
 
@@ -126,6 +133,7 @@ def _texts(hub: Runtime, facts: _Facts, present: _Present) -> Iterator[str]:
     yield from latency_text(hub.counted.histograms.follow(facts.latencies, now_minute=minute_of(now)))
     yield alarms_text(facts.alarms)
     yield from circuits_text(facts.circuits, facts.measured, present.loads)
+    yield from offers_text(facts.offers)
 
 
 GZIP_LEVEL = 1

@@ -191,6 +191,27 @@ CIRCUIT_BYTES = _counter(
 CIRCUIT_STATE = _gauge(
     "downburst_circuit_state", "", "1 for the state that a circuit is in", "circuit state", "circuits states"
 )
+OFFER_ORDERS = _gauge(
+    "downburst_offer_today_orders",
+    "orders",
+    "Orders of circuits under an offer since midnight UTC",
+    "offer",
+    "offers",
+)
+OFFER_RESERVED = _gauge(
+    "downburst_offer_today_reserved_seconds",
+    "seconds",
+    "Reserved time since midnight UTC, summed over the circuits of an offer",
+    "offer",
+    "offers",
+)
+OFFER_SETUP = _gauge(
+    "downburst_offer_setup_median_seconds",
+    "seconds",
+    "Median set-up time of the last circuits of an offer, from the order to the end of the probes",
+    "offer",
+    "offers",
+)
 
 SENDER_READY = _gauge("downburst_sender_ready", "", "1 while the sender serves sites")
 SENDER_DRAINING = _gauge("downburst_sender_draining", "", "1 while the sender hands over to others")
@@ -210,6 +231,7 @@ CATALOGUE: dict[str, tuple[Metric, ...]] = {
         *(PENDING_PRODUCTS, PENDING_BYTES, PENDING_OLDEST, PENDING_LOST),
         *(DELIVERY_LATENCY, END_TO_END_LATENCY, QUEUEING, ACTION),
         *(ALARMS, CIRCUIT_RESERVED, CIRCUIT_MEASURED, CIRCUIT_BYTES, CIRCUIT_STATE),
+        *(OFFER_ORDERS, OFFER_RESERVED, OFFER_SETUP),
     ),
     "Sender": (SENDER_READY, SENDER_DRAINING, SENDER_SESSIONS, SENDER_EGRESS, SENDER_RESTARTS, SENDER_BEAT),
 }

@@ -21,6 +21,7 @@ CIRCUIT = {
     "used_out_bps": 0.0,
     "begin": "2026-07-01T12:00:00Z",
     "end": None,
+    "provider": None,
     "ends": [{"site": None, "port": "hub-eth0", "vlan": 100, "address": None}],
     "measurements": [],
     "events": [],
@@ -135,6 +136,14 @@ def test_a_circuit_is_asked_for_by_site_and_by_port(asked: Asked, capsys: pytest
         "n1",
     )
     assert capsys.readouterr().out.startswith("dry run, nothing was reserved: circuit 17 to unl.edu")
+
+
+def test_a_circuit_is_asked_of_a_provider(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    asked.circuit |= {"provider": "surf"}
+    assert run("circuits", "add", "--to", "unl.edu", "--rate", "1G", "--driver", "nsi", "--provider", "surf") == 0
+    assert [asked.last()[2][name] for name in ("driver", "provider")] == ["nsi", "surf"]
+    assert run("circuits", "show", "17") == 0
+    assert "asked of provider surf" in capsys.readouterr().out
 
 
 def test_circuits_are_listed_and_shown(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from downburst.domain.alarms import Objective, Receiver, ReceiverKind, Silence
 from downburst.domain.circuits import Port
 from downburst.domain.feeds import DuplicateRule, Feed
+from downburst.domain.ordering import Budget, Offer, Provider
 from downburst.domain.plans import Transport
 from downburst.domain.relays import FanOut, Relay
 from downburst.domain.rights import Limit
@@ -33,6 +34,13 @@ from downburst_app.cli.client import HubClient
 from downburst_app.cli.configuration.configuration import Known, steps, without_secrets
 from factories import AUTHORIZATION, plan, runtime, unicast
 
+OFFER: dict[str, Any] = {"offer": "x", "hub_port": "a", "ports": ["b"], "rates_bps": [10**8]}
+NSI: dict[str, Any] = {
+    "provider": "x",
+    "url": "http://127.0.0.1/",
+    "provider_nsa": "urn:ogf:network:s",
+    "requester_nsa": "urn:ogf:network:h",
+}
 MAINTENANCE_BEGINS = datetime(2038, 1, 1, tzinfo=UTC)
 MAINTENANCE_ENDS = MAINTENANCE_BEGINS + timedelta(hours=2)
 
@@ -98,6 +106,10 @@ def _fill(tx: Transaction) -> None:
     tx.fleet.relays.put(Relay("lincoln", "relay.a.edu:7379", FanOut.GROUP, ("a.edu",), ("NGRID",)))
     tx.fleet.relays.put(Relay("alpha", "[2001:db8::1]:7379", sites=("lincoln",)))
     tx.ports.add(Port("ae1", 10_000_000_000, first_vlan=100, last_vlan=199))
+    tx.ports.add(Port("a-ae1", 10_000_000_000, site="a.edu"))
+    tx.planning.providers.put(Provider("surf", "http://127.0.0.1:80/", "urn:ogf:network:s", "urn:ogf:network:h"))
+    tx.planning.offers.put(Offer("campus", "ae1", ("a-ae1",), (10**8,), budget=Budget(0.0, 5)))
+    tx.planning.offers.put(Offer("far", "ae1", ("a-ae1",), (10**8, 10**9), "surf", price=0.0, setup_s=1.5))
     tx.alerting.receivers.add(Receiver("mail", ReceiverKind.MAIL, "ops@example.edu", (), ("NGRID",), ()))
     tx.alerting.site_receivers.add(Receiver("duty", ReceiverKind.MAIL, "duty@a.edu", feeds=("NGRID",), owner="a.edu"))
     tx.alerting.objectives.put(Objective("NGRID", "a.edu", 4000.0, quantile=0.9))
@@ -128,6 +140,7 @@ def test_what_was_exported_changes_nothing(hubs: list[tuple[Ledger, HubInMemory]
     assert set(document) == {
         *("feeds", "sites", "ldm_sources", "ldm_accepts", "upstreams", "ports", "pins", "alarm_receivers"),
         *("site_alarm_receivers", "objectives", "maintenance", "tcp_profiles", "relays"),
+        *("circuit_providers", "circuit_offers"),
     }
     assert "secret" not in str(document)
     assert "sesame" not in str(document)
@@ -142,7 +155,7 @@ def test_an_empty_hub_becomes_the_one_that_was_exported(hubs: list[tuple[Ledger,
     del document["pins"]
     document["upstreams"] = []
     document["alarm_receivers"] = [one for one in document["alarm_receivers"] if one["receiver"] == "mail"]
-    assert len(carry_out(empty, document)) == 2 + 2 + 2 + 2 + 2 + 1 + 1 + 1 + 1 + 1 + 1 + 1
+    assert len(carry_out(empty, document)) == 2 + 2 + 2 + 2 + 2 + 2 + 2 + 1 + 1 + 1 + 1 + 1 + 1 + 1
     assert carry_out(empty, document) == []
     left = {part: entries for part, entries in document.items() if entries}
     assert through_a_file(Known(empty).document()) == left
@@ -292,6 +305,53 @@ def test_an_impossible_relay_is_refused_before_any_change(
     (_, hub), _ = hubs
     with pytest.raises(BadInput) as refused:
         steps({"feeds": [{"feed": "NEW"}], "relays": [{"relay": "x", **given}]}, Known(hub), prune=False)
+    assert said in refused.value.sentence
+
+
+def test_offers_and_providers_are_added_changed_and_pruned(hubs: list[tuple[Ledger, HubInMemory]]) -> None:
+    (_, hub), _ = hubs
+    document = Known(hub).document()
+    surf = {"provider": "surf", "url": "http://127.0.0.1:80/", "provider_nsa": "urn:ogf:network:s"}
+    surf |= {"requester_nsa": "urn:ogf:network:h"}
+    assert document["circuit_providers"] == [surf]
+    ends = {"hub_port": "ae1", "ports": ["a-ae1"], "rates_bps": [10**8]}
+    campus = {"offer": "campus", **ends, "circuit_hours_a_day": 0, "orders_a_day": 5}
+    assert document["circuit_offers"][0] == campus
+    esnet = surf | {"provider": "esnet", "dialect": "p2ps", "reply_to": None}
+    moved = {"offer": "campus", **ends, "provider": "esnet", "setup_s": 60, "least_hold_s": 30}
+    wanted = {"circuit_offers": [moved], "circuit_providers": [esnet]}
+    assert carry_out(hub, wanted, prune=True) == [
+        "add circuit provider esnet: url http://127.0.0.1:80/, provider_nsa urn:ogf:network:s, "
+        "requester_nsa urn:ogf:network:h, dialect p2ps",
+        "change circuit offer campus: provider esnet, hub_port ae1, ports ['a-ae1'], rates_bps [100000000], "
+        "least_hold_s 30.0",
+        "remove circuit offer far",
+        "remove circuit provider surf",
+    ], "each follows those that it needs, and goes before them"
+    assert carry_out(hub, wanted, prune=True) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "given", "said"),
+    [
+        ("circuit_offers", {}, "an entry of circuit_offers has no offer"),
+        ("circuit_offers", {"offer": "x"}, "circuit offer x can't be used: hub_port: Field required"),
+        ("circuit_offers", {"offer": "x", "setup_s": "soon"}, "circuit offer x can't be used: "),
+        ("circuit_offers", OFFER | {"offer": "-x"}, "'-x' can't be the name of an offer"),
+        ("circuit_offers", OFFER | {"setup_s": float("nan")}, "circuit offer x can't be used: setup_s: "),
+        ("circuit_offers", OFFER | {"ports": ["b", "b"]}, "offer x: a port is named twice"),
+        ("circuit_offers", OFFER | {"colour": "red"}, "circuit offer x can't be used: colour: "),
+        ("circuit_providers", {"provider": "x", "url": "y"}, "circuit provider x can't be used: provider_nsa: "),
+        ("circuit_providers", NSI | {"url": "http://far.example/"}, "provider x would be reached without TLS"),
+        ("circuit_providers", NSI | {"key": "/k"}, "circuit provider x can't be used: provider: certificate, key"),
+    ],
+)
+def test_impossible_offers_and_providers_are_refused_before_any_change(
+    hubs: list[tuple[Ledger, HubInMemory]], part: str, given: dict[str, Any], said: str
+) -> None:
+    (_, hub), _ = hubs
+    with pytest.raises(BadInput) as refused:
+        steps({"feeds": [{"feed": "NEW"}], part: [given]}, Known(hub), prune=False)
     assert said in refused.value.sentence
 
 

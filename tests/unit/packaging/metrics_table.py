@@ -50,5 +50,6 @@ SIZES = {
     "sites_of_circuit": 1,
     "directions": 2,
     "states": 10,
+    "offers": 20,
 }
 """A large hub. One transport at a time brings a feed to a site; after a change there are series of both."""

@@ -8,10 +8,13 @@ from downburst.domain.circuits import Cap, CircuitDriver, CircuitState, Replicat
 from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import parse_rate_bps, rate_text
 from downburst.settings.hub import DEFAULT_HUB
+from downburst_app.cli.circuits import offers, orders, providers
 from downburst_app.cli.circuits.ports import tag_range
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
 
 app = typer.Typer(help="Reserve, change, measure and cancel circuits.", no_args_is_help=True)
+app.add_typer(offers.app, name="offers")
+app.add_typer(providers.app, name="providers")
 Number = Annotated[int, typer.Argument(help="Number of the circuit.", min=1)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Dry run: only show the result.")]
 By = Annotated[str, typer.Option(help="Name of the requester; stored with the circuit.")]
@@ -74,6 +77,7 @@ def add_circuit(  # noqa: PLR0913
     port: Annotated[str | None, typer.Option(help="The hub's port; left out: its only one.")] = None,
     vlan: Annotated[str | None, typer.Option(help="Acceptable tags at the hub's port: 100-199.")] = None,
     driver: Annotated[CircuitDriver, typer.Option(help="Driver that sets it up.")] = CircuitDriver.LINUX,
+    provider: Annotated[str | None, typer.Option(help="Driver nsi: the provider that is asked.")] = None,
     address: Addresses = None,
     ticket: Annotated[str | None, typer.Option(help="Reference of the provider that set it up.")] = None,
     replication: Copies = Replication.HEAD_END,
@@ -94,12 +98,15 @@ def add_circuit(  # noqa: PLR0913
 
     Example: downburst circuits add --to unl.edu --rate 1G --driver declared --address 10.10.200.10/24
     --address 10.10.200.20/24 --ticket NOC-4711
+
+    Example, asked of another network: downburst circuits add --to unl.edu --rate 1G --driver nsi --provider surf
     """
     client = HubClient(hub)
     ends = [given(port=port) | _tags(vlan), *_far_ends(client, to)]
     wanted = given(
         rate_in_bps=None if rate_back is None else parse_rate_bps(rate_back),
         end=end,
+        provider=provider,
         ticket=ticket,
         group=group,
         burst_bytes=burst_bytes,
@@ -131,6 +138,8 @@ def show_circuit(number: Number, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJs
         show(found)
         return
     print(_sentence(found))
+    if found["provider"] is not None:
+        print(f"  asked of provider {found['provider']}")
     for end in found["ends"]:
         tag = "untagged" if end["vlan"] is None else f"tag {end['vlan']}"
         address = end["address"] or "assigned at the begin"
@@ -298,3 +307,7 @@ def _window(circuit: dict[str, Any]) -> str:
 def _second(moment: str) -> str:
     """A time to the second, in a form that other commands accept."""
     return moment[:19] + "Z" if moment.endswith("Z") else moment
+
+
+app.command("orders")(orders.list_orders)
+app.command("order")(orders.show_order)

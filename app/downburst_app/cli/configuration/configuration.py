@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from downburst.foundation.errors import BadInput
 from downburst_app.cli.client import HubClient
-from downburst_app.cli.configuration import fleet
+from downburst_app.cli.configuration import fleet, ordering
 from downburst_app.cli.configuration.entries import Entry, Step, compact, entries, in_words, named_like, some_of
 from downburst_contract.alarms import ObjectiveWanted, OwnReceiver, ReceiverNew, SilenceNew
 from downburst_contract.base import defaults, names
@@ -76,6 +76,16 @@ class Known:
     def ports(self) -> list[Entry]:
         """The ends of circuits."""
         return [some_of(port, PORT) for port in self._list("ports")]
+
+    @cached_property
+    def circuit_providers(self) -> list[Entry]:
+        """Providers of circuits."""
+        return [ordering.provider(one) for one in self._client.ask("GET", "v1", "circuit-providers")["providers"]]
+
+    @cached_property
+    def circuit_offers(self) -> list[Entry]:
+        """Offers of circuits, without their use and measured times."""
+        return [ordering.offer(one) for one in self._client.ask("GET", "v1", "circuit-offers")["offers"]]
 
     @cached_property
     def alarm_receivers(self) -> list[Entry]:
@@ -377,6 +387,8 @@ _PARTS: Mapping[str, Callable[[Mapping[str, Any], Known], Iterator[Step]]] = {
     "relays": lambda wanted, known: fleet.relays(wanted, known.relays),
     "tcp_profiles": lambda wanted, known: fleet.tcp_profiles(wanted, known.tcp_profiles),
     "ports": _ports,
+    "circuit_providers": lambda wanted, known: ordering.providers(wanted, known.circuit_providers),
+    "circuit_offers": lambda wanted, known: ordering.offers(wanted, known.circuit_offers),
     "pins": _pins,
     "alarm_receivers": _receivers,
     "site_alarm_receivers": _site_receivers,
@@ -388,6 +400,8 @@ PARTS = tuple(_PARTS)
 _NAMED = (
     ("alarm_receivers", "receiver", ("alarm-receivers",)),
     ("pins", "feed", ("feeds",)),
+    ("circuit_offers", "offer", ("circuit-offers",)),
+    ("circuit_providers", "provider", ("circuit-providers",)),
     ("ports", "port", ("ports",)),
     ("tcp_profiles", "profile", ("tcp-profiles",)),
     ("relays", "relay", ("relays",)),
@@ -410,6 +424,8 @@ _PAIRS = (
 _ONE = {
     "alarm_receivers": "alarm receiver",
     "pins": "the pin of feed",
+    "circuit_offers": "circuit offer",
+    "circuit_providers": "circuit provider",
     "ports": "port",
     "tcp_profiles": "TCP profile",
     "relays": "relay",
