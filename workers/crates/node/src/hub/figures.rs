@@ -1,6 +1,7 @@
 //! Figures for the agent: traffic, latencies, and backlogs of sites; samples of their connections.
 pub(super) mod backlog;
 pub(super) mod batches;
+pub(super) mod silences;
 pub(super) mod traffic;
 
 use std::sync::Mutex;
@@ -10,12 +11,14 @@ use downburst_hub::{Batches, Reference};
 use super::receipts::Receipts;
 use super::tracer::Tracer;
 use backlog::Backlogs;
+use silences::Silences;
 
 /// Statistics of the deliveries to sites.
 pub(super) struct Figures {
     pub(super) reference: Mutex<Reference>,
     pub(super) backlogs: Backlogs,
     pub(super) batches: Mutex<Batches>,
+    pub(super) silences: Silences,
     pub(super) receipts: Receipts,
     pub(super) tracer: Tracer,
 }
@@ -27,6 +30,7 @@ impl Figures {
             reference: Mutex::new(Reference::new(sends_for_another)),
             backlogs: Backlogs::default(),
             batches: Mutex::new(Batches::new(prefix)),
+            silences: Silences::default(),
             receipts,
             tracer,
         }

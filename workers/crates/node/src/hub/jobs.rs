@@ -24,8 +24,8 @@ use crate::hub::circuits::Circuits;
 use crate::hub::connections::outbound::OUT_LIMIT_BYTES;
 use crate::hub::connections::{Entrance, accept};
 use crate::hub::feeds::{Feeds, failure, head, random_u64, unknown_feed};
-use crate::hub::figures::Figures;
 use crate::hub::figures::traffic::Counters;
+use crate::hub::figures::{Figures, silences};
 use crate::hub::legs::Legs;
 use crate::hub::legs::channels::Channels;
 use crate::hub::lock;
@@ -158,6 +158,7 @@ fn serve(hub: &Arc<Hub>, listeners: Vec<TcpListener>) {
         tokio::spawn(accept::accept(Arc::clone(hub), listener));
     }
     tokio::spawn(tick(Arc::clone(hub)));
+    tokio::spawn(silences::tend(Arc::clone(hub)));
     start_scrub(hub);
 }
 
@@ -231,6 +232,10 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
             take_profiles(&hub, profiles);
             done(Ok(()));
         }
+        Action::Silences { feeds } => {
+            hub.watch_silences(feeds);
+            done(Ok(()));
+        }
         Action::Plan(plan) => done(hub.apply_plan(plan)),
         Action::Ingest(line) => ingest(&hub, line, Reply::owed(lines, id)),
         Action::CheckPattern { pattern } => done(parsed_pattern(&pattern).map(drop)),
@@ -279,6 +284,7 @@ async fn later(hub: &Arc<Hub>, action: Action) -> Result<Value, Failure> {
         | Action::Feeds { .. }
         | Action::Sites { .. }
         | Action::TcpProfiles { .. }
+        | Action::Silences { .. }
         | Action::Plan(_)
         | Action::Ingest(_)
         | Action::CheckPattern { .. }
