@@ -10,6 +10,7 @@ use downburst_hub::{Batches, Reference};
 
 use super::receipts::Receipts;
 use super::tracer::Tracer;
+use crate::counters::Counters;
 use backlog::Backlogs;
 use silences::Silences;
 
@@ -21,11 +22,18 @@ pub(super) struct Figures {
     pub(super) silences: Silences,
     pub(super) receipts: Receipts,
     pub(super) tracer: Tracer,
+    _counters: Option<Counters>,
 }
 
 impl Figures {
     /// Creates the figures of a hub's own node or of a sender; `prefix` starts the names of its batches.
-    pub(super) fn new(sends_for_another: bool, prefix: u64, receipts: Receipts, tracer: Tracer) -> Self {
+    pub(super) fn new(
+        sends_for_another: bool,
+        prefix: u64,
+        receipts: Receipts,
+        tracer: Tracer,
+        counters: Option<Counters>,
+    ) -> Self {
         Self {
             reference: Mutex::new(Reference::new(sends_for_another)),
             backlogs: Backlogs::default(),
@@ -33,6 +41,7 @@ impl Figures {
             silences: Silences::default(),
             receipts,
             tracer,
+            _counters: counters,
         }
     }
 }
