@@ -1,7 +1,8 @@
 """Counters of hosts beside transfers: CSV with a time and any other numeric columns, each value valid from then on.
 
 A column `host` says whose the row is: `hub`, or the site's name as transfers name their peer. Interfaces count up
-without end: a column with a name in `_total` is converted into its growth per second.
+without end: a column with a name in `_total` is converted into its growth per second. A node records its own host's
+counters in a directory of two files, the newest rows and the former ones.
 """
 
 import csv
@@ -26,15 +27,39 @@ class Counters:
 
 
 def counters(path: Path) -> dict[str, Counters]:
-    """Reads a file, by host; all rows are of host "" without a column `host`.
+    """Reads a file or a node's directory, by host; all rows are of host "" without a column `host`.
 
     An unreadable line is refused in one sentence with its number.
     """
     try:
+        if path.is_dir():
+            return _of_node(path)
         with path.open(encoding="utf-8", errors="backslashreplace", newline="") as file:
             return _read(csv.reader(file), path.name)
     except OSError as error:
         raise BadInput(f"{path} can't be read ({error.strerror}); check the file and its rights") from error
+
+
+def _of_node(directory: Path) -> dict[str, Counters]:
+    newest = _whole_rows(directory / NEWEST)
+    former = _whole_rows(directory / FORMER) if (directory / FORMER).exists() else []
+    before = former[1:] if former[:1] == newest[:1] else []
+    if len(newest) > 1:
+        # The clock may have been set back between the files.
+        before = [row for row in before if row and _is_earlier(row[0], newest[1][0])]
+    return _read(iter([*newest[:1], *before, *newest[1:]]), f"{directory.name}/{NEWEST}")
+
+
+def _whole_rows(path: Path) -> list[list[str]]:
+    """The rows of a file, without one that is being written."""
+    text = path.read_text(encoding="utf-8", errors="backslashreplace")
+    return list(csv.reader(text[: text.rfind("\n") + 1].splitlines()))
+
+
+def _is_earlier(one: str, other: str) -> bool:
+    """True if a count of microseconds is less than another; text that is no count is refused later."""
+    counts = (text.isdecimal() and len(text) <= MOST_DIGITS for text in (one, other))
+    return not all(counts) or int(one) < int(other)
 
 
 @dataclass(slots=True)
@@ -101,6 +126,8 @@ def _turned(at_us: npt.NDArray[np.int64], values: npt.NDArray[np.float64], names
     return Counters(at_us, found)
 
 
+NEWEST, FORMER = "newest.csv", "former.csv"
+MOST_DIGITS = 20
 TOTAL = "_total"
 HOST = "host"
 FEWEST_ROWS = 2

@@ -33,6 +33,7 @@ def test_a_hub_s_own_days_are_studied(starter: Starter, tmp_path: Path) -> None:
     assert (shown.returncode, "Circuit: order" in shown.stdout) == (0, True), shown.stderr
     assert "Circuit: order" in page.read_text()
     _transfers_are_studied(hub, tmp_path / "own.csv")
+    _counters_of_both_ends_are_factors(hub, starter.home / "sites" / "unl")
     pairs = _document(hub, "--heavy", "1k", "--newest", str(ASKED))
     assert pairs["days"][-1]["heavy_pairs"] == 1
     _bad_names_are_one_sentence(hub)
@@ -87,6 +88,23 @@ def _transfers_are_studied(hub: RunningHub, export: Path) -> None:
     assert "unl" not in export.read_text()
     again = hub.command("analyze", str(export), "--json")
     assert json.loads(again.stdout)["sessions"]["sessions"] == 1, again.stderr
+
+
+def _counters_of_both_ends_are_factors(hub: RunningHub, site: Path) -> None:
+    """The nodes of hub and site record their host each second; its row begins with the second before."""
+    until("the hub's node has recorded its host", lambda: len(_rows(hub.directory / "node")) > 2)
+    until("the site's node has recorded its host", lambda: len(_rows(site)) > 2)
+    assert {row["host"] for row in _rows(hub.directory / "node")} == {"hub"}
+    assert {row["host"] for row in _rows(site)} == {"unl"}
+    found = _document(hub, "--transfers", "--data-dir", str(hub.directory), "--counters", str(site / "counters"))
+    names = {one["name"] for one in found["throughput"]["factors"]}
+    columns = ("cpu_busy", "cpu_iowait", "net_in_bytes", "net_out_bytes", "load")
+    assert names >= {f"{column} at the {end}" for column in columns for end in ("hub", "site")}
+
+
+def _rows(directory: Path) -> list[dict[str, str]]:
+    file = directory / "counters" / "newest.csv"
+    return list(csv.DictReader(file.read_text().splitlines())) if file.exists() else []
 
 
 def _bad_names_are_one_sentence(hub: RunningHub) -> None:

@@ -93,6 +93,12 @@ class FakeNode:
         self.tcp_profiles = job["profiles"]
         return {}
 
+    def _silences(self, job: Line) -> Line:
+        short = [one["feed"] for one in job["feeds"] if one["hold_us"] < 10_000]
+        if short:
+            raise RefusedJob("bad-request", f"`hold_us` of {short[0]} is too short; it is 10000 at least")
+        return {}
+
     def _plan(self, job: Line) -> Line:
         before = self.plans.get(job["feed"], {"version": 0})
         if job["version"] < before["version"]:

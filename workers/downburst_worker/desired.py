@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar, cast
 
+from downburst.domain.ordering.signs import SilencesWatched
 from downburst.domain.plans import Plan, Transport
 from downburst.domain.receipts import Settled
 from downburst.foundation.errors import DownburstError, LedgerAway, NodeAway
@@ -16,7 +17,7 @@ from downburst.ledger import Ledger, Transaction
 from downburst.settings.hub import Settings
 from downburst_worker.accounts import LegAccounts
 from downburst_worker.ledger_writer import LedgerWriter
-from downburst_worker.messages import backlog_lines, lines, relay_lines, tcp_lines
+from downburst_worker.messages import backlog_lines, lines, relay_lines, silence_lines, tcp_lines
 from downburst_worker.node import Line, NodeProcess
 from downburst_worker.reporter import Reporter
 
@@ -40,6 +41,8 @@ class DesiredState:
         """By feed, the plan that the node could not apply because a group's circuit was not up."""
         self._told_profiles: Line = NO_PROFILES
         """The TCP profiles that the node has."""
+        self._silences = SilencesWatched(())
+        """The scheduler's last wish; the ledger does not have it."""
         self._applying = asyncio.Lock()
         self._read_last: dict[str, object] = {}
         """By query, the ledger's last answer: a node that is restarted while the ledger is away gets that."""
@@ -54,6 +57,7 @@ class DesiredState:
         await self.apply_sites(await self._look_up("positions", lambda tx: tx.measured.settled.all()))
         await self.apply_plans()
         if self._role.takes_in:
+            await self._apply_silences()
             await self._apply_upstreams()
             await self._apply_ldm()
 
@@ -147,6 +151,22 @@ class DesiredState:
             if job != self._told_profiles:
                 await self._node.request("tcp-profiles", **job)
                 self._told_profiles = job
+
+    async def watch_silences(self, watched: SilencesWatched) -> None:
+        """Has the node that ingests report these silences; raises the reason if it refuses them."""
+        if self._role.takes_in:
+            self._silences = watched
+            await self._node.request("silences", **silence_lines.silences_job(watched))
+
+    async def _apply_silences(self) -> None:
+        if not self._silences.holds_us:
+            return
+        try:
+            await self.watch_silences(self._silences)
+        except NodeAway:
+            raise
+        except DownburstError as error:
+            await self._reporter.fault(error.sentence)
 
     async def _apply_tcp_profiles(self) -> None:
         try:

@@ -18,7 +18,7 @@ from downburst_worker.accounts import TunnelRecords
 from downburst_worker.desired import DesiredState
 from downburst_worker.enrolment import Enrolment
 from downburst_worker.ledger_writer import LedgerWriter
-from downburst_worker.messages import backlog_lines, circuit_lines, lines, relay_lines, tcp_lines
+from downburst_worker.messages import backlog_lines, circuit_lines, lines, relay_lines, silence_lines, tcp_lines
 from downburst_worker.node import Line
 from downburst_worker.reporter import Reporter
 from downburst_worker.shared import Shared
@@ -71,8 +71,8 @@ class NodeReports:
             case "circuit" | "tcp-trial" | "relay" as name:
                 told = {"circuit": self._circuit_changed, "tcp-trial": self._trial_told, "relay": self._relay_told}
                 await told[name](line)
-            case "rtstats":
-                self._shared.live.reported(sentence(line["line"]))
+            case "rtstats" | "stirred" | "silent":
+                self._arrivals_told(line)
             case "damaged" | "recovered" | "fault":
                 await self._trouble_told(line)
             case other:
@@ -92,6 +92,15 @@ class NodeReports:
                 what, changed = f"LDM {line['peer']} of {who}", lines.ldm_peer_changed(line)
         _LOG.info("%s is %s%s", what, changed.state, f": {changed.reason}" if changed.reason else "")
         return self._reporter.say(changed)
+
+    def _arrivals_told(self, line: Line) -> None:
+        match line["event"]:
+            case "stirred":
+                self._reporter.say(silence_lines.feed_stirred(line))
+            case "silent":
+                self._reporter.say(silence_lines.feed_silent(line))
+            case _:
+                self._shared.live.reported(sentence(line["line"]))
 
     async def _count(self, line: Line) -> None:
         aside: list[SetAside] = []

@@ -14,6 +14,7 @@ from downburst.domain.events import (
     SubscriptionsChanged,
     TcpProfilesChanged,
 )
+from downburst.domain.ordering.signs import SilencesWatched
 from downburst.foundation.errors import DownburstError, LedgerAway, NodeAway
 from downburst.supervision import attempt, keep, start
 from downburst_worker.desired import DesiredState
@@ -114,7 +115,7 @@ class Upkeep:
                 _LOG.warning("reading the nodes of this hub: %s", error.sentence)
 
     async def _follow(self) -> None:
-        kinds = FeedsChanged, SitesChanged, SubscriptionsChanged, PlanMade, TcpProfilesChanged
+        kinds = FeedsChanged, SitesChanged, SubscriptionsChanged, PlanMade, TcpProfilesChanged, SilencesWatched
         with self._shared.bus.subscribe(*kinds, limit=256) as changes:
             async for change in changes:
                 work = partial(self._follow_one, change, lost=changes.take_dropped())
@@ -129,6 +130,8 @@ class Upkeep:
                     await self._reporter.fault(sentence)
 
     async def _follow_one(self, change: Event, *, lost: int) -> None:
+        if isinstance(change, SilencesWatched):
+            await self._desired.watch_silences(change)
         if lost:
             await self._desired.apply_all()
         elif isinstance(change, PlanMade):
@@ -137,7 +140,7 @@ class Upkeep:
             await self._desired.apply_feeds()
         elif isinstance(change, TcpProfilesChanged):
             await self._desired.apply_tcp_profiles()
-        else:
+        elif not isinstance(change, SilencesWatched):
             await self._desired.apply_sites()
 
 

@@ -50,7 +50,11 @@ ServingOrder = Annotated[
 ]
 Offers = Annotated[str, typer.Option(help="Circuits on offer: none, point-to-point, multipoint, both.")]
 CountersFile = Annotated[
-    Path | None, typer.Option("--counters", help="CSV of a host's counters, beside a log of transfers.")
+    Path | None,
+    typer.Option("--counters", help="CSV of a host's counters, or a node's counters/, beside a log of transfers."),
+]
+DataDirectory = Annotated[
+    Path | None, typer.Option("--data-dir", help="With --transfers: data directory of a hub here, for its counters.")
 ]
 
 
@@ -62,6 +66,7 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
     days: Days = 2,
     transfers: OwnTransfers = False,
     newest: Newest = 1_000,
+    data_dir: DataDirectory = None,
     heavy: Heavy = None,
     sites: Annotated[int, typer.Option(min=1, max=100_000, help="Sites that take the feed.")] = 5,
     egress: Annotated[str, typer.Option(help="Egress capacity of the hub: 1G, 100M.")] = "1G",
@@ -121,7 +126,7 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
         )
         sharing = Sharing(export, key_file)
         options = Options(quantities.duration_s(gap), counters_file, html, sharing, _heavy(heavy), sort, as_json)
-        own = None if hub is None else OwnDays(at, hub, days, transfers, newest)
+        own = None if hub is None else OwnDays(at, hub, days, transfers, newest, data_dir)
         _show(file, own, columns or None, situation, options)
 
 

@@ -43,6 +43,10 @@ class RecordSettings(BaseModel):
         ge=0,
         description="Bytes a second read to find damage in the logs: a tenth of what a plain disk reads.",
     )
+    host_counters: bool = Field(
+        default=True,
+        description="Whether nodes record processors, disk and interfaces of their host each second, for `analyze`.",
+    )
 
     @field_validator("ledger_url")
     @classmethod

@@ -53,6 +53,7 @@ from downburst.domain.events import (
     TrafficSeen,
     UpstreamChanged,
 )
+from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched
 from downburst.domain.plans import Candidate, Leg, Plan, Transport
 from downburst.domain.relays import FanOut, RelayedLeg, RelayReport, Segment, Tunnel
 from downburst.domain.tcp.path import TcpPath
@@ -116,6 +117,9 @@ EVENTS: tuple[Event, ...] = (
     SubscriptionsChanged(),
     ResendsChanged(),
     TcpProfilesChanged(),
+    SilencesWatched((("NGRID", 60_000_000), ("IDS|DDPLUS", 10_000))),
+    FeedStirred("NGRID", 1_767_225_600_000_001),
+    FeedSilent("NGRID", 1_767_225_600_000_001, 1_767_225_660_000_001),
     RelaySeen(
         AT,
         RelayReport(

@@ -15,6 +15,7 @@ from downburst.foundation.clock import FakeClock
 from downburst_worker.messages import circuit_lines, lines
 from downburst_worker.messages.lines import traffic_seen
 from downburst_worker.messages.relay_lines import relay_seen
+from downburst_worker.messages.silence_lines import feed_silent, feed_stirred
 from downburst_worker.messages.tcp_lines import tcp_trial
 from downburst_worker.violations import ViolationReports
 from factories import SOME_TIME
@@ -239,6 +240,8 @@ EVENTS: dict[str, tuple[Any, dict[str, Any]]] = {
             "reason": "r",
         },
     ),
+    "stirred": (feed_stirred, {"feed": "NGRID", "arrived_us": 5}),
+    "silent": (feed_silent, {"feed": "NGRID", "since_us": 5, "until_us": 6}),
     "circuit": (
         circuit_lines.circuit_told,
         {

@@ -41,18 +41,27 @@ from downburst.ledger import Ledger
 from downburst.live.state import LiveState
 from downburst_latency.service import LatencyService
 from downburst_worker.agent import Agent
-from downburst_worker.roles import HubRole
+from downburst_worker.roles import HubRole, Role
 from factories import EPOCH, multicast, plan, settings, unicast
 
 FAKE = (sys.executable, str(Path(__file__).parents[2] / "kit" / "fake_node.py"))
 
 
 class Stage:
-    def __init__(self, directory: Path, ledger: Ledger, clock: FakeClock) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        ledger: Ledger,
+        clock: FakeClock,
+        *,
+        argv: tuple[str, ...] = FAKE,
+        role: Role | None = None,
+        **given: object,
+    ) -> None:
         self.ledger = ledger
         self.bus = LocalBus()
         self.live = LiveState()
-        self.settings = settings(directory)
+        self.settings = settings(directory, **given)
         self.seen: BusSubscription = self.bus.subscribe()
         self.agent = Agent(
             settings=self.settings,
@@ -61,8 +70,8 @@ class Stage:
             live=self.live,
             clock=clock,
             load_batch=LatencyService(ledger, clock=clock).load,
-            argv=FAKE,
-            role=HubRole(ledger),
+            argv=argv,
+            role=role or HubRole(ledger),
         )
 
     async def jobs(self, do: str) -> list[dict[str, Any]]:

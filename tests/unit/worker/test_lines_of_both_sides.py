@@ -23,6 +23,7 @@ from downburst.deliveries.naming import Meaning
 from downburst.domain.circuits import Circuit, CircuitCarriage, CircuitEnd, CircuitRequest, Lease, Port, Replication
 from downburst.domain.credentials import Credential
 from downburst.domain.feeds import Feed
+from downburst.domain.ordering.signs import SilencesWatched
 from downburst.domain.products import Product
 from downburst.domain.receipts import LogHead, Settled
 from downburst.domain.relays import Relay, SiteWay
@@ -41,6 +42,7 @@ from downburst_worker.messages.backlog_lines import backlog_seen, with_positions
 from downburst_worker.messages.circuit_lines import circuit_told, lease_line
 from downburst_worker.messages.delivery_lines import browse_job, deliveries_job
 from downburst_worker.messages.relay_lines import relay_seen, with_ways
+from downburst_worker.messages.silence_lines import feed_silent, feed_stirred, silences_job
 from downburst_worker.messages.tcp_lines import tcp_profiles_job, tcp_trial
 from downburst_worker.messages.tracer_lines import tracer_job
 from factories import EPOCH, FAR, SOME_TIME, multicast, plan, unicast
@@ -119,6 +121,7 @@ def jobs() -> dict[str, Line]:
         "browse": browse_job(browse),
         "tracer": tracer_job(TracerQuestion("unl.edu", SOME_TIME, FAR, 100, ("rtt",))),
         "tcp-profiles": tcp_profiles_job([TcpProfile("overseas", "192.0.2.0/24", ProfileMode.TRIAL, bbr, bbr)]),
+        "silences": silences_job(SilencesWatched((("NGRID", 60_000_000),))),
         "circuit-up": {"circuit": lease_line(Lease(circuit, ports))},
     }
 
@@ -139,6 +142,8 @@ PARSERS: dict[str, Callable[[Line, list[SetAside]], object]] = {
     "ldm-peer": lambda line, _: lines.ldm_peer_changed(line),
     "resend": lambda line, _: lines.resend_ended(line),
     "fault": lambda line, _: lines.told_fault(line),
+    "stirred": lambda line, _: feed_stirred(line),
+    "silent": lambda line, _: feed_silent(line),
     "circuit": lambda line, _: circuit_told(line),
     "traffic": lambda line, aside: lines.traffic_seen(line, {}, aside),
     "backlog": backlog_seen,

@@ -27,6 +27,7 @@ def start_job(settings: Settings, *, sends: bool) -> Line:
         "receipt_bytes": settings.receipt_bytes,
         "scrub_bytes_per_second": settings.scrub_bytes_per_second,
         "scrub_hours": settings.scrub_hours,
+        "host_counters": settings.host_counters,
         "shared_log": lines.shared_log(settings.kafka, sends=sends),
         "heartbeat_seconds": settings.alarms.heartbeat_s,
     }

@@ -1,10 +1,15 @@
 """The study of a hub's own last days: products of a feed, or their transfers to sites."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import typer
 
 from downburst.foundation.errors import BadInput
+from downburst.settings.hub import load_settings
+from downburst_analyze.counters import Counters, counters
 from downburst_analyze.transfers.deliveries import conditions, minutes_of
 from downburst_app.cli.analysis.hub_feed import HubFeed, piece
 from downburst_app.cli.analysis.terminal import Share, Step, progress
@@ -24,6 +29,8 @@ class OwnDays:
     """The transfers of products to sites instead of the products."""
     newest: int
     """Products whose transfers are asked for, one request each."""
+    data_dir: Path | None = None
+    """The hub's data directory, if it is on this machine."""
 
 
 def show_hub(asked: OwnDays, situation: Situation, options: Options) -> None:
@@ -64,12 +71,29 @@ def _transfers(
         )
     if heavy_bytes is not None:
         return view.pairs(minutes_of(deliveries), heavy_bytes)
-    return view.transfers((one.transfer for one in deliveries), conditions(deliveries))
+    return view.transfers((one.transfer for one in deliveries), conditions(deliveries), _hub_counters(asked))
+
+
+def _hub_counters(asked: OwnDays) -> Mapping[str, Counters]:
+    """The counters that the node of a hub on this machine recorded; none elsewhere."""
+    if asked.data_dir is None and urlsplit(asked.address).hostname not in LOOPBACK:
+        return {}
+    directory = load_settings(data_dir=asked.data_dir).node_dir / "counters"
+    if not directory.is_dir():
+        return {}
+    try:
+        found = counters(directory)
+    except BadInput as error:
+        typer.echo(f"note: the hub's own counters are left out: {error.sentence}", err=True)
+        return {}
+    return {host: seen for host, seen in found.items() if host == HUB}
 
 
 def _days(asked: OwnDays) -> str:
     return f"the last {asked.days:g} days"
 
 
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+HUB = "hub"
 MOST_PRODUCTS = 200_000
 FEWEST_PRODUCTS = 2

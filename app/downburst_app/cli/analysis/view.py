@@ -1,7 +1,7 @@
 """Studies of a source by the kind of its data, each with its view: tables, one JSON document, or a page."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ import typer
 
 from downburst.foundation.errors import BadInput
 from downburst.recordings.recording import Kind, ProductPiece, Recording, Transfer, recording
-from downburst_analyze.counters import counters
+from downburst_analyze.counters import Counters, counters
 from downburst_analyze.output.document import Source, product_document, report_document, transfer_document
 from downburst_analyze.output.page import page
 from downburst_analyze.output.pairs import pairs_document, print_pairs
@@ -74,17 +74,20 @@ class View:
         document = product_document(self._source, studied, self._situation)
         return self._shown(document, lambda: print_products(console_of_output(), studied, self._situation))
 
-    def transfers(self, found: Iterable[Transfer], conditions: Conditions) -> Shown:
-        """Transfers, with conditions of each in the same order."""
+    def transfers(
+        self, found: Iterable[Transfer], conditions: Conditions, beside: Mapping[str, Counters] | None = None
+    ) -> Shown:
+        """Transfers, with conditions of each in the same order, and counters of hosts beside those of the options."""
         self._refuse_what_has_no_use(Kind.TRANSFERS)
         seen, varying = SessionStudy(gap_s=self._options.gap_s), VarianceStudy()
-        beside = counters(self._options.counters) if self._options.counters else None
+        given = counters(self._options.counters) if self._options.counters else {}
+        samples = {**(beside or {}), **given}
         transfers = varying.passing(self._exporting(found, conditions))
         seen.take(sorted(transfers, key=lambda one: one.start_us) if self._options.sort else transfers)
         figures = seen.figures(sorted({self._situation.circuits.setup_s, 60.0, 1.0, 0.05}, reverse=True))
         if figures.transfers == 0:
             raise BadInput(f"{self._name}, line 1: the log has no transfers; give one with at least one", line=1)
-        depends = varying.figures(beside, conditions)
+        depends = varying.figures(samples, conditions)
         if self._options.html is not None:
             with _written(self._options.html, "--html") as write:
                 write(transfers_page(self._name, figures, depends))

@@ -1,5 +1,6 @@
 //! A node's changes on its host for circuits: interfaces, HTB classes, addresses; over netlink, in the network
-//! namespace of the calling thread. Beside that, a look at its TCP sockets ([`Sockets`]).
+//! namespace of the calling thread. Beside that, a look at its TCP sockets ([`Sockets`]), and counters of the host from
+//! the texts of `/proc` ([`HostLook`]).
 //!
 //! Nothing is stored here: the kernel's own tables are the memory. Everything that a node makes carries a mark (the
 //! name of an interface, the handle of a tree of classes), so that leftovers of a crash at any step are found and
@@ -11,6 +12,7 @@
 mod ability;
 mod classes;
 mod clear;
+mod counters;
 mod failure;
 mod half;
 mod link;
@@ -22,6 +24,7 @@ mod sockets;
 
 pub use ability::{Abilities, Ability, probe_host};
 pub use clear::{Cleared, clear, keep_only};
+pub use counters::{CounterRow, HostLook, ProcTexts};
 pub use failure::{Failure, Step};
 pub use half::{Burst, Half, Owner, Shape, Way};
 pub use link::{Kind, Link, Vxlan, addresses, links};

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::backlog::SiteBacklog;
 use crate::circuits::CircuitTraffic;
-use crate::figures::{FeedTraffic, LegTraffic, SessionTraffic};
+use crate::figures::{FeedTraffic, LegTraffic, SessionTraffic, SilenceSign};
 use crate::relays::RelayLine;
 use crate::session::{LegReport, Report};
 use crate::tcp_profiles::TrialLine;
@@ -183,6 +183,22 @@ pub enum Event {
         /// The site.
         site: Option<SiteName>,
     },
+    /// A product arrived after a silence of a watched feed, or as its first one.
+    Stirred {
+        /// The feed.
+        feed: FeedName,
+        /// The stamp of the product.
+        arrived_us: WallMicros,
+    },
+    /// No product of a watched feed has arrived for its hold time.
+    Silent {
+        /// The feed.
+        feed: FeedName,
+        /// The stamp of the last product.
+        since_us: WallMicros,
+        /// The moment at which the hold time had passed.
+        until_us: WallMicros,
+    },
     /// The state of an end of a circuit changed.
     Circuit {
         /// The lease of the circuit.
@@ -236,6 +252,16 @@ impl Event {
             }
             _ => return None,
         })
+    }
+
+    /// The event about a silence's beginning or end.
+    pub fn of_silence(sign: SilenceSign) -> Self {
+        match sign {
+            SilenceSign::Stirred { feed, arrived } => Self::Stirred { feed, arrived_us: arrived },
+            SilenceSign::Silent { feed, since, until } => {
+                Self::Silent { feed, since_us: since, until_us: until }
+            }
+        }
     }
 
     fn of_leg(site: SiteName, report: LegReport) -> Self {

@@ -9,6 +9,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod circuits;
+mod counters;
 pub mod hub;
 #[cfg(test)]
 mod layer;

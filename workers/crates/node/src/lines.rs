@@ -18,7 +18,7 @@ pub(crate) use downburst_hub::circuits::{CircuitTraffic, LeaseLine, ProbeLine};
 pub(crate) use downburst_hub::feeds::{DuplicateWord, DurabilityWord, FeedLine, IngestLine};
 pub(crate) use downburst_hub::jobs::Failure;
 pub(crate) use downburst_hub::upstreams::UpstreamLine;
-pub(crate) use downburst_hub::{ClockStanding, Event, LegLine, PlanLine, ProfileLine, SiteLine};
+pub(crate) use downburst_hub::{ClockStanding, Event, LegLine, PlanLine, ProfileLine, SilenceLine, SiteLine};
 pub(crate) use downburst_ldm_gateway::LdmLine;
 pub(crate) use jobs::*;
 
@@ -81,6 +81,11 @@ pub(crate) enum Action {
     TcpProfiles {
         /// All of them.
         profiles: Vec<ProfileLine>,
+    },
+    /// The whole set of feeds whose silences are reported.
+    Silences {
+        /// All of them.
+        feeds: Vec<SilenceLine>,
     },
     /// The whole set of circuits.
     Circuits {

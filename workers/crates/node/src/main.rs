@@ -91,6 +91,10 @@ struct ReceiveArguments {
     actions: SiteArguments,
     #[command(flatten)]
     reading: ReadingArguments,
+    /// Do not record the counters of this host (processors, disk, interfaces; 8 MB at most) in counters/ of the site's
+    /// directory. `downburst analyze --counters` reads them.
+    #[arg(long)]
+    no_counters: bool,
     /// Let the hub's operator use this interface for circuits to this site: tunnels, shaping and addresses
     /// are made on it and removed. Needs CAP_NET_ADMIN. May be given several times.
     #[arg(long, value_name = "INTERFACE")]
@@ -457,6 +461,7 @@ impl ReceiveArguments {
                 offload: !self.reading.no_udp_offload,
                 priority: self.reading.receive_priority,
             },
+            counters: !self.no_counters,
             circuits: self.circuits,
             wall_shift_us: self.shift_clock_us,
             session_versions: self.session_versions,

@@ -1,6 +1,7 @@
 //! Figures for the agent: traffic, latencies, and backlogs of sites; samples of their connections.
 pub(super) mod backlog;
 pub(super) mod batches;
+pub(super) mod silences;
 pub(super) mod traffic;
 
 use std::sync::Mutex;
@@ -9,26 +10,38 @@ use downburst_hub::{Batches, Reference};
 
 use super::receipts::Receipts;
 use super::tracer::Tracer;
+use crate::counters::Counters;
 use backlog::Backlogs;
+use silences::Silences;
 
 /// Statistics of the deliveries to sites.
 pub(super) struct Figures {
     pub(super) reference: Mutex<Reference>,
     pub(super) backlogs: Backlogs,
     pub(super) batches: Mutex<Batches>,
+    pub(super) silences: Silences,
     pub(super) receipts: Receipts,
     pub(super) tracer: Tracer,
+    _counters: Option<Counters>,
 }
 
 impl Figures {
     /// Creates the figures of a hub's own node or of a sender; `prefix` starts the names of its batches.
-    pub(super) fn new(sends_for_another: bool, prefix: u64, receipts: Receipts, tracer: Tracer) -> Self {
+    pub(super) fn new(
+        sends_for_another: bool,
+        prefix: u64,
+        receipts: Receipts,
+        tracer: Tracer,
+        counters: Option<Counters>,
+    ) -> Self {
         Self {
             reference: Mutex::new(Reference::new(sends_for_another)),
             backlogs: Backlogs::default(),
             batches: Mutex::new(Batches::new(prefix)),
+            silences: Silences::default(),
             receipts,
             tracer,
+            _counters: counters,
         }
     }
 }

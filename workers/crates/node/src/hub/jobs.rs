@@ -18,14 +18,15 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 use crate::clock::Clock;
+use crate::counters::Counters;
 use crate::hub::Connect;
 use crate::hub::Hub;
 use crate::hub::circuits::Circuits;
 use crate::hub::connections::outbound::OUT_LIMIT_BYTES;
 use crate::hub::connections::{Entrance, accept};
 use crate::hub::feeds::{Feeds, failure, head, random_u64, unknown_feed};
-use crate::hub::figures::Figures;
-use crate::hub::figures::traffic::Counters;
+use crate::hub::figures::traffic;
+use crate::hub::figures::{Figures, silences};
 use crate::hub::legs::Legs;
 use crate::hub::legs::channels::Channels;
 use crate::hub::lock;
@@ -129,6 +130,7 @@ fn begun(
     let prefix = random_u64().map_err(|error| Failure::new("io", error))?;
     let receipts = keep_receipts(&start, clock, lines.clone());
     let tracer = Tracer::start(&start.data_dir, &entrance.places, clock);
+    let counters = start.host_counters.then(|| keep_counters(&start, clock));
     Ok(Arc::new(Hub {
         clock,
         lines,
@@ -140,8 +142,8 @@ fn begun(
         proof: Proof::default(),
         roster: Roster::new(),
         legs: Legs::default(),
-        counters: Counters::default(),
-        figures: Figures::new(start.sender.is_some(), prefix, receipts, tracer),
+        counters: traffic::Counters::default(),
+        figures: Figures::new(start.sender.is_some(), prefix, receipts, tracer, counters),
         sessions: Sessions::new(session_settings(&start)),
         stopping: watch::Sender::new(false),
         start,
@@ -158,6 +160,7 @@ fn serve(hub: &Arc<Hub>, listeners: Vec<TcpListener>) {
         tokio::spawn(accept::accept(Arc::clone(hub), listener));
     }
     tokio::spawn(tick(Arc::clone(hub)));
+    tokio::spawn(silences::tend(Arc::clone(hub)));
     start_scrub(hub);
 }
 
@@ -217,6 +220,12 @@ fn keep_receipts(start: &Start, clock: Clock, lines: Lines) -> Receipts {
     })
 }
 
+/// A sender's rows have its address: sites are not served by the hub's own host then.
+fn keep_counters(start: &Start, clock: Clock) -> Counters {
+    let host = start.sender.as_ref().map_or("hub", |sender| &sender.address).to_owned();
+    Counters::start(&start.data_dir, Box::new(move || Some(host.clone())), clock)
+}
+
 /// Executes a job of a started hub. Those that set something are done at once, in the order of the lines.
 fn running(hub: Arc<Hub>, id: u64, action: Action) {
     let lines = hub.lines.clone();
@@ -229,6 +238,10 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
         }
         Action::TcpProfiles { profiles } => {
             take_profiles(&hub, profiles);
+            done(Ok(()));
+        }
+        Action::Silences { feeds } => {
+            hub.watch_silences(feeds);
             done(Ok(()));
         }
         Action::Plan(plan) => done(hub.apply_plan(plan)),
@@ -279,6 +292,7 @@ async fn later(hub: &Arc<Hub>, action: Action) -> Result<Value, Failure> {
         | Action::Feeds { .. }
         | Action::Sites { .. }
         | Action::TcpProfiles { .. }
+        | Action::Silences { .. }
         | Action::Plan(_)
         | Action::Ingest(_)
         | Action::CheckPattern { .. }

@@ -199,7 +199,7 @@ impl Destination for Intake {
     fn appended(&self, product: &ProductInfo) {
         self.stored.fetch_add(1, Ordering::Relaxed);
         if let Some(hub) = self.hub.upgrade() {
-            hub.counters.arrived(&product.key.feed, product.size);
+            hub.arrived(product);
         }
     }
 

@@ -27,6 +27,7 @@ impl Job {
             Action::Ldm(line) => check_ldm(line),
             Action::CheckPattern { pattern } => text("pattern", pattern),
             Action::TcpProfiles { profiles } => downburst_hub::check_profiles(profiles),
+            Action::Silences { feeds } => downburst_hub::check_silences(feeds),
             Action::Circuits { circuits } => {
                 many("circuits", circuits.len())?;
                 circuits.iter().try_for_each(check_lease)
@@ -229,6 +230,7 @@ mod tests {
                 "upstreams": ["h"], "max_age_seconds": 3600}]}),
             json!({"id": 1, "do": "tcp-profiles", "profiles": [{"name": "a", "prefix": "192.0.2.0/24", "mode": "learn",
                 "knobs": knobs, "learnt": knobs}]}),
+            json!({"id": 1, "do": "silences", "feeds": [{"feed": "A", "hold_us": 1_000_000}]}),
             json!({"id": 1, "do": "circuit-up", "circuit": lease}),
             json!({"id": 1, "do": "circuit-probe", "lease": 1, "site": "a", "kind": "rate", "rate_bps": 5,
                 "duration_ms": 5}),

@@ -87,6 +87,8 @@ fn kind_of(event: &Event) -> &'static str {
         Event::Recovered { .. } => "recovered",
         Event::Damaged { .. } => "damaged",
         Event::Fault { .. } => "fault",
+        Event::Stirred { .. } => "stirred",
+        Event::Silent { .. } => "silent",
         Event::Circuit { .. } => "circuit",
         Event::Relay(_) => "relay",
         Event::TcpTrial(_) => "tcp-trial",
@@ -110,6 +112,8 @@ fn samples() -> Vec<Event> {
             sentence: Some(text("it is away")),
             remedy: Some(text("look")),
         },
+        Event::Stirred { feed: feed(), arrived_us: AT },
+        Event::Silent { feed: feed(), since_us: AT, until_us: WallMicros(AT.0 + 1) },
         Event::Relay(relay()),
         Event::TcpTrial(TrialLine {
             name: text("overseas"),

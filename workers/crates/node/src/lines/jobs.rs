@@ -46,6 +46,9 @@ pub(crate) struct Start {
     /// The search for damage in the logs.
     #[serde(flatten)]
     pub(crate) scrub: ScrubLine,
+    /// Whether the counters of this host are recorded.
+    #[serde(default = "default_host_counters")]
+    pub(crate) host_counters: bool,
     /// Present if this node is one of several that send for a hub; absent: it is the hub's own node.
     #[serde(default)]
     pub(crate) sender: Option<SenderLine>,
@@ -139,6 +142,10 @@ const fn default_receipt_hours() -> f64 {
 
 const fn default_receipt_bytes() -> u64 {
     4_000_000_000
+}
+
+const fn default_host_counters() -> bool {
+    true
 }
 
 const fn default_batch_seconds() -> f64 {

@@ -1,6 +1,6 @@
 //! A running site: drives the machine above its connections, and the resources that they share.
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use downburst_log::{ADOPTED_BYTES, ProductLog as _, Retained, Retention};
@@ -24,6 +24,7 @@ use super::state::{HubPlace, Identity, nodes, places, small_files};
 use super::store::Logs;
 use super::{Ending, HubChoice, Receive, control, prepare_place};
 use crate::clock::Clock;
+use crate::counters::Counters;
 use crate::scrub;
 
 /// A running site.
@@ -32,6 +33,7 @@ pub(super) struct Hubs {
     machine: Machine,
     connections: Connections,
     software: Software,
+    _counters: Option<Counters>,
     asked: mpsc::Receiver<Asked>,
 }
 
@@ -83,7 +85,8 @@ impl Hubs {
         let return_after = Micros(u64::try_from(receive.return_after.as_micros()).unwrap_or(u64::MAX));
         let machine = Machine::new(connections.given()?, return_after, clock.monotonic());
         let asked = control::listen(&receive.directory);
-        Ok(Self { clock, machine, connections, software, asked })
+        let counters = receive.counters.then(|| connections.keep_counters());
+        Ok(Self { clock, machine, connections, software, _counters: counters, asked })
     }
 
     /// Works until it is stopped, or refused permanently by all hubs.
@@ -171,6 +174,20 @@ impl Connections {
         let (completeness, running) = (SharedCompleteness::default(), BTreeMap::new());
         let receive = receive.clone();
         Ok(Self { clock, receive, logs, completeness, waker, hubs, running, heard, to_machine })
+    }
+
+    /// Records the counters of this host under the name by which the first hub knows the site, once it is enrolled.
+    fn keep_counters(&self) -> Counters {
+        let places: Vec<HubPlace> = self.hubs.iter().map(|hub| hub.place.clone()).collect();
+        let known = OnceLock::new();
+        let name = move || {
+            known.get().cloned().or_else(|| {
+                let name =
+                    places.first().and_then(|place| Identity::known(place).ok()?.credentials.site().cloned());
+                name.map(|name| known.get_or_init(|| name.as_str().to_owned()).clone())
+            })
+        };
+        Counters::start(&self.receive.directory, Box::new(name), self.clock)
     }
 
     /// The hubs for the machine. A new token is used no matter which connection is made first.

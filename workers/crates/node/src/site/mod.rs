@@ -64,6 +64,8 @@ pub struct Receive {
     pub reading: Reading,
     /// The verification of its logs.
     pub scrub: Scrub,
+    /// Whether the counters of this host are recorded.
+    pub counters: bool,
     /// The interfaces that its hubs may use for circuits; none: the site has no circuits.
     pub circuits: Vec<String>,
     /// Added to the wall clock, microseconds: for tests of the clock comparison.

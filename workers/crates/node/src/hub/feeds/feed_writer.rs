@@ -164,7 +164,7 @@ impl Group<'_> {
                 write.done.tell(Ok(Written::Stored(Box::new(info))));
             }
             Appended::Stored { info, .. } => {
-                self.hub.counters.arrived(&info.key.feed, info.size);
+                self.hub.arrived(&info);
                 self.hub.ldm.stored(write.ldm.as_ref(), &info);
                 write.done.tell(Ok(Written::Stored(Box::new(info))));
             }
