@@ -1,0 +1,43 @@
+"""All makers of circuits of one hub, by the driver of a circuit."""
+
+from downburst.domain.circuits import Circuit, CircuitDriver
+from downburst.settings.circuits import CircuitSettings
+from downburst.supervision import keep, side_by_side
+from downburst_circuits.node import CircuitNode
+from downburst_circuits.providers.agents import Agents
+from downburst_circuits.providers.listener import CallbackListener
+from downburst_circuits.providers.nodes import Nodes
+from downburst_circuits.providers.ordered import Ordered
+from downburst_circuits.providers.port import CircuitProvider
+from downburst_circuits.register import Register
+
+
+class Makers:
+    """The hub's nodes, and the requesters of NSI providers, which need `run`."""
+
+    def __init__(self, nodes: Nodes, ordered: Ordered, agents: Agents, listener: CallbackListener | None) -> None:
+        self.agents = agents
+        self._listener = listener
+        self._by_driver: dict[CircuitDriver, CircuitProvider] = {
+            CircuitDriver.LINUX: nodes,
+            CircuitDriver.DECLARED: nodes,
+            CircuitDriver.NSI: ordered,
+        }
+
+    def of(self, circuit: Circuit) -> CircuitProvider:
+        """The maker of a circuit."""
+        return self._by_driver[circuit.carriage.driver]
+
+    async def run(self) -> None:
+        """Carries orders at providers, and hears their callbacks if an address is set; until cancelled."""
+        works = [keep("circuits.providers", self.agents.run)]
+        if self._listener is not None:
+            works.append(keep("circuits.callbacks", self._listener.run))
+        await side_by_side(*works)
+
+
+def makers(register: Register, node: CircuitNode, agents: Agents, settings: CircuitSettings) -> Makers:
+    """The makers of a hub with this node."""
+    nodes = Nodes(register, node, settings.network)
+    listener = None if settings.callbacks is None else CallbackListener(settings.callbacks, agents.heard)
+    return Makers(nodes, Ordered(register, node, nodes, agents), agents, listener)
