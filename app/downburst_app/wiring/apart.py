@@ -188,7 +188,7 @@ async def _keep_circuits(part: _Given) -> None:
     await side_by_side(
         keep("apart.node", node.run),
         keep("circuits.run", controller.run),
-        keep("circuits.makers", made_by.run),
+        *(keep(name, run) for name, run in made_by.runs()),
         keep("apart.questions", partial(answer_for_good, part.bus, Part.CIRCUITS, answers)),
     )
 

@@ -262,7 +262,7 @@ class Hub:
         made_by = makers(register, node, agents, settings)
         controller = CircuitController(register, node, made_by, bus=self._bus, clock=self._clock, settings=settings)
         register.watchers.append(self._forget_finished)
-        self._runs += [("circuits.run", controller.run), ("circuits.makers", made_by.run)]
+        self._runs += [("circuits.run", controller.run), *made_by.runs()]
         return CircuitService(register, controller, made_by, ledger=self._ledger, bus=self._bus, clock=self._clock)
 
     def _open_alarms(self) -> AlarmTests:

@@ -9,6 +9,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from downburst.foundation.errors import BadInput, BadSettings, DownburstError, Refused
 from downburst.settings.addresses import split_address
@@ -50,7 +51,8 @@ class CallbackListener:
             _refused(client, f"{CLIENTS_MAX} clients are connected")
             connection.close()
             return
-        task = start("circuits.callback", self._serve(tls, connection, client))
+        serving = attempt("circuits.callback", lambda: self._serve(tls, connection, client), what=client)
+        task = start("circuits.callback", serving)
         self._clients.add(task)
         task.add_done_callback(self._clients.discard)
 
@@ -59,7 +61,7 @@ class CallbackListener:
         with connection:
             try:
                 async with asyncio.timeout(CLIENT_S):
-                    await attempt("circuits.callback", lambda: self._served(tls, connection, client), what=client)
+                    await self._served(tls, connection, client)
             except TimeoutError:
                 _refused(client, f"it took longer than {CLIENT_S:.0f} s")
             except (OSError, EOFError) as error:
@@ -75,10 +77,12 @@ class CallbackListener:
         writer = asyncio.StreamWriter(transport, protocol, reader, loop)
         try:
             status, body = await self._answer(reader, client)
-            writer.write(_response(status, body))
-            await writer.drain()
-            writer.close()
-            await writer.wait_closed()
+            # A client that leaves meanwhile does not need the answer: the list has what it told.
+            with suppress(OSError):
+                writer.write(_response(status, body))
+                await writer.drain()
+                writer.close()
+                await writer.wait_closed()
         finally:
             transport.abort()
 

@@ -1,8 +1,9 @@
 """All makers of circuits of one hub, by the driver of a circuit."""
 
+from collections.abc import Awaitable, Callable, Iterator
+
 from downburst.domain.circuits import Circuit, CircuitDriver
 from downburst.settings.circuits import CircuitSettings
-from downburst.supervision import keep, side_by_side
 from downburst_circuits.node import CircuitNode
 from downburst_circuits.providers.agents import Agents
 from downburst_circuits.providers.listener import CallbackListener
@@ -13,7 +14,7 @@ from downburst_circuits.register import Register
 
 
 class Makers:
-    """The hub's nodes, and the requesters of NSI providers, which need `run`."""
+    """The hub's nodes, and the requesters of NSI providers, which need their `runs`."""
 
     def __init__(self, nodes: Nodes, ordered: Ordered, agents: Agents, listener: CallbackListener | None) -> None:
         self.agents = agents
@@ -28,12 +29,11 @@ class Makers:
         """The maker of a circuit."""
         return self._by_driver[circuit.carriage.driver]
 
-    async def run(self) -> None:
-        """Carries orders at providers, and hears their callbacks if an address is set; until cancelled."""
-        works = [keep("circuits.providers", self.agents.run)]
+    def runs(self) -> Iterator[tuple[str, Callable[[], Awaitable[None]]]]:
+        """The tasks by name, to be kept: orders at providers; their callbacks, if an address is set."""
+        yield "circuits.providers", self.agents.run
         if self._listener is not None:
-            works.append(keep("circuits.callbacks", self._listener.run))
-        await side_by_side(*works)
+            yield "circuits.callbacks", self._listener.run
 
 
 def makers(register: Register, node: CircuitNode, agents: Agents, settings: CircuitSettings) -> Makers:

@@ -17,12 +17,13 @@ from downburst.domain.circuits import (
 )
 from downburst.domain.events import FaultSeen
 from downburst.domain.ordering.providers import Certificate, Dialect
-from downburst.foundation.clock import FakeClock
+from downburst.foundation.clock import FakeClock, SystemClock
 from downburst.foundation.errors import BadInput, DownburstError, Failure, NotFound
 from downburst.ledger import Ledger
+from downburst.supervision import FAULTS, start, tasks
 from kit.circuits import M
-from unit.circuits.nsi.hub import BY_NSI, NsiHub
 from kit.nsi.provider import Connection
+from unit.circuits.nsi.hub import BY_NSI, NsiHub
 from unit.circuits.stage import PORTS
 
 KINDS = pytest.mark.parametrize(("kind", "dialect"), [("supa", Dialect.P2PS), ("opennsa", Dialect.NONE)])
@@ -311,6 +312,45 @@ async def test_records_are_forgotten_some_time_after_the_end(hub: NsiHub) -> Non
     before = len(hub.machine.requests)
     await hub.after(600)
     assert len(hub.machine.requests) == before
+
+
+async def test_the_tasks_of_providers_run_by_themselves_and_end_cleanly(ledger: Ledger) -> None:
+    """In real time: an order needs no turns from outside."""
+    hub = await NsiHub(ledger, SystemClock()).open()  # type: ignore[arg-type]
+    running = [start("test.run", run()) for run in (hub.stage.controller.run, hub.stage.agents.run)]
+    circuit = await hub.order()
+    async with asyncio.timeout(20):
+        while hub.state(circuit) is not CircuitState.ACTIVE:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+    assert hub.stage.agents.known("north") is None
+
+
+async def test_an_unknown_error_at_one_provider_is_counted_and_it_goes_on(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "FIRST_WAIT_S", 0.05)
+    hub = await NsiHub(ledger, SystemClock()).open()  # type: ignore[arg-type]
+    post, hub.line.post = hub.line.post, _planted  # type: ignore[method-assign,assignment]
+    circuit = await hub.order()
+    running = [start("test.run", run()) for run in (hub.stage.controller.run, hub.stage.agents.run)]
+    async with asyncio.timeout(20):
+        while not FAULTS.all():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        hub.line.post = post  # type: ignore[method-assign]
+        while not hub.machine.requests:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+    assert {fault.handler for fault in FAULTS.all()} == {"circuits.provider"}
+    assert hub.state(circuit) is CircuitState.PROVISIONING
+
+
+async def _planted(*_: object) -> None:
+    raise KeyError("planted")
 
 
 def stored(hub: NsiHub) -> int:
