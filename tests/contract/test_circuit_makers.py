@@ -98,7 +98,7 @@ class World:
 
     def refuse(self, circuit: Circuit) -> None:
         if self.kind.startswith("nsi"):
-            self.hub.machine.post = lambda _: (500, REFUSED)  # type: ignore[method-assign]
+            self.hub.machine.post = lambda body: (500, REFUSED)  # type: ignore[method-assign]
         else:
             self.hub.node.refuses[circuit.number] = CircuitProblem("the port has no room")
 
@@ -194,7 +194,7 @@ async def test_other_terms_are_given_or_refused_and_nothing_between(world: World
     circuit, maker = await world.begun(), world.maker()
     await world.made(maker, circuit)
     before = world.now(circuit)
-    work = asyncio.create_task(maker.change(before, replace(before, rate_out_bps=20 * M)))  # type: ignore[arg-type]
+    work = asyncio.create_task(maker.change(before, replace(before, rate_out_bps=20 * M)))
     while not work.done():
         await asyncio.sleep(0)
         await world.turn()

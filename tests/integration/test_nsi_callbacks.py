@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from downburst.domain.circuits import CircuitState
+from downburst.domain.events import FaultSeen
 from downburst.domain.ordering.providers import Certificate
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import BadSettings, Refused
@@ -55,8 +56,8 @@ async def listening(hub: NsiHub, files: Certificate) -> AsyncIterator[str]:
     settings = CallbackSettings(
         listen="127.0.0.1:0", certificate=files.certificate, key=files.key, authorities=files.authorities
     )
-    heard = CallbackListener(settings, hub.stage.agents.heard)
-    task = start("test.listener", heard.run())
+    heard = CallbackListener(settings, hub.stage.agents.heard, hub.stage.register.fault)
+    task = start("test.listener", heard.serve())
     try:
         await until(lambda: heard.address[1] > 0 or task.done())
         if task.done():
@@ -232,7 +233,32 @@ async def test_files_or_addresses_that_can_not_be_used_are_one_sentence(
         listen="203.0.113.1:9", certificate=files.certificate, key=files.key, authorities=files.authorities
     )
     with pytest.raises(BadSettings, match=r"can't listen on 203\.0\.113\.1:9 for callbacks"):
-        await CallbackListener(taken, hub.stage.agents.heard).run()
+        await CallbackListener(taken, hub.stage.agents.heard, hub.stage.register.fault).serve()
+
+
+async def test_files_that_are_wrong_are_reported_once_and_used_when_they_are_right(
+    hub: NsiHub, certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listener, "AGAIN_S", 0.02)
+    files, key = certificates.hub, tmp_path / "hub.key"
+    settings = CallbackSettings(
+        listen="127.0.0.1:0", certificate=files.certificate, key=key, authorities=files.authorities
+    )
+    faults = hub.stage.bus.subscribe(FaultSeen)
+    tries: list[str] = []
+    used = listener._tls
+    monkeypatch.setattr(listener, "_tls", lambda wanted: (tries.append("x"), used(wanted))[1])
+    heard = CallbackListener(settings, hub.stage.agents.heard, hub.stage.register.fault)
+    task = start("test.listener", heard.run())
+    await until(lambda: len(tries) >= 4)
+    key.write_bytes(files.key.read_bytes())
+    await until(lambda: heard.address[1] > 0)
+    assert isinstance(await faults.next(), FaultSeen)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.02):
+            await faults.next()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_a_hub_without_records_refuses_every_callback(hub: NsiHub) -> None:
@@ -271,7 +297,7 @@ async def test_an_unknown_error_of_the_listener_is_counted_and_it_listens_again(
     settings = CallbackSettings(
         listen="127.0.0.1:0", certificate=files.certificate, key=files.key, authorities=files.authorities
     )
-    heard = CallbackListener(settings, hub.stage.agents.heard)
+    heard = CallbackListener(settings, hub.stage.agents.heard, hub.stage.register.fault)
     task = start("test.listener", keep("circuits.callbacks", heard.run))
     await until(lambda: bool(FAULTS.all()))
     monkeypatch.setattr(listener, "_listening", opened)

@@ -230,7 +230,7 @@ class Agents:
 
     async def of(self, name: str) -> Agent | str:
         """The agent of a provider; the reason if there is none at the moment."""
-        if not self._is_loaded:
+        if not self._is_loaded or (name not in self._agents and name not in self._damaged):
             await self.reload()
         missing = f"there is no record of provider {name} any more; add it again"
         return self._agents.get(name) or self._damaged.get(name) or missing

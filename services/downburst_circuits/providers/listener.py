@@ -20,18 +20,34 @@ from downburst_circuits.nsi.soap.hardened import MESSAGE_BYTES_MAX
 Heard = Callable[[bytes], Awaitable[bytes]]
 """Takes a message and returns the body of its answer; raises one sentence if it is none of ours."""
 
+Report = Callable[[str], Awaitable[None]]
+"""Reports a fault to the operator."""
+
 
 class CallbackListener:
     """Listens while it runs."""
 
-    def __init__(self, settings: CallbackSettings, heard: Heard) -> None:
+    def __init__(self, settings: CallbackSettings, heard: Heard, report: Report) -> None:
         self._settings = settings
         self._heard = heard
+        self._report = report
         self._clients: set[asyncio.Task[None]] = set()
         self.address = ("", 0)
         """The host and port, when it listens."""
 
     async def run(self) -> None:
+        """Serves until cancelled. Files or an address that can't be used are reported once, and tried again."""
+        told = ""
+        while True:
+            try:
+                await self.serve()
+            except BadSettings as error:
+                if error.sentence != told:
+                    await self._report(error.sentence)
+                told = error.sentence
+                await asyncio.sleep(AGAIN_S)
+
+    async def serve(self) -> None:
         """Serves until cancelled; raises one sentence if the files or the address can't be used."""
         tls = _tls(self._settings)
         with _listening(self._settings.listen) as listening:
@@ -186,4 +202,5 @@ def _tls(settings: CallbackSettings) -> ssl.SSLContext:
 _LOG = logging.getLogger("downburst.circuits")
 CLIENTS_MAX = 32
 CLIENT_S, HANDSHAKE_S = 20.0, 10.0
+AGAIN_S = 60.0
 LINE_BYTES_MAX, HEADERS_MAX, SIZE_CHARS_MAX = 8_192, 64, 8

@@ -85,15 +85,28 @@ async def test_a_port_without_tags_is_used_as_it_is(hub: NsiHub) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "words"),
-    [(2_000, "it has no room for 2000 Mb/s; ask for less, or for another time; it answered: 00705")],
+    ("answer", "words"),
+    [
+        (("00705", "CAPACITY_UNAVAILABLE"), "it has no room for 50 Mb/s; ask for less, or for another time"),
+        (("00704", "STP_UNAVAILABLE"), "it can't serve the end points"),
+        (("00102", "end time is in the past"), "give a window that lies ahead, and check both clocks"),
+        (("00302", "UNAUTHORIZED"), "ask its operator to allow the hub's certificate and requester NSA"),
+        (("00800", "x" * 100_000), "ask its operator; it answered: 00800"),
+    ],
 )
-async def test_a_refusal_fails_with_the_providers_words(hub: NsiHub, rate: int, words: str) -> None:
-    await big_ports(hub)
-    circuit = await hub.order(rate=rate)
+async def test_a_refusal_fails_with_the_providers_bounded_words(
+    hub: NsiHub, answer: tuple[str, str], words: str
+) -> None:
+    hub.machine._refusal = lambda asked: answer  # type: ignore[method-assign]
+    circuit = await hub.order()
     await hub.until(lambda: hub.state(circuit) is CircuitState.FAILED)
-    assert words in hub.reason(circuit)
-    assert "\n" not in hub.reason(circuit)
+    reason = hub.reason(circuit)
+    assert words in reason
+    assert f"it answered: {answer[0]}" in reason
+    assert "\n" not in reason
+    assert len(reason) < 1_000
+    await hub.until(lambda: hub.machine.live() == [], seconds=300)
+    assert hub.node.held == {}
 
 
 async def test_an_unknown_end_point_fails_with_both_names(hub: NsiHub) -> None:
@@ -268,7 +281,7 @@ async def test_an_end_before_the_begin_and_a_rate_above_the_port(hub: NsiHub) ->
 
 
 async def test_garbage_is_no_refusal(hub: NsiHub) -> None:
-    hub.machine.post = lambda _: (200, b"<html>no")  # type: ignore[method-assign]
+    hub.machine.post = lambda body: (200, b"<html>no")  # type: ignore[method-assign]
     circuit = await hub.order(hours=10)
     for _ in range(20):
         await hub.after(20)
