@@ -27,6 +27,8 @@ from downburst.settings.ldm import LdmSettings
 from downburst.sketches.sketch import LatencySketch
 from downburst_api.runtime import Runtime
 from downburst_circuits.controller import CircuitController
+from downburst_circuits.providers.agents import Agents
+from downburst_circuits.providers.makers import makers
 from downburst_circuits.register import Register
 from downburst_circuits.service import CircuitService
 from downburst_worker.messages import lines
@@ -210,7 +212,8 @@ def runtime(directory: Path, ledger: Ledger, clock: Clock, **given: object) -> t
     bus, wanted = LocalBus(), settings(directory, **given)
     register = Register(ledger, bus, clock)
     circuits = NodeInMemory()
-    controller = CircuitController(register, circuits, bus=bus, clock=clock, settings=wanted.circuits)
+    made_by = makers(register, circuits, Agents(register, ledger=ledger, bus=bus, clock=clock), wanted.circuits)
+    controller = CircuitController(register, circuits, made_by, bus=bus, clock=clock, settings=wanted.circuits)
     made = Runtime(
         settings=wanted,
         ledger=ledger,
@@ -218,7 +221,7 @@ def runtime(directory: Path, ledger: Ledger, clock: Clock, **given: object) -> t
         live=LiveState(),
         clock=clock,
         node=node,
-        circuits=CircuitService(register, controller, circuits, ledger=ledger, bus=bus, clock=clock),
+        circuits=CircuitService(register, controller, made_by, ledger=ledger, bus=bus, clock=clock),
         alarms=Told(),
         local_token=LOCAL_TOKEN,
     )

@@ -22,6 +22,8 @@ from downburst.ledger import Ledger
 from downburst.settings.circuits import CircuitSettings
 from downburst_circuits.calendar import Calendar, Claim, NoRoom, Reservation
 from downburst_circuits.controller import CircuitController
+from downburst_circuits.providers.agents import Agents
+from downburst_circuits.providers.makers import makers
 from downburst_circuits.register import Register
 from downburst_circuits.service import CircuitService
 from kit.circuits import NodeInMemory
@@ -106,8 +108,10 @@ async def desk_ms(seed: int) -> float:
         await register.load()
         for reservation in year(seed, list(register.ports)):
             register.calendar.put(replace(reservation, number=-reservation.number))
-        controller = CircuitController(register, node, bus=bus, clock=clock, settings=CircuitSettings())
-        service = CircuitService(register, controller, node, ledger=ledger, bus=bus, clock=clock)
+        settings = CircuitSettings()
+        made_by = makers(register, node, Agents(register, ledger=ledger, bus=bus, clock=clock), settings)
+        controller = CircuitController(register, node, made_by, bus=bus, clock=clock, settings=settings)
+        service = CircuitService(register, controller, made_by, ledger=ledger, bus=bus, clock=clock)
         # As a hub does after it has loaded its ledger.
         gc.collect()
         gc.freeze()

@@ -21,7 +21,7 @@ def addresses(network: Network, circuit: Circuit, others: Iterable[Circuit]) -> 
 
 
 def _given(circuit: Circuit) -> bool:
-    return circuit.carriage.driver is CircuitDriver.LINUX
+    return circuit.carriage.driver in (CircuitDriver.LINUX, CircuitDriver.NSI)
 
 
 def _host_bits(ends: int) -> int:

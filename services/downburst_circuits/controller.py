@@ -10,19 +10,17 @@ import heapq
 import logging
 from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 
 from downburst.bus.port import Bus
 from downburst.domain.circuits import (
     LEAVING,
+    STANDING,
     WANTED,
     Circuit,
-    CircuitDriver,
     CircuitProblem,
     CircuitShape,
     CircuitState,
-    Lease,
     Standing,
 )
 from downburst.domain.events import CircuitTold, Event, NodeChanged, SessionChanged, SitesChanged, TrafficSeen
@@ -30,10 +28,12 @@ from downburst.foundation.clock import Clock, to_us
 from downburst.foundation.errors import DownburstError, NodeAway
 from downburst.settings.circuits import CircuitSettings
 from downburst.supervision import FAULTS, call, start
-from downburst_circuits.addresses import addresses
 from downburst_circuits.lifecycle import Happening, Work, due_by_window, next_moment_us, work_in
 from downburst_circuits.measuring import Measuring
 from downburst_circuits.node import CircuitNode
+from downburst_circuits.providers.makers import Makers
+from downburst_circuits.providers.nodes import first_problem
+from downburst_circuits.providers.port import Broken, Made, Removed, Waiting
 from downburst_circuits.register import Register, Said
 from downburst_circuits.requests import moment_text
 
@@ -42,13 +42,20 @@ class CircuitController:
     """Keeps the circuits of one hub in the state that follows from their windows, the node and the probes."""
 
     def __init__(
-        self, register: Register, node: CircuitNode, *, bus: Bus, clock: Clock, settings: CircuitSettings
+        self,
+        register: Register,
+        node: CircuitNode,
+        makers: Makers,
+        *,
+        bus: Bus,
+        clock: Clock,
+        settings: CircuitSettings,
     ) -> None:
         self._register = register
         self._node = node
+        self._makers = makers
         self._bus = bus
         self._clock = clock
-        self._settings = settings
         self._measuring = Measuring(register, node, clock, settings)
         self._agenda: list[tuple[int, int]] = []
         self._retries = _Retries()
@@ -131,7 +138,7 @@ class CircuitController:
 
     async def _next_step(self, circuit: Circuit) -> None:
         number, now_s = circuit.number, self._clock.monotonic_s()
-        if number in self._at_work or not self._retries.due(number, now_s):
+        if number in self._at_work or await self._has_ended(circuit) or not self._retries.due(number, now_s):
             return
         work = work_in(circuit.state)
         if circuit.state is CircuitState.FAILED:
@@ -142,6 +149,18 @@ class CircuitController:
             self._begin_work(number, self._clear(number))
         elif work is Work.VERIFY or self._measuring.due(circuit, now_s):
             self._begin_work(number, self._measure(number))
+
+    async def _has_ended(self, circuit: Circuit) -> bool:
+        """True if the maker of a circuit that stands has ended it; probes follow if its words are less clear."""
+        maker = self._makers.of(circuit)
+        if circuit.state not in STANDING:
+            return False
+        ended = maker.ended(circuit)
+        if ended is not None:
+            await self._broke(circuit.number, ended)
+        elif maker.is_doubted(circuit):
+            self._measuring.soon(circuit.number)
+        return ended is not None
 
     def _begin_work(self, number: int, work: Coroutine[None, None, None]) -> None:
         task = start("circuits.work", self._guarded(number, work))
@@ -155,37 +174,23 @@ class CircuitController:
         except NodeAway:
             self._retries.later(number, self._clock.monotonic_s())
         except DownburstError as error:
-            await self._broke(number, CircuitProblem(error.sentence, step="node", hop="the hub's node"))
+            await self._broke(number, Broken(CircuitProblem(error.sentence, step="node", hop="the hub's node")))
         except Exception as error:  # noqa: BLE001
             FAULTS.caught("circuits.work", error, f"circuit {number}")
             self._retries.later(number, self._clock.monotonic_s())
 
     async def _build(self, number: int) -> None:
-        lease = await self._lease(number)
-        if lease is not None:
-            await self._stands(number, await self._node.circuit_up(lease))
-
-    async def _lease(self, number: int) -> Lease | None:
-        """The lease for the node; the circuit gets its inner addresses the first time."""
         circuit = self._register.open.get(number)
         if circuit is None or circuit.state is not CircuitState.PROVISIONING:
-            return None
-        if circuit.carriage.driver is CircuitDriver.LINUX and circuit.ends[0].address is None:
-            given = addresses(self._settings.network, circuit, self._register.begun.values())
-            said = Said(f"inner addresses {', '.join(given)}")
-            circuit = await self._register.change(number, lambda now: _with_addresses(now, given), "addressed", said)
-        return None if circuit is None else self._register.lease(circuit)
-
-    async def _stands(self, number: int, standing: Standing) -> None:
-        if standing.state == "failed":
-            await self._broke(number, next(iter(standing.problems), _NO_WORDS))
             return
-        circuit = self._register.open.get(number)
-        if circuit is not None and len(standing.problems) >= len(circuit.sites):
-            await self._broke(number, standing.problems[0])
-            return
-        said = Said(f"it is up after {standing.took_ms:.0f} ms; probes follow")
-        await self._register.happen(number, Happening.BUILT, said)
+        match await self._makers.of(circuit).make(circuit):
+            case Made(took_ms):
+                said = Said(f"it is up after {took_ms:.0f} ms; probes follow")
+                await self._register.happen(number, Happening.BUILT, said)
+            case Waiting(sentence):
+                await self._register.happen(number, Happening.WAITS, Said(sentence))
+            case Broken() as broken:
+                await self._broke(number, broken)
 
     async def _measure(self, number: int) -> None:
         circuit = self._register.open.get(number)
@@ -199,17 +204,23 @@ class CircuitController:
             self._retries.forget(number)
 
     async def _clear(self, number: int) -> None:
-        left = await self._node.circuit_down(number)
-        if left:
-            await self._broke(number, left[0])
+        circuit = self._register.open.get(number)
+        if circuit is None:
             return
-        self._retries.forget(number)
-        self._measuring.forget(number)
-        await self._register.happen(number, Happening.CLEARED, Said("it is completely removed"))
+        match await self._makers.of(circuit).remove(circuit):
+            case Removed():
+                self._retries.forget(number)
+                self._measuring.forget(number)
+                await self._register.happen(number, Happening.CLEARED, Said("it is completely removed"))
+            case Waiting(sentence):
+                await self._register.happen(number, Happening.WAITS, Said(sentence))
+            case Broken() as broken:
+                await self._broke(number, broken)
 
-    async def _broke(self, number: int, problem: CircuitProblem) -> None:
+    async def _broke(self, number: int, broken: Broken) -> None:
+        problem = broken.problem
         said = Said(problem.sentence, problem.step, problem.hop, problem.remedy)
-        self._retries.later(number, self._clock.monotonic_s())
+        self._retries.later(number, self._clock.monotonic_s(), least_s=broken.pause_s)
         await self._register.happen(number, Happening.BROKE, said)
 
     async def _reconcile(self) -> None:
@@ -218,7 +229,7 @@ class CircuitController:
         if not wanted and not self._register.ports:
             self._reconciled = True
             return
-        held = [circuit for circuit in wanted if circuit.ends[0].address is not None]
+        held = [circuit for circuit in wanted if self._makers.of(circuit).is_held(circuit)]
         try:
             standings = await self._node.hold_circuits([self._register.lease(circuit) for circuit in held])
         except NodeAway:
@@ -237,7 +248,7 @@ class CircuitController:
         if circuit.state in (CircuitState.PROVISIONING, CircuitState.FAILED):
             self._retries.forget(circuit.number)
         elif standing.state == "failed":
-            await self._broke(circuit.number, next(iter(standing.problems), _NO_WORDS))
+            await self._broke(circuit.number, Broken(first_problem(standing)))
         else:
             self._measuring.soon(circuit.number)
             if circuit.state is CircuitState.DOWN:
@@ -315,8 +326,9 @@ class _Retries:
     def due(self, number: int, now_s: float) -> bool:
         return number not in self._at or self._at[number][0] <= now_s
 
-    def later(self, number: int, now_s: float) -> None:
+    def later(self, number: int, now_s: float, *, least_s: float = 0.0) -> None:
         pause_s = min(self._at[number][1] * 2, LONGEST_PAUSE_S) if number in self._at else FIRST_PAUSE_S
+        pause_s = max(pause_s, least_s)
         self._at[number] = (now_s + pause_s, pause_s)
 
     def now(self, number: int) -> None:
@@ -325,11 +337,6 @@ class _Retries:
 
     def forget(self, number: int) -> None:
         self._at.pop(number, None)
-
-
-def _with_addresses(circuit: Circuit, given: tuple[str, ...]) -> Circuit:
-    ends = zip(circuit.ends, given, strict=True)
-    return replace(circuit, ends=tuple(replace(end, address=address) for end, address in ends))
 
 
 def _clock_sentence(before: datetime, now: datetime, step_s: float) -> str:
@@ -342,7 +349,6 @@ def _clock_sentence(before: datetime, now: datetime, step_s: float) -> str:
 
 _LOG = logging.getLogger("downburst.circuits")
 _HEARD = (CircuitTold, NodeChanged, SessionChanged, SitesChanged, TrafficSeen)
-_NO_WORDS = CircuitProblem("the node could not set it up and gave no reason", step="node", hop="the hub's node")
 TICK_S = 0.25
 """A begin or end of a window may be a second late; the service aims at a quarter."""
 FIRST_PAUSE_S = 2.0

@@ -25,6 +25,8 @@ class Happening(StrEnum):
     BEGIN = "begun"
     """Its window has begun."""
     BUILT = "built"
+    WAITS = "waiting"
+    """Its maker has neither done nor refused the step so far."""
     BROKE = "failed"
     """A step of building or verifying it failed."""
     PASSED = "verified"
@@ -124,6 +126,8 @@ def _table() -> Mapping[tuple[CircuitState, Happening], CircuitState]:
         (states.CANCELLING, happens.BROKE): states.CANCELLING,
         (states.PROVISIONING, happens.BROKE): states.FAILED,
     }
+    for state in (states.PROVISIONING, states.ENDING, states.CANCELLING):
+        table[state, happens.WAITS] = state
     for state in WANTED:
         table[state, happens.CANCEL] = states.CANCELLING
         table[state, happens.OVER] = states.ENDING

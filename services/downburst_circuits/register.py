@@ -14,7 +14,6 @@ from downburst.bus.port import Bus
 from downburst.domain.circuits import FINISHED, LEAVING, Circuit, CircuitEvent, CircuitState, Lease, Measured, Port
 from downburst.domain.events import CircuitsChanged, FaultSeen
 from downburst.domain.faults import Fault
-from downburst.domain.sites import Site
 from downburst.foundation.clock import Clock
 from downburst.foundation.errors import NotFound
 from downburst.ledger import Ledger, Transaction
@@ -67,11 +66,15 @@ class Register:
         ports = (self.ports.get(end.port) for end in wanted.ends)
         names = {end.site for end in wanted.ends} | {port.site for port in ports if port is not None}
 
-        def read(tx: Transaction) -> tuple[Circuit | None, list[Site | None]]:
-            return tx.circuits.of_request(wanted.request.request_id), [tx.sites.find(name) for name in names if name]
+        def read(tx: Transaction) -> tuple[Circuit | None, Known]:
+            found = [tx.sites.find(name) for name in names if name]
+            sites = {site.name: site for site in found if site}
+            provider = wanted.carriage.provider and tx.planning.providers.find(wanted.carriage.provider)
+            return tx.circuits.of_request(wanted.request.request_id), Known(
+                self.ports, sites, self._clock.now(), provider or None
+            )
 
-        before, found = await self._ledger.read(read)
-        return before, Known(self.ports, {site.name: site for site in found if site}, self._clock.now())
+        return await self._ledger.read(read)
 
     async def known(self) -> Known:
         """All ports and sites at this moment."""

@@ -6,11 +6,14 @@ from datetime import datetime, timedelta
 from ipaddress import ip_address, ip_interface
 
 from downburst.domain.circuits import Circuit, CircuitDriver, CircuitEnd, CircuitShape, Direction, Port, Replication
+from downburst.domain.ordering.providers import Provider
 from downburst.domain.sites import Site
 from downburst.foundation.clock import from_us, to_us
 from downburst.foundation.errors import BadInput, CircuitConflict, NotFound
 from downburst.foundation.rates import rate_text
 from downburst_circuits.calendar import FOREVER_US, Claim, Clash, Reservation
+from downburst_circuits.nsi.circuit import check_ends
+from downburst_circuits.nsi.provider import check_provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,8 @@ class Known:
     ports: Mapping[str, Port]
     sites: Mapping[str, Site]
     now: datetime
+    provider: Provider | None = None
+    """The record of the provider that the request names."""
 
 
 def checked(wanted: Circuit, known: Known) -> Circuit:
@@ -28,7 +33,7 @@ def checked(wanted: Circuit, known: Known) -> Circuit:
     check_window(circuit, known.now)
     _check_ends(circuit, known)
     check_rates(circuit, known.ports)
-    _check_driver(circuit, known.ports)
+    _check_driver(circuit, known)
     return circuit
 
 
@@ -83,10 +88,14 @@ def claims_of(circuit: Circuit, ports: Mapping[str, Port]) -> tuple[Claim, ...]:
     hub, *others = circuit.ends
     copies = 1 if circuit.carriage.replication is Replication.UNDERLAY else len(others)
     back = len(others)
-    return (
+    claims = (
         _claim(hub, ports, out_bps=copies * circuit.rate_out_bps, in_bps=back * circuit.rate_in_bps),
         *(_claim(end, ports, out_bps=circuit.rate_in_bps, in_bps=circuit.rate_out_bps) for end in others),
     )
+    if circuit.carriage.driver is CircuitDriver.NSI:
+        # The provider chooses the tags, not the calendar.
+        return tuple(replace(claim, first_vlan=None, last_vlan=None) for claim in claims)
+    return claims
 
 
 def with_tags(circuit: Circuit, reservation: Reservation) -> Circuit:
@@ -207,26 +216,46 @@ def _check_rate(circuit: Circuit, claim: Claim, direction: Direction, port: Port
     raise BadInput(f"port {port.name} is one of {rate_text(port.port_rate_bps)} and {needed}")
 
 
-def _check_driver(circuit: Circuit, ports: Mapping[str, Port]) -> None:
+def _check_driver(circuit: Circuit, known: Known) -> None:
     share = circuit.carriage.shaped_share
     if not 0.85 <= share <= 1:
         raise BadInput(f"the shaped share is {share:g}; give 0.85 to 1 (0.9 leaves room for headers)")
     if circuit.carriage.replication is Replication.UNDERLAY:
         _check_group(circuit)
     for end in circuit.ends:
-        port = ports[end.port]
+        port = known.ports[end.port]
         if not port.interface:
             raise BadInput(
                 f"port {port.name} has no interface, so no node can use it; set one: downburst ports set "
                 f"{port.name} --interface eth0"
             )
-        if circuit.carriage.driver is CircuitDriver.DECLARED:
-            _check_declared(end)
-        elif not port.underlay:
-            raise BadInput(
-                f"port {port.name} has no underlay address, for the ends of tunnels; set one: downburst ports "
-                f"set {port.name} --underlay 192.0.2.1"
-            )
+        _check_end(circuit, end, port)
+    _check_provider(circuit, known)
+
+
+def _check_end(circuit: Circuit, end: CircuitEnd, port: Port) -> None:
+    driver = circuit.carriage.driver
+    if driver is CircuitDriver.DECLARED or (driver is CircuitDriver.NSI and end.address is not None):
+        _check_address(driver, end)
+    if driver is CircuitDriver.LINUX and not port.underlay:
+        raise BadInput(
+            f"port {port.name} has no underlay address, for the ends of tunnels; set one: downburst ports "
+            f"set {port.name} --underlay 192.0.2.1"
+        )
+
+
+def _check_provider(circuit: Circuit, known: Known) -> None:
+    driver, name = circuit.carriage.driver, circuit.carriage.provider
+    if driver is not CircuitDriver.NSI:
+        if name is not None:
+            raise BadInput(f"the provider {name} is asked by NSI and the driver is {driver}; give --driver nsi")
+        return
+    if name is None:
+        raise BadInput("driver nsi asks a provider and none was named; `downburst circuits providers list` shows all")
+    if known.provider is None:
+        raise NotFound(f"there is no provider {name!r}; `downburst circuits providers list` shows all")
+    check_provider(known.provider)
+    check_ends(circuit, known.ports)
 
 
 def _check_group(circuit: Circuit) -> None:
@@ -244,13 +273,13 @@ def _is_multicast(text: str) -> bool:
         return False
 
 
-def _check_declared(end: CircuitEnd) -> None:
+def _check_address(driver: CircuitDriver, end: CircuitEnd) -> None:
     text = end.address or ""
     try:
         ip_interface(text if "/" in text else "")
     except ValueError:
         raise BadInput(
-            f"a declared circuit is probed between its addresses and {end.address or 'none'!r} was given for port "
+            f"a {driver} circuit is probed between its addresses and {end.address or 'none'!r} was given for port "
             f"{end.port}; give the one that it has there, such as 10.10.200.10/24"
         ) from None
 

@@ -12,19 +12,18 @@ from downburst.domain.circuits import (
     CircuitAnswer,
     CircuitChange,
     CircuitDriver,
-    CircuitProblem,
     CircuitState,
     Port,
 )
 from downburst.domain.events import CircuitsChanged
 from downburst.foundation.clock import Clock
-from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict, DownburstError, Failure
+from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict, DownburstError
 from downburst.foundation.rates import rate_text
 from downburst.ledger import Ledger, Transaction
 from downburst_circuits.calendar import NoRoom, Reservation
 from downburst_circuits.controller import CircuitController
 from downburst_circuits.lifecycle import Happening, check_cancellable, check_modifiable, said_of
-from downburst_circuits.node import CircuitNode
+from downburst_circuits.providers.makers import Makers
 from downburst_circuits.register import Register, Said
 from downburst_circuits.requests import (
     check_port,
@@ -46,7 +45,7 @@ class CircuitService:
         self,
         register: Register,
         controller: CircuitController,
-        node: CircuitNode,
+        makers: Makers,
         *,
         ledger: Ledger,
         bus: Bus,
@@ -54,7 +53,7 @@ class CircuitService:
     ) -> None:
         self._register = register
         self._controller = controller
-        self._node = node
+        self._makers = makers
         self._ledger = ledger
         self._bus = bus
         self._clock = clock
@@ -188,8 +187,8 @@ class CircuitService:
     async def _carry_out(self, circuit: Circuit, wanted: Circuit, by: str) -> Circuit:
         try:
             with self._register.promising(wanted):
-                if circuit.state in STANDING:
-                    await self._change_in_place(circuit, wanted)
+                if circuit.state is not CircuitState.ADMITTED:
+                    await self._makers.of(circuit).change(circuit, wanted)
                 said = Said(_modified(circuit, wanted), by=by)
                 kept = await self._register.change(
                     circuit.number, lambda now: _with_terms(now, wanted), Happening.MODIFIED.value, said
@@ -199,20 +198,6 @@ class CircuitService:
             said = Said(f"the change requested by {by} was not made: {error.sentence}", by=by)
             await self._register.note(circuit, Happening.MODIFIED.value, said)
             raise
-
-    async def _change_in_place(self, circuit: Circuit, wanted: Circuit) -> None:
-        standing = await self._node.circuit_up(self._register.lease(wanted))
-        if standing.state == "up" or (standing.state == "partial" and circuit.state is not CircuitState.ACTIVE):
-            return
-        problem = next(iter(standing.problems), CircuitProblem("the node could not change it"))
-        # The node restored all it could; the second request ensures that it has the old lease.
-        await self._node.circuit_up(self._register.lease(circuit))
-        raise Failure(
-            f"circuit {circuit.number} stays as it was: {problem.sentence}",
-            step=problem.step,
-            hop=problem.hop,
-            remedy=problem.remedy,
-        )
 
     def _check_still_enough(self, port: Port) -> None:
         users = [circuit for circuit in self._register.open.values() if _ends_at(circuit, port.name)]

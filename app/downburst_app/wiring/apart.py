@@ -30,6 +30,8 @@ from downburst_app.wiring.ledger_watch import LedgerWatch
 from downburst_app.wiring.process import cancelled, stopped_by_signals
 from downburst_app.wiring.reports import FaultReports
 from downburst_circuits.controller import CircuitController
+from downburst_circuits.providers.agents import Agents
+from downburst_circuits.providers.makers import makers
 from downburst_circuits.register import Register
 from downburst_circuits.remote import RemoteNode, answers_of_service
 from downburst_circuits.service import CircuitService
@@ -178,12 +180,15 @@ async def _keep_circuits(part: _Given) -> None:
     clock, node = SystemClock(), RemoteNode(part.bus)
     register = Register(part.ledger, part.bus, clock)
     await register.load()
-    controller = CircuitController(register, node, bus=part.bus, clock=clock, settings=part.settings.circuits)
-    service = CircuitService(register, controller, node, ledger=part.ledger, bus=part.bus, clock=clock)
+    settings = part.settings.circuits
+    made_by = makers(register, node, Agents(register, ledger=part.ledger, bus=part.bus, clock=clock), settings)
+    controller = CircuitController(register, node, made_by, bus=part.bus, clock=clock, settings=settings)
+    service = CircuitService(register, controller, made_by, ledger=part.ledger, bus=part.bus, clock=clock)
     answers = answers_of_service(service)
     await side_by_side(
         keep("apart.node", node.run),
         keep("circuits.run", controller.run),
+        *(keep(name, run) for name, run in made_by.runs()),
         keep("apart.questions", partial(answer_for_good, part.bus, Part.CIRCUITS, answers)),
     )
 

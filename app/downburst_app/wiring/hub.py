@@ -43,6 +43,8 @@ from downburst_app.wiring.process import cancelled, lock_data_dir, make_data_dir
 from downburst_app.wiring.reports import FaultReports
 from downburst_app.wiring.watchdogs import Watchdogs
 from downburst_circuits.controller import CircuitController
+from downburst_circuits.providers.agents import Agents
+from downburst_circuits.providers.makers import makers
 from downburst_circuits.register import Register
 from downburst_circuits.remote import RemoteCircuits, answers_of_node
 from downburst_circuits.service import CircuitService
@@ -256,10 +258,12 @@ class Hub:
             return RemoteCircuits(self._bus)
         register = Register(self._ledger, self._bus, self._clock)
         await register.load()
-        controller = CircuitController(register, node, bus=self._bus, clock=self._clock, settings=settings)
+        agents = Agents(register, ledger=self._ledger, bus=self._bus, clock=self._clock)
+        made_by = makers(register, node, agents, settings)
+        controller = CircuitController(register, node, made_by, bus=self._bus, clock=self._clock, settings=settings)
         register.watchers.append(self._forget_finished)
-        self._runs.append(("circuits.run", controller.run))
-        return CircuitService(register, controller, node, ledger=self._ledger, bus=self._bus, clock=self._clock)
+        self._runs += [("circuits.run", controller.run), *made_by.runs()]
+        return CircuitService(register, controller, made_by, ledger=self._ledger, bus=self._bus, clock=self._clock)
 
     def _open_alarms(self) -> AlarmTests:
         facts = LiveFacts(self._live, self._settings.data_dir, silent=self._beside.presence.silent)

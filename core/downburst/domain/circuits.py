@@ -363,6 +363,15 @@ class Lease:
     ports: tuple[Port, ...]
     """The ports of its ends, in their order."""
 
+    @property
+    def driver(self) -> CircuitDriver:
+        """The nodes' own part: ends granted by NSI are tagged, or used as they are where ports have no tags."""
+        driver = self.circuit.carriage.driver
+        if driver is not CircuitDriver.NSI:
+            return driver
+        is_tagged = all(port.first_vlan is not None for port in self.ports)
+        return CircuitDriver.LINUX if is_tagged else CircuitDriver.DECLARED
+
 
 LEAST_SHARE = 0.8
 """Below this share of the reserved rate a circuit is degraded and carries no feeds."""

@@ -1,10 +1,27 @@
 """Settings of circuits."""
 
 from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from downburst.settings.addresses import split_address
 from downburst.settings.section import Section
+
+
+class CallbackSettings(Section):
+    """The address at which providers of circuits deliver callbacks; without it their lists are asked for."""
+
+    listen: str = Field(description="HOST:PORT to listen on for callbacks of NSI providers, over HTTPS.")
+    certificate: Path = Field(description="PEM file of the certificate that providers see there.")
+    key: Path = Field(description="PEM file of that certificate's key, without a password.")
+    authorities: Path = Field(description="PEM file of the authorities of providers' client certificates.")
+
+    @field_validator("listen")
+    @classmethod
+    def _is_address(cls, text: str) -> str:
+        split_address(text)
+        return text
 
 
 class CircuitSettings(Section):
@@ -29,4 +46,9 @@ class CircuitSettings(Section):
         ge=200,
         le=2_000,
         description="Milliseconds of a measuring train. The default gives ten bins of 50 ms, enough to show a cause.",
+    )
+    callbacks: CallbackSettings | None = Field(
+        default=None,
+        description="Where NSI providers deliver callbacks: listen, certificate, key and authorities. Without it "
+        "everything works by asking them.",
     )

@@ -7,7 +7,7 @@ from enum import StrEnum
 from downburst.domain.ordering.providers import Dialect, Provider
 from downburst.foundation.errors import BadInput
 from downburst_circuits.nsi import listed, replies, reservation
-from downburst_circuits.nsi.record import Ask, Goal, Life, Order, Reservation
+from downburst_circuits.nsi.record import Ask, Goal, Life, Order, Reservation, Stage
 from downburst_circuits.nsi.refusals import Problem, late
 from downburst_circuits.nsi.words import (
     Acknowledged,
@@ -69,7 +69,7 @@ def new_order(
     circuit: int, provider: Provider, criteria: Criteria, description: str, ids: Callable[[], str]
 ) -> Order:
     """An order to be sent; raises one sentence if the criteria are impossible."""
-    _check(criteria)
+    check_criteria(criteria)
     shown = "".join(char if char.isprintable() else " " for char in description[:DESCRIPTION_CHARS_MAX])
     return Order(circuit, provider.name, shown, criteria, _first(criteria, ids))
 
@@ -83,7 +83,7 @@ def changed(order: Order, wanted: Change, provider: Provider, now_us: int, ids: 
         raise BadInput(f"circuit {order.circuit} is being changed already; wait for the provider's answer")
     if provider.dialect is not Dialect.NONE:
         criteria = replace(one.granted, capacity_mbps=wanted.capacity_mbps, end_us=wanted.end_us)
-        _check(criteria)
+        check_criteria(criteria)
         ask = Ask(criteria, one.version + 1)
         return replace(order, serving=reservation.new_ask(one, ask), change_problem=None)
     begin_us = order.criteria.begin_us
@@ -93,8 +93,16 @@ def changed(order: Order, wanted: Change, provider: Provider, now_us: int, ids: 
         begin_us=None if begin_us is None or begin_us <= now_us else begin_us,
         end_us=wanted.end_us,
     )
-    _check(criteria)
+    check_criteria(criteria)
     return replace(order, criteria=criteria, replacing=_first(criteria, ids), change_problem=None)
+
+
+def withdrawn(order: Order) -> Order:
+    """The order without its change, if that was not sent so far."""
+    ask = order.serving.ask
+    if ask is None or order.serving.life is Life.RESERVING or ask.stage is not Stage.WANTED or ask.correlation_id:
+        return order
+    return replace(order, serving=replace(order.serving, ask=None))
 
 
 def switched(order: Order) -> Order:
@@ -102,6 +110,14 @@ def switched(order: Order) -> Order:
     if order.replacing is None or order.replacing.life is not Life.PROVISIONED:
         raise BadInput(f"circuit {order.circuit} has no second reservation in service to switch to")
     return _retire(order, order.serving, replace(order, serving=order.replacing, replacing=None))
+
+
+def renewed(order: Order, criteria: Criteria, ids: Callable[[], str]) -> Order:
+    """The order anew, after its reservations are gone; they are looked for in lists all the same."""
+    check_criteria(criteria)
+    second = () if order.replacing is None else (order.replacing,)
+    former = (*order.retired, *second, order.serving)[-GONE_KEPT:]
+    return Order(order.circuit, order.provider, order.description, criteria, _first(criteria, ids), retired=former)
 
 
 def cancelled(order: Order) -> Order:
@@ -168,6 +184,11 @@ def verdict(order: Order, now_us: int) -> Verdict:
     if standing is Standing.LATE:
         return Verdict(standing, one.granted, late(order.provider, order.event))
     return Verdict(standing, one.granted, one.problem or one.change_problem or order.change_problem)
+
+
+def is_gone(order: Order) -> bool:
+    """True if nothing of it is left at the provider, as far as its last list tells."""
+    return all(one.life is Life.GONE and not one.strays.connection_ids for one in order.reservations)
 
 
 def in_transit(order: Order) -> bool:
@@ -241,7 +262,8 @@ def _first(criteria: Criteria, ids: Callable[[], str]) -> Reservation:
     return Reservation(ids(), ask=Ask(criteria, version=1))
 
 
-def _check(criteria: Criteria) -> None:
+def check_criteria(criteria: Criteria) -> None:
+    """Raises one sentence if no provider could grant them."""
     if not 1 <= criteria.capacity_mbps <= CAPACITY_MBPS_MAX:
         raise BadInput(f"a capacity of {criteria.capacity_mbps} Mb/s can't be ordered; give 1 to {CAPACITY_MBPS_MAX}")
     if criteria.begin_us is not None and criteria.end_us is not None and criteria.end_us <= criteria.begin_us:

@@ -1,5 +1,6 @@
 """Register, service and controller of circuits on a real ledger; the node in memory can be away, refuse or forget."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -17,11 +18,15 @@ from downburst.domain.circuits import (
     Port,
 )
 from downburst.domain.events import CircuitTold
+from downburst.domain.ordering.providers import Provider
 from downburst.domain.sites import Site
 from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
 from downburst.settings.circuits import CircuitSettings
 from downburst_circuits.controller import CircuitController
+from downburst_circuits.nsi.transport import Exchange
+from downburst_circuits.providers.agents import Agents, Way
+from downburst_circuits.providers.makers import makers
 from downburst_circuits.register import Register
 from downburst_circuits.service import CircuitService
 from kit.circuits import M, NodeInMemory
@@ -32,17 +37,26 @@ HOUR = timedelta(hours=1)
 class Stage:
     """One hub with the port hub-eth0 (1 Gb/s, tags 100-199), and three sites with one port each."""
 
-    def __init__(self, ledger: Ledger, clock: FakeClock, node: NodeInMemory | None = None) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        clock: FakeClock,
+        node: NodeInMemory | None = None,
+        way: Callable[[Provider], Exchange] = Way,
+    ) -> None:
         self.ledger = ledger
         self.clock = clock
         self.bus = LocalBus()
         self.node = node or NodeInMemory()
+        self.way = way
         self.register = Register(ledger, self.bus, clock)
+        self.agents = Agents(self.register, ledger=ledger, bus=self.bus, clock=clock, way=way)
+        made_by = makers(self.register, self.node, self.agents, CircuitSettings())
         self.controller = CircuitController(
-            self.register, self.node, bus=self.bus, clock=clock, settings=CircuitSettings()
+            self.register, self.node, made_by, bus=self.bus, clock=clock, settings=CircuitSettings()
         )
         self.service = CircuitService(
-            self.register, self.controller, self.node, ledger=ledger, bus=self.bus, clock=clock
+            self.register, self.controller, made_by, ledger=ledger, bus=self.bus, clock=clock
         )
 
     async def open(self) -> "Stage":
@@ -59,7 +73,7 @@ class Stage:
 
     async def again(self) -> "Stage":
         """Restarts the hub's process after an abrupt end; the node keeps running."""
-        return await Stage(self.ledger, self.clock, self.node).open()
+        return await Stage(self.ledger, self.clock, self.node, self.way).open()
 
     async def settle(self, rounds: int = 10) -> None:
         """Runs everything that is due at this moment."""

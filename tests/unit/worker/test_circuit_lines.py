@@ -85,6 +85,15 @@ def test_a_declared_circuit_has_no_underlay_and_may_last_until_told() -> None:
     assert (line["until_us"], [end["underlay"] for end in line["ends"]]) == (None, [None, None])
 
 
+def test_a_granted_circuit_is_a_tag_of_the_port_or_the_interface_as_it_is() -> None:
+    granted = replace(CIRCUIT, carriage=CircuitCarriage(CircuitDriver.NSI, provider="north"))
+    tagged = lease_line(Lease(granted, tuple(replace(port, first_vlan=100, last_vlan=119) for port in PORTS)))
+    plain = lease_line(Lease(granted, PORTS))
+    for line, driver in ((tagged, "linux"), (plain, "declared")):
+        assert (line["driver"], line["vni"]) == (driver, None)
+        assert [(end["underlay"], end["vlan"]) for end in line["ends"]] == [(None, 100), (None, 101)]
+
+
 def test_a_standing_tells_the_ends_that_do_not_stand() -> None:
     good = {"end": "hub-eth0", "site": None, "state": "up", "step": None, "hop": None, "sentence": None}
     away = {"end": "unl-eth1", "site": "unl.edu", "state": "away"}

@@ -27,11 +27,11 @@ def lease_line(lease: Lease) -> Line:
     circuit = lease.circuit
     return {
         "lease": circuit.number,
-        "driver": circuit.carriage.driver.value,
+        "driver": lease.driver.value,
         "shape": circuit.shape.value,
         "replication": circuit.carriage.replication.value,
         "group": circuit.carriage.group,
-        "vni": FIRST_VNI + circuit.number % VNIS,
+        "vni": None if circuit.carriage.driver is CircuitDriver.NSI else FIRST_VNI + circuit.number % VNIS,
         "cap": circuit.carriage.cap.value,
         "rate_out_bps": circuit.rate_out_bps,
         "rate_in_bps": circuit.rate_in_bps,

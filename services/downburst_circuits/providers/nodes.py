@@ -1,0 +1,90 @@
+"""Circuits that the hub's own nodes make, and those that third parties made before: `linux` and `declared`."""
+
+from dataclasses import replace
+
+from downburst.domain.circuits import STANDING, Circuit, CircuitDriver, CircuitProblem, CircuitState, Standing
+from downburst.foundation.errors import Failure
+from downburst_circuits.addresses import Network, addresses
+from downburst_circuits.node import CircuitNode
+from downburst_circuits.providers.port import Broken, Made, Removed
+from downburst_circuits.register import Register, Said
+
+
+class Nodes:
+    """The ends at the hub and its sites, by leases of the hub's node."""
+
+    def __init__(self, register: Register, node: CircuitNode, network: Network) -> None:
+        self._register = register
+        self._node = node
+        self._network = network
+
+    async def make(self, circuit: Circuit) -> Made | Broken:
+        """Sets up both ends; the circuit gets its inner addresses the first time."""
+        if circuit.carriage.driver is CircuitDriver.LINUX and circuit.ends[0].address is None:
+            given = self.addresses(circuit)
+            said = Said(f"inner addresses {', '.join(given)}")
+            kept = await self._register.change(
+                circuit.number, lambda now: _with_addresses(now, given), "addressed", said
+            )
+            circuit = kept or circuit
+        return await self.set_up(circuit)
+
+    async def set_up(self, circuit: Circuit) -> Made | Broken:
+        """The node's part of a circuit with addresses."""
+        standing = await self._node.circuit_up(self._register.lease(circuit))
+        if standing.state == "failed":
+            return Broken(first_problem(standing))
+        if len(standing.problems) >= len(circuit.sites):
+            return Broken(standing.problems[0])
+        return Made(standing.took_ms)
+
+    async def change(self, circuit: Circuit, wanted: Circuit) -> None:
+        """Changes both ends in place, or restores them."""
+        if circuit.state not in STANDING:
+            return
+        standing = await self._node.circuit_up(self._register.lease(wanted))
+        if standing.state == "up" or (standing.state == "partial" and circuit.state is not CircuitState.ACTIVE):
+            return
+        problem = next(iter(standing.problems), CircuitProblem("the node could not change it"))
+        # The node restored all it could; the second request ensures that it has the old lease.
+        await self._node.circuit_up(self._register.lease(circuit))
+        raise Failure(
+            f"circuit {circuit.number} stays as it was: {problem.sentence}",
+            step=problem.step,
+            hop=problem.hop,
+            remedy=problem.remedy,
+        )
+
+    async def remove(self, circuit: Circuit) -> Removed | Broken:
+        """Removes both ends."""
+        left = await self._node.circuit_down(circuit.number)
+        return Broken(left[0]) if left else Removed()
+
+    def is_held(self, circuit: Circuit) -> bool:
+        """True for a circuit with addresses."""
+        return circuit.ends[0].address is not None
+
+    def ended(self, circuit: Circuit) -> Broken | None:  # noqa: ARG002
+        """None: the node tells by itself what it lost."""
+        return None
+
+    def is_doubted(self, circuit: Circuit) -> bool:  # noqa: ARG002
+        """False: as `ended`."""
+        return False
+
+    def addresses(self, circuit: Circuit) -> tuple[str, ...]:
+        """Inner addresses for a circuit, an address for each end."""
+        return addresses(self._network, circuit, self._register.begun.values())
+
+
+def first_problem(standing: Standing) -> CircuitProblem:
+    """The first reason of the node."""
+    return next(iter(standing.problems), _NO_WORDS)
+
+
+def _with_addresses(circuit: Circuit, given: tuple[str, ...]) -> Circuit:
+    ends = zip(circuit.ends, given, strict=True)
+    return replace(circuit, ends=tuple(replace(end, address=address) for end, address in ends))
+
+
+_NO_WORDS = CircuitProblem("the node could not set it up and gave no reason", step="node", hop="the hub's node")
