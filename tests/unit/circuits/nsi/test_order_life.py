@@ -8,7 +8,16 @@ from downburst.domain.ordering.providers import Dialect
 from downburst.foundation.errors import BadInput
 from downburst_circuits.nsi.callbacks import incoming
 from downburst_circuits.nsi.link import sentence
-from downburst_circuits.nsi.order import Change, Standing, cancelled, changed, new_order, switched, verdict
+from downburst_circuits.nsi.order import (
+    Change,
+    Standing,
+    cancelled,
+    changed,
+    in_transit,
+    new_order,
+    switched,
+    verdict,
+)
 from downburst_circuits.nsi.record import Life
 from downburst_circuits.nsi.refusals import Kind, Problem
 from downburst_circuits.nsi.transport import Posted
@@ -75,7 +84,8 @@ async def test_a_refusal_is_one_sentence_and_leaves_nothing(
 ) -> None:
     scene = Scene(kind, Dialect.NONE)
     await scene.begin(criteria)
-    await scene.at_rest()
+    await scene.run(lambda: standing(scene) is Standing.FAILED)
+    await scene.run(lambda: not in_transit(scene.order), seconds=10)
     found = verdict(scene.order, scene.now_us())
     assert found.problem is not None
     assert (found.standing, found.problem.kind) == (Standing.FAILED, problem)
