@@ -7,7 +7,7 @@ import core_path
 from core_path import Access
 from opennsa import constants
 from opennsa.backends.common import genericbackend
-from twisted.internet import threads
+from twisted.internet import reactor, task, threads
 
 
 def Backend(network: str, ports: Any, parent_requester: Any, configuration: Any) -> Any:  # noqa: N802 - its name
@@ -32,7 +32,12 @@ class Core:
         return f"core-{uuid4()}"
 
     def setupLink(self, connection_id: str, source: Access, dest: Access, rate_mbps: int) -> Any:  # noqa: N802
-        return threads.deferToThread(core_path.bring_up, source, dest, rate_mbps)
+        """A second longer than it takes: OpenNSA writes two states at once, and may lose that a fast path is up.
+
+        It then takes nothing down at the release.
+        """
+        done = threads.deferToThread(core_path.bring_up, source, dest, rate_mbps)
+        return done.addCallback(lambda result: task.deferLater(reactor, 1.0, lambda: result))
 
     def teardownLink(self, connection_id: str, source: Access, dest: Access, rate_mbps: int) -> Any:  # noqa: N802
         return threads.deferToThread(core_path.take_down, source, dest)
