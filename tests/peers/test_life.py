@@ -1,11 +1,13 @@
 """The life of a circuit at a real provider, from the order to its end, with traffic through it."""
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from downburst.domain.ordering.providers import Dialect
 from downburst_circuits.nsi.order import Standing
+from downburst_circuits.nsi.refusals import Kind
 from kit.patience import wait_for
 from kit.peers.hub import Hub, existing, hub, now_us
 from kit.peers.peer import Peer
@@ -56,6 +58,29 @@ async def test_a_circuit_ordered_ahead_is_provisioned_at_once_and_active_at_its_
         await given_back(peer, ours)
 
 
+async def test_a_path_that_dies_behind_the_provider(peer: Peer, tmp_path: Path) -> None:
+    """Some providers end the reservation; others report it active for ever, and only probes tell."""
+    async with hub(peer.provider(), tmp_path / "records") as ours:
+        await ours.wish(peer.criteria(10, end_us=now_us() + HOUR_US))
+        await ours.until_standing(Standing.ACTIVE)
+        with access_of(peer, ours) as access:
+            wait_for("answer through the circuit", access.answers, 20)
+            (path,) = peer.plane.paths()
+            peer.plane.cut(path)
+            assert not access.answers()
+        if peer.known.notices_a_cut:
+            await ours.until_standing(Standing.FAILED)
+            problem = ours.verdict().problem
+            assert problem is not None
+            assert problem.kind is Kind.ENDED
+    async with hub(peer.provider(), tmp_path / "records") as restarted:
+        await restarted.requester.turn()
+        assert restarted.is_(Standing.FAILED if peer.known.notices_a_cut else Standing.ACTIVE)
+        await restarted.cancel()
+        await restarted.until("end of the reservation", lambda: not restarted.known())
+    assert await existing(peer.provider()) == []
+
+
 async def changed(peer: Peer, ours: Hub, capacity_mbps: int) -> float:
     """Changes the rate, if need be by a second reservation; returns the seconds until only the new one exists."""
     await ours.change(capacity_mbps)
@@ -82,7 +107,7 @@ async def given_back(peer: Peer, ours: Hub) -> float:
     return took_s
 
 
-def access_of(peer: Peer, ours: Hub):  # type: ignore[no-untyped-def]
+def access_of(peer: Peer, ours: Hub) -> AbstractContextManager[Access]:
     granted = ours.verdict().granted
     assert granted is not None
     assert granted.source.first_vlan is not None

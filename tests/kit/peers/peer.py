@@ -31,6 +31,8 @@ class Known:
     """Of another authority."""
     stranger: frozenset[Kind]
     """A certificate of the right authority with a name that is not admitted."""
+    notices_a_cut: bool
+    """It looks after its paths, and ends the reservation of one that has died."""
 
 
 @dataclass

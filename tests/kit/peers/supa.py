@@ -30,6 +30,7 @@ KNOWN = Known(
     },
     foreign_certificate=frozenset({Kind.CERTIFICATE}),
     stranger=frozenset({Kind.UNKNOWN, Kind.CERTIFICATE}),
+    notices_a_cut=True,
 )
 
 
