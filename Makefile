@@ -2,8 +2,9 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-test setup-bench demo check test test-all lint unit sim contract integration system nightly \
-	node-kafka test-cluster compose-smoke air-gap deb audit sbom release pictures bench bench-multicast bench-unicast \
-	bench-disk bench-circuits bench-paths bench-scheduler bench-ldm bench-people bench-distributed bench-beside \
+	node-kafka test-cluster test-peers compose-smoke air-gap deb audit sbom release pictures \
+	bench bench-multicast bench-unicast bench-disk bench-circuits bench-paths bench-scheduler bench-ldm bench-people \
+	bench-distributed bench-beside \
 	lock clean
 
 help: ## List the targets
@@ -56,6 +57,9 @@ node-kafka: ## Build downburst-node-kafka, the hub's node for feeds on Kafka; ne
 
 test-cluster: setup-test ## Run the log's contract on a real Kafka, and the chart on a real API server and kubelet
 	@scripts/test-cluster.sh
+
+test-peers: setup-test ## Order circuits from real provider agents; as root, DOWNBURST_PEERS=directory of prepared ones
+	@scripts/test-peers.sh $(ARGS)
 
 compose-smoke: ## Run docker-compose.yml on a Docker engine: products to three sites, by multicast and under kill -9
 	@scripts/compose-smoke.sh

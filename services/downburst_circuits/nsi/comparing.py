@@ -36,10 +36,10 @@ def _begins(asked_us: int | None, told_us: int | None, asked_at_us: int) -> bool
 
 
 def _ends(asked_us: int | None, told_us: int | None) -> bool:
-    """No end may be told as one that is far away."""
+    """No end may be told as one that is far away, or as 1970, which PolyNSI makes of SuPA's empty field."""
     if asked_us is not None:
         return told_us is not None and abs(told_us - asked_us) < _SECOND_US
-    return told_us is None or told_us >= FOREVER_FROM_US
+    return told_us in (None, 0) or told_us >= FOREVER_FROM_US
 
 
 def granted(asked: Criteria, told: Told) -> Criteria:

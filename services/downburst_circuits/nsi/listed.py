@@ -67,7 +67,7 @@ def _missing(one: Reservation, listing: Listing, asked_at_us: int, provider: Pro
         return one
     if one.connection_id is None:
         return _never_arrived(one, asked_at_us)
-    if one.goal is Goal.END and one.life is not Life.RESERVING:
+    if one.goal is Goal.END and (one.life is not Life.RESERVING or one.seen is not None):
         return lost(one, "")
     since_us = asked_at_us if one.missing_since_us is None else one.missing_since_us
     if asked_at_us < since_us + SETTLE_US:

@@ -207,6 +207,25 @@ def _in_transit(one: Reservation) -> bool:
     )
 
 
+def next_list_us(order: Order, now_us: int) -> int:
+    """The moment of the next list: soon while something is under way, otherwise at the latest at the begin."""
+    if in_transit(order) or any(_awaits_activation(one, now_us) for one in order.reservations):
+        return now_us + BUSY_US
+    begins = [_from_us(one) for one in order.reservations if _from_us(one) > now_us]
+    return min(now_us + CALM_US, *begins) if begins else now_us + CALM_US
+
+
+def _awaits_activation(one: Reservation, now_us: int) -> bool:
+    """Provisioned and not reported active, which takes a provider some seconds from the begin."""
+    is_due = _from_us(one) <= now_us < _from_us(one) + ACTIVATION_US
+    return one.life is Life.PROVISIONED and not _is_active(one) and is_due
+
+
+def _from_us(one: Reservation) -> int:
+    """The moment from which it should be active."""
+    return max(one.committed_at_us, (one.granted.begin_us if one.granted else None) or 0)
+
+
 def _standing(order: Order, now_us: int) -> Standing:
     one = order.serving
     if one.problem is not None:
@@ -222,8 +241,7 @@ def _standing(order: Order, now_us: int) -> Standing:
 
 
 def _inactive(one: Reservation, now_us: int) -> Standing:
-    since_us = max(one.committed_at_us, (one.granted.begin_us if one.granted else None) or 0)
-    return Standing.LATE if now_us >= since_us + ACTIVATION_US else Standing.ORDERED
+    return Standing.LATE if now_us >= _from_us(one) + ACTIVATION_US else Standing.ORDERED
 
 
 def _is_active(one: Reservation) -> bool:
@@ -273,6 +291,8 @@ def check_criteria(criteria: Criteria) -> None:
 
 
 _SECOND_US = 1_000_000
+BUSY_US, CALM_US = 2 * _SECOND_US, 45 * _SECOND_US
+"""Between two lists while something is under way, and at rest."""
 ACTIVATION_US = 120 * _SECOND_US
 """A provider needs seconds; one whose activation failed stays provisioned and is never active."""
 CAPACITY_MBPS_MAX = 10_000_000

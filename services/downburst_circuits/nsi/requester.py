@@ -121,8 +121,8 @@ class Requester:
             await self._apply(circuit, lambda one: orders.after_listing(one, found, asked_at_us, self._provider))
         for circuit in list(self._orders):
             await self._ask_for_words(circuit)
-        is_busy = any(orders.in_transit(order) for order in self._orders.values())
-        self._list_at_us = self._now_us() + (BUSY_US if is_busy else CALM_US)
+        now_us = self._now_us()
+        self._list_at_us = min(orders.next_list_us(order, now_us) for order in self._orders.values())
 
     async def _ask_for_words(self, circuit: int) -> None:
         """The stored replies of a reservation whose outcome the list shows without its words."""
@@ -165,7 +165,7 @@ class Requester:
         self._orders[order.circuit] = order
 
     def _pause_s(self) -> float:
-        next_us = max(self.link.next_us, min(self._list_at_us, self._now_us() + BUSY_US))
+        next_us = max(self.link.next_us, min(self._list_at_us, self._now_us() + orders.BUSY_US))
         return max(0.0, (next_us - self._now_us()) / _SECOND_US)
 
     def _now_us(self) -> int:
@@ -190,6 +190,4 @@ def _concerns(message: Message, known: Iterable[Order]) -> bool:
 
 
 _SECOND_US = 1_000_000
-BUSY_US, CALM_US = 2 * _SECOND_US, 45 * _SECOND_US
-"""Between two lists while something is under way, and at rest."""
 _REQUESTS_PER_TURN = 3

@@ -21,9 +21,13 @@ class Connection:
     provision: str | None = "Released"
     lifecycle: str = "Created"
     results: list[tuple[str, str]] = field(default_factory=list)
+    path_from_us: int = 0
+    """The data plane is not there before."""
 
-    def active(self, now: str) -> bool:
+    def active(self, now_us: int) -> bool:
+        now = words.moment(now_us)
         started = self.granted is not None and (self.granted.begin is None or self.granted.begin <= now)
+        started = started and now_us >= self.path_from_us
         return started and self.provision == "Provisioned" and self.lifecycle == "Created"
 
 
@@ -33,6 +37,7 @@ class ProviderMachine:
     def __init__(self, now_us: Callable[[], int], *, kind: str = "supa", port_mbps: int = 1_000) -> None:
         self.now_us, self.kind, self.port_mbps = now_us, kind, port_mbps
         self.hold_us = 30_000_000
+        self.activation_us = 0
         self.connections: dict[str, Connection] = {}
         self.callbacks: list[bytes] = []
         self.correlations: set[str] = set()
@@ -156,7 +161,7 @@ class ProviderMachine:
     def _on_provision(self, one: Connection) -> bool:
         if one.granted is None or one.provision != "Released":
             return False
-        one.provision = "Provisioned"
+        one.provision, one.path_from_us = "Provisioned", self.now_us() + self.activation_us
         return True
 
     def _on_release(self, one: Connection) -> bool:
@@ -183,7 +188,7 @@ class ProviderMachine:
             shown = told or one.held
             assert shown is not None
             told = Granted(0, shown.capacity, shown.source, shown.dest, shown.begin, shown.end)
-        active = one.active(words.moment(self.now_us()))
+        active = one.active(self.now_us())
         state = words.states(
             one.reservation, one.provision, one.lifecycle, active=active, version=told.version if told else 0
         )

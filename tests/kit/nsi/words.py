@@ -34,8 +34,10 @@ def envelope(body: str, correlation_id: str = CORRELATION, provider_nsa: str = P
 
 
 def exception(error_id: str, text: str) -> str:
+    """With empty elements for what does not exist, as PolyNSI writes it."""
     return (
-        f"<nsaId>{PROVIDER_NSA}</nsaId><errorId>{error_id}</errorId><text>{escape(text)}</text>"
+        f"<nsaId>{PROVIDER_NSA}</nsaId><connectionId></connectionId><serviceType></serviceType>"
+        f"<errorId>{error_id}</errorId><text>{escape(text)}</text>"
         "<variables><variable type='x'><value>1</value></variable></variables>"
     )
 

@@ -19,7 +19,7 @@ REFERENCE_S = float(
 )
 STABLE = {
     *("help", "setup", "demo", "check", "test", "test-all", "lint", "nightly"),
-    *("test-cluster", "compose-smoke", "bench"),
+    *("test-cluster", "test-peers", "compose-smoke", "bench"),
 }
 
 
@@ -50,6 +50,23 @@ def test_cluster_tests_without_java_say_so_and_are_skipped_or_fail(tmp_path: Pat
     assert done.returncode == code
     assert "java" in done.stderr
     assert "apt-get install" in done.stderr
+
+
+@pytest.mark.parametrize(("setting", "code"), [("", 0), ("never", 1)])
+@pytest.mark.parametrize("named", ["", "/nowhere"])
+def test_tests_at_real_providers_without_prepared_agents_say_so_and_are_skipped_or_fail(
+    named: str, setting: str, code: int
+) -> None:
+    environment = {**os.environ, "DOWNBURST_PEERS": named, "DOWNBURST_SKIP": setting}
+    script = [str(ROOT / "scripts" / "test-peers.sh")]
+    done = subprocess.run(script, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == code
+    assert "DOWNBURST_PEERS" in done.stderr
+    assert "docs/circuits-peers.md" in done.stderr
+
+
+def test_no_other_command_runs_the_tests_at_real_providers() -> None:
+    assert "tests/peers" not in (ROOT / "scripts" / "test.sh").read_text()
 
 
 def test_normal_builds_leave_the_log_on_kafka_out() -> None:

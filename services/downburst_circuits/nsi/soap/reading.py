@@ -74,7 +74,7 @@ def _fault(body: Node) -> Fault:
 
 
 def _exception(node: Node) -> ServiceException:
-    nsa, text, connection = node.maybe("nsaId"), node.maybe("text"), node.maybe("connectionId")
+    nsa, text, connection = node.maybe("nsaId"), node.maybe("text"), node.filled("connectionId")
     return ServiceException(
         error_id=node.child("errorId").visible(most=20),
         text=text.words() if text else "",
@@ -145,7 +145,7 @@ def _requester(node: Node) -> str | None:
 
 
 def _listed(node: Node) -> Listed:
-    global_id = node.maybe("globalReservationId")
+    global_id = node.filled("globalReservationId")
     return Listed(
         connection_id=_connection(node),
         global_id=global_id.visible(most=_ID_CHARS) if global_id else None,
@@ -173,7 +173,7 @@ def _plane(node: Node) -> tuple[bool, int | None]:
 
 
 def _told(node: Node) -> Told:
-    schedule, service_type, service = node.maybe("schedule"), node.maybe("serviceType"), node.maybe("p2ps")
+    schedule, service_type, service = node.maybe("schedule"), node.filled("serviceType"), node.maybe("p2ps")
     if service is not None and service.namespace != POINT_TO_POINT:
         raise Unreadable(f"{service.place} is of another service than point to point")
     begin, end = (schedule.maybe(name) if schedule else None for name in ("startTime", "endTime"))

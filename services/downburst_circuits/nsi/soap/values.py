@@ -50,6 +50,11 @@ class Node:
             raise Unreadable(f"{found[0].place} is there {len(found)} times; one is read")
         return found[0] if found else None
 
+    def filled(self, name: str) -> "Node | None":
+        """The child of this name unless it is empty: PolyNSI writes SuPA's empty fields as empty elements."""
+        found = self.maybe(name)
+        return found if found and (found._element.text or "").strip() else None
+
     def child(self, name: str) -> "Node":
         """The child of this name; raises if it is missing."""
         found = self.maybe(name)

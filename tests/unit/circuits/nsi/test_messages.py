@@ -185,6 +185,8 @@ def test_an_internal_error_is_unknown_and_a_wrong_state_is_to_be_looked_up() -> 
     assert isinstance(refused, Fault)
     assert [is_unknown(one) for one in (away, state, refused)] == [True, False, False]
     assert [is_state(one) for one in (away, state, refused)] == [False, True, False]
+    assert refused.exception is not None
+    assert refused.exception.connection_id is None, "PolyNSI's element is empty"
     bare = read(
         words.envelope("<s:Fault><faultcode>s:Client</faultcode><faultstring>bad</faultstring></s:Fault>")
     ).body

@@ -8,7 +8,16 @@ from downburst.domain.ordering.providers import Dialect
 from downburst.foundation.errors import BadInput
 from downburst_circuits.nsi.callbacks import incoming
 from downburst_circuits.nsi.link import sentence
-from downburst_circuits.nsi.order import Change, Standing, cancelled, changed, new_order, switched, verdict
+from downburst_circuits.nsi.order import (
+    Change,
+    Standing,
+    cancelled,
+    changed,
+    in_transit,
+    new_order,
+    switched,
+    verdict,
+)
 from downburst_circuits.nsi.record import Life
 from downburst_circuits.nsi.refusals import Kind, Problem
 from downburst_circuits.nsi.transport import Posted
@@ -41,6 +50,27 @@ async def test_a_circuit_is_ordered_and_removed_by_polling_alone(kind: str, dial
     assert writes == ["reserve", "reserveCommit", "provision", "release", "terminate"]
 
 
+@BOTH
+async def test_a_path_that_takes_seconds_is_seen_soon_after_it_is_there(kind: str, dialect: Dialect) -> None:
+    """Found at real providers: the list right after `provision` shows it provisioned and not active."""
+    scene = Scene(kind, dialect)
+    scene.machine.activation_us = 3_000_000
+    await scene.begin()
+    await scene.run(lambda: standing(scene) is Standing.ACTIVE, seconds=10)
+
+
+@BOTH
+async def test_a_circuit_ordered_ahead_is_seen_at_its_begin_and_not_asked_for_all_the_time_before(
+    kind: str, dialect: Dialect
+) -> None:
+    scene = Scene(kind, dialect)
+    begin_us = scene.now_us() + 3_600_000_000
+    await scene.begin(replace(some_criteria(), begin_us=begin_us))
+    await scene.run(lambda: standing(scene) is Standing.ACTIVE, seconds=3_610)
+    assert scene.now_us() < begin_us + 5_000_000
+    assert len(scene.machine.requests) < 3_600 / 45 + 20
+
+
 @pytest.mark.parametrize(
     ("kind", "criteria", "problem", "part"),
     [
@@ -54,7 +84,8 @@ async def test_a_refusal_is_one_sentence_and_leaves_nothing(
 ) -> None:
     scene = Scene(kind, Dialect.NONE)
     await scene.begin(criteria)
-    await scene.at_rest()
+    await scene.run(lambda: standing(scene) is Standing.FAILED)
+    await scene.run(lambda: not in_transit(scene.order), seconds=10)
     found = verdict(scene.order, scene.now_us())
     assert found.problem is not None
     assert (found.standing, found.problem.kind) == (Standing.FAILED, problem)

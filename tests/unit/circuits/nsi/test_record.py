@@ -85,6 +85,7 @@ def test_an_equal_confirmation_has_no_differences() -> None:
     now = replace(ASKED, begin_us=None, end_us=None)
     assert compared(now, replace(TOLD, begin_us=None, end_us=None)) == ()
     assert compared(now, replace(TOLD, begin_us=NOW_US + 30 * SECOND_US, end_us=253_402_300_799 * SECOND_US)) == ()
+    assert compared(now, replace(TOLD, begin_us=None, end_us=0)) == (), "SuPA's empty end, as PolyNSI writes it"
     assert granted(now, TOLD).begin_us == NOW_US
 
 
