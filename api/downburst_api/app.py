@@ -21,6 +21,7 @@ from downburst_api.latency import histogram, volume
 from downburst_api.latency import routes as latency
 from downburst_api.ldm import routes as ldm
 from downburst_api.metrics import scrape
+from downburst_api.ordering import routes as ordering
 from downburst_api.overview import document, stream
 from downburst_api.plans import routes as plans
 from downburst_api.products import routes as products
@@ -68,6 +69,7 @@ def create_app(runtime: Runtime, *, page: Path | None = None) -> FastAPI:
         upstreams,
         ldm,
         circuits,
+        ordering,
         relays,
         tcp_profiles,
         plans,

@@ -16,6 +16,7 @@ from downburst_contract import (
     feeds,
     latency,
     ldm,
+    ordering,
     overview,
     plans,
     products,
@@ -157,6 +158,68 @@ def list_changes(
             "limit": limit,
         },
     )
+
+
+def list_circuit_offers() -> Call[ordering.CircuitOffers]:
+    """All offers of circuits on demand, with their measured set-up times and the use of today's budgets."""
+    return Call("GET", path_of("v1", "circuit-offers"), ordering.CircuitOffers)
+
+
+def remove_circuit_offer(offer: str) -> Call[None]:
+    """Removes an offer that no open order needs; its orders stay readable."""
+    return Call("DELETE", path_of("v1", "circuit-offers", offer), None)
+
+
+def show_circuit_offer(offer: str) -> Call[ordering.CircuitOffer]:
+    """One offer."""
+    return Call("GET", path_of("v1", "circuit-offers", offer), ordering.CircuitOffer)
+
+
+def put_circuit_offer(offer: str, body: ordering.CircuitOfferWanted) -> Call[ordering.CircuitOffer]:
+    """Adds an offer, or gives it exactly these values; the scheduler weighs it in its next plans."""
+    return Call("PUT", path_of("v1", "circuit-offers", offer), ordering.CircuitOffer, body=body)
+
+
+def list_circuit_orders(
+    *,
+    offer: str | None = None,
+    feed: str | None = None,
+    site: str | None = None,
+    before: int | None = None,
+    limit: int | None = None,
+) -> Call[ordering.CircuitOrderPage]:
+    """Orders of the scheduler, newest first, each with its reason and its outcome."""
+    return Call(
+        "GET",
+        path_of("v1", "circuit-orders"),
+        ordering.CircuitOrderPage,
+        query={"offer": offer, "feed": feed, "site": site, "before": before, "limit": limit},
+    )
+
+
+def show_circuit_order(number: int) -> Call[ordering.CircuitOrder]:
+    """One order."""
+    return Call("GET", path_of("v1", "circuit-orders", number), ordering.CircuitOrder)
+
+
+def list_circuit_providers() -> Call[ordering.CircuitProviders]:
+    """All records of other networks' providers."""
+    return Call("GET", path_of("v1", "circuit-providers"), ordering.CircuitProviders)
+
+
+def remove_circuit_provider(provider: str) -> Call[None]:
+    """Removes a provider that no offer and no unfinished circuit needs."""
+    return Call("DELETE", path_of("v1", "circuit-providers", provider), None)
+
+
+def show_circuit_provider(provider: str) -> Call[ordering.CircuitProvider]:
+    """One provider."""
+    return Call("GET", path_of("v1", "circuit-providers", provider), ordering.CircuitProvider)
+
+
+def put_circuit_provider(provider: str, body: ordering.CircuitProviderWanted) -> Call[ordering.CircuitProvider]:
+    """Adds a provider, or gives it exactly these values; certificates and keys are paths on the hub's machine."""
+    return Call("PUT", path_of("v1", "circuit-providers", provider), ordering.CircuitProvider, body=body)
 
 
 def list_circuits(

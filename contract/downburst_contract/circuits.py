@@ -123,7 +123,17 @@ class _CarriageNew(Shape):
     cap: Cap = Cap.HARD
     shaped_share: Annotated[float, Field(ge=0.85, le=1)] = 0.9
     burst_bytes: Annotated[int, Field(ge=2_000, le=2**31 - 1)] | None = None
-    provider: Annotated[str, Field(max_length=63)] | None = None
+    provider: Annotated[str, Field(min_length=1, max_length=63)] | None = None
+    """With the driver `nsi`: the record of the provider that is asked."""
+
+    @model_validator(mode="after")
+    def _provider_of_its_driver(self) -> Self:
+        asked = self.driver is CircuitDriver.NSI
+        if asked and self.provider is None:
+            raise ValueError("driver nsi asks a provider; name one, `downburst circuits providers list` shows all")
+        if not asked and self.provider is not None:
+            raise ValueError(f"driver {self.driver} asks no provider; leave it out, or give the driver nsi")
+        return self
 
     def carriage(self) -> CircuitCarriage:
         """The domain's part of a circuit."""
@@ -289,8 +299,8 @@ class CircuitStanding(Answer):
     created_at: datetime | None
 
 
-class CircuitTerms(Answer):
-    """A reservation as it was requested."""
+class CircuitWindow(Answer):
+    """The ends, rates and times of a reservation."""
 
     request_id: str
     ends: list[End]
@@ -300,6 +310,11 @@ class CircuitTerms(Answer):
     begin: datetime
     end: datetime | None
     """Null: until it is cancelled."""
+
+
+class CircuitTerms(CircuitWindow):
+    """A reservation as it was requested."""
+
     driver: CircuitDriver
     replication: Replication
     group: str | None

@@ -34,6 +34,7 @@ from downburst.domain.events import (
 from downburst.domain.faults import Fault
 from downburst.domain.feeds import TrafficMinute
 from downburst.domain.latency import LatencyKind
+from downburst.domain.ordering import DemandOrder, OrderStep, OrderTimes, OrderUse
 from downburst.domain.plans import Candidate, LegCounters, Transport
 from downburst.domain.receipts import ProductException
 from downburst.domain.relays import RelayedLeg, RelayReport, Segment, SiteWay, Tunnel
@@ -103,6 +104,7 @@ async def played(
         node.fake.ways["unl.edu"] = {"receipts": [_receipt()]}
         clock.advance(90)
         await _circuits(play, made, ledger, clock)
+        await _ordering(play, ledger, clock)
         await _access(play, ledger)
         await _look(play)
         await _end(play)
@@ -293,6 +295,23 @@ async def _circuits(play: Played, made: Runtime, ledger: Ledger, clock: FakeCloc
     await play.ask("POST", "/v1/circuits/{circuit}/measure", circuit=number)
 
 
+async def _ordering(play: Played, ledger: Ledger, clock: FakeClock) -> None:
+    for provider in ("surf", "spare"):
+        await play.ask("PUT", "/v1/circuit-providers/{provider}", provider=provider, body=NSI_PROVIDER)
+    for offer, provider in (("campus", "linux"), ("overseas", "surf"), ("spare", "linux")):
+        body = OFFER | {"provider": provider}
+        await play.ask("PUT", "/v1/circuit-offers/{offer}", offer=offer, body=body)
+    now = clock.now()
+    times = OrderTimes(now - timedelta(seconds=40), now, now - timedelta(seconds=38), now, now)
+    first = DemandOrder(0, "campus", "NGRID", "unl.edu", 100_000_000, "a burst is due", times)
+    with ledger.transaction() as tx:
+        use = OrderUse(0.25, 120, 350.5)
+        tx.planning.orders.add(replace(first, step=OrderStep.ENDED, circuit=1, outcome="120 products", use=use))
+        fresh = replace(first, times=OrderTimes(now, now + timedelta(minutes=5)), feed="WARN")
+        tx.planning.orders.add(fresh)
+        tx.planning.orders.add(replace(fresh, step=OrderStep.REFUSED, outcome="the port has no rate left"))
+
+
 async def _access(play: Played, ledger: Ledger) -> None:
     ask = play.ask
     await ask("POST", "/v1/users", body={"user": "ben", "role": "site", "site": "unl.edu"})
@@ -355,6 +374,10 @@ async def _look(play: Played) -> None:
     await ask("GET", "/v1/ports/{port}", port="hub-eth0")
     await ask("GET", "/v1/circuits", query="?finished=true")
     await ask("GET", "/v1/circuits/{circuit}", circuit=1)
+    await ask("GET", "/v1/circuit-offers/{offer}", offer="campus")
+    await ask("GET", "/v1/circuit-providers/{provider}", provider="surf")
+    await ask("GET", "/v1/circuit-orders", query="?offer=campus&site=unl.edu&limit=1")
+    await ask("GET", "/v1/circuit-orders/{number}", number=1)
     await ask("GET", "/v1/users/{user}", user="anna")
 
 
@@ -382,6 +405,8 @@ async def _end(play: Played) -> None:
     await ask("DELETE", "/v1/circuits/{circuit}", circuit=1)
     await ask("POST", "/v1/ports", body={"port": "spare", "rate_bps": 1_000_000})
     await ask("DELETE", "/v1/ports/{port}", port="spare")
+    await ask("DELETE", "/v1/circuit-offers/{offer}", offer="spare")
+    await ask("DELETE", "/v1/circuit-providers/{provider}", provider="spare")
     await ask("DELETE", "/v1/sites/{site}", site="ldm.example")
     await ask("DELETE", "/v1/feeds/{feed}", feed="WARN")
     await ask("GET", "/v1/audit", query="?limit=30")
@@ -410,6 +435,23 @@ SITE = {
     "ceiling_mbps_by_hour": [100.0] * 24,
     "limits": [{"feed": "NGRID", "pattern": "nam|gfs", "not_pattern": None}],
 }
+OFFER = {
+    "hub_port": "hub-eth0",
+    "ports": ["unl-eth1"],
+    "rates_bps": [100_000_000, 500_000_000],
+    "setup_s": 1,
+    "circuit_hours_a_day": 8,
+    "orders_a_day": 200,
+}
+NSI_PROVIDER = {
+    "url": "https://nsi.example/soap/connection/provider",
+    "provider_nsa": "urn:ogf:network:nsi.example:2026:nsa:supa",
+    "requester_nsa": "urn:ogf:network:hub.example:2026:nsa:downburst",
+    "dialect": "p2ps",
+    "certificate": "/etc/downburst/nsi/hub.pem",
+    "key": "/etc/downburst/nsi/hub.key",
+    "authorities": "/etc/downburst/nsi/authorities.pem",
+}
 TUNNEL = Tunnel(
     "unl.edu",
     "192.0.2.1:5",
@@ -427,6 +469,7 @@ LISTS = (
     *("/v1/feeds", "/v1/plans", "/v1/sites", "/v1/subscriptions", "/v1/resends", "/v1/upstreams", "/v1/latency"),
     *("/v1/ldm/sources", "/v1/ldm/accepts", "/v1/ldm/peers", "/v1/ldm/reports", "/v1/objectives", "/v1/alarms"),
     *("/v1/silences", "/v1/alarm-receivers", "/v1/site-alarm-receivers", "/v1/ports", "/v1/circuits"),
+    *("/v1/circuit-offers", "/v1/circuit-providers", "/v1/circuit-orders"),
     *("/v1/tcp-profiles", "/v1/relays"),
     *("/v1/users", "/v1/access-tokens", "/v1/access-requests", "/v1/audit", "/v1/deliveries"),
 )

@@ -75,6 +75,7 @@ async def request_circuit(
     hub: Hub, wanted: shapes.CircuitNew, response: Response, *, dry_run: DryRun = False
 ) -> shapes.CircuitAnswered:
     """Reserves a circuit; a refusal has the reason and the circuits in conflict."""
+    await service.check_provider(hub, wanted)
     circuit = wanted.to_model(hub.clock.now(), wanted.request_id or uuid4().hex)
     return await service.answered(hub, await hub.circuits.request(circuit, dry_run=dry_run), response)
 

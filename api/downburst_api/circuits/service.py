@@ -39,6 +39,13 @@ def whole(hub: Runtime, tx: Transaction, number: int) -> shapes.CircuitWhole:
     return shapes.CircuitWhole(**circuit_out(circuit, tx.circuits.measurements([number]), hub.live), events=events)
 
 
+async def check_provider(hub: Runtime, wanted: shapes.CircuitNew) -> None:
+    """Refuses a provider that has no record."""
+    name = wanted.provider
+    if name is not None:
+        await hub.ledger.read(lambda tx: tx.planning.providers.one(name))
+
+
 def changed_port(port: Port, wanted: shapes.PortChange) -> Port:
     """The port with the client's changes."""
     given = wanted.given()

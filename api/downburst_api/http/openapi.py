@@ -188,4 +188,21 @@ EXAMPLES: Mapping[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/ports"): {"port": "ae1", "rate_bps": 10_000_000_000, "first_vlan": 100, "last_vlan": 199},
     ("PATCH", "/v1/ports/{port}"): {"rate_bps": 8_000_000_000},
     ("PATCH", "/v1/circuits/{circuit}"): {"rate_out_bps": 200_000_000},
+    ("PUT", "/v1/circuit-offers/{offer}"): {
+        "hub_port": "ae1",
+        "ports": ["unl-ae1"],
+        "rates_bps": [100_000_000, 500_000_000],
+        "setup_s": 1,
+        "circuit_hours_a_day": 8,
+        "orders_a_day": 200,
+    },
+    ("PUT", "/v1/circuit-providers/{provider}"): {
+        "url": "https://nsi.example.net/soap/connection/provider",
+        "provider_nsa": "urn:ogf:network:example.net:2026:nsa:supa",
+        "requester_nsa": "urn:ogf:network:hub.example:2026:nsa:downburst",
+        "dialect": "p2ps",
+        "certificate": "/etc/downburst/nsi/hub.pem",
+        "key": "/etc/downburst/nsi/hub.key",
+        "authorities": "/etc/downburst/nsi/authorities.pem",
+    },
 }

@@ -83,10 +83,10 @@ class Document:
         self._asked = asked
         self._answer = answer
 
-    def lead_to(self, following: Following) -> Following:
+    def lead_to(self, following: Following, *, by: str = "cursor") -> Following:
         """The cursor of the next page, also set in the answer's headers; None: there is none."""
         if following is not None:
-            _lead_on(self._answer, self._asked, following)
+            _lead_on(self._answer, self._asked, following, by)
         return following
 
 
@@ -103,8 +103,8 @@ def page_of(items: Sequence[Item], limit: int, key: Sequence[str], answer: Respo
     return page
 
 
-def _lead_on(answer: Response, asked: Request, cursor: str | int) -> None:
-    url = asked.url.include_query_params(cursor=cursor)
+def _lead_on(answer: Response, asked: Request, cursor: str | int, by: str = "cursor") -> None:
+    url = asked.url.include_query_params(**{by: cursor})
     answer.headers["link"] = f'<{url.path}?{url.query}>; rel="next"'
 
 

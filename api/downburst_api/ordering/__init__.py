@@ -1,0 +1,1 @@
+"""Circuits on demand."""
