@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from kit.capabilities import needs
 from kit.page_hub import Hub
 
 pytestmark = [pytest.mark.system, pytest.mark.browser]
+ORDERS_ASKED, DRY_RUNS = 100, 101
 
 
 @pytest.fixture
@@ -96,41 +98,68 @@ def test_a_viewer_sees_the_orders_of_a_day_and_no_forms(hub: Hub, page: Page, br
     hub.stop()
     _write_orders(hub.data_dir)
     hub.start()
+    _make_an_offer_with_a_provider(hub)
+    _open_as_viewer(hub, page)
+    expect(page.get_by_test_id("offer campus")).to_contain_text("measured: median 2.00 s, p90 2.00 s (2 orders)")
+    expect(page.get_by_text("Add offer")).to_have_count(0)
+    expect(page.get_by_text("Add provider")).to_have_count(0)
+    orders = page.get_by_test_id("orders")
+    _orders_are_told_and_drawn(orders)
+    expect(orders.get_by_role("rowheader")).to_have_count(ORDERS_ASKED)
+    orders.get_by_role("button", name="Load older orders").click()
+    expect(orders.get_by_role("rowheader")).to_have_count(DRY_RUNS + 3)
+    expect(orders.get_by_role("button", name="Load older orders")).to_have_count(0)
+    orders.get_by_label("Feed").select_option("NGRID")
+    expect(orders.get_by_role("rowheader")).to_have_count(2)
+    expect(page).to_have_url(re.compile(r"#/circuits\?feed=NGRID$"))
+    every_page_fits(page, browser, hub.url, ["#/circuits?feed=NGRID"])
+
+
+def _orders_are_told_and_drawn(orders: Locator) -> None:
+    served = orders.get_by_test_id(f"order {DRY_RUNS + 1}")
+    expect(served.get_by_role("rowheader")).to_contain_text("NGRID to unl.edu")
+    cells = {"Set-up": "2.00 s", "Reserved": "8 min", "Used": "47 %", "Products": "120", "Gained": "85.0 ms"}
+    for label, text in cells.items():
+        expect(served.locator(f"[data-label='{label}']")).to_have_text(text)
+    refused = orders.get_by_test_id(f"order {DRY_RUNS + 2}")
+    expect(refused).to_contain_text(re.compile(r"refused[\s\S]*no capacity is left"))
+    name = "Orders in the last 24 h: NGRID 2 orders, 1 of them refused or failed; WARN 1 order"
+    expect(orders.get_by_role("img", name=name)).to_be_visible()
+
+
+def _write_orders(data_dir: Path) -> None:
+    """Dry runs, then one order that was served, one that was refused, and one of another feed."""
+    at = datetime.now(UTC) - timedelta(hours=2)
+    begun, until, up, released, ended = (at + timedelta(seconds=seconds) for seconds in (0, 600, 2, 497, 500))
+    use = OrderUse(used_share=0.47, products=120, gained_ms=85.0)
+    served = DemandOrder(0, "campus", "NGRID", "unl.edu", 100_000_000, "a train", OrderTimes(begun, until))
+    served = replace(served, times=OrderTimes(begun, until, up, released, ended), step=OrderStep.ENDED, use=use)
+    refused = replace(served, times=OrderTimes(begun, until, ended_at=begun), step=OrderStep.REFUSED, use=None)
+    dry_run = replace(refused, feed="DRY", times=OrderTimes(begun, until), step=OrderStep.WOULD)
+    ledger = Ledger.open(f"sqlite:///{data_dir / 'ledger.sqlite'}")
+    with ledger.transaction() as tx:
+        for order in (*[dry_run] * DRY_RUNS, served, replace(refused, outcome="no capacity is left")):
+            tx.planning.orders.add(order)
+        tx.planning.orders.add(replace(served, feed="WARN"))
+    ledger.close()
+
+
+def _make_an_offer_with_a_provider(hub: Hub) -> None:
+    hub.post("ports", port="hub-eth0", rate_bps=1_000_000_000)
+    hub.post("ports", port="unl-eth0", rate_bps=500_000_000, site="unl.edu")
+    nsa = {"provider_nsa": "urn:ogf:network:example.net:nsa", "requester_nsa": "urn:ogf:network:hub:nsa"}
+    provider = {"url": "http://127.0.0.1:9080/soap/connection/provider", **nsa}
+    hub.client.put("/v1/circuit-providers/surf", json=provider).raise_for_status()
+    ends = {"hub_port": "hub-eth0", "ports": ["unl-eth0"]}
+    offer = {**ends, "rates_bps": [100_000_000], "circuit_hours_a_day": 12, "orders_a_day": 40}
+    hub.client.put("/v1/circuit-offers/campus", json=offer).raise_for_status()
+
+
+def _open_as_viewer(hub: Hub, page: Page) -> None:
     page.goto(hub.url + hub.post("users", user="vera", role="viewer")["fragment"])
     page.get_by_role("textbox", name="Password").fill("correct horse battery")
     page.get_by_role("button", name="Save password").click()
     _go_to_circuits(page)
-    orders = page.get_by_test_id("orders")
-    expect(orders.get_by_role("rowheader")).to_contain_text(["3: WARN to unl.edu", "2: NGRID", "1: NGRID"])
-    served = orders.get_by_test_id("order 1")
-    cells = {"Set-up": "2.00 s", "Reserved": "8 min", "Used": "47 %", "Products": "120", "Gained": "85.0 ms"}
-    for label, text in cells.items():
-        expect(served.locator(f"[data-label='{label}']")).to_have_text(text)
-    expect(orders.get_by_test_id("order 2")).to_contain_text(re.compile(r"refused[\s\S]*no capacity"))
-    name = "Orders in the last 24 h: NGRID 2 orders, 1 of them refused or failed; WARN 1 order"
-    expect(orders.get_by_role("img", name=name)).to_be_visible()
-    expect(page.get_by_text("Add offer")).to_have_count(0)
-    expect(page.get_by_text("Add provider")).to_have_count(0)
-    orders.get_by_label("Feed").select_option("NGRID")
-    expect(orders.get_by_role("rowheader")).to_have_count(2)
-    expect(page).to_have_url(re.compile(r"#/circuits\?feed=NGRID$"))
-    every_page_fits(page, browser, hub.url, ["#/circuits"])
-
-
-def _write_orders(data_dir: Path) -> None:
-    """One order that was served, one that was refused, and one of another feed; the scheduler alone makes orders."""
-    at = datetime.now(UTC) - timedelta(hours=2)
-    begun, until, up, released, ended = (at + timedelta(seconds=seconds) for seconds in (0, 600, 2, 497, 500))
-    times = OrderTimes(begun, until, up, released, ended)
-    use = OrderUse(used_share=0.47, products=120, gained_ms=85.0)
-    served = ("unl.edu", 100_000_000, "a train was due", times, OrderStep.ENDED, None, "", use)
-    refused = ("unl.edu", 100_000_000, "a train was due", OrderTimes(begun, until, ended_at=begun), OrderStep.REFUSED)
-    ledger = Ledger.open(f"sqlite:///{data_dir / 'ledger.sqlite'}")
-    with ledger.transaction() as tx:
-        tx.planning.orders.add(DemandOrder(0, "campus", "NGRID", *served))
-        tx.planning.orders.add(DemandOrder(0, "campus", "NGRID", *refused, outcome="no capacity is left"))
-        tx.planning.orders.add(DemandOrder(0, "campus", "WARN", *served))
-    ledger.close()
 
 
 def _open_as_operator(hub: Hub, page: Page) -> None:
