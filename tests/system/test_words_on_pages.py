@@ -27,6 +27,8 @@ def test_words_are_apart_headers_whole_and_links_lead_somewhere(hub: Hub, page: 
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_test_id("site unl.edu")).to_contain_text("up to date", timeout=PATIENCE_MS)
     expect(page.get_by_test_id("feed NGRID").locator("[data-label=p99]")).to_contain_text("s", timeout=PATIENCE_MS)
+    expect(page.get_by_test_id("relay campus")).to_contain_text("fans out NGRID to a local group")
+    expect(page.get_by_test_id("tcp profile overseas").locator("[data-label=Values]")).to_have_text("bbr")
     waiting = ["#/", "#/trace/nam%2F3.grib2", "#/feeds/NGRID", "#/sites/unl.edu", "#/latency?site=unl.edu&feed=NGRID"]
     seen: set[str] = set(waiting)
     others: set[str] = set()
@@ -49,6 +51,7 @@ def test_words_are_apart_headers_whole_and_links_lead_somewhere(hub: Hub, page: 
         "alarms",
         "feeds",
         "sites",
+        "circuits",
         "latency",
         "products",
         "tree",
@@ -97,11 +100,14 @@ def _open(page: Page, hub: Hub, address: str) -> None:
 
 
 def _fill(hub: Hub, directory: Path) -> None:
-    """A feed with a site that receives it, one that never connected, a pin, a fault and a trace to show."""
+    """A feed with a site that receives it, one that never connected, a relay, a TCP profile, and a trace to show."""
     hub.post("feeds", feed="NGRID", **{"class": "grid"})
     for site in ("unl.edu", "away.edu"):
         hub.post("sites", site=site, organisation="University", contact=f"ops@{site}")
         hub.post(f"sites/{site}/subscriptions", feed="NGRID", not_pattern="^other")
+    hub.command("relays", "add", "campus", "--address", "127.0.0.1:7379", "--fan-out", "group", "--feeds", "NGRID")
+    profile = {"prefix": "192.0.2.0/24", "knobs": {"congestion": "bbr"}}
+    hub.client.put("/v1/tcp-profiles/overseas", json=profile).raise_for_status()
     hub.receive("unl.edu", directory)
     wait_for("the site", lambda: any(one["connected"] for one in hub.client.get("/v1/overview").json()["sites"]))
     for number in range(12):

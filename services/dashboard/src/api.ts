@@ -326,6 +326,7 @@ export interface CircuitNew {
   cap?: Cap
   shaped_share?: number
   burst_bytes?: number | null
+  /** With the driver `nsi`: the record of the provider that is asked. */
   provider?: string | null
   request_id?: string | null
   hub?: EndNew
@@ -339,6 +340,127 @@ export interface CircuitNew {
   description?: string
   ticket?: string
   by?: string
+}
+
+/** Point-to-point circuits that the scheduler may order. */
+export interface CircuitOffer {
+  offer: string
+  provider: string
+  hub_port: string
+  ports: string[]
+  rates_bps: number[]
+  price: number | null
+  setup_s: number
+  least_hold_s: number
+  circuit_hours_a_day: number | null
+  orders_a_day: number | null
+  created_at: string | null
+  /** Null: no circuit has been set up yet. */
+  measured: MeasuredSetups | null
+  used_today: UsedToday
+}
+
+/** An offer, without its name. */
+export interface CircuitOfferWanted {
+  /** `linux`: the hub's own nodes make the circuits; else the name of a provider's record. */
+  provider?: string
+  hub_port: string
+  /** Ports of sites; an order joins the hub's port with one of them. */
+  ports: string[]
+  /** The rates that can be ordered, in ascending order. */
+  rates_bps: number[]
+  /** The cost of a reserved bit per second relative to one of egress; null: the setting `scheduler.circuit_cost`. */
+  price?: number | null
+  /** The set-up time that the provider states, in seconds; measured times count instead once there are some. */
+  setup_s?: number
+  /** The shortest time for which a circuit is ordered, in seconds. */
+  least_hold_s?: number
+  /** The most hours reserved between two midnights UTC, summed over circuits; null: no limit. */
+  circuit_hours_a_day?: number | null
+  /** The most orders between two midnights UTC; null: no limit. */
+  orders_a_day?: number | null
+}
+
+/** All offers, by name. */
+export interface CircuitOffers {
+  offers: CircuitOffer[]
+}
+
+/** An order of a circuit on demand, from the decision to the outcome. */
+export interface CircuitOrder {
+  order: number
+  offer: string
+  feed: string
+  site: string
+  rate_bps: number
+  /** The reason for the order, in a sentence. */
+  reason: string
+  step: OrderStep
+  /** Null: none was made, or none is known yet. */
+  circuit: number | null
+  ordered_at: string
+  /** The end of the circuit's window; later while the feed needs it. */
+  until: string
+  /** The end of the probes; null: it never carried the feed. */
+  up_at: string | null
+  released_at: string | null
+  ended_at: string | null
+  /** From the order to the end of the probes. */
+  setup_s: number | null
+  /** The result, or the reason for a refusal, in a sentence. */
+  outcome: string
+  /** Bytes carried over the bytes that its rate allows in the reserved time; null: not ended. */
+  used_share: number | null
+  products: number | null
+  /** Median latency on the routed path less that on the circuit; null: not measured. */
+  gained_ms: number | null
+}
+
+/** A page of orders, newest first. */
+export interface CircuitOrderPage {
+  orders: CircuitOrder[]
+  /** `before` of the next page; null: there is none. */
+  next: number | null
+}
+
+/** Another network's provider of circuits, which is asked by NSI. */
+export interface CircuitProvider {
+  provider: string
+  url: string
+  provider_nsa: string
+  requester_nsa: string
+  dialect: Dialect
+  /** Null, like the next two: a proxy on the hub's machine adds TLS. */
+  certificate: string | null
+  key: string | null
+  authorities: string | null
+  reply_to: string | null
+  service_type: string
+}
+
+/** A provider, without its name. Files are read on the hub's machine when the provider is used. */
+export interface CircuitProviderWanted {
+  /** Of its Connection Service. */
+  url: string
+  provider_nsa: string
+  /** The hub's own name, which the provider knows. */
+  requester_nsa: string
+  /** `capacity`: the standard's change of a rate; `p2ps`: SuPA behind PolyNSI, OSCARS; `none`: OpenNSA. */
+  dialect?: Dialect
+  /** The hub's certificate in PEM, as an absolute path; it belongs together with `key` and `authorities`. */
+  certificate?: string | null
+  key?: string | null
+  /** The certificates in PEM that the provider's own is verified with. */
+  authorities?: string | null
+  /** The address for callbacks; null: the provider is asked for news instead. */
+  reply_to?: string | null
+  /** Null: that of AutoGOLE, EVTS.A-GOLE. */
+  service_type?: string | null
+}
+
+/** All providers, by name. */
+export interface CircuitProviders {
+  providers: CircuitProvider[]
 }
 
 /** How many sites a circuit joins with the hub. */
@@ -454,6 +576,9 @@ export interface Delivery {
 
 /** Where a product is for a site. */
 export type DeliveryState = 'waiting' | 'sending' | 'repairing' | 'stored' | 'rejected' | 'expired' | 'not-subscribed' | 'denied'
+
+/** The form in which a provider takes a change of a reservation. */
+export type Dialect = 'capacity' | 'p2ps' | 'none'
 
 /** Seen from the hub. */
 export type Direction = 'out' | 'in'
@@ -942,6 +1067,13 @@ export interface Maintenance {
   begins?: string | null
 }
 
+/** Set-up times of the last circuits of an offer, from the order to the end of the probes. */
+export interface MeasuredSetups {
+  count: number
+  median_s: number
+  p90_s: number
+}
+
 /** What the last probe of one end found in one direction. */
 export interface Measurement {
   site: string
@@ -1019,6 +1151,9 @@ export interface Offer {
   measured_bps: number | null
   enough: boolean | null
 }
+
+/** The progress of an order. */
+export type OrderStep = 'would-order' | 'ordered' | 'up' | 'releasing' | 'ended' | 'refused' | 'failed'
 
 /** Everything the page shows, which the event `overview` carries too. Null: not measured. */
 export interface Overview {
@@ -2197,6 +2332,12 @@ export interface UpstreamSeen {
   /** What it calls itself; null until it was first heard. */
   hub: string | null
   reason: string | null
+}
+
+/** The part of a day's budget that is used, from midnight UTC. */
+export interface UsedToday {
+  circuit_hours: number
+  orders: number
 }
 
 /** A person who signs in with a password. */

@@ -11,6 +11,7 @@ import {
   peakOverMean,
   percent,
   span,
+  tenths,
   timeOfDay,
   whole,
 } from './format'
@@ -39,6 +40,13 @@ describe('figures', () => {
     [-3.41, '−3.4 ms'],
     [-0.001, '0.00 ms'],
   ])('%d ms reads %s', (ms, text) => expect(latency(ms)).toBe(text))
+
+  test.each([
+    [12, '12'],
+    [3.21, '3.2'],
+    [0.98, '1.0'],
+    [null, NOT_KNOWN],
+  ])('%d has a decimal at most: %s', (value, text) => expect(tenths(value)).toBe(text))
 
   test.each([
     [0, '0 B'],

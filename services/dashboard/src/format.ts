@@ -65,6 +65,11 @@ export function whole(count: number | null | undefined): string {
   return isAbsent(count) ? NOT_KNOWN : decimals(count, 0)
 }
 
+/** A figure with at most one decimal: `12`, `3.2`. */
+export function tenths(value: number | null | undefined): string {
+  return isAbsent(value) ? NOT_KNOWN : decimals(value, Math.abs(value % 1) < 0.05 ? 0 : 1)
+}
+
 /** How many times the peak is above the mean: `12×`. */
 export function peakOverMean(peak: number | null | undefined, mean: number | null | undefined): string {
   if (isAbsent(peak) || isAbsent(mean) || mean <= 0) return NOT_KNOWN

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Tree, TreeSite } from './api'
-import { beyondOf, branchesOf, roleOf, segmentOf, tunnelOf, tunnelsInOrder } from './relays'
+import { beyondOf, branchesOf, handedOut, roleOf, segmentOf, tunnelOf, tunnelsInOrder } from './relays'
 import type { Relay, RelayTunnel } from './relays'
 
 const NEAR = { round_trip_us: 2_000, loss_ppm: 1_000, congestion: 'cubic', rate_bps: 980_000_000 }
@@ -42,6 +42,7 @@ test('the tasks of a relay are those that it has', () => {
   expect(roleOf(RELAY)).toBe('carries connections at relay.campus.edu:7379, fans out NGRID, WARN to a local group')
   expect(roleOf({ ...RELAY, address: null, feeds: ['*'] })).toBe('fans out all feeds to a local group')
   expect(roleOf({ ...RELAY, fan_out: null })).toBe('carries connections at relay.campus.edu:7379')
+  expect(handedOut('unicast')).toBe('by unicast')
 })
 
 test('a segment has its figures, as far as they are known', () => {

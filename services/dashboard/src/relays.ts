@@ -10,9 +10,14 @@ export function roleOf(relay: Relay): string {
   if (relay.address !== null) parts.push(`carries connections at ${relay.address}`)
   if (relay.fan_out !== null) {
     const feeds = relay.feeds.includes('*') ? 'all feeds' : relay.feeds.join(', ')
-    parts.push(`fans out ${feeds} to a local group`)
+    parts.push(`fans out ${feeds} ${handedOut(relay.fan_out)}`)
   }
   return parts.join(', ')
+}
+
+/** The way of a relay's copies to the sites behind it. */
+export function handedOut(fanOut: string): string {
+  return fanOut === 'group' ? 'to a local group' : `by ${fanOut}`
 }
 
 /** A segment of a tunnel: `980 Mb/s, 2 ms, 0.1 % resent, cubic`; figures that are not known are left out. */

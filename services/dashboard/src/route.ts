@@ -1,7 +1,18 @@
 /** Where the page is: the part of the address behind `#`, which reproduces what is seen. */
 
 export type PageName =
-  'now' | 'alarms' | 'feeds' | 'sites' | 'latency' | 'products' | 'tree' | 'volume' | 'requests' | 'users' | 'audit'
+  | 'now'
+  | 'alarms'
+  | 'feeds'
+  | 'sites'
+  | 'circuits'
+  | 'latency'
+  | 'products'
+  | 'tree'
+  | 'volume'
+  | 'requests'
+  | 'users'
+  | 'audit'
 
 /** Where an address leads: to a page, or to none. */
 export type Place = PageName | 'none'
@@ -75,6 +86,7 @@ const PAGES: PageName[] = [
   'alarms',
   'feeds',
   'sites',
+  'circuits',
   'latency',
   'products',
   'tree',
@@ -88,6 +100,7 @@ const TITLES: Record<PageName, string> = {
   alarms: 'Alarms',
   feeds: 'Feeds',
   sites: 'Sites',
+  circuits: 'Circuits',
   latency: 'Latency',
   products: 'Products',
   tree: 'Distribution tree',
@@ -101,6 +114,7 @@ const NEEDED: Record<PageName, string> = {
   alarms: 'read',
   feeds: 'read',
   sites: 'read',
+  circuits: 'details',
   latency: 'latency',
   products: 'read',
   tree: 'latency',
