@@ -94,8 +94,9 @@ def tunnels(world: RelayedHub, site: str) -> list[dict[str, Any]]:
 CAMPUS = ("north", "south", "east", "west")
 
 
-def test_four_sites_behind_a_relay_share_one_copy_until_the_relay_dies(tmp_path: Path) -> None:
-    """The hub sends no group of its own: the scheduler plans one group behind the relay, at the relay's network."""
+@pytest.mark.parametrize("fan_out", ["group", "unicast"])
+def test_four_sites_behind_a_relay_share_one_copy_until_the_relay_dies(tmp_path: Path, fan_out: str) -> None:
+    """The hub sends no group of its own: the scheduler plans one behind the relay, at the relay's network."""
     needs("root", "netns", "veth", "bridge")
     with ExitStack() as stack:
         lab = stack.enter_context(Lab(["hub", "relay", *CAMPUS]))
@@ -104,7 +105,7 @@ def test_four_sites_behind_a_relay_share_one_copy_until_the_relay_dies(tmp_path:
         for host in CAMPUS:
             world.site(host, host, hub_address)
         relay = world.relay(
-            "campus", "relay", hub_address, "--interface", "eth0", fan_out="group", sites=[*CAMPUS], feeds=[FEED]
+            "campus", "relay", hub_address, "--interface", "eth0", fan_out=fan_out, sites=[*CAMPUS], feeds=[FEED]
         )
         with Products(world, product_bytes=100_000, every_s=0.05) as products:
             wait_for("a group behind the relay", lambda: relayed_sites(world) == set(CAMPUS), 120)

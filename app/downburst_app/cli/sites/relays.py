@@ -51,7 +51,7 @@ def add_relay(  # noqa: PLR0913
     ] = None,
     fan_out: Annotated[
         FanOut | None,
-        typer.Option(help="Hand out one copy of a leg: to a multicast group of its own network, or to each site by UDP."),
+        typer.Option(help="Hand out one copy of a leg, to a multicast group of its network or to each site by UDP."),
     ] = None,
     feeds: Annotated[str, typer.Option(help="Feeds granted to it, with commas; '*' for all.")] = "*",
     sites: Annotated[str | None, typer.Option(help="Sites behind it, with commas.")] = None,

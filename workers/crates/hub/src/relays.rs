@@ -61,7 +61,7 @@ impl RelayReports {
         let peer = self.false_claim.as_mut()?.take()?;
         Some(format!(
             "relay {relay} claims the connection from {peer}, which does not come from its host; the claim is \
-             ignored: look at the relay's host, and revoke its credential if nobody can explain it"
+             ignored: let the relay reach the hub from one address, or revoke its credential"
         ))
     }
 

@@ -250,3 +250,19 @@ fn micros(length: Duration) -> Micros {
 }
 
 const PATIENCE_MS: u16 = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_at_which_no_relay_can_be_is_refused() {
+        for address in
+            ["239.0.0.1:5", "[ff3e::1]:5", "0.0.0.0:5", "[::]:5", "255.255.255.255:5", "10.0.0.9:0"]
+        {
+            let sentence = check_relay(address.parse().unwrap()).unwrap_err();
+            assert_eq!(sentence, format!("{address} is no address of a host"));
+        }
+        assert_eq!(check_relay("10.0.0.9:5".parse().unwrap()), Ok(()));
+    }
+}
