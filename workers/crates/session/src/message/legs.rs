@@ -53,8 +53,8 @@ pub struct LegJoin {
     /// is in the group.
     #[n(13)]
     pub proof_secret: Option<Box<SiteSecret>>,
-    /// Present: a relay sends the leg by unicast. `group` and `port` are the relay's, to which the site announces itself
-    /// with this pass.
+    /// Present: a relay sends the leg by unicast. `group` and `port` are the relay's, to which the site announces
+    /// itself with this pass.
     #[n(14)]
     pub pass: Option<Box<FanOutPass>>,
 }

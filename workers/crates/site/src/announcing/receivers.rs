@@ -63,8 +63,8 @@ impl Receivers {
         self.heard.keys().copied()
     }
 
-    /// Adds a receiver, or keeps it. A full leg takes a new one in place of one that missed an announcement: a site that
-    /// began anew has another port.
+    /// Adds a receiver, or keeps it. A full leg takes a new one in place of one that missed an announcement: a site
+    /// that began anew has another port.
     fn take(&mut self, now: Micros, from: SocketAddr) -> bool {
         if !self.heard.contains_key(&from) && self.heard.len() >= self.most {
             self.drop_oldest(Micros(now.0.saturating_sub(MISSED.0)));

@@ -121,7 +121,7 @@ fn a_stranger_is_not_answered_and_a_repeated_challenge_starts_nothing() {
 }
 
 proptest! {
-    /// Whatever a host sends, and whichever messages it changes, it becomes no receiver and gets at most as much as it sent.
+    /// A host becomes no receiver and gets no answer, whatever it sends and whichever messages it changes.
     #[test]
     fn hostile_datagrams_win_nothing(
         noise in proptest::collection::vec(any::<u8>(), 0..200),
@@ -153,8 +153,8 @@ proptest! {
         prop_assert!(sent_to(&mut relay, Micros(at)).is_empty());
     }
 
-    /// Sites behind a bad network are receivers most of the time, a spy that replays all it sees never is, and those that
-    /// leave are forgotten.
+    /// Sites behind a bad network are receivers most of the time, a spy that replays all it sees never is, and
+    /// those that fall silent are forgotten.
     #[test]
     fn sites_stay_receivers_over_a_bad_network(seed in any::<u64>()) {
         let mut world = World::new(seed);
@@ -204,7 +204,8 @@ impl World {
         self.random % most
     }
 
-    /// A fifth is lost, a tenth comes twice, and each takes up to 0.3 s. The spy sees all, and sends it again as its own.
+    /// A fifth is lost, a tenth comes twice, and each takes up to 0.3 s. The spy sees all, and sends it again as its
+    /// own.
     fn put(&mut self, site: u16, to_relay: bool, datagram: [u8; ANNOUNCEMENT_BYTES]) {
         for copy in 0..2 {
             let is_lost = if copy == 0 { self.draw(5) == 0 } else { self.draw(10) > 0 };
