@@ -88,14 +88,14 @@ def _tracer(name: str, directory: Path, runs: int) -> Row:
     return Row(name, case, "%", 100 * median(found), "", None, runs, Goal("ours", "<=", 1.0))
 
 
-def _fan_out(name: str, directory: Path, runs: int) -> Row:
+def _fan_out(fan_out: str, name: str, directory: Path, runs: int) -> Row:
     """By a relay and without one, in turns."""
-    copies: dict[str | None, list[float]] = {"group": [], None: []}
+    copies: dict[str | None, list[float]] = {fan_out: [], None: []}
     for run in range(runs):
-        for fan_out, found in copies.items():
-            found.append(copies_of_a_campus(directory / f"{run}-{fan_out}", fan_out=fan_out))
-    case = "four sites behind a relay that hands out one copy: copies that leave the hub"
-    ours, theirs = median(copies["group"]), median(copies[None])
+        for manner, found in copies.items():
+            found.append(copies_of_a_campus(directory / f"{run}-{manner}", fan_out=manner))
+    case = f"four sites behind a relay that hands one copy out by {fan_out}: copies that leave the hub"
+    ours, theirs = median(copies[fan_out]), median(copies[None])
     return Row(name, case, "copies", ours, "without it", theirs, runs, Goal("ours", "<=", 1.3))
 
 
@@ -132,7 +132,8 @@ NETWORK: dict[str, Measure] = {
     "8": partial(_learned, "reno"),
     "9": _taken_back,
     "10": _tracer,
-    "12": _fan_out,
-    "13": _way,
+    "12": partial(_fan_out, "group"),
+    "13": partial(_fan_out, "unicast"),
+    "14": _way,
 }
 FORECASTS: dict[str, Measure] = {"11": _forecast}

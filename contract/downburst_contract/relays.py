@@ -20,7 +20,8 @@ class RelayWanted(Shape):
     address: Annotated[str, Field(max_length=300)] | None = None
     """HOST:PORT at which its sites reach it; null, or left out: it splices no connections."""
     fan_out: FanOut | None = None
-    """`group`: it sends one copy of a leg to a multicast group of its network; null, or left out: it takes none."""
+    """It takes one copy of a leg, and sends it to a multicast group of its network (`group`) or to each site by UDP
+    (`unicast`); null, or left out: it takes none."""
     sites: list[_Name] = Field(default_factory=list, max_length=MOST_SITES)
     """The sites behind it; another relay among them reaches the hub through this one."""
     feeds: list[_Name] = Field(default_factory=lambda: ["*"], max_length=1000)

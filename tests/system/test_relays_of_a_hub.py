@@ -86,8 +86,9 @@ UNDECIDED = 1.2 / 0.85 - 1
 """A relay counts 15 % less than its slowest segment, and a change must gain 20 %."""
 
 
-def test_four_sites_behind_a_relay_share_one_copy_until_the_relay_dies(tmp_path: Path) -> None:
-    with campus(tmp_path) as scene:
+@pytest.mark.parametrize("fan_out", ["group", "unicast"])
+def test_four_sites_behind_a_relay_share_one_copy_until_the_relay_dies(tmp_path: Path, fan_out: str) -> None:
+    with campus(tmp_path, fan_out=fan_out) as scene:
         with Products(scene.world, product_bytes=CAMPUS_PRODUCT_BYTES, every_s=0.05) as products:
             wait_fanned_out(scene)
             products.more(20)

@@ -275,12 +275,12 @@ def test_relays_are_added_changed_and_pruned(hubs: list[tuple[Ledger, HubInMemor
     ]
     assert {"alpha", "lincoln"}.isdisjoint(site["site"] for site in document["sites"])
     changed = {"relay": "lincoln", "address": "relay.a.edu:7379", "sites": ["b.edu", "a.edu"]}
-    fresh = {"relay": "far", "fan_out": "group", "feeds": ["*"]}
+    fresh = {"relay": "far", "fan_out": "unicast", "feeds": ["*"]}
     outer = {"relay": "beta", "address": "beta.edu:7379", "sites": ["far"]}
     wanted = {"sites": document["sites"], "relays": [outer, changed, fresh]}
     assert carry_out(hub, wanted, prune=True) == [
         "change relay lincoln: address relay.a.edu:7379, sites ['a.edu', 'b.edu']",
-        "add relay far: fan_out group",
+        "add relay far: fan_out unicast",
         "add relay beta: address beta.edu:7379, sites ['far']",
         "remove relay alpha",
     ], "each follows the relays behind it"

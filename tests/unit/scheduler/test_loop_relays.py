@@ -80,10 +80,21 @@ async def test_only_a_granted_feed_goes_to_a_relay(campus: Hub) -> None:
     await campus.restart()
     await run(campus, 60)
     assert campus.plan().transport is Transport.UNICAST
-    _relay(campus, feeds=("IDS", "NGRID"), fan_out=FanOut.GROUP)
+    _relay(campus, feeds=("IDS", "NGRID"))
     await campus.loop.handle(SitesChanged())
     await run(campus, 60)
     assert (group(campus).relay, group(campus).fan_out) == ("campus", FanOut.GROUP)
+
+
+async def test_another_fan_out_of_a_relay_is_another_leg(campus: Hub) -> None:
+    await campus.restart()
+    await run(campus, 60)
+    before = group(campus)
+    _relay(campus, fan_out=FanOut.UNICAST)
+    await campus.loop.handle(SitesChanged())
+    await run(campus, 60)
+    assert (group(campus).relay, group(campus).fan_out) == ("campus", FanOut.UNICAST)
+    assert group(campus).leg != before.leg
 
 
 async def test_sites_of_a_relay_that_falls_silent_or_ends_get_copies(campus: Hub) -> None:

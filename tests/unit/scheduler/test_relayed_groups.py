@@ -62,6 +62,16 @@ def test_a_group_of_the_network_that_reaches_all_is_cheaper_than_one_more_copy()
     assert [part.relay for part in found.groups] == [None]
 
 
+def test_a_relay_that_sends_by_unicast_costs_one_copy_as_well() -> None:
+    group, unicast = (
+        multicast(*campus(4, RelayOffer("campus", fan_out, core_bps=20e6)), no_multicast=OFF) for fan_out in FanOut
+    )
+    assert [part.relay and part.relay.fan_out for part in unicast.groups] == [FanOut.UNICAST]
+    assert unicast.outcome is not None
+    assert group.outcome is not None
+    assert unicast.outcome.egress_bps == group.outcome.egress_bps
+
+
 def test_each_relay_has_a_group_of_its_own_and_a_single_site_gets_a_copy() -> None:
     valley = RelayOffer("valley", FanOut.GROUP)
     found = multicast(*campus(3), *campus(2, valley), *campus(1, RelayOffer("alone")), no_multicast=OFF)
@@ -119,6 +129,7 @@ def test_a_leg_is_followed_behind_its_relay_alone_and_keeps_a_rate_that_is_measu
     assert followed([replace(part, relay=None)], [standing]) == [None]
     assert followed([replace(part, relay=RelayOffer("valley"))], [standing]) == [None]
     assert followed([replace(part, relay=RelayOffer("campus", core_bps=9e6))], [standing]) == [standing]
+    assert followed([replace(part, relay=RelayOffer("campus", FanOut.UNICAST))], [standing]) == [None]
     assert paced(standing, 49_500_000) == standing
     assert paced(standing, 40_000_000).rate_bps == 40_000_000
 

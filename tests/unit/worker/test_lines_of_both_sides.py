@@ -26,7 +26,7 @@ from downburst.domain.feeds import Feed
 from downburst.domain.ordering.signs import SilencesWatched
 from downburst.domain.products import Product
 from downburst.domain.receipts import LogHead, Settled
-from downburst.domain.relays import Relay, SiteWay
+from downburst.domain.relays import FanOut, Relay, SiteWay
 from downburst.domain.resends import Resend
 from downburst.domain.rights import Limit
 from downburst.domain.sites import Site
@@ -76,7 +76,7 @@ def jobs() -> dict[str, Line]:
     legs = (
         unicast(1, "unl.edu"),
         replace(unicast(3, "isu.edu"), circuits=(("isu.edu", 2),)),
-        replace(multicast(2, "iem.edu"), relay="campus"),
+        replace(multicast(2, "iem.edu"), relay="campus", fan_out=FanOut.UNICAST),
     )
     hears = replace(multicast(4, "iem.edu"), circuits=(("iem.edu", 1),))
     settings = MulticastSettings(burst_bytes=60_000, repair_s=30)

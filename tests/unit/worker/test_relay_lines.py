@@ -52,10 +52,12 @@ def test_a_chain_of_too_many_relays_is_refused() -> None:
         SiteWay("oslo", ("a", "b", "c", "d", "e"), "no")
 
 
-def test_the_leg_of_a_plan_names_its_relay() -> None:
-    legs = (multicast(1, "a"), replace(multicast(2, "b"), relay="campus"))
+def test_the_leg_of_a_plan_names_its_relay_and_the_way_from_there() -> None:
+    by_relay = replace(multicast(2, "b"), relay="campus")
+    legs = (multicast(1, "a"), by_relay, replace(by_relay, leg=3, fan_out=FanOut.UNICAST))
     told = lines.plan_job(plan("NGRID", *legs), MulticastSettings())["legs"]
-    assert [leg.get("relay") for leg in told] == [None, "campus"]
+    assert [leg.get("relay") for leg in told] == [None, "campus", "campus"]
+    assert [leg.get("fan_out") for leg in told] == [None, "group", "unicast"]
     assert told[1]["group"] == multicast(2).group
 
 

@@ -363,7 +363,7 @@ def _leg(leg: Leg, multicast: MulticastSettings) -> Line:
             "offload": multicast.offload,
         }
     if leg.relay is not None:
-        line["relay"] = leg.relay
+        line |= {"relay": leg.relay, "fan_out": leg.fan_out.value}
     return line
 
 

@@ -51,7 +51,7 @@ def add_relay(  # noqa: PLR0913
     ] = None,
     fan_out: Annotated[
         FanOut | None,
-        typer.Option(help="Hand out one copy of a leg to a multicast group of its own network."),
+        typer.Option(help="Hand out one copy of a leg, to a multicast group of its network or to each site by UDP."),
     ] = None,
     feeds: Annotated[str, typer.Option(help="Feeds granted to it, with commas; '*' for all.")] = "*",
     sites: Annotated[str | None, typer.Option(help="Sites behind it, with commas.")] = None,
@@ -67,7 +67,7 @@ def add_relay(  # noqa: PLR0913
 
     Example: downburst relays add campus --address relay.campus.edu:7379 --sites oslo,bergen -o campus.token
 
-    Example: downburst relays add campus --fan-out group --feeds NGRID,NEXRAD2 --sites oslo,bergen
+    Example: downburst relays add campus --fan-out unicast --feeds NGRID,NEXRAD2 --sites oslo,bergen
 
     Then, at the relay's host: downburst-node relay --hub HOST:7370 --token-file campus.token --dir
     /var/lib/downburst-relay --listen 0.0.0.0:7379

@@ -15,6 +15,8 @@ class FanOut(StrEnum):
 
     GROUP = "group"
     """To a multicast group of its own network."""
+    UNICAST = "unicast"
+    """To each site by UDP, from the relay's own address."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ pub use look_pace::LookPace;
 pub use pace::{hour, pace_bps};
 pub use path_facts::PathFacts;
 pub use plans::{
-    CarrierLine, LegLine, LegStep, LossLine, PlanLine, Plans, RelayStanding, RelayStep, RelayedLegs,
+    CarrierLine, FanOut, LegLine, LegStep, LossLine, PlanLine, Plans, RelayStanding, RelayStep, RelayedLegs,
     RunningLeg,
 };
 pub use proof::{KeptProduct, ProofFault, Proven, ProvenLog, read_back};

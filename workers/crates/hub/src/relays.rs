@@ -1,6 +1,6 @@
 //! Relays of the hub: their reports, with the sites that come by their tunnels.
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use downburst_model::{LegId, Micros, SiteName};
 use downburst_session::{RelayReport, RelayedLeg, Segment, TunnelFacts};
@@ -16,11 +16,20 @@ pub(crate) struct RelayReports {
     sites: BTreeMap<String, SiteName>,
     /// The moment until which the reports so far would last, at one a second.
     taken_to: Micros,
+    /// The relay's address, from which its tunnels come, too.
+    host: Option<IpAddr>,
+    /// The first false claim, until it is reported; `Some(None)` after that.
+    false_claim: Option<Option<SocketAddr>>,
 }
 
 impl RelayReports {
+    /// Those of a session from this address.
+    pub(crate) fn of(host: IpAddr) -> Self {
+        Self { host: Some(host.to_canonical()), ..Self::default() }
+    }
+
     /// The line about a report, with the sites that `site_at` finds by the peer's address of their connections; `None`
-    /// if the relay reports too often.
+    /// if the relay reports too often. A tunnel that claims the connection of another host has no site.
     pub(crate) fn take(
         &mut self,
         now: Micros,
@@ -36,7 +45,7 @@ impl RelayReports {
         let RelayReport { tunnels, legs, refused } = report;
         let mut lines = Vec::with_capacity(tunnels.len());
         for facts in tunnels {
-            let found = facts.hub_side.parse().ok().and_then(&site_at);
+            let found = self.found(&facts.hub_side, &site_at);
             let site = found.or_else(|| before.get(&facts.hub_side).cloned());
             if let Some(site) = &site {
                 self.sites.insert(facts.hub_side.clone(), site.clone());
@@ -45,6 +54,30 @@ impl RelayReports {
         }
         let legs = legs.into_iter().map(RelayedLegLine::from).collect();
         Some(RelayLine { relay: relay.clone(), refused, tunnels: lines, legs })
+    }
+
+    /// The first claim to the connection of another host, once: a sentence for the operator.
+    pub(crate) fn false_claim(&mut self, relay: &SiteName) -> Option<String> {
+        let peer = self.false_claim.as_mut()?.take()?;
+        Some(format!(
+            "relay {relay} claims the connection from {peer}, which does not come from its host; the claim is \
+             ignored: let the relay reach the hub from one address, or revoke its credential"
+        ))
+    }
+
+    /// The site of a connection that comes from the relay's own host.
+    fn found(
+        &mut self,
+        hub_side: &str,
+        site_at: impl Fn(SocketAddr) -> Option<SiteName>,
+    ) -> Option<SiteName> {
+        let peer: SocketAddr = hub_side.parse().ok()?;
+        let site = site_at(peer)?;
+        if self.host == Some(peer.ip().to_canonical()) {
+            return Some(site);
+        }
+        self.false_claim.get_or_insert(Some(peer));
+        None
     }
 }
 
@@ -158,6 +191,10 @@ mod tests {
         SiteName::parse(name).unwrap()
     }
 
+    fn relay() -> RelayReports {
+        RelayReports::of("10.0.0.9".parse().unwrap())
+    }
+
     fn report(tunnels: &[(&str, bool)]) -> RelayReport {
         let tunnel = |(hub_side, ended): &(&str, bool)| TunnelFacts {
             hub_side: (*hub_side).to_owned(),
@@ -180,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_tunnel_has_the_site_of_its_connection_also_once_that_is_gone() {
-        let mut reports = RelayReports::default();
+        let mut reports = relay();
         let both = [("10.0.0.9:4000", false), ("10.0.0.9:4001", false), ("no address", false)];
         let line = take(&mut reports, 1, report(&both), true).unwrap();
         assert_eq!(sites(&line), [Some("oslo"), None, None]);
@@ -193,8 +230,23 @@ mod tests {
     }
 
     #[test]
+    fn a_claim_to_a_connection_of_another_host_is_ignored() {
+        let any = |_: SocketAddr| Some(name("oslo"));
+        for (host, expected) in
+            [("10.0.0.7", None), ("10.0.0.9", Some("oslo")), ("::ffff:10.0.0.9", Some("oslo"))]
+        {
+            let mut reports = RelayReports::of(host.parse().unwrap());
+            let claims = report(&[("10.0.0.9:4000", false), ("10.0.0.9:4001", false)]);
+            let line = reports.take(Micros::from_secs(1), &name("campus"), claims, any).unwrap();
+            assert_eq!(sites(&line), [expected; 2], "{host}");
+            assert_eq!(reports.false_claim(&name("campus")).is_some(), expected.is_none(), "{host}");
+            assert_eq!(reports.false_claim(&name("campus")), None, "told once");
+        }
+    }
+
+    #[test]
     fn a_relay_that_reports_without_end_is_heard_once_a_second() {
-        let mut reports = RelayReports::default();
+        let mut reports = relay();
         let heard = (0..1_000).filter(|_| take(&mut reports, 100, report(&[]), true).is_some()).count();
         assert!((10..=12).contains(&heard), "{heard}");
         let later = (101..161).filter(|at| take(&mut reports, *at, report(&[]), true).is_some()).count();

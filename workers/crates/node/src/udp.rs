@@ -1,6 +1,6 @@
 //! UDP for multicast legs: sends trains of datagrams (GSO) and receives batches (recvmmsg, GRO), with fallbacks for
 //! kernels that lack these.
-use std::io::{self, IoSliceMut};
+use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::os::fd::AsFd as _;
 
@@ -12,12 +12,14 @@ use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 mod channel;
+mod copies;
 mod diagnosis;
 mod interface;
 mod membership;
 
 pub(crate) use channel::{Buffers, ChannelSocket, Peer, connected};
-pub(crate) use diagnosis::Watch;
+pub(crate) use copies::CopySocket;
+use diagnosis::Watch;
 pub(crate) use interface::Interface;
 pub(crate) use membership::{check as check_membership, is_source_specific};
 
@@ -172,7 +174,8 @@ pub(crate) struct GroupReceiver {
     buffers: Vec<Vec<u8>>,
     receive_buffer_bytes: usize,
     gathers: bool,
-    watch: Watch,
+    /// Of a group.
+    watch: Option<Watch>,
 }
 
 /// The membership of a site in a group.
@@ -202,16 +205,33 @@ impl GroupReceiver {
         socket.bind(&scoped(group, interface.as_ref()).into())?;
         let source = source.filter(|_| is_source_specific(group.ip()));
         membership::join(&socket, group.ip(), source, interface.as_ref().map_or(0, |found| found.index))?;
+        let watch = Watch::begin(group, source, interface);
+        Ok(Self { watch: Some(watch), ..Self::of(socket, receive_buffer_bytes, membership.offload)? })
+    }
+
+    /// Opens a socket that receives from a relay alone, at any port of this host.
+    pub(crate) fn of_relay(relay: SocketAddr, offload: bool) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(relay), Type::DGRAM, Some(Protocol::UDP))?;
+        let receive_buffer_bytes = grow_buffer(&socket, RECEIVE_BUFFER_BYTES, Direction::Receive);
+        socket.connect(&relay.into())?;
+        Self::of(socket, receive_buffer_bytes, offload)
+    }
+
+    fn of(socket: Socket, receive_buffer_bytes: usize, offload: bool) -> io::Result<Self> {
         let socket = std::net::UdpSocket::from(socket);
         let state = UdpSocketState::new((&socket).into())?;
-        let gathers = membership.offload && state.gro_segments() > 1;
+        let gathers = offload && state.gro_segments() > 1;
         if !gathers {
             // A kernel without this option does not combine datagrams either.
             let _ = setsockopt(&socket, sockopt::UdpGroSegment, &false);
         }
-        let watch = Watch::begin(group, source, interface);
         let buffers = vec![vec![0; GRO_LIMIT_BYTES]; quinn_udp::BATCH_SIZE];
-        Ok(Self { socket, state, buffers, receive_buffer_bytes, gathers, watch })
+        Ok(Self { socket, state, buffers, receive_buffer_bytes, gathers, watch: None })
+    }
+
+    /// Sends a datagram to the relay. One that can't leave is repeated like one that is lost.
+    pub(crate) fn tell_relay(&self, datagram: &[u8]) {
+        let _ = self.socket.send(datagram);
     }
 
     /// The size that the kernel granted, so that it can be reported: the default loses bursts.
@@ -228,9 +248,9 @@ impl GroupReceiver {
         }
     }
 
-    /// The diagnosis of a group that is not received.
-    pub(crate) fn watch(&self) -> &Watch {
-        &self.watch
+    /// One sentence on why a group is not received.
+    pub(crate) fn reason(&self) -> Option<String> {
+        self.watch.as_ref().map(Watch::reason)
     }
 
     /// Waits up to `patience_ms` for datagrams; true if there are any.
@@ -259,7 +279,8 @@ impl GroupReceiver {
             self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
         let received = match self.state.recv((&self.socket).into(), &mut slices, &mut metas) {
             Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            // The host of a relay refuses packets while nothing listens there.
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionRefused) => 0,
             Err(error) => return Err(error),
         };
         drop(slices);

@@ -5,13 +5,14 @@
 //! [`Hubs`] is above all connections: it chooses the hub that serves and the nodes for each feed, and orders the
 //! replacement of connections. [`FeedRelease`] turns the products of a feed into files, exactly once each and in the
 //! requested order; [`Release`] is above those of all feeds. [`CircuitEnds`] makes and removes the ends of circuits
-//! that a hub orders.
+//! that a hub orders. [`Announcer`] and [`Receivers`] are both ends of a leg that a relay sends by unicast.
 //!
 //! Nothing here has a socket, a file, a thread or a clock: time, bytes, randomness and storage are arguments. The
 //! `node` crate drives these machines with TLS streams, groups and the product log; `sim` drives them in virtual
 //! time, `swarm` by the thousand without logs.
 #![forbid(unsafe_code)]
 
+mod announcing;
 mod circuit_ends;
 mod connection;
 mod control;
@@ -32,6 +33,7 @@ mod ways;
 mod world;
 mod write_buffer;
 
+pub use announcing::{ANNOUNCEMENT_BYTES, Announcer, Receivers};
 pub use circuit_ends::{CircuitEnds, EndsInput, EndsOrder, EndsOutput, Raising};
 pub use connection::{Connection, Input, LegNews, Linked, NoLink, Output, Settings};
 pub use control::{FilesStatus, SiteAnswer, SiteRequest};

@@ -105,6 +105,7 @@ mod tests {
             key_in_use: None,
             sender_key: None,
             proof_secret: None,
+            pass: None,
             interface: String::new(),
             rate_bps: 8,
             source: None,

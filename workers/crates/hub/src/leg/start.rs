@@ -68,6 +68,7 @@ impl LegStart<'_> {
             key_in_use: None,
             sender_key: None,
             proof_secret: None,
+            pass: None,
             interface: String::new(),
             rate_bps: self.line.rate_bps,
             source: None,

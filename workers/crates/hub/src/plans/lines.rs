@@ -44,6 +44,9 @@ pub struct LegLine {
     /// Multicast only: the relay that sends it into its network; absent: the hub sends it itself.
     #[serde(default)]
     pub relay: Option<SiteName>,
+    /// Legs of relays only: the way from the relay to the sites.
+    #[serde(default)]
+    pub fan_out: FanOut,
     /// Multicast only: the number of hops that its packets may travel (TTL, hop limit).
     #[serde(default = "default_hops")]
     pub hops: u8,
@@ -56,6 +59,17 @@ pub struct LegLine {
     /// Multicast only: true if trains may leave in one call.
     #[serde(default = "default_offload")]
     pub offload: bool,
+}
+
+/// The way in which a relay hands out the one copy of a leg.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FanOut {
+    /// To a multicast group of its network.
+    #[default]
+    Group,
+    /// To each site by unicast.
+    Unicast,
 }
 
 /// The treatment of losses on a multicast leg.

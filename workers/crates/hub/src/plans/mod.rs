@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use downburst_model::{FeedName, LegId, Micros, SiteName, Transport};
 
-pub use lines::{CarrierLine, LegLine, LossLine, PlanLine};
+pub use lines::{CarrierLine, FanOut, LegLine, LossLine, PlanLine};
 pub use placing::{LegStep, RunningLeg};
 pub use relayed::{RelayStanding, RelayStep, RelayedLegs};
 
@@ -220,7 +220,7 @@ mod tests {
         leg["relay"] = "campus".into();
         plans.put(plan(4, serde_json::json!([leg])));
         let line = plans.line(&feed("A"), LegId(5)).unwrap().clone();
-        plans.begin_relayed(&feed("A"), &line);
+        plans.begin_relayed(&feed("A"), &line, None);
         assert_eq!(plans.wanted(&feed("A"), &oslo()), None);
         plans.relayed_mut().look(|_, _| Ok(Some(1)));
         let open = RelayLegOpen { leg: LegId(5), source: "10.0.0.9".to_owned(), mtu_bytes: None };

@@ -2,7 +2,7 @@
 use downburst_model::{FeedName, LegId, Micros, SiteName, Transport};
 use downburst_session::LegJoin;
 
-use super::{LegLine, PlanLine, Plans};
+use super::{FanOut, LegLine, PlanLine, Plans};
 use crate::session::{SessionStatus, TOO_SLOW_REST};
 
 /// The driver's handle of a running leg.
@@ -37,16 +37,23 @@ impl<L> Plans<L> {
         ))
     }
 
-    /// Refuses a line that gives a running leg another relay.
+    /// Refuses a line that gives a running leg another relay, or another fan-out.
     ///
     /// # Errors
     ///
     /// A sentence about the leg.
     pub fn check_relay(&self, line: &LegLine) -> Result<(), String> {
-        if self.find(line.leg).is_none() || self.relayed().relay_of(line.leg) == line.relay.as_ref() {
+        let number = line.leg.0;
+        if line.relay.is_none() && line.fan_out == FanOut::Unicast {
+            return Err(format!("leg {number} has no relay to send it by unicast; name one, or use a group"));
+        }
+        let (relay, is_new) = (self.relayed().relay_of(line.leg), self.find(line.leg).is_none());
+        if is_new || (relay == line.relay.as_ref() && self.relayed().fan_out_of(line.leg) == line.fan_out) {
             return Ok(());
         }
-        Err(format!("leg {} runs, and its relay can't be changed; give the leg another number", line.leg.0))
+        Err(format!(
+            "leg {number} runs, and its relay and fan-out can't be changed; give the leg another number"
+        ))
     }
 
     /// Keeps a site off a leg that is too fast for it, until it may try again; false if the site rests already.
@@ -141,6 +148,7 @@ mod tests {
             key_in_use: None,
             sender_key: None,
             proof_secret: None,
+            pass: None,
             interface: String::new(),
             rate_bps,
             source: None,
@@ -187,7 +195,16 @@ mod tests {
         plans.runs(LegId(5), running(LegId(5), 100));
         assert_eq!(plans.check_relay(&line(None)), Ok(()));
         let sentence = plans.check_relay(&line(Some(oslo()))).unwrap_err();
-        assert_eq!(sentence, "leg 5 runs, and its relay can't be changed; give the leg another number");
+        assert_eq!(
+            sentence,
+            "leg 5 runs, and its relay and fan-out can't be changed; give the leg another number"
+        );
+        let unicast = |relay| LegLine { fan_out: FanOut::Unicast, ..line(relay) };
+        let sentence = plans.check_relay(&unicast(None)).unwrap_err();
+        assert_eq!(sentence, "leg 5 has no relay to send it by unicast; name one, or use a group");
+        plans.begin_relayed(&feed(), &line(Some(oslo())), None);
+        assert_eq!(plans.check_relay(&line(Some(oslo()))), Ok(()));
+        assert!(plans.check_relay(&unicast(Some(oslo()))).is_err());
     }
 
     #[test]

@@ -2,9 +2,9 @@
 use std::collections::BTreeMap;
 
 use downburst_model::{FeedName, LegId, SiteName};
-use downburst_session::{RelayLeg, RelayLegOpen};
+use downburst_session::{FanOutPass, RelayLeg, RelayLegOpen, UnicastFanOut};
 
-use super::{LegLine, Plans};
+use super::{FanOut, LegLine, Plans};
 
 /// The legs that relays send.
 #[derive(Debug, Default)]
@@ -17,6 +17,8 @@ struct RelayedLeg {
     relay: SiteName,
     message: RelayLeg,
     state: State,
+    /// The number of its sites is another one since the relay was asked.
+    recounted: bool,
     /// The last fault that was reported, which is not repeated.
     fault: Option<String>,
 }
@@ -61,11 +63,13 @@ pub enum RelayStep {
 }
 
 impl<L> Plans<L> {
-    /// Notes the relay of a leg that begins, if it has one.
-    pub fn begin_relayed(&mut self, feed: &FeedName, line: &LegLine) {
+    /// Notes the relay of a leg that begins, if it has one. With a pass the relay sends the leg by unicast.
+    pub fn begin_relayed(&mut self, feed: &FeedName, line: &LegLine, pass: Option<FanOutPass>) {
         if let Some(relay) = &line.relay {
             let LegLine { leg, group, port, rate_bps, hops, .. } = line.clone();
-            self.relayed.begin(relay.clone(), feed.clone(), RelayLeg { leg, group, port, rate_bps, hops });
+            let unicast = pass.map(|pass| UnicastFanOut { sites: line.sites.len() as u64, pass });
+            let message = RelayLeg { leg, group, port, rate_bps, hops, unicast };
+            self.relayed.begin(relay.clone(), feed.clone(), message);
         }
     }
 }
@@ -73,8 +77,16 @@ impl<L> Plans<L> {
 impl RelayedLegs {
     /// Adds a leg of a plan, unless it is known.
     fn begin(&mut self, relay: SiteName, feed: FeedName, message: RelayLeg) {
-        let leg = RelayedLeg { feed, relay, message, state: State::Closed, fault: None };
+        let leg = RelayedLeg { feed, relay, message, state: State::Closed, recounted: false, fault: None };
         self.0.entry(leg.message.leg).or_insert(leg);
+    }
+
+    /// Notes the present number of sites of a leg, which bounds a fan-out by unicast.
+    pub fn recount(&mut self, line: &LegLine) {
+        let Some(leg) = self.0.get_mut(&line.leg) else { return };
+        let Some(unicast) = &mut leg.message.unicast else { return };
+        let before = std::mem::replace(&mut unicast.sites, line.sites.len() as u64);
+        leg.recounted |= before != unicast.sites;
     }
 
     /// Removes a leg.
@@ -85,6 +97,12 @@ impl RelayedLegs {
     /// The relay of a leg.
     pub fn relay_of(&self, leg: LegId) -> Option<&SiteName> {
         self.0.get(&leg).map(|leg| &leg.relay)
+    }
+
+    /// The way from the relay of a leg to its sites.
+    pub fn fan_out_of(&self, leg: LegId) -> FanOut {
+        let unicast = self.0.get(&leg).and_then(|leg| leg.message.unicast.as_ref());
+        unicast.map_or(FanOut::Group, |_| FanOut::Unicast)
     }
 
     /// True if a relay sends the leg.
@@ -128,18 +146,20 @@ impl RelayedLeg {
             Ok(session) => (session, None),
             Err(sentence) => (None, self.complain(sentence)),
         };
+        let recounted = std::mem::take(&mut self.recounted);
         if self.state.session() == session {
-            return fault.into_iter().collect();
+            let again = session.filter(|_| recounted).map(|session| self.ask(session));
+            return again.into_iter().chain(fault).collect();
         }
         let was_asked = self.state != State::Closed;
         self.state = session.map_or(State::Closed, |session| State::Asked { session });
         let end = was_asked.then_some(RelayStep::End(self.message.leg));
-        let ask = session.map(|session| RelayStep::Ask {
-            relay: self.relay.clone(),
-            session,
-            message: self.message.clone(),
-        });
+        let ask = session.map(|session| self.ask(session));
         end.into_iter().chain(ask).chain(fault).collect()
+    }
+
+    fn ask(&self, session: u64) -> RelayStep {
+        RelayStep::Ask { relay: self.relay.clone(), session, message: self.message.clone() }
     }
 
     fn complain(&mut self, sentence: String) -> Option<RelayStep> {
@@ -175,7 +195,7 @@ mod tests {
     }
 
     fn message() -> RelayLeg {
-        RelayLeg { leg: LEG, group: "239.0.0.1".to_owned(), port: 5, rate_bps: 9, hops: 32 }
+        RelayLeg { leg: LEG, group: "239.0.0.1".to_owned(), port: 5, rate_bps: 9, hops: 32, unicast: None }
     }
 
     fn open() -> RelayLegOpen {
@@ -238,6 +258,36 @@ mod tests {
         assert_eq!(legs.failed(&campus(), 3, LEG, "no interface"), [RelayStep::Close(LEG)]);
         assert_eq!(look(&mut legs, Ok(Some(3))), [], "it knows the leg");
         assert!(legs.opened(&campus(), 3, open()));
+    }
+
+    #[test]
+    fn a_relay_that_sends_by_unicast_hears_of_each_new_number_of_sites() {
+        let line = |sites: &[&str]| -> LegLine {
+            serde_json::from_value(serde_json::json!({
+                "leg": 7, "transport": "multicast", "sites": sites, "group": "239.0.0.1", "port": 5,
+                "rate_bps": 9, "relay": "campus", "fan_out": "unicast",
+            }))
+            .unwrap()
+        };
+        let pass = FanOutPass([3; 32]);
+        let asks = |sites| RelayStep::Ask {
+            relay: campus(),
+            session: 3,
+            message: RelayLeg { unicast: Some(UnicastFanOut { sites, pass: pass.clone() }), ..message() },
+        };
+        let mut plans = Plans::<()>::default();
+        plans.begin_relayed(&feed(), &line(&["oslo"]), Some(pass.clone()));
+        let legs = plans.relayed_mut();
+        assert_eq!(look(legs, Ok(Some(3))), [asks(1)]);
+        legs.opened(&campus(), 3, open());
+        legs.recount(&line(&["oslo", "bergen"]));
+        assert_eq!(look(legs, Ok(Some(3))), [asks(2)]);
+        assert!(legs.is_open(LEG), "it goes on meanwhile");
+        legs.recount(&line(&["oslo", "bergen"]));
+        assert_eq!(look(legs, Ok(Some(3))), [], "it is no news");
+        let mut groups = self::legs();
+        groups.recount(&line(&["oslo", "bergen"]));
+        assert_eq!(look(&mut groups, Ok(Some(3))), [ask(3)], "a group has no number of sites");
     }
 
     #[test]

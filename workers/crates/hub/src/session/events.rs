@@ -73,12 +73,17 @@ impl Session {
         self.report(Report::Sent { feed: train.feed, leg: train.leg, products, bytes });
     }
 
-    /// Ends no session: a relay that reports too often only goes unheard for a while.
+    /// Ends no session: a relay that reports too often only goes unheard for a while. A site that takes products is no
+    /// relay, and has nothing to report.
     fn relay_reported(&mut self, now: Now, report: RelayReport, hub: &dyn HubFacts) {
-        let Some(relay) = &self.identity.site else { return };
+        let Some(relay) = self.identity.site.as_ref().filter(|_| self.subscribed.is_empty()) else { return };
         let line = self.relay_reports.take(now.monotonic, relay, report, |peer| hub.site_at(peer));
+        let claim = self.relay_reports.false_claim(relay);
         if let Some(line) = line {
             self.report(Report::Relay(line));
+        }
+        if let Some(sentence) = claim {
+            self.report(Report::Fault { sentence, feed: None, of_site: false });
         }
     }
 

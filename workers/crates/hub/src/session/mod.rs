@@ -22,6 +22,7 @@ mod view;
 mod watched;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use downburst_model::{Epoch, FeedName, Machine as _, Micros, Now, RangeSet, SiteName};
@@ -93,6 +94,12 @@ impl Session {
             claims: Claims::default(),
             relay_reports: RelayReports::default(),
         }
+    }
+
+    /// The same, of a peer with this address.
+    #[must_use]
+    pub fn of_peer(self, host: IpAddr) -> Self {
+        Self { relay_reports: RelayReports::of(host), ..self }
     }
 
     /// Takes one input. The resulting outputs wait for [`poll`](Self::poll).

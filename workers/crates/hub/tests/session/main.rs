@@ -344,18 +344,29 @@ fn a_site_hears_the_relays_of_its_line_and_every_change() {
 
 #[test]
 fn the_report_of_a_relay_has_the_sites_of_its_tunnels() {
-    let mut world = World::connected(1, 1);
+    let mut world = World::new(settings(), 1, 1);
+    world.facts.line = Some(line(json!({"subscriptions": []})));
+    world.greet(Proof::Credential { site: oslo(), secret: "s".to_owned() });
+    let line = reported(&mut world).unwrap();
+    assert_eq!(line.tunnels.first().unwrap().site, Some(oslo()));
+}
+
+#[test]
+fn the_report_of_a_site_that_takes_products_is_ignored() {
+    assert_eq!(reported(&mut World::connected(1, 1)), None);
+}
+
+/// The line about a report of one tunnel.
+fn reported(world: &mut World) -> Option<downburst_hub::RelayLine> {
     let tunnel = TunnelFacts { hub_side: "10.0.0.9:4000".to_owned(), ..TunnelFacts::default() };
     let report = RelayReport { tunnels: vec![tunnel], ..RelayReport::default() };
     let now = world.clocks();
     world.site.handle(now, SiteInput::RelayReport(report));
     world.run();
-    let line = world.reports.iter().find_map(|report| match report {
-        Report::Relay(line) => Some(line),
+    world.reports.iter().find_map(|report| match report {
+        Report::Relay(line) => Some(line.clone()),
         _ => None,
-    });
-    let tunnel = line.and_then(|line| line.tunnels.first()).unwrap();
-    assert_eq!(tunnel.site, Some(oslo()));
+    })
 }
 
 #[test]

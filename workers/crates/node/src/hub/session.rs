@@ -61,7 +61,8 @@ pub(super) async fn serve(
     heard: Bytes,
 ) {
     let socket = SessionSocket::new(stream);
-    let session = Session::new(hub.clock.now(), Arc::clone(&hub.sessions.settings), socket.local_port());
+    let session = Session::new(hub.clock.now(), Arc::clone(&hub.sessions.settings), socket.local_port())
+        .of_peer(pending.peer.ip());
     let mut task = Task {
         stopping: hub.stopping.subscribe(),
         hub,

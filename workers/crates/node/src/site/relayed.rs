@@ -1,5 +1,7 @@
 //! Multicast legs that leave a hub here: their sealed datagrams come over the relay's session, and go into the local
-//! network as they come. Nothing is stored, and no key is known.
+//! network as they come, to a group or to each site. Nothing is stored, and no key is known.
+mod copies;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,6 +11,7 @@ use downburst_model::LegId;
 use downburst_session::{Datagrams, RelayLeg, RelayLegFailed, RelayLegOpen};
 
 use crate::udp::{GroupSender, Outlet};
+use copies::Copies;
 
 /// The legs of a relay, shared by its session and its account.
 #[derive(Clone)]
@@ -22,16 +25,23 @@ struct Legs {
 }
 
 struct Leg {
-    socket: GroupSender,
+    asked: RelayLeg,
+    opened: RelayLegOpen,
+    way: Way,
     carried: Carried,
     /// The last send failed, and that was logged.
     failed: bool,
 }
 
+enum Way {
+    Group(Box<GroupSender>),
+    Unicast(Copies),
+}
+
 /// The account of a leg since it opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Carried {
-    /// Datagrams that left.
+    /// Datagrams that left; by unicast each copy counts.
     pub(crate) datagrams: u64,
     /// Their bytes.
     pub(crate) bytes: u64,
@@ -45,7 +55,7 @@ impl SharedLegs {
         Self(Arc::new(Mutex::new(Legs { interface, open: BTreeMap::new() })))
     }
 
-    /// Opens a leg; a leg that is open already begins anew.
+    /// Opens a leg. A leg that is open already begins anew, unless only the number of its sites is another.
     pub(crate) fn open(&self, leg: &RelayLeg) -> Result<RelayLegOpen, RelayLegFailed> {
         let opened = self.lock().open(leg);
         opened.map_err(|sentence| {
@@ -85,34 +95,101 @@ impl SharedLegs {
 
 impl Legs {
     fn open(&mut self, asked: &RelayLeg) -> Result<RelayLegOpen, String> {
-        let RelayLeg { leg, group, port, rate_bps, hops } = asked;
+        let RelayLeg { leg, group, port, rate_bps, .. } = asked;
         let address = group.parse::<IpAddr>().ok().filter(|address| address.is_multicast() && *port != 0);
         let address = address.ok_or_else(|| format!("{group:?} port {port} is no multicast group"))?;
+        if let Some(opened) = self.open.get(leg).and_then(|open| open.goes_on(asked)) {
+            return Ok(opened);
+        }
         if !self.open.contains_key(leg) && self.open.len() >= MOST_LEGS {
             return Err(format!("the relay sends {MOST_LEGS} legs already, its most"));
         }
         // Its group may be the same, with a socket of its own.
         self.open.remove(leg);
-        let outlet = Outlet { interface: self.interface.clone(), hops: *hops, offload: true };
-        let socket = GroupSender::open(SocketAddr::new(address, *port), &outlet).map_err(|error| {
-            format!("the group {group} can't be reached from the relay: {error}; check its --interface")
-        })?;
-        let (source, mtu_bytes) = (socket.source(), socket.mtu_bytes());
-        tracing::info!(leg = leg.0, group, port, %source, path = socket.path(), rate_bps, "a leg leaves here");
-        self.open.insert(*leg, Leg { socket, carried: Carried::default(), failed: false });
-        Ok(RelayLegOpen { leg: *leg, source: source.to_string(), mtu_bytes })
+        let way = Way::open(asked, SocketAddr::new(address, *port), &self.interface)?;
+        let (source, mtu_bytes) = (way.source(), way.mtu_bytes());
+        tracing::info!(leg = leg.0, group, port, %source, path = way.path(), rate_bps, "a leg leaves here");
+        let opened = RelayLegOpen { leg: *leg, source: source.to_string(), mtu_bytes };
+        let (asked, carried) = (asked.clone(), Carried::default());
+        self.open.insert(*leg, Leg { asked, opened: opened.clone(), way, carried, failed: false });
+        Ok(opened)
+    }
+}
+
+impl Way {
+    fn open(asked: &RelayLeg, group: SocketAddr, interface: &str) -> Result<Self, String> {
+        let outlet = Outlet { interface: interface.to_owned(), hops: asked.hops, offload: true };
+        let way = match &asked.unicast {
+            Some(fan_out) => Copies::open(asked, fan_out, group, &outlet).map(Self::Unicast),
+            None => GroupSender::open(group, &outlet).map(|socket| Self::Group(Box::new(socket))),
+        };
+        way.map_err(|error| match &asked.unicast {
+            Some(_) => format!(
+                "the relay can't send from its UDP port {}: {error}; check its --interface, and free the port",
+                asked.port
+            ),
+            None => format!(
+                "the group {} can't be reached from the relay: {error}; check its --interface",
+                asked.group
+            ),
+        })
+    }
+
+    fn source(&self) -> IpAddr {
+        match self {
+            Self::Group(socket) => socket.source(),
+            Self::Unicast(copies) => copies.socket().source(),
+        }
+    }
+
+    fn mtu_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Group(socket) => socket.mtu_bytes(),
+            Self::Unicast(copies) => copies.socket().mtu_bytes(),
+        }
+    }
+
+    fn path(&self) -> String {
+        match self {
+            Self::Group(socket) => socket.path(),
+            Self::Unicast(_) => "by unicast to each site that announces itself".to_owned(),
+        }
+    }
+}
+
+impl Carried {
+    /// Counts a train of which this many datagrams were not sent.
+    fn count(&mut self, train: &Datagrams, unsent: usize) {
+        let (count, unsent) = (train.count() as u64, unsent as u64);
+        self.dropped += unsent;
+        self.datagrams += count.saturating_sub(unsent);
+        if unsent == 0 {
+            self.bytes += train.bytes.len() as u64;
+        }
     }
 }
 
 impl Leg {
+    /// The earlier answer, to a request for this leg as it is, with a number of sites that may be another.
+    fn goes_on(&self, asked: &RelayLeg) -> Option<RelayLegOpen> {
+        let (Way::Unicast(copies), Some(fan_out)) = (&self.way, &asked.unicast) else { return None };
+        let before = self.asked.unicast.as_ref()?;
+        let same = RelayLeg { unicast: self.asked.unicast.clone(), ..asked.clone() } == self.asked;
+        (same && before.pass == fan_out.pass).then(|| {
+            copies.bound(fan_out.sites);
+            self.opened.clone()
+        })
+    }
+
     fn send(&mut self, train: &Datagrams) {
-        let (unsent, sent) = self.socket.send_all(&train.bytes, usize::from(train.segment_bytes));
-        let (count, unsent) = (train.count() as u64, unsent as u64);
-        self.carried.dropped += unsent;
-        self.carried.datagrams += count.saturating_sub(unsent);
-        if unsent == 0 {
-            self.carried.bytes += train.bytes.len() as u64;
-        }
+        let sent = match &mut self.way {
+            Way::Group(socket) => {
+                let (unsent, sent) = socket.send_all(&train.bytes, usize::from(train.segment_bytes));
+                self.carried.count(train, unsent);
+                sent
+            }
+            Way::Unicast(copies) => copies.send(train, &mut self.carried),
+        };
         self.complain(train.leg, sent);
     }
 
@@ -120,7 +197,7 @@ impl Leg {
     fn complain(&mut self, leg: LegId, sent: io::Result<()>) {
         let before = std::mem::replace(&mut self.failed, sent.is_err());
         if let Some(error) = sent.err().filter(|_| !before) {
-            tracing::warn!(leg = leg.0, "the leg can't be sent to its group: {error}; check the route to it");
+            tracing::warn!(leg = leg.0, "the leg can't be sent: {error}; check the route to it");
         }
     }
 
@@ -135,11 +212,24 @@ const MOST_LEGS: usize = 256;
 
 #[cfg(test)]
 mod tests {
+    use std::net::UdpSocket;
+
+    use downburst_model::Micros;
+    use downburst_session::{FanOutPass, UnicastFanOut};
+    use downburst_site::Announcer;
+
     use super::*;
     use crate::udp::{GroupReceiver, Membership};
 
     fn leg(number: u32, group: &str, port: u16) -> RelayLeg {
-        RelayLeg { leg: LegId(number), group: group.to_owned(), port, rate_bps: 1_000, hops: 1 }
+        RelayLeg {
+            leg: LegId(number),
+            group: group.to_owned(),
+            port,
+            rate_bps: 1_000,
+            hops: 1,
+            unicast: None,
+        }
     }
 
     #[test]
@@ -166,6 +256,69 @@ mod tests {
         assert_eq!(legs.accounts(), [(LegId(7), carried)]);
         legs.end(LegId(7));
         assert_eq!(legs.accounts(), []);
+    }
+
+    #[test]
+    fn a_leg_by_unicast_goes_to_each_site_that_announces_itself_and_to_nobody_else() {
+        let pass = FanOutPass([3; 32]);
+        let by_unicast = |port, sites| RelayLeg {
+            unicast: Some(UnicastFanOut { sites, pass: pass.clone() }),
+            ..leg(7, "239.250.9.79", port)
+        };
+        let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let legs = SharedLegs::new("127.0.0.1".to_owned());
+        let open = legs.open(&by_unicast(port, 2)).unwrap();
+        assert_eq!(open.source, "127.0.0.1");
+        let sites: Vec<UdpSocket> = (0..2).map(|_| announced(&open, port, &pass)).collect();
+        let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+        stranger.send_to(&[7; 76], (open.source.as_str(), port)).unwrap();
+        assert_eq!(legs.open(&by_unicast(port, 3)).unwrap(), open, "its receivers stay");
+        let bytes: Vec<u8> = (0..2_500_u32).map(|place| place as u8).collect();
+        legs.send(&Datagrams { leg: LegId(7), segment_bytes: 1_000, bytes: bytes.clone().into() });
+        for site in &sites {
+            let heard: Vec<Vec<u8>> = (0..3).map(|_| received(site)).collect();
+            assert_eq!(heard.concat(), bytes);
+        }
+        let carried = Carried { datagrams: 6, bytes: 5_000, dropped: 0 };
+        assert_eq!(legs.accounts(), [(LegId(7), carried)]);
+        stranger.set_nonblocking(true).unwrap();
+        assert!(stranger.recv(&mut [0; 9]).is_err(), "nothing comes to it");
+        legs.end(LegId(7));
+        legs.open(&by_unicast(port, 2)).unwrap();
+        legs.send(&Datagrams { leg: LegId(7), segment_bytes: 1_000, bytes: bytes.into() });
+        assert_eq!(legs.accounts(), [(LegId(7), Carried::default())], "nobody is there yet");
+    }
+
+    /// A site's socket that the relay has taken.
+    fn announced(open: &RelayLegOpen, port: u16, pass: &FanOutPass) -> UdpSocket {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect((open.source.as_str(), port)).unwrap();
+        let mut announcer = Announcer::new(Micros(0), open.leg, pass);
+        let mut now = Micros(0);
+        while !announcer.is_taken() {
+            now = announcer.deadline();
+            socket.send(&announcer.poll(now).unwrap()).unwrap();
+            assert!(announcer.handle(now, &received(&socket)));
+        }
+        assert!(now < Micros::from_secs(1), "by one challenge");
+        socket
+    }
+
+    fn received(socket: &UdpSocket) -> Vec<u8> {
+        socket.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+        let mut buffer = [0; 2_000];
+        let length = socket.recv(&mut buffer).unwrap();
+        buffer[..length].to_vec()
+    }
+
+    #[test]
+    fn a_port_that_is_taken_is_told_with_the_remedy() {
+        let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let port = taken.local_addr().unwrap().port();
+        let unicast = Some(UnicastFanOut { sites: 1, pass: FanOutPass([3; 32]) });
+        let asked = RelayLeg { unicast, ..leg(7, "239.250.9.79", port) };
+        let failed = SharedLegs::new("127.0.0.1".to_owned()).open(&asked).unwrap_err();
+        assert!(failed.sentence.contains("free the port"), "{failed:?}");
     }
 
     #[test]

@@ -39,7 +39,10 @@ fn check_message(message: &Message) -> Result<(), String> {
         }
         Message::Expired(expired) => ranges("sequences", "expired products", &expired.sequences),
         Message::LegJoin(join) => number("rate_bps", "a leg", join.rate_bps),
-        Message::RelayLeg(leg) => number("rate_bps", "a leg", leg.rate_bps),
+        Message::RelayLeg(leg) => {
+            number("rate_bps", "a leg", leg.rate_bps)?;
+            number("sites", "a leg", leg.unicast.as_ref().map_or(0, |unicast| unicast.sites))
+        }
         Message::PacketsGone(gone) => ranges("packets", "packets that are gone", &gone.packets),
         Message::ClockReply(reply) => check_clock_reply(reply),
         Message::Handling(handling) => handling.items.iter().try_for_each(check_handling),

@@ -130,6 +130,7 @@ fn absurd_of_hub() -> Vec<(&'static str, Message)> {
         ("rate_bps", LegJoin { rate_bps: MUCH, ..join() }.into()),
         ("packets", gone.into()),
         ("rate_bps", RelayLeg { rate_bps: MUCH, ..relay_leg() }.into()),
+        ("sites", RelayLeg { unicast: Some(by_unicast(MUCH)), ..relay_leg() }.into()),
         ("received", reply(past, WallMicros(0)).into()),
         ("sent", reply(WallMicros(0), past).into()),
         ("hold_us", handled(Some(MUCH), None)),

@@ -77,6 +77,7 @@ fn join(leg: u32) -> LegJoin {
         key_in_use: None,
         sender_key: None,
         proof_secret: None,
+        pass: None,
         interface: String::new(),
         rate_bps: 1_000_000,
         source: None,

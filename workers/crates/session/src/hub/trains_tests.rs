@@ -191,6 +191,7 @@ fn a_train_that_a_leg_overtakes_is_taken_back_and_its_earlier_part_sent_again() 
         key_in_use: None,
         sender_key: None,
         proof_secret: None,
+        pass: None,
         interface: String::new(),
         rate_bps: 1,
         source: None,

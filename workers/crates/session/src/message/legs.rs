@@ -3,6 +3,8 @@ use downburst_model::{Epoch, FeedName, LegId, RangeSet, Sequence};
 use downburst_vcmtp::{LegKey, Losses, RepairChannel, SenderKey, SiteSecret, SymbolsHeard};
 use minicbor::{Decode, Encode};
 
+use super::FanOutPass;
+
 /// Hub to site: join a multicast leg.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct LegJoin {
@@ -51,6 +53,10 @@ pub struct LegJoin {
     /// is in the group.
     #[n(13)]
     pub proof_secret: Option<Box<SiteSecret>>,
+    /// Present: a relay sends the leg by unicast. `group` and `port` are the relay's, to which the site announces
+    /// itself with this pass.
+    #[n(14)]
+    pub pass: Option<Box<FanOutPass>>,
 }
 
 /// Site to hub: the site receives the leg, which delivers everything after `after`.

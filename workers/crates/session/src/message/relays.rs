@@ -1,10 +1,13 @@
 //! Messages about legs that a relay sends into its network: one copy of a leg's datagrams travels over the relay's
 //! session. They are sealed, and a relay has none of the keys.
+use std::fmt;
+
 use bytes::Bytes;
 use downburst_model::LegId;
 use minicbor::{Decode, Encode};
 
-/// Hub to relay: send the datagrams of a leg to a group of your network. Answered with [`RelayLegOpen`] or
+/// Hub to relay: send the datagrams of a leg into your network. A leg that it sends already keeps its receivers, and
+/// takes the new number of sites. Answered with [`RelayLegOpen`] or
 /// [`RelayLegFailed`].
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct RelayLeg {
@@ -23,6 +26,32 @@ pub struct RelayLeg {
     /// The number of hops that the datagrams may travel (TTL, hop limit).
     #[n(4)]
     pub hops: u8,
+    /// Present: not to the group, but by unicast from this port to each site that announces itself there.
+    #[n(5)]
+    pub unicast: Option<UnicastFanOut>,
+}
+
+/// The fan-out of a leg by unicast.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct UnicastFanOut {
+    /// The number of sites in the leg: at most so many receive it.
+    #[n(0)]
+    pub sites: u64,
+    /// The proof that a receiver is one of them.
+    #[n(1)]
+    pub pass: FanOutPass,
+}
+
+/// The secret of one life of a leg that hub, relay and sites share. A host without it can't have the relay send to it.
+/// It opens no datagram.
+#[derive(Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(transparent)]
+pub struct FanOutPass(#[cbor(n(0), with = "minicbor::bytes")] pub [u8; 32]);
+
+impl fmt::Debug for FanOutPass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FanOutPass")
+    }
 }
 
 /// Hub to relay: the leg ends.
@@ -33,13 +62,14 @@ pub struct RelayLegEnd {
     pub leg: LegId,
 }
 
-/// Relay to hub: the relay sends the leg's datagrams to the group as they arrive.
+/// Relay to hub: the relay sends the leg's datagrams as they arrive.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct RelayLegOpen {
     /// The leg.
     #[n(0)]
     pub leg: LegId,
-    /// The source address of the datagrams, as text: members of a source-specific group name it.
+    /// The source address of the datagrams, as text: members of a source-specific group name it, and sites of a fan-out
+    /// by unicast announce themselves to it.
     #[n(1)]
     pub source: String,
     /// The longest IP packet that leaves the relay in one piece, as far as its host knows.

@@ -411,6 +411,7 @@ pub fn leg_join(offer: &Offer) -> LegJoin {
         key_in_use: None,
         sender_key: None,
         proof_secret: None,
+        pass: None,
         interface: String::new(),
         rate_bps: offer.rate_bps,
         source: None,

@@ -50,6 +50,7 @@ impl SimLeg {
             key_in_use: None,
             sender_key: machine.sender_key(),
             proof_secret: None,
+            pass: None,
             interface: String::new(),
             rate_bps: plan.rate_bps,
             source: None,

@@ -405,6 +405,7 @@ fn a_leg_is_joined_and_left_with_the_connection() {
         key_in_use: None,
         sender_key: None,
         proof_secret: None,
+        pass: None,
         interface: String::new(),
         rate_bps: 1_000_000,
         source: None,
@@ -424,7 +425,14 @@ fn a_leg_is_joined_and_left_with_the_connection() {
 fn a_relay_gets_its_leg_and_the_datagrams() {
     let mut rig = Rig::new(settings());
     rig.connect();
-    let leg = RelayLeg { leg: LegId(7), group: "239.1.1.1".to_owned(), port: 5, rate_bps: 1, hops: 1 };
+    let leg = RelayLeg {
+        leg: LegId(7),
+        group: "239.1.1.1".to_owned(),
+        port: 5,
+        rate_bps: 1,
+        hops: 1,
+        unicast: None,
+    };
     let train = Datagrams { leg: LegId(7), segment_bytes: 2, bytes: vec![1, 2, 3].into() };
     hub_says(&mut rig, HubInput::RelayLeg(leg.clone()));
     hub_says(&mut rig, HubInput::Datagrams { train: train.clone(), queue_bytes: 0 });

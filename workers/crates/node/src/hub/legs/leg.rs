@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Sender, bounded, unbounded};
 use downburst_hub::{
-    CurrentKeys, LegDraws, LegFirstBytes, LegFront, LegInput, LegOffer, LegSession, LegStart, ProofSecrets,
-    RunningLeg,
+    CurrentKeys, FanOut, LegDraws, LegFirstBytes, LegFront, LegInput, LegOffer, LegSession, LegStart,
+    ProofSecrets, RunningLeg,
 };
 use downburst_log::ProductLog as _;
 use downburst_model::{LegId, Sequence, SiteName, WallMicros};
-use downburst_session::{KeyTaken, LegJoin};
+use downburst_session::{FanOutPass, KeyTaken, LegJoin};
 use downburst_vcmtp::{LegKey, Request};
 
 use crate::hub::feeds::Feed;
@@ -64,7 +64,8 @@ impl Leg {
         let (source, path) = (outlet.source(), outlet.path());
         tracing::info!(leg = line.leg.0, %group, source, path, rate_bps = line.rate_bps, "a leg begins");
         let (sender_key, route) = (machine.sender_key(), outlet.route());
-        let front = LegFront::new(LegJoin { sender_key, source, ..start.join() }, proof_secrets);
+        let pass = pass(line).map_err(|error| Failure::new("io", error))?;
+        let front = LegFront::new(LegJoin { sender_key, source, pass, ..start.join() }, proof_secrets);
         let shared = Arc::new(Shared::new(draws.key.clone()));
         let life = (line.leg, draws.leg_epoch);
         let commands = start_thread(feed, line.leg, |listener| {
@@ -91,8 +92,17 @@ impl Leg {
         let offer = LegOffer { interface, keys, channel };
         let (join, inputs) = self.front.offer(site, (session, &handle.credential_sha256), offer);
         inputs.into_iter().for_each(|input| self.tell(input));
-        let source = self.route.as_ref().map_or(join.source, |route| route.source());
-        LegJoin { source, ..join }
+        let Some(route) = &self.route else { return join };
+        match (route.source(), &join.pass) {
+            // Sites announce themselves to the relay.
+            (Some(relay), Some(_)) => LegJoin { group: relay, source: None, ..join },
+            (source, _) => LegJoin { source, ..join },
+        }
+    }
+
+    /// The proof of its sites at a relay that sends it by unicast.
+    pub(in crate::hub) fn pass(&self) -> Option<FanOutPass> {
+        self.join().pass.as_deref().cloned()
     }
 
     pub(in crate::hub) fn key_taken(&self, site: &SiteName, taken: &KeyTaken) {
@@ -180,6 +190,15 @@ fn draw() -> Result<(LegDraws, ProofSecrets), String> {
     let leg_epoch = crate::hub::feeds::random_u64()?;
     let signing_seed = keys::signing_seed()?;
     Ok((LegDraws { key, leg_epoch, signing_seed }, ProofSecrets::new(secret)))
+}
+
+/// Draws the pass of a leg that a relay sends by unicast.
+fn pass(line: &LegLine) -> Result<Option<Box<FanOutPass>>, String> {
+    if line.fan_out == FanOut::Group {
+        return Ok(None);
+    }
+    let secret = keys::draw().map_err(|error| format!("no random pass: {error}"))?;
+    Ok(Some(Box::new(FanOutPass(secret))))
 }
 
 /// The thread of a leg wakes for commands and when its feed's log grows.

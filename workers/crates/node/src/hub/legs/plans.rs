@@ -28,10 +28,12 @@ impl Hub {
             plans.check_relay(line).map_err(|sentence| Failure::new("bad-request", sentence))?;
         }
         for line in &plan.legs {
+            plans.relayed_mut().recount(line);
             match plans.step(line) {
                 Some(LegStep::Start) => {
-                    plans.runs(line.leg, Leg::start(self, &feed, line)?);
-                    plans.begin_relayed(&plan.feed, line);
+                    let leg = Leg::start(self, &feed, line)?;
+                    plans.begin_relayed(&plan.feed, line, leg.pass());
+                    plans.runs(line.leg, leg);
                 }
                 Some(LegStep::Rate(rate_bps)) => {
                     plans.find_mut(line.leg).into_iter().for_each(|leg| leg.rate(rate_bps));

@@ -1,12 +1,13 @@
 //! One thread per multicast leg, which reads its group.
-use std::net::SocketAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc as std_mpsc};
 use std::time::{Duration, Instant};
 
 use downburst_model::{LegId, Micros};
 use downburst_session::{LegJoin, Reception};
-use downburst_site::{GroupRead, GroupReading, LegNews, reception};
+use downburst_site::{Announcer, GroupRead, GroupReading, LegNews, reception};
 use downburst_vcmtp::{LegKey, Opener, long_train_time};
 use tokio::sync::mpsc;
 
@@ -32,6 +33,8 @@ pub(super) struct Group {
 struct Listener {
     leg: LegId,
     receiver: GroupReceiver,
+    /// Of a leg that a relay sends by unicast.
+    announcer: Option<Announcer>,
     reading: GroupReading,
     opener: Opener,
     keys: std_mpsc::Receiver<LegKey>,
@@ -53,10 +56,13 @@ impl Group {
         sender: mpsc::Sender<Found>,
     ) -> Result<(Self, Reception), String> {
         let sentence = |error: &dyn std::fmt::Display| {
-            format!("the multicast group {} port {} can't be joined: {error}", join.group, join.port)
+            let LegJoin { group, port, .. } = join;
+            match &join.pass {
+                Some(_) => format!("the leg of the relay at {group} port {port} can't be received: {error}"),
+                None => format!("the multicast group {group} port {port} can't be joined: {error}"),
+            }
         };
-        let membership = membership(join, fallback, reading).map_err(|error| sentence(&error))?;
-        let receiver = GroupReceiver::join(&membership).map_err(|error| sentence(&error))?;
+        let receiver = open(join, fallback, reading).map_err(|error| sentence(&error))?;
         let buffer_bytes = receiver.receive_buffer_bytes() as u64;
         let needed_bytes = needed_buffer_bytes(join.rate_bps);
         let reception = reception(join, buffer_bytes, needed_bytes, receiver.path().to_owned());
@@ -64,7 +70,8 @@ impl Group {
             leg = join.leg.0,
             group = join.group,
             source = join.source,
-            interface = membership.interface,
+            interface = interface_of(join, fallback),
+            by_unicast = join.pass.is_some(),
             receive_buffer_bytes = reception.buffer_bytes,
             path = reception.path,
             "listening to a group"
@@ -77,6 +84,7 @@ impl Group {
         let listener = Listener {
             leg: join.leg,
             receiver,
+            announcer: join.pass.as_ref().map(|pass| Announcer::new(Micros(0), join.leg, pass)),
             reading: GroupReading::new(Micros(0), join.rate_bps, long_train_time(join.rate_bps)),
             opener: opener(join),
             keys,
@@ -108,18 +116,34 @@ impl Default for Reading {
     }
 }
 
-fn membership(
-    join: &LegJoin,
-    fallback: &str,
-    reading: Reading,
-) -> Result<Membership, std::net::AddrParseError> {
-    let interface = if join.interface.is_empty() { fallback } else { &join.interface };
-    Ok(Membership {
-        group: SocketAddr::new(join.group.parse()?, join.port),
-        source: join.source.as_deref().map(str::parse).transpose()?,
-        interface: interface.to_owned(),
+/// Joins the leg's group, or opens a socket for the copies of its relay.
+fn open(join: &LegJoin, fallback: &str, reading: Reading) -> io::Result<GroupReceiver> {
+    let address = |text: &str| text.parse::<IpAddr>().map_err(io::Error::other);
+    let group = SocketAddr::new(address(&join.group)?, join.port);
+    if join.pass.is_some() {
+        check_relay(group).map_err(io::Error::other)?;
+        return GroupReceiver::of_relay(group, reading.offload);
+    }
+    GroupReceiver::join(&Membership {
+        group,
+        source: join.source.as_deref().map(address).transpose()?,
+        interface: interface_of(join, fallback).to_owned(),
         offload: reading.offload,
     })
+}
+
+fn interface_of<'a>(join: &'a LegJoin, fallback: &'a str) -> &'a str {
+    if join.interface.is_empty() { fallback } else { &join.interface }
+}
+
+/// Refuses an address at which no relay can be.
+fn check_relay(address: SocketAddr) -> Result<(), String> {
+    let ip = address.ip();
+    let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
+    if ip.is_multicast() || ip.is_unspecified() || is_broadcast || address.port() == 0 {
+        return Err(format!("{address} is no address of a host"));
+    }
+    Ok(())
 }
 
 /// As the session's receiver: the key in use, if it is not the next one, comes first.
@@ -135,6 +159,7 @@ impl Listener {
         let mut urgent = Urgent::begin(priority);
         let started = Instant::now();
         while !self.stop.load(Ordering::Relaxed) {
+            self.announce(micros(started.elapsed()));
             let (waited, lengths) = match self.receive(started) {
                 Ok(received) => received,
                 Err(error) => {
@@ -145,7 +170,7 @@ impl Listener {
             urgent.waited(waited);
             let news = match self.reading.read(lengths.iter().copied(), micros(started.elapsed())) {
                 GroupRead::Datagrams => LegNews::Datagrams(self.opener.finish()),
-                GroupRead::Deaf => LegNews::Deaf(self.receiver.watch().reason()),
+                GroupRead::Deaf => LegNews::Deaf(self.reason()),
                 GroupRead::Nothing => continue,
             };
             // During this wait the socket's buffer takes the burst; datagrams that overflow it are repaired.
@@ -155,26 +180,62 @@ impl Listener {
         }
     }
 
+    fn announce(&mut self, now: Micros) {
+        if let Some(datagram) = self.announcer.as_mut().and_then(|announcer| announcer.poll(now)) {
+            self.receiver.tell_relay(&datagram);
+        }
+    }
+
+    /// One sentence on why nothing is received.
+    fn reason(&self) -> String {
+        let silent = match &self.announcer {
+            Some(announcer) if announcer.is_taken() => {
+                "the relay answers, but sends nothing of the leg: look at its log and its session with the hub"
+            }
+            _ => "the relay does not answer: let UDP from this host to it pass, with its answers",
+        };
+        self.receiver.reason().unwrap_or_else(|| silent.to_owned())
+    }
+
+    /// The longest wait: announcements are due meanwhile.
+    fn patience_ms(&self, now: Micros) -> u16 {
+        let due = self.announcer.as_ref().map(|announcer| announcer.deadline().since(now).0.div_ceil(1_000));
+        due.and_then(|due_ms| u16::try_from(due_ms).ok())
+            .map_or(PATIENCE_MS, |due_ms| due_ms.min(PATIENCE_MS))
+    }
+
     /// Waits for datagrams and opens them; returns the length of the wait alone, since work is no pause, and their
     /// lengths.
     fn receive(&mut self, started: Instant) -> std::io::Result<(Duration, Vec<usize>)> {
         let began = Instant::now();
         sleep(self.reading.pause());
-        let is_readable = self.receiver.wait(PATIENCE_MS)?;
+        let is_readable = self.receiver.wait(self.patience_ms(micros(started.elapsed())))?;
         if is_readable {
             sleep(self.reading.gather(micros(began.elapsed())));
         }
         let (waited, mut lengths) = (began.elapsed(), Vec::new());
         if is_readable {
-            let Self { receiver, opener, keys, .. } = self;
+            let Self { receiver, opener, keys, announcer, .. } = self;
             keys.try_iter().for_each(|key| opener.insert(&key));
             let now = micros(started.elapsed());
             receiver.receive(|datagram| {
+                if announcer.as_mut().is_some_and(|announcer| announcer.handle(now, datagram)) {
+                    return;
+                }
                 lengths.push(datagram.len());
                 opener.take(now, datagram);
             })?;
         }
         Ok((waited, lengths))
+    }
+}
+
+/// The relay does not have to wait for the announcement to expire.
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(announcer) = &self.announcer {
+            self.receiver.tell_relay(&announcer.leave());
+        }
     }
 }
 
@@ -189,3 +250,19 @@ fn micros(length: Duration) -> Micros {
 }
 
 const PATIENCE_MS: u16 = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_at_which_no_relay_can_be_is_refused() {
+        for address in
+            ["239.0.0.1:5", "[ff3e::1]:5", "0.0.0.0:5", "[::]:5", "255.255.255.255:5", "10.0.0.9:0"]
+        {
+            let sentence = check_relay(address.parse().unwrap()).unwrap_err();
+            assert_eq!(sentence, format!("{address} is no address of a host"));
+        }
+        assert_eq!(check_relay("10.0.0.9:5".parse().unwrap()), Ok(()));
+    }
+}

@@ -102,6 +102,7 @@ pub(super) fn join() -> LegJoin {
         key_in_use: None,
         sender_key: None,
         proof_secret: None,
+        pass: Some(Box::new(FanOutPass([7; 32]))),
         interface: String::new(),
         rate_bps: 1_000_000_000,
         source: Some("10.0.0.1".to_owned()),
@@ -110,7 +111,18 @@ pub(super) fn join() -> LegJoin {
 }
 
 pub(super) fn relay_leg() -> RelayLeg {
-    RelayLeg { leg: LegId(1), group: "239.0.0.1".to_owned(), port: 5_000, rate_bps: 1_000_000_000, hops: 32 }
+    RelayLeg {
+        leg: LegId(1),
+        group: "239.0.0.1".to_owned(),
+        port: 5_000,
+        rate_bps: 1_000_000_000,
+        hops: 32,
+        unicast: Some(by_unicast(4)),
+    }
+}
+
+pub(super) fn by_unicast(sites: u64) -> UnicastFanOut {
+    UnicastFanOut { sites, pass: FanOutPass([7; 32]) }
 }
 
 pub(super) fn relay_leg_open() -> RelayLegOpen {

@@ -9,7 +9,7 @@ fn train(leg: LegId, fill: u8) -> Datagrams {
 }
 
 fn leg() -> RelayLeg {
-    RelayLeg { leg: LEG, group: "239.0.0.1".to_owned(), port: 5, rate_bps: 8_000_000, hops: 3 }
+    RelayLeg { leg: LEG, group: "239.0.0.1".to_owned(), port: 5, rate_bps: 8_000_000, hops: 3, unicast: None }
 }
 
 impl Bench {

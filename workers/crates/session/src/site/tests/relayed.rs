@@ -8,7 +8,8 @@ const LEG: LegId = LegId(9);
 #[test]
 fn a_relay_is_given_the_leg_its_datagrams_and_its_end_in_order() {
     let mut bench = Bench::started();
-    let leg = RelayLeg { leg: LEG, group: "239.0.0.1".to_owned(), port: 5, rate_bps: 1, hops: 1 };
+    let leg =
+        RelayLeg { leg: LEG, group: "239.0.0.1".to_owned(), port: 5, rate_bps: 1, hops: 1, unicast: None };
     let train = Datagrams { leg: LEG, segment_bytes: 2, bytes: Bytes::from_static(b"sealed") };
     bench.others.clear();
     bench.say(leg.clone());
