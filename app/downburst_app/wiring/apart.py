@@ -31,9 +31,10 @@ from downburst_app.wiring.process import cancelled, stopped_by_signals
 from downburst_app.wiring.reports import FaultReports
 from downburst_circuits.controller import CircuitController
 from downburst_circuits.register import Register
-from downburst_circuits.remote import RemoteNode, answers_of_service
+from downburst_circuits.remote import RemoteCircuits, RemoteNode, answers_of_service
 from downburst_circuits.service import CircuitService
 from downburst_latency.service import LatencyService
+from downburst_scheduler.demand.loop import DemandLoop
 from downburst_scheduler.loop import SchedulerLoop
 from downburst_scheduler.ways_loop import WaysLoop
 
@@ -159,7 +160,8 @@ def _process(role: Part) -> str:
 
 async def _schedule(part: _Given) -> None:
     given = (part.bus, part.ledger, part.settings)
-    await side_by_side(SchedulerLoop(*given).run(), WaysLoop(*given).run())
+    acting = DemandLoop(*given, RemoteCircuits(part.bus))
+    await side_by_side(SchedulerLoop(*given).run(), WaysLoop(*given).run(), acting.run())
 
 
 async def _keep_latencies(part: _Given) -> None:

@@ -8,6 +8,7 @@ from typing import Literal
 from downburst.domain.access import Caller
 from downburst.domain.backlog import FeedBacklog
 from downburst.domain.circuits import CircuitProblem, CircuitUse
+from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched
 from downburst.domain.plans import Plan, Transport
 from downburst.domain.relays.report import RelayReport
 from downburst.domain.tcp.path import TcpPath
@@ -474,6 +475,9 @@ Event = (
     | SubscriptionsChanged
     | ResendsChanged
     | TcpProfilesChanged
+    | SilencesWatched
+    | FeedStirred
+    | FeedSilent
     | CircuitTold
     | CircuitsChanged
     | DeliveriesAsked
