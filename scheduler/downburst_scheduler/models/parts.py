@@ -16,6 +16,7 @@ from downburst_scheduler.models.situation import Situation
 from downburst_scheduler.models.sizing import Objective, least_rate
 from downburst_scheduler.models.transports import (
     Outcome,
+    fair_rates_bps,
     peak_minute_bps,
     relayed,
     static_circuit,
@@ -70,6 +71,15 @@ class Asked:
     def paths(self) -> list[PathFacts]:
         """Paths of the sites that the choice is about."""
         return [one.facts for one in self.served]
+
+    @cached_property
+    def fair_level_bps(self) -> float:
+        """The routed rate of a site that takes the whole feed and is limited by nothing but the hub's egress."""
+        rates_bps = fair_rates_bps(self.paths, self.situation.egress_bps)
+        return max(
+            (bps / max(path.share, LEAST_WEIGHT) for bps, path in zip(rates_bps, self.paths, strict=True)),
+            default=0.0,
+        )
 
     @cached_property
     def circuit_bps(self) -> float:
