@@ -51,7 +51,8 @@ class Account:
         self.circuits: dict[int, Circuit] = {}
         """By the number of the order."""
         self.terms = Terms()
-        self.plans: dict[str, Plan] = {}  # by feed, in force
+        self.plans = dict[str, Plan]()
+        """The plans in force, by feed."""
 
     async def load(self, now: datetime) -> list[Circuit]:
         """Reads everything; returns ordered circuits that belong to no open order."""
