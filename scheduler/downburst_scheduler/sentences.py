@@ -22,11 +22,22 @@ def reason(question: Question, decision: Decision) -> str:
 
 def _without_circuits(decision: Decision) -> str:
     static, dynamic = decision.option(Transport.STATIC_CIRCUIT), decision.option(Transport.DYNAMIC_CIRCUIT)
-    if static.feasible:
-        return ""
-    if not static.parts and static.reason == NO_CIRCUITS:
+    if not static.parts and static.reason == NO_CIRCUITS and not dynamic.feasible:
         return f"static-circuit and dynamic-circuit are not available: {NO_CIRCUITS}, and {dynamic.reason}"
-    return f"static-circuit is not possible: {static.reason}"
+    reserved = "" if static.feasible else f"static-circuit is not possible: {static.reason}"
+    return "; ".join(part for part in (reserved, _on_demand(decision, dynamic)) if part)
+
+
+def _on_demand(decision: Decision, dynamic: Evaluated) -> str:
+    """Circuits ordered for each train, beside the transport chosen."""
+    if decision.transport == Transport.DYNAMIC_CIRCUIT or dynamic.reason == NONE_ON_DEMAND:
+        return ""
+    if not dynamic.feasible:
+        return f"dynamic-circuit is not possible: {dynamic.reason}"
+    if dynamic.outcome is None:
+        return ""
+    price, latency = megabits(dynamic.price_bps), duration(dynamic.quantile_ms(0.99))
+    return f"dynamic-circuit would cost {price} with a predicted p99 of {latency}: {dynamic.reason}"
 
 
 def figures(question: Question, decision: Decision, traffic: TrafficStatistics) -> dict[str, Figure]:
@@ -55,10 +66,28 @@ def figures(question: Question, decision: Decision, traffic: TrafficStatistics) 
     for option in decision.options:
         if option.outcome is not None:
             shown[f"{option.transport}_egress_bps"] = option.outcome.egress_bps
+        shown |= _demand_figures(option)
     if decision.chosen.outcome is not None:
         for name, share in (("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99), ("max_ms", 1.0)):
             shown[f"predicted_{name}"] = decision.chosen.quantile_ms(share)
     return shown | question.situation.floor.figures()
+
+
+def _demand_figures(option: Evaluated) -> dict[str, Figure]:
+    """Orders of circuits: the price is reserved bit/s x share of the time reserved x the offer's price."""
+    if not option.demand or option.outcome is None:
+        return {}
+    ordered_bps = sum(terms.rate_bps for terms in option.demand)
+    return {
+        "on_demand_sites": len(option.demand),
+        "on_demand_rate_bps": max(terms.rate_bps for terms in option.demand),
+        "on_demand_setup_s": max(terms.setup_s for terms in option.demand),
+        "on_demand_hold_s": max(terms.hold_s for terms in option.demand),
+        "on_demand_reserved_share": option.outcome.reserved_bps / ordered_bps,
+        "on_demand_reserved_bps": option.outcome.reserved_bps,
+        "on_demand_price_bps": option.price_bps,
+        "on_demand_p99_ms": option.quantile_ms(0.99),
+    }
 
 
 def flip_figures(flipped: Flip | None) -> dict[str, Figure]:
@@ -194,4 +223,4 @@ def _joined(*parts: str) -> str:
 NO_CIRCUITS = "no circuit is reserved to its sites"
 TELLING_SHARE_OF_OBJECTIVE = 0.02
 """Latencies under a fiftieth of the objective move no decision, whatever they are in proportion."""
-NONE_ON_DEMAND = "this version makes no circuits on demand"
+NONE_ON_DEMAND = "no offer of circuits reaches its sites"

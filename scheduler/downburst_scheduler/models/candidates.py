@@ -7,11 +7,14 @@ sites that don't want them, and for a group one copy in reserve for a site that 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from downburst.domain.plans import Transport
 from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.figures.wording import megabits, sites_of, some
+from downburst_scheduler.models.demand.choosing import LEAST_RELEASED
+from downburst_scheduler.models.demand.riding import OnDemand, on_demand
+from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.grouping import MOST_GROUPS
 from downburst_scheduler.models.groups import grouped_sites, relayed_groups, riding_groups
@@ -46,6 +49,8 @@ class Evaluated:
     """The price, plus the cost of a missed objective."""
     calibration: Calibration = field(default_factory=Calibration)
     floor: Floor = field(default_factory=Floor)
+    demand: tuple[DemandTerms, ...] = ()
+    """The terms of the orders for each site on circuits on demand; the other sites get copies."""
 
     def quantile_ms(self, share: float) -> float:
         """A quantile of the predicted latency, including the machines' floor; zero without a prediction."""
@@ -286,6 +291,8 @@ def _reserved(asked: Asked) -> Evaluated:
 
 
 def _dynamic(asked: Asked) -> Evaluated:
+    if any(one.facts.demand is not None for one in asked.served):
+        return _on_demand(asked)
     offers = asked.situation.circuits
     if not offers.point_to_point or not asked.figures:
         return _refused(Transport.DYNAMIC_CIRCUIT, offers.not_on_demand or offers.none)
@@ -303,6 +310,26 @@ def _dynamic(asked: Asked) -> Evaluated:
     part = Part(Transport.DYNAMIC_CIRCUIT, names_of(asked.served), outcome, rate_bps)
     price_bps = outcome.reserved_bps * asked.situation.costs.circuit
     return _judged(asked, Transport.DYNAMIC_CIRCUIT, (part,), refusal, reason, price_bps=price_bps, rate_bps=rate_bps)
+
+
+def _on_demand(asked: Asked) -> Evaluated:
+    """A circuit for each train to each site with an offer; the others get copies over the routed path."""
+    ordered = on_demand(asked)
+    if not ordered.parts:
+        return _refused(Transport.DYNAMIC_CIRCUIT, ordered.refusal or asked.situation.circuits.none)
+    inside = set(names_of(ordered.riding))
+    rest = [one for one in asked.served if one.names[0] not in inside]
+    copied = copies(asked, rest, egress_bps=asked.situation.egress_bps) if rest else None
+    parts = (*ordered.parts, copied) if copied is not None else ordered.parts
+    reason = _ordered(ordered, rest)
+    if not asked.figures:
+        found = Evaluated(Transport.DYNAMIC_CIRCUIT, feasible=True, reason=reason, parts=parts)
+        return replace(found, demand=ordered.terms)
+    routed = copied.outcome if copied is not None else None
+    refusal = ordered.refusal or (_overload(routed, asked.situation) if routed is not None else None)
+    price_bps = ordered.price_bps + (routed.egress_bps if routed is not None else 0.0)
+    found = _judged(asked, Transport.DYNAMIC_CIRCUIT, parts, refusal, reason, price_bps=price_bps)
+    return replace(found, demand=ordered.terms)
 
 
 def _judged(  # noqa: PLR0913 (the facts about a candidate)
@@ -405,6 +432,15 @@ def _circuits(asked: Asked, served: Sequence[Alike], rest: Sequence[Alike]) -> s
     return f"{count}, {sites_of(count_of(rest))} by unicast{told}"
 
 
+def _ordered(ordered: OnDemand, rest: Sequence[Alike]) -> str:
+    said = some(list(ordered.said), separator="; ") or f"circuits ordered for {sites_of(count_of(ordered.riding))}"
+    said += f" at a price of {megabits(ordered.price_bps)}" if ordered.said else ""
+    if not rest:
+        return said
+    why = f" ({some(list(ordered.without), separator='; ')})" if ordered.without else ""
+    return f"{said}, {sites_of(count_of(rest))} by unicast{why}"
+
+
 def _too_narrow(asked: Asked, site: SiteFacts) -> str:
     rate = megabits(site.circuit.payload_bps if site.circuit else 0.0)
     mean = megabits(asked.mean_bps * site.share)
@@ -436,5 +472,3 @@ LEAST_UTILISATION = 0.2
 FLOOR_SHARE = 0.5
 """The maximum weight of the machines' floor, as a share of the objective. With all of it, a floor above the
 objective would make every transport miss it, and microseconds would decide."""
-LEAST_RELEASED = 0.05
-"""A circuit released for less of the time is a static one with an obstructive set-up."""

@@ -13,6 +13,7 @@ from downburst.domain.plans import Transport
 from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.figures.wording import duration, megabits, sites_of
 from downburst_scheduler.models.candidates import Evaluated, evaluate
+from downburst_scheduler.models.offers import DemandOffer
 from downburst_scheduler.models.parts import Asked, asked_of
 from downburst_scheduler.models.population import Alike, alike, count_of, outlined, scaled
 from downburst_scheduler.models.situation import Situation
@@ -87,6 +88,24 @@ class _Base:
         costs = self.situation.costs
         return self._under(replace(self.situation, costs=replace(costs, circuit=costs.circuit * factor)))
 
+    def slower_orders(self, factor: float) -> "_Base":
+        return self._with_offers(lambda offer: replace(offer, setup_s=offer.setup_s * factor))
+
+    def dearer_orders(self, factor: float) -> "_Base":
+        return self._with_offers(lambda offer: replace(offer, price=offer.price * factor))
+
+    @property
+    def offers(self) -> list[DemandOffer]:
+        """The offers of circuits on demand."""
+        return [one.facts.demand for one in self.population if one.facts.demand is not None]
+
+    def _with_offers(self, changed: Callable[[DemandOffer], DemandOffer]) -> "_Base":
+        def other(one: Alike) -> Alike:
+            offer = one.facts.demand
+            return one if offer is None else replace(one, facts=replace(one.facts, demand=changed(offer)))
+
+        return replace(self, population=tuple(other(one) for one in self.population))
+
     def _under(self, situation: Situation) -> "_Base":
         return replace(self, situation=situation)
 
@@ -114,6 +133,10 @@ def _inputs(base: _Base) -> Iterator[_Input]:
     yield _Input("loss", loss, base.lossier, lambda at: f"a loss of {at:.2%}")
     price = situation.costs.circuit
     yield _Input("circuit cost", price, base.dearer, lambda at: f"circuits at {at:.2f} times the cost of egress")
+    setup_s = max((offer.setup_s for offer in base.offers), default=0.0)
+    yield _Input("set-up", setup_s, base.slower_orders, lambda at: f"a set-up of circuits of {duration(at * 1e3)}")
+    price = max((offer.price for offer in base.offers), default=0.0)
+    yield _Input("order price", price, base.dearer_orders, lambda at: f"orders at {at:.2f} times the cost of egress")
 
 
 def _between(one: _Input, near: float, far: float, chosen: Transport, prefer: Prefer) -> Flip | None:

@@ -91,6 +91,7 @@ def _kind(site: SiteFacts) -> tuple[object, ...]:
         site.no_multicast is None,
         site.no_circuit_group is None,
         rides,
+        site.demand,
         site.relay.relay if site.relay else None,
         site.no_relay_group is None,
         site.in_group,

@@ -53,7 +53,7 @@ def unicast(
     distinct = len(set(rates))
     queue = _Queue(order, max(PLAYED_PRODUCTS // distinct, LEAST_PLAYED) if distinct else 0, first_window_bytes)
     for site, exact_bps in zip(sites, rates, strict=True):
-        rate_bps = _stepped(exact_bps, distinct)
+        rate_bps = exact_bps if distinct <= EXACT_RATES else stepped(exact_bps)
         key = (rate_bps, site.share)
         if key not in delays:
             delays[key] = _unicast_delays(arrivals, site, rate_bps, queue)
@@ -316,9 +316,9 @@ def _tandem_s(arrivals: Arrivals, rates_bps: Sequence[float], *, share: float) -
     return ended_s - arrivals.at_s
 
 
-def _stepped(rate_bps: float, distinct: int) -> float:
-    """Few rates are exact, many are rounded in steps of 5 %, so that the work does not grow with the sites."""
-    if distinct <= EXACT_RATES or not math.isfinite(rate_bps):
+def stepped(rate_bps: float) -> float:
+    """A rate rounded down in steps of 5 %, so that the work does not grow with the sites."""
+    if rate_bps <= 0 or not math.isfinite(rate_bps):
         return rate_bps
     return float(1.05 ** math.floor(math.log(rate_bps, 1.05)))
 

@@ -20,7 +20,7 @@ from unit.scheduler.feeds import live, ngrid_hour, sites, steady
 
 NO_CIRCUITS = (
     "static-circuit and dynamic-circuit are not available: no circuit is reserved to its sites, "
-    "and this version makes no circuits on demand"
+    "and no offer of circuits reaches its sites"
 )
 AT_ONCE = Rules(agreeing_windows=1, dwell_s=0)
 

@@ -32,7 +32,7 @@ def test_circuits_that_nobody_reserved_are_refused_with_the_reason() -> None:
     judged = found(steady(), sites(5))
     static, dynamic = judged[Transport.STATIC_CIRCUIT], judged[Transport.DYNAMIC_CIRCUIT]
     assert (static.feasible, static.reason) == (False, "no circuit is reserved to its sites")
-    assert (dynamic.feasible, dynamic.reason) == (False, "this version makes no circuits on demand")
+    assert (dynamic.feasible, dynamic.reason) == (False, "no offer of circuits reaches its sites")
 
 
 def test_every_site_gets_a_copy_or_they_share_one() -> None:
