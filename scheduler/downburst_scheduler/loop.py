@@ -430,8 +430,10 @@ def _take_terms(state: FeedState, decision: Decision) -> None:
     """Terms stay while only measurements differ, and while there are no arrivals to derive others from."""
     if decision.transport is not Transport.DYNAMIC_CIRCUIT:
         state.terms = ()
-    elif decision.chosen.demand and is_other(decision.chosen.demand, state.terms):
-        state.terms = tuple(sorted(decision.chosen.demand, key=lambda one: one.site))
+        return
+    wanted, measured = decision.chosen.demand, decision.chosen.outcome is not None
+    if wanted and (not state.terms or (measured and is_other(wanted, state.terms))):
+        state.terms = tuple(sorted(wanted, key=lambda one: one.site))
 
 
 def _settled(tx: Transaction) -> list[Settled]:

@@ -91,4 +91,6 @@ def _with_offer(site: SiteFacts, feed: str, known: Known) -> SiteFacts:
     offer = known.demand.offers.get(site.name)
     if offer is None or site.keeps_ldm or (feed, site.name) in known.placed:
         return site
-    return replace(site, demand=offer)
+    # A spent budget ends no order that is open.
+    has_order = (feed, site.name) in known.demand.orders
+    return replace(site, demand=replace(offer, spent=None) if has_order else offer)

@@ -160,8 +160,9 @@ def _process(role: Part) -> str:
 
 async def _schedule(part: _Given) -> None:
     given = (part.bus, part.ledger, part.settings)
-    acting = DemandLoop(*given, RemoteCircuits(part.bus))
-    await side_by_side(SchedulerLoop(*given).run(), WaysLoop(*given).run(), acting.run())
+    # The hub itself orders circuits on demand if it keeps circuits.
+    acting = [DemandLoop(*given, RemoteCircuits(part.bus)).run()] if part.settings.circuits.apart else []
+    await side_by_side(SchedulerLoop(*given).run(), WaysLoop(*given).run(), *acting)
 
 
 async def _keep_latencies(part: _Given) -> None:

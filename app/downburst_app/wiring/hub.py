@@ -20,8 +20,6 @@ from downburst.kafka.bus import KafkaBus
 from downburst.ledger import Ledger, Transaction, standing_of
 from downburst.ledger.storage.databases import file_of
 from downburst.live.state import LiveState
-from downburst.parts.names import Part
-from downburst.parts.questions import answer_for_good
 from downburst.settings.hub import Settings
 from downburst.settings.watch import WatchSettings
 from downburst.supervision import keep, start, starting
@@ -46,7 +44,7 @@ from downburst_app.wiring.reports import FaultReports
 from downburst_app.wiring.watchdogs import Watchdogs
 from downburst_circuits.controller import CircuitController
 from downburst_circuits.register import Register
-from downburst_circuits.remote import RemoteCircuits, answers_of_node, answers_of_service
+from downburst_circuits.remote import RemoteCircuits, answers_of_node
 from downburst_circuits.service import CircuitService
 from downburst_ingest.directory import AfterIngest, DirectorySource, Ingest
 from downburst_ingest.rules import PathRule, PathRules
@@ -318,12 +316,10 @@ class Hub:
             given = (self._bus, self._ledger, self._settings, self._clock)
             yield "scheduler.run", SchedulerLoop(*given).run
             yield "scheduler.ways", WaysLoop(*given).run
+        if not (self._settings.scheduler.apart and self._settings.circuits.apart):
+            # Beside the circuit service, if that is here.
             acting = DemandLoop(self._bus, self._ledger, self._settings, self._circuits, self._clock)
-            yield "scheduler.demand", acting.run
-        elif isinstance(self._circuits, CircuitService):
-            # The scheduler beside the hub orders circuits here.
-            answers = answers_of_service(self._circuits)
-            yield "hub.circuits-questions", partial(answer_for_good, self._bus, Part.CIRCUITS, answers)
+            yield "scheduler.orders", acting.run
         if self._settings.kafka.products != "here":
             # Senders' receipts, and the placement of their feeds.
             yield "hub.placement", partial(keep_placing, self._settings)

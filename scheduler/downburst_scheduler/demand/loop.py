@@ -126,7 +126,8 @@ class DemandLoop:
         for plan in self._account.plans.values():
             self._planned(plan)
         for order in self._account.open:
-            self._train(order.feed).resumed(self._now_s())
+            if order.step is not OrderStep.RELEASING:
+                self._train(order.feed).resumed(self._now_s())
         for circuit in strays:
             await self._end_stray(circuit)
         self._fresh = True

@@ -132,7 +132,8 @@ def _offered(
 ) -> DemandOffer:
     setup_s = offer.setup_s if setups is None else setups.p90_s
     until = now + timedelta(seconds=late_s(setup_s) + offer.least_hold_s + MARGIN_S)
-    own = [one for one in today if one.offer == offer.name]
+    # The rest of open windows is promised, not used: most of it is given back.
+    own = [replace(one, times=replace(one.times, until=now)) for one in today if one.offer == offer.name]
     spent = refusal(offer.budget, own, begin=now, until=until)
     return DemandOffer(
         offer=offer.name,

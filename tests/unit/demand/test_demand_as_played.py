@@ -59,10 +59,10 @@ async def played(world: World, arrivals: Arrivals, terms: DemandTerms) -> tuple[
 
 async def until(world: World, at_s: float, *, step_s: float | None) -> None:
     """Moves the clock there; circuits come up at their moments on the way."""
-    while (left_s := at_s - world.clock.monotonic_s()) > 1e-9:
+    while (left_s := at_s - world.clock.monotonic_s()) > 1e-6:
         up_s = [one.begin.timestamp() + world.setup_s - world.clock.now().timestamp() for one in world._coming()]
         steps_s = [left_s, 20.0, *(one for one in up_s if one > 1e-6), *([step_s] if step_s else [])]
-        world.clock.advance(min(steps_s))
+        world.clock.advance(max(min(steps_s), 1e-6))
         await world.settle()
         await applied(world)
 

@@ -211,5 +211,3 @@ def _check(world: World, hours: float, most: int, began: datetime) -> None:
     assert used_s <= hours * 3_600 + 1e-6
     known = {order.request_id for order in orders}
     assert {circuit.request.request_id for circuit in world.circuits()} <= known
-
-

@@ -2,16 +2,18 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from downburst.domain.circuits import CircuitProblem, CircuitUse
+from downburst.domain.circuits import Circuit, CircuitAnswer, CircuitProblem, CircuitUse
 from downburst.domain.events import LegTraffic
 from downburst.domain.ordering.signs import SilencesWatched
 from downburst.domain.plans import Transport
 from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
+from downburst.supervision import FAULTS
 from kit.circuits import M
 from unit.demand.world import FEED, OFFER, TERMS, World, offer
 
@@ -103,7 +105,8 @@ async def test_a_spent_budget_is_said_once_and_nothing_is_ordered(world: World) 
         await world.after(8)
     assert world.steps() == ["ended"]
     assert world.faults() == [
-        "no circuit is ordered under the offer campus: 1 of 1 orders of the day are used; feeds stay on the routed path"
+        "no circuit is ordered under the offer campus: 1 of 1 orders of the day are used; "
+        "feeds stay on the routed path"
     ]
     world.clock.advance(86_400)
     await world.stir()
@@ -131,7 +134,7 @@ async def test_after_a_refusal_the_feed_stays_and_orders_wait_longer_each_time(w
     assert order.outcome.startswith("port hub-eth0 has 20 Mb/s of 1 Gb/s free to be sent from")
     await world.after(120)
     times = [one.times.ordered_at for one in world.orders()]
-    gaps_s = [(later - earlier).total_seconds() for earlier, later in zip(times, times[1:], strict=False)]
+    gaps_s = [(later - earlier).total_seconds() for earlier, later in pairwise(times)]
     assert 3 <= len(gaps_s) <= 6
     assert gaps_s[-1] > 2 * gaps_s[0]
     assert world.riders() == {}
@@ -247,3 +250,20 @@ async def test_a_circuit_is_ordered_ahead_of_a_train_by_habit_and_given_back_if_
     await world.silence()
     await world.after(200)
     assert (len(world.orders()) - count, set(world.steps()), world.circuits()) == (0, {"ended"}, [])
+
+
+async def test_an_unknown_error_at_one_site_is_counted_and_the_next_is_served(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.choose(replace(TERMS, site="ttu.edu"), TERMS)
+    request = world.stage.service.request
+
+    async def broken(wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:
+        if wanted.sites == ("ttu.edu",):
+            raise ZeroDivisionError
+        return await request(wanted, dry_run=dry_run)
+
+    monkeypatch.setattr(world.stage.service, "request", broken)
+    await world.stir()
+    assert list(world.riders()) == ["unl.edu"]
+    assert any(fault.handler == "scheduler.order" for fault in FAULTS.all())

@@ -58,7 +58,8 @@ class World:
         """Makes the feed, its plan and the offer, once, and starts the loop."""
         await self.stage.open()
         with self.ledger.transaction() as tx:
-            tx.planning.offers.put(offer)
+            if not tx.planning.offers.all():
+                tx.planning.offers.put(offer)
             if tx.feeds.find(feed) is None:
                 tx.feeds.add(Feed(feed))
         if terms:
