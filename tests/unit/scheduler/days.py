@@ -69,17 +69,17 @@ def lived(seed: int, days: int, rules: Rules) -> Account:
     window: list[Arrivals] = []
     for number, step in enumerate(world(seed, days)):
         now_s = number * STEP_S
-        happens = _happens(step, _joined([*window[1 - WINDOW_STEPS :], step.arrivals]))
-        seen = _joined(window[-WINDOW_STEPS:]) if window else Arrivals(np.empty(0), np.empty(0), 0.0)
+        happens = _happens(step, joined([*window[1 - WINDOW_STEPS :], step.arrivals]))
+        seen = joined(window[-WINDOW_STEPS:]) if window else Arrivals(np.empty(0), np.empty(0), 0.0)
         situation = replace(step.situation, calibration=calibration.factors())
         asked = Question(seen, situation, now_s, memory, rules, mistrust=calibration.mistrust(memory.transport))
         decision = decide(asked)
         memory = decision.memory
         account.standing.append(memory.transport)
         account.forced.append(decision.because is Because.FALLBACK)
-        account.costs.append(_costs(happens, step.situation.objective))
+        account.costs.append(costs_of(happens, step.situation.objective))
         account.missed.append(_missed(happens, memory.transport, step.situation.objective))
-        _calibrate(calibration, step, happens[memory.transport], memory.transport)
+        calibrate(calibration, step, happens[memory.transport], memory.transport)
         window = [*window[1 - WINDOW_STEPS :], step.arrivals]
     return account
 
@@ -87,8 +87,8 @@ def lived(seed: int, days: int, rules: Rules) -> Account:
 def judged(account: Account, days: int) -> Verdict:
     """The planner's days beside the best in hindsight."""
     best, best_cost = _hindsight(account.costs)
-    change = _change_cost(account.costs)
-    moved, best_moved = _moves(account.standing), _moves(best)
+    change = change_cost(account.costs)
+    moved, best_moved = moves(account.standing), moves(best)
     paid = [of.get(at, max(of.values())) for of, at in zip(account.costs, account.standing, strict=True)]
     chosen_moves = moved & ~np.array(account.forced)
     by_day = (chosen_moves.reshape(days, -1).sum(axis=1) - best_moved.reshape(days, -1).sum(axis=1)).astype(int)
@@ -146,7 +146,7 @@ def _happens(step: Step, hour: Arrivals) -> dict[Transport, Evaluated]:
     return {one.transport: one for one in evaluate(asked_of(hour, situation))}
 
 
-def _costs(happens: Mapping[Transport, Evaluated], objective: Objective) -> dict[Transport, float]:
+def costs_of(happens: Mapping[Transport, Evaluated], objective: Objective) -> dict[Transport, float]:
     """The price of each possible transport; missing an attainable objective adds the price of the dearest one.
 
     If no transport meets it, being twice as late as the soonest adds the same price.
@@ -172,7 +172,7 @@ def _missed(happens: Mapping[Transport, Evaluated], transport: Transport, object
     return not meets(happens[transport]) and any(meets(one) for one in happens.values())
 
 
-def _calibrate(calibration: FeedCalibration, step: Step, happened: Evaluated, transport: Transport) -> None:
+def calibrate(calibration: FeedCalibration, step: Step, happened: Evaluated, transport: Transport) -> None:
     if happened.outcome is None:
         return
     error, seen = step.errors[transport], happened.outcome.latencies
@@ -183,7 +183,7 @@ def _calibrate(calibration: FeedCalibration, step: Step, happened: Evaluated, tr
 
 def _hindsight(costs: list[dict[Transport, float]]) -> tuple[list[Transport], float]:
     """The cheapest sequence of transports, including the cost of changes between looks."""
-    change, names = _change_cost(costs), list(Transport)
+    change, names = change_cost(costs), list(Transport)
     table = np.array([[of.get(name, np.inf) for name in names] for of in costs])
     total, came = table[0].copy(), np.zeros(table.shape, dtype=int)
     for number in range(1, len(table)):
@@ -196,16 +196,16 @@ def _hindsight(costs: list[dict[Transport, float]]) -> tuple[list[Transport], fl
     return [names[one] for one in reversed(path)], float(total.min())
 
 
-def _change_cost(costs: list[dict[Transport, float]]) -> float:
+def change_cost(costs: list[dict[Transport, float]]) -> float:
     """A change costs a third of ten minutes of the cheapest transport: joins, duplicate sending, repair."""
     return float(np.mean([min(of.values()) for of in costs])) / 3
 
 
-def _moves(standing: list[Transport]) -> npt.NDArray[np.bool_]:
+def moves(standing: list[Transport]) -> npt.NDArray[np.bool_]:
     return np.array([False, *(one is not other for one, other in pairwise(standing))])
 
 
-def _joined(some: list[Arrivals]) -> Arrivals:
+def joined(some: list[Arrivals]) -> Arrivals:
     at_s = np.concatenate([one.at_s + number * STEP_S for number, one in enumerate(some)])
     return Arrivals(at_s, np.concatenate([one.size_bytes for one in some]), len(some) * STEP_S)
 

@@ -17,7 +17,7 @@ from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.figures.wording import megabits
 from downburst_scheduler.models import wire
 from downburst_scheduler.models.demand.habit import Habit
-from downburst_scheduler.models.demand.playing import Reservations, reservations, sojourns_s
+from downburst_scheduler.models.demand.playing import Reservations, recurring, sojourns_s
 from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.offers import PAYLOAD_SHARE, DemandOffer
 from downburst_scheduler.models.parts import SURELY, Asked
@@ -94,7 +94,7 @@ class _Tried:
     def held(self, terms: DemandTerms) -> Reservations:
         key = (terms.hold_s, terms.ahead)
         if key not in self._held:
-            self._held[key] = reservations(self.arrivals, terms)
+            self._held[key] = recurring(self.arrivals, terms)
         return self._held[key]
 
     def price_bps(self, terms: DemandTerms) -> float:
@@ -128,13 +128,15 @@ def _limits_s(asked: Asked) -> Iterator[float]:
 
 
 def _cheapest(tried: _Tried, least: DemandTerms, allowed_s: float) -> DemandTerms | None:
-    """The cheapest terms that keep the objective; for each hold the least step that does is found by bisection."""
+    """The cheapest terms that keep the objective and release enough; the least step is found by bisection."""
 
     def keeps(terms: DemandTerms) -> bool:
         return tried.late_s(terms) <= allowed_s
 
     best, best_bps = None, math.inf
     for terms in _holds(tried, least):
+        if 1 - tried.held(terms).reserved_share(tried.arrivals.span_s) < LEAST_RELEASED:
+            continue
         if tried.price_bps(replace(terms, rate_bps=tried.offer.rates_bps[0])) >= best_bps:
             continue
         found = _least_step(terms, tried.offer.rates_bps, keeps)
@@ -175,7 +177,7 @@ def _never_released(arrivals: Arrivals, offer: DemandOffer, least: DemandTerms) 
     if longest_s <= least.hold_s:
         needed = f"one longer than {least.hold_s:g} s would be needed"
         return f"{_binding(offer)} and no silence of this feed is longer than {longest_s:.3g} s; {needed}"
-    released = 1 - reservations(arrivals, least).reserved_share(arrivals.span_s)
+    released = 1 - recurring(arrivals, least).reserved_share(arrivals.span_s)
     if released >= LEAST_RELEASED:
         return None
     given_back = f"silences over {least.hold_s:g} s would give back only {released:.1%} of the time"

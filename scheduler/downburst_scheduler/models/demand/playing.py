@@ -7,7 +7,7 @@ past, and given back a hold after the latest expected start. Products take the r
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,18 +38,30 @@ class Reservations:
         return float((np.minimum(self.ended_s, span_s) - np.minimum(self.ordered_s, span_s)).sum()) / span_s
 
 
-def reservations(arrivals: Arrivals, terms: DemandTerms) -> Reservations:
-    """The reservations that the acting loop makes for these arrivals; a hold is never shorter than the set-up."""
+def reservations(arrivals: Arrivals, terms: DemandTerms, *, before_s: Sequence[float] = ()) -> Reservations:
+    """The reservations that the acting loop makes for these arrivals; a hold is never shorter than the set-up.
+
+    `before_s` are the starts of earlier trains, which count for the habit.
+    """
     at_s, hold_s = arrivals.at_s, max(terms.hold_s, terms.setup_s)
     if len(at_s) == 0:
         return Reservations(np.empty(0), np.empty(0), np.empty(0), 0, 0.0)
     silences = np.flatnonzero(np.diff(at_s) > hold_s)
     starts_s, silent_s = at_s[np.append(0, silences + 1)], at_s[np.append(silences, len(at_s) - 1)] + hold_s
     if terms.ahead:
-        starts_s, silent_s = _ahead(starts_s.tolist(), silent_s.tolist(), terms.setup_s, hold_s, arrivals.span_s)
+        trains = _Trains(starts_s.tolist(), silent_s.tolist(), arrivals.span_s)
+        starts_s, silent_s = _ahead(trains, Habit.of(before_s), terms.setup_s, hold_s)
     free_s = float((starts_s[1:] - silent_s[:-1]).sum())
     share = free_s / arrivals.span_s if arrivals.span_s else 0.0
     return Reservations(starts_s, starts_s + terms.setup_s, silent_s, len(starts_s) - 1, share)
+
+
+def recurring(arrivals: Arrivals, terms: DemandTerms) -> Reservations:
+    """The same for a loop that knows the habit: as if these arrivals had come once before."""
+    if not terms.ahead:
+        return reservations(arrivals, terms)
+    starts_s = reservations(arrivals, replace(terms, ahead=False)).ordered_s
+    return reservations(arrivals, terms, before_s=(starts_s - arrivals.span_s).tolist())
 
 
 def sojourns_s(
@@ -74,19 +86,26 @@ def sojourns_s(
     return result
 
 
-def _ahead(
-    starts_s: Sequence[float], silent_s: Sequence[float], setup_s: float, hold_s: float, span_s: float
-) -> tuple[Floats, Floats]:
+@dataclass(frozen=True, slots=True)
+class _Trains:
+    starts_s: list[float]
+    silent_s: list[float]
+    """A hold after the last product of each."""
+    span_s: float
+
+
+def _ahead(trains: _Trains, habit: Habit, setup_s: float, hold_s: float) -> tuple[Floats, Floats]:
     """Orders and ends where trains are expected; at each end only earlier trains are known."""
-    habit, ordered_s, ended_s = Habit(), [starts_s[0]], []
-    for start_s, end_s, next_s in zip(starts_s, silent_s, [*starts_s[1:], np.inf], strict=True):
+    ordered_s, ended_s = [trains.starts_s[0]], []
+    following_s = [*trains.starts_s[1:], np.inf]
+    for start_s, end_s, next_s in zip(trains.starts_s, trains.silent_s, following_s, strict=True):
         habit.seen(start_s)
         expected = habit.next_after(end_s)
         order_s = np.inf if expected is None else expected.at_s - setup_s - expected.early_s
         until_s = np.inf if expected is None else expected.at_s + expected.early_s + hold_s
         if order_s > end_s:
             ended_s.append(end_s)
-            if order_s < min(next_s, span_s):
+            if order_s < min(next_s, trains.span_s):
                 ordered_s.append(order_s)
         if len(ordered_s) > len(ended_s) and next_s > until_s:
             ended_s.append(until_s)

@@ -9,7 +9,7 @@ from downburst.domain.plans import Transport
 from downburst_scheduler.figures.wording import megabits, sites_of
 from downburst_scheduler.models.delays import Delays, Latencies
 from downburst_scheduler.models.demand.choosing import Choice, choice_for, circuit_bps, routed_bps
-from downburst_scheduler.models.demand.playing import Reservations, reservations, sojourns_s
+from downburst_scheduler.models.demand.playing import Reservations, recurring, sojourns_s
 from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.offers import DemandOffer
 from downburst_scheduler.models.parts import Asked, Part
@@ -46,16 +46,29 @@ def on_demand(asked: Asked) -> OnDemand:
     refused = tuple(dict.fromkeys(one.refusal for one in choices if one.refusal is not None))
     good = [(*pair, one) for pair, one in zip(able, choices, strict=True) if one.refusal is None]
     every = [(*pair, one) for pair, one in zip(able, choices, strict=True)]
-    ridden = [_ridden(asked, offer, some, choice) for offer, some, choice in good or every]
+    groups_ridden = [ridden(asked, offer, some, choice) for offer, some, choice in good or every]
     return OnDemand(
-        riding=tuple(one for found in ridden for one in found.riding),
-        parts=tuple(part for found in ridden for part in found.parts),
-        terms=tuple(terms for found in ridden for terms in found.terms),
-        price_bps=sum(found.price_bps for found in ridden),
+        riding=tuple(one for found in groups_ridden for one in found.riding),
+        parts=tuple(part for found in groups_ridden for part in found.parts),
+        terms=tuple(terms for found in groups_ridden for terms in found.terms),
+        price_bps=sum(found.price_bps for found in groups_ridden),
         refusal=None if good else refused[0],
         without=(*spent, *refused),
-        said=tuple(one for found in ridden for one in found.said),
+        said=tuple(one for found in groups_ridden for one in found.said),
     )
+
+
+def ridden(asked: Asked, offer: DemandOffer, some: Sequence[Alike], choice: Choice) -> OnDemand:
+    """Sites on circuits under one choice of terms."""
+    terms = tuple(replace(choice.terms, site=name) for name in names_of(some))
+    part = Part(Transport.DYNAMIC_CIRCUIT, names_of(some), rate_bps=choice.terms.rate_bps)
+    if not asked.figures:
+        return OnDemand(tuple(some), (part,), terms)
+    held = recurring(asked.for_circuits, choice.terms)
+    outcome = _outcome(asked, some, choice.terms, held)
+    price_bps = outcome.reserved_bps * offer.price
+    said = _said(asked, some, choice.terms, held)
+    return OnDemand(tuple(some), (replace(part, outcome=outcome),), terms, price_bps, said=(said,))
 
 
 def _by_offer(asked: Asked) -> list[tuple[DemandOffer, list[Alike]]]:
@@ -65,18 +78,6 @@ def _by_offer(asked: Asked) -> list[tuple[DemandOffer, list[Alike]]]:
         if one.facts.demand is not None:
             found.setdefault((one.facts.demand, round(one.facts.share, 1)), []).append(one)
     return [(offer, some) for (offer, _), some in found.items()]
-
-
-def _ridden(asked: Asked, offer: DemandOffer, some: Sequence[Alike], choice: Choice) -> OnDemand:
-    terms = tuple(replace(choice.terms, site=name) for name in names_of(some))
-    part = Part(Transport.DYNAMIC_CIRCUIT, names_of(some), rate_bps=choice.terms.rate_bps)
-    if not asked.figures:
-        return OnDemand(tuple(some), (part,), terms)
-    held = reservations(asked.for_circuits, choice.terms)
-    outcome = _outcome(asked, some, choice.terms, held)
-    price_bps = outcome.reserved_bps * offer.price
-    said = _said(asked, some, choice.terms, held)
-    return OnDemand(tuple(some), (replace(part, outcome=outcome),), terms, price_bps, said=(said,))
 
 
 def _outcome(asked: Asked, some: Sequence[Alike], terms: DemandTerms, held: Reservations) -> Outcome:
