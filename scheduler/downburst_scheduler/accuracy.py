@@ -56,7 +56,9 @@ def watched(
     """The models' expectations for the arrivals under a plan, at each site that they can judge."""
     fair = dict(zip((site.name for site in sites), fair_rates_bps(sites, egress_bps), strict=True))
     facts = {site.name: site for site in sites}
-    telling = [leg for leg in plan.legs if leg.transport is not Transport.MULTICAST or repair_share <= MOST_LOSS]
+    # Circuits on demand come and go within these minutes, so their legs say little about the machines.
+    standing = [leg for leg in plan.legs if leg.transport is not Transport.DYNAMIC_CIRCUIT]
+    telling = [leg for leg in standing if leg.transport is not Transport.MULTICAST or repair_share <= MOST_LOSS]
     lines = {
         site: (whole(facts[site]), _rate_bps(leg, facts[site], fair[site]))
         for leg in telling

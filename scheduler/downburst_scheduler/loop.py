@@ -9,7 +9,6 @@ node joins sites to a leg one by one and ends a site's old leg where the coverag
 
 import asyncio
 import logging
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -31,7 +30,7 @@ from downburst.domain.events import (
     TrafficSeen,
 )
 from downburst.domain.feeds import Feed
-from downburst.domain.plans import Leg, Plan
+from downburst.domain.plans import Leg, Plan, Transport
 from downburst.domain.receipts import Settled
 from downburst.foundation.clock import Clock, SystemClock, to_us
 from downburst.foundation.errors import DownburstError, LedgerAway
@@ -46,13 +45,14 @@ from downburst_scheduler.accuracy import (
     with_floor,
     with_measurement,
 )
+from downburst_scheduler.demand.riding import OnDemand, is_other, legs_on_demand, moved
+from downburst_scheduler.demand.written import figures_of, terms_of
 from downburst_scheduler.figures.traffic import FeedWindow
 from downburst_scheduler.legs import by_relay, followed, group_leg, legs_of, paced
 from downburst_scheduler.models.floors import SiteFloors
-from downburst_scheduler.models.offers import RelayOffer, without
 from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Part
 from downburst_scheduler.models.queues import Order
-from downburst_scheduler.models.situation import CircuitOffers, Costs, SiteFacts, Situation
+from downburst_scheduler.models.situation import CircuitOffers, Costs, Situation
 from downburst_scheduler.models.sizing import Objective
 from downburst_scheduler.moving import moving_of
 from downburst_scheduler.paths import MINUTE_US, NEARLY_CAUGHT_UP, OUT_OF_GROUPS, Backlogs, Carrier, SitePaths
@@ -66,7 +66,8 @@ from downburst_scheduler.sentences import (
     flip_figures,
     reason,
 )
-from downburst_scheduler.states import FeedState, Known, Pace, groups_of, placed
+from downburst_scheduler.site_facts import SiteView
+from downburst_scheduler.states import FeedState, Known, Pace, groups_of, placed, standing_circuits
 
 
 class SchedulerLoop:
@@ -88,8 +89,7 @@ class SchedulerLoop:
         """True if something may have changed that could not be read from the ledger."""
         self._next_look_s = 0.0
         self._next_review_s = 0.0
-        self._sure_s = 0.0
-        """The time from which a relay without a report has no session."""
+        self._view = SiteView(self._paths, self._relays, self._clock)
 
     async def run(self) -> None:
         """Works until cancelled."""
@@ -114,7 +114,7 @@ class SchedulerLoop:
         now_s = self._clock.monotonic_s()
         self._next_look_s = now_s + self._pace.step_s
         self._next_review_s = now_s + self._pace.review_s
-        self._sure_s = now_s + SIGN_OF_LIFE_S
+        self._view.sure_s = now_s + SIGN_OF_LIFE_S
         now = self._clock.now()
         for history in await self._ledger.read(_histories):
             age_s = {plan.version: (now - plan.made_at).total_seconds() for plan in history}
@@ -130,22 +130,7 @@ class SchedulerLoop:
     async def handle(self, event: Event) -> None:
         """Processes one event and its consequences."""
         try:
-            match event:
-                case TrafficSeen():
-                    await self._traffic(event)
-                case LegChanged():
-                    self._paths.leg_changed(event, on=self._carrier(event))
-                    if event.state in OUT_OF_GROUPS:
-                        await self._decide_all([event.feed], look=False)
-                case RelaySeen():
-                    for site in self._relays.reported(event.report, self._clock.monotonic_s()):
-                        self._paths.moved(site)
-                case SessionChanged():
-                    self._relays.session(event, self._clock.monotonic_s())
-                case _:
-                    if isinstance(event, PinChanged) and event.feed in self._feeds:
-                        self._feeds[event.feed].calibration.forget()
-                    await self._reload()
+            await self._process(event)
         except LedgerAway as error:
             # The hub itself reports the outage; missed changes are read once the ledger is back.
             self._stale = True
@@ -156,13 +141,62 @@ class SchedulerLoop:
                 FaultSeen(self._clock.now(), f"the scheduler could not finish a review: {error.sentence}")
             )
 
+    async def _process(self, event: Event) -> None:
+        match event:
+            case TrafficSeen():
+                await self._traffic(event)
+            case LegChanged():
+                self._paths.leg_changed(event, on=self._carrier(event))
+                if event.state in OUT_OF_GROUPS:
+                    await self._decide_all([event.feed], look=False)
+            case RelaySeen():
+                for site in self._relays.reported(event.report, self._clock.monotonic_s()):
+                    self._paths.moved(site)
+            case SessionChanged():
+                self._relays.session(event, self._clock.monotonic_s())
+            case CircuitsChanged():
+                await self._circuits_changed()
+            case _:
+                if isinstance(event, PinChanged) and event.feed in self._feeds:
+                    self._feeds[event.feed].calibration.forget()
+                await self._reload()
+
     async def _reload(self) -> None:
-        self._known = await self._ledger.read(Known.of)
+        self._known = await self._ledger.read(lambda tx: Known.of(tx, self._on_demand(tx)))
         self._stale = False
         self._paths.keep(self._known.sites)
         self._relays.keep(self._known.relay_names, self._known.sites, self._known.ways)
         self._feeds = {name: state for name, state in self._feeds.items() if name in self._known.feeds}
         await self._decide_all(self._known.feeds, look=False)
+
+    async def _circuits_changed(self) -> None:
+        """Moves feeds onto ordered circuits and off them at once; looks at everything if reserved ones changed."""
+        demand, standing = await self._ledger.read(lambda tx: (self._on_demand(tx), standing_circuits(tx)))
+        self._known = replace(self._known, demand=demand)
+        for name, state in self._feeds.items():
+            if state.terms and name in self._known.feeds:
+                await attempt("scheduler.feed", partial(self._ride, name, state), what=f"the circuits of {name}")
+        if standing != self._known.standing:
+            await self._reload()
+
+    async def _ride(self, name: str, state: FeedState) -> None:
+        unicast_leg, plan = self._known.feeds[name].unicast_leg, state.plan
+        if unicast_leg is None or plan is None:
+            return
+        leg = await self._circuit_leg(name, state)
+        made = moved(plan, self._known.demand, unicast_leg=unicast_leg, circuit_leg=leg, at=self._clock.now())
+        if made is not None:
+            state.plan = await self._ledger.write(lambda tx: tx.planning.plans.append(made))
+            _LOG.info("plan %d of %s: %s", state.plan.version, name, made.reason)
+            self._bus.publish(PlanMade(state.plan))
+
+    async def _circuit_leg(self, name: str, state: FeedState) -> int:
+        if state.circuit_leg is None:
+            state.circuit_leg = await self._ledger.write(lambda tx: tx.planning.legs.allocate(name))
+        return state.circuit_leg
+
+    def _on_demand(self, tx: Transaction) -> OnDemand:
+        return OnDemand.of(tx, now=self._clock.now(), price=self._settings.scheduler.circuit_cost)
 
     async def _traffic(self, event: TrafficSeen) -> None:
         self._paths.traffic_seen(event)
@@ -183,7 +217,8 @@ class SchedulerLoop:
             await self._review()
         if now_s >= self._next_look_s:
             self._next_look_s = now_s + self._pace.step_s
-            self._known = replace(self._known, placed=await self._ledger.read(placed))
+            pairs, demand = await self._ledger.read(lambda tx: (placed(tx), self._on_demand(tx)))
+            self._known = replace(self._known, placed=pairs, demand=demand)
             await self._decide_all(self._known.feeds, look=True)
 
     def _carrier(self, event: LegChanged) -> Carrier:
@@ -256,7 +291,7 @@ class SchedulerLoop:
     def _situation(self, feed: Feed, state: FeedState) -> Situation:
         multicast, wanted = self._settings.multicast.of(feed.name), self._settings.scheduler
         return Situation(
-            sites=self._sites_of(feed, state.plan),
+            sites=self._view.sites(feed, state.plan, self._known, self._feeds),
             egress_bps=self._free_egress_bps(feed.name),
             no_multicast=None if multicast.enabled else "multicast is switched off in this hub's settings",
             multicast_rate_bps=multicast.rate_bps,
@@ -270,63 +305,6 @@ class SchedulerLoop:
             floor=state.floor,
         )
 
-    def _sites_of(self, feed: Feed, plan: Plan | None) -> tuple[SiteFacts, ...]:
-        inside = {site for leg in groups_of(plan) for site in leg.sites}
-        now = self._clock.now()
-        found = (
-            self._paths.site(site, feed.name, wishes, now=now, in_group=site.name in inside)
-            for site, wishes in self._known.subscribers.get(feed.name, ())
-        )
-        return tuple(self._with_circuit(self._with_relay(site, feed.name), feed.name) for site in found)
-
-    def _with_relay(self, site: SiteFacts, feed: str) -> SiteFacts:
-        """A site with the relay that may hand the feed out to it, and with both segments if its session is on one."""
-        now_s = self._clock.monotonic_s()
-        offer, segments = self._offer_to(site.name, feed, now_s), self._relays.edge(site.name, now_s)
-        if segments is None:
-            return site if offer is None else replace(site, relay=offer)
-        core, edge = segments
-        return replace(
-            site,
-            relay=offer,
-            round_trip_s=core.round_trip_s,
-            loss=core.loss,
-            congestion=core.congestion,
-            edge=edge,
-        )
-
-    def _offer_to(self, site: str, feed: str, now_s: float) -> RelayOffer | None:
-        """The widest relay that may hand the feed out to the site; of equal ones that with the first name."""
-        before = self._known.relays.get(site)
-        if before is None or (feed, site) in self._known.placed:
-            return None
-        able = [relay for relay in before if relay.may_carry(feed) and self._is_up(relay.name, feed, now_s)]
-        offers = [self._relays.offer(relay.name, relay.fan_out) for relay in able if relay.fan_out]
-        return max(offers, key=lambda one: one.core_bps or math.inf, default=None)
-
-    def _is_up(self, relay: str, feed: str, now_s: float) -> bool:
-        """True if the relay has a session; after a restart, a relay in use is given the time to report."""
-        if now_s >= self._sure_s or self._relays.is_up(relay, now_s):
-            return self._relays.is_up(relay, now_s)
-        return any(leg.relay == relay for leg in groups_of(self._feeds[feed].plan)) if feed in self._feeds else False
-
-    def _with_circuit(self, site: SiteFacts, feed: str) -> SiteFacts:
-        """A site with the capacity of its circuit that other feeds leave."""
-        offers = self._known.circuits
-        offer = offers.to(site.name)
-        if site.keeps_ldm:
-            why = None if offer is None else f"{site.name}: an LDM's connection is bound to no circuit"
-            return replace(site, no_circuit=why)
-        if offer is not None and (feed, site.name) in self._known.placed:
-            return replace(
-                site, no_circuit=f"{site.name}: a sender serves it, and circuits begin at the hub's own node"
-            )
-        if offer is None:
-            why = offers.why_not(site.name)
-            return replace(site, no_circuit=why) if why is not None else site
-        used_bps = sum(state.used_bps(site.name) for name, state in self._feeds.items() if name != feed)
-        return replace(site, circuit=without(offer, used_bps))
-
     def _free_egress_bps(self, name: str) -> float:
         """Egress free for this feed: capacity minus the average of other feeds, but at least a tenth."""
         capacity_bps = self._settings.egress_capacity_bps
@@ -336,10 +314,12 @@ class SchedulerLoop:
     async def _plan(self, feed: Feed, state: FeedState, question: Question, decision: Decision) -> Plan | None:
         """A stored plan if legs, pin, trust or the kind of reason differ from the one in force."""
         before = state.plan
+        _take_terms(state, decision)
         legs = await self._legs(feed, state, decision)
         pinned = decision.because in (Because.PINNED, Because.PIN_INFEASIBLE)
         same = before is not None and before.legs == legs and before.pinned == pinned
         same = same and state.mistrusted == (question.mistrust is not None)
+        same = same and before is not None and terms_of(before.figures) == state.terms
         if same and (decision.because in QUIETLY or decision.because == state.because):
             return None
         moving = await asyncio.to_thread(moving_of, question, decision)
@@ -352,6 +332,7 @@ class SchedulerLoop:
             candidates=decision.candidates,
             figures=figures(question, decision, state.window.statistics())
             | state.calibration.figures()
+            | figures_of(state.terms)
             | (moving.figures if moving else {}),
             pinned=pinned,
         )
@@ -361,9 +342,14 @@ class SchedulerLoop:
         """A group keeps its number while the feed stays on multicast; the next one gets another."""
         if feed.unicast_leg is None:
             raise DownburstError(f"the feed {feed.name} has no unicast leg; remove it and add it again")
+        if state.terms:
+            sites, state.groups = sorted({site for part in decision.chosen.parts for site in part.sites}), ()
+            leg = await self._circuit_leg(feed.name, state)
+            known = self._known.demand
+            return legs_on_demand(feed.name, sites, known, unicast_leg=feed.unicast_leg, circuit_leg=leg)
         state.groups = await self._groups(feed, state.groups, decision.chosen.groups)
-        if decision.chosen.circuit_sites and state.circuit_leg is None:
-            state.circuit_leg = await self._ledger.write(lambda tx: tx.planning.legs.allocate(feed.name))
+        if decision.chosen.circuit_sites:
+            await self._circuit_leg(feed.name, state)
         return legs_of(
             decision.chosen, unicast_leg=feed.unicast_leg, groups=state.groups, circuit_leg=state.circuit_leg
         )
@@ -410,7 +396,7 @@ class SchedulerLoop:
         return watched(
             state.plan,
             state.window.arrivals(),
-            self._sites_of(feed, state.plan),
+            self._view.sites(feed, state.plan, self._known, self._feeds),
             egress_bps=self._free_egress_bps(feed.name),
             repair_share=state.repairs.of_products or 0.0,
         )
@@ -438,6 +424,16 @@ class SchedulerLoop:
 def _histories(tx: Transaction) -> list[list[Plan]]:
     """The plans of every feed that may be of the last day, newest first."""
     return [tx.planning.plans.history(plan.feed) for plan in tx.planning.plans.all_current()]
+
+
+def _take_terms(state: FeedState, decision: Decision) -> None:
+    """Terms stay while only measurements differ, and while there are no arrivals to derive others from."""
+    if decision.transport is not Transport.DYNAMIC_CIRCUIT:
+        state.terms = ()
+        return
+    wanted, measured = decision.chosen.demand, decision.chosen.outcome is not None
+    if wanted and (not state.terms or (measured and is_other(wanted, state.terms))):
+        state.terms = tuple(sorted(wanted, key=lambda one: one.site))
 
 
 def _settled(tx: Transaction) -> list[Settled]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Self
 
+from downburst.domain.circuits import Circuit, Measured
 from downburst.domain.feeds import Feed
 from downburst.domain.plans import Leg, Pin, Plan, Transport
 from downburst.domain.relays import Relay
@@ -14,8 +15,11 @@ from downburst.ledger import Transaction
 from downburst.live.repairs import Repairs
 from downburst.settings.hub import Settings
 from downburst_scheduler.calibration import FeedCalibration, Quantiles
+from downburst_scheduler.demand.riding import REQUESTS, OnDemand
+from downburst_scheduler.demand.written import terms_of
 from downburst_scheduler.figures.traffic import Arrivals, FeedWindow
 from downburst_scheduler.models.delays import Latencies
+from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.offers import CircuitOffers
 from downburst_scheduler.planner import BY_FIGURES, Because, Decision, Memory, Question, Rules
@@ -54,7 +58,10 @@ class Known:
     subscribers: Mapping[str, Sequence[tuple[Site, list[Subscription]]]] = field(default_factory=dict)
     """By feed: active sites that want it and may take it, with their subscriptions."""
     pins: Mapping[str, Pin] = field(default_factory=dict)
+    standing: "Standing" = ((), ())
     circuits: CircuitOffers = field(default_factory=CircuitOffers)
+    """Of these."""
+    demand: OnDemand = field(default_factory=OnDemand)
     relays: Mapping[str, Sequence[Relay]] = field(default_factory=dict)
     """By site, the relays before it that hand out feeds."""
     relay_names: frozenset[str] = frozenset()
@@ -64,20 +71,35 @@ class Known:
     """Feed and site pairs served by a sender instead of the hub's own node."""
 
     @classmethod
-    def of(cls, tx: Transaction) -> "Known":
-        """The present contents of the ledger."""
+    def of(cls, tx: Transaction, demand: OnDemand) -> "Known":
+        """The present contents of the ledger; those about circuits on demand depend on the time as well."""
         sites, relays = {site.name: site for site in tx.sites.all()}, tx.fleet.relays.all()
+        standing = standing_circuits(tx)
         return cls(
             feeds={feed.name: feed for feed in tx.feeds.all()},
             sites=sites,
             subscribers=_subscribers(sites, tx.subscriptions.all()),
             pins=tx.planning.pins.all(),
-            circuits=CircuitOffers(tx.circuits.begun(), tx.circuits.measurements()),
+            standing=standing,
+            circuits=CircuitOffers(*standing),
+            demand=demand,
             relays=_before(relays, sites),
             relay_names=frozenset(relay.name for relay in relays),
             ways={way.site: way.chain for way in tx.fleet.ways.all()},
             placed=placed(tx),
         )
+
+
+Standing = tuple[tuple[Circuit, ...], tuple[Measured, ...]]
+"""Circuits and their measurements."""
+
+
+def standing_circuits(tx: Transaction) -> Standing:
+    """The circuits that people and programs reserved: those on demand are used by the feed they are ordered for."""
+    begun = tx.circuits.begun()
+    ordered = {circuit.number for circuit in begun if circuit.request.request_id.startswith(REQUESTS)}
+    measured = tuple(row for row in tx.circuits.measurements() if row.circuit not in ordered)
+    return tuple(circuit for circuit in begun if circuit.number not in ordered), measured
 
 
 def placed(tx: Transaction) -> frozenset[tuple[str, str]]:
@@ -107,6 +129,8 @@ class FeedState:
     mistrusted: bool = False
     groups: tuple[Leg, ...] = ()
     circuit_leg: int | None = None
+    terms: tuple[DemandTerms, ...] = ()
+    """The terms of circuits on demand, by site; none while another transport is chosen."""
     repairs: Repairs = field(default_factory=lambda: Repairs(telling_bytes=TELLING_BYTES))
     """Of its groups."""
     calibration: FeedCalibration = field(default_factory=FeedCalibration)
@@ -123,11 +147,10 @@ class FeedState:
     def resumed(cls, history: Sequence[Plan], *, pace: Pace, now_s: float, age_s: Mapping[int, float]) -> Self:
         """Continues from the plans of an earlier run, newest first; ages are by version."""
         plan = history[0]
-        rides = next((leg for leg in plan.legs if leg.transport is Transport.STATIC_CIRCUIT), None)
-        standing = Transport.MULTICAST if groups_of(plan) else Transport.UNICAST
+        rides = next((leg for leg in plan.legs if leg.transport in _ON_CIRCUITS), None)
         known = _because(plan)
         memory = Memory(
-            transport=Transport.STATIC_CIRCUIT if rides else standing,
+            transport=_chosen(plan),
             chosen_at_s=None if known in (None, *STARTING) else now_s - max(age_s[plan.version], 0.0),
             changed_at_s=tuple(now_s - age_s[one.version] for one in reversed(_changes(history))),
         )
@@ -138,6 +161,7 @@ class FeedState:
             known,
             mistrusted=plan.figures.get("mistrusted") is True,
             circuit_leg=rides.leg if rides else None,
+            terms=terms_of(plan.figures),
             calibration=FeedCalibration.resumed(plan.figures),
             floor=Floor.of_figures(plan.figures),
         )
@@ -156,14 +180,24 @@ class FeedState:
         }
 
     def used_bps(self, site: str) -> float:
-        """The feed's mean use of the site's circuit."""
-        legs = [leg for leg in self.plan.legs if leg.circuits] if self.plan else []
+        """The feed's mean use of the site's circuit; one on demand is used by no other feed."""
+        dynamic = Transport.DYNAMIC_CIRCUIT
+        legs = [leg for leg in self.plan.legs if leg.circuits and leg.transport is not dynamic] if self.plan else []
         return self.mean_bps if any(site in leg.sites for leg in legs) else 0.0
 
 
 def groups_of(plan: Plan | None) -> list[Leg]:
     """The multicast legs of a plan."""
     return [leg for leg in plan.legs if leg.transport is Transport.MULTICAST] if plan else []
+
+
+def _chosen(plan: Plan) -> Transport:
+    """The chosen transport: sites wait on the routed path for circuits on demand, and may be alone there."""
+    if terms_of(plan.figures):
+        return Transport.DYNAMIC_CIRCUIT
+    if any(leg.transport is Transport.STATIC_CIRCUIT for leg in plan.legs):
+        return Transport.STATIC_CIRCUIT
+    return Transport.MULTICAST if groups_of(plan) else Transport.UNICAST
 
 
 def _quantiles(latencies: Latencies) -> Quantiles:
@@ -200,6 +234,7 @@ def _changes(history: Sequence[Plan]) -> list[Plan]:
     ]
 
 
+_ON_CIRCUITS = (Transport.STATIC_CIRCUIT, Transport.DYNAMIC_CIRCUIT)
 STARTING = (Because.NO_SITES, Because.NO_TRAFFIC)
 SHORTEST_WINDOW_S = 5.0
 DAY_S = 86_400.0

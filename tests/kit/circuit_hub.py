@@ -21,7 +21,7 @@ SITE = "far.example"
 class CircuitHub:
     """`downburst hub` on the host `hub` with the feed CONDUIT, and the site far.example on the host `far`."""
 
-    def __init__(self, lab: Lab, directory: Path, stack: ExitStack, *, port_bps: int) -> None:
+    def __init__(self, lab: Lab, directory: Path, stack: ExitStack, *, port_bps: int, settings: str = "") -> None:
         self.lab = lab
         self.before = {host: network_of(self.lab, host) for host in ("hub", "far")}
         self.hub = WholeHub(
@@ -31,6 +31,7 @@ class CircuitHub:
             prefix=lab.command("hub", []),
             inside=partial(lab.inside, "hub"),
         )
+        self.hub.more = settings
         stack.callback(self.hub.stop)
         self.hub.start()
         self.hub.ask("POST", "/v1/feeds", json={"feed": "CONDUIT", "class": "grid"})

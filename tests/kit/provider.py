@@ -18,11 +18,13 @@ class Carried:
 class Line:
     """The line from the switch to a host, with one queue for the circuit's traffic and one for all other traffic.
 
+    The circuit is that of a tunnel's identifier; without one, every tunnel is a circuit.
+
     Unprotected, all traffic shares one queue. Protected, the circuit has a queue with its reserved rate and goes
     first, and all other traffic gets the rest.
     """
 
-    def __init__(self, lab: Lab, host: str, *, rate_bps: int, vni: int, buffer_bytes: int = 250_000) -> None:
+    def __init__(self, lab: Lab, host: str, *, rate_bps: int, vni: int | None, buffer_bytes: int = 250_000) -> None:
         self._namespace, self._device = lab.line_to(host)
         self._rate_bps, self._vni = rate_bps, vni
         self._tc("qdisc", "replace", root=True, rest=("handle", "1:", "htb", "default", "10"))
@@ -39,8 +41,9 @@ class Line:
         rest_bps = self._rate_bps - reserved_bps
         self._class("1:1", "1:10", rest_bps, self._rate_bps, priority=1)
         self._class("1:1", "1:20", reserved_bps, reserved_bps)
-        identifier = f"0x{self._vni << 8:08x}"
-        match = ("match", "ip", "protocol", "17", "0xff", "match", "u32", identifier, "0xffffff00", "at", "32")
+        match = ["match", "ip", "protocol", "17", "0xff", "match", "ip", "dport", "4789", "0xffff"]
+        if self._vni is not None:
+            match += ["match", "u32", f"0x{self._vni << 8:08x}", "0xffffff00", "at", "32"]
         self._tc(
             "filter", "add", rest=("parent", "1:", "protocol", "ip", "prio", "1", "u32", *match, "flowid", "1:20")
         )

@@ -34,8 +34,13 @@ def _static_circuit(tx: Transaction, _settings: Settings, _feed: str, sites: lis
     return f"no circuit is reserved to {few}; reserve one: downburst circuits add --to {sites[0]} --rate 500M"
 
 
-def _dynamic_circuit(_tx: Transaction, _settings: Settings, _feed: str, _sites: list[str]) -> str | None:
-    return "this version makes no circuits on demand; reserve one and pin static-circuit"
+def _dynamic_circuit(tx: Transaction, _settings: Settings, _feed: str, sites: list[str]) -> str | None:
+    owners = {port.name: port.site for port in tx.ports.all()}
+    offered = {owners.get(port) for offer in tx.planning.offers.all() for port in offer.ports}
+    if offered.intersection(sites) or (offered and not sites):
+        return None
+    few = f" to {', '.join(sites[:3])}" if sites else ""
+    return f"no circuit on demand is offered{few}; describe the offer: downburst circuits offers set"
 
 
 _REASONS = {

@@ -33,9 +33,10 @@ from downburst_circuits.controller import CircuitController
 from downburst_circuits.providers.agents import Agents
 from downburst_circuits.providers.makers import makers
 from downburst_circuits.register import Register
-from downburst_circuits.remote import RemoteNode, answers_of_service
+from downburst_circuits.remote import RemoteCircuits, RemoteNode, answers_of_service
 from downburst_circuits.service import CircuitService
 from downburst_latency.service import LatencyService
+from downburst_scheduler.demand.loop import DemandLoop
 from downburst_scheduler.loop import SchedulerLoop
 from downburst_scheduler.ways_loop import WaysLoop
 
@@ -161,7 +162,9 @@ def _process(role: Part) -> str:
 
 async def _schedule(part: _Given) -> None:
     given = (part.bus, part.ledger, part.settings)
-    await side_by_side(SchedulerLoop(*given).run(), WaysLoop(*given).run())
+    # The hub itself orders circuits on demand if it keeps circuits.
+    acting = [DemandLoop(*given, RemoteCircuits(part.bus)).run()] if part.settings.circuits.apart else []
+    await side_by_side(SchedulerLoop(*given).run(), WaysLoop(*given).run(), *acting)
 
 
 async def _keep_latencies(part: _Given) -> None:

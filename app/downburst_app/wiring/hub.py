@@ -52,6 +52,7 @@ from downburst_ingest.directory import AfterIngest, DirectorySource, Ingest
 from downburst_ingest.rules import PathRule, PathRules
 from downburst_latency.batch import parse_batch
 from downburst_latency.service import LatencyService
+from downburst_scheduler.demand.loop import DemandLoop
 from downburst_scheduler.loop import SchedulerLoop
 from downburst_scheduler.ways_loop import WaysLoop
 from downburst_worker.agent import Agent
@@ -174,7 +175,7 @@ class Hub:
         self._beside = Beside(settings, ledger=self._ledger, bus=self._bus, live=self._live, say=say)
         with step("the node and its state in the ledger"):
             await self._start_agent()
-            circuits = await self._open_circuits()
+            self._circuits = await self._open_circuits()
         alarms = self._open_alarms()
         probes = self._end_to_end(alarms)
         self._watchdogs = Watchdogs(probes, self._agent, settings.alarms, clock=self._clock, say=say)
@@ -183,7 +184,7 @@ class Hub:
                 "the disk was full at the start, and the reserve was released for it",
                 "free space, or keep fewer hours: downburst log advise shows the use of each feed",
             )
-        runtime = self._runtime(circuits, alarms, counted)
+        runtime = self._runtime(alarms, counted)
         self._front.open(create_app(runtime, page=_dashboard(settings)))
 
     async def _prepare_data_dir(self, reserve: Reserve) -> bool:
@@ -299,7 +300,7 @@ class Hub:
         if circuit.state in FINISHED:
             self._live.forget_circuit(circuit.number)
 
-    def _runtime(self, circuits: Circuits, alarms: AlarmTests, counted: Counted) -> Runtime:
+    def _runtime(self, alarms: AlarmTests, counted: Counted) -> Runtime:
         return Runtime(
             settings=self._settings,
             ledger=self._ledger,
@@ -307,7 +308,7 @@ class Hub:
             live=self._live,
             clock=self._clock,
             node=self._agent,
-            circuits=circuits,
+            circuits=self._circuits,
             alarms=alarms,
             probes=self._watchdogs.probes,
             local_token=self._front.leave_token(),
@@ -319,6 +320,10 @@ class Hub:
             given = (self._bus, self._ledger, self._settings, self._clock)
             yield "scheduler.run", SchedulerLoop(*given).run
             yield "scheduler.ways", WaysLoop(*given).run
+        if not (self._settings.scheduler.apart and self._settings.circuits.apart):
+            # Beside the circuit service, if that is here.
+            acting = DemandLoop(self._bus, self._ledger, self._settings, self._circuits, self._clock)
+            yield "scheduler.orders", acting.run
         if self._settings.kafka.products != "here":
             # Senders' receipts, and the placement of their feeds.
             yield "hub.placement", partial(keep_placing, self._settings)

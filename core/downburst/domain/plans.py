@@ -72,7 +72,12 @@ class Plan:
 
     @property
     def transport(self) -> Transport:
-        """The transport of the leg with most sites; unicast without sites."""
+        """The transport of the leg with most sites; unicast without sites.
+
+        Sites wait on the routed path for circuits on demand, and are in such a plan nevertheless.
+        """
+        if self.figures.get(ON_DEMAND):
+            return Transport.DYNAMIC_CIRCUIT
         widest = max(self.legs, key=lambda leg: len(leg.sites), default=None)
         return Transport.UNICAST if widest is None else widest.transport
 
@@ -104,3 +109,7 @@ class LegCounters:
     control_bytes: int = 0
     unicast_equivalent_bytes: int = 0
     """The minimum cost of the same products as separate copies for each site."""
+
+
+ON_DEMAND = "demand"
+"""The figure with the terms of circuits on demand; a plan that has it has chosen them."""

@@ -213,8 +213,8 @@ async def test_a_pin_that_the_feed_can_never_follow_is_refused_with_the_reason(h
         return str(problem["detail"])
 
     assert await refusal("dynamic-circuit") == (
-        "NGRID can't be pinned to dynamic-circuit: this version makes no circuits on demand; reserve one and pin "
-        "static-circuit"
+        "NGRID can't be pinned to dynamic-circuit: no circuit on demand is offered; describe the offer: "
+        "downburst circuits offers set"
     )
     await hub.ask("PUT", "/v1/feeds/NGRID/pin", json={"transport": "multicast"})
     await hub.ask("POST", "/v1/sites/unl.edu/subscriptions", 201, json={"feed": "NGRID"})

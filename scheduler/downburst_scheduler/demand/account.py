@@ -1,0 +1,127 @@
+"""The acting loop's account in the ledger: orders, their circuits, offers and ports. The ledger is written first."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from downburst.domain.circuits import FINISHED, LEAVING, Circuit, Port
+from downburst.domain.ordering import OPEN, DemandOrder, Offer, Setups
+from downburst.domain.plans import Plan
+from downburst.foundation.errors import NotFound
+from downburst.ledger import Ledger, Transaction
+from downburst_scheduler.demand.budgets import DAY, midnight
+from downburst_scheduler.demand.riding import REQUESTS
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The operator's offers at this moment."""
+
+    offers: Mapping[str, Offer] = field(default_factory=dict)
+    ports: Mapping[str, Port] = field(default_factory=dict)
+    setups: Mapping[str, Setups] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, tx: Transaction) -> "Terms":
+        """The ledger's contents."""
+        offers = {offer.name: offer for offer in tx.planning.offers.all()}
+        ports = {port.name: port for port in tx.ports.all()}
+        return cls(offers, ports, tx.planning.orders.setups(list(offers)))
+
+    def setup_s(self, offer: str) -> float:
+        """The set-up time to expect: measured, or the provider's statement."""
+        measured = self.setups.get(offer)
+        return measured.p90_s if measured is not None else self.offers[offer].setup_s
+
+    def ends(self, offer: str, site: str) -> tuple[str, str] | None:
+        """The ports of a circuit to a site; None if the offer has none there."""
+        known = self.offers.get(offer)
+        ports = known.ports if known is not None else ()
+        found = next((name for name in ports if name in self.ports and self.ports[name].site == site), None)
+        return None if known is None or found is None else (known.hub_port, found)
+
+
+class Account:
+    """Orders of today and open ones, with the circuits of the open ones; only this loop writes orders."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._orders: dict[int, DemandOrder] = {}
+        self._open: dict[tuple[str, str], DemandOrder] = {}
+        self.circuits: dict[int, Circuit] = {}
+        """By the number of the order."""
+        self.terms = Terms()
+        self.plans = dict[str, Plan]()
+        """The plans in force, by feed."""
+
+    async def load(self, now: datetime) -> list[Circuit]:
+        """Reads everything; returns ordered circuits that belong to no open order."""
+
+        def read(tx: Transaction) -> list[Circuit]:
+            self._orders = {order.number: order for order in tx.planning.orders.since(midnight(now))}
+            self._open = {(one.feed, one.site): one for one in self._orders.values() if one.step in OPEN}
+            found = [(order, tx.circuits.of_request(order.request_id)) for order in self.open]
+            self.circuits = {order.number: circuit for order, circuit in found if circuit is not None}
+            self.terms = Terms.of(tx)
+            self.plans = {plan.feed: plan for plan in tx.planning.plans.all_current()}
+            asked = {order.request_id for order in self.open}
+            return [one for one in tx.circuits.unfinished() if is_stray(one) and one.request.request_id not in asked]
+
+        return await self._ledger.read(read)
+
+    async def refresh(self) -> None:
+        """Reads offers, ports and measured set-up times."""
+        self.terms = await self._ledger.read(Terms.of)
+
+    async def changed(self, number: int) -> Circuit | None:
+        """Reads a circuit after a change; returns it if it is one of ours that belongs to no open order."""
+        try:
+            circuit = await self._ledger.read(lambda tx: tx.circuits.one(number))
+        except NotFound:
+            return None
+        for order in self.open:
+            if order.request_id == circuit.request.request_id:
+                self.circuits[order.number] = circuit
+                return None
+        return circuit if is_stray(circuit) else None
+
+    async def add(self, order: DemandOrder) -> DemandOrder:
+        """Stores a new order, before it is sent."""
+        kept = await self._ledger.write(lambda tx: tx.planning.orders.add(order))
+        first = midnight(kept.times.ordered_at) - DAY
+        self._orders = {
+            number: one for number, one in self._orders.items() if one.step in OPEN or one.times.ordered_at >= first
+        }
+        self._keep(kept)
+        return kept
+
+    async def save(self, order: DemandOrder) -> None:
+        """Stores the state of an order."""
+        await self._ledger.write(lambda tx: tx.planning.orders.save(order))
+        self._keep(order)
+
+    @property
+    def open(self) -> list[DemandOrder]:
+        """The orders with a circuit that may exist."""
+        return list(self._open.values())
+
+    def of_offer(self, offer: str) -> list[DemandOrder]:
+        """The known orders under an offer."""
+        return [order for order in self._orders.values() if order.offer == offer]
+
+    def order_of(self, feed: str, site: str) -> DemandOrder | None:
+        """The open order of a feed and site."""
+        return self._open.get((feed, site))
+
+    def _keep(self, order: DemandOrder) -> None:
+        self._orders[order.number] = order
+        if order.step in OPEN:
+            self._open[order.feed, order.site] = order
+        elif self._open.pop((order.feed, order.site), None) is not None:
+            self.circuits.pop(order.number, None)
+
+
+def is_stray(circuit: Circuit) -> bool:
+    """True for an ordered circuit that still stands."""
+    ours = circuit.request.request_id.startswith(REQUESTS)
+    return ours and circuit.state not in LEAVING and circuit.state not in FINISHED

@@ -1,0 +1,161 @@
+"""The planner's view of circuits on demand: offers to sites, and the sites whose ordered circuit carries a feed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from downburst.domain.circuits import Circuit, CircuitState, Port
+from downburst.domain.ordering import DemandOrder, Offer, OrderStep, Setups
+from downburst.domain.plans import Leg, Plan, Transport
+from downburst.ledger import Transaction
+from downburst_scheduler.demand.budgets import midnight, refusal
+from downburst_scheduler.demand.steps import MARGIN_S, late_s
+from downburst_scheduler.models.demand.terms import DemandTerms
+from downburst_scheduler.models.offers import DemandOffer
+
+REQUESTS = "on-demand-"
+"""Request ids of ordered circuits begin with it (`DemandOrder.request_id`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rider:
+    """A site whose ordered circuit carries a feed."""
+
+    order: int
+    circuit: int
+
+
+@dataclass(frozen=True, slots=True)
+class OnDemand:
+    """Offers and orders at one moment."""
+
+    offers: Mapping[str, DemandOffer] = field(default_factory=dict)
+    """By site, the cheapest that can be ordered; if all are spent, the cheapest of these."""
+    riders: Mapping[tuple[str, str], Rider] = field(default_factory=dict)
+    """By feed and site: its circuit is active and not to be given back."""
+    orders: Mapping[tuple[str, str], DemandOrder] = field(default_factory=dict)
+    """The open order of each feed and site."""
+    circuits: Mapping[int, Circuit] = field(default_factory=dict)
+    """The circuits of open orders, by the order's number."""
+
+    @classmethod
+    def of(cls, tx: Transaction, *, now: datetime, price: float) -> "OnDemand":
+        """The ledger's contents; `price` is that of offers without one."""
+        offers = tx.planning.offers.all()
+        orders = tx.planning.orders.open()
+        if not offers and not orders:
+            return cls()
+        today = tx.planning.orders.since(midnight(now))
+        setups = tx.planning.orders.setups([offer.name for offer in offers])
+        ports = {port.name: port for port in tx.ports.all()}
+        found = {order.number: tx.circuits.of_request(order.request_id) for order in orders}
+        circuits = {number: circuit for number, circuit in found.items() if circuit is not None}
+        return cls(
+            offers=_by_site(
+                [(offer, _offered(offer, setups.get(offer.name), today, now, price)) for offer in offers], ports
+            ),
+            riders=_riders(orders, circuits),
+            orders={(order.feed, order.site): order for order in orders},
+            circuits=circuits,
+        )
+
+    def said(self, feed: str, site: str) -> str:
+        """The order of a feed to a site and its circuit, in words."""
+        order = self.orders.get((feed, site))
+        if order is None:
+            return f"{site} has no order"
+        circuit = self.circuits.get(order.number)
+        return f"order {order.number}" + (f" and circuit {circuit.number} ({circuit.state})" if circuit else "")
+
+
+def legs_on_demand(
+    feed: str, sites: Sequence[str], known: OnDemand, *, unicast_leg: int, circuit_leg: int | None
+) -> tuple[Leg, ...]:
+    """The legs of a feed on circuits on demand: the sites with an active one ride on it, the others get copies."""
+    riders = {site: known.riders[feed, site].circuit for site in sites if (feed, site) in known.riders}
+    if circuit_leg is None:
+        riders = {}
+    rest = tuple(sorted(site for site in sites if site not in riders))
+    legs = [Leg(unicast_leg, Transport.UNICAST, rest)] if rest or not riders else []
+    if riders and circuit_leg is not None:
+        circuits = tuple(sorted(riders.items()))
+        names = tuple(site for site, _ in circuits)
+        legs.append(Leg(circuit_leg, Transport.DYNAMIC_CIRCUIT, names, circuits=circuits))
+    return tuple(legs)
+
+
+def moved(plan: Plan, known: OnDemand, *, unicast_leg: int, circuit_leg: int | None, at: datetime) -> Plan | None:
+    """The plan with the riders of this moment, and the orders that moved; None if the riders are the same."""
+    before = riding(plan)
+    sites = sorted({site for leg in plan.legs if leg.transport in _COPIED for site in leg.sites})
+    others = tuple(leg for leg in plan.legs if leg.transport not in _COPIED)
+    legs = (*others, *legs_on_demand(plan.feed, sites, known, unicast_leg=unicast_leg, circuit_leg=circuit_leg))
+    after = riding(replace(plan, legs=legs))
+    if before == after:
+        return None
+    joined = [f"{site} by {known.said(plan.feed, site)}" for site in after if after[site] != before.get(site)]
+    left = [f"{site} from circuit {before[site]}" for site in before if site not in after]
+    said = [f"onto circuits: {', '.join(joined)}"] if joined else []
+    said += [f"back to the routed path: {', '.join(left)}"] if left else []
+    reason = f"{Transport.DYNAMIC_CIRCUIT}: {'; '.join(said)}"
+    return replace(plan, version=0, legs=legs, reason=reason, made_at=at)
+
+
+def riding(plan: Plan | None) -> dict[str, int]:
+    """The sites of a plan that ride on ordered circuits, each with its circuit."""
+    legs = [leg for leg in plan.legs if leg.transport is Transport.DYNAMIC_CIRCUIT] if plan else []
+    return {site: circuit for leg in legs for site, circuit in leg.circuits}
+
+
+def is_other(wanted: Sequence[DemandTerms], standing: Sequence[DemandTerms]) -> bool:
+    """True if terms differ by more than measurements do: these make no further plan."""
+    before = {one.site: one for one in standing}
+    return {one.site for one in wanted} != before.keys() or any(_differ(one, before[one.site]) for one in wanted)
+
+
+def _differ(one: DemandTerms, other: DemandTerms) -> bool:
+    same = (one.offer, one.rate_bps, one.ahead) == (other.offer, other.rate_bps, other.ahead)
+    return not same or not HOLD_KEPT_FROM <= one.hold_s / other.hold_s <= 1 / HOLD_KEPT_FROM
+
+
+def _riders(orders: Sequence[DemandOrder], circuits: Mapping[int, Circuit]) -> dict[tuple[str, str], Rider]:
+    up = [one for one in orders if one.step is OrderStep.UP and one.number in circuits]
+    return {
+        (one.feed, one.site): Rider(one.number, circuits[one.number].number)
+        for one in up
+        if circuits[one.number].state is CircuitState.ACTIVE
+    }
+
+
+def _offered(
+    offer: Offer, setups: Setups | None, today: Sequence[DemandOrder], now: datetime, price: float
+) -> DemandOffer:
+    setup_s = offer.setup_s if setups is None else setups.p90_s
+    until = now + timedelta(seconds=late_s(setup_s) + offer.least_hold_s + MARGIN_S)
+    # The rest of open windows is promised, not used: most of it is given back.
+    own = [replace(one, times=replace(one.times, until=now)) for one in today if one.offer == offer.name]
+    spent = refusal(offer.budget, own, begin=now, until=until)
+    return DemandOffer(
+        offer=offer.name,
+        rates_bps=offer.rates_bps,
+        price=price if offer.price is None else offer.price,
+        setup_s=setup_s,
+        least_hold_s=offer.least_hold_s,
+        orders=0 if setups is None else setups.count,
+        spent=None if spent is None else f"offer {offer.name}: {spent}",
+    )
+
+
+def _by_site(offers: Sequence[tuple[Offer, DemandOffer]], ports: Mapping[str, Port]) -> dict[str, DemandOffer]:
+    found: dict[str, DemandOffer] = {}
+    for offer, one in sorted(offers, key=lambda pair: (pair[1].spent is not None, pair[1].price, pair[0].name)):
+        for name in offer.ports:
+            port = ports.get(name)
+            if port is not None and port.site is not None:
+                found.setdefault(port.site, one)
+    return found
+
+
+_COPIED = (Transport.UNICAST, Transport.DYNAMIC_CIRCUIT)
+HOLD_KEPT_FROM = 0.75
+"""Hold times that differ by less than a quarter are those of one choice."""
