@@ -84,7 +84,7 @@ class World:
 
     async def turn(self) -> None:
         if isinstance(self.clock, FakeClock):
-            self.clock.advance(1)
+            self.clock.advance(0.2)
         else:
             await asyncio.sleep(0.05)
         await self.hub.stage.agents.reload()
@@ -196,7 +196,7 @@ async def test_other_terms_are_given_or_refused_and_nothing_between(world: World
     before = world.now(circuit)
     work = asyncio.create_task(maker.change(before, replace(before, rate_out_bps=20 * M)))
     while not work.done():
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.005)
         await world.turn()
     rate_bps = world.hub.node.held[circuit.number].circuit.rate_out_bps
     if world.kind == "nsi-opennsa":

@@ -245,9 +245,14 @@ async def test_files_that_are_wrong_are_reported_once_and_used_when_they_are_rig
         listen="127.0.0.1:0", certificate=files.certificate, key=key, authorities=files.authorities
     )
     faults = hub.stage.bus.subscribe(FaultSeen)
-    tries: list[str] = []
+    tries: list[CallbackSettings] = []
     used = listener._tls
-    monkeypatch.setattr(listener, "_tls", lambda wanted: (tries.append("x"), used(wanted))[1])
+
+    def counted(wanted: CallbackSettings) -> ssl.SSLContext:
+        tries.append(wanted)
+        return used(wanted)
+
+    monkeypatch.setattr(listener, "_tls", counted)
     heard = CallbackListener(settings, hub.stage.agents.heard, hub.stage.register.fault)
     task = start("test.listener", heard.run())
     await until(lambda: len(tries) >= 4)

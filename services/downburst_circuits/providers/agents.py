@@ -121,18 +121,13 @@ class Agent:
                 f"provider {name} changes no reservation; request another circuit with the new terms, and cancel "
                 f"circuit {circuit} when that is active"
             )
-        await self._requester.change(
-            circuit, lambda one: order.changed(one, change, self.provider, self._now_us(), new_id)
-        )
-        self._due.set()
-        try:
-            async with asyncio.timeout(CHANGE_S):
-                while (found := self._change_of(circuit)) is None:
-                    self._turned.clear()
-                    await self._turned.wait()
-        except TimeoutError:
-            await self._requester.change(circuit, order.withdrawn)
-            found = self._change_of(circuit) or self._unanswered(circuit)
+        found: str | None = self.unreached
+        if not found:
+            await self._requester.change(
+                circuit, lambda one: order.changed(one, change, self.provider, self._now_us(), new_id)
+            )
+            self._due.set()
+            found = await self._outcome(circuit)
         if found:
             raise Failure(f"circuit {circuit} stays as it was: {found}", step="order", hop=f"provider {name}")
 
@@ -188,6 +183,21 @@ class Agent:
             _LOG.info("provider %s answers again", self.provider.name)
             self._is_told = False
 
+    async def _outcome(self, circuit: int) -> str:
+        """The reason why a change was not made; empty if it was made. Without an answer it is withdrawn if unsent."""
+        try:
+            async with asyncio.timeout(CHANGE_S):
+                while (found := self._change_of(circuit)) is None:
+                    self._turned.clear()
+                    await self._turned.wait()
+                return found
+        except TimeoutError:
+            before = self._requester.orders[circuit]
+            await self._requester.change(circuit, order.withdrawn)
+            is_withdrawn = self._requester.orders[circuit] != before
+            found = None if is_withdrawn else self._change_of(circuit)
+            return self._unanswered() if found is None else found
+
     def _change_of(self, circuit: int) -> str | None:
         """The reason why a change was not made, empty if it was made; None: it is under way."""
         one = self._requester.orders[circuit].serving
@@ -196,9 +206,9 @@ class Agent:
             return problem.sentence if problem else "it has ended"
         return "" if one.ask is None and one.granted is not None else None
 
-    def _unanswered(self, circuit: int) -> str:
+    def _unanswered(self) -> str:
         why = self.unreached or f"provider {self.provider.name} has not answered for {CHANGE_S:.0f} s"
-        return f"{why}; its answer may still come: look with `downburst circuits show {circuit}`, then ask again"
+        return f"{why}; its answer may still come: measure the circuit in some minutes, then ask again"
 
     def _now_us(self) -> int:
         return to_us(self._clock.now())

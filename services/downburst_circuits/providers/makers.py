@@ -39,5 +39,7 @@ class Makers:
 def makers(register: Register, node: CircuitNode, agents: Agents, settings: CircuitSettings) -> Makers:
     """The makers of a hub with this node."""
     nodes = Nodes(register, node, settings.network)
-    listener = settings.callbacks and CallbackListener(settings.callbacks, agents.heard, register.fault)
+    listener = None
+    if settings.callbacks is not None:
+        listener = CallbackListener(settings.callbacks, agents.heard, register.fault)
     return Makers(nodes, Ordered(register, node, nodes, agents), agents, listener)

@@ -21,10 +21,11 @@ from downburst.foundation.clock import FakeClock, SystemClock
 from downburst.foundation.errors import BadInput, DownburstError, Failure, NotFound
 from downburst.ledger import Ledger
 from downburst.supervision import FAULTS, start, tasks
+from downburst_circuits.providers import agents
 from kit.circuits import M
 from kit.nsi.provider import Connection
 from unit.circuits.nsi.hub import BY_NSI, NsiHub
-from unit.circuits.stage import PORTS
+from unit.circuits.stage import HOUR, PORTS
 
 KINDS = pytest.mark.parametrize(("kind", "dialect"), [("supa", Dialect.P2PS), ("opennsa", Dialect.NONE)])
 
@@ -235,6 +236,58 @@ async def test_a_change_that_the_ends_refuse_is_taken_back_at_the_provider(hub: 
         await modified(hub, circuit.number, CircuitChange(rate_out_bps=20 * M))
     assert hub.granted_mbps() == [50]
     assert hub.stage.kept(circuit).rate_out_bps == 50 * M
+
+
+async def test_a_change_without_an_answer_is_withdrawn_if_it_was_not_sent(
+    hub: NsiHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agents, "CHANGE_S", 0.05)
+    circuit = await hub.active(rate=50, hours=10)
+    with pytest.raises(Failure, match=r"stays as it was: provider north has not answered"):
+        await hub.stage.service.modify(circuit.number, CircuitChange(rate_out_bps=20 * M), by="op")
+    for _ in range(5):
+        await hub.after(20)
+    assert hub.granted_mbps() == [50]
+    hub.line.cut = True
+    for _ in range(5):
+        await hub.after(60)
+    with pytest.raises(Failure, match=r"stays as it was: provider north can't be reached"):
+        await hub.stage.service.modify(circuit.number, CircuitChange(rate_out_bps=20 * M), by="op")
+    hub.line.cut = False
+    for _ in range(5):
+        await hub.after(300)
+    monkeypatch.setattr(agents, "CHANGE_S", 20.0)
+    await modified(hub, circuit.number, CircuitChange(rate_out_bps=20 * M))
+    assert hub.granted_mbps() == [20]
+
+
+async def test_the_end_of_a_window_is_extended_at_the_provider(hub: NsiHub) -> None:
+    circuit = await hub.active(hours=1)
+    end = hub.stage.kept(circuit).end
+    assert end is not None
+    await modified(hub, circuit.number, CircuitChange(end=end + HOUR))
+    await hub.after(3700)
+    assert hub.state(circuit) is CircuitState.ACTIVE
+    assert only(hub).lifecycle == "Created"
+    await hub.after(3600)
+    await hub.until(lambda: hub.state(circuit) is CircuitState.ENDED)
+
+
+async def test_a_change_before_the_begin_is_ordered_as_changed(hub: NsiHub) -> None:
+    circuit = await hub.order(rate=50, start=1)
+    await hub.stage.service.modify(circuit.number, CircuitChange(rate_out_bps=20 * M), by="op")
+    await hub.after(3600)
+    await hub.until(lambda: hub.state(circuit) is CircuitState.ACTIVE)
+    assert hub.granted_mbps() == [20]
+
+
+async def test_a_change_while_the_provider_decides_is_refused(hub: NsiHub) -> None:
+    circuit = await hub.order()
+    await hub.after(0)
+    with pytest.raises(BadInput, match="is not in service at provider north; wait until it is"):
+        await hub.stage.service.modify(circuit.number, CircuitChange(rate_out_bps=20 * M), by="op")
+    await hub.until(lambda: hub.state(circuit) is CircuitState.ACTIVE)
+    assert hub.granted_mbps() == [50]
 
 
 async def test_a_provider_that_changes_nothing_is_not_asked(ledger: Ledger, clock: FakeClock) -> None:
