@@ -101,9 +101,14 @@ def lived(seed: int, days: int, rules: Rules) -> Account:
         decision = decide(question)
         memory, terms = decision.memory, decision.option(Transport.DYNAMIC_CIRCUIT).demand or terms
         asked = asked_of(hour, replace(step.situation, calibration=step.errors))
-        best = {one.transport: one for one in evaluate(asked)}
+        best = _happens(asked)
         lived_through, reserved_s = best, 0.0
-        if memory.transport is Transport.DYNAMIC_CIRCUIT and best[memory.transport].parts and terms and asked.figures:
+        if (
+            memory.transport is Transport.DYNAMIC_CIRCUIT
+            and best[memory.transport].demand
+            and terms
+            and asked.figures
+        ):
             acted, wanted_s = _acted(asked, best[memory.transport], terms[0])
             lived_through, reserved_s = {**best, memory.transport: acted}, min(wanted_s, left_s)
             if wanted_s > left_s:
@@ -192,6 +197,14 @@ def _trains(starts_s: list[float], drawn: World, swell: float, random: np.random
     times_s = np.clip(np.sort(np.concatenate([np.empty(0), *at_s])), 0.0, STEP_S - 1e-6)
     sizes = random.lognormal(np.log(PRODUCT_BYTES) - 0.125, 0.5, len(times_s))
     return Arrivals(times_s, sizes, STEP_S)
+
+
+def _happens(asked: Asked) -> dict[Transport, Evaluated]:
+    """While nothing can be ordered, a feed on circuits on demand is served as by unicast."""
+    found = {one.transport: one for one in evaluate(asked)}
+    if not found[Transport.DYNAMIC_CIRCUIT].demand:
+        found[Transport.DYNAMIC_CIRCUIT] = replace(found[Transport.UNICAST], transport=Transport.DYNAMIC_CIRCUIT)
+    return found
 
 
 def _acted(asked: Asked, best: Evaluated, terms: DemandTerms) -> tuple[Evaluated, float]:
