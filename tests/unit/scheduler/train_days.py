@@ -112,7 +112,11 @@ def lived(seed: int, days: int, rules: Rules) -> Account:
             acted, wanted_s = _acted(asked, best[memory.transport], terms[0])
             lived_through, reserved_s = {**best, memory.transport: acted}, min(wanted_s, left_s)
             if wanted_s > left_s:
-                lived_through = {**best, memory.transport: max(acted, best[Transport.UNICAST], key=_late)}
+                # The rest of the day, and all of this look, goes over the routed path.
+                lived_through = {
+                    **best,
+                    memory.transport: replace(best[Transport.UNICAST], transport=memory.transport),
+                }
         used_s += reserved_s
         objective, actual = step.situation.objective, lived_through[memory.transport]
         costs, paid = costs_of(best, objective), costs_of(lived_through, objective)
@@ -236,10 +240,6 @@ def _spent(site: object) -> SiteFacts:
     assert isinstance(site, SiteFacts)
     assert site.demand is not None
     return replace(site, demand=replace(site.demand, spent="the budget of the day is spent"))
-
-
-def _late(one: Evaluated) -> float:
-    return one.late_s or 0.0
 
 
 def _hindsight(account: Account, budget_s: float, change: float) -> tuple[list[Transport], float]:

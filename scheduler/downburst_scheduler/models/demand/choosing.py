@@ -226,6 +226,6 @@ ABOVE = 1.1
 """Silences to come are not exactly those seen."""
 KEPT_OF_LEAST = 0.5
 """Of the time that the least hold gives back: one that keeps more is near the longest silences, which vary."""
-ROOMY, WORTH_OF_ROOM = 0.75, 1.5
+ROOMY, WORTH_OF_ROOM = 0.75, 2.5
 """The latency aimed at, as a share of the objective, unless that costs so many times more."""
 LEAST_FACTOR = 1e-3
