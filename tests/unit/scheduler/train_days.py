@@ -5,7 +5,7 @@ circuits on demand, they are ordered under the terms of the last look, as by `re
 of circuit-hours. Hindsight knows the arrivals and the best terms for them, and spends the budget where it gains most.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -102,28 +102,18 @@ def lived(seed: int, days: int, rules: Rules) -> Account:
         memory, terms = decision.memory, decision.option(Transport.DYNAMIC_CIRCUIT).demand or terms
         asked = asked_of(hour, replace(step.situation, calibration=step.errors))
         best = _happens(asked)
-        lived_through, reserved_s = best, 0.0
-        if (
-            memory.transport is Transport.DYNAMIC_CIRCUIT
-            and best[memory.transport].demand
-            and terms
-            and asked.figures
-        ):
-            acted, wanted_s = _acted(asked, best[memory.transport], terms[0])
-            lived_through, reserved_s = {**best, memory.transport: acted}, min(wanted_s, left_s)
-            if wanted_s > left_s:
-                # The rest of the day, and all of this look, goes over the routed path.
-                lived_through = {
-                    **best,
-                    memory.transport: replace(best[Transport.UNICAST], transport=memory.transport),
-                }
+        actual, reserved_s = best[memory.transport], 0.0
+        if memory.transport is Transport.DYNAMIC_CIRCUIT and actual.demand and terms and asked.figures:
+            acted, wanted_s = _acted(asked, actual, terms[0])
+            # With the budget spent, all of these ten minutes count as routed.
+            actual = acted if wanted_s <= left_s else best[Transport.UNICAST]
+            reserved_s = min(wanted_s, left_s)
         used_s += reserved_s
-        objective, actual = step.situation.objective, lived_through[memory.transport]
-        costs, paid = costs_of(best, objective), costs_of(lived_through, objective)
+        costs, paid = _costs(best, actual, step.situation.objective)
         account.standing.append(memory.transport)
         account.forced.append(decision.because is Because.FALLBACK)
         account.costs.append(costs)
-        account.paid.append(paid.get(memory.transport, max(paid.values())))
+        account.paid.append(paid)
         account.needs_s.append(_needs_s(asked, best[Transport.DYNAMIC_CIRCUIT]))
         account.used_s.append(reserved_s)
         calibrate(calibration, step, actual, memory.transport)
@@ -201,6 +191,18 @@ def _trains(starts_s: list[float], drawn: World, swell: float, random: np.random
     times_s = np.clip(np.sort(np.concatenate([np.empty(0), *at_s])), 0.0, STEP_S - 1e-6)
     sizes = random.lognormal(np.log(PRODUCT_BYTES) - 0.125, 0.5, len(times_s))
     return Arrivals(times_s, sizes, STEP_S)
+
+
+def _costs(
+    best: Mapping[Transport, Evaluated], actual: Evaluated, objective: Objective
+) -> tuple[dict[Transport, float], float]:
+    """Costs of each transport in hindsight, and of the actual service, judged beside the same possibilities.
+
+    These worlds have no static circuits: the actual service stands in their place.
+    """
+    beside = costs_of({**best, Transport.STATIC_CIRCUIT: actual}, objective)
+    paid = beside.pop(Transport.STATIC_CIRCUIT, max(beside.values()))
+    return beside, paid
 
 
 def _happens(asked: Asked) -> dict[Transport, Evaluated]:
