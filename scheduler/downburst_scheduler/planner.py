@@ -4,7 +4,8 @@ A pure function of measurements and of its own memory from the last call. It cha
 several consecutive reviews agree, the last change is long enough ago and the day's budget of changes is not spent; a
 missed objective does not wait for the last change. A transport that has become impossible, because a group or
 circuit died, is left immediately and costs nothing of the budget. A transport is chosen by price only if it meets the
-objective with room to spare, so that a latency near the objective does not cause oscillation.
+objective with room to spare, so that a latency near the objective does not cause oscillation. A feed on circuits on
+demand keeps that transport while circuits come and go, and while a budget is spent: its products go routed meanwhile.
 """
 
 from dataclasses import dataclass, field, replace

@@ -313,17 +313,19 @@ def _dynamic(asked: Asked) -> Evaluated:
 
 
 def _on_demand(asked: Asked) -> Evaluated:
-    """A circuit for each train to each site with an offer; the others get copies over the routed path."""
+    """A circuit for each train to each site with an offer; the others get copies over the routed path.
+
+    While nothing can be ordered all sites get copies: a feed on circuits on demand stays so for a day's spent budget.
+    """
     ordered = on_demand(asked)
-    if not ordered.parts:
-        return _refused(Transport.DYNAMIC_CIRCUIT, ordered.refusal or asked.situation.circuits.none)
     inside = set(names_of(ordered.riding))
     rest = [one for one in asked.served if one.names[0] not in inside]
     copied = copies(asked, rest, egress_bps=asked.situation.egress_bps) if rest else None
     parts = (*ordered.parts, copied) if copied is not None else ordered.parts
     reason = _ordered(ordered, rest)
     if not asked.figures:
-        found = Evaluated(Transport.DYNAMIC_CIRCUIT, feasible=True, reason=reason, parts=parts)
+        able = ordered.refusal is None
+        found = Evaluated(Transport.DYNAMIC_CIRCUIT, feasible=able, reason=ordered.refusal or reason, parts=parts)
         return replace(found, demand=ordered.terms)
     routed = copied.outcome if copied is not None else None
     refusal = ordered.refusal or (_overload(routed, asked.situation) if routed is not None else None)

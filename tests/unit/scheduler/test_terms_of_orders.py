@@ -18,7 +18,7 @@ from downburst_scheduler.models.parts import Asked, asked_of
 from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.models.sizing import Objective
-from downburst_scheduler.planner import Question, Rules, decide
+from downburst_scheduler.planner import Memory, Question, Rules, decide
 from downburst_scheduler.sentences import figures, reason
 from unit.scheduler.feeds import live, ngrid_hour, sites, steady
 
@@ -97,9 +97,16 @@ def test_orders_are_refused_with_a_figure(offer: DemandOffer, said: str) -> None
     assert said in dynamic(trains(), beside_flows(offer)).reason
 
 
-def test_a_spent_budget_leaves_no_part_so_that_the_feed_goes_back_at_once() -> None:
-    found = dynamic(trains(), beside_flows(replace(METRO, spent="the budget is spent")))
-    assert (found.feasible, found.parts, found.reason) == (False, (), "the budget is spent")
+def test_a_spent_budget_orders_nothing_and_is_no_reason_to_change_a_transport() -> None:
+    site = beside_flows(replace(METRO, spent="the budget of the day is spent"))
+    found = dynamic(trains(), site)
+    assert (found.feasible, found.demand, found.reason) == (False, (), "the budget of the day is spent")
+    assert found.unicast_sites == ("a",)
+    memory = Memory(Transport.DYNAMIC_CIRCUIT, chosen_at_s=0.0)
+    stays = decide(Question(trains(), live(site, no_multicast="no groups"), 1e5, memory, AT_ONCE))
+    assert stays.transport is Transport.DYNAMIC_CIRCUIT
+    fresh = decide(Question(trains(), live(site, no_multicast="no groups"), 1e5, Memory(), AT_ONCE))
+    assert fresh.transport is Transport.UNICAST
 
 
 def test_rare_trains_are_released_in_the_silences_at_the_edges_of_the_window() -> None:

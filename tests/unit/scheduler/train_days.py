@@ -5,7 +5,7 @@ circuits on demand, they are ordered under the terms of the last look, as by `re
 of circuit-hours. Hindsight knows the arrivals and the best terms for them, and spends the budget where it gains most.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -101,20 +101,19 @@ def lived(seed: int, days: int, rules: Rules) -> Account:
         decision = decide(question)
         memory, terms = decision.memory, decision.option(Transport.DYNAMIC_CIRCUIT).demand or terms
         asked = asked_of(hour, replace(step.situation, calibration=step.errors))
-        best = {one.transport: one for one in evaluate(asked)}
-        lived_through, reserved_s = best, 0.0
-        if memory.transport is Transport.DYNAMIC_CIRCUIT and best[memory.transport].parts and terms and asked.figures:
-            acted, wanted_s = _acted(asked, best[memory.transport], terms[0])
-            lived_through, reserved_s = {**best, memory.transport: acted}, min(wanted_s, left_s)
-            if wanted_s > left_s:
-                lived_through = {**best, memory.transport: max(acted, best[Transport.UNICAST], key=_late)}
+        best = _happens(asked)
+        actual, reserved_s = best[memory.transport], 0.0
+        if memory.transport is Transport.DYNAMIC_CIRCUIT and actual.demand and terms and asked.figures:
+            acted, wanted_s = _acted(asked, actual, terms[0])
+            # With the budget spent, all of these ten minutes count as routed.
+            actual = acted if wanted_s <= left_s else best[Transport.UNICAST]
+            reserved_s = min(wanted_s, left_s)
         used_s += reserved_s
-        objective, actual = step.situation.objective, lived_through[memory.transport]
-        costs, paid = costs_of(best, objective), costs_of(lived_through, objective)
+        costs, paid = _costs(best, actual, step.situation.objective)
         account.standing.append(memory.transport)
         account.forced.append(decision.because is Because.FALLBACK)
         account.costs.append(costs)
-        account.paid.append(paid.get(memory.transport, max(paid.values())))
+        account.paid.append(paid)
         account.needs_s.append(_needs_s(asked, best[Transport.DYNAMIC_CIRCUIT]))
         account.used_s.append(reserved_s)
         calibrate(calibration, step, actual, memory.transport)
@@ -194,6 +193,26 @@ def _trains(starts_s: list[float], drawn: World, swell: float, random: np.random
     return Arrivals(times_s, sizes, STEP_S)
 
 
+def _costs(
+    best: Mapping[Transport, Evaluated], actual: Evaluated, objective: Objective
+) -> tuple[dict[Transport, float], float]:
+    """Costs of each transport in hindsight, and of the actual service, judged beside the same possibilities.
+
+    These worlds have no static circuits: the actual service stands in their place.
+    """
+    beside = costs_of({**best, Transport.STATIC_CIRCUIT: actual}, objective)
+    paid = beside.pop(Transport.STATIC_CIRCUIT, max(beside.values()))
+    return beside, paid
+
+
+def _happens(asked: Asked) -> dict[Transport, Evaluated]:
+    """While nothing can be ordered, a feed on circuits on demand is served as by unicast."""
+    found = {one.transport: one for one in evaluate(asked)}
+    if not found[Transport.DYNAMIC_CIRCUIT].demand:
+        found[Transport.DYNAMIC_CIRCUIT] = replace(found[Transport.UNICAST], transport=Transport.DYNAMIC_CIRCUIT)
+    return found
+
+
 def _acted(asked: Asked, best: Evaluated, terms: DemandTerms) -> tuple[Evaluated, float]:
     """The hour under the terms in force, and the seconds of circuits in its last ten minutes."""
     offer = asked.served[0].facts.demand
@@ -223,10 +242,6 @@ def _spent(site: object) -> SiteFacts:
     assert isinstance(site, SiteFacts)
     assert site.demand is not None
     return replace(site, demand=replace(site.demand, spent="the budget of the day is spent"))
-
-
-def _late(one: Evaluated) -> float:
-    return one.late_s or 0.0
 
 
 def _hindsight(account: Account, budget_s: float, change: float) -> tuple[list[Transport], float]:

@@ -54,11 +54,10 @@ def choice_for(asked: Asked, sites: Sequence[SiteFacts], offer: DemandOffer) -> 
     if refusal is not None:
         return Choice(least, refusal)
     tried = _Tried(asked, offer, _worst(asked, sites))
-    for allowed_s in _limits_s(asked):
-        found = _cheapest(tried, least, allowed_s)
-        if found is not None:
-            return Choice(found)
-    return Choice(min(tried.known, key=tried.late_s, default=least))
+    roomy, just = (_cheapest(tried, least, allowed_s) for allowed_s in _limits_s(asked))
+    if roomy is not None and just is not None and tried.price_bps(roomy) > tried.price_bps(just) * WORTH_OF_ROOM:
+        return Choice(just)
+    return Choice(roomy or just or min(tried.known, key=tried.late_s, default=least))
 
 
 def least_hold_s(offer: DemandOffer) -> float:
@@ -97,8 +96,12 @@ class _Tried:
             self._held[key] = recurring(self.arrivals, terms)
         return self._held[key]
 
+    def released(self, terms: DemandTerms) -> float:
+        """The share of the time without a circuit."""
+        return 1 - self.held(terms).reserved_share(self.arrivals.span_s)
+
     def price_bps(self, terms: DemandTerms) -> float:
-        return terms.rate_bps * self.held(terms).reserved_share(self.arrivals.span_s) * self.offer.price
+        return terms.rate_bps * (1 - self.released(terms)) * self.offer.price
 
     def late_s(self, terms: DemandTerms) -> float:
         """The objective's quantile of the latency."""
@@ -134,8 +137,9 @@ def _cheapest(tried: _Tried, least: DemandTerms, allowed_s: float) -> DemandTerm
         return tried.late_s(terms) <= allowed_s
 
     best, best_bps = None, math.inf
+    enough = max(tried.released(least) * KEPT_OF_LEAST, LEAST_RELEASED)
     for terms in _holds(tried, least):
-        if 1 - tried.held(terms).reserved_share(tried.arrivals.span_s) < LEAST_RELEASED:
+        if tried.released(terms) < enough:
             continue
         if tried.price_bps(replace(terms, rate_bps=tried.offer.rates_bps[0])) >= best_bps:
             continue
@@ -192,19 +196,15 @@ def _binding(offer: DemandOffer) -> str:
 
 
 def _above_every_step(asked: Asked, sites: Sequence[SiteFacts], offer: DemandOffer) -> str | None:
-    """The least rate of a circuit that always stands is a bound for one that comes and goes."""
-    objective, widest_bps = asked.situation.objective, offer.rates_bps[-1]
-    arrivals, carried_bps = asked.for_circuits, circuit_bps(asked, widest_bps)
-    site = max(sites, key=lambda one: one.share)
-    always = Reservations(np.zeros(1), np.zeros(1), np.array([arrivals.span_s]), 0, 0.0)
-    sojourn_s = sojourns_s(arrivals, always, routed_bps=carried_bps, circuit_bps=carried_bps, share=site.share)
-    if _at_share(sojourn_s, objective.share) <= objective.latency_s:
+    """The reason if even a circuit that always stands would fall behind; the rate needed is that of one in time."""
+    objective, arrivals = asked.situation.objective, asked.for_circuits
+    share, widest_bps = max(one.share for one in sites), offer.rates_bps[-1]
+    if arrivals.mean_bps * share < circuit_bps(asked, widest_bps):
         return None
     least = least_rate(arrivals, Objective(objective.share, objective.latency_s * SURELY))
-    if least is None or least.rate_bps <= carried_bps:
-        return None
+    needed_bps = (least.rate_bps if least is not None else arrivals.mean_bps) * share
     widest = f"the widest step of offer {offer.offer} is {megabits(widest_bps)}"
-    return f"the feed needs {megabits(least.rate_bps)} and {widest}"
+    return f"the feed needs {megabits(needed_bps)} and {widest}"
 
 
 def _worst(asked: Asked, sites: Sequence[SiteFacts]) -> PathFacts:
@@ -224,5 +224,8 @@ LEAST_RELEASED = 0.05
 HOLDS_TRIED, HABIT_STARTS = 4, 64
 ABOVE = 1.1
 """Silences to come are not exactly those seen."""
-ROOMY = 0.75
+KEPT_OF_LEAST = 0.5
+"""Of the time that the least hold gives back: one that keeps more is near the longest silences, which vary."""
+ROOMY, WORTH_OF_ROOM = 0.75, 2.5
+"""The latency aimed at, as a share of the objective, unless that costs so many times more."""
 LEAST_FACTOR = 1e-3
