@@ -100,8 +100,7 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
 
     Example: downburst analyze ngrid-20150615T00-1h.txt --sites 8
 
-    For a log of transfers it also reports the factors of their throughput, each with its share of the variance.
-    `--counters` adds factors (time, then columns of numbers; net_... are of the network).
+    For a log of transfers it also reports factors of their throughput; `--counters` adds those of the hosts.
 
     Example: downburst analyze gridftp.csv --counters host.csv
 

@@ -10,7 +10,9 @@ use downburst_hub::{Batches, Reference};
 
 use super::receipts::Receipts;
 use super::tracer::Tracer;
+use crate::clock::Clock;
 use crate::counters::Counters;
+use crate::lines::Start;
 use backlog::Backlogs;
 use silences::Silences;
 
@@ -44,4 +46,12 @@ impl Figures {
             _counters: counters,
         }
     }
+}
+
+/// Records the counters of this host, if the agent wants them. Those of a sender have its address: its host is not
+/// the hub's.
+pub(super) fn recorded_counters(start: &Start, clock: Clock) -> Option<Counters> {
+    let host = start.sender.as_ref().map_or("hub", |sender| &sender.address).to_owned();
+    let name = move || Some(host.clone());
+    start.records.host_counters.then(|| Counters::start(&start.data_dir, Box::new(name), clock))
 }

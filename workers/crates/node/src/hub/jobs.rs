@@ -18,7 +18,6 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 use crate::clock::Clock;
-use crate::counters::Counters;
 use crate::hub::Connect;
 use crate::hub::Hub;
 use crate::hub::circuits::Circuits;
@@ -26,7 +25,7 @@ use crate::hub::connections::outbound::OUT_LIMIT_BYTES;
 use crate::hub::connections::{Entrance, accept};
 use crate::hub::feeds::{Feeds, failure, head, random_u64, unknown_feed};
 use crate::hub::figures::traffic;
-use crate::hub::figures::{Figures, silences};
+use crate::hub::figures::{Figures, recorded_counters, silences};
 use crate::hub::legs::Legs;
 use crate::hub::legs::channels::Channels;
 use crate::hub::lock;
@@ -130,7 +129,7 @@ fn begun(
     let prefix = random_u64().map_err(|error| Failure::new("io", error))?;
     let receipts = keep_receipts(&start, clock, lines.clone());
     let tracer = Tracer::start(&start.data_dir, &entrance.places, clock);
-    let counters = start.host_counters.then(|| keep_counters(&start, clock));
+    let counters = recorded_counters(&start, clock);
     Ok(Arc::new(Hub {
         clock,
         lines,
@@ -213,17 +212,11 @@ fn identity(start: &Start) -> Result<tls::HubIdentity, String> {
 }
 
 fn keep_receipts(start: &Start, clock: Clock, lines: Lines) -> Receipts {
-    let limits = Limits { hours: start.receipts.hours, bytes: start.receipts.bytes };
+    let limits = Limits { hours: start.records.receipt_hours, bytes: start.records.receipt_bytes };
     Receipts::start(start.data_dir.join("receipts"), limits, clock, move |sentence| {
         tracing::warn!("{sentence}");
         lines.event(&Event::Fault { sentence, feed: None, site: None }, clock.wall());
     })
-}
-
-/// A sender's rows have its address: sites are not served by the hub's own host then.
-fn keep_counters(start: &Start, clock: Clock) -> Counters {
-    let host = start.sender.as_ref().map_or("hub", |sender| &sender.address).to_owned();
-    Counters::start(&start.data_dir, Box::new(move || Some(host.clone())), clock)
 }
 
 /// Executes a job of a started hub. Those that set something are done at once, in the order of the lines.
