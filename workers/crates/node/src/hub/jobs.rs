@@ -25,7 +25,7 @@ use crate::hub::connections::outbound::OUT_LIMIT_BYTES;
 use crate::hub::connections::{Entrance, accept};
 use crate::hub::feeds::{Feeds, failure, head, random_u64, unknown_feed};
 use crate::hub::figures::traffic;
-use crate::hub::figures::{Figures, recorded_counters, silences};
+use crate::hub::figures::{Figures, silences};
 use crate::hub::legs::Legs;
 use crate::hub::legs::channels::Channels;
 use crate::hub::lock;
@@ -129,7 +129,6 @@ fn begun(
     let prefix = random_u64().map_err(|error| Failure::new("io", error))?;
     let receipts = keep_receipts(&start, clock, lines.clone());
     let tracer = Tracer::start(&start.data_dir, &entrance.places, clock);
-    let counters = recorded_counters(&start, clock);
     Ok(Arc::new(Hub {
         clock,
         lines,
@@ -142,7 +141,7 @@ fn begun(
         roster: Roster::new(),
         legs: Legs::default(),
         counters: traffic::Counters::default(),
-        figures: Figures::new(start.sender.is_some(), prefix, receipts, tracer, counters),
+        figures: Figures::new(&start, prefix, receipts, tracer, clock),
         sessions: Sessions::new(session_settings(&start)),
         stopping: watch::Sender::new(false),
         start,
