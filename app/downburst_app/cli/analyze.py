@@ -12,6 +12,7 @@ from downburst.domain.tcp.rates import CongestionControl
 from downburst.foundation.errors import BadInput, DownburstError
 from downburst.settings.hub import DEFAULT_HUB, HUB_VARIABLE
 from downburst_analyze import quantities
+from downburst_analyze.quantities import duration_s
 from downburst_app.cli.analysis.own_days import OwnDays, show_hub
 from downburst_app.cli.analysis.view import Options, Sharing, show_file
 from downburst_scheduler.models.candidates import CircuitOffers, Situation
@@ -85,7 +86,7 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
     setup_delay: Annotated[str, typer.Option(help="Set-up time of a circuit.")] = "60s",
     hold: Annotated[str, typer.Option(help="Silence after which a dynamic circuit is given back.")] = "60s",
     gap: Annotated[str, typer.Option(help="Longest silence inside a session.")] = "60s",
-    counters_file: CountersFile = None,
+    counters: CountersFile = None,
     export: Export = None,
     key_file: KeyFile = None,
     sort: Annotated[bool, typer.Option("--sort", help="Sort the file by time first.")] = False,
@@ -100,8 +101,7 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
 
     Example: downburst analyze ngrid-20150615T00-1h.txt --sites 8
 
-    For a log of transfers it also reports the factors of their throughput, each with its share of the variance.
-    `--counters` adds factors (time, then columns of numbers; net_... are of the network).
+    For a log of transfers it also reports factors of their throughput; `--counters` adds those of the hosts.
 
     Example: downburst analyze gridftp.csv --counters host.csv
 
@@ -122,10 +122,9 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
             order=order,
             circuits=_offers(circuits, setup_delay, hold),
             objective=quantities.objective(objective),
-            floor=Floor.stated(quantities.duration_s(floor) * 1e3),
+            floor=Floor.stated(duration_s(floor) * 1e3),
         )
-        sharing = Sharing(export, key_file)
-        options = Options(quantities.duration_s(gap), counters_file, html, sharing, _heavy(heavy), sort, as_json)
+        options = Options(duration_s(gap), counters, html, Sharing(export, key_file), _heavy(heavy), sort, as_json)
         own = None if hub is None else OwnDays(at, hub, days, transfers, newest, data_dir)
         _show(file, own, columns or None, situation, options)
 
@@ -152,7 +151,7 @@ def _show(
 
 
 def _path(rtt: str, loss: str, congestion: CongestionControl, connections: int) -> PathFacts:
-    round_trip_s, lost = quantities.duration_s(rtt), quantities.share(loss)
+    round_trip_s, lost = duration_s(rtt), quantities.share(loss)
     return PathFacts(round_trip_s, lost, congestion=congestion, connections=connections)
 
 
@@ -164,7 +163,7 @@ def _offers(circuits: str, setup_delay: str, hold: str) -> CircuitOffers:
     if circuits not in OFFERS:
         raise BadInput(f"{circuits!r} is not an offer of circuits; write one of {', '.join(OFFERS)}")
     point_to_point, multipoint = OFFERS[circuits]
-    return CircuitOffers(point_to_point, multipoint, quantities.duration_s(setup_delay), quantities.duration_s(hold))
+    return CircuitOffers(point_to_point, multipoint, duration_s(setup_delay), duration_s(hold))
 
 
 def _sites(count: int, access: str, path: PathFacts) -> list[PathFacts]:

@@ -169,8 +169,9 @@ mod tests {
     const DISK: (u32, u32) = (259, 2);
     const TEXTS: ProcTexts<'_> = ProcTexts {
         stat: "cpu  100 5 45 700 150 0 0 0 90 0\ncpu0 100 5 45 700 150 0 0 0 90 0\nintr 5\n",
-        diskstats: " 259       1 nvme0n1 1 2 3 4 5 6 7 8 0 900 11\n 259       2 nvme0n1p1 1 2 3 4 5 6 7 8 0 400 11\n",
-        net_dev: "Inter-|   Receive   |  Transmit\n face |bytes packets|bytes packets\n    lo: 999 1 0 0 0 0 0 0 999 1 0 0\n  \
+        diskstats: " 259  1 nvme0n1 1 2 3 4 5 6 7 8 0 900 11\n 259  2 nvme0n1p1 1 2 3 4 5 6 7 8 0 400 11\n",
+        net_dev: "Inter-|   Receive   |  Transmit\n face |bytes packets|bytes packets\n    \
+                  lo: 999 1 0 0 0 0 0 0 999 1 0 0\n  \
                   eth0: 1000 9 0 0 0 0 0 0 2000 9 0 0\n  eth1:5 1 0 0 0 0 0 0 7 1 0 0\n",
         loadavg: "0.75 0.50 0.25 1/200 4711\n",
     };

@@ -10,7 +10,7 @@ use downburst_ldm_gateway::tools::LdmTool;
 use downburst_node::log_tools::LogTool;
 use downburst_node::relay::{Enrolment, Relay};
 use downburst_node::scrub::Scrub;
-use downburst_node::site::{Ending, FileMode, HubChoice, Reading, Receive, Via, control};
+use downburst_node::site::{Ending, FileMode, HostUse, HubChoice, Reading, Receive, Via, control};
 use downburst_node::tracer::{self, TracerArguments};
 use downburst_pqact::SiteArguments;
 use downburst_pqact::tools::{ActionsTool, ScourArguments};
@@ -461,8 +461,7 @@ impl ReceiveArguments {
                 offload: !self.reading.no_udp_offload,
                 priority: self.reading.receive_priority,
             },
-            counters: !self.no_counters,
-            circuits: self.circuits,
+            host: HostUse { circuits: self.circuits, counters: !self.no_counters },
             wall_shift_us: self.shift_clock_us,
             session_versions: self.session_versions,
         })

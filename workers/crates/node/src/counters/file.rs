@@ -17,8 +17,8 @@ pub(super) struct RowsFile {
 }
 
 impl RowsFile {
-    /// Goes on behind the rows of an earlier run. A file with other columns becomes the former one, and a damaged one is
-    /// begun anew.
+    /// Goes on behind the rows of an earlier run. A file with other columns becomes the former one, and a damaged one
+    /// is begun anew.
     pub(super) fn open(directory: &Path, with_disk: bool) -> io::Result<Self> {
         disk::make_directory(directory)?;
         let path = directory.join(NEWEST);
@@ -42,8 +42,8 @@ impl RowsFile {
         self.with_disk
     }
 
-    /// Appends the row of a moment, after a rotation if there is no room. A row that is not later than the one before it
-    /// is left out; after a long step of the clock into the past, a new file begins.
+    /// Appends the row of a moment, after a rotation if there is no room. A row that is not later than the one before
+    /// it is left out; after a long step of the clock into the past, a new file begins.
     pub(super) fn write(mut self, at: WallMicros, line: &str) -> io::Result<Self> {
         if let Some(last) = self.last.filter(|last| at <= *last) {
             if last.0.abs_diff(at.0) < STEP_US {

@@ -18,7 +18,6 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 use crate::clock::Clock;
-use crate::counters::Counters;
 use crate::hub::Connect;
 use crate::hub::Hub;
 use crate::hub::circuits::Circuits;
@@ -130,7 +129,6 @@ fn begun(
     let prefix = random_u64().map_err(|error| Failure::new("io", error))?;
     let receipts = keep_receipts(&start, clock, lines.clone());
     let tracer = Tracer::start(&start.data_dir, &entrance.places, clock);
-    let counters = start.host_counters.then(|| keep_counters(&start, clock));
     Ok(Arc::new(Hub {
         clock,
         lines,
@@ -143,7 +141,7 @@ fn begun(
         roster: Roster::new(),
         legs: Legs::default(),
         counters: traffic::Counters::default(),
-        figures: Figures::new(start.sender.is_some(), prefix, receipts, tracer, counters),
+        figures: Figures::new(&start, prefix, receipts, tracer, clock),
         sessions: Sessions::new(session_settings(&start)),
         stopping: watch::Sender::new(false),
         start,
@@ -213,17 +211,11 @@ fn identity(start: &Start) -> Result<tls::HubIdentity, String> {
 }
 
 fn keep_receipts(start: &Start, clock: Clock, lines: Lines) -> Receipts {
-    let limits = Limits { hours: start.receipts.hours, bytes: start.receipts.bytes };
+    let limits = Limits { hours: start.records.receipt_hours, bytes: start.records.receipt_bytes };
     Receipts::start(start.data_dir.join("receipts"), limits, clock, move |sentence| {
         tracing::warn!("{sentence}");
         lines.event(&Event::Fault { sentence, feed: None, site: None }, clock.wall());
     })
-}
-
-/// A sender's rows have its address: sites are not served by the hub's own host then.
-fn keep_counters(start: &Start, clock: Clock) -> Counters {
-    let host = start.sender.as_ref().map_or("hub", |sender| &sender.address).to_owned();
-    Counters::start(&start.data_dir, Box::new(move || Some(host.clone())), clock)
 }
 
 /// Executes a job of a started hub. Those that set something are done at once, in the order of the lines.

@@ -71,8 +71,8 @@ pub(crate) fn check_length(line: &str) -> Result<(), String> {
 fn check_start(start: &Start) -> Result<(), String> {
     between("batch_seconds", start.batch_seconds, SECONDS_MAX)?;
     between("heartbeat_seconds", start.heartbeat_seconds, SECONDS_MAX)?;
-    between("receipt_hours", start.receipts.hours, HOURS_MAX)?;
-    most("receipt_bytes", start.receipts.bytes, INTEGER_MAX)?;
+    between("receipt_hours", start.records.receipt_hours, HOURS_MAX)?;
+    most("receipt_bytes", start.records.receipt_bytes, INTEGER_MAX)?;
     most("data_connections", start.data_connections as u64, CONNECTIONS_MAX)?;
     many("listen", start.listen.len())
 }

@@ -26,9 +26,9 @@ pub(crate) struct Start {
     /// Congestion control of the connections with sites; the system's if none is named.
     #[serde(default)]
     pub(crate) tcp_congestion: Option<String>,
-    /// The retention of raw receipts.
+    /// The records kept beside the logs.
     #[serde(flatten)]
-    pub(crate) receipts: ReceiptsLine,
+    pub(crate) records: RecordsLine,
     /// The most data connections of a site beside its first connection.
     #[serde(default = "default_data_connections")]
     pub(crate) data_connections: usize,
@@ -46,9 +46,6 @@ pub(crate) struct Start {
     /// The search for damage in the logs.
     #[serde(flatten)]
     pub(crate) scrub: ScrubLine,
-    /// Whether the counters of this host are recorded.
-    #[serde(default = "default_host_counters")]
-    pub(crate) host_counters: bool,
     /// Present if this node is one of several that send for a hub; absent: it is the hub's own node.
     #[serde(default)]
     pub(crate) sender: Option<SenderLine>,
@@ -61,15 +58,18 @@ impl Start {
     }
 }
 
-/// The retention of raw receipts.
+/// The records kept beside the logs.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(crate) struct ReceiptsLine {
-    /// The age at which they are removed; 0: none are kept.
-    #[serde(rename = "receipt_hours", default = "default_receipt_hours")]
-    pub(crate) hours: f64,
+pub(crate) struct RecordsLine {
+    /// The age at which raw receipts are removed; 0: none are kept.
+    #[serde(default = "default_receipt_hours")]
+    pub(crate) receipt_hours: f64,
     /// The disk space that they may use.
-    #[serde(rename = "receipt_bytes", default = "default_receipt_bytes")]
-    pub(crate) bytes: u64,
+    #[serde(default = "default_receipt_bytes")]
+    pub(crate) receipt_bytes: u64,
+    /// Whether the counters of this host are recorded.
+    #[serde(default = "default_host_counters")]
+    pub(crate) host_counters: bool,
 }
 
 /// The search for damage in the logs.

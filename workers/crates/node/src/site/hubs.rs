@@ -85,7 +85,7 @@ impl Hubs {
         let return_after = Micros(u64::try_from(receive.return_after.as_micros()).unwrap_or(u64::MAX));
         let machine = Machine::new(connections.given()?, return_after, clock.monotonic());
         let asked = control::listen(&receive.directory);
-        let counters = receive.counters.then(|| connections.keep_counters());
+        let counters = receive.host.counters.then(|| connections.keep_counters());
         Ok(Self { clock, machine, connections, software, _counters: counters, asked })
     }
 
@@ -227,7 +227,7 @@ impl Connections {
                 reading: self.receive.reading,
                 // Only the hub's own node orders ends of circuits.
                 reports: None,
-                ports: if wanted.only.is_none() { self.receive.circuits.clone() } else { Vec::new() },
+                ports: if wanted.only.is_none() { self.receive.host.circuits.clone() } else { Vec::new() },
                 relayed: None,
             },
             destination: Arc::clone(&self.logs) as Arc<dyn Destination>,

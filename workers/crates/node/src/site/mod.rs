@@ -64,15 +64,22 @@ pub struct Receive {
     pub reading: Reading,
     /// The verification of its logs.
     pub scrub: Scrub,
-    /// Whether the counters of this host are recorded.
-    pub counters: bool,
-    /// The interfaces that its hubs may use for circuits; none: the site has no circuits.
-    pub circuits: Vec<String>,
+    /// The use of its host.
+    pub host: HostUse,
     /// Added to the wall clock, microseconds: for tests of the clock comparison.
     pub wall_shift_us: i64,
     /// The supported versions of the session, best first: fewer than all to act as a node of an earlier
     /// release.
     pub session_versions: Vec<u16>,
+}
+
+/// The use of a site's host beside its products.
+#[derive(Clone, Debug)]
+pub struct HostUse {
+    /// The interfaces that hubs may use for circuits; none: the site has no circuits.
+    pub circuits: Vec<String>,
+    /// Whether the counters of this host are recorded.
+    pub counters: bool,
 }
 
 /// A configured hub of a site.
