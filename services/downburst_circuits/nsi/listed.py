@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from downburst.domain.ordering.providers import Provider
 from downburst_circuits.nsi.record import Ask, Goal, Life, Reservation, Stage, Strays
-from downburst_circuits.nsi.refusals import hold_expired
+from downburst_circuits.nsi.refusals import hold_expired, too_late
 from downburst_circuits.nsi.reservation import (
     ACKNOWLEDGED_PAUSE_US,
     SETTLE_US,
@@ -66,7 +66,7 @@ def _missing(one: Reservation, listing: Listing, asked_at_us: int, provider: Pro
     if any(entry.requester_nsa in (None, provider.requester_nsa) for entry in listing.unread):
         return one
     if one.connection_id is None:
-        return _never_arrived(one, asked_at_us)
+        return _never_arrived(one, asked_at_us, provider)
     if one.goal is Goal.END and (one.life is not Life.RESERVING or one.seen is not None):
         return lost(one, "")
     since_us = asked_at_us if one.missing_since_us is None else one.missing_since_us
@@ -75,11 +75,14 @@ def _missing(one: Reservation, listing: Listing, asked_at_us: int, provider: Pro
     return lost(one, f"provider {provider.name} lists the reservation {one.connection_id} no more; ask its operator")
 
 
-def _never_arrived(one: Reservation, asked_at_us: int) -> Reservation:
+def _never_arrived(one: Reservation, asked_at_us: int, provider: Provider) -> Reservation:
     if one.ask is None or one.sent is None or asked_at_us < one.ask.asked_at_us + SETTLE_US:
         return one
     if one.goal is Goal.END:
         return lost(one, "")
+    end_us = one.ask.criteria.end_us
+    if end_us is not None and end_us <= asked_at_us:
+        return replace(lost(one, ""), problem=too_late(provider.name))
     return replace(one, ask=replace(one.ask, stage=Stage.WANTED))
 
 

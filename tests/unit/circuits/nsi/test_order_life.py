@@ -117,6 +117,24 @@ async def test_an_unreachable_provider_has_refused_nothing(kind: str, dialect: D
 
 
 @BOTH
+async def test_an_order_whose_end_passes_before_the_provider_takes_it_is_asked_for_no_more(
+    kind: str, dialect: Dialect
+) -> None:
+    """OpenNSA answers an end in the past with 00500, so asking again would never end."""
+    scene = Scene(kind, dialect)
+    scene.machine.away = True
+    await scene.begin(some_criteria(end_us=scene.now_us() + 120_000_000))
+    await scene.settle(400)
+    scene.machine.away = False
+    await scene.run(lambda: standing(scene) is Standing.FAILED)
+    problem = verdict(scene.order, scene.now_us()).problem
+    assert problem is not None
+    assert (problem.kind, scene.machine.requests.count("reserve")) == (Kind.TIME, 1)
+    assert "before the order's end" in problem.sentence
+    assert scene.existing() == set()
+
+
+@BOTH
 async def test_the_answer_to_a_reserve_is_lost(kind: str, dialect: Dialect) -> None:
     """The list shows the reservation by our global id: it is adopted, and nothing is reserved twice."""
     scene = Scene(kind, dialect)
