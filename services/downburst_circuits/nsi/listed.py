@@ -54,7 +54,8 @@ def _strays(known: Strays, listed: list[str]) -> Strays:
 
 
 def _may_carry(entry: Listed) -> bool:
-    return entry.states.lifecycle is not LifecycleState.PASSED_END
+    """False at its end, and while the provider removes it: OpenNSA lists one that never had a path so for ever."""
+    return entry.states.lifecycle not in (LifecycleState.PASSED_END, LifecycleState.TERMINATING)
 
 
 def _is_open(one: Reservation) -> bool:

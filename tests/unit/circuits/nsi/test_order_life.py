@@ -85,7 +85,9 @@ async def test_a_refusal_is_one_sentence_and_leaves_nothing(
     scene = Scene(kind, Dialect.NONE)
     await scene.begin(criteria)
     await scene.run(lambda: standing(scene) is Standing.FAILED)
-    await scene.run(lambda: not in_transit(scene.order), seconds=10)
+    await scene.run(lambda: not in_transit(scene.order) and not scene.existing(), seconds=10)
+    await scene.settle(100)
+    assert scene.machine.requests.count("terminate") == 1
     found = verdict(scene.order, scene.now_us())
     assert found.problem is not None
     assert (found.standing, found.problem.kind) == (Standing.FAILED, problem)
