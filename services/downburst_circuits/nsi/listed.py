@@ -81,10 +81,13 @@ def _never_arrived(one: Reservation, asked_at_us: int, provider: Provider) -> Re
         return one
     if one.goal is Goal.END:
         return lost(one, "")
-    end_us = one.ask.criteria.end_us
-    if end_us is not None and end_us <= asked_at_us:
+    if _is_past(one.ask, asked_at_us):
         return replace(lost(one, ""), problem=too_late(provider.name))
     return replace(one, ask=replace(one.ask, stage=Stage.WANTED))
+
+
+def _is_past(ask: Ask, now_us: int) -> bool:
+    return ask.criteria.end_us is not None and ask.criteria.end_us <= now_us
 
 
 def _progress(one: Reservation, entry: Listed, asked_at_us: int, provider: Provider) -> Reservation:
@@ -132,8 +135,11 @@ def _negotiated(one: Reservation, entry: Listed, asked_at_us: int, provider: Pro
         return _fallen_back(one, ask, asked_at_us, provider)
     if ask.stage in (Stage.ASKED, Stage.WANTED):
         one = replace(one, ask=replace(ask, stage=Stage.CHECKING))
-    told = _told(one, entry)
-    return confirmed(one, told, provider) if state is ReservationState.HELD and told else one
+    if state is ReservationState.HELD and (told := _told(one, entry)) is not None:
+        one = confirmed(one, told, provider)
+    elif state is ReservationState.CHECKING and one.life is Life.RESERVING and _is_past(ask, asked_at_us):
+        one = given_up(one, too_late(provider.name))
+    return one
 
 
 def _fallen_back(one: Reservation, ask: Ask, asked_at_us: int, provider: Provider) -> Reservation:
