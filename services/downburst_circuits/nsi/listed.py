@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from downburst.domain.ordering.providers import Provider
 from downburst_circuits.nsi.record import Ask, Goal, Life, Reservation, Stage, Strays
-from downburst_circuits.nsi.refusals import hold_expired
+from downburst_circuits.nsi.refusals import hold_expired, too_late
 from downburst_circuits.nsi.reservation import (
     ACKNOWLEDGED_PAUSE_US,
     SETTLE_US,
@@ -54,7 +54,8 @@ def _strays(known: Strays, listed: list[str]) -> Strays:
 
 
 def _may_carry(entry: Listed) -> bool:
-    return entry.states.lifecycle is not LifecycleState.PASSED_END
+    """False at its end, and while the provider removes it: OpenNSA lists one that never had a path so for ever."""
+    return entry.states.lifecycle not in (LifecycleState.PASSED_END, LifecycleState.TERMINATING)
 
 
 def _is_open(one: Reservation) -> bool:
@@ -66,7 +67,7 @@ def _missing(one: Reservation, listing: Listing, asked_at_us: int, provider: Pro
     if any(entry.requester_nsa in (None, provider.requester_nsa) for entry in listing.unread):
         return one
     if one.connection_id is None:
-        return _never_arrived(one, asked_at_us)
+        return _never_arrived(one, asked_at_us, provider)
     if one.goal is Goal.END and (one.life is not Life.RESERVING or one.seen is not None):
         return lost(one, "")
     since_us = asked_at_us if one.missing_since_us is None else one.missing_since_us
@@ -75,12 +76,18 @@ def _missing(one: Reservation, listing: Listing, asked_at_us: int, provider: Pro
     return lost(one, f"provider {provider.name} lists the reservation {one.connection_id} no more; ask its operator")
 
 
-def _never_arrived(one: Reservation, asked_at_us: int) -> Reservation:
+def _never_arrived(one: Reservation, asked_at_us: int, provider: Provider) -> Reservation:
     if one.ask is None or one.sent is None or asked_at_us < one.ask.asked_at_us + SETTLE_US:
         return one
     if one.goal is Goal.END:
         return lost(one, "")
+    if _is_past(one.ask, asked_at_us):
+        return replace(lost(one, ""), problem=too_late(provider.name))
     return replace(one, ask=replace(one.ask, stage=Stage.WANTED))
+
+
+def _is_past(ask: Ask, now_us: int) -> bool:
+    return ask.criteria.end_us is not None and ask.criteria.end_us <= now_us
 
 
 def _progress(one: Reservation, entry: Listed, asked_at_us: int, provider: Provider) -> Reservation:
@@ -128,8 +135,11 @@ def _negotiated(one: Reservation, entry: Listed, asked_at_us: int, provider: Pro
         return _fallen_back(one, ask, asked_at_us, provider)
     if ask.stage in (Stage.ASKED, Stage.WANTED):
         one = replace(one, ask=replace(ask, stage=Stage.CHECKING))
-    told = _told(one, entry)
-    return confirmed(one, told, provider) if state is ReservationState.HELD and told else one
+    if state is ReservationState.HELD and (told := _told(one, entry)) is not None:
+        one = confirmed(one, told, provider)
+    elif state is ReservationState.CHECKING and one.life is Life.RESERVING and _is_past(ask, asked_at_us):
+        one = given_up(one, too_late(provider.name))
+    return one
 
 
 def _fallen_back(one: Reservation, ask: Ask, asked_at_us: int, provider: Provider) -> Reservation:

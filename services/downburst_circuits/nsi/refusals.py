@@ -61,6 +61,15 @@ def hold_expired(provider: str) -> Problem:
     )
 
 
+def too_late(provider: str) -> Problem:
+    """The end has passed before the provider made the reservation, so it is asked for no more."""
+    return Problem(
+        Kind.TIME,
+        f"provider {provider} made no reservation before the order's end; order the circuit again with a window that "
+        "lies ahead, and check both clocks",
+    )
+
+
 def different(provider: str, phrases: tuple[str, ...]) -> Problem:
     """The confirmation differs from the request."""
     return Problem(

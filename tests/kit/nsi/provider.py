@@ -21,6 +21,7 @@ class Connection:
     provision: str | None = "Released"
     lifecycle: str = "Created"
     results: list[tuple[str, str]] = field(default_factory=list)
+    never_ends: bool = False
     path_from_us: int = 0
     """The data plane is not there before."""
 
@@ -49,7 +50,7 @@ class ProviderMachine:
         self.vlan = 100
 
     def live(self) -> list[Connection]:
-        return [one for one in self.connections.values() if one.lifecycle != "Terminated"]
+        return [one for one in self.connections.values() if one.lifecycle not in ("Terminated", "Terminating")]
 
     def post(self, body: bytes) -> tuple[int, bytes]:
         envelope = etree.fromstring(body)
@@ -84,6 +85,7 @@ class ProviderMachine:
             return self._modify(known, request, correlation_id)
         asked = self._asked(request)
         if self.kind == "opennsa" and asked.source.split("?")[0].endswith("unknown"):
+            self._keep_refused(request, head)
             return 500, words.fault("00704", "STP_UNAVAILABLE: no such port")
         one = Connection(
             f"conn-{len(self.connections) + 1}",
@@ -93,6 +95,12 @@ class ProviderMachine:
         self.connections[one.connection_id] = one
         self._hold(one, asked, correlation_id)
         return 200, words.reserve_response(one.connection_id, correlation_id)
+
+    def _keep_refused(self, request: etree._Element, head: etree._Element) -> None:
+        """OpenNSA lists some orders that it refused at once, and never tells them terminated."""
+        named = request.findtext("globalReservationId") or "", head.findtext("requesterNSA") or ""
+        one = Connection(f"conn-{len(self.connections) + 1}", *named, reservation="ReserveStart", never_ends=True)
+        self.connections[one.connection_id] = one
 
     def _modify(self, connection_id: str, request: etree._Element, correlation_id: str) -> tuple[int, bytes]:
         one = self.connections.get(connection_id)
@@ -171,7 +179,7 @@ class ProviderMachine:
         return True
 
     def _on_terminate(self, one: Connection) -> bool:
-        one.lifecycle, one.provision = "Terminated", "Released"
+        one.lifecycle, one.provision = "Terminating" if one.never_ends else "Terminated", "Released"
         return True
 
     def _querySummarySync(self, **_: object) -> tuple[int, bytes]:  # noqa: N802

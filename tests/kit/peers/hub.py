@@ -150,4 +150,5 @@ def new_id() -> str:
 
 
 POLL_S = 0.2
-_OVER = (LifecycleState.TERMINATED, LifecycleState.PASSED_END)
+_OVER = (LifecycleState.TERMINATED, LifecycleState.PASSED_END, LifecycleState.TERMINATING)
+"""OpenNSA lists an order that it refused, and once removed as on its way to its end for ever."""

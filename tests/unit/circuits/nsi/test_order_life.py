@@ -85,7 +85,9 @@ async def test_a_refusal_is_one_sentence_and_leaves_nothing(
     scene = Scene(kind, Dialect.NONE)
     await scene.begin(criteria)
     await scene.run(lambda: standing(scene) is Standing.FAILED)
-    await scene.run(lambda: not in_transit(scene.order), seconds=10)
+    await scene.run(lambda: not in_transit(scene.order) and not scene.existing(), seconds=10)
+    await scene.settle(100)
+    assert scene.machine.requests.count("terminate") == 1
     found = verdict(scene.order, scene.now_us())
     assert found.problem is not None
     assert (found.standing, found.problem.kind) == (Standing.FAILED, problem)
@@ -114,6 +116,24 @@ async def test_an_unreachable_provider_has_refused_nothing(kind: str, dialect: D
     await scene.run(lambda: standing(scene) is Standing.ACTIVE)
     assert sentence(scene.requester.link) == ""
     assert scene.known() == scene.existing()
+
+
+@BOTH
+async def test_an_order_whose_end_passes_before_the_provider_takes_it_is_asked_for_no_more(
+    kind: str, dialect: Dialect
+) -> None:
+    """OpenNSA answers an end in the past with 00500, so asking again would never end."""
+    scene = Scene(kind, dialect)
+    scene.machine.away = True
+    await scene.begin(some_criteria(end_us=scene.now_us() + 120_000_000))
+    await scene.settle(400)
+    scene.machine.away = False
+    await scene.run(lambda: standing(scene) is Standing.FAILED)
+    problem = verdict(scene.order, scene.now_us()).problem
+    assert problem is not None
+    assert (problem.kind, scene.machine.requests.count("reserve")) == (Kind.TIME, 1)
+    assert "before the order's end" in problem.sentence
+    assert scene.existing() == set()
 
 
 @BOTH
