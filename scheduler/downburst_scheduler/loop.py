@@ -46,9 +46,10 @@ from downburst_scheduler.accuracy import (
     with_measurement,
 )
 from downburst_scheduler.demand.riding import OnDemand, is_other, legs_on_demand, moved
-from downburst_scheduler.demand.written import figures_of, terms_of
+from downburst_scheduler.demand.written import figures_of
 from downburst_scheduler.figures.traffic import FeedWindow
 from downburst_scheduler.legs import by_relay, followed, group_leg, legs_of, paced
+from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.floors import SiteFloors
 from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Part
 from downburst_scheduler.models.queues import Order
@@ -314,12 +315,12 @@ class SchedulerLoop:
     async def _plan(self, feed: Feed, state: FeedState, question: Question, decision: Decision) -> Plan | None:
         """A stored plan if legs, pin, trust or the kind of reason differ from the one in force."""
         before = state.plan
-        _take_terms(state, decision)
-        legs = await self._legs(feed, state, decision)
+        terms = _terms(state, decision)
+        legs = await self._legs(feed, state, decision, on_demand=bool(terms))
         pinned = decision.because in (Because.PINNED, Because.PIN_INFEASIBLE)
         same = before is not None and before.legs == legs and before.pinned == pinned
         same = same and state.mistrusted == (question.mistrust is not None)
-        same = same and before is not None and terms_of(before.figures) == state.terms
+        same = same and state.terms == terms
         if same and (decision.because in QUIETLY or decision.because == state.because):
             return None
         moving = await asyncio.to_thread(moving_of, question, decision)
@@ -332,17 +333,17 @@ class SchedulerLoop:
             candidates=decision.candidates,
             figures=figures(question, decision, state.window.statistics())
             | state.calibration.figures()
-            | figures_of(state.terms)
+            | figures_of(terms)
             | (moving.figures if moving else {}),
             pinned=pinned,
         )
         return await self._ledger.write(lambda tx: tx.planning.plans.append(made))
 
-    async def _legs(self, feed: Feed, state: FeedState, decision: Decision) -> tuple[Leg, ...]:
+    async def _legs(self, feed: Feed, state: FeedState, decision: Decision, *, on_demand: bool) -> tuple[Leg, ...]:
         """A group keeps its number while the feed stays on multicast; the next one gets another."""
         if feed.unicast_leg is None:
             raise DownburstError(f"the feed {feed.name} has no unicast leg; remove it and add it again")
-        if state.terms:
+        if on_demand:
             sites, state.groups = sorted({site for part in decision.chosen.parts for site in part.sites}), ()
             leg = await self._circuit_leg(feed.name, state)
             known = self._known.demand
@@ -426,14 +427,14 @@ def _histories(tx: Transaction) -> list[list[Plan]]:
     return [tx.planning.plans.history(plan.feed) for plan in tx.planning.plans.all_current()]
 
 
-def _take_terms(state: FeedState, decision: Decision) -> None:
+def _terms(state: FeedState, decision: Decision) -> tuple[DemandTerms, ...]:
     """Terms stay while only measurements differ, and while there are no arrivals to derive others from."""
     if decision.transport is not Transport.DYNAMIC_CIRCUIT:
-        state.terms = ()
-        return
-    wanted, measured = decision.chosen.demand, decision.chosen.outcome is not None
-    if wanted and (not state.terms or (measured and is_other(wanted, state.terms))):
-        state.terms = tuple(sorted(wanted, key=lambda one: one.site))
+        return ()
+    wanted, standing, measured = decision.chosen.demand, state.terms, decision.chosen.outcome is not None
+    if wanted and (not standing or (measured and is_other(wanted, standing))):
+        return tuple(sorted(wanted, key=lambda one: one.site))
+    return standing
 
 
 def _settled(tx: Transaction) -> list[Settled]:

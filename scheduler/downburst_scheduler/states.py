@@ -129,8 +129,6 @@ class FeedState:
     mistrusted: bool = False
     groups: tuple[Leg, ...] = ()
     circuit_leg: int | None = None
-    terms: tuple[DemandTerms, ...] = ()
-    """The terms of circuits on demand, by site; none while another transport is chosen."""
     repairs: Repairs = field(default_factory=lambda: Repairs(telling_bytes=TELLING_BYTES))
     """Of its groups."""
     calibration: FeedCalibration = field(default_factory=FeedCalibration)
@@ -161,10 +159,14 @@ class FeedState:
             known,
             mistrusted=plan.figures.get("mistrusted") is True,
             circuit_leg=rides.leg if rides else None,
-            terms=terms_of(plan.figures),
             calibration=FeedCalibration.resumed(plan.figures),
             floor=Floor.of_figures(plan.figures),
         )
+
+    @property
+    def terms(self) -> tuple[DemandTerms, ...]:
+        """The terms of circuits on demand in the plan in force, by site; none while it is on another transport."""
+        return terms_of(self.plan.figures) if self.plan is not None else ()
 
     def decided(self, decision: Decision, arrivals: Arrivals) -> None:
         """Records the traffic and latencies of the decision on these arrivals."""

@@ -59,6 +59,6 @@ def outcome(order: DemandOrder, use: OrderUse | None, now: datetime) -> str:
     used = (
         f"carried {use.products} products and used {use.used_share:.1%} of {rate_text(order.rate_bps)}"
         if use is not None
-        else "its use was not measured, because the scheduler started again meanwhile"
+        else "its use was not measured, because the scheduler was started again"
     )
     return f"up after {order.setup_s or 0:.3g} s and reserved for {reserved_s:.3g} s; {used}"

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from downburst.domain.ordering import OrderStep
 from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
 from downburst_scheduler.figures.traffic import Arrivals
@@ -69,7 +70,7 @@ async def until(world: World, at_s: float, *, step_s: float | None) -> None:
 
 async def applied(world: World) -> None:
     """The node works by a new plan at once."""
-    if world.steps()[-1:] == ["releasing"]:
+    if any(order.step is OrderStep.RELEASING for order in world.read(lambda tx: tx.planning.orders.open())):
         world.bus.publish(world.traffic(ahead_s=0.5))
         await world.settle()
 
