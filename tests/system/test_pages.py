@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from kit.axe import every_page_fits, no_serious_finding
 from kit.capabilities import needs
 from kit.page_hub import PATIENCE_MS, Hub
+from kit.patience import wait_for
 
 pytestmark = [pytest.mark.system, pytest.mark.browser]
 PRODUCTS = 12
@@ -201,6 +202,10 @@ def test_the_apis_own_page_is_served_from_here_alone(hub: Hub, page: Page) -> No
     assert answer is not None
     assert "script-src" not in answer.headers["content-security-policy"]
     assert "unsafe-eval" not in answer.headers["content-security-policy"]
-    expect(page.get_by_text("/v1/feeds/{feed}/pattern-test")).to_be_visible()
+    operation = page.get_by_text("/v1/feeds/{feed}/pattern-test")
+    # Of a long description only the part in view is in the document, so that the page scrolls to the operation.
+    expect(page.get_by_text("/v1/session", exact=True).first).to_be_visible()
+    wait_for("the operation in view", lambda: operation.count() or page.mouse.wheel(0, 400))
+    expect(operation).to_be_visible()
     assert [url for url in asked if not url.startswith((hub.url, "data:"))] == []
     assert refused == []

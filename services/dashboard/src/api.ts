@@ -454,8 +454,7 @@ export interface CircuitProviderWanted {
   authorities?: string | null
   /** The address for callbacks; null: the provider is asked for news instead. */
   reply_to?: string | null
-  /** Null: that of AutoGOLE, EVTS.A-GOLE. */
-  service_type?: string | null
+  service_type?: string
 }
 
 /** All providers, by name. */
@@ -648,7 +647,7 @@ export interface Factor {
 export type FactorName = 'origin' | 'queue' | 'transport' | 'circuit' | 'tcp' | 'repair' | 'disk' | 'action' | 'clock'
 
 /** The way in which a relay hands out the one copy of a leg. */
-export type FanOut = 'group'
+export type FanOut = 'group' | 'unicast'
 
 /** Something that is wrong, and what to do about it. */
 export interface Fault {
@@ -1558,7 +1557,8 @@ export interface RelayTunnel {
 export interface RelayWanted {
   /** HOST:PORT at which its sites reach it; null, or left out: it splices no connections. */
   address?: string | null
-  /** `group`: it sends one copy of a leg to a multicast group of its network; null, or left out: it takes none. */
+  /** It takes one copy of a leg, and sends it to a multicast group of its network (`group`) or to each site by UDP
+      (`unicast`); null, or left out: it takes none. */
   fan_out?: FanOut | null
   /** The sites behind it; another relay among them reaches the hub through this one. */
   sites?: string[]

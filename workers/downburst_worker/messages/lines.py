@@ -346,10 +346,7 @@ def _resend(resend: Resend) -> Line:
 
 
 def _leg(leg: Leg, multicast: MulticastSettings) -> Line:
-    # A node binds connections to circuits on demand as to reserved ones.
-    dynamic = leg.transport is Transport.DYNAMIC_CIRCUIT
-    transport = Transport.STATIC_CIRCUIT if dynamic else leg.transport
-    line: Line = {"leg": leg.leg, "transport": transport.value, "sites": list(leg.sites)}
+    line: Line = {"leg": leg.leg, "transport": leg.transport.value, "sites": list(leg.sites)}
     if leg.circuits and leg.transport is Transport.MULTICAST:
         line["circuit"] = leg.circuits[0][1]
     elif leg.circuits:

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import numpy as np
-
 from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import rate_text
 
@@ -59,8 +57,7 @@ class Setups:
         """Median and p90; None without a measurement."""
         if not seconds:
             return None
-        median_s, p90_s = np.quantile(np.asarray(seconds, dtype=np.float64), [0.5, 0.9])
-        return cls(len(seconds), float(median_s), float(p90_s))
+        return cls(len(seconds), _quantile(sorted(seconds), 0.5), _quantile(sorted(seconds), 0.9))
 
 
 def checked_offer(offer: Offer) -> Offer:
@@ -69,6 +66,14 @@ def checked_offer(offer: Offer) -> Offer:
         if wrong is not None:
             raise BadInput(f"offer {offer.name}: {wrong}")
     return offer
+
+
+def _quantile(ascending: Sequence[float], share: float) -> float:
+    """Linear between the two values around it."""
+    place = share * (len(ascending) - 1)
+    below = int(place)
+    above = min(below + 1, len(ascending) - 1)
+    return ascending[below] + (ascending[above] - ascending[below]) * (place - below)
 
 
 def _ends(offer: Offer) -> str | None:

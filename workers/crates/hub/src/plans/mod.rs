@@ -11,6 +11,9 @@ pub use lines::{CarrierLine, FanOut, LegLine, LossLine, PlanLine};
 pub use placing::{LegStep, RunningLeg};
 pub use relayed::{RelayStanding, RelayStep, RelayedLegs};
 
+/// Transports that bind a site's connections to circuits: reserved ones, and those ordered on demand.
+const CIRCUITS: [Transport; 2] = [Transport::StaticCircuit, Transport::DynamicCircuit];
+
 /// All plans, with their running multicast legs. `L` is the driver's handle of a leg.
 pub struct Plans<L> {
     versions: BTreeMap<FeedName, u64>,
@@ -103,7 +106,7 @@ impl<L> Plans<L> {
     /// The feeds that circuits are planned to carry to a site, each with its circuit.
     pub fn circuits_of(&self, site: &SiteName) -> Vec<(FeedName, u32)> {
         let lines = self.lines.iter().flat_map(|(feed, lines)| lines.iter().map(move |line| (feed, line)));
-        let legs = lines.filter(|(_, line)| line.transport == Transport::StaticCircuit);
+        let legs = lines.filter(|(_, line)| CIRCUITS.contains(&line.transport));
         let carriers = legs.flat_map(|(feed, line)| line.circuits.iter().map(move |it| (feed, it)));
         let carriers = carriers.filter(|(_, carrier)| carrier.site == *site);
         carriers.map(|(feed, carrier)| (feed.clone(), carrier.lease)).collect()
@@ -252,5 +255,11 @@ mod tests {
         });
         plans.put(plan(1, serde_json::json!([leg])));
         assert_eq!(plans.circuits_of(&oslo()), [(feed("A"), 4)]);
+        let carriers = serde_json::json!([{"site": "oslo", "lease": 9}]);
+        let ordered = serde_json::json!({
+            "leg": 3, "transport": "dynamic-circuit", "sites": ["oslo"], "circuits": carriers,
+        });
+        plans.put(plan(2, serde_json::json!([ordered])));
+        assert_eq!(plans.circuits_of(&oslo()), [(feed("A"), 9)], "ordered for a train of products");
     }
 }
