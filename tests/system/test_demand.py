@@ -1,29 +1,20 @@
 """Circuits on demand by a whole hub beside greedy flows: each train of products gets a circuit of its own."""
 
-import random
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from downburst.foundation.file_names import decode
 from kit.capabilities import needs
-from kit.circuit_hub import SITE, CircuitHub, Shown
-from kit.flows import Flows
-from kit.namespaces import Lab
+from kit.circuit_hub import SITE, Shown
+from kit.demand_trains import Trains
 from kit.patience import wait_for
-from kit.provider import Line
 
 pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
-
-M = 1_000_000
-LINE_BPS, CIRCUIT_BPS = 50 * M, 25 * M
-SETTINGS = "[scheduler]\nstep_s = 2\nwindow_s = 60\nagreeing_windows = 1\ndwell_s = 0\nchanges_per_day = 100\n"
 
 
 @pytest.fixture
@@ -31,67 +22,6 @@ def stack() -> Iterator[ExitStack]:
     needs("root", "netns", "veth", "bridge", "htb", "vxlan")
     with ExitStack() as stack:
         yield stack
-
-
-@dataclass
-class Trains:
-    """A hub whose line to the site is full of other flows, and an offer of circuits that the line protects."""
-
-    hub: CircuitHub
-    lab: Lab
-    put_s: dict[str, float] = field(default_factory=dict)
-
-    @classmethod
-    def beside(cls, stack: ExitStack, directory: Path, *, flows: int = 8) -> "Trains":
-        lab = stack.enter_context(Lab(["hub", "far", "crowd"]))
-        hub = CircuitHub(lab, directory, stack, port_bps=LINE_BPS, settings=SETTINGS)
-        line = Line(lab, "far", rate_bps=LINE_BPS, vni=None)
-        line.protect(CIRCUIT_BPS)
-        stack.enter_context(Flows(lab, "crowd", "far", lab.address("far"), flows=flows))
-        before = line.carried().other_bytes
-        wait_for("a line in use", lambda: line.carried().other_bytes > before + 1_000_000)
-        return cls(hub, lab)
-
-    def offer(self, **fields: object) -> None:
-        terms = {"hub_port": "hub-eth0", "ports": ["far-eth0"], "rates_bps": [CIRCUIT_BPS], "setup_s": 1.0}
-        self.hub.hub.ask("PUT", "/v1/circuit-offers/campus", json=terms | fields)
-        self.hub.hub.ask("PUT", "/v1/feeds/CONDUIT/pin", json={"transport": "dynamic-circuit"})
-        self.hub.wait_transport("dynamic-circuit")
-
-    def play(self, count: int, *, seconds: float, every_s: float) -> list[str]:
-        """Trains of 100 kB each 50 ms; returns the products, in order."""
-        began_s, named = time.time(), []
-        for train in range(count):
-            for number in range(int(seconds * 20)):
-                time.sleep(max(0.0, began_s + train * every_s + number / 20 - time.time()))
-                name = f"product-{len(self.put_s)}"
-                self.put_s[name] = time.time()
-                self.hub.put(name, random.Random(name).randbytes(100_000))
-                named.append(name)
-        wait_for("all products at the site", lambda: len(self._stood_s()) == len(self.put_s), 60)
-        self.hub.site.wait_received(len(self.put_s))
-        return named
-
-    def p99_s(self, names: list[str]) -> float:
-        stood_s = self._stood_s()
-        return float(np.percentile([stood_s[name] - self.put_s[name] for name in names], 99))
-
-    def orders(self) -> list[Shown]:
-        return list(reversed(self.hub.hub.ask("GET", "/v1/circuit-orders?limit=50")["orders"]))
-
-    def wait_step(self, step: str, seconds: float = 30) -> Shown:
-        """Waits until the newest order has taken this step."""
-        wait_for(f"order that is {step}", lambda: self.orders()[-1:] and self.orders()[-1]["step"] == step, seconds)
-        return self.orders()[-1]
-
-    def is_riding(self) -> bool:
-        """True if the plan in force has a leg on a circuit."""
-        return any(leg["circuits"] for leg in self.hub.plan()["legs"])
-
-    def _stood_s(self) -> dict[str, float]:
-        root = self.hub.site.directory / "received"
-        files = [path for path in root.rglob("*") if path.is_file()]
-        return {decode(str(path.relative_to(root))).product_id: path.stat().st_mtime for path in files}
 
 
 def reserved_s(order: Shown) -> float:
