@@ -60,6 +60,8 @@ class WireReport:
 
     def needs_small_lag(self, *, max_lag_us: int = 1000) -> None:
         """Skip the running test, with the reason, if the machine and not the wire shaped the result."""
+        load = os.getloadavg()[0]
+        print(f"wire: {self.lag_p99_us} us late (p99), in real time: {self.real_time}; load {load:.1f}")
         if self.lag_p99_us > max_lag_us:
             skip(
                 f"the wire ran {self.lag_p99_us} us late (p99), more than {max_lag_us} us: machine too busy to judge"
