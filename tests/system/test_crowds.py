@@ -50,6 +50,11 @@ def test_a_handshake_that_never_ends_is_ended(node: HubNode, subscribe: Subscrib
     node.feed("NGRID")
     good = subscribe("good", "NGRID")
     node.wait_connected("good")
+    # The files that stay open are open before the count: log, receipts, and counters of the host.
+    play = Play(node, "NGRID", seed=22)
+    play.put()
+    good.wait_received(1)
+    wait_for("counters of the host", (node.directory / "data" / "counters" / "newest.csv").exists)
     before = open_files(node)
     over = threading.Event()
     with ExitStack() as stack:
@@ -60,7 +65,6 @@ def test_a_handshake_that_never_ends_is_ended(node: HubNode, subscribe: Subscrib
         stack.callback(over.set)
         wait_for("the slow ones to be in", lambda: open_files(node) >= before + SLOW, 10)
         began = time.monotonic()
-        play = Play(node, "NGRID", seed=22)
         for _ in range(20):
             play.put()
         assert good.wait_received(len(play.acknowledged)) == play.acknowledged
