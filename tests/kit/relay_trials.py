@@ -102,11 +102,11 @@ def latencies_over_the_relay(home: Path) -> Latencies:
 
 @dataclass(frozen=True)
 class Campus:
-    """Four sites behind a relay; the hub sends no group of its own."""
+    """Four sites of a campus, behind a relay or not; the hub sends no group of its own."""
 
     lab: Lab
     world: RelayedHub
-    relay: RelayNode
+    relay: RelayNode | None
 
     def copies(self, products: Products, count: int) -> float:
         """The copies that leave the hub for these products: its bytes over theirs."""
@@ -126,7 +126,7 @@ class Campus:
 
 @contextmanager
 def campus(home: Path, *, fan_out: str | None = "group") -> Iterator[Campus]:
-    """The scheduler plans one group behind the relay; without fan-out each site gets a copy of the hub's."""
+    """The scheduler plans one group behind the relay; without a relay each site gets a copy of the hub's."""
     needs("root", "netns", "veth", "bridge")
     with ExitStack() as stack:
         lab = stack.enter_context(Lab(["hub", "relay", *CAMPUS]))
@@ -134,10 +134,10 @@ def campus(home: Path, *, fan_out: str | None = "group") -> Iterator[Campus]:
         hub_address = f"{lab.address('hub')}:{PORT}"
         for host in CAMPUS:
             world.site(host, host, hub_address)
-        wish = {} if fan_out is None else {"fan_out": fan_out}
-        relay = world.relay(
-            "campus", "relay", hub_address, "--interface", "eth0", sites=[*CAMPUS], feeds=[FEED], **wish
-        )
+        relay = None
+        if fan_out is not None:
+            wish = {"sites": [*CAMPUS], "feeds": [FEED], "fan_out": fan_out}
+            relay = world.relay("campus", "relay", hub_address, "--interface", "eth0", **wish)
         yield Campus(lab, world, relay)
 
 

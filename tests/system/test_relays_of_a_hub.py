@@ -95,6 +95,7 @@ def test_four_sites_behind_a_relay_share_one_copy_until_the_relay_dies(tmp_path:
             copies = scene.copies(products, 100)
             print(f"{copies:.2f} copies leave the hub for {len(CAMPUS)} sites")
             assert copies < 1.3
+            assert scene.relay is not None
             scene.relay.kill()
             products.more(50)
         scene.world.complete()
