@@ -30,8 +30,7 @@ class Terms:
 
     def setup_s(self, offer: str) -> float:
         """The set-up time to expect: measured, or the provider's statement."""
-        measured = self.setups.get(offer)
-        return measured.p90_s if measured is not None else self.offers[offer].setup_s
+        return self.offers[offer].expected_setup_s(self.setups.get(offer))
 
     def ends(self, offer: str, site: str) -> tuple[str, str] | None:
         """The ports of a circuit to a site; None if the offer has none there."""

@@ -130,7 +130,7 @@ def _riders(orders: Sequence[DemandOrder], circuits: Mapping[int, Circuit]) -> d
 def _offered(
     offer: Offer, setups: Setups | None, today: Sequence[DemandOrder], now: datetime, price: float
 ) -> DemandOffer:
-    setup_s = offer.setup_s if setups is None else setups.p90_s
+    setup_s = offer.expected_setup_s(setups)
     until = now + timedelta(seconds=late_s(setup_s) + offer.least_hold_s + MARGIN_S)
     # The rest of open windows is promised, not used: most of it is given back.
     own = [replace(one, times=replace(one.times, until=now)) for one in today if one.offer == offer.name]

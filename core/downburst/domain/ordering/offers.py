@@ -43,6 +43,10 @@ class Offer:
     budget: Budget = Budget()
     created_at: datetime | None = None
 
+    def expected_setup_s(self, measured: "Setups | None") -> float:
+        """The set-up time that counts: the measured p90, or the provider's statement before there is one."""
+        return self.setup_s if measured is None else measured.p90_s
+
 
 @dataclass(frozen=True, slots=True)
 class Setups:

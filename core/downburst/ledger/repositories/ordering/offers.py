@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, select
 
 from downburst.domain.ordering.offers import LINUX, Budget, Offer, checked_offer
+from downburst.domain.ordering.orders import OPEN
 from downburst.foundation.clock import Clock
 from downburst.foundation.errors import AlreadyThere, BadInput, NotFound
 from downburst.ledger.repositories.audit import Audit
@@ -101,4 +102,4 @@ def _offer(row: Row[Any]) -> Offer:
 
 
 KIND = "circuit offer"
-_OPEN = ("ordered", "up", "releasing")
+_OPEN = tuple(step.value for step in OPEN)
