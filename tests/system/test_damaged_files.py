@@ -80,8 +80,8 @@ Round = list[tuple[Subject, str]]
 
 
 def trial(snapshots: dict[str, Pair], home: Path, harmed: Round) -> Verdict:
-    awaited = [one.hurt(injury) for one, injury in harmed if one.expected(injury) == "reported"]
-    return tried(snapshots[harmed[0][0].snapshot], home, [one.hurt(injury) for one, injury in harmed], awaited)
+    expected = {one.hurt(injury): one.expected(injury) for one, injury in harmed}
+    return tried(snapshots[harmed[0][0].snapshot], home, list(expected), expected)
 
 
 def check(judged: list[tuple[Round, Verdict]]) -> None:

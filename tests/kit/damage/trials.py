@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,10 +41,11 @@ class Verdict:
     start_s: float = 0.0
 
 
-def tried(snapshot: Pair, home: Path, harms: Sequence[Harm], awaited: Sequence[Harm] = ()) -> Verdict:
+def tried(snapshot: Pair, home: Path, harms: Sequence[Harm], expected: Mapping[Harm, str] | None = None) -> Verdict:
     """Damages a copy, starts it and judges; one harm alone may keep it from starting.
 
-    The `awaited` ones will be reported, some of them by the scrub.
+    The trial waits for `expected` reports and new files: the scrub reports some files, and rows of counters are
+    written a second after the start.
     """
     pair = snapshot.copied_to(home)
     damaged = {harm: _injure(pair, harm) for harm in harms}
@@ -56,14 +57,21 @@ def tried(snapshot: Pair, home: Path, harms: Sequence[Harm], awaited: Sequence[H
         pair.site.start()
         refused = _told_refusal(pair) if _is_of_site_identity(harms) else None
     if refused is None:
-        verdict.wrong += _use(pair, harms, awaited)
+        verdict.wrong += _use(pair, harms)
+        with suppress(AssertionError):
+            wait_for("all that is expected", lambda: _is_settled(pair, damaged, expected or {}), START_S)
     verdict.wrong += pair.stop()
     for harm in harms:
         words = refused or _words(pair, harm)
-        is_rebuilt = _content(pair, harm) not in (damaged[harm], None)
         verdict.words[harm] = words.strip().splitlines()[-1] if words else ""
         verdict.outcomes[harm] = (
-            "refused" if refused else "reported" if words else "rebuilt" if is_rebuilt else "healthy"
+            "refused"
+            if refused
+            else "reported"
+            if words
+            else "rebuilt"
+            if _is_rebuilt(pair, harm, damaged)
+            else "healthy"
         )
     if refused is not None:
         verdict.wrong += _wrong_in_refusal(pair, harms, refused)
@@ -95,7 +103,20 @@ def _told_refusal(pair: Pair) -> str | None:
     return pair.site.log() if pair.site.process.returncode else None
 
 
-def _use(pair: Pair, harms: Sequence[Harm], awaited: Sequence[Harm]) -> list[str]:
+def _is_settled(pair: Pair, damaged: Mapping[Harm, bytes | None], expected: Mapping[Harm, str]) -> bool:
+    return all(
+        "healthy" in outcome
+        or ("reported" in outcome and bool(_words(pair, harm)))
+        or ("rebuilt" in outcome and _is_rebuilt(pair, harm, damaged))
+        for harm, outcome in expected.items()
+    )
+
+
+def _is_rebuilt(pair: Pair, harm: Harm, damaged: Mapping[Harm, bytes | None]) -> bool:
+    return _content(pair, harm) not in (damaged[harm], None)
+
+
+def _use(pair: Pair, harms: Sequence[Harm]) -> list[str]:
     """New products of every feed arrive; earlier ones are there, or are reported as lost."""
     before = set(pair.acknowledged)
     for feed in FEEDS:
@@ -115,8 +136,6 @@ def _use(pair: Pair, harms: Sequence[Harm], awaited: Sequence[Harm]) -> list[str
         wait_for("new products", lambda: not lacking(), START_S)
     except AssertionError:
         return [f"after {time.monotonic() - began:.0f} s the site lacks, and nobody says so: {sorted(lacking())}"]
-    with suppress(AssertionError):
-        wait_for("words of all that is reported", lambda: all(_words(pair, harm) for harm in awaited), START_S)
     return []
 
 
