@@ -10,7 +10,7 @@ from kit.capabilities import needs, skip
 
 
 @contextmanager
-def disk(image: Path, at: Path, kind: str) -> Iterator[Path]:
+def disk(image: Path, at: Path, kind: str, options: str = "") -> Iterator[Path]:
     """A disk with a file system of this kind (`xfs`, `ext4`), mounted for the length of the block."""
     needs("root")
     if which(f"mkfs.{kind}", path="/usr/sbin:/sbin:/usr/bin") is None:
@@ -18,7 +18,7 @@ def disk(image: Path, at: Path, kind: str) -> Iterator[Path]:
     with image.open("wb") as file:
         file.truncate(DISK_BYTES)
     _run("mkfs." + kind, "-q", str(image))
-    with _mounted(at, "-o", "loop", "-t", kind, str(image)):
+    with _mounted(at, "-o", ",".join(filter(None, ("loop", options))), "-t", kind, str(image)):
         yield at
 
 

@@ -1,4 +1,4 @@
-"""The tracer finds the cause of a slow connection: loss, either buffer, the application, and an outage's length."""
+"""The tracer finds the cause of a slow connection: loss, a buffer, a disk, the application, and an outage's length."""
 
 import os
 import re
@@ -20,6 +20,7 @@ from kit.capabilities import needs
 from kit.namespaces import Lab
 from kit.node import HubNode, SiteNode
 from kit.patience import wait_for
+from kit.slow_disk import slow_disk
 from kit.wire import Lane, Wire
 
 pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
@@ -29,6 +30,8 @@ RATE_BPS = 50_000_000
 DELAY_MS = 15.0
 OUTAGE_S = 1.0
 LARGE_BYTES = 8_000_000
+DISK_BYTES_PER_S = 2_000_000
+"""A third of the rate of the wire."""
 
 
 @dataclass
@@ -41,7 +44,14 @@ class World:
     wires: dict[str, Wire] = field(default_factory=dict)
     sites: dict[str, SiteNode] = field(default_factory=dict)
 
-    def connect(self, name: str, *, loss_every: int | None = None, whole_segments: bool = False) -> Wire:
+    def connect(
+        self,
+        name: str,
+        *,
+        loss_every: int | None = None,
+        whole_segments: bool = False,
+        directory: Path | None = None,
+    ) -> Wire:
         """Starts a site behind a wire that loses every so manyth frame to it."""
         lanes = (Lane(RATE_BPS, DELAY_MS, every=loss_every), Lane(RATE_BPS, DELAY_MS))
         wire = self.wires[name] = Wire(self.lab, "hub", name, to_right=lanes[0], to_left=lanes[1])
@@ -50,7 +60,7 @@ class World:
             # Otherwise the kernel takes 64 kB at once into the smallest buffer.
             self.lab.output("hub", ["ip", "link", "set", wire.device, "gso_max_segs", "1"])
         address = f"{wire.left_address}:{PORT}"
-        site = self.sites[name] = SiteNode(self.home / name, address, prefix=self.lab.command(name, []))
+        site = self.sites[name] = SiteNode(directory or self.home / name, address, prefix=self.lab.command(name, []))
         self.hub.feed(name.upper())
         self.hub.data_connections[name] = 0
         wish = {"feed": name.upper(), "pattern": ".*", "not_pattern": None}
@@ -86,7 +96,7 @@ class World:
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     needs("root", "netns", "veth", "bridge", "tun")
-    with Lab(["hub", "lossy", "narrow", "choked", "quiet"]) as lab:
+    with Lab(["hub", "lossy", "narrow", "choked", "slow", "quiet"]) as lab:
         hub = HubNode(tmp_path / "hub", listen=f"0.0.0.0:{PORT}", prefix=lab.command("hub", []))
         hub.start()
         world = World(lab, tmp_path, hub)
@@ -150,6 +160,19 @@ def test_a_small_send_buffer_is_named(world: World) -> None:
     world.connect("choked", whole_segments=True)
     connection = world.busy("choked", 500_000)
     assert connection["verdict"]["leading"] == "send-buffer", shares(connection)
+
+
+def test_a_slow_disk_of_the_site_is_named(world: World, tmp_path: Path) -> None:
+    """The site reads on as soon as its log has taken what came."""
+    with slow_disk(tmp_path, DISK_BYTES_PER_S) as disk:
+        world.connect("slow", directory=disk.directory / "site")
+        disk.bind(world.sites["slow"].process.pid)
+        try:
+            connection = world.busy("slow", 2 * LARGE_BYTES)
+        finally:
+            world.sites["slow"].stop()
+    assert connection["verdict"]["leading"] == "receiver", shares(connection)
+    assert "disk" in connection["verdict"]["sentence"]
 
 
 def test_a_product_alone_on_its_way_is_in_the_report_of_traffic_with_the_rate_of_the_line(world: World) -> None:

@@ -81,9 +81,17 @@ impl Judge {
         let busy = busy(before, now, length);
         let by_window = now.since(before, Variable::RwndLimited).unwrap_or(0).min(busy);
         let by_buffer = now.since(before, Variable::SndbufLimited).unwrap_or(0).min(busy - by_window);
-        let (window, path) = (self.window(before, now), self.path(before, now));
-        let path =
-            if path != Limit::NetworkLoss && sends_a_window_each_round_trip(now) { window } else { path };
+        let window = self.window(before, now, busy);
+        let path = match self.path(before, now) {
+            Limit::NetworkLoss => Limit::NetworkLoss,
+            // A paced sender spreads what the window admits.
+            _ if congestion_window_is_wider(now)
+                && (window == Limit::Receiver || fills_the_window_each_round_trip(now)) =>
+            {
+                window
+            }
+            other => other,
+        };
         self.add(Limit::Application, length - busy);
         self.add(window, by_window);
         self.add(Limit::SendBuffer, by_buffer);
@@ -96,13 +104,17 @@ impl Judge {
         }
     }
 
-    /// A window that falls to a quarter of what it was, or below a segment, belongs to a peer that does not read.
-    fn window(&mut self, before: &Sample, now: &Sample) -> Limit {
-        let windows = [before, now].map(|sample| sample.get(Variable::SndWnd));
-        let Some(least) = windows.iter().flatten().min() else { return Limit::ReceiveWindow };
-        self.widest_window = windows.iter().flatten().copied().fold(self.widest_window, u64::max);
+    /// The reason for time that the peer's window limited: a window that falls to a quarter of what it was, or below a
+    /// segment, or that is mostly filled by unread bytes, belongs to a peer that does not read.
+    fn window(&mut self, before: &Sample, now: &Sample, busy: u64) -> Limit {
+        let (was, is) = (before.get(Variable::SndWnd), now.get(Variable::SndWnd));
+        let Some(least) = was.into_iter().chain(is).min() else { return Limit::ReceiveWindow };
+        self.widest_window = self.widest_window.max(was.unwrap_or(0));
+        let is_unread = bytes_on_the_path(before, now, busy)
+            .is_some_and(|bytes| bytes < u128::from(self.widest_window) * MOSTLY.0 / MOSTLY.1);
+        self.widest_window = self.widest_window.max(is.unwrap_or(0));
         let segment = now.get(Variable::SndMss).unwrap_or(0);
-        if *least <= self.widest_window / 4 || *least < segment {
+        if is_unread || least <= self.widest_window / 4 || least < segment {
             Limit::Receiver
         } else {
             Limit::ReceiveWindow
@@ -212,21 +224,33 @@ fn loses(before: &Sample, now: &Sample) -> bool {
         || now.get(Variable::CaState).is_some_and(|state| state >= RECOVERY)
 }
 
-/// True if bytes wait, the congestion window is wider than the peer's, and what is delivered in the least round trip
-/// nearly fills the peer's: a paced sender (BBR) takes its estimate of the path from such a window, and spreads it over
-/// the round trip, so that the kernel counts it as window-limited for a part of the time only.
-fn sends_a_window_each_round_trip(sample: &Sample) -> bool {
-    let window = sample.get(Variable::SndWnd).filter(|window| *window > 0);
+/// The mean bytes between both ends by Little's law: the rate of acknowledgements while the connection was busy, times
+/// the smoothed round trip. A peer's window holds these and what the peer has not read. `None`: nothing came back, as
+/// in an outage, or the kernel does not say.
+fn bytes_on_the_path(before: &Sample, now: &Sample, busy: u64) -> Option<u128> {
+    let acknowledged = now.since(before, Variable::BytesAcked).filter(|bytes| *bytes > 0)?;
+    let round_trip = before.get(Variable::Rtt)?.max(now.get(Variable::Rtt)?);
+    (busy > 0).then(|| u128::from(acknowledged) * u128::from(round_trip) / u128::from(busy))
+}
+
+/// True if bytes wait although the congestion window admits more than the peer's.
+fn congestion_window_is_wider(sample: &Sample) -> bool {
     let congestion = sample.get(Variable::SndCwnd).zip(sample.get(Variable::SndMss));
+    congestion.zip(sample.get(Variable::SndWnd)).is_some_and(|((segments, segment), window)| {
+        segments.saturating_mul(segment) > window
+            && sample.get(Variable::NotsentBytes).is_some_and(|bytes| bytes > 0)
+    })
+}
+
+/// True if what is delivered in the least round trip nearly fills the peer's window: a paced sender (BBR) takes its
+/// estimate of the path from such a window, and spreads it over the round trip, so that the kernel counts it as
+/// window-limited for a part of the time only.
+fn fills_the_window_each_round_trip(sample: &Sample) -> bool {
+    let window = sample.get(Variable::SndWnd).filter(|window| *window > 0);
     let delivered = sample.get(Variable::DeliveryRate).zip(sample.get(Variable::MinRtt));
-    let (Some(window), Some((segments, segment)), Some((rate, round_trip))) = (window, congestion, delivered)
-    else {
-        return false;
-    };
-    let delivered = rate.saturating_mul(round_trip) / 1_000_000;
-    sample.get(Variable::NotsentBytes).is_some_and(|bytes| bytes > 0)
-        && segments.saturating_mul(segment) > window
-        && delivered >= window / 10 * 8
+    window.zip(delivered).is_some_and(|(window, (rate, round_trip))| {
+        rate.saturating_mul(round_trip) / 1_000_000 >= window / 10 * 8
+    })
 }
 
 /// True if acknowledgements arrive at nine tenths of the bound or faster.
@@ -245,6 +269,10 @@ const LIMITS: [Limit; 7] = [
     Limit::CongestionWindow,
     Limit::Pacing,
 ];
+
+/// Of a window that no unread bytes fill, 84 to 101 % were on the path; at a disk of a third of the path's rate, 23 to
+/// 50 %.
+const MOSTLY: (u128, u128) = (2, 3);
 
 /// `TCP_CA_Recovery`; above it is only `TCP_CA_Loss`.
 const RECOVERY: u64 = 3;
@@ -335,6 +363,36 @@ mod tests {
             sample.set(Variable::SndWnd, 10_000 << index);
         }
         assert_eq!(leading(&samples), (Limit::ReceiveWindow, 90.0));
+    }
+
+    #[test]
+    fn a_window_that_is_filled_by_unread_bytes_is_the_receivers() {
+        // 180,000 bytes in each busy 90 ms: 100,000 in a round trip of 50 ms.
+        let reading = |window, acknowledged, loss| {
+            let grows = [
+                BUSY,
+                (Variable::RwndLimited, 50_000),
+                (Variable::BytesAcked, acknowledged),
+                (Variable::TotalRetrans, loss),
+            ];
+            let stands = [
+                (Variable::SndWnd, window),
+                (Variable::Rtt, 50_000),
+                (Variable::SndCwnd, 300),
+                (Variable::SndMss, 1_448),
+                (Variable::NotsentBytes, 9),
+            ];
+            leading(&trace(&grows, &stands))
+        };
+        assert_eq!(reading(190_000, 180_000, 0), (Limit::Receiver, 90.0), "the sender's pauses are its too");
+        assert_eq!(reading(110_000, 180_000, 0), (Limit::ReceiveWindow, 50.0), "the path holds the window");
+        assert_eq!(reading(190_000, 0, 0), (Limit::ReceiveWindow, 50.0), "an outage is not a slow reader");
+        assert_eq!(
+            reading(900_000, 180_000, 0),
+            (Limit::Receiver, 50.0),
+            "the congestion window is narrower"
+        );
+        assert_eq!(reading(190_000, 180_000, 1).0, Limit::Receiver, "loss has the rest of the time");
     }
 
     #[test]
