@@ -1,4 +1,4 @@
-"""The tracer finds the cause of a slow connection: loss, a buffer, a disk, the application, and an outage's length."""
+"""The tracer finds the cause of a slow connection: loss, a buffer, a disk or the application, and measures an outage."""
 
 import os
 import re
