@@ -1,4 +1,4 @@
-"""The tracer finds the cause of a slow connection: loss, a buffer, a disk or the application, and measures an outage."""
+"""The tracer names the cause of a slow connection: loss, a buffer, a disk or the application; it measures outages."""
 
 import os
 import re
