@@ -9,6 +9,7 @@ from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import parse_rate_bps, rate_text
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
+from downburst_app.cli.numbers import A_DAY_S, real_number
 from downburst_contract.base import names
 from downburst_contract.ordering import CircuitOfferWanted
 
@@ -50,10 +51,12 @@ def set_offer(  # noqa: PLR0913
         typer.Option(help="Cost of a reserved bit relative to one sent; default: scheduler.circuit_cost."),
     ] = None,
     setup_s: Annotated[
-        float | None, typer.Option(help="Set-up time that the provider states, in seconds; 60 by default.")
+        float | None,
+        real_number(least=0, most=A_DAY_S, help="Set-up time that the provider states, in seconds; 60 by default."),
     ] = None,
     least_hold_s: Annotated[
-        float | None, typer.Option(help="Shortest time for which a circuit is ordered, in seconds.")
+        float | None,
+        real_number(least=0, most=A_DAY_S, help="Shortest time for which a circuit is ordered, in seconds."),
     ] = None,
     circuit_hours_a_day: Annotated[
         str | None, typer.Option(help="Most reserved hours a day, over all circuits; none: no limit.")
@@ -73,8 +76,8 @@ def set_offer(  # noqa: PLR0913
         ports=port,
         rates_bps=sorted({parse_rate_bps(text) for text in rate}) if rate else None,
         provider=provider,
-        setup_s=_finite(setup_s),
-        least_hold_s=_finite(least_hold_s),
+        setup_s=setup_s,
+        least_hold_s=least_hold_s,
     )
     wanted |= _cleared(
         price=_number(price, "default"),
