@@ -16,6 +16,10 @@ PARTS=(lint unit sim contract cluster integration system)
 TEST_BUDGET_S=1500 TEST_ALL_BUDGET_S=2100
 # Counts of what tests generate, which are smaller where none is named.
 LONG_COUNTS=(DOWNBURST_CUT_STATES=1000 DOWNBURST_HOSTILE_SESSIONS=1000)
+# Tests of one file share a server in some folders, so that a worker gets whole files there.
+declare -A TESTS_OF_A_WORKER=(
+    [unit]=--dist=load [contract]=--dist=loadfile [integration]=--dist=load [system]=--dist=loadfile
+)
 BIN=$ROOT/.venv/bin
 MANIFEST=$ROOT/workers/Cargo.toml
 # A file to a kind of result, because some parts run beside each other.
@@ -57,7 +61,7 @@ python_half() {
     programs_are_built || return 0
     part_contract "not all and not nightly"
     run_pytest integration tests/integration -n 2 -m "not all and not nightly"
-    run_pytest system tests/system -n 2 --dist loadfile -m "smoke and not nightly"
+    run_pytest system tests/system -n 2 "${TESTS_OF_A_WORKER[system]}" -m "smoke and not nightly"
 }
 
 # What judges no time comes last, and leaves the processors to the tests of real processes beside it.
@@ -83,13 +87,25 @@ programs_are_built() {
     [[ -e $RESULTS/programs ]]
 }
 
-# The rest of contract and system tests, those that take tens of seconds, and larger counts of what tests generate.
+# The rest of contract and system tests, those that take tens of seconds, and larger counts of what tests generate. The
+# crates' need processors, and the other tests marked `all` wait for most of their time, so that they share the machine.
+# System tests follow when both are done.
 run_test_all() {
+    local log=$LOGS/test-long-half.log long
     set_up test-all
     export "${LONG_COUNTS[@]}"
     part_cluster
-    run_marked all all -n 2 --dist loadfile -m "all and not nightly and not system"
+    long_half >"$log" 2>&1 &
+    long=$!
+    echo "Long tests of the crates run beside what follows; $log has their output, which comes after it."
+    run_marked all all 2 -m "all and not nightly and not system"
+    wait "$long"
+    cat "$log"
     part_system "not smoke and not nightly"
+}
+
+long_half() {
+    renice -n 10 "$BASHPID" >/dev/null
     long_tests_of_crates
     check test-all "bill of materials" scripts/sbom.sh .cache/sbom.cdx.json
     # Programs that `make audit` was not asked to fetch, and databases that can't be reached, are named as not judged.
@@ -98,7 +114,7 @@ run_test_all() {
 }
 
 run_nightly() {
-    run_marked nightly nightly -m nightly
+    run_marked nightly nightly 1 -m nightly
     check nightly coverage scripts/coverage.sh
 }
 
@@ -174,8 +190,7 @@ part_sim() {
 part_contract() {
     check contract "logs on Kafka" scripts/test-cluster.sh contract
     grep '^SKIPPED' "$LOGS/test-contract-logs-on-Kafka.log" >>"$RESULTS/skipped"
-    # A file to a worker: tests of one file share a server.
-    run_pytest contract tests/contract -n 2 --dist loadfile -m "$1"
+    run_pytest contract tests/contract -n 2 "${TESTS_OF_A_WORKER[contract]}" -m "$1"
 }
 
 part_cluster() {
@@ -185,7 +200,7 @@ part_cluster() {
 
 # part_system MARKS: tests share the machine, but for those that judge how much or how fast.
 part_system() {
-    run_pytest beside tests/system -n 2 --dist loadfile -m "not alone and ($1)"
+    run_pytest beside tests/system -n 2 "${TESTS_OF_A_WORKER[system]}" --no-loadscope-reorder -m "not alone and ($1)"
     run_pytest alone tests/system -m "alone and ($1)"
 }
 
@@ -204,16 +219,18 @@ long_tests_of_crates() {
     fi
 }
 
-# run_marked PART MARK ARGUMENT...: runs pytest on the files with a mark, a folder at a time, because modules of two
-# folders may have the same name.
+# run_marked PART MARK WORKERS ARGUMENT...: runs pytest on the files with a mark, a folder at a time, because modules of
+# two folders may have the same name.
 run_marked() {
-    local part=$1 mark=$2 folder files
-    shift 2
+    local part=$1 mark=$2 workers=$3 folder files by
+    shift 3
     for folder in unit contract integration system; do
+        by=()
+        ((workers == 1)) || by=(-n "$workers" "${TESTS_OF_A_WORKER[$folder]}")
         mapfile -t files < <(
             grep --recursive --files-with-matches --include='test_*.py' "mark\.$mark\b" "tests/$folder" | sort
         )
-        ((${#files[@]} == 0)) || run_pytest "$part-$folder" "tests/$folder" "${files[@]}" "$@"
+        ((${#files[@]} == 0)) || run_pytest "$part-$folder" "tests/$folder" "${files[@]}" "${by[@]}" "$@"
     done
 }
 

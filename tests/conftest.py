@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,9 +56,19 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
+@pytest.fixture(scope="session")
+def empty_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ledger's file without rows: all migrations take ten times as long as a copy of their result."""
+    path = tmp_path_factory.mktemp("ledger") / "empty.sqlite"
+    Ledger.open(f"sqlite:///{path}").close()
+    return path
+
+
 @pytest.fixture
-def ledger(tmp_path: Path, clock: FakeClock) -> Iterator[Ledger]:
-    opened = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", clock)
+def ledger(empty_ledger: Path, tmp_path: Path, clock: FakeClock) -> Iterator[Ledger]:
+    path = tmp_path / "ledger.sqlite"
+    shutil.copy(empty_ledger, path)
+    opened = Ledger.open(f"sqlite:///{path}", clock)
     yield opened
     opened.close()
 

@@ -1,5 +1,6 @@
 """The ledger on SQLite and on PostgreSQL: the same tests on both."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,9 +40,9 @@ def postgres_url(server: Postgres, template: str) -> Iterator[str]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Iterator[Ledger]:
+def ledger(request: pytest.FixtureRequest, empty_ledger: Path, tmp_path: Path, clock: FakeClock) -> Iterator[Ledger]:
     if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path / 'ledger.sqlite'}"
+        url = f"sqlite:///{shutil.copy(empty_ledger, tmp_path / 'ledger.sqlite')}"
     else:
         url = request.getfixturevalue("postgres_url")
     opened = Ledger.open(url, clock)

@@ -64,6 +64,25 @@ def test_an_offer_comes_back_whole_and_is_changed_in_place(tx: Transaction, cloc
 
 
 @pytest.mark.usefixtures("ports")
+def test_a_port_that_offers_name_stays(tx: Transaction) -> None:
+    for number in range(7):
+        tx.planning.offers.put(replace(OFFER, name=f"offer{number}"))
+    before = tx.ports.all()
+    for port in ("hub-eth0", "far-eth0"):
+        with pytest.raises(AlreadyThere) as refused:
+            tx.ports.remove(port)
+        assert str(refused.value) == (
+            f"port {port!r} is named by offers of circuits: offer0, offer1, offer2, offer3, offer4 and 2 more; "
+            "change or remove them first"
+        )
+    assert tx.ports.all() == before
+    for number in range(7):
+        tx.planning.offers.remove(f"offer{number}")
+    tx.ports.remove("hub-eth0")
+    assert [port.name for port in tx.ports.all()] == ["far-eth0"]
+
+
+@pytest.mark.usefixtures("ports")
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -1,5 +1,6 @@
-"""Shared fixtures of system tests."""
+"""Shared fixtures of system tests, and the order of their files."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,19 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from kit.capabilities import needs
 from kit.node import HubNode, SiteNode, Subscribe
 from kit.page_hub import PATIENCE_MS
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the files with the longest tests first, and then those with the most: the last ones are short.
+
+    Last of all, so that tests that are not chosen do not count.
+    """
+    seconds, tests = Counter[Path](), Counter[Path]()
+    for item in items:
+        tests[item.path] += 1
+        seconds[item.path] += sum(marker.args[0] for marker in item.iter_markers("long"))
+    items.sort(key=lambda item: (-seconds[item.path], -tests[item.path]))
 
 
 @pytest.fixture

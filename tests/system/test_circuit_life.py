@@ -18,7 +18,7 @@ from kit.node import SiteNode
 from kit.patience import wait_for
 from kit.provider import Line
 
-pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
+pytestmark = [pytest.mark.system, pytest.mark.root]
 
 M = 1_000_000
 NEAR = "near.example"
@@ -31,6 +31,7 @@ def stack() -> Iterator[ExitStack]:
         yield stack
 
 
+@pytest.mark.alone
 def test_a_policed_circuit_is_found_degraded_and_its_feed_falls_back(stack: ExitStack, tmp_path: Path) -> None:
     lab = stack.enter_context(Lab(["hub", "far"]))
     hub = CircuitHub(lab, tmp_path, stack, port_bps=100 * M)
@@ -65,6 +66,7 @@ def test_a_policed_circuit_is_found_degraded_and_its_feed_falls_back(stack: Exit
     hub.wait_transport("static-circuit")
 
 
+@pytest.mark.alone
 def test_a_refused_change_leaves_the_traffic_alone_and_the_end_leaves_nothing(
     stack: ExitStack, tmp_path: Path
 ) -> None:

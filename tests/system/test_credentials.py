@@ -131,6 +131,7 @@ def by_multicast(hub: WholeHub) -> None:
     )
 
 
+@pytest.mark.long(43)
 def test_credentials_are_replaced_in_the_session_and_no_product_is_lost(
     hub: WholeHub, receive: Callable[..., SiteNode], tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def test_files_that_were_cut_are_said_or_made_anew(
     check([(largest, trial(snapshots, tmp_path / "one", largest))])
 
 
+@pytest.mark.long(30)
 @pytest.mark.parametrize(
     "injury",
     [

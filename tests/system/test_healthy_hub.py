@@ -16,6 +16,7 @@ from kit.page_hub import Hub
 pytestmark = [pytest.mark.system]
 
 
+@pytest.mark.long(67)
 @pytest.mark.parametrize("seconds", [45, pytest.param(600, marks=pytest.mark.nightly)])
 def test_a_healthy_hub_raises_no_warning(seconds: int, tmp_path: Path) -> None:
     """`DOWNBURST_HEALTHY_SECONDS` gives another duration.

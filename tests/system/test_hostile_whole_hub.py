@@ -30,6 +30,7 @@ def siege(tmp_path: Path) -> Iterator[Siege]:
         begun.end()
 
 
+@pytest.mark.long(42)
 def test_some_hostile_sessions_change_nothing_for_others(siege: Siege) -> None:
     """As many as DOWNBURST_HOSTILE_SESSIONS names; make test-all names a thousand."""
     withstand(siege, sessions(FEW))

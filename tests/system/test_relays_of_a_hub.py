@@ -16,16 +16,17 @@ from kit.relay_trials import (
 )
 from kit.relayed_hub import Products
 
-pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
+pytestmark = [pytest.mark.system, pytest.mark.root]
 
 
+@pytest.mark.alone
 def test_the_scheduler_leads_a_site_over_a_relay_that_is_faster_until_it_is_revoked(tmp_path: Path) -> None:
     """The site has one connection for products: seven of a hundred Mb/s by the direct way."""
     with lossy_edge(tmp_path) as scene:
         world = scene.world
         scene.site(data_connections=0)
         with Products(world, product_bytes=250_000, every_s=0.1) as products:
-            products.more(100)
+            products.more(50)
             relay = scene.relay()
             # After three reviews and more the way stays, though its own bursts have lost segments.
             latencies = led_over_the_relay(scene, products)
@@ -45,6 +46,7 @@ def test_the_scheduler_leads_a_site_over_a_relay_that_is_faster_until_it_is_revo
     assert abs(latencies.measured_ms / latencies.predicted_ms - 1) <= 0.2
 
 
+@pytest.mark.alone
 @pytest.mark.nightly
 @pytest.mark.parametrize(("congestion", "loss", "connections"), [("reno", 0.003, 16), ("bbr", 0.001, 1)])
 def test_the_scheduler_picks_the_winner_of_relay_and_automatic_data_connections(
@@ -86,6 +88,7 @@ UNDECIDED = 1.2 / 0.85 - 1
 """A relay counts 15 % less than its slowest segment, and a change must gain 20 %."""
 
 
+@pytest.mark.long(26)
 @pytest.mark.parametrize("fan_out", ["group", "unicast"])
 def test_four_sites_behind_a_relay_share_one_copy_until_the_relay_dies(tmp_path: Path, fan_out: str) -> None:
     with campus(tmp_path, fan_out=fan_out) as scene:

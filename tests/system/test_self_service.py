@@ -42,6 +42,7 @@ def go(page: Page, title: str) -> None:
     page.get_by_role("navigation", name="Pages").get_by_role("link", name=title, exact=True).click()
 
 
+@pytest.mark.long(28)
 def test_a_site_serves_itself_and_an_operator_rules(hub: Hub, page: Page, browser: Browser, tmp_path: Path) -> None:
     operators = browser.new_context().new_page()
     operators.set_default_timeout(PATIENCE_MS)

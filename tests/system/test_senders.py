@@ -105,6 +105,7 @@ def test_a_site_that_was_away_gets_what_a_short_copy_no_longer_has(
     scene.end()
 
 
+@pytest.mark.long(34)
 @pytest.mark.root
 def test_a_site_at_a_sender_that_loses_in_silence_is_an_alarm(
     tmp_path: Path, server: Postgres, broker: Kafka, monkeypatch: pytest.MonkeyPatch

@@ -107,6 +107,7 @@ def test_sites_of_a_sender_get_what_another_node_ingests(start: OpenNode, tmp_pa
     site.stop()
 
 
+@pytest.mark.long(33)
 def test_brokers_killed_under_ingest_lose_and_double_nothing(start: OpenNode, broker: Kafka, tmp_path: Path) -> None:
     ingest = start("ingest", "ingest")
     sender = start("sender", "sender")
@@ -125,6 +126,7 @@ def test_brokers_killed_under_ingest_lose_and_double_nothing(start: OpenNode, br
     site.stop()
 
 
+@pytest.mark.long(33)
 def test_a_writer_opens_again_before_the_next_product_and_feeds_begin_as_soon_as_the_broker_has(
     start: OpenNode, broker: Kafka
 ) -> None:

@@ -193,6 +193,7 @@ def test_a_receiver_removes_old_files_and_no_others(hub: HubNode, tmp_path: Path
         site.stop()
 
 
+@pytest.mark.long(31)
 def test_a_rule_that_does_not_keep_up_is_told_until_it_does(hub: HubNode, tmp_path: Path) -> None:
     rules = tmp_path / "slow.conf"
     rules.write_text('IDS\t.\tEXEC\t-wait sh -c "until test -e go; do sleep 0.1; done"\n')

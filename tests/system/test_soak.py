@@ -69,6 +69,7 @@ def sites(hub: WholeHub, tmp_path: Path) -> Iterator[dict[str, SiteNode]]:
         site.stop()
 
 
+@pytest.mark.long(30)
 def test_half_a_minute_of_grids(hub: WholeHub, sites: dict[str, SiteNode]) -> None:
     soak(hub, sites, seconds=30)
 

@@ -43,6 +43,8 @@ class DesiredState:
         """The TCP profiles that the node has."""
         self._silences = SilencesWatched(())
         """The scheduler's last wish; the ledger does not have it."""
+        self.relays = frozenset[str]()
+        """The sites with the record of a relay, as of the last job with all sites."""
         self._applying = asyncio.Lock()
         self._read_last: dict[str, object] = {}
         """By query, the ledger's last answer: a node that is restarted while the ledger is away gets that."""
@@ -94,7 +96,7 @@ class DesiredState:
     async def apply_sites(self, stood: list[Settled] | None = None) -> None:
         """Sends all sites with their subscriptions; `stood`: their positions, for a node that has just started."""
         async with self._applying:
-            job = await self._look_up("sites", _sites_job)
+            job, self.relays = await self._look_up("sites", _sites_and_relays)
             if stood is not None:
                 job = backlog_lines.with_positions(job, stood)
             await self._node.request("sites", **self._role.share.tell_sites(job))
@@ -209,11 +211,12 @@ class DesiredState:
         return found
 
 
-def _sites_job(tx: Transaction) -> Line:
+def _sites_and_relays(tx: Transaction) -> tuple[Line, frozenset[str]]:
+    relays = tx.fleet.relays.all()
     job = lines.sites_job(
         tx.sites.all(), tx.enrolment.credentials.usable(), tx.subscriptions.all(), tx.resends.waiting()
     )
-    return relay_lines.with_ways(job, tx.fleet.ways.all(), tx.fleet.relays.all())
+    return relay_lines.with_ways(job, tx.fleet.ways.all(), relays), frozenset(relay.name for relay in relays)
 
 
 NO_PROFILES: Line = {"profiles": []}

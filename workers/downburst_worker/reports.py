@@ -133,6 +133,9 @@ class NodeReports:
     async def _relay_told(self, line: Line) -> None:
         aside: list[SetAside] = []
         seen = relay_lines.relay_seen(line, aside, at=self._shared.clock.now())
+        if seen.report.relay not in self._desired.relays:
+            # The node does not know the records of relays: to it, any site without subscriptions may be one.
+            return
         if records := self._tunnels.to_record(seen.report):
             await self._writer.log_tunnels(seen.report.relay, records)
         self._reporter.say(seen)

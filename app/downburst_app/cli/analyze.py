@@ -15,6 +15,7 @@ from downburst_analyze import quantities
 from downburst_analyze.quantities import duration_s
 from downburst_app.cli.analysis.own_days import OwnDays, show_hub
 from downburst_app.cli.analysis.view import Options, Sharing, show_file
+from downburst_app.cli.numbers import real_number
 from downburst_scheduler.models.candidates import CircuitOffers, Situation
 from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.queues import Order
@@ -26,7 +27,7 @@ File = Annotated[
 ]
 OwnFeed = Annotated[str | None, typer.Option("--hub", help="A feed of the hub, by its last days, instead of FILE.")]
 At = Annotated[str, typer.Option("--at", envvar=HUB_VARIABLE, help="The hub's address.")]
-Days = Annotated[float, typer.Option(min=0.01, max=31, help="With --hub: how far back.")]
+Days = Annotated[float, real_number(least=0.01, most=31, help="With --hub: how far back.")]
 OwnTransfers = Annotated[
     bool, typer.Option("--transfers", help="With --hub: the transfers to sites instead of the products.")
 ]

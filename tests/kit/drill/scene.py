@@ -22,9 +22,9 @@ FEEDS = 10
 class Scene:
     """`play --mix idd-2024` into a hub, and sites that take all of it."""
 
-    def __init__(self, directory: Path, *, ledger_url: str = "") -> None:
+    def __init__(self, directory: Path, *, ledger_url: str = "", more: str = "") -> None:
         self.directory = directory
-        self.hub = WholeHub(directory / "hub", ledger_url=ledger_url, more=SETTINGS).start()
+        self.hub = WholeHub(directory / "hub", ledger_url=ledger_url, more=SETTINGS + more).start()
         self.sites: dict[str, SiteNode] = {}
         self.player = self._play()
         wait_for("the feeds of the mix", lambda: len(self.feeds()) >= FEEDS, 60)
@@ -116,9 +116,9 @@ class SteadySource:
 
 
 @contextmanager
-def scene(directory: Path, *, ledger_url: str = "") -> Iterator[Scene]:
-    """A scene that is ended in every case."""
-    made = Scene(directory, ledger_url=ledger_url)
+def scene(directory: Path, *, ledger_url: str = "", more: str = "") -> Iterator[Scene]:
+    """A scene that is ended in every case; `more` are further sections of the hub's settings."""
+    made = Scene(directory, ledger_url=ledger_url, more=more)
     try:
         yield made
     finally:

@@ -89,6 +89,19 @@ async def test_an_offer_is_put_changed_listed_and_removed(ported: Asked, clock: 
     assert await changes(ported) == 0
 
 
+async def test_a_port_stays_while_an_offer_names_it(ported: Asked) -> None:
+    await ported.ask("PUT", OFFER, json=WANTED)
+    before = await ported.ask("GET", "/v1/ports")
+    for port in ("ae1", "unl-ae1"):
+        problem = await ported.problem("DELETE", f"/v1/ports/{port}", 409, "already-there")
+        assert (
+            problem["detail"] == f"port {port!r} is named by offers of circuits: campus; change or remove them first"
+        )
+    assert await ported.ask("GET", "/v1/ports") == before
+    await ported.ask("DELETE", OFFER, 204)
+    await ported.ask("DELETE", "/v1/ports/unl-ae1", 204)
+
+
 @pytest.mark.parametrize(
     ("given", "status", "said"),
     [

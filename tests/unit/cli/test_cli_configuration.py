@@ -180,6 +180,29 @@ def test_a_prune_removes_what_named_parts_do_not_name(hubs: list[tuple[Ledger, H
     assert carry_out(hub, wanted, prune=True) == []
 
 
+def test_a_prune_leaves_no_offer_without_its_ports(hubs: list[tuple[Ledger, HubInMemory]]) -> None:
+    (_, hub), _ = hubs
+    document = Known(hub).document()
+    hubs_own = [one for one in document["ports"] if one["port"] == "ae1"]
+    campus = [one for one in document["circuit_offers"] if one["offer"] == "campus"]
+    for wanted, said in (
+        ({"feeds": [], "ports": hubs_own}, "port 'a-ae1' is not in the file, .*: campus, far; add the port, or"),
+        ({"ports": hubs_own, "circuit_offers": campus}, "port 'a-ae1' .*: campus; add"),
+        ({"ports": []}, "port 'a-ae1'"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            carry_out(hub, wanted, prune=True)
+    assert Known(hub).document() == document
+    assert carry_out(hub, {"ports": hubs_own}) == [], "without --prune nothing is removed"
+    both = steps({"ports": [], "circuit_offers": []}, Known(hub), prune=True)
+    assert [step.what for step in both] == [
+        "remove circuit offer campus",
+        "remove circuit offer far",
+        "remove port a-ae1",
+        "remove port ae1",
+    ]
+
+
 def test_objectives_receivers_of_sites_and_windows_are_changed_and_pruned(
     hubs: list[tuple[Ledger, HubInMemory]],
 ) -> None:

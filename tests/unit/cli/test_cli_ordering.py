@@ -168,7 +168,7 @@ def test_a_change_of_an_offer_keeps_its_other_values(asked: Asked, capsys: pytes
         (("offers", "set", "campus", "--rate", "500"), "'500' is not a rate"),
         (("offers", "set", "campus", "--orders-a-day", "many"), "'many' is not a number; give one, or none"),
         (("offers", "set", "campus", "--price", "none"), "'none' is not a number; give one, or default"),
-        (("offers", "set", "campus", "--setup-s", "nan"), "nan is not a number of a definite size"),
+        (("offers", "set", "campus", "--setup-s", "nan"), "Invalid value for"),
         (("offers", "set", "campus", "--price", "-inf"), "-inf is not a number of a definite size"),
         (("providers", "set", "new", "--url", "x"), "a new one needs --provider-nsa, --requester-nsa"),
         (("offers", "remove", "campus"), "repeat the command with --yes"),

@@ -93,8 +93,25 @@ def _campus(tx: Transaction) -> None:
     tx.fleet.relays.put(CAMPUS)
 
 
-async def test_a_report_is_an_event_and_ended_tunnels_go_into_the_log(stage: Stage) -> None:
+async def _with_campus(stage: Stage) -> None:
+    """The agent knows the relay as soon as its node has been told of its site."""
     await stage.ledger.write(_campus)
+    stage.bus.publish(SitesChanged())
+    await stage.last_job("sites", lambda job: any(line["site"] == "campus" for line in job["sites"]))
+
+
+async def test_a_report_of_a_site_without_the_record_of_a_relay_is_passed_over(stage: Stage) -> None:
+    await _with_campus(stage)
+    ended = {"tunnels": [tunnel | {"ended": True} for tunnel in relay_line()["tunnels"]]}
+    await stage.says(**relay_line() | ended | {"relay": "oslo"})
+    await stage.says(**relay_line())
+    seen = await stage.event(RelaySeen)
+    assert seen.report.relay == "campus", "a site that merely lacks subscriptions is no relay"
+    assert await stage.ledger.read(lambda tx: tx.fleet.relay_log.newest("oslo")) == []
+
+
+async def test_a_report_is_an_event_and_ended_tunnels_go_into_the_log(stage: Stage) -> None:
+    await _with_campus(stage)
     line = relay_line()
     line["tunnels"][0]["ended"] = True
     await stage.says(**line)

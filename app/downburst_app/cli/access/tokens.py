@@ -9,6 +9,7 @@ from downburst.domain.access import Role, Scope
 from downburst.host.local_token import write_private
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
+from downburst_app.cli.numbers import real_number
 
 app = typer.Typer(help="Create, list and revoke access tokens of programs.", no_args_is_help=True)
 
@@ -43,7 +44,7 @@ def add_token(  # noqa: PLR0913
         list[Scope] | None, typer.Option(help="Only this of the role's rights; repeat for more.")
     ] = None,
     site: Annotated[str | None, typer.Option(help="The one site of a token with the role `site`.")] = None,
-    days: Annotated[float, typer.Option(min=0.001, max=3_660, help="Days until it expires.")] = 365,
+    days: Annotated[float, real_number(least=0.001, most=3_660, help="Days until it expires.")] = 365,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="File to write the token to, readable only by you.")
     ] = None,

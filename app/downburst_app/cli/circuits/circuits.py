@@ -11,6 +11,7 @@ from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.circuits import offers, orders, providers
 from downburst_app.cli.circuits.ports import tag_range
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
+from downburst_app.cli.numbers import real_number
 
 app = typer.Typer(help="Reserve, change, measure and cancel circuits.", no_args_is_help=True)
 app.add_typer(offers.app, name="offers")
@@ -32,6 +33,7 @@ Addresses = Annotated[
 ]
 Copies = Annotated[Replication, typer.Option(help="Replication for several sites.")]
 Capping = Annotated[Cap, typer.Option(help="Whether traffic above the rate waits, or goes as best effort.")]
+Share = Annotated[float, real_number(least=0.85, most=1, help="Share of the rate that is sent at most.")]
 Burst = Annotated[int | None, typer.Option(help="Burst in bytes; left out: derived from the rate.")]
 
 
@@ -83,7 +85,7 @@ def add_circuit(  # noqa: PLR0913
     replication: Copies = Replication.HEAD_END,
     group: Annotated[str | None, typer.Option(help="Group of the underlay, where that replicates.")] = None,
     cap: Capping = Cap.HARD,
-    shaped_share: Annotated[float, typer.Option(help="Share of the rate that is sent at most.")] = 0.9,
+    shaped_share: Share = 0.9,
     burst_bytes: Burst = None,
     description: Annotated[str | None, typer.Option(help="Purpose.")] = None,
     request_id: RequestId = None,

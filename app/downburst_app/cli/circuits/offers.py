@@ -8,8 +8,9 @@ import typer
 from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import parse_rate_bps, rate_text
 from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
-from downburst_contract.base import names
+from downburst_app.cli.circuits.records import Kind
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, given, show, table
+from downburst_app.cli.numbers import A_DAY_S, real_number
 from downburst_contract.ordering import CircuitOfferWanted
 
 app = typer.Typer(help="List, set and remove offers: circuits that the scheduler may order.", no_args_is_help=True)
@@ -50,10 +51,12 @@ def set_offer(  # noqa: PLR0913
         typer.Option(help="Cost of a reserved bit relative to one sent; default: scheduler.circuit_cost."),
     ] = None,
     setup_s: Annotated[
-        float | None, typer.Option(help="Set-up time that the provider states, in seconds; 60 by default.")
+        float | None,
+        real_number(least=0, most=A_DAY_S, help="Set-up time that the provider states, in seconds; 60 by default."),
     ] = None,
     least_hold_s: Annotated[
-        float | None, typer.Option(help="Shortest time for which a circuit is ordered, in seconds.")
+        float | None,
+        real_number(least=0, most=A_DAY_S, help="Shortest time for which a circuit is ordered, in seconds."),
     ] = None,
     circuit_hours_a_day: Annotated[
         str | None, typer.Option(help="Most reserved hours a day, over all circuits; none: no limit.")
@@ -73,20 +76,15 @@ def set_offer(  # noqa: PLR0913
         ports=port,
         rates_bps=sorted({parse_rate_bps(text) for text in rate}) if rate else None,
         provider=provider,
-        setup_s=_finite(setup_s),
-        least_hold_s=_finite(least_hold_s),
+        setup_s=setup_s,
+        least_hold_s=least_hold_s,
     )
     wanted |= _cleared(
         price=_number(price, "default"),
         circuit_hours_a_day=_number(circuit_hours_a_day, "none"),
         orders_a_day=_number(orders_a_day, "none"),
     )
-    client = HubClient(hub)
-    body = _present(client, offer) | wanted
-    lacking = [option for option, name in NEEDED if name not in body]
-    if lacking:
-        raise BadInput(f"there is no offer {offer!r} yet, and a new one needs {', '.join(lacking)}")
-    made = client.ask("PUT", "v1", "circuit-offers", offer, json=body)
+    made = OFFERS.put(HubClient(hub), offer, wanted)
     show(made) if as_json else print(_sentence(made))
 
 
@@ -96,16 +94,8 @@ def remove_offer(offer: Name, *, yes: Yes = False, hub: HubAddress = DEFAULT_HUB
 
     Example: downburst circuits offers remove campus
     """
-    confirm(f"Remove offer {offer}? No circuit is ordered under it from now on.", yes=yes)
-    HubClient(hub).ask("DELETE", "v1", "circuit-offers", offer)
-    show({"removed": offer}) if as_json else print(f"offer {offer} removed")
-
-
-def _present(client: HubClient, offer: str) -> dict[str, Any]:
-    """The present values of an offer; none for a new one."""
-    listed = client.ask("GET", "v1", "circuit-offers")["offers"]
-    found = next((one for one in listed if one["offer"] == offer), None)
-    return {} if found is None else {name: found[name] for name in names(CircuitOfferWanted)}
+    effect = "No circuit is ordered under it from now on."
+    OFFERS.remove(HubClient(hub), offer, effect, yes=yes, as_json=as_json)
 
 
 def _number(text: str | None, word: str) -> float | int | str | None:
@@ -167,6 +157,11 @@ def _of(used: str, most: float | None) -> str:
     return used if most is None else f"{used} of {most:g}"
 
 
-NEEDED = (("--hub-port", "hub_port"), ("--port", "ports"), ("--rate", "rates_bps"))
+OFFERS = Kind(
+    "offer",
+    "circuit-offers",
+    CircuitOfferWanted,
+    {"--hub-port": "hub_port", "--port": "ports", "--rate": "rates_bps"},
+)
 NULL = "null"
 """The value of an option that clears a limit; no number reads so."""

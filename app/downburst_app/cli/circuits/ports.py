@@ -112,7 +112,7 @@ def set_port(  # noqa: PLR0913
 
 @app.command("remove")
 def remove_port(port: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """Remove a port that no circuit needs.
+    """Remove a port that no circuit and no offer needs.
 
     Example: downburst ports remove hub-eth0
     """

@@ -1,14 +1,13 @@
 """`downburst circuits providers`: other networks' providers of circuits."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from downburst.domain.ordering import Dialect
-from downburst.foundation.errors import BadInput
 from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
-from downburst_contract.base import names
+from downburst_app.cli.circuits.records import Kind
+from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, given, show, table
 from downburst_contract.ordering import CircuitProviderWanted
 
 app = typer.Typer(
@@ -72,12 +71,7 @@ def set_provider(  # noqa: PLR0913
         service_type=service_type,
     )
     wanted |= {name: None if text == "none" else text for name, text in clearable.items()}
-    client = HubClient(hub)
-    body = _present(client, provider) | wanted
-    lacking = [option for option, name in NEEDED if name not in body]
-    if lacking:
-        raise BadInput(f"there is no provider {provider!r} yet, and a new one needs {', '.join(lacking)}")
-    made = client.ask("PUT", "v1", "circuit-providers", provider, json=body)
+    made = PROVIDERS.put(HubClient(hub), provider, wanted)
     show(made) if as_json else print(f"provider {provider}: {made['provider_nsa']} at {made['url']}")
 
 
@@ -89,16 +83,12 @@ def remove_provider(
 
     Example: downburst circuits providers remove surf
     """
-    confirm(f"Remove provider {provider}? Its files stay.", yes=yes)
-    HubClient(hub).ask("DELETE", "v1", "circuit-providers", provider)
-    show({"removed": provider}) if as_json else print(f"provider {provider} removed")
+    PROVIDERS.remove(HubClient(hub), provider, "Its files stay.", yes=yes, as_json=as_json)
 
 
-def _present(client: HubClient, provider: str) -> dict[str, Any]:
-    """The present values of a provider; none for a new one."""
-    listed = client.ask("GET", "v1", "circuit-providers")["providers"]
-    found = next((one for one in listed if one["provider"] == provider), None)
-    return {} if found is None else {name: found[name] for name in names(CircuitProviderWanted)}
-
-
-NEEDED = (("--url", "url"), ("--provider-nsa", "provider_nsa"), ("--requester-nsa", "requester_nsa"))
+PROVIDERS = Kind(
+    "provider",
+    "circuit-providers",
+    CircuitProviderWanted,
+    {"--url": "url", "--provider-nsa": "provider_nsa", "--requester-nsa": "requester_nsa"},
+)

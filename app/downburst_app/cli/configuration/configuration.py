@@ -317,6 +317,8 @@ def _subscriptions(site: str, wanted: list[Entry], known: Known) -> Iterator[Ste
 
 def _pruned(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
     """Removals of objects absent from the declared parts; parts that are left out stay unchanged."""
+    if "ports" in wanted:
+        ordering.check_ports_stay(wanted, known.circuit_offers)
     yield from _pruned_pairs(wanted, known)
     yield from _pruned_windows(wanted, known)
     for part, kind, path in _NAMED:

@@ -24,6 +24,22 @@ def offers(wanted: Mapping[str, Any], known: list[Entry]) -> Iterator[Step]:
         yield from _put("offer", "circuit-offers", CircuitOfferWanted, entry, known)
 
 
+def check_ports_stay(wanted: Mapping[str, Any], known_offers: list[Entry]) -> None:
+    """Refuses the removal of a port that offers name afterwards; `wanted` declares all ports."""
+    ports = {entry["port"] for entry in entries(wanted, "ports", "port")}
+    declared = "circuit_offers" in wanted
+    naming: dict[str, list[str]] = {}
+    for one in entries(wanted, "circuit_offers", "offer") if declared else known_offers:
+        for port in (one["hub_port"], *one["ports"]):
+            naming.setdefault(port, []).append(one["offer"])
+    for port in sorted(naming.keys() - ports):
+        said = ", ".join(naming[port])
+        raise BadInput(
+            f"port {port!r} is not in the file, and offers of circuits name it: {said}; add the port, or change or "
+            "remove them"
+        )
+
+
 def provider(values: Entry) -> Entry:
     """The declared members of a provider; those with their default left out."""
     return {"provider": values["provider"]} | _declared(CircuitProviderWanted, values)

@@ -8,13 +8,18 @@ from downburst.domain.feeds import DuplicateRule, Durability, FeedClass
 from downburst.foundation.errors import BadInput
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, milliseconds, show, table
+from downburst_app.cli.numbers import A_DAY_S, A_YEAR_HOURS, real_number
 
 app = typer.Typer(help="List, add, change and remove feeds.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="Name of the feed, for example NGRID.")]
 Class = Annotated[FeedClass | None, typer.Option("--class", help="Priority of the feed.")]
-Hours = Annotated[float | None, typer.Option(help="Hours that products are kept at the hub.")]
+Hours = Annotated[
+    float | None, real_number(least=0.001, most=A_YEAR_HOURS, help="Hours that products are kept at the hub.")
+]
 Size = Annotated[int | None, typer.Option(help="Bytes that products may take at the hub.")]
-Objective = Annotated[float | None, typer.Option(help="Latency objective of deliveries, in ms (p99).")]
+Objective = Annotated[
+    float | None, real_number(least=0.001, most=1_000 * A_DAY_S, help="Latency objective of deliveries, in ms (p99).")
+]
 Rule = Annotated[DuplicateRule | None, typer.Option(help="Key by which two products are duplicates.")]
 Survives = Annotated[Durability | None, typer.Option(help="Failures that an acknowledged product survives.")]
 LdmType = Annotated[str | None, typer.Option(help="LDM's feed types of its products, such as NGRID.")]

@@ -8,6 +8,7 @@ from typing import IO, Annotated
 import typer
 
 from downburst.foundation.errors import BadInput, DownburstError
+from downburst_app.cli.numbers import A_YEAR_HOURS, real_number
 from downburst_app.play.generator import GeneratedFeed, until
 from downburst_app.play.profiles import profiles
 
@@ -15,7 +16,7 @@ from downburst_app.play.profiles import profiles
 def generate(
     profile: Annotated[str, typer.Argument(help=f"One of {', '.join(profiles())}.")],
     *,
-    hours: Annotated[float, typer.Option(min=0.001, max=24 * 366, help="Length of the trace in hours.")] = 1.0,
+    hours: Annotated[float, real_number(least=0.001, most=A_YEAR_HOURS, help="Length of the trace in hours.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same trace.")] = 1,
     out: Annotated[Path | None, typer.Option(help="File to write; standard output by default.")] = None,
 ) -> None:

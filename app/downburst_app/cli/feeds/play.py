@@ -18,6 +18,7 @@ from downburst.foundation.names import check_feed_name
 from downburst.recordings.traces import parse
 from downburst.settings.hub import DEFAULT_HUB, HUB_VARIABLE
 from downburst_app.cli.client import HubClient
+from downburst_app.cli.numbers import A_YEAR_MINUTES, real_number
 from downburst_app.play.idd_mix import IDD_2024, idd_mix
 from downburst_app.play.player import Player, PlaySummary
 from downburst_app.play.playing import Planned, at_speed, before, from_mix, from_trace, with_files
@@ -38,13 +39,18 @@ def play(  # noqa: PLR0913
     mix: Annotated[
         Mix | None, typer.Option(help="Instead of a trace: the ten feeds of the IDD's busiest host, 109 products/s.")
     ] = None,
-    rate: Annotated[float, typer.Option(min=0.0001, help="Multiplies the mix's products per second.")] = 1.0,
-    size: Annotated[float, typer.Option(min=0.0001, help="Multiplies the sizes of the mix's products.")] = 1.0,
+    rate: Annotated[
+        float, real_number(least=0.0001, most=1e6, help="Multiplies the mix's products per second.")
+    ] = 1.0,
+    size: Annotated[
+        float, real_number(least=0.0001, most=1e6, help="Multiplies the sizes of the mix's products.")
+    ] = 1.0,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same mix.")] = 1,
     create_feeds: Annotated[bool, typer.Option("--create-feeds", help="Create missing feeds of the mix.")] = False,
-    speed: Annotated[float, typer.Option(min=0.001, help="How many times as fast as the trace.")] = 1.0,
+    speed: Annotated[float, real_number(least=0.001, most=1e6, help="How many times as fast as the trace.")] = 1.0,
     minutes: Annotated[
-        float | None, typer.Option(min=0, help="Minutes of the trace or mix to play (a mix has no end).")
+        float | None,
+        real_number(least=0, most=A_YEAR_MINUTES, help="Minutes of the trace or mix to play (a mix has no end)."),
     ] = None,
     data: Annotated[
         Path | None, typer.Option(help="Use the bytes of the files below this directory in turn.")

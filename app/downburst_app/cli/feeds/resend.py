@@ -8,6 +8,7 @@ import typer
 from downburst.foundation.errors import Failure
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst_app.cli.numbers import A_YEAR_S, real_number
 
 app = typer.Typer(help="List, follow and cancel resends.", no_args_is_help=True)
 Number = Annotated[int, typer.Argument(help="Number of the resend, as listed.")]
@@ -22,7 +23,9 @@ def resend(  # noqa: PLR0913
     pattern: Annotated[str | None, typer.Option(help="Regular expression on the product id; else all.")] = None,
     not_pattern: Annotated[str | None, typer.Option(help="Exclude products that match this.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the site has everything.")] = False,
-    limit_s: Annotated[float, typer.Option("--limit", min=0, help="Seconds to wait at most.")] = 3600.0,
+    limit_s: Annotated[
+        float, real_number("--limit", least=0, most=A_YEAR_S, help="Seconds to wait at most.")
+    ] = 3600.0,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -73,7 +76,9 @@ def list_resends(
 def wait_for(
     number: Number,
     *,
-    limit_s: Annotated[float, typer.Option("--limit", min=0, help="Seconds to wait at most.")] = 3600.0,
+    limit_s: Annotated[
+        float, real_number("--limit", least=0, most=A_YEAR_S, help="Seconds to wait at most.")
+    ] = 3600.0,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:

@@ -8,6 +8,7 @@ import typer
 from downburst.domain.alarms import AlarmKind, ReceiverKind, Severity
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst_app.cli.numbers import A_YEAR_MINUTES, real_number
 
 app = typer.Typer(help="List and silence alarms, and manage alarm receivers.", no_args_is_help=True)
 Kind = Annotated[AlarmKind | None, typer.Option(help="Only alarms of this kind.")]
@@ -49,7 +50,7 @@ def list_alarms(
 @app.command("silence")
 def silence(  # noqa: PLR0913
     *,
-    minutes: Annotated[float, typer.Option(min=0.01, help="Duration in minutes.")] = 60,
+    minutes: Annotated[float, real_number(least=0.01, most=A_YEAR_MINUTES, help="Duration in minutes.")] = 60,
     reason: Annotated[str, typer.Option(help="Reason, for other operators.")] = "",
     alarm: Annotated[int | None, typer.Option(min=1, help="Only this alarm, by its number.")] = None,
     kind: Kind = None,

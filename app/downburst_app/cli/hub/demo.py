@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from downburst.foundation.errors import BadInput
+from downburst_app.cli.numbers import A_YEAR_MINUTES, A_YEAR_S, real_number
 from downburst_app.demo.scene import Scene, data_scene, generated_scene, trace_scene
 from downburst_app.demo.stage import Options, checked_report_path, demonstrate
 
@@ -20,9 +21,13 @@ def demo(  # noqa: PLR0913
     sites: Annotated[int, typer.Option(min=1, max=64, help="Receiving sites.")] = 5,
     data: Annotated[Path | None, typer.Option(help="Deliver every file below this directory once.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Play products after this arrival trace.")] = None,
-    minutes: Annotated[float | None, typer.Option(min=0.01, help="Minutes of the trace's time.")] = None,
-    speed: Annotated[float, typer.Option(min=0.01, help="Speed, as a multiple of the trace's.")] = 1.0,
-    seconds: Annotated[float | None, typer.Option(min=1, help="Real seconds to play (not with --trace).")] = None,
+    minutes: Annotated[
+        float | None, real_number(least=0.01, most=A_YEAR_MINUTES, help="Minutes of the trace's time.")
+    ] = None,
+    speed: Annotated[float, real_number(least=0.01, most=1e6, help="Speed, as a multiple of the trace's.")] = 1.0,
+    seconds: Annotated[
+        float | None, real_number(least=1, most=A_YEAR_S, help="Real seconds to play (not with --trace).")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random values.")] = 7,
     leave: Annotated[bool, typer.Option("--exit", help="End after the last receipt, with a check.")] = False,
     report: Annotated[Path | None, typer.Option(help="Write the report as JSON to this file.")] = None,

@@ -9,6 +9,7 @@ import typer
 
 from downburst_app.cli.client import AsJson, show
 from downburst_app.cli.hub.processes import SettingsFile, chosen_settings
+from downburst_app.cli.numbers import A_DAY_S, real_number
 from downburst_app.drill.drill import drill as run_drill
 from downburst_app.drill.report import Report
 from downburst_app.wiring.hub import node_binary
@@ -21,7 +22,7 @@ def drill(
     keep: Annotated[
         Path | None, typer.Option(help="Restore into this directory and keep it; it contains the authority's key.")
     ] = None,
-    patience: Annotated[float, typer.Option(min=1, help="Time-out of each step, in seconds.")] = 60.0,
+    patience: Annotated[float, real_number(least=1, most=A_DAY_S, help="Time-out of each step, in seconds.")] = 60.0,
     as_json: AsJson = False,
 ) -> None:
     """Test a backup: restore it elsewhere, compare every row and file, start a hub on it, and serve a new site.

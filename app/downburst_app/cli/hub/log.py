@@ -12,6 +12,7 @@ from downburst.foundation.names import check_feed_name
 from downburst.ledger import Ledger
 from downburst.settings.hub import HUB_VARIABLE, Settings, load_settings
 from downburst_app.cli.client import AsJson, HubClient, show, table
+from downburst_app.cli.numbers import A_YEAR_HOURS, real_number
 from downburst_app.retention.advice import Advice, Retention, Volume, advise, size
 from downburst_app.retention.watch import advices_of
 from downburst_worker.binary import find_node
@@ -103,11 +104,11 @@ def advise_retention(
     ] = None,
     outage_hours: Annotated[
         float | None,
-        typer.Option(
+        real_number(
             "--outage",
             "--outage-hours",
-            min=0.001,
-            max=24 * 366,
+            least=0.001,
+            most=A_YEAR_HOURS,
             help="Hours that a site may be offline without loss; default: the hub's setting outage_hours.",
         ),
     ] = None,

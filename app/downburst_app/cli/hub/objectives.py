@@ -7,6 +7,7 @@ import typer
 from downburst.foundation.errors import BadInput
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, milliseconds, show, table
+from downburst_app.cli.numbers import real_number
 
 app = typer.Typer(help="List and set latency objectives of feeds.", no_args_is_help=True)
 FeedName = Annotated[str, typer.Argument(help="Name of the feed.")]
@@ -53,10 +54,10 @@ def set_objective(  # noqa: PLR0913
     *,
     site: SiteName = None,
     quantile: Annotated[
-        float | None, typer.Option(min=0.0001, max=0.9999, help="Share of deliveries that has to meet it (--site).")
+        float | None, real_number(least=0.0001, most=0.9999, help="Share of deliveries that has to meet it (--site).")
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option(min=0.01, max=1440, help="Minutes over which it is judged (--site).")
+        float | None, real_number(least=0.01, most=1_440, help="Minutes over which it is judged (--site).")
     ] = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,

@@ -8,6 +8,7 @@ from downburst.domain.plans import Transport
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, bits, given, milliseconds, show, table
 from downburst_app.cli.hub.alarms import counted, silenced, silenced_last
+from downburst_app.cli.numbers import real_number
 
 
 def status(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
@@ -70,7 +71,7 @@ def latency(
 
 def volume(
     *,
-    hours: Annotated[float, typer.Option(min=0.1, max=8_760, help="Length of the period.")] = 24,
+    hours: Annotated[float, real_number(least=0.1, most=8_760, help="Length of the period.")] = 24,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:

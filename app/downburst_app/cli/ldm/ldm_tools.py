@@ -16,13 +16,14 @@ import typer
 
 from downburst.foundation.errors import BadInput, Failure
 from downburst.settings.hub import load_settings
+from downburst_app.cli.numbers import A_DAY_S, A_YEAR_S, real_number
 from downburst_worker.binary import find_node
 
 Host = Annotated[str, typer.Option("-h", help="Servers: HOST[:PORT].")]
 Feed = Annotated[str, typer.Option("-f", help="LDM's feed types, for example NGRID or 'IDS|DDPLUS'.")]
 Pattern = Annotated[str, typer.Option("-p", help="Identifiers that match this extended regular expression.")]
 Offset = Annotated[int, typer.Option("-o", help="Start with products created this many seconds ago.")]
-Total = Annotated[float | None, typer.Option("-T", help="End after this many seconds.")]
+Total = Annotated[float | None, real_number("-T", least=0, most=A_YEAR_S, help="End after this many seconds.")]
 Count = Annotated[int | None, typer.Option("-n", help="End after this many products.")]
 
 
@@ -80,7 +81,9 @@ def ldmping(
     *,
     host: Annotated[str | None, typer.Option("-h", help="Server, as in the arguments.")] = None,
     interval_s: Annotated[int, typer.Option("-i", help="Seconds between two requests; 0: one request.")] = 0,
-    timeout_s: Annotated[float, typer.Option("-t", help="How long to wait for an answer, in seconds.")] = 10.0,
+    timeout_s: Annotated[
+        float, real_number("-t", least=0.001, most=A_DAY_S, help="How long to wait for an answer, in seconds.")
+    ] = 10.0,
     verbose: Annotated[
         bool, typer.Option("-v", help="For compatibility with LDM; each answer is always reported.")
     ] = False,

@@ -9,6 +9,7 @@ from downburst.foundation.errors import BadInput
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table, write_secret
 from downburst_app.cli.hub.status import behind
+from downburst_app.cli.numbers import A_YEAR_HOURS, real_number
 from downburst_app.cli.sites.site_path import path
 
 app = typer.Typer(help="List, add and remove sites; enrol and revoke their receivers.", no_args_is_help=True)
@@ -44,10 +45,12 @@ def add_site(  # noqa: PLR0913
     organisation: Annotated[str | None, typer.Option(help="Organisation that runs it.")] = None,
     contact: Annotated[str | None, typer.Option(help="Contact.")] = None,
     place: Annotated[str | None, typer.Option(help="Location, in words.")] = None,
-    latitude: Annotated[float | None, typer.Option(help="Degrees north.")] = None,
-    longitude: Annotated[float | None, typer.Option(help="Degrees east.")] = None,
+    latitude: Annotated[float | None, real_number(least=-90, most=90, help="Degrees north.")] = None,
+    longitude: Annotated[float | None, real_number(least=-180, most=180, help="Degrees east.")] = None,
     multicast_interface: Annotated[str | None, typer.Option(help="Interface there that joins groups.")] = None,
-    access_rate_bps: Annotated[float | None, typer.Option(help="Access rate in bits per second.")] = None,
+    access_rate_bps: Annotated[
+        float | None, real_number(least=1, most=1e15, help="Access rate in bits per second.")
+    ] = None,
     allow: Annotated[
         list[str] | None, typer.Option(help="Feed it may take; repeat for more; all if left out.")
     ] = None,
@@ -184,10 +187,14 @@ def remove_site(site: Name, *, yes: Yes = False, hub: HubAddress = DEFAULT_HUB, 
 def token(
     site: Name,
     *,
-    hours: Annotated[float | None, typer.Option(help="Hours that the token lasts.")] = None,
+    hours: Annotated[
+        float | None, real_number(least=0.001, most=A_YEAR_HOURS, help="Hours that the token lasts.")
+    ] = None,
     credential_days: Annotated[
         float | None,
-        typer.Option(help="Days that the receiver's credentials last; default: the hub's setting."),
+        real_number(
+            least=0.001, most=20 * 366, help="Days that the receiver's credentials last; default: the hub's setting."
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write the token to, readable only by you.")

@@ -6,6 +6,7 @@ import typer
 
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst_app.cli.numbers import A_YEAR_S, real_number
 
 app = typer.Typer(help="List, add and remove subscriptions.", no_args_is_help=True)
 
@@ -55,11 +56,18 @@ def add_subscription(  # noqa: PLR0913
     ] = False,
     hold_s: Annotated[
         float | None,
-        typer.Option("--hold", help="Seconds that a missing product holds back later ones; 2 if left out."),
+        real_number(
+            "--hold", least=0, most=3_600, help="Seconds that a missing product holds back later ones; 2 if left out."
+        ),
     ] = None,
     max_age_s: Annotated[
         float | None,
-        typer.Option("--max-age", help="Maximum age in the hub, in seconds; older products are not sent."),
+        real_number(
+            "--max-age",
+            least=0.001,
+            most=A_YEAR_S,
+            help="Maximum age in the hub, in seconds; older products are not sent.",
+        ),
     ] = None,
     start: Annotated[
         str | None, typer.Option(help="Also deliver products stored since then: RFC 3339, or how long ago: 2h.")

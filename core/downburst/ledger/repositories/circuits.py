@@ -34,6 +34,7 @@ from downburst.ledger.tables.circuits import (
     circuit_ports,
     circuits,
 )
+from downburst.ledger.tables.ordering import circuit_offers
 
 Part = TypeVar("Part", CircuitRequest, CircuitCarriage)
 
@@ -80,10 +81,20 @@ class Ports:
         return kept
 
     def remove(self, name: str) -> None:
-        """Removes a port."""
+        """Removes a port; refused while offers of circuits name it."""
         before = self.one(name)
+        offers = self._offers_of(name)
+        if offers:
+            few = ", ".join(offers[:5]) + (f" and {len(offers) - 5} more" if len(offers) > 5 else "")
+            raise AlreadyThere(f"port {name!r} is named by offers of circuits: {few}; change or remove them first")
         self._connection.execute(delete(circuit_ports).where(circuit_ports.c.name == name))
         self._audit.record("port", name, "removed", before=before)
+
+    def _offers_of(self, name: str) -> list[str]:
+        """The names of the offers with this port at either end."""
+        query = select(circuit_offers.c.name, circuit_offers.c.hub_port, circuit_offers.c.ports)
+        rows = self._connection.execute(query.order_by(circuit_offers.c.name))
+        return [row.name for row in rows if name in (row.hub_port, *row.ports)]
 
 
 @dataclass(frozen=True, slots=True)
