@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from downburst.domain.circuits import FINISHED, LEAVING, Circuit, Port
 from downburst.domain.ordering import OPEN, DemandOrder, Offer, Setups
 from downburst.domain.plans import Plan
+from downburst.foundation.clock import to_us
 from downburst.foundation.errors import NotFound
 from downburst.ledger import Ledger, Transaction
 from downburst_scheduler.demand.budgets import DAY, midnight
+from downburst_scheduler.demand.gain import Gain, gain_of
 from downburst_scheduler.demand.riding import REQUESTS
 
 
@@ -55,9 +57,10 @@ class Account:
 
     async def load(self, now: datetime) -> list[Circuit]:
         """Reads everything; returns ordered circuits that belong to no open order."""
+        since = min(midnight(now), now - REMEMBERED)
 
         def read(tx: Transaction) -> list[Circuit]:
-            self._orders = {order.number: order for order in tx.planning.orders.since(midnight(now))}
+            self._orders = {order.number: order for order in tx.planning.orders.since(since)}
             self._open = {(one.feed, one.site): one for one in self._orders.values() if one.step in OPEN}
             found = [(order, tx.circuits.of_request(order.request_id)) for order in self.open]
             self.circuits = {order.number: circuit for order, circuit in found if circuit is not None}
@@ -67,6 +70,16 @@ class Account:
             return [one for one in tx.circuits.unfinished() if is_stray(one) and one.request.request_id not in asked]
 
         return await self._ledger.read(read)
+
+    async def trains(self, now: datetime) -> dict[str, list[float]]:
+        """The starts of the last days' trains, by feed, in seconds of the wall clock."""
+        found = await self._ledger.read(lambda tx: tx.planning.orders.trains(now - LEARNT))
+        return {feed: [to_us(start) / 1e6 for start in starts] for feed, starts in found.items()}
+
+    async def gain(self, order: DemandOrder, *, until: datetime) -> Gain | None:
+        """The latency that an order gained, by the receipts so far."""
+        plan = self.plans.get(order.feed)
+        return await self._ledger.read(lambda tx: gain_of(tx, order, plan, until=until))
 
     async def refresh(self) -> None:
         """Reads offers, ports and measured set-up times."""
@@ -104,6 +117,11 @@ class Account:
         """The orders with a circuit that may exist."""
         return list(self._open.values())
 
+    @property
+    def orders(self) -> list[DemandOrder]:
+        """The known orders: of today, of the last hour, and the open ones."""
+        return list(self._orders.values())
+
     def of_offer(self, offer: str) -> list[DemandOrder]:
         """The known orders under an offer."""
         return [order for order in self._orders.values() if order.offer == offer]
@@ -124,3 +142,9 @@ def is_stray(circuit: Circuit) -> bool:
     """True for an ordered circuit that still stands."""
     ours = circuit.request.request_id.startswith(REQUESTS)
     return ours and circuit.state not in LEAVING and circuit.state not in FINISHED
+
+
+REMEMBERED = timedelta(hours=1)
+"""Longer than any pause after a failure."""
+LEARNT = timedelta(days=2.5)
+"""A habit by the time of day needs the trains of a day and some before them."""

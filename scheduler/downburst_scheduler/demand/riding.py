@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from downburst.domain.circuits import Circuit, CircuitState, Port
-from downburst.domain.ordering import DemandOrder, Offer, OrderStep, Setups
+from downburst.domain.ordering import Budget, DemandOrder, Offer, OrderStep, Setups
 from downburst.domain.plans import Leg, Plan, Transport
 from downburst.ledger import Transaction
 from downburst_scheduler.demand.budgets import midnight, refusal
@@ -45,7 +45,8 @@ class OnDemand:
         orders = tx.planning.orders.open()
         if not offers and not orders:
             return cls()
-        today = tx.planning.orders.since(midnight(now))
+        limited = [offer.name for offer in offers if offer.budget != Budget()]
+        today = tx.planning.orders.since(midnight(now), offers=limited) if limited else []
         setups = tx.planning.orders.setups([offer.name for offer in offers])
         ports = {port.name: port for port in tx.ports.all()}
         found = {order.number: tx.circuits.of_request(order.request_id) for order in orders}
