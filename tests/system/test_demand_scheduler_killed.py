@@ -1,6 +1,5 @@
 """The scheduler, a process of its own, is killed between an order and its end: nothing is left or ordered twice."""
 
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack

@@ -46,8 +46,12 @@ def measured(
         sketch.add(value_ms, bound_ms)
     minute = to_us(world.clock.now()) // 60_000_000 - minutes_ago
     row = SketchRow(
-        *(feed, site, transport, kind, minute),
-        *(sketch.count, sketch.sum_ms, sketch.min_ms, sketch.max_ms, sketch.negative, sketch.bound_ms),
+        *(feed, site, transport, kind, minute, sketch.count),
+        sum_ms=sketch.sum_ms,
+        min_ms=sketch.min_ms,
+        max_ms=sketch.max_ms,
+        negative=sketch.negative,
+        bound_ms=sketch.bound_ms,
         buckets=sketch.buckets,
     )
     with world.ledger.transaction() as tx:
