@@ -1,45 +1,17 @@
 """The acting loop's account in the ledger: orders, their circuits, offers and ports. The ledger is written first."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from downburst.domain.circuits import FINISHED, LEAVING, Circuit, Port
-from downburst.domain.ordering import OPEN, DemandOrder, Offer, Setups
+from downburst.domain.circuits import FINISHED, LEAVING, Circuit
+from downburst.domain.ordering import OPEN, DemandOrder
 from downburst.domain.plans import Plan
 from downburst.foundation.clock import to_us
 from downburst.foundation.errors import NotFound
 from downburst.ledger import Ledger, Transaction
 from downburst_scheduler.demand.budgets import DAY, midnight
 from downburst_scheduler.demand.gain import Gain, gain_of
+from downburst_scheduler.demand.records import OpenOrders, Terms
 from downburst_scheduler.demand.riding import REQUESTS
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """The operator's offers at this moment."""
-
-    offers: Mapping[str, Offer] = field(default_factory=dict)
-    ports: Mapping[str, Port] = field(default_factory=dict)
-    setups: Mapping[str, Setups] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, tx: Transaction) -> "Terms":
-        """The ledger's contents."""
-        offers = {offer.name: offer for offer in tx.planning.offers.all()}
-        ports = {port.name: port for port in tx.ports.all()}
-        return cls(offers, ports, tx.planning.orders.setups(list(offers)))
-
-    def setup_s(self, offer: str) -> float:
-        """The set-up time to expect: measured, or the provider's statement."""
-        return self.offers[offer].expected_setup_s(self.setups.get(offer))
-
-    def ends(self, offer: str, site: str) -> tuple[str, str] | None:
-        """The ports of a circuit to a site; None if the offer has none there."""
-        known = self.offers.get(offer)
-        ports = known.ports if known is not None else ()
-        found = next((name for name in ports if name in self.ports and self.ports[name].site == site), None)
-        return None if known is None or found is None else (known.hub_port, found)
 
 
 class Account:
@@ -61,9 +33,8 @@ class Account:
 
         def read(tx: Transaction) -> list[Circuit]:
             self._orders = {order.number: order for order in tx.planning.orders.since(since)}
-            self._open = {(one.feed, one.site): one for one in self._orders.values() if one.step in OPEN}
-            found = [(order, tx.circuits.of_request(order.request_id)) for order in self.open]
-            self.circuits = {order.number: circuit for order, circuit in found if circuit is not None}
+            opened = OpenOrders.of(tx)
+            self._open, self.circuits = dict(opened.orders), dict(opened.circuits)
             self.terms = Terms.of(tx)
             self.plans = {plan.feed: plan for plan in tx.planning.plans.all_current()}
             asked = {order.request_id for order in self.open}
