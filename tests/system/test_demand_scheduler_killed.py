@@ -27,6 +27,8 @@ pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
 class Parts:
     """Scheduler and circuit service beside a hub in a lab, over servers on the hub's host."""
 
+    scheduler: Apart
+
     def __init__(self, stack: ExitStack, directory: Path) -> None:
         needs("root", "netns", "veth", "bridge", "htb", "vxlan")
         self._stack, self._count = stack, 0
