@@ -3,13 +3,12 @@
 from datetime import datetime, timedelta
 
 from downburst.domain.circuits import FINISHED, LEAVING, Circuit
-from downburst.domain.ordering import OPEN, DemandOrder
+from downburst.domain.ordering import OPEN, DemandOrder, OrderStep
 from downburst.domain.plans import Plan
 from downburst.foundation.clock import to_us
 from downburst.foundation.errors import NotFound
 from downburst.ledger import Ledger, Transaction
 from downburst_scheduler.demand.budgets import DAY, midnight
-from downburst_scheduler.demand.gain import Gain, gain_of
 from downburst_scheduler.demand.records import OpenOrders, Terms
 from downburst_scheduler.demand.riding import REQUESTS
 
@@ -46,11 +45,6 @@ class Account:
         """The starts of the last days' trains, by feed, in seconds of the wall clock."""
         found = await self._ledger.read(lambda tx: tx.planning.orders.trains(now - LEARNT))
         return {feed: [to_us(start) / 1e6 for start in starts] for feed, starts in found.items()}
-
-    async def gain(self, order: DemandOrder, *, until: datetime) -> Gain | None:
-        """The latency that an order gained, by the receipts so far."""
-        plan = self.plans.get(order.feed)
-        return await self._ledger.read(lambda tx: gain_of(tx, order, plan, until=until))
 
     async def refresh(self) -> None:
         """Reads offers, ports and measured set-up times."""
@@ -92,6 +86,11 @@ class Account:
     def orders(self) -> list[DemandOrder]:
         """The known orders: of today, of the last hour, and the open ones."""
         return list(self._orders.values())
+
+    def of_pair(self, feed: str, site: str) -> list[DemandOrder]:
+        """The known orders of a feed and site for which there was a circuit, or may have been one."""
+        none = (OrderStep.WOULD, OrderStep.REFUSED)
+        return [one for one in self.orders if (one.feed, one.site) == (feed, site) and one.step not in none]
 
     def of_offer(self, offer: str) -> list[DemandOrder]:
         """The known orders under an offer."""

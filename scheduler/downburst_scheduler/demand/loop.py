@@ -42,6 +42,7 @@ from downburst.settings.hub import Settings
 from downburst.supervision import attempt
 from downburst_scheduler.demand.account import Account
 from downburst_scheduler.demand.budgets import midnight, refusal
+from downburst_scheduler.demand.gain import Gains
 from downburst_scheduler.demand.pauses import Pause, resumed
 from downburst_scheduler.demand.port import CircuitOrders
 from downburst_scheduler.demand.riding import riding
@@ -80,6 +81,7 @@ class DemandLoop:
         self._pauses: dict[Pair, Pause] = {}
         self._has_begun = False
         self._uses = Uses()
+        self._gains = Gains(ledger)
         self._watched: SilencesWatched | None = None
         self._spent: dict[str, datetime] = {}
         self._fresh = False
@@ -206,6 +208,8 @@ class DemandLoop:
         try:
             for _ in range(STEPS_MOST):
                 facts = self._facts(pair, terms)
+                if facts.order is not None:
+                    await self._gains.look(facts.order, facts.now)
                 step = next_step(facts)
                 if step is None or not await self._perform(step, facts, pair):
                     return
@@ -389,9 +393,11 @@ class DemandLoop:
         ended_at = min(now, max(order.times.until, order.times.ordered_at))
         use, failed = self._uses.ended(order, ended_at), bool(order.outcome)
         said = order.outcome or outcome(order, use, ended_at)
-        gain = await self._account.gain(order, until=ended_at) if use is not None else None
-        if use is not None and gain is not None:
-            use, said = replace(use, gained_ms=gain.ms), f"{said}; {gain.sentence}"
+        if use is not None:
+            plan, others = self._account.plans.get(order.feed), self._account.of_pair(order.feed, order.site)
+            gain = await self._gains.of(order, plan, others)
+            if gain is not None:
+                use, said = replace(use, gained_ms=gain.ms), f"{said}; {gain.sentence}"
         ended = replace(
             order,
             step=OrderStep.FAILED if failed else OrderStep.ENDED,
@@ -401,6 +407,7 @@ class DemandLoop:
         )
         await self._account.save(ended)
         self._uses.forget(order.circuit)
+        self._gains.forget(order)
         if failed:
             pause.failed(self._clock.now(), self._drawn)
         else:

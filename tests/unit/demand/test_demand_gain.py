@@ -9,44 +9,34 @@ import pytest
 from downburst.domain.events import PlanMade
 from downburst.domain.latency import LatencyKind, SketchRow
 from downburst.domain.ordering import DemandOrder
-from downburst.domain.plans import Candidate, Transport
+from downburst.domain.plans import Candidate, Leg, Transport
 from downburst.foundation.clock import FakeClock, to_us
 from downburst.ledger import Ledger
 from downburst.ledger.repositories.audit import Changes
 from downburst.sketches.sketch import LatencySketch
 from unit.demand.world import FEED, TERMS, World
 
-HOUR_MINUTES = 60
+SETUP_S = 4.0
 
 
 @pytest.fixture
 async def world(ledger: Ledger, clock: FakeClock, tmp_path: Path) -> World:
-    """Twenty seconds into a train that rides a circuit."""
+    """Circuits take some seconds to set up."""
     world = await World(ledger, clock, tmp_path).open(TERMS)
     world.clock.advance(2 * 3_600)
-    await world.stir()
-    await world.after(20)
+    world.setup_s = SETUP_S
     return world
 
 
-def measured(
-    world: World,
-    transport: Transport,
-    values_ms: list[float],
-    *,
-    minutes_ago: int = 0,
-    site: str = "unl.edu",
-    feed: str = FEED,
-    kind: LatencyKind = LatencyKind.DISTRIBUTION,
-    bound_ms: float | None = 0.5,
-) -> None:
-    """Latencies as the latency service loads them."""
+def measured(world: World, values_ms: list[float], *, minutes_ago: int = 0, **fields: object) -> None:
+    """Latencies as the latency service loads them: copies on circuits are unicast, too."""
     sketch = LatencySketch()
+    bound_ms = fields.pop("bound_ms", 0.5)
     for value_ms in values_ms:
-        sketch.add(value_ms, bound_ms)
+        sketch.add(value_ms, bound_ms)  # type: ignore[arg-type]
     minute = to_us(world.clock.now()) // 60_000_000 - minutes_ago
     row = SketchRow(
-        *(feed, site, transport, kind, minute, sketch.count),
+        *(FEED, "unl.edu", Transport.UNICAST, LatencyKind.DISTRIBUTION, minute, sketch.count),
         sum_ms=sketch.sum_ms,
         min_ms=sketch.min_ms,
         max_ms=sketch.max_ms,
@@ -55,7 +45,37 @@ def measured(
         buckets=sketch.buckets,
     )
     with world.ledger.transaction() as tx:
-        tx.measured.latency.add(row)
+        tx.measured.latency.add(replace(row, **fields))  # type: ignore[arg-type]
+
+
+async def train(
+    world: World, *, setup: list[float], rode: list[float], first: list[float] | None = None, **fields: object
+) -> DemandOrder:
+    """A train with these latencies, in milliseconds: during the set-up, on the circuit, and at its first use."""
+    await world.stir()
+    await world.after(SETUP_S - 1)
+    measured(world, setup)
+    await world.after(2)
+    assert world.steps()[-1] == "up"
+    measured(world, first or [])
+    await world.after(3)
+    measured(world, rode, **fields)
+    await world.after(5)
+    return await ended(world)
+
+
+async def ended(world: World) -> DemandOrder:
+    await world.silence()
+    measured(world, [3_000.0] * 99)
+    await world.after(3)
+    order = world.orders()[-1]
+    assert (order.step, order.use is not None) == ("ended", True)
+    return order
+
+
+def gained_ms(order: DemandOrder) -> float | None:
+    assert order.use is not None
+    return order.use.gained_ms
 
 
 async def predicted(world: World, p50_ms: float) -> None:
@@ -69,64 +89,58 @@ async def predicted(world: World, p50_ms: float) -> None:
     await world.settle()
 
 
-async def ended(world: World) -> DemandOrder:
-    await world.silence()
-    await world.after(3)
-    (order,) = world.orders()
-    assert order.step == "ended"
-    return order
-
-
-async def test_products_on_the_circuit_are_compared_with_those_on_the_routed_path(world: World) -> None:
-    measured(world, Transport.DYNAMIC_CIRCUIT, [10.0] * 30 + [4_000.0])
-    measured(world, Transport.UNICAST, [250.0] * 12 + [9_000.0])
-    order = await ended(world)
-    assert order.use is not None
-    assert order.use.gained_ms == pytest.approx(240, rel=0.03), "milliseconds, positive for a gain, of medians"
+async def test_products_on_the_circuit_are_compared_with_those_of_the_set_up(world: World) -> None:
+    measured(world, [8.0] * 50)
+    order = await train(world, setup=[250.0] * 12 + [9_000.0], rode=[10.0] * 30 + [4_000.0], first=[777.0] * 99)
+    assert gained_ms(order) == pytest.approx(240, rel=0.03), "milliseconds, positive for a gain, of medians"
     assert order.outcome.endswith(
-        "; the median latency of 31 products was 10 ms, 245 ms less than that of 13 on the routed path in the same "
-        "minutes"
+        "; the median latency of 31 products was 9.98 ms, 245 ms less than that of 13 on the routed path during the "
+        "set-up"
     )
 
 
 async def test_a_loss_is_negative_and_said(world: World) -> None:
-    measured(world, Transport.DYNAMIC_CIRCUIT, [100.0] * 20)
-    measured(world, Transport.UNICAST, [40.0] * 20)
-    order = await ended(world)
-    assert order.use is not None
-    assert order.use.gained_ms == pytest.approx(-60, rel=0.05)
-    assert ", 60 ms more than that of 20 on the routed path in the same minutes" in order.outcome
+    order = await train(world, setup=[40.0] * 20, rode=[100.0] * 20)
+    assert gained_ms(order) == pytest.approx(-60, rel=0.05)
+    assert " ms more than that of 20 on the routed path during the set-up" in order.outcome
 
 
 async def test_other_sites_feeds_kinds_and_transports_say_nothing(world: World) -> None:
-    measured(world, Transport.DYNAMIC_CIRCUIT, [10.0] * 20)
-    measured(world, Transport.UNICAST, [900.0] * 20, site="ttu.edu")
-    measured(world, Transport.UNICAST, [900.0] * 20, feed="CONDUIT")
-    measured(world, Transport.UNICAST, [900.0] * 20, kind=LatencyKind.END_TO_END)
-    measured(world, Transport.STATIC_CIRCUIT, [900.0] * 20)
-    measured(world, Transport.UNICAST, [900.0] * 20, minutes_ago=HOUR_MINUTES + 2)
-    order = await ended(world)
-    assert order.use is not None
-    assert (order.use.gained_ms, "median" in order.outcome) == (None, False)
+    for other in ({"site": "ttu.edu"}, {"feed": "CONDUIT"}, {"kind": LatencyKind.END_TO_END}, {"minutes_ago": 70}):
+        measured(world, [900.0] * 20, **other)  # type: ignore[arg-type]
+    measured(world, [900.0] * 20, transport=Transport.MULTICAST, minutes_ago=5)
+    order = await train(world, setup=[], rode=[10.0] * 20)
+    assert (gained_ms(order), "median" in order.outcome) == (None, False)
 
 
-async def test_without_routed_products_in_its_minutes_the_hour_before_counts(world: World) -> None:
+async def test_without_products_in_the_set_up_the_hour_before_counts(world: World) -> None:
     await predicted(world, 7_000.0)
-    measured(world, Transport.DYNAMIC_CIRCUIT, [10.0] * 20)
-    measured(world, Transport.UNICAST, [500.0] * 9)
-    measured(world, Transport.UNICAST, [60.0] * 40, minutes_ago=30)
-    order = await ended(world)
-    assert order.use is not None
-    assert order.use.gained_ms == pytest.approx(50, rel=0.05)
+    measured(world, [60.0] * 40, minutes_ago=30)
+    order = await train(world, setup=[500.0] * 9, rode=[10.0] * 20)
+    assert gained_ms(order) == pytest.approx(50, rel=0.05)
     assert order.outcome.endswith("less than that of 40 on the routed path in the hour before")
+
+
+async def test_minutes_with_an_order_or_a_reserved_circuit_are_no_routed_path(world: World) -> None:
+    await train(world, setup=[], rode=[10.0] * 20)
+    await world.after(120)
+    second = await train(world, setup=[], rode=[10.0] * 20)
+    assert gained_ms(second) is None, "the products of the first train rode a circuit"
+    plan = world.plan()
+    assert plan is not None
+    fixed = replace(plan, version=0, legs=(Leg(1, Transport.STATIC_CIRCUIT, ("unl.edu",)),), figures={})
+    with world.ledger.transaction() as tx:
+        tx.planning.plans.append(fixed)
+        tx.planning.plans.append(plan)
+    await world.after(120)
+    measured(world, [60.0] * 40, minutes_ago=1)
+    assert gained_ms(await train(world, setup=[], rode=[10.0] * 20)) is None
 
 
 async def test_without_any_routed_product_the_prediction_is_named(world: World) -> None:
     await predicted(world, 300.0)
-    measured(world, Transport.DYNAMIC_CIRCUIT, [50.0] * 20)
-    order = await ended(world)
-    assert order.use is not None
-    assert order.use.gained_ms == pytest.approx(250, rel=0.02)
+    order = await train(world, setup=[], rode=[50.0] * 20)
+    assert gained_ms(order) == pytest.approx(250, rel=0.02)
     assert "less than predicted for the routed path of the feed, where none was measured" in order.outcome
 
 
@@ -135,18 +149,40 @@ async def test_a_prediction_is_no_measure_for_an_unsure_clock(
     world: World, value_ms: float, bound_ms: float | None
 ) -> None:
     await predicted(world, 300.0)
-    measured(world, Transport.DYNAMIC_CIRCUIT, [value_ms] * 20, bound_ms=bound_ms)
-    order = await ended(world)
-    assert order.use is not None
-    assert order.use.gained_ms is None
+    assert gained_ms(await train(world, setup=[], rode=[value_ms] * 20, bound_ms=bound_ms)) is None
 
 
 async def test_nine_products_on_the_circuit_have_no_telling_median(world: World) -> None:
-    measured(world, Transport.DYNAMIC_CIRCUIT, [10.0] * 9)
-    measured(world, Transport.UNICAST, [250.0] * 20)
+    assert gained_ms(await train(world, setup=[250.0] * 20, rode=[10.0] * 9)) is None
+
+
+async def test_a_train_that_comes_back_before_the_cancel_counts_as_a_whole(world: World) -> None:
+    await world.stir()
+    measured(world, [200.0] * 20)
+    await world.after(SETUP_S + 3)
+    measured(world, [10.0] * 6)
+    await world.silence()
+    await world.stir()
+    assert world.steps() == ["up"]
+    measured(world, [10.0] * 6)
+    await world.after(5)
     order = await ended(world)
-    assert order.use is not None
-    assert order.use.gained_ms is None
+    assert gained_ms(order) == pytest.approx(190, rel=0.05)
+    assert "of 12 products" in order.outcome
+
+
+async def test_the_gain_of_a_failed_order_stands_behind_its_reason(world: World) -> None:
+    await world.stir()
+    measured(world, [200.0] * 20)
+    await world.after(SETUP_S + 3)
+    measured(world, [10.0] * 20)
+    (circuit,) = world.circuits()
+    await world.stage.told(circuit, "down")
+    await world.after(3)
+    order = world.orders()[0]
+    assert order.step == "failed"
+    assert order.outcome.startswith("the circuit died: it is down: nothing came back for 1 s; the median latency")
+    assert gained_ms(order) == pytest.approx(190, rel=0.05)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -155,19 +191,13 @@ async def test_the_gain_is_the_difference_of_medians(world: World, seed: int) ->
     drawn = random.Random(seed)
     rode = sorted(drawn.lognormvariate(3, 1) for _ in range(101))
     routed = sorted(drawn.lognormvariate(5, 1) for _ in range(51))
-    measured(world, Transport.DYNAMIC_CIRCUIT, rode)
-    measured(world, Transport.UNICAST, routed)
-    order = await ended(world)
-    assert order.use is not None
-    assert order.use.gained_ms == pytest.approx(routed[25] - rode[50], rel=0.05)
+    order = await train(world, setup=routed, rode=rode)
+    assert gained_ms(order) == pytest.approx(routed[25] - rode[50], rel=0.05)
 
 
 async def test_the_audit_has_the_gain(world: World) -> None:
-    measured(world, Transport.DYNAMIC_CIRCUIT, [10.0] * 20)
-    measured(world, Transport.UNICAST, [250.0] * 20)
-    order = await ended(world)
+    order = await train(world, setup=[250.0] * 20, rode=[10.0] * 20)
     (entry, *_) = world.read(lambda tx: tx.access.audit.page(Changes(kind="circuit order")))
-    assert order.use is not None
     assert entry.after is not None
-    assert entry.after["use"]["gained_ms"] == order.use.gained_ms
-    assert entry.after["outcome"].endswith("on the routed path in the same minutes")
+    assert entry.after["use"]["gained_ms"] == gained_ms(order)
+    assert entry.after["outcome"].endswith("on the routed path during the set-up")
