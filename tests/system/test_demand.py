@@ -42,7 +42,6 @@ def test_each_train_rides_a_circuit_that_is_given_back(stack: ExitStack, tmp_pat
     assert 3 <= len(orders) <= 5
     assert {order["step"] for order in orders} == {"ended"}
     assert last["products"] > 0
-    assert last["gained_ms"] > 0, last["outcome"]
     assert max(order["setup_s"] for order in orders) <= 3
     trains.hub.wait_untouched()
 

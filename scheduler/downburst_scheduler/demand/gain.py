@@ -2,25 +2,30 @@
 
 Medians of the same feed at the same site are compared. Receipts do not tell copies on a circuit from copies on the
 routed path, so the products are told apart by time: the sketches only grow, and their growth between two moments is
-that of the receipts in between. On the circuit are those from `SETTLED` after its first use to its release. On the
-routed path are those during the set-up, or, if they are too few, those of the minutes of the hour before in which the
-pair had no order and the feed no reserved circuit. Without either, the prediction of the plan takes their place, and
-the sentence says so.
+that of the receipts in between.
+
+* On the circuit are the products from `Moment.SETTLED` to the release. From there on the site's position is beyond
+  each number that the feed had when it was moved, so no product of the routed path is still under way.
+* On the routed path are the products of the set-up, if nine of ten took no longer than a quarter of the set-up: of a
+  slower path, many would still be under way at its end.
+* Otherwise, those of the minutes of the hour before in which the pair had no order, and the feed no reserved circuit.
+* Otherwise, the fast products of a slow path give the least gain, and the sentence says so.
+* If the train began on the circuit, the prediction of the plan takes their place, and the sentence says so.
 
 Both measured medians contain the same clock offset, so it cancels; a prediction contains none, so a difference within
-the bound of the offset proves nothing. Fewer than `FEWEST` products have no telling median. A product that was still
-under way on the routed path after `SETTLED` counts for the circuit: that makes a gain smaller, never larger.
+the bound of the offset proves nothing. Fewer than `FEWEST` products have no telling median.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from downburst.domain.events import TrafficSeen
 from downburst.domain.latency import LatencyKind, SketchRow
 from downburst.domain.ordering import DemandOrder, OrderStep
 from downburst.domain.plans import Plan, Transport
-from downburst.foundation.clock import to_us
+from downburst.foundation.clock import from_us, to_us
 from downburst.ledger import Ledger, Transaction
 from downburst.sketches.sketch import LatencySketch
 
@@ -40,8 +45,18 @@ class Moment(StrEnum):
     ORDERED = "ordered"
     UP = "up"
     SETTLED = "settled"
-    """The receipts of products on the routed path have come."""
+    """All products of the routed path have come."""
     LEFT = "left"
+
+
+@dataclass(slots=True)
+class _Noted:
+    """The notes about one order."""
+
+    sketches: dict[Moment, LatencySketch] = field(default_factory=dict)
+    moved: tuple[str, int] | None = None
+    """Epoch and head of the feed once it was moved."""
+    look_after: datetime | None = None
 
 
 class Gains:
@@ -49,44 +64,90 @@ class Gains:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._noted: dict[int, dict[Moment, LatencySketch]] = {}
+        self._noted: dict[int, _Noted] = {}
         """By the number of the order."""
+        self._heads: dict[str, tuple[datetime, str, int]] = {}
+        """Time, epoch and head of each feed."""
+
+    def seen(self, event: TrafficSeen) -> None:
+        """Takes the heads of feeds from a second of counters."""
+        at = from_us(event.to_us)
+        self._heads |= {feed.feed: (at, feed.epoch, feed.head) for feed in event.feeds}
 
     async def look(self, order: DemandOrder, now: datetime) -> None:
         """Notes the latencies so far, once for each moment that an order has come to."""
-        noted, moment = self._noted.setdefault(order.number, {}), _moment(order, now)
+        noted = self._noted.setdefault(order.number, _Noted())
+        moment = _moment(order)
         if moment is not Moment.LEFT:
             # The train came back before the circuit was cancelled.
-            noted.pop(Moment.LEFT, None)
-        if moment not in noted:
-            noted[moment] = await self._ledger.read(lambda tx: LatencySketch.of_rows(_rows(tx, order)))
+            noted.sketches.pop(Moment.LEFT, None)
+        if moment not in noted.sketches:
+            noted.sketches[moment] = await self._ledger.read(lambda tx: LatencySketch.of_rows(_rows(tx, order)))
+        elif moment is Moment.UP and Moment.SETTLED not in noted.sketches:
+            await self._look_for_settled(order, noted, now)
+
+    async def _look_for_settled(self, order: DemandOrder, noted: _Noted, now: datetime) -> None:
+        known = self._heads.get(order.feed)
+        if noted.moved is None and known is not None and known[0] >= (order.times.up_at or now) + MOVED:
+            noted.moved = known[1:]
+        if noted.moved is None or (noted.look_after is not None and now < noted.look_after):
+            return
+        noted.look_after, moved = now + LOOK_AGAIN, noted.moved
+        found = await self._ledger.read(lambda tx: _settled(tx, order, moved))
+        if found is not None:
+            noted.sketches[Moment.SETTLED] = found
 
     async def of(self, order: DemandOrder, plan: Plan | None, others: Iterable[DemandOrder]) -> Gain | None:
         """The gain of an order that ends, under the feed's plan; `others` are its pair's orders. None: not known."""
-        noted = self._noted.get(order.number, {})
+        noted = self._noted.get(order.number, _Noted()).sketches
         rode, routed = _between(noted, Moment.SETTLED, Moment.LEFT), _between(noted, Moment.ORDERED, Moment.UP)
         rode_ms, routed_ms = _median_ms(rode), _median_ms(routed)
         if rode_ms is None:
             return None
-        if routed_ms is not None:
+        if routed_ms is not None and _is_whole(routed, order.setup_s):
             return _gain(rode, rode_ms, routed_ms, f"that of {routed.count} on the routed path during the set-up")
-        routed = await self._ledger.read(lambda tx: _hour_before(tx, order, [one for one in others if one != order]))
-        routed_ms = _median_ms(routed)
+        before = await self._ledger.read(lambda tx: _hour_before(tx, order, [one for one in others if one != order]))
+        before_ms = _median_ms(before)
+        if before_ms is not None:
+            return _gain(rode, rode_ms, before_ms, f"that of {before.count} on the routed path in the hour before")
         if routed_ms is not None:
-            return _gain(rode, rode_ms, routed_ms, f"that of {routed.count} on the routed path in the hour before")
-        return _against_prediction(rode, rode_ms, _predicted_ms(plan))
+            fast = f"that of the fastest {routed.count} on the routed path during the set-up"
+            return _gain(rode, rode_ms, routed_ms, fast) if routed_ms > rode_ms else None
+        return _against_prediction(rode, rode_ms, _predicted_ms(plan)) if _began_up(order) else None
 
     def forget(self, order: DemandOrder) -> None:
         """Ends the notes about an order."""
         self._noted.pop(order.number, None)
 
 
-def _moment(order: DemandOrder, now: datetime) -> Moment:
-    if order.step is OrderStep.ORDERED:
-        return Moment.ORDERED
-    if order.step is not OrderStep.UP or order.times.up_at is None:
-        return Moment.LEFT
-    return Moment.UP if now < order.times.up_at + SETTLED else Moment.SETTLED
+def _moment(order: DemandOrder) -> Moment:
+    match order.step:
+        case OrderStep.ORDERED:
+            return Moment.ORDERED
+        case OrderStep.UP:
+            return Moment.UP
+        case _:
+            return Moment.LEFT
+
+
+def _settled(tx: Transaction, order: DemandOrder, moved: tuple[str, int]) -> LatencySketch | None:
+    """The latencies so far if the site's position is beyond a head of the feed; None if it is not."""
+    epoch, head = moved
+    positions = [one for one in tx.measured.settled.of_feed(order.feed) if one.site == order.site]
+    is_beyond = any(one.epoch == epoch and one.settled_to >= head for one in positions)
+    return LatencySketch.of_rows(_rows(tx, order)) if is_beyond else None
+
+
+def _began_up(order: DemandOrder) -> bool:
+    """True if no product of its train took the routed path before the circuit."""
+    began, up = order.times.train_at, order.times.up_at
+    return began is not None and up is not None and began >= up
+
+
+def _is_whole(routed: LatencySketch, setup_s: float | None) -> bool:
+    """True if few of these products can have been under way when the set-up ended."""
+    slow_ms = routed.quantile_ms(0.9)
+    return setup_s is not None and slow_ms is not None and slow_ms <= setup_s * 1e3 * WHOLE_SHARE
 
 
 def _rows(
@@ -146,7 +207,7 @@ def _against_prediction(rode: LatencySketch, rode_ms: float, predicted_ms: float
     is_sure = predicted_ms is not None and rode.bound_ms is not None and not rode.negative
     if not is_sure or predicted_ms is None or abs(predicted_ms - rode_ms) <= (rode.bound_ms or 0.0):
         return None
-    return _gain(rode, rode_ms, predicted_ms, "predicted for the routed path of the feed, where none was measured")
+    return _gain(rode, rode_ms, predicted_ms, "predicted for the routed path of the feed, which no product took")
 
 
 def _gain(rode: LatencySketch, rode_ms: float, routed_ms: float, compared: str) -> Gain:
@@ -167,5 +228,6 @@ def _minute(moment: datetime) -> int:
 FEWEST = 10
 LOOKED_BACK, PLANS = timedelta(hours=1), 100
 """The minutes on the routed path are looked for so far back, in time and in plans of the feed."""
-SETTLED = timedelta(seconds=2)
-"""The node moves the feed within a second, and receipts are loaded each second."""
+MOVED, LOOK_AGAIN = timedelta(seconds=1), timedelta(seconds=1)
+"""The node moves a feed within this time. Receipts are loaded each second."""
+WHOLE_SHARE = 0.25

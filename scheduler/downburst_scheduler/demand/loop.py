@@ -174,6 +174,7 @@ class DemandLoop:
         plans = self._account.plans.values()
         riders = {(plan.feed, site): circuit for plan in plans for site, circuit in riding(plan).items()}
         self._uses.seen(event, riders)
+        self._gains.seen(event)
 
     def _watch(self, *, again: bool = False) -> None:
         """Names the silences that count: of a feed the shortest hold time of its sites.

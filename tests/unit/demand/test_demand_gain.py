@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from downburst.domain.events import PlanMade
+from downburst.domain.events import FeedTraffic, PlanMade
 from downburst.domain.latency import LatencyKind, SketchRow
 from downburst.domain.ordering import DemandOrder
 from downburst.domain.plans import Candidate, Leg, Transport
+from downburst.domain.receipts import Settled
 from downburst.foundation.clock import FakeClock, to_us
 from downburst.ledger import Ledger
 from downburst.ledger.repositories.audit import Changes
@@ -28,12 +29,18 @@ async def world(ledger: Ledger, clock: FakeClock, tmp_path: Path) -> World:
     return world
 
 
-def measured(world: World, values_ms: list[float], *, minutes_ago: int = 0, **fields: object) -> None:
+def measured(
+    world: World,
+    values_ms: list[float],
+    *,
+    minutes_ago: int = 0,
+    bound_ms: float | None = 0.5,
+    **fields: object,
+) -> None:
     """Latencies as the latency service loads them: copies on circuits are unicast, too."""
     sketch = LatencySketch()
-    bound_ms = fields.pop("bound_ms", 0.5)
     for value_ms in values_ms:
-        sketch.add(value_ms, bound_ms)  # type: ignore[arg-type]
+        sketch.add(value_ms, bound_ms)
     minute = to_us(world.clock.now()) // 60_000_000 - minutes_ago
     row = SketchRow(
         *(FEED, "unl.edu", Transport.UNICAST, LatencyKind.DISTRIBUTION, minute, sketch.count),
@@ -49,19 +56,36 @@ def measured(world: World, values_ms: list[float], *, minutes_ago: int = 0, **fi
 
 
 async def train(
-    world: World, *, setup: list[float], rode: list[float], first: list[float] | None = None, **fields: object
+    world: World,
+    *,
+    setup: list[float],
+    rode: list[float],
+    first: list[float] | None = None,
+    bound_ms: float | None = 0.5,
 ) -> DemandOrder:
     """A train with these latencies, in milliseconds: during the set-up, on the circuit, and at its first use."""
     await world.stir()
-    await world.after(SETUP_S - 1)
-    measured(world, setup)
-    await world.after(2)
+    if world.setup_s:
+        await world.after(SETUP_S - 1)
+        measured(world, setup)
+        await world.after(2)
     assert world.steps()[-1] == "up"
     measured(world, first or [])
-    await world.after(3)
-    measured(world, rode, **fields)
+    await settled(world)
+    measured(world, rode, bound_ms=bound_ms)
     await world.after(5)
     return await ended(world)
+
+
+async def settled(world: World, *, head: int = 100, position: int = 100) -> None:
+    """The feed has this head after it was moved, and the site this position."""
+    world.clock.advance(2)
+    feed = FeedTraffic(FEED, 1, 1, (), head, "7")
+    world.bus.publish(world.traffic(feeds=(feed,)))
+    with world.ledger.transaction() as tx:
+        tx.measured.settled.advance(Settled(FEED, "7", "unl.edu", position), at=world.clock.now())
+    await world.settle()
+    await world.after(1)
 
 
 async def ended(world: World) -> DemandOrder:
@@ -91,7 +115,7 @@ async def predicted(world: World, p50_ms: float) -> None:
 
 async def test_products_on_the_circuit_are_compared_with_those_of_the_set_up(world: World) -> None:
     measured(world, [8.0] * 50)
-    order = await train(world, setup=[250.0] * 12 + [9_000.0], rode=[10.0] * 30 + [4_000.0], first=[777.0] * 99)
+    order = await train(world, setup=[250.0] * 12 + [900.0], rode=[10.0] * 30 + [4_000.0], first=[777.0] * 99)
     assert gained_ms(order) == pytest.approx(240, rel=0.03), "milliseconds, positive for a gain, of medians"
     assert order.outcome.endswith(
         "; the median latency of 31 products was 9.98 ms, 245 ms less than that of 13 on the routed path during the "
@@ -107,7 +131,7 @@ async def test_a_loss_is_negative_and_said(world: World) -> None:
 
 async def test_other_sites_feeds_kinds_and_transports_say_nothing(world: World) -> None:
     for other in ({"site": "ttu.edu"}, {"feed": "CONDUIT"}, {"kind": LatencyKind.END_TO_END}, {"minutes_ago": 70}):
-        measured(world, [900.0] * 20, **other)  # type: ignore[arg-type]
+        measured(world, [900.0] * 20, **other)
     measured(world, [900.0] * 20, transport=Transport.MULTICAST, minutes_ago=5)
     order = await train(world, setup=[], rode=[10.0] * 20)
     assert (gained_ms(order), "median" in order.outcome) == (None, False)
@@ -138,18 +162,55 @@ async def test_minutes_with_an_order_or_a_reserved_circuit_are_no_routed_path(wo
 
 
 async def test_without_any_routed_product_the_prediction_is_named(world: World) -> None:
+    world.setup_s = 0
     await predicted(world, 300.0)
     order = await train(world, setup=[], rode=[50.0] * 20)
     assert gained_ms(order) == pytest.approx(250, rel=0.02)
-    assert "less than predicted for the routed path of the feed, where none was measured" in order.outcome
+    assert "less than predicted for the routed path of the feed, which no product took" in order.outcome
 
 
 @pytest.mark.parametrize(("value_ms", "bound_ms"), [(50.0, None), (50.0, 260.0), (-5.0, 1.0)])
 async def test_a_prediction_is_no_measure_for_an_unsure_clock(
     world: World, value_ms: float, bound_ms: float | None
 ) -> None:
+    world.setup_s = 0
     await predicted(world, 300.0)
     assert gained_ms(await train(world, setup=[], rode=[value_ms] * 20, bound_ms=bound_ms)) is None
+
+
+async def test_products_on_the_circuit_count_once_the_routed_path_is_empty(world: World) -> None:
+    await world.stir()
+    measured(world, [200.0] * 20)
+    await world.after(SETUP_S + 3)
+    await settled(world, head=100, position=80)
+    measured(world, [5_000.0] * 99)
+    await settled(world, head=300, position=110)
+    measured(world, [10.0] * 20)
+    order = await ended(world)
+    assert gained_ms(order) == pytest.approx(190, rel=0.05)
+    assert "of 20 products" in order.outcome
+
+
+async def test_a_path_that_is_too_slow_for_the_set_up_is_not_judged_by_its_fastest_products(world: World) -> None:
+    measured(world, [2_500.0] * 30, minutes_ago=10)
+    order = await train(world, setup=[400.0 * number for number in range(1, 11)], rode=[10.0] * 20)
+    assert gained_ms(order) == pytest.approx(2_490, rel=0.05)
+    assert order.outcome.endswith("on the routed path in the hour before")
+
+
+async def test_the_fastest_products_of_a_slow_path_give_the_least_gain(world: World) -> None:
+    await predicted(world, 1.0)
+    order = await train(world, setup=[400.0 * number for number in range(1, 11)], rode=[10.0] * 20)
+    assert gained_ms(order) == pytest.approx(1_990, rel=0.05)
+    assert "less than that of the fastest 10 on the routed path during the set-up" in order.outcome
+    await world.after(120)
+    order = await train(world, setup=[400.0 * number for number in range(1, 11)], rode=[2_500.0] * 20)
+    assert gained_ms(order) is None, "slower ones were under way"
+
+
+async def test_a_prediction_says_nothing_about_a_train_with_products_on_the_routed_path(world: World) -> None:
+    await predicted(world, 1.0)
+    assert gained_ms(await train(world, setup=[3_000.0] * 9, rode=[10.0] * 20)) is None
 
 
 async def test_nine_products_on_the_circuit_have_no_telling_median(world: World) -> None:
@@ -160,6 +221,7 @@ async def test_a_train_that_comes_back_before_the_cancel_counts_as_a_whole(world
     await world.stir()
     measured(world, [200.0] * 20)
     await world.after(SETUP_S + 3)
+    await settled(world)
     measured(world, [10.0] * 6)
     await world.silence()
     await world.stir()
@@ -175,6 +237,7 @@ async def test_the_gain_of_a_failed_order_stands_behind_its_reason(world: World)
     await world.stir()
     measured(world, [200.0] * 20)
     await world.after(SETUP_S + 3)
+    await settled(world)
     measured(world, [10.0] * 20)
     (circuit,) = world.circuits()
     await world.stage.told(circuit, "down")
