@@ -246,7 +246,7 @@ class CircuitOrder(CircuitOrderAsked):
     """Bytes carried over the bytes that its rate allows in the reserved time; null: not ended."""
     products: int | None
     gained_ms: float | None
-    """Median latency on the routed path less that on the circuit; null: not measured."""
+    """Median latency on the routed path less that on the circuit; the outcome says which medians. Null: not known."""
 
     @classmethod
     def of(cls, order: DemandOrder) -> Self:

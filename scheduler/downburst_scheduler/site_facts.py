@@ -92,5 +92,5 @@ def _with_offer(site: SiteFacts, feed: str, known: Known) -> SiteFacts:
     if offer is None or site.keeps_ldm or (feed, site.name) in known.placed:
         return site
     # A spent budget ends no order that is open.
-    has_order = (feed, site.name) in known.demand.orders
+    has_order = (feed, site.name) in known.demand.opened.orders
     return replace(site, demand=replace(offer, spent=None) if has_order else offer)

@@ -135,6 +135,23 @@ def test_orders_are_found_by_their_step_and_time(tx: Transaction) -> None:
     assert said == ["ended", "ordered"]
 
 
+def test_budgets_count_the_orders_of_their_offers(tx: Transaction) -> None:
+    first, other = ordered(tx), ordered(tx, "other")
+    assert tx.planning.orders.since(SOME_TIME, offers=["campus"]) == [first]
+    assert tx.planning.orders.since(SOME_TIME, offers=["campus", "other"]) == [first, other]
+    assert tx.planning.orders.since(SOME_TIME, offers=[]) == []
+
+
+def test_trains_are_found_once_by_their_feed_and_in_their_order(tx: Transaction) -> None:
+    starts = [SOME_TIME + timedelta(minutes=minute) for minute in (0, 5, 9)]
+    for start, site in ((starts[2], "far.example"), (starts[1], "far.example"), (starts[1], "near.example")):
+        ordered(tx, site=site, times=replace(AT, train_at=start))
+    ordered(tx, times=replace(AT, train_at=starts[0]))
+    ordered(tx)
+    assert tx.planning.orders.trains(starts[1]) == {"CONDUIT": starts[1:]}
+    assert tx.planning.orders.trains(SOME_TIME) == {"CONDUIT": starts}
+
+
 def test_set_up_times_are_those_of_the_last_orders(tx: Transaction) -> None:
     assert tx.planning.orders.setups(["campus"]) == {}
     for seconds in (100, *range(1, 21)):

@@ -21,7 +21,18 @@ SITE = "far.example"
 class CircuitHub:
     """`downburst hub` on the host `hub` with the feed CONDUIT, and the site far.example on the host `far`."""
 
-    def __init__(self, lab: Lab, directory: Path, stack: ExitStack, *, port_bps: int, settings: str = "") -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        directory: Path,
+        stack: ExitStack,
+        *,
+        port_bps: int,
+        settings: str = "",
+        ledger_url: str = "",
+        parts: Callable[[WholeHub], None] = lambda _: None,
+    ) -> None:
+        """`parts` starts the hub's parts in processes of their own, and waits until they answer."""
         self.lab = lab
         self.before = {host: network_of(self.lab, host) for host in ("hub", "far")}
         self.hub = WholeHub(
@@ -30,10 +41,12 @@ class CircuitHub:
             sites="0.0.0.0:7370",
             prefix=lab.command("hub", []),
             inside=partial(lab.inside, "hub"),
+            ledger_url=ledger_url,
         )
         self.hub.more = settings
         stack.callback(self.hub.stop)
         self.hub.start()
+        parts(self.hub)
         self.hub.ask("POST", "/v1/feeds", json={"feed": "CONDUIT", "class": "grid"})
         self._directory, self._stack, self._port_bps = directory, stack, port_bps
         self._add_port("hub")

@@ -39,7 +39,7 @@ class Apart:
     def __init__(self, hub: WholeHub, command: str, name: str) -> None:
         self._log = hub.directory / f"{name}.log"
         with self._log.open("wb") as log:
-            argv = [DOWNBURST, command, "--settings", str(hub.directory / "settings.toml")]
+            argv = [*hub.prefix, DOWNBURST, command, "--settings", str(hub.directory / "settings.toml")]
             self.process = subprocess.Popen(argv, stdout=log, stderr=log)
         running.note(self.process)
 

@@ -1,43 +1,16 @@
 """The acting loop's account in the ledger: orders, their circuits, offers and ports. The ledger is written first."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from downburst.domain.circuits import FINISHED, LEAVING, Circuit, Port
-from downburst.domain.ordering import OPEN, DemandOrder, Offer, Setups
+from downburst.domain.circuits import FINISHED, LEAVING, Circuit
+from downburst.domain.ordering import OPEN, DemandOrder, OrderStep
 from downburst.domain.plans import Plan
+from downburst.foundation.clock import to_us
 from downburst.foundation.errors import NotFound
 from downburst.ledger import Ledger, Transaction
 from downburst_scheduler.demand.budgets import DAY, midnight
+from downburst_scheduler.demand.records import OpenOrders, Terms
 from downburst_scheduler.demand.riding import REQUESTS
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """The operator's offers at this moment."""
-
-    offers: Mapping[str, Offer] = field(default_factory=dict)
-    ports: Mapping[str, Port] = field(default_factory=dict)
-    setups: Mapping[str, Setups] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, tx: Transaction) -> "Terms":
-        """The ledger's contents."""
-        offers = {offer.name: offer for offer in tx.planning.offers.all()}
-        ports = {port.name: port for port in tx.ports.all()}
-        return cls(offers, ports, tx.planning.orders.setups(list(offers)))
-
-    def setup_s(self, offer: str) -> float:
-        """The set-up time to expect: measured, or the provider's statement."""
-        return self.offers[offer].expected_setup_s(self.setups.get(offer))
-
-    def ends(self, offer: str, site: str) -> tuple[str, str] | None:
-        """The ports of a circuit to a site; None if the offer has none there."""
-        known = self.offers.get(offer)
-        ports = known.ports if known is not None else ()
-        found = next((name for name in ports if name in self.ports and self.ports[name].site == site), None)
-        return None if known is None or found is None else (known.hub_port, found)
 
 
 class Account:
@@ -55,18 +28,23 @@ class Account:
 
     async def load(self, now: datetime) -> list[Circuit]:
         """Reads everything; returns ordered circuits that belong to no open order."""
+        since = min(midnight(now), now - REMEMBERED)
 
         def read(tx: Transaction) -> list[Circuit]:
-            self._orders = {order.number: order for order in tx.planning.orders.since(midnight(now))}
-            self._open = {(one.feed, one.site): one for one in self._orders.values() if one.step in OPEN}
-            found = [(order, tx.circuits.of_request(order.request_id)) for order in self.open]
-            self.circuits = {order.number: circuit for order, circuit in found if circuit is not None}
+            self._orders = {order.number: order for order in tx.planning.orders.since(since)}
+            opened = OpenOrders.of(tx)
+            self._open, self.circuits = dict(opened.orders), dict(opened.circuits)
             self.terms = Terms.of(tx)
             self.plans = {plan.feed: plan for plan in tx.planning.plans.all_current()}
             asked = {order.request_id for order in self.open}
             return [one for one in tx.circuits.unfinished() if is_stray(one) and one.request.request_id not in asked]
 
         return await self._ledger.read(read)
+
+    async def trains(self, now: datetime) -> dict[str, list[float]]:
+        """The starts of the last days' trains, by feed, in seconds of the wall clock."""
+        found = await self._ledger.read(lambda tx: tx.planning.orders.trains(now - LEARNT))
+        return {feed: [to_us(start) / 1e6 for start in starts] for feed, starts in found.items()}
 
     async def refresh(self) -> None:
         """Reads offers, ports and measured set-up times."""
@@ -104,6 +82,16 @@ class Account:
         """The orders with a circuit that may exist."""
         return list(self._open.values())
 
+    @property
+    def orders(self) -> list[DemandOrder]:
+        """The known orders: of today, of the last hour, and the open ones."""
+        return list(self._orders.values())
+
+    def of_pair(self, feed: str, site: str) -> list[DemandOrder]:
+        """The known orders of a feed and site for which there was a circuit, or may have been one."""
+        none = (OrderStep.WOULD, OrderStep.REFUSED)
+        return [one for one in self.orders if (one.feed, one.site) == (feed, site) and one.step not in none]
+
     def of_offer(self, offer: str) -> list[DemandOrder]:
         """The known orders under an offer."""
         return [order for order in self._orders.values() if order.offer == offer]
@@ -124,3 +112,9 @@ def is_stray(circuit: Circuit) -> bool:
     """True for an ordered circuit that still stands."""
     ours = circuit.request.request_id.startswith(REQUESTS)
     return ours and circuit.state not in LEAVING and circuit.state not in FINISHED
+
+
+REMEMBERED = timedelta(hours=1)
+"""Longer than any pause after a failure."""
+LEARNT = timedelta(days=2.5)
+"""A habit by the time of day needs the trains of a day and some before them."""

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import random
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -35,13 +35,15 @@ from downburst.domain.ordering import DemandOrder, OrderStep, OrderTimes
 from downburst.domain.ordering.offers import LINUX
 from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched
 from downburst.domain.plans import Plan
-from downburst.foundation.clock import Clock, SystemClock, to_us
+from downburst.foundation.clock import Clock, SystemClock, from_us, to_us
 from downburst.foundation.errors import DownburstError, Failure
 from downburst.ledger import Ledger
 from downburst.settings.hub import Settings
 from downburst.supervision import attempt
 from downburst_scheduler.demand.account import Account
 from downburst_scheduler.demand.budgets import midnight, refusal
+from downburst_scheduler.demand.gain import Gains
+from downburst_scheduler.demand.pauses import Pause, resumed
 from downburst_scheduler.demand.port import CircuitOrders
 from downburst_scheduler.demand.riding import riding
 from downburst_scheduler.demand.steps import Act, Facts, Step, next_step
@@ -52,20 +54,6 @@ from downburst_scheduler.models.demand.terms import DemandTerms
 
 Pair = tuple[str, str]
 """A feed and a site."""
-
-
-@dataclass(slots=True)
-class _Pause:
-    """The memory of one pair between steps; a restart loses it, which costs time only."""
-
-    failures: int = 0
-    order_after: datetime | None = None
-    send_after: datetime | None = None
-    extend_after: datetime | None = None
-    left_at: datetime | None = None
-    """The plan that took the feed off its circuit, until the node works by it."""
-    would_for_s: float | None = None
-    """The train of the last order of a dry run."""
 
 
 class DemandLoop:
@@ -87,10 +75,13 @@ class DemandLoop:
         self._clock = clock or SystemClock()
         self._drawn = drawn or random.Random()  # noqa: S311 (jitter)
         self._account = Account(ledger)
-        self._terms: dict[str, tuple[DemandTerms, ...]] = {}
+        self._terms: dict[str, dict[str, DemandTerms]] = {}
+        """By feed and site."""
         self._trains: dict[str, Trains] = {}
-        self._pauses: dict[Pair, _Pause] = {}
+        self._pauses: dict[Pair, Pause] = {}
+        self._has_begun = False
         self._uses = Uses()
+        self._gains = Gains(ledger)
         self._watched: SilencesWatched | None = None
         self._spent: dict[str, datetime] = {}
         self._fresh = False
@@ -125,13 +116,22 @@ class DemandLoop:
         self._terms.clear()
         for plan in self._account.plans.values():
             self._planned(plan)
-        for order in self._account.open:
-            if order.step is not OrderStep.RELEASING:
-                self._train(order.feed).resumed(self._now_s())
+        if not self._has_begun:
+            await self._resume()
         for circuit in strays:
             await self._end_stray(circuit)
         self._fresh = True
         self._watch(again=True)
+
+    async def _resume(self) -> None:
+        """Continues habits, pauses and trains of the scheduler before this one."""
+        learnt = await self._account.trains(self._clock.now())
+        self._trains = {feed: Trains.learnt(starts_s) for feed, starts_s in learnt.items()}
+        self._pauses = resumed(self._account.orders, self._drawn)
+        for order in self._account.open:
+            if order.step is not OrderStep.RELEASING:
+                self._train(order.feed).resumed(self._now_s())
+        self._has_begun = True
 
     async def _take(self, event: Event) -> None:
         match event:
@@ -162,9 +162,9 @@ class DemandLoop:
         for site in before.keys() - after.keys():
             self._pause((plan.feed, site)).left_at = plan.made_at
         self._account.plans[plan.feed] = plan
-        self._terms[plan.feed] = terms_of(plan.figures)
-        if not self._terms[plan.feed]:
-            del self._terms[plan.feed]
+        self._terms.pop(plan.feed, None)
+        if terms := terms_of(plan.figures):
+            self._terms[plan.feed] = {one.site: one for one in terms}
 
     def _traffic(self, event: TrafficSeen) -> None:
         for pause in self._pauses.values():
@@ -174,25 +174,43 @@ class DemandLoop:
         plans = self._account.plans.values()
         riders = {(plan.feed, site): circuit for plan in plans for site, circuit in riding(plan).items()}
         self._uses.seen(event, riders)
+        self._gains.seen(event)
 
     def _watch(self, *, again: bool = False) -> None:
-        """Names the silences that count: of a feed the shortest hold time of its sites."""
-        holds = {feed: min(map(held_s, terms)) for feed, terms in self._terms.items()}
+        """Names the silences that count: of a feed the shortest hold time of its sites.
+
+        `again`: signs may have been missed. A node that forgets its watch first reports the next product of each
+        feed, also of one in the middle of a train.
+        """
+        holds = {feed: min(map(held_s, terms.values())) for feed, terms in self._terms.items()}
         wanted = SilencesWatched(tuple(sorted((feed, max(int(hold * 1e6), 1)) for feed, hold in holds.items())))
+        if again and wanted.holds_us:
+            self._bus.publish(SilencesWatched(()))
+            for train in self._trains.values():
+                train.doubted(self._now_s())
         if wanted != (self._watched or SilencesWatched(())) or (again and wanted.holds_us):
             self._bus.publish(wanted)
         self._watched = wanted
 
     async def _act(self) -> None:
-        wanted = {(feed, one.site): one for feed, terms in self._terms.items() for one in terms}
-        orders = {(order.feed, order.site): order for order in self._account.open}
-        for pair in sorted(orders.keys() | wanted.keys()):
-            await attempt("scheduler.order", partial(self._steps, pair, wanted.get(pair)), what=" to ".join(pair))
+        for pair in self._at_work():
+            terms = self._terms.get(pair[0], {}).get(pair[1])
+            await attempt("scheduler.order", partial(self._steps, pair, terms), what=" to ".join(pair))
+
+    def _at_work(self) -> list[Pair]:
+        """The pairs with an open order, and those with a train that needs one; the others have no step to take."""
+        pairs, now_s = {(order.feed, order.site) for order in self._account.open}, self._now_s()
+        for feed, terms in self._terms.items():
+            train = self._train(feed)
+            pairs |= {(feed, site) for site, one in terms.items() if train.need(one, now_s) is not None}
+        return sorted(pairs)
 
     async def _steps(self, pair: Pair, terms: DemandTerms | None) -> None:
         try:
             for _ in range(STEPS_MOST):
                 facts = self._facts(pair, terms)
+                if facts.order is not None:
+                    await self._gains.look(facts.order, facts.now)
                 step = next_step(facts)
                 if step is None or not await self._perform(step, facts, pair):
                     return
@@ -233,6 +251,9 @@ class DemandLoop:
                 await self._move(replace(facts.order, step=OrderStep.UP, times=times), facts.circuit)
             case Act.LEAVE:
                 times = replace(facts.order.times, released_at=facts.now)
+                if times.train_at is None:
+                    train_at = self._train_at(pair[0], to_us(times.ordered_at) / 1e6)
+                    times = replace(times, train_at=train_at)
                 left = replace(facts.order, step=OrderStep.RELEASING, times=times, outcome=step.sentence)
                 await self._move(left, facts.circuit)
             case Act.EXTEND:
@@ -247,6 +268,8 @@ class DemandLoop:
         terms, pause, need = facts.terms, self._pause(pair), facts.need
         if terms is None or need is None or (pause.order_after is not None and facts.now < pause.order_after):
             return False
+        if self._is_taken(self._account.terms.ends(terms.offer, terms.site)):
+            return False
         is_dry = self._settings.scheduler.dry_run_of(pair[0])
         if is_dry and pause.would_for_s == need.began_s:
             return False
@@ -259,9 +282,10 @@ class DemandLoop:
         spent = refusal(offer.budget, orders, begin=facts.now, until=until)
         if spent is not None:
             self._say_spent(offer.name, spent, facts.now)
+            pause.order_after = facts.now + ORDER_AGAIN
             return False
         step = OrderStep.WOULD if is_dry else OrderStep.ORDERED
-        times = OrderTimes(facts.now, until)
+        times = OrderTimes(facts.now, until, train_at=self._train_at(pair[0], need.began_s))
         made = DemandOrder(0, offer.name, *pair, terms.rate_bps, need.reason, times, step)
         if is_dry:
             made = replace(made, outcome="dry run: nothing was sent")
@@ -270,9 +294,16 @@ class DemandLoop:
         _LOG.info("order %d of %s to %s: %s", kept.number, *pair, kept.reason)
         return not is_dry
 
-    def _is_taken(self, ends: tuple[str, str]) -> bool:
+    def _train_at(self, feed: str, since_s: float) -> datetime | None:
+        """The start of the feed's last train, if it was seen and is no earlier than this."""
+        start_s = self._train(feed).start_s
+        return None if start_s is None or start_s < since_s else from_us(round(start_s * 1e6))
+
+    def _is_taken(self, ends: tuple[str, str] | None) -> bool:
         """True if an open order joins the same ports."""
-        return any(self._account.terms.ends(one.offer, one.site) == ends for one in self._account.open)
+        return ends is not None and any(
+            self._account.terms.ends(one.offer, one.site) == ends for one in self._account.open
+        )
 
     def _say_spent(self, offer: str, why: str, now: datetime) -> None:
         """Once a day."""
@@ -282,7 +313,7 @@ class DemandLoop:
             self._bus.publish(FaultSeen(now, sentence, next_step=f"downburst circuits offers set {offer}"))
             _LOG.warning("%s", sentence)
 
-    async def _send(self, order: DemandOrder, pause: _Pause) -> bool:
+    async def _send(self, order: DemandOrder, pause: Pause) -> bool:
         now = self._clock.now()
         if pause.send_after is not None and now < pause.send_after:
             return False
@@ -304,10 +335,10 @@ class DemandLoop:
         self._account.circuits[order.number] = answer.circuit
         return True
 
-    async def _refused(self, order: DemandOrder, sentence: str, pause: _Pause) -> None:
+    async def _refused(self, order: DemandOrder, sentence: str, pause: Pause) -> None:
         times = replace(order.times, ended_at=self._clock.now())
         await self._account.save(replace(order, step=OrderStep.REFUSED, times=times, outcome=sentence))
-        self._back_off(pause)
+        pause.failed(self._clock.now(), self._drawn)
         _LOG.warning("order %d was refused: %s", order.number, sentence)
 
     async def _move(self, order: DemandOrder, circuit: Circuit | None) -> None:
@@ -316,7 +347,7 @@ class DemandLoop:
         await self._account.save(replace(order, circuit=number))
         self._bus.publish(CircuitsChanged(number))
 
-    async def _extend(self, facts: Facts, pause: _Pause, until: datetime | None) -> bool:
+    async def _extend(self, facts: Facts, pause: Pause, until: datetime | None) -> bool:
         order, circuit = facts.order, facts.circuit
         if order is None or circuit is None or until is None:
             return False
@@ -359,30 +390,31 @@ class DemandLoop:
         self._account.circuits[order.number] = answer.circuit
         return True
 
-    async def _end(self, order: DemandOrder, now: datetime, pause: _Pause) -> None:
+    async def _end(self, order: DemandOrder, now: datetime, pause: Pause) -> None:
         ended_at = min(now, max(order.times.until, order.times.ordered_at))
-        use = self._uses.ended(order, ended_at)
-        failed = bool(order.outcome)
+        use, failed = self._uses.ended(order, ended_at), bool(order.outcome)
+        said = order.outcome or outcome(order, use, ended_at)
+        if use is not None:
+            plan, others = self._account.plans.get(order.feed), self._account.of_pair(order.feed, order.site)
+            gain = await self._gains.of(order, plan, others)
+            if gain is not None:
+                use, said = replace(use, gained_ms=gain.ms), f"{said}; {gain.sentence}"
         ended = replace(
             order,
             step=OrderStep.FAILED if failed else OrderStep.ENDED,
             times=replace(order.times, ended_at=ended_at),
-            outcome=order.outcome or outcome(order, use, ended_at),
+            outcome=said,
             use=use,
         )
         await self._account.save(ended)
+        self._uses.forget(order.circuit)
+        self._gains.forget(order)
         if failed:
-            self._back_off(pause)
+            pause.failed(self._clock.now(), self._drawn)
         else:
-            pause.failures, pause.order_after = 0, None
+            pause.ended()
         pause.left_at = pause.send_after = pause.extend_after = None
         _LOG.info("order %d %s: %s", ended.number, ended.step, ended.outcome)
-
-    def _back_off(self, pause: _Pause) -> None:
-        """The next order waits, twice as long after each failure, and not at the same moment as others."""
-        wait_s = min(BACK_OFF_S * 2**pause.failures, BACK_OFF_MOST_S) * self._drawn.uniform(0.5, 1.0)
-        pause.failures = min(pause.failures + 1, FAILURES_COUNTED)
-        pause.order_after = self._clock.now() + timedelta(seconds=wait_s)
 
     async def _end_stray(self, circuit: Circuit) -> None:
         _LOG.warning(
@@ -394,8 +426,8 @@ class DemandLoop:
     def _train(self, feed: str) -> Trains:
         return self._trains.setdefault(feed, Trains())
 
-    def _pause(self, pair: Pair) -> _Pause:
-        return self._pauses.setdefault(pair, _Pause())
+    def _pause(self, pair: Pair) -> Pause:
+        return self._pauses.setdefault(pair, Pause())
 
     def _now_s(self) -> float:
         return to_us(self._clock.now()) / 1e6
@@ -418,4 +450,5 @@ STEPS_MOST = 8
 """Of one pair at one moment: an order runs through all of its steps in fewer."""
 APPLIED = timedelta(seconds=0.5)
 SEND_AGAIN, EXTEND_AGAIN = timedelta(seconds=1), timedelta(seconds=5)
-BACK_OFF_S, BACK_OFF_MOST_S, FAILURES_COUNTED = 5.0, 600.0, 16
+ORDER_AGAIN = timedelta(seconds=1)
+"""A spent budget is read again so often."""

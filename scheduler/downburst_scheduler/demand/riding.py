@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from downburst.domain.circuits import Circuit, CircuitState, Port
-from downburst.domain.ordering import DemandOrder, Offer, OrderStep, Setups
+from downburst.domain.circuits import CircuitState, Port
+from downburst.domain.ordering import Budget, DemandOrder, Offer, OrderStep, Setups
 from downburst.domain.plans import Leg, Plan, Transport
 from downburst.ledger import Transaction
 from downburst_scheduler.demand.budgets import midnight, refusal
+from downburst_scheduler.demand.records import OpenOrders, Terms
 from downburst_scheduler.demand.steps import MARGIN_S, late_s
 from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.offers import DemandOffer
@@ -33,38 +34,24 @@ class OnDemand:
     """By site, the cheapest that can be ordered; if all are spent, the cheapest of these."""
     riders: Mapping[tuple[str, str], Rider] = field(default_factory=dict)
     """By feed and site: its circuit is active and not to be given back."""
-    orders: Mapping[tuple[str, str], DemandOrder] = field(default_factory=dict)
-    """The open order of each feed and site."""
-    circuits: Mapping[int, Circuit] = field(default_factory=dict)
-    """The circuits of open orders, by the order's number."""
+    opened: OpenOrders = field(default_factory=OpenOrders)
 
     @classmethod
     def of(cls, tx: Transaction, *, now: datetime, price: float) -> "OnDemand":
         """The ledger's contents; `price` is that of offers without one."""
-        offers = tx.planning.offers.all()
-        orders = tx.planning.orders.open()
-        if not offers and not orders:
-            return cls()
-        today = tx.planning.orders.since(midnight(now))
-        setups = tx.planning.orders.setups([offer.name for offer in offers])
-        ports = {port.name: port for port in tx.ports.all()}
-        found = {order.number: tx.circuits.of_request(order.request_id) for order in orders}
-        circuits = {number: circuit for number, circuit in found.items() if circuit is not None}
-        return cls(
-            offers=_by_site(
-                [(offer, _offered(offer, setups.get(offer.name), today, now, price)) for offer in offers], ports
-            ),
-            riders=_riders(orders, circuits),
-            orders={(order.feed, order.site): order for order in orders},
-            circuits=circuits,
-        )
+        terms, opened = Terms.of(tx), OpenOrders.of(tx)
+        offers = list(terms.offers.values())
+        limited = [offer.name for offer in offers if offer.budget != Budget()]
+        today = tx.planning.orders.since(midnight(now), offers=limited) if limited else []
+        offered = [(offer, _offered(offer, terms.setups.get(offer.name), today, now, price)) for offer in offers]
+        return cls(_by_site(offered, terms.ports), _riders(opened), opened)
 
     def said(self, feed: str, site: str) -> str:
         """The order of a feed to a site and its circuit, in words."""
-        order = self.orders.get((feed, site))
+        order = self.opened.orders.get((feed, site))
         if order is None:
             return f"{site} has no order"
-        circuit = self.circuits.get(order.number)
+        circuit = self.opened.circuits.get(order.number)
         return f"order {order.number}" + (f" and circuit {circuit.number} ({circuit.state})" if circuit else "")
 
 
@@ -118,12 +105,12 @@ def _differ(one: DemandTerms, other: DemandTerms) -> bool:
     return not same or not HOLD_KEPT_FROM <= one.hold_s / other.hold_s <= 1 / HOLD_KEPT_FROM
 
 
-def _riders(orders: Sequence[DemandOrder], circuits: Mapping[int, Circuit]) -> dict[tuple[str, str], Rider]:
-    up = [one for one in orders if one.step is OrderStep.UP and one.number in circuits]
+def _riders(opened: OpenOrders) -> dict[tuple[str, str], Rider]:
+    circuits = opened.circuits
     return {
-        (one.feed, one.site): Rider(one.number, circuits[one.number].number)
-        for one in up
-        if circuits[one.number].state is CircuitState.ACTIVE
+        pair: Rider(one.number, circuits[one.number].number)
+        for pair, one in opened.orders.items()
+        if one.step is OrderStep.UP and one.number in circuits and circuits[one.number].state is CircuitState.ACTIVE
     }
 
 

@@ -3,6 +3,7 @@
 Times are seconds of the wall clock, as in the arrival stamps of products.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from downburst_scheduler.models.demand.habit import Expected, Habit
@@ -23,17 +24,29 @@ class Trains:
     """Begin and end of a feed's trains."""
 
     habit: Habit = field(default_factory=Habit)
+    start_s: float | None = None
+    """The first product of the last train whose beginning was seen."""
     _began_s: float | None = None
     _last_s: float | None = None
     """The last product of a train that has gone silent; None while it is on."""
     _due: dict[float, Expected | None] = field(default_factory=dict)
     """By the end of the last train; sites may have different hold times."""
+    _is_doubtful: bool = False
+    """True until the next product: it may belong to a train that began before."""
+
+    @classmethod
+    def learnt(cls, starts_s: Sequence[float]) -> "Trains":
+        """The trains that a scheduler before this one has seen, in order of time; the last one may be over."""
+        last_s = starts_s[-1] if starts_s else None
+        return cls(Habit.of(starts_s), last_s, _began_s=last_s, _last_s=last_s, _is_doubtful=bool(starts_s))
 
     def stirred(self, at_s: float) -> None:
         """A product came after a silence, or as the first one that is watched."""
-        if self._began_s is None or self._last_s is not None:
+        is_start = self._began_s is None or self._last_s is not None
+        if is_start and not self._is_doubtful:
             self.habit.seen(at_s)
-        self._began_s, self._last_s = at_s, None
+            self.start_s = at_s
+        self._began_s, self._last_s, self._is_doubtful = at_s, None, False
 
     def silent(self, last_s: float) -> None:
         """No product came for the watched time since the last one."""
@@ -43,8 +56,13 @@ class Trains:
 
     def resumed(self, now_s: float) -> None:
         """A scheduler that has just started keeps circuits for the hold time, as if a product had come now."""
-        if self._began_s is None:
-            self._began_s = self._last_s = now_s
+        self._began_s = self._began_s if self._began_s is not None else now_s
+        self._last_s, self._is_doubtful = now_s, True
+
+    def doubted(self, now_s: float) -> None:
+        """Signs may be missing: a train that is on counts as if its last product had come now, until the next one."""
+        if self._began_s is not None and self._last_s is None:
+            self.resumed(now_s)
 
     def need(self, terms: DemandTerms, now_s: float) -> Need | None:
         """The train that needs a circuit at this moment; None while a circuit would be given back."""

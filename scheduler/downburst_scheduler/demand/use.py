@@ -42,13 +42,18 @@ class Uses:
                     self._carried[circuit].products += leg.products / max(leg.sites, 1)
 
     def ended(self, order: DemandOrder, now: datetime) -> OrderUse | None:
-        """The use of an order's circuit, which is forgotten; None if it was not watched from its order on."""
-        carried = self._carried.pop(order.circuit, None) if order.circuit is not None else None
+        """The use of an order's circuit; None if it was not watched from its order on."""
+        carried = self._carried.get(order.circuit) if order.circuit is not None else None
         if carried is None or order.times.up_at is None:
             return None
         allowed_bytes = order.rate_bps * order.reserved_s(now) / 8
         share = min(carried.out_bytes / allowed_bytes, 1.0) if allowed_bytes else 0.0
         return OrderUse(share, round(carried.products))
+
+    def forget(self, circuit: int | None) -> None:
+        """Ends the count."""
+        if circuit is not None:
+            self._carried.pop(circuit, None)
 
 
 def outcome(order: DemandOrder, use: OrderUse | None, now: datetime) -> str:

@@ -412,7 +412,7 @@ export interface CircuitOrder {
   /** Bytes carried over the bytes that its rate allows in the reserved time; null: not ended. */
   used_share: number | null
   products: number | null
-  /** Median latency on the routed path less that on the circuit; null: not measured. */
+  /** Median latency on the routed path less that on the circuit; the outcome says which medians. Null: not known. */
   gained_ms: number | null
 }
 

@@ -94,10 +94,10 @@ class World:
             if not self._is_setting_up():
                 await self.stage.settle()
             waiting = self._taken()
+            self.said += waiting
+            if any(isinstance(event, CircuitsChanged) for event in waiting):
+                self._replan()
             for event in waiting:
-                self.said.append(event)
-                if isinstance(event, CircuitsChanged):
-                    self._replan()
                 await self.loop.handle(event)
             await self.loop.handle(None)
             if not waiting and not self._events._waiting:
@@ -166,14 +166,15 @@ class World:
 
     def _replan(self) -> None:
         """The scheduler's part: it moves feeds onto active circuits and off them."""
-        with self.ledger.transaction() as tx:
+        with self.ledger.transaction(writes=False) as tx:
             known = OnDemand.of(tx, now=self.clock.now(), price=1.0)
-            for plan in tx.planning.plans.all_current():
-                if not plan.figures.get("demand"):
-                    continue
-                made = moved(plan, known, unicast_leg=1, circuit_leg=2, at=self.clock.now())
-                if made is not None:
-                    self.bus.publish(PlanMade(tx.planning.plans.append(made)))
+            plans = [plan for plan in tx.planning.plans.all_current() if plan.figures.get("demand")]
+        for plan in plans:
+            made = moved(plan, known, unicast_leg=1, circuit_leg=2, at=self.clock.now())
+            if made is not None:
+                with self.ledger.transaction() as tx:
+                    kept = tx.planning.plans.append(made)
+                self.bus.publish(PlanMade(kept))
 
 
 def offer(**budget: float) -> Offer:

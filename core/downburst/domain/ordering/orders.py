@@ -34,7 +34,7 @@ class OrderUse:
     """Bytes carried over the bytes that its rate allows in the reserved time."""
     products: int
     gained_ms: float | None = None
-    """Median latency on the routed path less that on the circuit; None: not measured."""
+    """Median latency on the routed path less that on the circuit; the outcome says which medians. None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,8 @@ class OrderTimes:
     up_at: datetime | None = None
     released_at: datetime | None = None
     ended_at: datetime | None = None
+    train_at: datetime | None = None
+    """The first product of its train, or of the last one of several; None: it was not seen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ demand_orders = Table(
     Column("up_at", Instant),
     Column("released_at", Instant),
     Column("ended_at", Instant),
+    Column("train_at", Instant),
     Column("outcome", Text, nullable=False),
     Column("used_share", Float),
     Column("products", BigInteger),

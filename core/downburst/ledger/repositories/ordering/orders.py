@@ -71,11 +71,24 @@ class DemandOrders:
         query = select(demand_orders).where(demand_orders.c.step.in_(_OPEN)).order_by(demand_orders.c.number)
         return [_order(row) for row in self._connection.execute(query)]
 
-    def since(self, moment: datetime) -> list[DemandOrder]:
-        """The orders since a moment, and the open ones, by number: a budget counts them."""
+    def since(self, moment: datetime, *, offers: Sequence[str] | None = None) -> list[DemandOrder]:
+        """The orders since a moment, and the open ones, by number: a budget counts them. `offers` narrows them."""
         recent = (demand_orders.c.ordered_at >= moment) | demand_orders.c.step.in_(_OPEN)
         query = select(demand_orders).where(recent | (demand_orders.c.ended_at >= moment))
+        if offers is not None:
+            query = query.where(demand_orders.c.offer.in_(offers))
         return [_order(row) for row in self._connection.execute(query.order_by(demand_orders.c.number))]
+
+    def trains(self, moment: datetime) -> dict[str, list[datetime]]:
+        """The starts of trains since a moment that orders were for, by feed and in order of time."""
+        query = select(demand_orders.c.feed, demand_orders.c.train_at).distinct()
+        rows = self._connection.execute(
+            query.where(demand_orders.c.train_at >= moment).order_by(demand_orders.c.train_at)
+        )
+        found: dict[str, list[datetime]] = {}
+        for row in rows:
+            found.setdefault(row.feed, []).append(row.train_at)
+        return found
 
     def page(self, which: WhichOrders) -> list[DemandOrder]:
         """The newest orders of a selection."""
