@@ -57,6 +57,18 @@ def answered(one: Reservation, correlation_id: str, answer: Acknowledged | Fault
     return _refused(one, refusal(provider.name, answer.exception, one.ask.criteria if one.ask else one.granted))
 
 
+def unsent(one: Reservation, correlation_id: str) -> Reservation:
+    """The record after a last request that has not left the hub: as if it had not been due."""
+    if one.sent is None or one.sent.correlation_id != correlation_id:
+        return one
+    first, ask = one.sent.tries == 1, one.ask
+    if ask is not None and one.sent.operation is Operation.RESERVE:
+        ask = replace(ask, stage=Stage.WANTED, correlation_id="" if first else ask.correlation_id)
+    elif ask is not None and one.sent.operation is Operation.COMMIT:
+        ask = replace(ask, stage=Stage.HELD)
+    return replace(one, ask=ask, sent=None if first else replace(one.sent, tries=one.sent.tries - 1))
+
+
 def confirmed(one: Reservation, told: Told, provider: Provider) -> Reservation:
     """The record after the provider has told the criteria that it holds."""
     if one.ask is None or one.ask.stage not in (Stage.ASKED, Stage.CHECKING):
