@@ -62,6 +62,7 @@ class Requester:
         """Stores an order to be sent."""
         async with self._lock:
             await self._keep(order)
+        self._list_at_s = 0.0
 
     async def change(self, circuit: int, change: Callable[[Order], Order]) -> None:
         """Changes an order: by `order.changed`, `switched` or `cancelled`."""

@@ -32,10 +32,18 @@ def due(
     operation = _operation(one)
     if operation is None or now_us < _not_before_us(one, operation):
         return None
+    if operation is Operation.RESERVE and one.ask is not None and is_past(one.ask, now_us):
+        # OpenNSA keeps such an order in its calendar, and then fails to serve others on the same VLAN.
+        return None
     tries = one.sent.tries + 1 if one.sent and one.sent.operation is operation else 1
     sent = Sent(operation, ids(), now_us, tries)
     one = _with_sent(one, sent)
     return one, _request(one, sent, description)
+
+
+def is_past(ask: Ask, now_us: int) -> bool:
+    """True if the end of the window has passed: it is asked for no more, and the next list makes it fail."""
+    return ask.criteria.end_us is not None and ask.criteria.end_us <= now_us
 
 
 def ended(one: Reservation) -> Reservation:
