@@ -121,7 +121,7 @@ class CircuitHub:
                 wait_for("nothing of ours", partial(self._is_untouched, host), 5)
             assert self._network(host) == before
 
-    def interface(self, host: str) -> str:  # noqa: ARG002
+    def interface(self, host: str) -> str:
         """The interface for circuits on a host."""
         return "eth0"
 

@@ -27,7 +27,9 @@ VLANS = {"hub": 100, "unl": 120}
 RATE_BPS, PORT_BPS = 25_000_000, 50_000_000
 PORT_RATE = "50M"
 SETUP_S = 10.0
-"""As the provider states it: a circuit is late after thirty seconds, and its first window is that, the hold and 60 s."""
+"""As the provider states it: a circuit is late after 30 s, and its first window is that, the hold and 60 s."""
+SILENCE_S = 26.0
+"""Longer than the set-up at an agent that has just started."""
 LOOKS_BACK = SETTINGS.replace("window_s = 60", "window_s = 300")
 """A plan has a circuit on demand if it has seen silences that are longer than the set-up: also in a long train."""
 
@@ -103,7 +105,7 @@ class Scheduled:
         self.before = {one.connection_id for one in self.listed()}
         self.hub = ProviderHub(peer, directory, stack)
         self.trains = Trains(self.hub, peer.plane.lab)
-        self.trains.play(2, seconds=1, every_s=SETUP_S + 4)
+        self.trains.play(2, seconds=1, every_s=SILENCE_S)
         self.hub.define(self.provider)
         self.hub.hub.ask("PUT", "/v1/feeds/CONDUIT/pin", json={"transport": "dynamic-circuit"})
         self.hub.wait_transport("dynamic-circuit")
