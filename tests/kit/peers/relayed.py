@@ -27,7 +27,8 @@ def relayed(lab: Lab, host: str, port: int) -> Iterator[None]:
 
 class _Relay(BaseRequestHandler):
     def handle(self) -> None:
-        with socket.create_connection(("127.0.0.1", self.server.server_address[1])) as agent:
+        host, port = self.request.getsockname()
+        with socket.create_connection((host, port)) as agent:
             back = threading.Thread(target=_pass_on, args=(agent, self.request))
             back.start()
             _pass_on(self.request, agent)
