@@ -46,13 +46,13 @@ def test_a_train_rides_a_circuit_that_is_ordered_extended_and_given_back(schedul
             wait_for("an extended window", lambda: ends_us(scheduled) > end_us(ordered), 120)
             assert trains.is_riding()
         playing.result()
-    ended = trains.wait_step("ended", 120)
-    assert ended["order"] == order["order"], "one order for the train"
+    ended = scheduled.wait_over(order)
+    assert ended["step"] == "ended"
     assert ended["products"] > 0
     scheduled.assert_nothing_left()
     states = [event["state"] for event in hub.shown(order["circuit"])["events"]]
     print(f"FIGURES {scheduled.peer.name}: set up in {ended['setup_s']:.2f} s; {ended['outcome']}; {states}")
-    assert scheduled.made() <= {ordered.connection_id}
+    assert len(scheduled.made()) <= len(trains.orders())
 
 
 def test_a_path_that_dies_gives_its_feed_back_within_two_seconds(scheduled: Scheduled) -> None:
@@ -74,29 +74,28 @@ def test_a_path_that_dies_gives_its_feed_back_within_two_seconds(scheduled: Sche
     print(f"FIGURES {scheduled.peer.name}: back on the routed path {took_s:.2f} s after the cut; {seen}")
     assert {"degraded", "down", "failed"} & set(seen)
     assert took_s <= 2 + stalls.lost_s()
-    failed = wait_for("an end of the order", lambda: [one for one in trains.orders() if one["step"] == "failed"], 60)
-    assert failed[0]["order"] == order["order"]
+    assert scheduled.wait_over(order)["step"] == "failed"
     scheduled.assert_nothing_left()
 
 
 @pytest.mark.parametrize("step", ["ordered", "up"])
 def test_a_hub_that_is_killed_with_an_open_order_reserves_once(scheduled: Scheduled, step: str) -> None:
+    """The next process goes on with the order, or gives it back: it may have seen no silence of the feed so far."""
     trains, whole = scheduled.trains, scheduled.hub.hub
     with ThreadPoolExecutor(1) as player:
         playing = player.submit(trains.play, 1, seconds=30, every_s=30, again=True)
         order = trains.wait_step(step, 120) if step == "ordered" else scheduled.wait_riding()
         whole.kill_api()
-        killed_s = time.monotonic()
         whole.start()
-        again = scheduled.wait_riding()
-        print(f"FIGURES {scheduled.peer.name}: rides {time.monotonic() - killed_s:.1f} s after a kill when {step}")
-        assert again["order"] == order["order"], "the open order goes on"
-        assert len(scheduled.existing()) == len(scheduled.made()) == 1
+        seen, most = scheduled.watched_until(lambda: playing.done() and not scheduled.open_orders())
         playing.result()
+    over = scheduled.wait_over(order)
+    print(f"FIGURES {scheduled.peer.name}: killed when {step}; order {over['step']}: {over['outcome']}")
     scheduled.assert_nothing_left()
     asked = [one["request_id"] for one in whole.ask("GET", "/v1/circuits?finished=true&limit=100")]
-    assert len(asked) == len(set(asked)) == len(trains.orders()), "no order was sent twice"
-    assert len(scheduled.made()) <= len(asked)
+    assert len(asked) == len(set(asked)) <= len(trains.orders()), "no order was sent twice"
+    assert most <= 1, "a second reservation beside the first"
+    assert len(seen) <= len(asked), "more reservations than circuits"
 
 
 def ends_us(scheduled: Scheduled) -> int:

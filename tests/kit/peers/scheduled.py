@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -130,6 +131,24 @@ class Scheduled:
 
     def open_orders(self) -> list[Shown]:
         return [one for one in self.trains.orders() if one["step"] in ("ordered", "up", "releasing")]
+
+    def wait_over(self, order: Shown) -> Shown:
+        """Waits until an order is not open any more, and returns it."""
+        number = order["order"]
+        wait_for("the end of an order", lambda: all(one["order"] != number for one in self.open_orders()), 120)
+        return next(one for one in self.trains.orders() if one["order"] == number)
+
+    def watched_until(self, holds: Callable[[], bool]) -> tuple[set[str], int]:
+        """The connections that the provider lists until something holds, and the most that exist at once."""
+        seen, counts = set[str](), [0]
+
+        def is_over() -> bool:
+            seen.update(self.made())
+            counts.append(len(self.existing()))
+            return holds()
+
+        wait_for("the end of the watch", is_over, 180)
+        return seen, max(counts)
 
     def assert_nothing_left(self) -> None:
         """Neither orders, reservations, paths nor ends; every product came once."""
