@@ -72,11 +72,13 @@ class CircuitController:
                 self.start()
                 while not events.closed:
                     await self.tick()
+                    event = None
                     with suppress(TimeoutError):
                         async with asyncio.timeout(TICK_S):
                             event = await events.next()
-                            if event is not None:
-                                await self.handle(event)
+                    # Without the limit: a ledger that is slow would lose the event.
+                    if event is not None:
+                        await self.handle(event)
                     self._reconciled = self._reconciled and not events.take_dropped()
         finally:
             await self._stop_work()

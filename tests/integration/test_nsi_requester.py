@@ -18,7 +18,7 @@ from downburst.foundation.errors import BadInput
 from downburst_circuits.nsi.link import sentence
 from downburst_circuits.nsi.order import Change, Standing, cancelled, changed, new_order, verdict
 from downburst_circuits.nsi.record import Order
-from downburst_circuits.nsi.refusals import Kind, Problem
+from downburst_circuits.nsi.refusals import Kind, Problem, Unsent
 from downburst_circuits.nsi.requester import Requester, World
 from downburst_circuits.nsi.transport import Posted, http_exchange
 from kit.nsi.provider import ProviderMachine
@@ -135,6 +135,7 @@ async def test_an_answer_that_breaks_off_or_never_ends(
         async with http_exchange(provider_at(served, certificates.hub)) as exchange:
             found = await exchange.post('"x"', b"<a/>")
             assert isinstance(found, Problem)
+            assert not isinstance(found, Unsent)
             assert words in found.sentence
 
 
@@ -159,7 +160,7 @@ async def test_no_provider_there(certificates: Certificates, machine: ProviderMa
         provider = provider_at(served, certificates.hub)
     async with http_exchange(provider) as exchange:
         found = await exchange.post('"x"', b"<a/>")
-    assert isinstance(found, Problem)
+    assert isinstance(found, Unsent)
     assert found.kind is Kind.UNREACHABLE
 
 

@@ -19,7 +19,7 @@ SITE = "far.example"
 
 
 class CircuitHub:
-    """`downburst hub` on the host `hub` with the feed CONDUIT, and the site far.example on the host `far`."""
+    """`downburst hub` on the host `hub` with the feed CONDUIT, and the site far.example on another host."""
 
     def __init__(
         self,
@@ -30,11 +30,12 @@ class CircuitHub:
         port_bps: int,
         settings: str = "",
         ledger_url: str = "",
+        far: str = "far",
         parts: Callable[[WholeHub], None] = lambda _: None,
     ) -> None:
         """`parts` starts the hub's parts in processes of their own, and waits until they answer."""
         self.lab = lab
-        self.before = {host: network_of(self.lab, host) for host in ("hub", "far")}
+        self.before = {host: self._network(host) for host in ("hub", far)}
         self.hub = WholeHub(
             directory / "hub",
             http="127.0.0.1:7371",
@@ -50,7 +51,7 @@ class CircuitHub:
         self.hub.ask("POST", "/v1/feeds", json={"feed": "CONDUIT", "class": "grid"})
         self._directory, self._stack, self._port_bps = directory, stack, port_bps
         self._add_port("hub")
-        self.site = self.add_site("far", SITE)
+        self.site = self.add_site(far, SITE)
 
     def add_site(self, host: str, name: str) -> SiteNode:
         """A site on another host, with a port for circuits; waits until it is connected."""
@@ -61,7 +62,7 @@ class CircuitHub:
             self._directory / host,
             f"{self.lab.address('hub')}:7370",
             prefix=self.lab.command(host, []),
-            arguments=["--circuits", "eth0"],
+            arguments=["--circuits", self.interface(host)],
         )
         site.directory.mkdir(parents=True)
         site.token_file.write_text(self.hub.ask("POST", f"/v1/sites/{name}/tokens", json={})["token"])
@@ -130,14 +131,22 @@ class CircuitHub:
         for host, before in self.before.items():
             with suppress(AssertionError):
                 wait_for("nothing of ours", partial(self._is_untouched, host), 5)
-            assert network_of(self.lab, host) == before
+            assert self._network(host) == before
+
+    def interface(self, host: str) -> str:
+        """The interface for circuits on a host."""
+        return "eth0"
+
+    def _network(self, host: str) -> str:
+        return network_of(self.lab, host, self.interface(host))
 
     def _add_port(self, host: str, site: str | None = None) -> None:
-        port = {"port": f"{host}-eth0", "rate_bps": self._port_bps, "site": site, "interface": "eth0"}
+        interface = self.interface(host)
+        port = {"port": f"{host}-{interface}", "rate_bps": self._port_bps, "site": site, "interface": interface}
         self.hub.ask("POST", "/v1/ports", json=port | {"underlay": self.lab.address(host)})
 
     def _is_untouched(self, host: str) -> bool:
-        return network_of(self.lab, host) == self.before[host]
+        return self._network(host) == self.before[host]
 
     @staticmethod
     def shape(answer: Any) -> Shown:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from downburst.foundation.clock import from_us
+from downburst.foundation.clock import Clock, from_us, to_us
 from downburst_circuits.nsi.refusals import Problem
 
 
@@ -14,17 +14,17 @@ class Link:
     """In a row."""
     since_us: int | None = None
     """The first of them."""
-    next_us: int = 0
-    """No attempt before."""
+    next_s: float = 0.0
+    """No attempt before, by the monotonic clock: a wall clock that is set would stop all orders, or hurry them."""
     problem: Problem | None = None
 
 
-def missed(link: Link, problem: Problem, now_us: int, share: float) -> Link:
+def missed(link: Link, problem: Problem, clock: Clock, share: float) -> Link:
     """The link after a failed attempt. `share`, from 0 to 1 at random, keeps hubs from returning in step."""
-    longest_us = min(FIRST_PAUSE_US << min(link.failures, 12), LONGEST_PAUSE_US)
-    pause_us = int(longest_us * (0.5 + 0.5 * min(max(share, 0.0), 1.0)))
-    since_us = now_us if link.since_us is None else link.since_us
-    return Link(link.failures + 1, since_us, now_us + pause_us, problem)
+    longest_s = min(FIRST_PAUSE_S * 2 ** min(link.failures, 12), LONGEST_PAUSE_S)
+    pause_s = longest_s * (0.5 + 0.5 * min(max(share, 0.0), 1.0))
+    since_us = to_us(clock.now()) if link.since_us is None else link.since_us
+    return Link(link.failures + 1, since_us, clock.monotonic_s() + pause_s, problem)
 
 
 def sentence(link: Link) -> str:
@@ -37,4 +37,4 @@ def sentence(link: Link) -> str:
     )
 
 
-FIRST_PAUSE_US, LONGEST_PAUSE_US = 2_000_000, 300_000_000
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 2.0, 300.0

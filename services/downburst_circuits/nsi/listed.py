@@ -12,6 +12,7 @@ from downburst_circuits.nsi.reservation import (
     confirmed,
     ended,
     given_up,
+    is_past,
     lost,
     not_provisioned,
 )
@@ -77,17 +78,13 @@ def _missing(one: Reservation, listing: Listing, asked_at_us: int, provider: Pro
 
 
 def _never_arrived(one: Reservation, asked_at_us: int, provider: Provider) -> Reservation:
-    if one.ask is None or one.sent is None or asked_at_us < one.ask.asked_at_us + SETTLE_US:
+    if one.ask is None or (one.sent is not None and asked_at_us < one.ask.asked_at_us + SETTLE_US):
         return one
     if one.goal is Goal.END:
         return lost(one, "")
-    if _is_past(one.ask, asked_at_us):
+    if is_past(one.ask, asked_at_us):
         return replace(lost(one, ""), problem=too_late(provider.name))
     return replace(one, ask=replace(one.ask, stage=Stage.WANTED))
-
-
-def _is_past(ask: Ask, now_us: int) -> bool:
-    return ask.criteria.end_us is not None and ask.criteria.end_us <= now_us
 
 
 def _progress(one: Reservation, entry: Listed, asked_at_us: int, provider: Provider) -> Reservation:
@@ -137,7 +134,7 @@ def _negotiated(one: Reservation, entry: Listed, asked_at_us: int, provider: Pro
         one = replace(one, ask=replace(ask, stage=Stage.CHECKING))
     if state is ReservationState.HELD and (told := _told(one, entry)) is not None:
         one = confirmed(one, told, provider)
-    elif state is ReservationState.CHECKING and one.life is Life.RESERVING and _is_past(ask, asked_at_us):
+    elif state is ReservationState.CHECKING and one.life is Life.RESERVING and is_past(ask, asked_at_us):
         one = given_up(one, too_late(provider.name))
     return one
 

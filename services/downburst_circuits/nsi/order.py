@@ -147,6 +147,11 @@ def after_answer(order: Order, correlation_id: str, answer: Acknowledged | Fault
     return _settled(_each(order, lambda one: reservation.answered(one, correlation_id, answer, provider)))
 
 
+def after_unsent(order: Order, correlation_id: str) -> Order:
+    """The order after a request that has not left the hub."""
+    return _each(order, lambda one: reservation.unsent(one, correlation_id))
+
+
 def after_listing(order: Order, listing: Listing, asked_at_us: int, provider: Provider) -> Order:
     """The order after a list that was asked for at this moment, with no other request under way."""
     return _settled(_each(order, lambda one: listed.seen(one, listing, asked_at_us, provider)))

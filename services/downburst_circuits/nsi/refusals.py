@@ -36,6 +36,11 @@ class Problem:
     sentence: str
 
 
+@dataclass(frozen=True, slots=True)
+class Unsent(Problem):
+    """No request has left the hub: it may be sent again as soon as the way there is open, and none is looked for."""
+
+
 def is_unknown(fault: Fault) -> bool:
     """True if the outcome of the request has to be looked up: an internal error, or a fault without NSI's reason."""
     return fault.exception is None or fault.exception.error_id.startswith(_INTERNAL)

@@ -15,7 +15,7 @@ from downburst_circuits.nsi import order as orders
 from downburst_circuits.nsi.answers import Answer, answer
 from downburst_circuits.nsi.link import Link, missed
 from downburst_circuits.nsi.record import Order
-from downburst_circuits.nsi.refusals import Kind, Problem
+from downburst_circuits.nsi.refusals import Kind, Problem, Unsent
 from downburst_circuits.nsi.soap.writing import envelope, soap_action
 from downburst_circuits.nsi.transport import Exchange
 from downburst_circuits.nsi.words import Acknowledged, Fault, Listing, Message, Operation, Request, Results
@@ -48,7 +48,7 @@ class Requester:
         self._provider, self._exchange, self._store, self._world = provider, exchange, store, world
         self._orders = {order.circuit: order for order in known}
         self._lock = asyncio.Lock()
-        self._list_at_us = 0
+        self._list_at_s = 0.0
         self.link = Link()
         self.unread: tuple[str, ...] = ()
         """A sentence for each unreadable entry of the last list: while one may be ours, nothing counts as lost."""
@@ -62,12 +62,13 @@ class Requester:
         """Stores an order to be sent."""
         async with self._lock:
             await self._keep(order)
+        self._list_at_s = 0.0
 
     async def change(self, circuit: int, change: Callable[[Order], Order]) -> None:
         """Changes an order: by `order.changed`, `switched` or `cancelled`."""
         async with self._lock:
             await self._keep(change(self._orders[circuit]))
-        self._list_at_us = 0
+        self._list_at_s = 0.0
 
     def forget(self, circuit: int) -> None:
         """Drops an order whose record was removed, some time after its end."""
@@ -78,16 +79,15 @@ class Requester:
         for circuit in list(self._orders):
             await self._apply(circuit, lambda one: orders.after_callback(one, message, self._provider))
         if _concerns(message, self._orders.values()):
-            self._list_at_us = 0
+            self._list_at_s = 0.0
 
     async def turn(self) -> float:
         """Sends what is due and asks for the list if it is time; the seconds until the next turn."""
-        now_us = self._now_us()
-        if now_us < self.link.next_us:
-            return (self.link.next_us - now_us) / _SECOND_US
+        if not self._is_reached():
+            return self.link.next_s - self._now_s()
         for circuit in list(self._orders):
             await self._send(circuit)
-        if self._orders and self._is_reached() and self._now_us() >= self._list_at_us:
+        if self._orders and self._is_reached() and self._now_s() >= self._list_at_s:
             await self._list()
         return self._pause_s()
 
@@ -96,8 +96,8 @@ class Requester:
             if not self._is_reached() or (request := await self._due(circuit)) is None:
                 return
             found = await self._ask(request)
-            self._list_at_us = min(self._list_at_us, self._now_us())
-            if isinstance(found, Acknowledged | Fault):
+            self._list_at_s = min(self._list_at_s, self._now_s())
+            if isinstance(found, Acknowledged | Fault | Unsent):
                 await self._apply(circuit, _answered(request, found, self._provider))
 
     async def _due(self, circuit: int) -> Request | None:
@@ -122,7 +122,8 @@ class Requester:
         for circuit in list(self._orders):
             await self._ask_for_words(circuit)
         now_us = self._now_us()
-        self._list_at_us = min(orders.next_list_us(order, now_us) for order in self._orders.values())
+        next_us = min(orders.next_list_us(order, now_us) for order in self._orders.values())
+        self._list_at_s = self._now_s() + (next_us - now_us) / _SECOND_US
 
     async def _ask_for_words(self, circuit: int) -> None:
         """The stored replies of a reservation whose outcome the list shows without its words."""
@@ -148,10 +149,10 @@ class Requester:
         if not self._is_reached():
             return
         problem = found if isinstance(found, Problem) else _no_list(found, self._provider.name)
-        self.link = missed(self.link, problem, self._now_us(), self._world.share())
+        self.link = missed(self.link, problem, self._world.clock, self._world.share())
 
     def _is_reached(self) -> bool:
-        return self._now_us() >= self.link.next_us
+        return self._now_s() >= self.link.next_s
 
     async def _apply(self, circuit: int, change: Callable[[Order], Order]) -> None:
         """Changes the latest record: a callback may have come while an answer was awaited."""
@@ -165,14 +166,21 @@ class Requester:
         self._orders[order.circuit] = order
 
     def _pause_s(self) -> float:
-        next_us = max(self.link.next_us, min(self._list_at_us, self._now_us() + orders.BUSY_US))
-        return max(0.0, (next_us - self._now_us()) / _SECOND_US)
+        now_s = self._now_s()
+        next_s = max(self.link.next_s, min(self._list_at_s, now_s + orders.BUSY_US / _SECOND_US))
+        return max(0.0, next_s - now_s)
+
+    def _now_s(self) -> float:
+        """For paces; the wall clock is for records and windows."""
+        return self._world.clock.monotonic_s()
 
     def _now_us(self) -> int:
         return to_us(self._world.clock.now())
 
 
-def _answered(request: Request, found: Acknowledged | Fault, provider: Provider) -> Callable[[Order], Order]:
+def _answered(request: Request, found: Acknowledged | Fault | Unsent, provider: Provider) -> Callable[[Order], Order]:
+    if isinstance(found, Unsent):
+        return lambda one: orders.after_unsent(one, request.correlation_id)
     return lambda one: orders.after_answer(one, request.correlation_id, found, provider)
 
 

@@ -32,10 +32,18 @@ def due(
     operation = _operation(one)
     if operation is None or now_us < _not_before_us(one, operation):
         return None
+    if operation is Operation.RESERVE and one.ask is not None and is_past(one.ask, now_us):
+        # OpenNSA keeps such an order in its calendar, and then fails to serve others on the same VLAN.
+        return None
     tries = one.sent.tries + 1 if one.sent and one.sent.operation is operation else 1
     sent = Sent(operation, ids(), now_us, tries)
     one = _with_sent(one, sent)
     return one, _request(one, sent, description)
+
+
+def is_past(ask: Ask, now_us: int) -> bool:
+    """True if the end of the window has passed: it is asked for no more, and the next list makes it fail."""
+    return ask.criteria.end_us is not None and ask.criteria.end_us <= now_us
 
 
 def ended(one: Reservation) -> Reservation:
@@ -55,6 +63,18 @@ def answered(one: Reservation, correlation_id: str, answer: Acknowledged | Fault
     if answer.exception is None or is_unknown(answer) or is_state(answer):
         return one
     return _refused(one, refusal(provider.name, answer.exception, one.ask.criteria if one.ask else one.granted))
+
+
+def unsent(one: Reservation, correlation_id: str) -> Reservation:
+    """The record after a last request that has not left the hub: as if it had not been due."""
+    if one.sent is None or one.sent.correlation_id != correlation_id:
+        return one
+    first, ask = one.sent.tries == 1, one.ask
+    if ask is not None and one.sent.operation is Operation.RESERVE:
+        ask = replace(ask, stage=Stage.WANTED, correlation_id="" if first else ask.correlation_id)
+    elif ask is not None and one.sent.operation is Operation.COMMIT:
+        ask = replace(ask, stage=Stage.HELD)
+    return replace(one, ask=ask, sent=None if first else replace(one.sent, tries=one.sent.tries - 1))
 
 
 def confirmed(one: Reservation, told: Told, provider: Provider) -> Reservation:

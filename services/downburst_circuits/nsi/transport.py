@@ -12,7 +12,7 @@ import httpx
 from downburst.domain.ordering.providers import Certificate, Provider
 from downburst.foundation.errors import BadInput
 from downburst_circuits.nsi.provider import check_provider
-from downburst_circuits.nsi.refusals import Kind, Problem
+from downburst_circuits.nsi.refusals import Kind, Problem, Unsent
 from downburst_circuits.nsi.soap.hardened import MESSAGE_BYTES_MAX
 
 
@@ -28,7 +28,7 @@ class Exchange(Protocol):
     """The way to a provider."""
 
     async def post(self, action: str, body: bytes) -> Posted | Problem:
-        """Sends a message. A problem means that its outcome is unknown."""
+        """Sends a message. A problem means that its outcome is unknown, unless it was unsent."""
 
 
 class HttpExchange:
@@ -52,7 +52,8 @@ class HttpExchange:
             return self._unreachable(f"did not answer within {TOTAL_S:.0f} s; check the way there")
         except (httpx.HTTPError, ssl.SSLError, OSError) as error:
             broke = isinstance(error, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError)
-            return self._problem(error, await self._alert() if broke else "")
+            found = self._problem(error, await self._alert() if broke else "")
+            return Unsent(found.kind, found.sentence) if isinstance(error, _UNCONNECTED) else found
 
     async def _bounded(self, answer: httpx.Response) -> Posted | Problem:
         """As sent: a compressed answer could be of any size."""
@@ -79,7 +80,8 @@ class HttpExchange:
                 try:
                     await reader.read(1)
                 finally:
-                    writer.close()
+                    # Without TLS's farewell, which nobody would wait for.
+                    writer.transport.abort()
         except (TimeoutError, ssl.SSLError, OSError) as error:
             return str(error)
         return ""
@@ -142,5 +144,7 @@ def _chain(error: BaseException | None) -> list[BaseException]:
 TOTAL_S = 45.0
 """Shorter than `reservation.SETTLE_US`. The first request after the start of PolyNSI takes five seconds."""
 READ_S, CONNECT_S, ALERT_S = 40.0, 10.0, 2.0
+_UNCONNECTED = (httpx.ConnectError, httpx.ConnectTimeout)
+"""TCP or the handshake of TLS failed, before any byte of the message."""
 _OUR_CERTIFICATE = ("ALERT_CERTIFICATE", "CERTIFICATE_REQUIRED", "ALERT_UNKNOWN_CA", "ALERT_BAD_CERTIFICATE",
                     "ALERT_HANDSHAKE_FAILURE", "ALERT_ACCESS_DENIED")  # fmt: skip

@@ -19,7 +19,7 @@ from downburst_circuits.nsi import link, order
 from downburst_circuits.nsi.callbacks import incoming
 from downburst_circuits.nsi.order import Change, Verdict
 from downburst_circuits.nsi.record import Goal, Order, as_json, from_json
-from downburst_circuits.nsi.refusals import Kind, Problem
+from downburst_circuits.nsi.refusals import Kind, Problem, Unsent
 from downburst_circuits.nsi.requester import Requester, World
 from downburst_circuits.nsi.transport import Exchange, HttpExchange, Posted, http_exchange
 from downburst_circuits.register import Register
@@ -39,7 +39,7 @@ class Way:
             if self._exchange is None:
                 self._exchange = await self._opened.enter_async_context(http_exchange(self._provider))
         except BadInput as error:
-            return Problem(Kind.CERTIFICATE, error.sentence)
+            return Unsent(Kind.CERTIFICATE, error.sentence)
         found = await self._exchange.post(action, body)
         if isinstance(found, Problem):
             await self.close()

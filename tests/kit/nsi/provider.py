@@ -45,6 +45,8 @@ class ProviderMachine:
         self.requests: list[str] = []
         self.away = False
         """Behind its proxy: every request is answered with 00500."""
+        self.decides = True
+        """False: orders stay in checking."""
         self.grants: Callable[[Granted], Granted] = lambda granted: granted
         """Alters what is confirmed."""
         self.vlan = 100
@@ -124,6 +126,9 @@ class ProviderMachine:
         if refusal:
             one.reservation = "ReserveFailed"
             self._tell(one, correlation_id, words.failed("reserve", one.connection_id, *refusal, prefix=""))
+            return
+        if not self.decides:
+            one.reservation = "ReserveChecking"
             return
         one.held = self.grants(asked)
         one.reservation, one.held_until_us = "ReserveHeld", self.now_us() + self.hold_us

@@ -8,7 +8,7 @@ from downburst.domain.ordering.providers import Dialect, Provider
 from downburst.foundation.clock import FakeClock, to_us
 from downburst_circuits.nsi.order import Change, changed, in_transit, new_order
 from downburst_circuits.nsi.record import Order, Stage, as_json, from_json
-from downburst_circuits.nsi.refusals import Kind, Problem
+from downburst_circuits.nsi.refusals import Kind, Problem, Unsent
 from downburst_circuits.nsi.requester import Requester, World
 from downburst_circuits.nsi.stp import stp
 from downburst_circuits.nsi.transport import Posted
@@ -52,7 +52,7 @@ class Disk:
 
 @dataclass
 class Way:
-    """The exchange: by turns it may lose requests or answers, or deliver a request later as well."""
+    """The exchange: by turns it may refuse connections, lose requests or answers, or deliver a request later."""
 
     machine: ProviderMachine
     trial: Trial
@@ -65,6 +65,8 @@ class Way:
         fate = self.fate()
         if fate == "lost":
             return Problem(Kind.UNREACHABLE, "provider north can't be reached")
+        if fate == "refused":
+            return Unsent(Kind.UNREACHABLE, "provider north can't be reached (connection refused)")
         if fate == "late":
             self.delayed.append(body)
             return Problem(Kind.UNREACHABLE, "provider north did not answer")

@@ -131,6 +131,11 @@ async def hub(provider: Provider, folder: Path) -> AsyncIterator[Hub]:
 
 async def existing(provider: Provider) -> list[Listed]:
     """The hub's reservations by the provider's own word, but for those that have ended."""
+    return [entry for entry in await listed(provider) if entry.states.lifecycle not in _OVER]
+
+
+async def listed(provider: Provider) -> list[Listed]:
+    """All of the hub's reservations by the provider's own word."""
     async with http_exchange(provider) as way:
         request = Request(Operation.SUMMARY, new_id())
         posted = await way.post(soap_action(request.operation), envelope(request, provider))
@@ -138,7 +143,7 @@ async def existing(provider: Provider) -> list[Listed]:
     listing = read(posted.body).body
     assert isinstance(listing, Listing), listing
     assert not listing.unread, listing.unread
-    return [entry for entry in listing.reservations if entry.states.lifecycle not in _OVER]
+    return list(listing.reservations)
 
 
 def now_us() -> int:

@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from downburst.domain.ordering.providers import Certificate, Dialect, Provider
 from downburst_circuits.nsi.refusals import Kind
@@ -88,6 +89,13 @@ class Peer:
             reply_to,
             self.known.service_type,
         )
+
+    @property
+    def port(self) -> int:
+        """The port that the agent listens on, at 127.0.0.1."""
+        port = urlsplit(self.url).port
+        assert port is not None
+        return port
 
     def stp(self, port: str, vlans: str = "") -> Stp:
         return stp(f"urn:ogf:network:{DOMAIN}:topology:{port}?vlan={vlans or PORTS[port]}")

@@ -13,7 +13,7 @@ from kit.namespaces import Lab, run_to_end
 PORTS = {"hub": "100-119", "unl": "120-139"}
 """Port and host, with the VLANs of the port. One namespace holds both accesses of a path: no VLAN may be in two."""
 PORT_MBPS = 1_000
-_INNER = {"hub": "10.99.0.1", "unl": "10.99.0.2"}
+INNER = {"hub": "10.99.0.1", "unl": "10.99.0.2"}
 
 
 class Plane:
@@ -45,7 +45,7 @@ class Plane:
             inside = ("ip", "-n", self.lab.namespace(host))
             ends = ("local", self.lab.address(host), "remote", self.lab.address("core"), "dstport", "4789")
             run_to_end([*inside, "link", "add", names[host], "type", "vxlan", "id", str(vlan), *ends])
-            run_to_end([*inside, "address", "add", f"{_INNER[host]}/24", "dev", names[host]])
+            run_to_end([*inside, "address", "add", f"{INNER[host]}/24", "dev", names[host]])
             run_to_end([*inside, "link", "set", names[host], "up"])
         try:
             yield Access(self.lab)
@@ -63,7 +63,7 @@ class Access:
     def answers(self) -> bool:
         """True if the other end answers within a second."""
         try:
-            self._lab.output("hub", ["ping", "-c", "1", "-W", "1", _INNER["unl"]])
+            self._lab.output("hub", ["ping", "-c", "1", "-W", "1", INNER["unl"]])
         except RuntimeError:
             return False
         return True
@@ -71,10 +71,10 @@ class Access:
     def tcp_mbps(self, seconds: float = 3.0) -> float:
         """Mb/s of payload that one TCP connection brings through, the first half second left out."""
         with self._lab.inside("unl"):
-            listening = socket.create_server((_INNER["unl"], 5001))
+            listening = socket.create_server((INNER["unl"], 5001))
         with listening:
             with self._lab.inside("hub"):
-                sending = socket.create_connection((_INNER["unl"], 5001), timeout=10)
+                sending = socket.create_connection((INNER["unl"], 5001), timeout=10)
             taking, _ = listening.accept()
         with sending, taking:
             thread = threading.Thread(target=_send, args=(sending, seconds))

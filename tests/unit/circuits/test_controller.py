@@ -3,10 +3,12 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from downburst.domain.circuits import (
+    Circuit,
     CircuitCarriage,
     CircuitDriver,
     CircuitEnd,
@@ -17,10 +19,19 @@ from downburst.domain.circuits import (
     Direction,
     Standing,
 )
-from downburst.domain.events import CircuitsChanged, FaultSeen, NodeChanged, SessionChanged, SitesChanged, TrafficSeen
+from downburst.domain.events import (
+    CircuitsChanged,
+    CircuitTold,
+    FaultSeen,
+    NodeChanged,
+    SessionChanged,
+    SitesChanged,
+    TrafficSeen,
+)
 from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
 from downburst.supervision import FAULTS
+from downburst_circuits.controller import TICK_S
 from kit.circuits import M, NodeInMemory
 from unit.circuits.stage import HOUR, Stage
 
@@ -279,6 +290,28 @@ async def test_a_circuit_that_is_full_of_products_is_not_asked_for_more(stage: S
     await stage.after(601)
     assert stage.node.done[-1] == f"reach {circuit.number} unl.edu"
     assert stage.measured(circuit)["unl.edu", Direction.OUT].rate_bps == 440 * M
+
+
+async def test_a_cut_is_down_however_slow_the_ledger_is(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen on a busy machine: an event whose handling took longer than a tick was dropped, and the circuit stood."""
+    circuit = await stage.active(hours=100)
+    change = stage.register.change
+
+    async def slowly(*arguments: Any) -> Circuit | None:
+        await asyncio.sleep(2 * TICK_S)
+        return await change(*arguments)
+
+    monkeypatch.setattr(stage.register, "change", slowly)
+    running = asyncio.create_task(stage.controller.run())
+    problem = CircuitProblem("nothing came back for 1 s", "probe", "unl.edu")
+    async with asyncio.timeout(20):
+        # The controller subscribes in its first turn.
+        await asyncio.sleep(0)
+        stage.bus.publish(CircuitTold(circuit.number, "unl.edu", "down", stage.clock.now(), problem))
+        while stage.state(circuit) is not CircuitState.DOWN:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_a_cut_is_down_and_comes_back_through_probes(stage: Stage) -> None:

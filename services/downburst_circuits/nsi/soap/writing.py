@@ -25,7 +25,7 @@ def envelope(request: Request, provider: Provider) -> bytes:
     root, body = _envelope(
         protocol=PROVIDER_PROTOCOL,
         header=Header(request.correlation_id, provider.requester_nsa, provider.provider_nsa),
-        reply_to=provider.reply_to,
+        reply_to=provider.reply_to or NO_CALLBACKS,
     )
     _WRITERS[request.operation](etree.SubElement(body, qualified(TYPES, request.operation)), request, provider)
     return _bytes(root)
@@ -132,6 +132,8 @@ def _bytes(root: etree._Element) -> bytes:
     return etree.tostring(root, xml_declaration=True, encoding="UTF-8")
 
 
+NO_CALLBACKS = "https://127.0.0.1:9/nsi"
+"""Of a record without an address for callbacks: OpenNSA refuses even its list without one. Nothing listens there."""
 _WRITERS: dict[Operation, Callable[[etree._Element, Request, Provider], None]] = {
     Operation.RESERVE: _reserve,
     Operation.COMMIT: _of_connection,

@@ -1,5 +1,6 @@
 """Requests as XML, and recorded conversations of both kinds of provider as typed words."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from downburst.foundation.errors import BadInput
 from downburst_circuits.nsi.answers import answer
 from downburst_circuits.nsi.refusals import Kind, Problem, is_state, is_unknown
 from downburst_circuits.nsi.soap.reading import read
-from downburst_circuits.nsi.soap.writing import envelope, moment, soap_action
+from downburst_circuits.nsi.soap.writing import NO_CALLBACKS, envelope, moment, soap_action
 from downburst_circuits.nsi.stp import Stp, stp
 from downburst_circuits.nsi.transport import Posted
 from downburst_circuits.nsi.words import (
@@ -44,6 +45,15 @@ def written(request: Request, dialect: Dialect = Dialect.P2PS) -> Any:
 
 def names(element: Any) -> list[str]:
     return [etree.QName(child).localname for child in element]
+
+
+def test_a_record_without_an_address_for_callbacks_sends_one_where_nothing_listens() -> None:
+    """OpenNSA refuses a request without `replyTo`, its list too."""
+    request = Request(Operation.SUMMARY, "urn:uuid:1")
+    head = etree.fromstring(envelope(request, replace(a_provider(), reply_to=None)))[0][0]
+    assert head.findtext("replyTo") == NO_CALLBACKS
+    head = etree.fromstring(envelope(request, a_provider()))[0][0]
+    assert head.findtext("replyTo") == a_provider().reply_to
 
 
 def test_a_reservation_has_the_elements_of_the_standard_in_their_order() -> None:

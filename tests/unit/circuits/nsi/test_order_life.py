@@ -137,6 +137,34 @@ async def test_an_order_whose_end_passes_before_the_provider_takes_it_is_asked_f
 
 
 @BOTH
+async def test_an_order_whose_end_has_passed_is_never_sent(kind: str, dialect: Dialect) -> None:
+    """Seen at OpenNSA: such an order stays in its calendar, and later ones on its VLAN fail with 00500."""
+    scene = Scene(kind, dialect)
+    await scene.begin(some_criteria(end_us=scene.now_us() - 60_000_000))
+    await scene.run(lambda: standing(scene) is Standing.FAILED, seconds=5)
+    problem = verdict(scene.order, scene.now_us()).problem
+    assert problem is not None
+    assert problem.kind is Kind.TIME
+    assert set(scene.machine.requests) == {"querySummarySync"}
+
+
+async def test_an_order_that_is_in_checking_for_ever_ends_with_its_own_end() -> None:
+    """Seen at OpenNSA: it lists an order that it can't decide as ReserveChecking, without an end."""
+    scene = Scene("opennsa", Dialect.NONE)
+    end_us = scene.now_us() + 120_000_000
+    scene.machine.decides = False
+    await scene.begin(some_criteria(end_us=end_us))
+    await scene.run(lambda: scene.now_us() >= end_us - 5_000_000)
+    assert standing(scene) is Standing.ASKING
+    await scene.run(lambda: standing(scene) is Standing.FAILED, seconds=30)
+    problem = verdict(scene.order, scene.now_us()).problem
+    assert problem is not None
+    assert (problem.kind, scene.machine.requests.count("reserve")) == (Kind.TIME, 1)
+    await scene.run(lambda: not scene.existing())
+    assert "reserveCommit" not in scene.machine.requests
+
+
+@BOTH
 async def test_the_answer_to_a_reserve_is_lost(kind: str, dialect: Dialect) -> None:
     """The list shows the reservation by our global id: it is adopted, and nothing is reserved twice."""
     scene = Scene(kind, dialect)

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from downburst.domain.ordering.providers import Certificate, Provider
+from downburst.foundation.clock import FakeClock, from_us
 from downburst.foundation.errors import BadInput
 from downburst_circuits.nsi.comparing import differences, granted
-from downburst_circuits.nsi.link import LONGEST_PAUSE_US, Link, missed, sentence
+from downburst_circuits.nsi.link import LONGEST_PAUSE_S, Link, missed, sentence
 from downburst_circuits.nsi.order import Standing, cancelled, new_order, verdict
 from downburst_circuits.nsi.provider import check_provider
 from downburst_circuits.nsi.record import Order, as_json, from_json
@@ -143,14 +144,15 @@ def test_refusals_by_kind(error_id: str, text: str, kind: Kind, part: str) -> No
 
 def test_pauses_grow_and_differ_between_hubs() -> None:
     problem = Problem(Kind.UNREACHABLE, "provider north can't be reached")
-    link, pauses = Link(), []
-    for number in range(20):
-        link = missed(link, problem, NOW_US + number, share=1.0)
-        pauses.append(link.next_us - NOW_US - number)
-    assert pauses[:4] == [2_000_000, 4_000_000, 8_000_000, 16_000_000]
-    assert pauses[-1] == LONGEST_PAUSE_US
+    link, pauses, clock = Link(), [], FakeClock(from_us(NOW_US))
+    for _ in range(20):
+        link = missed(link, problem, clock, share=1.0)
+        pauses.append(link.next_s - clock.monotonic_s())
+        clock.advance(1)
+    assert pauses[:4] == [2.0, 4.0, 8.0, 16.0]
+    assert pauses[-1] == LONGEST_PAUSE_S
     assert (link.since_us, link.failures) == (NOW_US, 20)
-    assert missed(Link(), problem, NOW_US, share=0.0).next_us == NOW_US + 1_000_000
+    assert missed(Link(), problem, FakeClock(), share=0.0).next_s == 1.0
     assert "since 2026-01-01 00:00:00 UTC" in sentence(link)
     assert "refused until it answers" in sentence(link)
 
