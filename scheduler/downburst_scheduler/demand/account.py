@@ -7,9 +7,11 @@ from datetime import datetime
 from downburst.domain.circuits import FINISHED, LEAVING, Circuit, Port
 from downburst.domain.ordering import OPEN, DemandOrder, Offer, Setups
 from downburst.domain.plans import Plan
+from downburst.domain.relays import SiteWay
 from downburst.foundation.errors import NotFound
 from downburst.ledger import Ledger, Transaction
 from downburst_scheduler.demand.budgets import DAY, midnight
+from downburst_scheduler.demand.cores import Ends, Led, ends_for, joined_by
 from downburst_scheduler.demand.riding import REQUESTS
 
 
@@ -20,24 +22,24 @@ class Terms:
     offers: Mapping[str, Offer] = field(default_factory=dict)
     ports: Mapping[str, Port] = field(default_factory=dict)
     setups: Mapping[str, Setups] = field(default_factory=dict)
+    ways: Mapping[str, SiteWay] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tx: Transaction) -> "Terms":
         """The ledger's contents."""
         offers = {offer.name: offer for offer in tx.planning.offers.all()}
         ports = {port.name: port for port in tx.ports.all()}
-        return cls(offers, ports, tx.planning.orders.setups(list(offers)))
+        ways = {way.site: way for way in tx.fleet.ways.all()}
+        return cls(offers, ports, tx.planning.orders.setups(list(offers)), ways)
 
     def setup_s(self, offer: str) -> float:
         """The set-up time to expect: measured, or the provider's statement."""
         return self.offers[offer].expected_setup_s(self.setups.get(offer))
 
-    def ends(self, offer: str, site: str) -> tuple[str, str] | None:
-        """The ports of a circuit to a site; None if the offer has none there."""
+    def ends(self, offer: str, site: str) -> Ends | None:
+        """The ends of a circuit for a site; None if the offer has none there, or not on the site's way."""
         known = self.offers.get(offer)
-        ports = known.ports if known is not None else ()
-        found = next((name for name in ports if name in self.ports and self.ports[name].site == site), None)
-        return None if known is None or found is None else (known.hub_port, found)
+        return None if known is None else ends_for(known, self.ports, site, self.ways.get(site))
 
 
 class Account:
@@ -50,6 +52,7 @@ class Account:
         self.circuits: dict[int, Circuit] = {}
         """By the number of the order."""
         self.terms = Terms()
+        self.led = Led()
         self.plans = dict[str, Plan]()
         """The plans in force, by feed."""
 
@@ -66,11 +69,14 @@ class Account:
             asked = {order.request_id for order in self.open}
             return [one for one in tx.circuits.unfinished() if is_stray(one) and one.request.request_id not in asked]
 
-        return await self._ledger.read(read)
+        strays = await self._ledger.read(read)
+        self.led.told(self.terms.ways)
+        return strays
 
     async def refresh(self) -> None:
-        """Reads offers, ports and measured set-up times."""
+        """Reads offers, ports, measured set-up times and ways."""
         self.terms = await self._ledger.read(Terms.of)
+        self.led.told(self.terms.ways)
 
     async def changed(self, number: int) -> Circuit | None:
         """Reads a circuit after a change; returns it if it is one of ours that belongs to no open order."""
@@ -111,6 +117,13 @@ class Account:
     def order_of(self, feed: str, site: str) -> DemandOrder | None:
         """The open order of a feed and site."""
         return self._open.get((feed, site))
+
+    def is_taken(self, ends: Ends) -> bool:
+        """True if an open order joins the same ports."""
+        return any(
+            joined_by(self.circuits.get(one.number)) == ends or self.terms.ends(one.offer, one.site) == ends
+            for one in self.open
+        )
 
     def _keep(self, order: DemandOrder) -> None:
         self._orders[order.number] = order

@@ -19,7 +19,6 @@ from downburst.domain.circuits import (
     CircuitCarriage,
     CircuitChange,
     CircuitDriver,
-    CircuitEnd,
     CircuitRequest,
 )
 from downburst.domain.events import (
@@ -29,6 +28,8 @@ from downburst.domain.events import (
     FaultSeen,
     NodeChanged,
     PlanMade,
+    SessionChanged,
+    SitesChanged,
     TrafficSeen,
 )
 from downburst.domain.ordering import DemandOrder, OrderStep, OrderTimes
@@ -42,6 +43,7 @@ from downburst.settings.hub import Settings
 from downburst.supervision import attempt
 from downburst_scheduler.demand.account import Account
 from downburst_scheduler.demand.budgets import midnight, refusal
+from downburst_scheduler.demand.cores import Ends
 from downburst_scheduler.demand.port import CircuitOrders
 from downburst_scheduler.demand.riding import riding
 from downburst_scheduler.demand.steps import Act, Facts, Step, next_step
@@ -134,6 +136,7 @@ class DemandLoop:
         self._watch(again=True)
 
     async def _take(self, event: Event) -> None:
+        self._account.led.heard(event)
         match event:
             case FeedStirred():
                 self._train(event.feed).stirred(event.at_us / 1e6)
@@ -143,7 +146,7 @@ class DemandLoop:
                 stray = await self._account.changed(number)
                 if stray is not None:
                     await self._end_stray(stray)
-            case CircuitsChanged():
+            case CircuitsChanged() | SitesChanged():
                 await self._account.refresh()
             case PlanMade():
                 self._planned(event.plan)
@@ -174,6 +177,7 @@ class DemandLoop:
         plans = self._account.plans.values()
         riders = {(plan.feed, site): circuit for plan in plans for site, circuit in riding(plan).items()}
         self._uses.seen(event, riders)
+        self._uses.seen(*self._account.led.seen(event, plans))
 
     def _watch(self, *, again: bool = False) -> None:
         """Names the silences that count: of a feed the shortest hold time of its sites."""
@@ -184,7 +188,10 @@ class DemandLoop:
         self._watched = wanted
 
     async def _act(self) -> None:
-        wanted = {(feed, one.site): one for feed, terms in self._terms.items() for one in terms}
+        known = self._account.terms
+        # Without ends, the site's way no longer goes over the ports of the offer.
+        every = ((feed, one) for feed, terms in self._terms.items() for one in terms)
+        wanted = {(feed, one.site): one for feed, one in every if known.ends(one.offer, one.site) is not None}
         orders = {(order.feed, order.site): order for order in self._account.open}
         for pair in sorted(orders.keys() | wanted.keys()):
             await attempt("scheduler.order", partial(self._steps, pair, wanted.get(pair)), what=" to ".join(pair))
@@ -207,6 +214,7 @@ class DemandLoop:
         circuit = self._account.circuits.get(order.number) if order is not None else None
         offer = self._account.terms.offers.get(order.offer if order is not None else terms.offer if terms else "")
         rides = circuit is not None and riding(self._account.plans.get(feed)).get(site) == circuit.number
+        rides = rides or (circuit is not None and self._account.led.rides(site, circuit))
         return Facts(
             now=self._clock.now(),
             order=order,
@@ -252,7 +260,7 @@ class DemandLoop:
             return False
         await self._account.refresh()
         ends = self._account.terms.ends(terms.offer, terms.site)
-        if ends is None or self._is_taken(ends):
+        if ends is None or self._account.is_taken(ends):
             return False
         offer = self._account.terms.offers[terms.offer]
         orders = self._account.of_offer(offer.name)
@@ -269,10 +277,6 @@ class DemandLoop:
         kept = await self._account.add(made)
         _LOG.info("order %d of %s to %s: %s", kept.number, *pair, kept.reason)
         return not is_dry
-
-    def _is_taken(self, ends: tuple[str, str]) -> bool:
-        """True if an open order joins the same ports."""
-        return any(self._account.terms.ends(one.offer, one.site) == ends for one in self._account.open)
 
     def _say_spent(self, offer: str, why: str, now: datetime) -> None:
         """Once a day."""
@@ -401,17 +405,19 @@ class DemandLoop:
         return to_us(self._clock.now()) / 1e6
 
 
-def _wanted(order: DemandOrder, provider: str, ends: tuple[str, str], now: datetime) -> Circuit:
+def _wanted(order: DemandOrder, provider: str, ends: Ends, now: datetime) -> Circuit:
     """The request for an order's circuit; it is the same one whenever it is sent again."""
     driver = CircuitDriver.LINUX if provider == LINUX else CircuitDriver.NSI
     carriage = CircuitCarriage(driver=driver, provider=None if provider == LINUX else provider)
     request = CircuitRequest(order.request_id, f"{order.feed} to {order.site}: {order.reason}", requested_by=BY)
-    joined = (CircuitEnd(ends[0]), CircuitEnd(ends[1], order.site))
-    return Circuit(0, request, joined, order.rate_bps, 0, now, order.times.until, carriage)
+    return Circuit(0, request, ends, order.rate_bps, 0, now, order.times.until, carriage)
 
 
 _LOG = logging.getLogger(__name__)
-_HEARD = (FeedStirred, FeedSilent, CircuitsChanged, PlanMade, TrafficSeen, NodeChanged, EventsMissed)
+_HEARD = (
+    *(FeedStirred, FeedSilent, CircuitsChanged, PlanMade, TrafficSeen),
+    *(SessionChanged, SitesChanged, NodeChanged, EventsMissed),
+)
 BY = "scheduler"
 TICK_S = 0.1
 STEPS_MOST = 8

@@ -7,8 +7,10 @@ from datetime import datetime, timedelta
 from downburst.domain.circuits import Circuit, CircuitState, Port
 from downburst.domain.ordering import DemandOrder, Offer, OrderStep, Setups
 from downburst.domain.plans import Leg, Plan, Transport
+from downburst.domain.relays import Core, SiteWay
 from downburst.ledger import Transaction
 from downburst_scheduler.demand.budgets import midnight, refusal
+from downburst_scheduler.demand.cores import carries_core, cores_joined
 from downburst_scheduler.demand.steps import MARGIN_S, late_s
 from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.offers import DemandOffer
@@ -37,6 +39,16 @@ class OnDemand:
     """The open order of each feed and site."""
     circuits: Mapping[int, Circuit] = field(default_factory=dict)
     """The circuits of open orders, by the order's number."""
+    cores: Mapping[Core, DemandOffer] = field(default_factory=dict)
+    """The cheapest that can be ordered between two relays."""
+    behind: Mapping[str, Core] = field(default_factory=dict)
+    """By site directly behind a relay of these, its core."""
+
+    def core_of(self, site: str, way: SiteWay | None) -> tuple[Core | None, DemandOffer | None]:
+        """The core of a site's way that can be ordered, or one that the way could have, with its offer."""
+        of_way = next((core for core in (way.cores if way is not None else ()) if core in self.cores), None)
+        core = of_way or self.behind.get(site)
+        return core, self.cores.get(core) if core is not None else None
 
     @classmethod
     def of(cls, tx: Transaction, *, now: datetime, price: float) -> "OnDemand":
@@ -50,10 +62,16 @@ class OnDemand:
         ports = {port.name: port for port in tx.ports.all()}
         found = {order.number: tx.circuits.of_request(order.request_id) for order in orders}
         circuits = {number: circuit for number, circuit in found.items() if circuit is not None}
+        offered = [(offer, _offered(offer, setups.get(offer.name), today, now, price)) for offer in offers]
+        offered.sort(key=lambda pair: (pair[1].spent is not None, pair[1].price, pair[0].name))
+        cores = _by_core(offered, ports)
+        relays = tx.fleet.relays.all() if cores else []
         return cls(
-            offers=_by_site(
-                [(offer, _offered(offer, setups.get(offer.name), today, now, price)) for offer in offers], ports
-            ),
+            offers=_by_site(offered, ports),
+            cores=cores,
+            behind={
+                site: core for core in cores for relay in relays if relay.name == core.far for site in relay.sites
+            },
             riders=_riders(orders, circuits),
             orders={(order.feed, order.site): order for order in orders},
             circuits=circuits,
@@ -120,6 +138,7 @@ def _differ(one: DemandTerms, other: DemandTerms) -> bool:
 
 def _riders(orders: Sequence[DemandOrder], circuits: Mapping[int, Circuit]) -> dict[tuple[str, str], Rider]:
     up = [one for one in orders if one.step is OrderStep.UP and one.number in circuits]
+    up = [one for one in up if not carries_core(circuits[one.number])]
     return {
         (one.feed, one.site): Rider(one.number, circuits[one.number].number)
         for one in up
@@ -148,11 +167,20 @@ def _offered(
 
 def _by_site(offers: Sequence[tuple[Offer, DemandOffer]], ports: Mapping[str, Port]) -> dict[str, DemandOffer]:
     found: dict[str, DemandOffer] = {}
-    for offer, one in sorted(offers, key=lambda pair: (pair[1].spent is not None, pair[1].price, pair[0].name)):
-        for name in offer.ports:
+    for offer, one in offers:
+        near = ports.get(offer.hub_port)
+        for name in offer.ports if near is not None and near.site is None else ():
             port = ports.get(name)
             if port is not None and port.site is not None:
                 found.setdefault(port.site, one)
+    return found
+
+
+def _by_core(offers: Sequence[tuple[Offer, DemandOffer]], ports: Mapping[str, Port]) -> dict[Core, DemandOffer]:
+    found: dict[Core, DemandOffer] = {}
+    for offer, one in offers:
+        for core in cores_joined(offer, ports):
+            found.setdefault(core, one)
     return found
 
 
