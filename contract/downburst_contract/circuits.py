@@ -1,6 +1,7 @@
 """Ports and circuits.
 
-Every rate is bits per second of Ethernet frames, which answers repeat in `layer`. Directions are seen from the hub.
+Every rate is bits per second of Ethernet frames, which answers repeat in `layer`. Directions are seen from the near
+end: the hub's, or that of the first of two sites.
 """
 
 from datetime import datetime
@@ -152,7 +153,8 @@ class CircuitNew(_CarriageNew):
     """A circuit to reserve; the same request id with the same content again is answered with the same circuit."""
 
     request_id: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    hub: EndNew = EndNew()
+    hub: EndNew | None = EndNew()
+    """The near end; null: the circuit joins two sites, of which the first is the near end."""
     sites: Annotated[list[EndNew], Field(min_length=1, max_length=1000)]
     rate_out_bps: _Rate
     rate_in_bps: Annotated[int, Field(ge=0, le=10**15)] = 0
@@ -166,11 +168,12 @@ class CircuitNew(_CarriageNew):
 
     @classmethod
     def _nullable(cls) -> set[str]:
-        return {"request_id", "end", "group", "burst_bytes", "provider"}
+        return {"request_id", "hub", "end", "group", "burst_bytes", "provider"}
 
     def to_model(self, now: datetime, request_id: str) -> circuits.Circuit:
         """The circuit as it is asked for."""
         begin = coming_moment(self.begin, now)
+        near = () if self.hub is None else (self.hub.model_copy(update={"site": None}),)
         return circuits.Circuit(
             number=0,
             request=CircuitRequest(
@@ -180,7 +183,7 @@ class CircuitNew(_CarriageNew):
                 requested_by=self.by,
                 asked_sha256=sha256(self.model_dump_json().encode()).hexdigest(),
             ),
-            ends=tuple(_end(end) for end in (self.hub.model_copy(update={"site": None}), *self.sites)),
+            ends=tuple(_end(end) for end in (*near, *self.sites)),
             rate_out_bps=self.rate_out_bps,
             rate_in_bps=self.rate_in_bps,
             begin=begin,
@@ -304,7 +307,7 @@ class CircuitWindow(Answer):
 
     request_id: str
     ends: list[End]
-    """The hub's first."""
+    """The near one first: the hub's, or of two sites the first."""
     rate_out_bps: int
     rate_in_bps: int
     begin: datetime

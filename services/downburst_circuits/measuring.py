@@ -31,7 +31,7 @@ class Verdict:
 
 
 class Measuring:
-    """Schedules each circuit's measurements, and tracks products' use of it."""
+    """Schedules each circuit's measurements, from its near end to the far ones, and tracks products' use of it."""
 
     def __init__(self, register: Register, node: CircuitNode, clock: Clock, settings: CircuitSettings) -> None:
         self._register = register
@@ -58,7 +58,7 @@ class Measuring:
         """Records products' use in the last second; it counts as carried."""
         for use in traffic.circuits:
             circuit = self._register.begun.get(use.circuit)
-            sites = (use.site,) if use.site is not None or circuit is None else circuit.sites
+            sites = (use.site,) if use.site is not None or circuit is None else circuit.far_sites
             for site in sites:
                 for direction, count in ((Direction.OUT, use.out_bytes), (Direction.IN, use.in_bytes)):
                     # Traffic to all ends is one copy for each of them, or the sum from them.
@@ -66,7 +66,7 @@ class Measuring:
 
     async def measure(self, circuit: Circuit) -> Verdict:
         """One round: the reachable sites, and the rate each way; results are stored."""
-        reached = [await self._node.probe_reach(circuit.number, site) for site in circuit.sites]
+        reached = [await self._node.probe_reach(circuit.number, site) for site in circuit.far_sites]
         self._next_s[circuit.number] = self._clock.monotonic_s() + AGAIN_S
         if circuit.state is CircuitState.DOWN and any(probe.received for probe in reached):
             return Verdict(Happening.RETURNED, Said("probes come back again; it is measured before it is used"))
@@ -106,7 +106,7 @@ class Measuring:
                 rate_bps=round(asked.train_bps),
                 duration_ms=self._settings.probe_ms,
             )
-            used_bps = probe.others_bps / len(circuit.sites)
+            used_bps = probe.others_bps / len(circuit.far_sites)
             found = judge(probe, asked, used_bps=used_bps)
             if found is None:
                 continue
@@ -183,7 +183,7 @@ def _nobody(circuit: Circuit, reached: list[ReachProbe]) -> Verdict:
 
 
 _FAR_END = (
-    "check that the receiver there runs with --circuits and is connected, and that its port and the path "
+    "check that the receiver or relay there runs with --circuits and is connected, and that its port and the path "
     "between the ports are up"
 )
 _MEASURED = (CircuitState.ACTIVE, CircuitState.DEGRADED, CircuitState.DOWN)

@@ -59,10 +59,11 @@ def check_rates(circuit: Circuit, ports: Mapping[str, Port]) -> None:
     """Refuses a missing rate, and one beyond any port."""
     if circuit.rate_out_bps < SMALLEST_BPS:
         raise BadInput(
-            f"the rate to the sites is {rate_text(circuit.rate_out_bps)}; give at least {rate_text(SMALLEST_BPS)}"
+            f"the rate out of the near end is {rate_text(circuit.rate_out_bps)}; "
+            f"give at least {rate_text(SMALLEST_BPS)}"
         )
     if circuit.rate_in_bps < 0:
-        raise BadInput("the rate from the sites is below zero; give 0 or more")
+        raise BadInput("the rate back to the near end is below zero; give 0 or more")
     for claim in claims_of(circuit, ports):
         for direction in Direction:
             _check_rate(circuit, claim, direction, ports[claim.port])
@@ -84,12 +85,12 @@ def reservation_of(circuit: Circuit, ports: Mapping[str, Port]) -> Reservation:
 
 
 def claims_of(circuit: Circuit, ports: Mapping[str, Port]) -> tuple[Claim, ...]:
-    """Each end's claim on its port; the hub's sends one copy for each site."""
-    hub, *others = circuit.ends
+    """Each end's claim on its port; the near one sends one copy for each far end."""
+    near, *others = circuit.ends
     copies = 1 if circuit.carriage.replication is Replication.UNDERLAY else len(others)
     back = len(others)
     claims = (
-        _claim(hub, ports, out_bps=copies * circuit.rate_out_bps, in_bps=back * circuit.rate_in_bps),
+        _claim(near, ports, out_bps=copies * circuit.rate_out_bps, in_bps=back * circuit.rate_in_bps),
         *(_claim(end, ports, out_bps=circuit.rate_in_bps, in_bps=circuit.rate_out_bps) for end in others),
     )
     if circuit.carriage.driver is CircuitDriver.NSI:
@@ -135,24 +136,32 @@ def _begin(wanted: Circuit, now: datetime) -> datetime:
 
 def _resolved(ends: Sequence[CircuitEnd], known: Known) -> tuple[CircuitEnd, ...]:
     if len(ends) < 2:
-        raise BadInput("a circuit has the hub's end and at least one site's; name a site with --to")
-    return tuple(_named(end, known, is_hub=position == 0) for position, end in enumerate(ends))
+        raise BadInput("a circuit has the hub's end and at least one site's, or two sites'; name a site with --to")
+    near, *far = (_named(end, known, is_near=position == 0) for position, end in enumerate(ends))
+    if near.site is not None and len(far) > 1:
+        raise BadInput(
+            f"a circuit to {len(far)} sites begins at the hub, and {near.site} was named as its near end; leave that "
+            "out, or reserve a circuit for each pair of sites"
+        )
+    return near, *far
 
 
-def _named(end: CircuitEnd, known: Known, *, is_hub: bool) -> CircuitEnd:
-    """Finds an end by its port, or by its site if that has one port or the request names the port."""
+def _named(end: CircuitEnd, known: Known, *, is_near: bool) -> CircuitEnd:
+    """Finds an end by its port, or by its site if that has one port; a near end without either is the hub's."""
     if end.port:
         port = known.ports.get(end.port)
         if port is None:
             raise unknown_port(end.port, known.ports)
-        if is_hub != (port.site is None):
-            whose = "is the port of a site, and the first end" if is_hub else "is the hub's, and every other end"
-            raise BadInput(f"port {end.port} {whose} must be {'the hub' if is_hub else 'a site'}'s; swap the ends")
+        if port.site is None and not is_near:
+            raise BadInput(f"port {end.port} is the hub's, and every far end must be a site's; swap the ends")
+        if end.site is not None and end.site != port.site:
+            raise BadInput(f"port {end.port} belongs to {port.host}, not to {end.site}; name one of the two")
         return replace(end, site=port.site)
-    site = None if is_hub else end.site
-    if site is not None and site not in known.sites:
-        raise NotFound(f"there is no site {site!r}; `downburst sites list` shows all")
-    return replace(end, site=site, port=_only_port(site, known).name)
+    if end.site is not None and end.site not in known.sites:
+        raise NotFound(f"there is no site {end.site!r}; `downburst sites list` shows all")
+    if end.site is None and not is_near:
+        raise BadInput("a far end has neither a site nor a port; name one with --to")
+    return replace(end, port=_only_port(end.site, known).name)
 
 
 def _only_port(site: str | None, known: Known) -> Port:
@@ -204,9 +213,8 @@ def _check_tags(end: CircuitEnd, port: Port) -> None:
 def _check_rate(circuit: Circuit, claim: Claim, direction: Direction, port: Port) -> None:
     if claim.rate_bps(direction) <= port.rate_bps:
         return
-    copies = (
-        f" ({len(circuit.sites)} copies)" if claim.port == circuit.ends[0].port and len(circuit.sites) > 1 else ""
-    )
+    count = len(circuit.far_sites)
+    copies = f" ({count} copies)" if claim.port == circuit.ends[0].port and count > 1 else ""
     needed = f"the circuit would need {rate_text(claim.rate_bps(direction))}{copies} there; ask for less"
     if port.port_rate_bps is None or claim.rate_bps(direction) <= port.port_rate_bps:
         raise BadInput(
@@ -308,7 +316,7 @@ def _conflict_sentence(circuit: Circuit, clash: Clash, holders: Sequence[Circuit
 
 
 def _asked(circuit: Circuit) -> str:
-    times = f" for each of {len(circuit.sites)} sites" if len(circuit.sites) > 1 else ""
+    times = f" for each of {len(circuit.far_sites)} sites" if len(circuit.far_sites) > 1 else ""
     return f"{_rates(circuit)}{times} were requested"
 
 

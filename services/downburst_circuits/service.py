@@ -268,10 +268,12 @@ def _ends_at(circuit: Circuit, port: str) -> bool:
 
 def _admitted(circuit: Circuit) -> str:
     until = "until it is cancelled" if circuit.end is None else f"to {moment_text(circuit.end)}"
-    return (
-        f"{rate_text(circuit.rate_out_bps)} to and {rate_text(circuit.rate_in_bps)} from {', '.join(circuit.sites)} "
-        f"are reserved from {moment_text(circuit.begin)} {until}"
-    )
+    out, back = rate_text(circuit.rate_out_bps), rate_text(circuit.rate_in_bps)
+    far = ", ".join(circuit.far_sites)
+    rates = f"{out} to and {back} from {far}"
+    if circuit.near_site is not None:
+        rates = f"{out} from {circuit.near_site} to {far} and {back} back"
+    return f"{rates} are reserved from {moment_text(circuit.begin)} {until}"
 
 
 def _modified(circuit: Circuit, wanted: Circuit) -> str:

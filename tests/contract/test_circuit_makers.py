@@ -32,7 +32,7 @@ from kit.nsi import words
 from kit.nsi.server import Authority, serving
 from unit.circuits.nsi.hub import BY_NSI, NsiHub
 
-KINDS = ("linux", "declared", "nsi-supa", "nsi-opennsa", "nsi-https")
+KINDS = ("linux", "linux-sites", "declared", "declared-sites", "nsi-supa", "nsi-opennsa", "nsi-https")
 
 
 @dataclass
@@ -50,10 +50,11 @@ class World:
 
     def wish(self) -> Circuit:
         wish = self.hub.stage.wish(rate=50, hours=10)
-        if self.kind == "linux":
-            return wish
-        if self.kind == "declared":
-            ends = (CircuitEnd("", address="10.10.0.1/24"), CircuitEnd("", "unl.edu", address="10.10.0.2/24"))
+        near = "ttu.edu" if self.kind.endswith("-sites") else None
+        if self.kind.startswith("linux"):
+            return replace(wish, ends=(CircuitEnd("", near), CircuitEnd("", "unl.edu")))
+        if self.kind.startswith("declared"):
+            ends = (CircuitEnd("", near, address="10.10.0.1/24"), CircuitEnd("", "unl.edu", address="10.10.0.2/24"))
             return replace(wish, ends=ends, carriage=CircuitCarriage(CircuitDriver.DECLARED))
         return replace(wish, carriage=BY_NSI)
 

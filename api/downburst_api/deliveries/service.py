@@ -115,7 +115,7 @@ def _by_site(circuits: Iterable[Circuit], measured: Iterable[Measured]) -> dict[
     rates = {(row.circuit, row.site): row.rate_bps for row in measured if row.direction is Direction.OUT}
     found: dict[str, tuple[CircuitNow, ...]] = {}
     for circuit in circuits:
-        for site in circuit.sites if circuit.state in STANDING else ():
+        for site in circuit.served_sites if circuit.state in STANDING else ():
             rate = rates.get((circuit.number, site))
             now = CircuitNow(circuit.number, circuit.state, circuit.rate_out_bps, rate)
             found[site] = (*found.get(site, ()), now)

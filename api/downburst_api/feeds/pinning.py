@@ -27,7 +27,7 @@ def _multicast(_tx: Transaction, settings: Settings, feed: str, sites: list[str]
 
 
 def _static_circuit(tx: Transaction, _settings: Settings, _feed: str, sites: list[str]) -> str | None:
-    reserved = {site for circuit in tx.circuits.unfinished() for site in circuit.sites}
+    reserved = {site for circuit in tx.circuits.unfinished() for site in circuit.served_sites}
     if not sites or reserved.intersection(sites):
         return None
     few = ", ".join(sites[:3]) + (f" and {len(sites) - 3} more" if len(sites) > 3 else "")

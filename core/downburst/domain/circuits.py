@@ -1,7 +1,8 @@
 """The terms of circuits: ports, ends, windows, states, events, measurements.
 
-Every rate is Ethernet-frame bits per second, the unit of a policer. Directions are seen from the hub: `out` to the
-sites, `in` from each of them. A window is half-open: [begin, end), in UTC.
+Every rate is Ethernet-frame bits per second, the unit of a policer. Directions are seen from the near end, the
+hub's or that of the nearer of two sites: `out` to the far ends, `in` from each of them. A window is half-open:
+[begin, end), in UTC.
 """
 
 from dataclasses import asdict, dataclass
@@ -22,7 +23,7 @@ class CircuitDriver(StrEnum):
 
 
 class CircuitShape(StrEnum):
-    """How many sites a circuit joins with the hub."""
+    """The number of ends of a circuit: two, or several at once."""
 
     POINT_TO_POINT = "point-to-point"
     MULTIPOINT = "multipoint"
@@ -47,7 +48,7 @@ class Cap(StrEnum):
 
 
 class Direction(StrEnum):
-    """Seen from the hub."""
+    """Seen from the near end."""
 
     OUT = "out"
     IN = "in"
@@ -160,12 +161,12 @@ class CircuitCarriage:
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """A rate-guaranteed path between the hub and one site or several, for a window."""
+    """A rate-guaranteed path between the hub and one site or several, or between two sites, for a window."""
 
     number: int
     request: CircuitRequest
     ends: tuple[CircuitEnd, ...]
-    """The hub's first."""
+    """The near one first: the hub's, or of two sites that of the nearer one."""
     rate_out_bps: int
     rate_in_bps: int
     begin: datetime
@@ -203,8 +204,23 @@ class Circuit:
 
     @property
     def sites(self) -> tuple[str, ...]:
-        """The sites that it joins with the hub."""
+        """The sites at its ends."""
         return tuple(end.site for end in self.ends if end.site is not None)
+
+    @property
+    def near_site(self) -> str | None:
+        """The site of the near end; None: that is the hub's, so the hub may send products into it."""
+        return self.ends[0].site
+
+    @property
+    def far_sites(self) -> tuple[str, ...]:
+        """The sites of the far ends."""
+        return tuple(end.site for end in self.ends[1:] if end.site is not None)
+
+    @property
+    def served_sites(self) -> tuple[str, ...]:
+        """The sites that the hub itself reaches over it; none of a circuit between two sites."""
+        return self.far_sites if self.near_site is None else ()
 
     def rate_bps(self, direction: Direction) -> int:
         """The rate reserved in a direction, for each site."""
@@ -297,7 +313,7 @@ class CircuitUse:
 
     circuit: int
     site: str | None
-    """The site of the end; None: all bytes that the hub sent into it."""
+    """The site of the far end; None: all bytes that the hub sent into it."""
     out_bytes: int
     in_bytes: int
 

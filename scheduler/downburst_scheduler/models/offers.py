@@ -79,7 +79,7 @@ class CircuitOffers:
         self._offers: dict[str, CircuitOffer] = {}
         self._refusals: dict[str, str] = {}
         for circuit in circuits:
-            rows = {site: found.get((circuit.number, site)) for site in circuit.sites}
+            rows = {site: found.get((circuit.number, site)) for site in circuit.served_sites}
             good_bps = [row.rate_bps for row in rows.values() if row is not None and row.enough]
             for site, row in rows.items():
                 self._take(circuit, site, row, group_bps=min(good_bps, default=0))
@@ -103,7 +103,7 @@ class CircuitOffers:
             return
         known = self._offers.get(site)
         if known is None or known.rate_bps < row.rate_bps:
-            sites, replicated = len(circuit.sites), circuit.carriage.replication is Replication.UNDERLAY
+            sites, replicated = len(circuit.served_sites), circuit.carriage.replication is Replication.UNDERLAY
             joins = {"sites": sites, "group_bps": group_bps} if sites > 1 else {}
             self._offers[site] = CircuitOffer(circuit.number, row.rate_bps, replicated=replicated, **joins)
 

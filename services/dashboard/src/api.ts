@@ -210,7 +210,7 @@ export interface Circuit {
   since: string | null
   created_at: string | null
   request_id: string
-  /** The hub's first. */
+  /** The near one first: the hub's, or of two sites the first. */
   ends: End[]
   rate_out_bps: number
   rate_in_bps: number
@@ -251,7 +251,7 @@ export interface CircuitAnswered {
   since: string | null
   created_at: string | null
   request_id: string
-  /** The hub's first. */
+  /** The near one first: the hub's, or of two sites the first. */
   ends: End[]
   rate_out_bps: number
   rate_in_bps: number
@@ -329,7 +329,8 @@ export interface CircuitNew {
   /** With the driver `nsi`: the record of the provider that is asked. */
   provider?: string | null
   request_id?: string | null
-  hub?: EndNew
+  /** The near end; null: the circuit joins two sites, of which the first is the near end. */
+  hub?: EndNew | null
   sites: EndNew[]
   rate_out_bps: number
   rate_in_bps?: number
@@ -462,7 +463,7 @@ export interface CircuitProviders {
   providers: CircuitProvider[]
 }
 
-/** How many sites a circuit joins with the hub. */
+/** The number of ends of a circuit: two, or several at once. */
 export type CircuitShape = 'point-to-point' | 'multipoint'
 
 /** Where a circuit is in its life; `downburst_circuits.lifecycle` has the table. */
@@ -479,7 +480,7 @@ export interface CircuitWhole {
   since: string | null
   created_at: string | null
   request_id: string
-  /** The hub's first. */
+  /** The near one first: the hub's, or of two sites the first. */
   ends: End[]
   rate_out_bps: number
   rate_in_bps: number
@@ -579,7 +580,7 @@ export type DeliveryState = 'waiting' | 'sending' | 'repairing' | 'stored' | 're
 /** The form in which a provider takes a change of a reservation. */
 export type Dialect = 'capacity' | 'p2ps' | 'none'
 
-/** Seen from the hub. */
+/** Seen from the near end. */
 export type Direction = 'out' | 'in'
 
 /** Product sizes of a feed and gaps between its products, from its log. */

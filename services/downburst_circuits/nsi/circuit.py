@@ -18,7 +18,9 @@ from downburst_circuits.nsi.words import Criteria
 def check_ends(circuit: Circuit, ports: Mapping[str, Port]) -> None:
     """Raises one sentence if no provider can be asked for a circuit between these ports."""
     if circuit.shape is not CircuitShape.POINT_TO_POINT:
-        raise BadInput(f"NSI joins two ports, and {len(circuit.sites)} sites were named; request a circuit for each")
+        raise BadInput(
+            f"NSI joins two ports, and {len(circuit.far_sites)} sites were named; request a circuit for each"
+        )
     tagged = [ports[end.port].first_vlan is not None for end in circuit.ends]
     for end in circuit.ends:
         _check_end(end, ports[end.port])

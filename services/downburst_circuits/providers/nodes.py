@@ -11,7 +11,7 @@ from downburst_circuits.register import Register, Said
 
 
 class Nodes:
-    """The ends at the hub and its sites, by leases of the hub's node."""
+    """The ends at the hub and its sites, or at two sites, by leases of the hub's node."""
 
     def __init__(self, register: Register, node: CircuitNode, network: Network) -> None:
         self._register = register
@@ -34,7 +34,8 @@ class Nodes:
         standing = await self._node.circuit_up(self._register.lease(circuit))
         if standing.state == "failed":
             return Broken(first_problem(standing))
-        if len(standing.problems) >= len(circuit.sites):
+        # Between two sites, one that is away leaves nothing to probe.
+        if len(standing.problems) >= len(circuit.far_sites):
             return Broken(standing.problems[0])
         return Made(standing.took_ms)
 

@@ -50,6 +50,21 @@ async def test_ports_are_made_shown_changed_and_removed(hub: Asked) -> None:
     await hub.problem("GET", "/v1/ports/hub-eth0", 404, "not-found")
 
 
+async def test_a_circuit_between_two_sites_has_no_end_at_the_hub(ported: Asked) -> None:
+    with ported.runtime.ledger.transaction() as tx:
+        tx.sites.add(Site("ttu.edu"))
+    await ported.ask("POST", "/v1/ports", 201, json=FAR | TAGS | {"port": "ttu-eth1", "site": "ttu.edu"})
+    wish = WISH | {"hub": None, "sites": [{"site": "ttu.edu"}, {"port": "unl-eth1"}]}
+    made = await ported.ask("POST", "/v1/circuits", 201, json=wish)
+    assert made["sites"] == [end["site"] for end in made["ends"]] == ["ttu.edu", "unl.edu"]
+    assert made["shape"] == "point-to-point"
+    assert [one["circuit"] for one in await ported.ask("GET", "/v1/circuits?site=ttu.edu")] == [made["circuit"]]
+    alone = await ported.problem(
+        "POST", "/v1/circuits", 400, "bad-request", json=WISH | {"hub": None, "sites": [{"site": "ttu.edu"}]}
+    )
+    assert "or two sites'" in alone["detail"]
+
+
 async def test_bad_ports_are_refused(hub: Asked) -> None:
     bad: list[dict[str, Any]] = [
         {"rate_bps": 0},

@@ -111,6 +111,10 @@ def test_circuits_are_listed_in_eighty_columns_with_all_of_their_names(
             ["circuits", "add", "--to", "unl.edu", "--rate", "1G", "--address", "10.0.0.1/24"],
             "1 addresses for 2 ends",
         ),
+        (
+            ["circuits", "add", "--from", "ttu.edu", "--port", "hub-eth0", "--to", "unl.edu", "--rate", "1G"],
+            "the hub's port hub-eth0 has no part in it",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence_and_two(
@@ -136,6 +140,20 @@ def test_a_circuit_is_asked_for_by_site_and_by_port(asked: Asked, capsys: pytest
         "n1",
     )
     assert capsys.readouterr().out.startswith("dry run, nothing was reserved: circuit 17 to unl.edu")
+
+
+def test_a_circuit_between_two_sites_has_no_end_at_the_hub(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    asked.circuit |= {"ends": [{"site": "ttu.edu"}, {"site": "unl.edu"}], "sites": ["ttu.edu", "unl.edu"]}
+    addresses = ["--address", "10.0.0.1/24", "--address", "10.0.0.2/24"]
+    argv = ["--from", "ttu.edu", "--to", "unl-eth1", "--rate", "500M", "--vlan", "120", *addresses]
+    assert run("circuits", "add", *argv) == 0
+    body = asked.last()[2]
+    assert body["hub"] is None
+    assert body["sites"] == [
+        {"site": "ttu.edu", "first_vlan": 120, "last_vlan": 120, "address": "10.0.0.1/24"},
+        {"port": "unl-eth1", "address": "10.0.0.2/24"},
+    ]
+    assert capsys.readouterr().out.startswith("circuit 17 from ttu.edu to unl.edu: degraded")
 
 
 def test_a_circuit_is_asked_of_a_provider(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,7 +61,8 @@ def problem(line: Line) -> CircuitProblem:
             f"{line['site']} is not connected",
             step="site",
             hop=where,
-            remedy="start its receiver, or find out why it can't reach the hub; its end is set up when it reconnects",
+            remedy="start its receiver or relay, or find out why it can't reach the hub; its end is set up when it "
+            "reconnects",
             site=line["site"],
         )
     return CircuitProblem(

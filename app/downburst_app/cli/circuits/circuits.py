@@ -1,4 +1,4 @@
-"""`downburst circuits`: rates reserved between the hub and sites for a time."""
+"""`downburst circuits`: rates reserved between the hub and sites, or between two sites, for a time."""
 
 from typing import Annotated, Any
 
@@ -18,8 +18,8 @@ app.add_typer(providers.app, name="providers")
 Number = Annotated[int, typer.Argument(help="Number of the circuit.", min=1)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Dry run: only show the result.")]
 By = Annotated[str, typer.Option(help="Name of the requester; stored with the circuit.")]
-Out = "To each site, in Ethernet-frame bits per second: 500M, 1G."
-Back = "From each site, in the same units."
+Out = "To each far end, in Ethernet-frame bits per second: 500M, 1G."
+Back = "From each far end, in the same units."
 Begin = Annotated[str, typer.Option(help="now, +2h (from now), or RFC 3339 with an offset.")]
 End = Annotated[
     str | None, typer.Option(help="RFC 3339, or +2h (counted from the begin). Left out: until it is cancelled.")
@@ -28,7 +28,7 @@ RequestId = Annotated[
     str | None, typer.Option(help="Request id of your own; a repeated request with it returns the same circuit.")
 ]
 Addresses = Annotated[
-    list[str] | None, typer.Option(help="Declared circuits: addresses of the ends, the hub's first.")
+    list[str] | None, typer.Option(help="Declared circuits: addresses of the ends, the near one first.")
 ]
 Copies = Annotated[Replication, typer.Option(help="Replication for several sites.")]
 Capping = Annotated[Cap, typer.Option(help="Whether traffic above the rate waits, or goes as best effort.")]
@@ -56,8 +56,8 @@ def list_circuits(  # noqa: PLR0913
         show(found)
         return
     table(
-        "Circuits (Mb/s of Ethernet frames to each site; windows in UTC)",
-        ("", "sites", "state", "reserved", "measured", "used", "window"),
+        "Circuits (Mb/s of Ethernet frames to each far end; windows in UTC)",
+        ("", "ends", "state", "reserved", "measured", "used", "window"),
         (_row(circuit) for circuit in found),
         empty="there are no circuits; reserve one: downburst circuits add --to unl.edu --rate 500M --end +2h",
     )
@@ -74,8 +74,12 @@ def add_circuit(  # noqa: PLR0913
     rate_back: Annotated[str | None, typer.Option(help=Back)] = None,
     begin: Begin = "now",
     end: End = None,
+    near: Annotated[
+        str | None,
+        typer.Option("--from", help="Site at the near end, such as a relay, or one of its ports; left out: the hub."),
+    ] = None,
     port: Annotated[str | None, typer.Option(help="The hub's port; left out: its only one.")] = None,
-    vlan: Annotated[str | None, typer.Option(help="Acceptable tags at the hub's port: 100-199.")] = None,
+    vlan: Annotated[str | None, typer.Option(help="Acceptable tags at the near port: 100-199.")] = None,
     driver: Annotated[CircuitDriver, typer.Option(help="Driver that sets it up.")] = CircuitDriver.LINUX,
     provider: Annotated[str | None, typer.Option(help="Driver nsi: the provider that is asked.")] = None,
     address: Addresses = None,
@@ -99,10 +103,17 @@ def add_circuit(  # noqa: PLR0913
     Example: downburst circuits add --to unl.edu --rate 1G --driver declared --address 10.10.200.10/24
     --address 10.10.200.20/24 --ticket NOC-4711
 
+    Example, between two relays: downburst circuits add --from east --to west --rate 500M --rate-back 500M
+
     Example, asked of another network: downburst circuits add --to unl.edu --rate 1G --driver nsi --provider surf
     """
     client = HubClient(hub)
-    ends = [given(port=port) | _tags(vlan), *_far_ends(client, to)]
+    if near is not None and port is not None:
+        raise BadInput(f"the near end is {near}, so the hub's port {port} has no part in it; leave --port out")
+    named = _named_ends(client, to if near is None else [near, *to])
+    ends = [given(port=port), *named] if near is None else named
+    ends[0] |= _tags(vlan)
+    _with_addresses(ends, address)
     wanted = given(
         rate_in_bps=None if rate_back is None else parse_rate_bps(rate_back),
         end=end,
@@ -114,8 +125,8 @@ def add_circuit(  # noqa: PLR0913
         request_id=request_id,
     )
     body = wanted | {
-        "hub": _with_addresses(ends, address)[0],
-        "sites": ends[1:],
+        "hub": ends[0] if near is None else None,
+        "sites": ends[1:] if near is None else ends,
         "rate_out_bps": parse_rate_bps(rate),
         "begin": begin,
         "driver": driver,
@@ -237,20 +248,19 @@ def measure_circuit(number: Number, *, hub: HubAddress = DEFAULT_HUB, as_json: A
     )
 
 
-def _far_ends(client: HubClient, to: list[str]) -> list[dict[str, Any]]:
-    """Names a far end by its site, or by its port if the site has several."""
+def _named_ends(client: HubClient, names: list[str]) -> list[dict[str, Any]]:
+    """Names an end by its site, or by its port if the site has several."""
     ports = {port["port"] for port in client.ask("GET", "v1", "ports") if port["site"] is not None}
-    return [{"port": name} if name in ports else {"site": name} for name in to]
+    return [{"port": name} if name in ports else {"site": name} for name in names]
 
 
-def _with_addresses(ends: list[dict[str, Any]], addresses: list[str] | None) -> list[dict[str, Any]]:
+def _with_addresses(ends: list[dict[str, Any]], addresses: list[str] | None) -> None:
     if addresses and len(addresses) != len(ends):
         raise BadInput(
-            f"{len(addresses)} addresses for {len(ends)} ends were given; give one for each, the hub's first"
+            f"{len(addresses)} addresses for {len(ends)} ends were given; give one for each, the near end first"
         )
     for end, address in zip(ends, addresses or (), strict=False):
         end["address"] = address
-    return ends
 
 
 def _tags(text: str | None) -> dict[str, Any]:
@@ -272,14 +282,19 @@ def _sentence(circuit: dict[str, Any]) -> str:
     name = f"circuit {circuit['circuit']}" if circuit["circuit"] else "a circuit"
     rates = f"{rate_text(circuit['rate_out_bps'])} out, {rate_text(circuit['rate_in_bps'])} in"
     why = f" ({circuit['reason']})" if circuit["reason"] else ""
-    return f"{name} to {', '.join(circuit['sites'])}: {circuit['state']}{why}; {rates}, {_window(circuit)}"
+    return f"{name} {_between(circuit)}: {circuit['state']}{why}; {rates}, {_window(circuit)}"
+
+
+def _between(circuit: dict[str, Any]) -> str:
+    near, sites = circuit["ends"][0]["site"], circuit["sites"]
+    return f"to {', '.join(sites)}" if near is None else f"from {near} to {', '.join(sites[1:])}"
 
 
 def _row(circuit: dict[str, Any]) -> list[object]:
     measured = circuit["measured_out_bps"]
     return [
         circuit["circuit"],
-        " ".join(circuit["sites"]),
+        _between(circuit).removeprefix("to "),
         circuit["state"],
         _megabits(circuit["rate_out_bps"]),
         "not yet" if measured is None else _megabits(measured),
