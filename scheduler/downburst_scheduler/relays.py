@@ -41,9 +41,10 @@ class RelayWatch:
         self._rode: dict[str, str] = {}
         """By site, the relay before the circuit that carries its way, or did at the relay's last report."""
         self._edges: dict[tuple[str, str, str], Segment] = {}
-        """By relay, site and the next relay of the chain, if any, the last telling measurement after the relay."""
-        self._nameless: dict[str, Segment] = {}
-        """By relay before others, the last telling measurement towards any of its sites: it can't name them."""
+        """By relay, site and the next relay of the chain, if any, the last telling measurement after the relay.
+
+        Without a name the site is any: a relay before another one carries sessions that the hub can't tell apart.
+        """
         self._settles_s: dict[str, float] = {}
         """By site, the time from which the way of its session is known."""
         self._direct, self._over = PathWatch(), PathWatch()
@@ -64,8 +65,10 @@ class RelayWatch:
         self._rode = {site: relay for site, relay in self._rode.items() if site in kept and relay in self._relays}
         self._reported_s = {name: at_s for name, at_s in self._reported_s.items() if name in self._relays}
         self._carried = {name: by_site for name, by_site in self._carried.items() if name in self._relays}
-        self._edges = {key: edge for key, edge in self._edges.items() if key[0] in self._relays and key[1] in kept}
-        self._nameless = {name: edge for name, edge in self._nameless.items() if name in self._relays}
+        any_or_kept = kept | {""}
+        self._edges = {
+            key: edge for key, edge in self._edges.items() if key[0] in self._relays and key[1] in any_or_kept
+        }
         self._core_bps = {name: rate for name, rate in self._core_bps.items() if name in self._relays}
         self._settles_s = {site: at_s for site, at_s in self._settles_s.items() if site in kept}
         self._direct_s = {site: at_s for site, at_s in self._direct_s.items() if site in kept}
@@ -83,7 +86,9 @@ class RelayWatch:
         carried: dict[str, Tunnel] = {}
         for tunnel in report.tunnels:
             if tunnel.site is None:
-                self._nameless[report.relay] = _telling(tunnel) or self._nameless.get(report.relay, Segment())
+                found = _telling(tunnel)
+                if found is not None:
+                    self._edges[report.relay, "", ""] = found
                 continue
             self._measured(report.relay, tunnel.site, tunnel)
             known = carried.get(tunnel.site)
@@ -172,7 +177,7 @@ class RelayWatch:
             used = self._edges.get((relay, site, then))
             guessed = beyond(after, before, self._congestion(relay))
             if guessed.round_trip_s is None and not then:
-                guessed = self._nameless.get(relay, guessed)
+                guessed = self._edges.get((relay, "", ""), guessed)
             found.append(used or guessed)
         return RelayWay(chain, tuple(found), estimated=(chain[0], site, "") not in self._edges)
 
