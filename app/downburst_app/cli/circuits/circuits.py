@@ -20,6 +20,10 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Dry run: only show the 
 By = Annotated[str, typer.Option(help="Name of the requester; stored with the circuit.")]
 Out = "To each far end, in Ethernet-frame bits per second: 500M, 1G."
 Back = "From each far end, in the same units."
+Near = Annotated[
+    str | None,
+    typer.Option("--from", help="Site at the near end, such as a relay, or one of its ports; left out: the hub."),
+]
 Begin = Annotated[str, typer.Option(help="now, +2h (from now), or RFC 3339 with an offset.")]
 End = Annotated[
     str | None, typer.Option(help="RFC 3339, or +2h (counted from the begin). Left out: until it is cancelled.")
@@ -74,10 +78,7 @@ def add_circuit(  # noqa: PLR0913
     rate_back: Annotated[str | None, typer.Option(help=Back)] = None,
     begin: Begin = "now",
     end: End = None,
-    near: Annotated[
-        str | None,
-        typer.Option("--from", help="Site at the near end, such as a relay, or one of its ports; left out: the hub."),
-    ] = None,
+    near: Near = None,
     port: Annotated[str | None, typer.Option(help="The hub's port; left out: its only one.")] = None,
     vlan: Annotated[str | None, typer.Option(help="Acceptable tags at the near port: 100-199.")] = None,
     driver: Annotated[CircuitDriver, typer.Option(help="Driver that sets it up.")] = CircuitDriver.LINUX,
@@ -108,12 +109,7 @@ def add_circuit(  # noqa: PLR0913
     Example, asked of another network: downburst circuits add --to unl.edu --rate 1G --driver nsi --provider surf
     """
     client = HubClient(hub)
-    if near is not None and port is not None:
-        raise BadInput(f"the near end is {near}, so the hub's port {port} has no part in it; leave --port out")
-    named = _named_ends(client, to if near is None else [near, *to])
-    ends = [given(port=port), *named] if near is None else named
-    ends[0] |= _tags(vlan)
-    _with_addresses(ends, address)
+    ends = _with_addresses(_ends(client, near, given(port=port) | _tags(vlan), to), address)
     wanted = given(
         rate_in_bps=None if rate_back is None else parse_rate_bps(rate_back),
         end=end,
@@ -248,19 +244,32 @@ def measure_circuit(number: Number, *, hub: HubAddress = DEFAULT_HUB, as_json: A
     )
 
 
+def _ends(client: HubClient, near: str | None, asked: dict[str, Any], to: list[str]) -> list[dict[str, Any]]:
+    """The ends, the near one first; `asked`: its port, if it is the hub's, and its tags."""
+    if near is None:
+        return [asked, *_named_ends(client, to)]
+    if "port" in asked:
+        raise BadInput(
+            f"the near end is {near}, so the hub's port {asked['port']} has no part in it; leave --port out"
+        )
+    near_end, *far_ends = _named_ends(client, [near, *to])
+    return [near_end | asked, *far_ends]
+
+
 def _named_ends(client: HubClient, names: list[str]) -> list[dict[str, Any]]:
     """Names an end by its site, or by its port if the site has several."""
     ports = {port["port"] for port in client.ask("GET", "v1", "ports") if port["site"] is not None}
     return [{"port": name} if name in ports else {"site": name} for name in names]
 
 
-def _with_addresses(ends: list[dict[str, Any]], addresses: list[str] | None) -> None:
+def _with_addresses(ends: list[dict[str, Any]], addresses: list[str] | None) -> list[dict[str, Any]]:
     if addresses and len(addresses) != len(ends):
         raise BadInput(
             f"{len(addresses)} addresses for {len(ends)} ends were given; give one for each, the near end first"
         )
     for end, address in zip(ends, addresses or (), strict=False):
         end["address"] = address
+    return ends
 
 
 def _tags(text: str | None) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 //! The messages of a site, field by field.
 use downburst_session::{
-    ActionFailed, Attach, CircuitFault, CircuitState, ClockOffset, ClockRequest, CredentialOffered,
-    CredentialShown, FeedPosition, Filed, Forged, Frontier, HeartbeatOut, Hello, KeyTaken, Late, LegJoined,
-    LegLeft, LinkedSpace, Marked, Nak, Proof, Receipt, Receipts, Reception, RelayLegFailed, RelayLegOpen,
-    RelayReport, RelayedLeg, ResentEnded, ResentFailed, Segment, StreamEnded, Taken, TunnelFacts, VERSIONS,
-    Want,
+    ActionFailed, Attach, CircuitFault, CircuitHeard, CircuitProbed, CircuitRate, CircuitReach, CircuitState,
+    ClockOffset, ClockRequest, CredentialOffered, CredentialShown, FeedPosition, Filed, Forged, Frontier,
+    HeartbeatOut, Hello, KeyTaken, Late, LegJoined, LegLeft, LinkedSpace, Marked, Nak, Proof, Receipt,
+    Receipts, Reception, RelayLegFailed, RelayLegOpen, RelayReport, RelayedLeg, ResentEnded, ResentFailed,
+    Segment, StreamEnded, Taken, TunnelFacts, VERSIONS, Want,
 };
 use downburst_vcmtp::{Losses, SymbolsHeard};
 
@@ -37,6 +37,13 @@ absurd! {
     Late { feed, products }
     KeyTaken { leg, leg_epoch = leg_epoch, key_id }
     CircuitState { lease = lease, fault }
+    CircuitHeard { lease = lease, fault }
+    CircuitProbed { lease = lease, run, reach, rate }
+    CircuitReach { sent, received, round_trip_us = spread }
+    CircuitRate {
+        sent, received, offered_bps, received_bps, bins_bps, sent_bins_bps, lost_ppm_by_bin, delay_rise_us = rise,
+        longest_loss_run, burst = burst, others_bps,
+    }
     RelayLegOpen { leg, source = address, mtu_bytes }
     RelayLegFailed { leg, sentence }
     CircuitFault { step, sentence, remedy }
@@ -95,6 +102,18 @@ fn resend(liar: &mut Liar<'_>) -> u64 {
 fn lease(liar: &mut Liar<'_>) -> u32 {
     let known = liar.dice.pick(&liar.scene.leases).copied();
     known.unwrap_or_else(|| u32::absurd(liar))
+}
+
+fn rise(liar: &mut Liar<'_>) -> (u64, u64, u64) {
+    (Absurd::absurd(liar), Absurd::absurd(liar), Absurd::absurd(liar))
+}
+
+fn spread(liar: &mut Liar<'_>) -> Option<(u64, u64, u64)> {
+    liar.dice.one_in(2).then(|| rise(liar))
+}
+
+fn burst(liar: &mut Liar<'_>) -> (u32, u32) {
+    (Absurd::absurd(liar), Absurd::absurd(liar))
 }
 
 fn address(liar: &mut Liar<'_>) -> String {

@@ -169,6 +169,10 @@ struct EnrolmentArguments {
     /// The interface, by name, number or address, by which multicast legs leave; without it, the system's choice.
     #[arg(long, value_name = "INTERFACE", requires = "hub")]
     interface: Option<String>,
+    /// Let the hub's operator use this interface for circuits to this relay: tunnels, shaping and addresses (needs
+    /// CAP_NET_ADMIN). May be given several times. Tunnels may then lead to the opposite ends of these circuits.
+    #[arg(long, value_name = "INTERFACE", requires = "hub")]
+    circuits: Vec<String>,
     /// Seconds after which a relay that the hub refused asks again.
     #[arg(long, value_name = "SECONDS", default_value_t = 300.0, hide = true)]
     ask_again_after: f64,
@@ -437,6 +441,7 @@ impl EnrolmentArguments {
             hub: HubChoice { address: self.hub?, token_file: self.token_file },
             directory: self.dir?,
             interface: self.interface.unwrap_or_default(),
+            circuits: self.circuits,
             ask_again_after: Duration::from_secs_f64(self.ask_again_after.clamp(0.1, 86_400.0)),
         })
     }

@@ -33,6 +33,8 @@ macro_rules! sent_by_hub {
             | Message::NextKey(_)
             | Message::CircuitOffer(_)
             | Message::CircuitEnd(_)
+            | Message::CircuitProbe(_)
+            | Message::CircuitSet(_)
             | Message::Mark(_)
             | Message::OpenStream(_)
             | Message::Attach(_)
@@ -62,6 +64,8 @@ macro_rules! sent_by_site {
             | Message::Late(_)
             | Message::KeyTaken(_)
             | Message::CircuitState(_)
+            | Message::CircuitHeard(_)
+            | Message::CircuitProbed(_)
             | Message::Forged(_)
             | Message::Marked(_)
             | Message::Attach(_)
@@ -75,6 +79,7 @@ macro_rules! sent_by_site {
     };
 }
 
+mod circuits;
 mod from_hub;
 mod relays;
 
@@ -104,6 +109,7 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
         Message::RelayReport(report) => relays::check_report(report),
         Message::Taken(taken) => number("transfers", "taken transfers", taken.transfers),
         Message::RelayLegOpen(open) => check_relay_leg(open),
+        Message::CircuitProbed(probed) => circuits::check_probed(probed),
         // Echoed unchanged, for the site's own arithmetic.
         Message::ClockRequest(_) => Ok(()),
         // Numbers of the hub's own offers, which are looked up, or texts, which are truncated.
@@ -112,6 +118,7 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
         | Message::Marked(_)
         | Message::StreamEnded(_)
         | Message::CircuitState(_)
+        | Message::CircuitHeard(_)
         | Message::CredentialOffered(_)
         | Message::CredentialShown(_)
         | Message::RelayLegFailed(_) => Ok(()),

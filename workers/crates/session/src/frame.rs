@@ -5,12 +5,13 @@ use thiserror::Error;
 
 use crate::train::{Around, Head, TRAIN_LIMIT_BYTES};
 use crate::{
-    Attach, Attached, CircuitEnd, CircuitOffer, CircuitState, ClockReply, ClockRequest, Covered,
-    CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Datagrams, Expired, FeedStart,
-    Filed, Forged, Frontier, Handling, HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegJoined, LegLeave,
-    LegLeft, Mark, Marked, Nak, NextKey, Nodes, OpenStream, PacketsGone, ProductBegin, Receipts, Refused,
-    RelayLeg, RelayLegEnd, RelayLegFailed, RelayLegOpen, RelayReport, ResentBegin, ResentEnded, ResentFailed,
-    StreamEnded, Subscriptions, Taken, Train, Want, Ways, Welcome, packed, train,
+    Attach, Attached, CircuitEnd, CircuitHeard, CircuitOffer, CircuitProbe, CircuitProbed, CircuitSet,
+    CircuitState, ClockReply, ClockRequest, Covered, CredentialKept, CredentialOffered, CredentialShown,
+    CredentialWanted, Datagrams, Expired, FeedStart, Filed, Forged, Frontier, Handling, HeartbeatOut, Hello,
+    KeyTaken, Late, LegJoin, LegJoined, LegLeave, LegLeft, Mark, Marked, Nak, NextKey, Nodes, OpenStream,
+    PacketsGone, ProductBegin, Receipts, Refused, RelayLeg, RelayLegEnd, RelayLegFailed, RelayLegOpen,
+    RelayReport, ResentBegin, ResentEnded, ResentFailed, StreamEnded, Subscriptions, Taken, Train, Want,
+    Ways, Welcome, packed, train,
 };
 
 /// The content of a frame.
@@ -116,6 +117,10 @@ messages! {
     57 => RelayLegFailed,
     60 => Ways,
     61 => RelayReport,
+    62 => CircuitHeard,
+    63 => CircuitProbe,
+    64 => CircuitProbed,
+    65 => CircuitSet,
 }
 
 /// The reason for which a stream of frames can't be read any further. The peer is at fault.

@@ -1,6 +1,6 @@
 //! The ends of circuits at a site, made and removed on orders of its hub: permitted interfaces, present ends and the
 //! times of their removal. All ends are removed when the site ends.
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
 use downburst_model::{Machine, Micros, Now};
@@ -45,6 +45,8 @@ pub enum EndsOrder {
     Make(Box<CircuitOffer>),
     /// Remove the end of this lease.
     End(u32),
+    /// Remove all ends but those of these leases.
+    KeepOnly(BTreeSet<u32>),
 }
 
 /// The result of making an end.
@@ -110,6 +112,7 @@ impl CircuitEnds {
         match self.orders.pop_front() {
             Some(EndsOrder::Make(offer)) => self.make(offer),
             Some(EndsOrder::End(lease)) => self.end(lease),
+            Some(EndsOrder::KeepOnly(leases)) => self.keep_only(&leases),
             None if self.closing == Closing::Wanted => self.sweep(),
             None if self.closing == Closing::Sweeping => {
                 self.closing = Closing::Over;
@@ -161,6 +164,13 @@ impl CircuitEnds {
     fn end(&mut self, lease: u32) {
         if self.held.remove(&lease).is_some() {
             self.outputs.push_back(EndsOutput::Clear(lease));
+        }
+    }
+
+    /// Orders the removal of all others, before the orders that came later.
+    fn keep_only(&mut self, leases: &BTreeSet<u32>) {
+        for lease in self.held.keys().filter(|lease| !leases.contains(lease)) {
+            self.orders.push_front(EndsOrder::End(*lease));
         }
     }
 
@@ -268,8 +278,9 @@ mod tests {
             burst_bytes: None,
             port_rate_bps: None,
             secret: Ticket([1; 16]),
-            hub_address: "10.0.0.1/30".to_owned(),
+            peer_address: "10.0.0.1".to_owned(),
             until: until.map(WallMicros),
+            watches: None,
         }
     }
 
@@ -321,6 +332,19 @@ mod tests {
         ends.handle(at(1), EndsInput::Order(EndsOrder::End(7)));
         assert_eq!(drive(&mut ends, at(1), || Raising::Up), ["raise 7", "7: up", "clear 7"]);
         assert_eq!(ends.deadline(), None);
+    }
+
+    #[test]
+    fn ends_that_the_hub_gave_up_meanwhile_are_removed_and_later_orders_count() {
+        let mut ends = ends();
+        for lease in [7, 8, 9] {
+            make(&mut ends, at(1), offer(lease, None));
+        }
+        drive(&mut ends, at(1), || Raising::Up);
+        ends.handle(at(2), EndsInput::Order(EndsOrder::KeepOnly([8, 99].into())));
+        make(&mut ends, at(2), offer(9, None));
+        let done = drive(&mut ends, at(2), || Raising::Up);
+        assert_eq!(done, ["clear 9", "clear 7", "raise 9", "9: up"]);
     }
 
     #[test]

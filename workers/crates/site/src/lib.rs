@@ -5,7 +5,7 @@
 //! [`Hubs`] is above all connections: it chooses the hub that serves and the nodes for each feed, and orders the
 //! replacement of connections. [`FeedRelease`] turns the products of a feed into files, exactly once each and in the
 //! requested order; [`Release`] is above those of all feeds. [`CircuitEnds`] makes and removes the ends of circuits
-//! that a hub orders. [`Announcer`] and [`Receivers`] are both ends of a leg that a relay sends by unicast.
+//! that a hub orders; [`FarEnd`] is the other end of one that this site watches. [`Announcer`] and [`Receivers`] are both ends of a leg that a relay sends by unicast.
 //!
 //! Nothing here has a socket, a file, a thread or a clock: time, bytes, randomness and storage are arguments. The
 //! `node` crate drives these machines with TLS streams, groups and the product log; `sim` drives them in virtual
@@ -18,6 +18,7 @@ mod connection;
 mod control;
 mod credentials;
 mod event_log;
+mod far_end;
 mod frame_buffer;
 mod group_reading;
 mod hubs;
@@ -39,6 +40,7 @@ pub use connection::{Connection, Input, LegNews, Linked, NoLink, Output, Setting
 pub use control::{FilesStatus, SiteAnswer, SiteRequest};
 pub use credentials::{Credentials, CredentialsAnswer, CredentialsOrder, CredentialsRecord, Entropy, Token};
 pub use event_log::log_event;
+pub use far_end::FarEnd;
 pub use frame_buffer::FrameBuffer;
 pub use group_reading::{GroupRead, GroupReading, PriorityChange, PriorityWatch, reception};
 pub use hubs::nodes::Wanted;

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use downburst_model::{Micros, SiteName};
 use downburst_session::CircuitFault;
 
-use super::faults::silent;
-
 /// The ends of one circuit by site.
 #[derive(Clone, Debug, Default)]
 pub struct CircuitEnds(BTreeMap<SiteName, End>);
@@ -73,7 +71,7 @@ impl CircuitEnds {
         end.alive = stands && answers;
         let change = changed.then(|| match answers {
             true => EndChange::Up,
-            false => EndChange::Down(silent(interface, heard)),
+            false => EndChange::Down(CircuitFault::silent(interface, heard)),
         });
         EndLook { change, ping: stands }
     }
@@ -95,7 +93,7 @@ impl CircuitEnds {
 }
 
 /// Five answers in a row are missing.
-const SILENCE: Micros = Micros::from_secs(1);
+pub(super) const SILENCE: Micros = Micros::from_secs(1);
 
 #[cfg(test)]
 mod tests {
@@ -130,7 +128,7 @@ mod tests {
         assert_eq!(look(&mut ends, Some(999)), EndLook { change: Some(EndChange::Up), ping: true });
         assert!(ends.carries(&oslo()));
         assert_eq!(look(&mut ends, Some(200)), EndLook { change: None, ping: true });
-        let silence = EndChange::Down(silent("dbc17", Some(SILENCE)));
+        let silence = EndChange::Down(CircuitFault::silent("dbc17", Some(SILENCE)));
         assert_eq!(look(&mut ends, Some(1_000)), EndLook { change: Some(silence), ping: true });
         assert!(!ends.carries(&oslo()));
     }

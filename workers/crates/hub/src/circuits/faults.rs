@@ -2,7 +2,7 @@
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 
-use downburst_model::Micros;
+use downburst_model::SiteName;
 use downburst_session::CircuitFault;
 
 /// The node can't listen for sites at the hub's address inside the circuit.
@@ -36,15 +36,21 @@ pub fn no_random_bits(error: &dyn Display) -> CircuitFault {
     }
 }
 
-/// An end does not answer; `silent_for`: since its last packet, if there was one.
-pub(super) fn silent(interface: &str, silent_for: Option<Micros>) -> CircuitFault {
-    let since = silent_for.map_or_else(String::new, |it| format!(" for {:.1} s", it.0 as f64 / 1e6));
+/// A site at an end of a circuit has no session.
+pub(super) fn not_connected(site: &SiteName) -> CircuitFault {
     CircuitFault {
-        step: "route".to_owned(),
-        sentence: format!("nothing came back through {interface}{since}"),
-        remedy: "check that the ports of both ends are up and that the network between them carries UDP port 4789; \
-            until then feeds take the routed path"
-            .to_owned(),
+        step: "site".to_owned(),
+        sentence: format!("{site} is not connected"),
+        remedy: "start its receiver or relay, or find out why it can't reach the hub".to_owned(),
+    }
+}
+
+/// A site that has come back has not reported on its end of a circuit, or of the other end.
+pub(super) fn not_reported(site: &SiteName) -> CircuitFault {
+    CircuitFault {
+        step: "site".to_owned(),
+        sentence: format!("{site} does not say that the other end of the circuit answers"),
+        remedy: "look into the log of its node, and bring it to the release of the hub's".to_owned(),
     }
 }
 
@@ -66,11 +72,9 @@ mod tests {
     }
 
     #[test]
-    fn a_silence_has_a_length_once_something_was_heard() {
-        assert_eq!(silent("dbc17", None).sentence, "nothing came back through dbc17");
-        assert_eq!(
-            silent("dbc17", Some(Micros(1_260_000))).sentence,
-            "nothing came back through dbc17 for 1.3 s"
-        );
+    fn faults_of_two_sites_name_the_site() {
+        let site = SiteName::parse("east").unwrap();
+        assert_eq!(not_connected(&site).sentence, "east is not connected");
+        assert!(not_reported(&site).sentence.starts_with("east does not say"));
     }
 }

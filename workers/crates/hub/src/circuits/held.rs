@@ -1,4 +1,4 @@
-//! A circuit of which the hub's end is up.
+//! A circuit of which the hub's end is up, or which joins two sites.
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,14 +10,14 @@ use crate::jobs::Failure;
 use crate::plans::LegLine;
 use crate::session::Way;
 
-/// The hub's end of a circuit.
+/// A circuit in the hub's hands: its own end, if it has one, and those of sites.
 #[derive(Clone, Debug)]
 pub struct HeldCircuit {
     /// Its lease.
     pub lease: Lease,
     /// The secret that its probes carry.
     pub secret: Ticket,
-    /// Its interface at the hub.
+    /// Its interface at the hub; empty: it joins two sites.
     pub interface: String,
     /// True if the kernel keeps this hub's end to its rate.
     pub shaped: bool,
@@ -29,7 +29,7 @@ impl HeldCircuit {
         self.lease.offer(site, self.secret.clone())
     }
 
-    /// The sites of its other ends, with the addresses of these.
+    /// The sites of its ends, with the addresses of these.
     pub fn sites(&self) -> impl Iterator<Item = (&SiteName, IpAddr)> {
         self.lease.others.iter().map(|(site, _, (address, _))| (site, *address))
     }
@@ -48,7 +48,7 @@ impl HeldCircuit {
 
     /// The path of a site's data connections over it; `port` is the hub's for sites.
     pub fn way(&self, site: &SiteName, port: u16, feeds: BTreeSet<FeedName>) -> Option<Way> {
-        let to = SocketAddr::new(self.lease.address.0, port);
+        let to = SocketAddr::new(self.lease.own.as_ref()?.address.0, port);
         let path = StreamPath { to: to.to_string(), from: self.lease.address_of(site)?.to_string() };
         let paced = self.lease.is_shaped() && !self.shaped;
         Some(Way { path, feeds, paced_bps: paced.then(|| self.lease.paced_bps()) })

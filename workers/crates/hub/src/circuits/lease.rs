@@ -11,12 +11,18 @@ use crate::jobs::Failure;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lease {
     line: LeaseLine,
-    /// The hub's end.
-    pub own: EndLine,
+    /// The hub's end; `None`: the circuit joins two sites.
+    pub own: Option<HubEnd>,
+    /// The ends at sites, with their addresses; of two sites the nearer one first.
+    pub others: Vec<(SiteName, EndLine, (IpAddr, u8))>,
+}
+
+/// The hub's end of a circuit, as the agent wants it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HubEnd {
+    line: EndLine,
     /// The hub's address inside the circuit, and the length of its prefix.
     pub address: (IpAddr, u8),
-    /// The other ends, with their addresses.
-    pub others: Vec<(SiteName, EndLine, (IpAddr, u8))>,
 }
 
 /// The hub's own end of a circuit, for the host.
@@ -85,23 +91,19 @@ impl Lease {
                 ))
             })?;
             match &end.site {
-                None => own = Some((end.clone(), address)),
+                None => own = Some(HubEnd { line: end.clone(), address }),
                 Some(site) => others.push((site.clone(), end.clone(), address)),
             }
             check_carried(&line, end)?;
         }
-        let no_own_end = || Failure::bad_request(format!("lease {number} has no end at this hub"));
-        let (own, address) = own.ok_or_else(no_own_end)?;
-        if others.is_empty() {
-            return Err(Failure::bad_request(format!("lease {number} has one end only")));
-        }
+        check_ends(number, own.is_some(), &others)?;
         if !(0.1..=1.0).contains(&line.shaped_share) {
             return Err(Failure::bad_request(format!(
                 "lease {number}: a shaped share of {} is not between 0.1 and 1",
                 line.shaped_share
             )));
         }
-        Ok(Self { line, own, address, others })
+        Ok(Self { line, own, others })
     }
 
     /// The number of the lease.
@@ -109,9 +111,22 @@ impl Lease {
         self.line.lease
     }
 
-    /// The place of the hub's end, for people.
+    /// The two sites that it joins without the hub: the nearer one, which watches and measures it, and the other one.
+    pub fn pair(&self) -> Option<(&SiteName, &SiteName)> {
+        match (&self.own, self.others.as_slice()) {
+            (None, [(near, ..), (far, ..)]) => Some((near, far)),
+            _ => None,
+        }
+    }
+
+    /// The place of the hub's end, for people; without one, the hub.
     pub fn hop(&self, hub: &str) -> String {
-        format!("{} at {hub}", self.own.end)
+        self.own.as_ref().map_or_else(|| hub.to_owned(), |own| format!("{} at {hub}", own.line.end))
+    }
+
+    /// The name of the hub's port.
+    pub(super) fn own_port(&self) -> Option<&str> {
+        self.own.as_ref().map(|own| own.line.end.as_str())
     }
 
     /// True if its time is over.
@@ -119,34 +134,38 @@ impl Lease {
         self.line.until_us.is_some_and(|until| until <= now)
     }
 
-    /// The hub's end. If it replicates frames for each end, its rate is multiplied accordingly.
-    pub fn own_end(&self) -> OwnEnd {
+    /// The hub's end, if it has one. If it replicates frames for each end, its rate is multiplied accordingly.
+    pub fn own_end(&self) -> Option<OwnEnd> {
+        let HubEnd { line: own, address } = self.own.as_ref()?;
         let copies =
             if self.line.replication == Some(Replication::Underlay) { 1 } else { self.others.len() as u64 };
         let others = self.others.iter().filter_map(|(_, end, _)| end.underlay).collect();
-        OwnEnd {
+        Some(OwnEnd {
             lease: self.line.lease,
-            port: self.own.interface.clone(),
-            way: match (self.line.driver, self.line.vni, self.own.underlay, self.own.vlan) {
+            port: own.interface.clone(),
+            way: match (self.line.driver, self.line.vni, own.underlay, own.vlan) {
                 (CircuitDriver::Declared, ..) => EndWay::Declared,
                 (_, Some(vni), Some(local), _) => EndWay::Tunnel { vni, local, others, group: self.group() },
                 (_, _, _, tag) => EndWay::Tag(tag.unwrap_or_default()),
             },
-            address: self.address,
+            address: *address,
             shape: self.is_shaped().then(|| EndShape {
                 rate_bps: self.shaped(self.line.rate_out_bps).saturating_mul(copies),
                 soft: self.line.cap == Cap::Soft,
                 burst_bytes: self.line.burst_bytes,
-                port_rate_bps: self.own.port_rate_bps,
+                port_rate_bps: own.port_rate_bps,
             }),
-        }
+        })
     }
 
     /// The offer to a site for its end.
     pub fn offer(&self, site: &SiteName, secret: Ticket) -> Option<CircuitOffer> {
         let (_, end, _) = self.others.iter().find(|(name, ..)| name == site)?;
         let far = self.others.iter().filter(|(name, ..)| name != site).filter_map(|(_, end, _)| end.underlay);
-        let others = self.own.underlay.into_iter().chain(far).map(|address| address.to_string()).collect();
+        let own = self.own.as_ref().and_then(|own| own.line.underlay);
+        let others = own.into_iter().chain(far).map(|address| address.to_string()).collect();
+        let watches = self.pair().is_some_and(|(near, _)| near == site);
+        let rate_bps = if watches { self.line.rate_out_bps } else { self.line.rate_in_bps };
         Some(CircuitOffer {
             lease: self.line.lease,
             port: end.interface.clone(),
@@ -161,14 +180,21 @@ impl Lease {
                 (_, _, _, tag) => CircuitWay::Tag(tag.unwrap_or_default()),
             },
             address: end.address.clone(),
-            rate_bps: if self.is_shaped() { self.shaped(self.line.rate_in_bps) } else { 0 },
+            rate_bps: if self.is_shaped() { self.shaped(rate_bps) } else { 0 },
             soft: self.line.cap == Cap::Soft,
             burst_bytes: self.line.burst_bytes,
             port_rate_bps: end.port_rate_bps,
             secret,
-            hub_address: self.address.0.to_string(),
+            peer_address: self.peer_of(site)?.to_string(),
             until: self.line.until_us,
+            watches: watches.then_some(true),
         })
+    }
+
+    /// The address of the end opposite to a site's: the hub's, or that of the other site.
+    fn peer_of(&self, site: &SiteName) -> Option<IpAddr> {
+        let own = self.own.as_ref().map(|own| own.address.0);
+        own.or_else(|| self.others.iter().find(|(name, ..)| name != site).map(|(.., (address, _))| *address))
     }
 
     /// The address of a site's end inside the circuit.
@@ -176,7 +202,7 @@ impl Lease {
         self.others.iter().find(|(name, ..)| name == site).map(|(_, _, (address, _))| *address)
     }
 
-    /// The other end, if there is only one: all traffic of the circuit goes to it.
+    /// The other end, if there is only one: all traffic of the hub's end goes to it.
     pub fn only_site(&self) -> Option<SiteName> {
         match self.others.as_slice() {
             [(site, ..)] => Some(site.clone()),
@@ -186,7 +212,11 @@ impl Lease {
 
     /// The size of a probe packet on the port.
     pub fn probe_frame_bytes(&self) -> u32 {
-        let around = match (self.line.driver, self.line.vni, self.own.underlay) {
+        let underlay = match &self.own {
+            Some(own) => own.line.underlay,
+            None => self.others.first().and_then(|(_, end, _)| end.underlay),
+        };
+        let around = match (self.line.driver, self.line.vni, underlay) {
             (CircuitDriver::Linux, Some(_), Some(IpAddr::V4(_))) => VXLAN_BYTES,
             (CircuitDriver::Linux, Some(_), Some(IpAddr::V6(_))) => VXLAN6_BYTES,
             (CircuitDriver::Linux, ..) => TAG_BYTES,
@@ -220,6 +250,23 @@ impl Lease {
     fn shaped(&self, rate_bps: u64) -> u64 {
         (rate_bps as f64 * self.line.shaped_share) as u64
     }
+}
+
+/// Checks that the ends are those of one circuit.
+fn check_ends(
+    number: u32,
+    has_own: bool,
+    others: &[(SiteName, EndLine, (IpAddr, u8))],
+) -> Result<(), Failure> {
+    let sentence = match others {
+        [] => "has one end only".to_owned(),
+        [_, ..] if has_own => return Ok(()),
+        [_] => "has no end at this hub".to_owned(),
+        [(one, ..), (other, ..)] if one == other => format!("has two ends at {one}"),
+        [_, _] => return Ok(()),
+        [..] => format!("joins {} sites and has no end at this hub", others.len()),
+    };
+    Err(Failure::bad_request(format!("lease {number} {sentence}")))
 }
 
 /// Checks that frames can leave by an end.
@@ -280,9 +327,10 @@ mod tests {
     #[test]
     fn both_ends_are_shaped_to_nine_tenths_of_what_they_send() {
         let lease = Lease::read(line(&format!("[{HUB}, {}]", site(2)))).unwrap();
-        assert_eq!(lease.own_end().shape.unwrap().rate_bps, 54_000_000);
+        assert_eq!(lease.own_end().unwrap().shape.unwrap().rate_bps, 54_000_000);
         let offer = lease.offer(&SiteName::parse("s2").unwrap(), Ticket([0; 16])).unwrap();
-        assert_eq!((offer.rate_bps, offer.hub_address.as_str()), (9_000_000, "10.9.0.0"));
+        assert_eq!((offer.rate_bps, offer.peer_address.as_str()), (9_000_000, "10.9.0.0"));
+        assert_eq!((offer.watches, lease.pair()), (None, None));
         assert_eq!(lease.only_site(), SiteName::parse("s2").ok());
         assert_eq!((lease.probe_frame_bytes(), lease.rate_inside_bps(0)), (1_464, 52_155_737));
         assert_eq!(lease.rate_inside_bps(60_000_000), 52_155_737, "never more than is shaped");
@@ -292,7 +340,7 @@ mod tests {
     #[test]
     fn copies_for_several_ends_are_several_times_the_rate() {
         let lease = Lease::read(line(&format!("[{HUB}, {}, {}]", site(2), site(3)))).unwrap();
-        let end = lease.own_end();
+        let end = lease.own_end().unwrap();
         assert_eq!((end.shape.unwrap().rate_bps, lease.only_site()), (108_000_000, None));
         let offer = lease.offer(&SiteName::parse("s3").unwrap(), Ticket([0; 16])).unwrap();
         let CircuitWay::Tunnel { others, .. } = offer.way else { panic!("a tunnel") };
@@ -301,18 +349,38 @@ mod tests {
 
     #[test]
     fn the_hubs_end_is_a_tunnel_a_tag_or_the_port_itself() {
-        let tunnel = lease(&[]).own_end();
+        let own_end = |changes: &[(&str, &str)]| lease(changes).own_end().unwrap();
+        let tunnel = own_end(&[]);
         let (local, far) = ("10.77.0.1".parse().unwrap(), "10.77.0.2".parse().unwrap());
         assert_eq!(tunnel.way, EndWay::Tunnel { vni: 700, local, others: vec![far], group: None });
         assert_eq!((tunnel.address, tunnel.port.as_str()), (("10.9.0.0".parse().unwrap(), 29), "eth0"));
         let tag = lease(&[("\"vni\": 700", "\"vni\": null"), ("\"underlay\": \"10.77.0.1\"", "\"vlan\": 9")]);
-        assert_eq!(tag.own_end().way, EndWay::Tag(9));
+        assert_eq!(tag.own_end().unwrap().way, EndWay::Tag(9));
         let declared = lease(&[("linux", "declared"), ("hard", "soft")]);
-        assert_eq!((declared.own_end().way, declared.own_end().shape), (EndWay::Declared, None));
+        let end = declared.own_end().unwrap();
+        assert_eq!((end.way, end.shape), (EndWay::Declared, None));
         assert_eq!(declared.probe_frame_bytes(), PROBE_FRAME_BYTES);
         let rate =
             |line: &Lease| line.offer(&SiteName::parse("s2").unwrap(), Ticket([0; 16])).unwrap().rate_bps;
         assert_eq!((rate(&declared), rate(&tag)), (0, 9_000_000));
+    }
+
+    #[test]
+    fn two_sites_get_the_ends_of_a_circuit_without_the_hub() {
+        let lease = Lease::read(line(&format!("[{}, {}]", site(2), site(3)))).unwrap();
+        let [near, far] = ["s2", "s3"].map(|name| SiteName::parse(name).unwrap());
+        assert_eq!(
+            (lease.pair(), lease.own_end(), lease.hop("hub")),
+            (Some((&near, &far)), None, "hub".into())
+        );
+        let offer = |site| lease.offer(site, Ticket([0; 16])).unwrap();
+        assert_eq!((offer(&near).rate_bps, offer(&far).rate_bps), (54_000_000, 9_000_000));
+        assert_eq!((offer(&near).watches, offer(&far).watches), (Some(true), None));
+        let peers = [&near, &far].map(|site| offer(site).peer_address);
+        assert_eq!(peers, ["10.9.0.3", "10.9.0.2"]);
+        let CircuitWay::Tunnel { local, others, .. } = offer(&near).way else { panic!("a tunnel") };
+        assert_eq!((local.as_str(), others), ("10.77.0.2", vec!["10.77.0.3".to_owned()]));
+        assert_eq!((lease.probe_frame_bytes(), lease.only_site()), (1_464, None));
     }
 
     #[test]
@@ -327,6 +395,9 @@ mod tests {
         let refused = |ends: &str| Lease::read(line(ends)).unwrap_err().error;
         assert_eq!(refused(&format!("[{HUB}]")), "lease 17 has one end only");
         assert_eq!(refused(&format!("[{}]", site(2))), "lease 17 has no end at this hub");
+        assert_eq!(refused(&format!("[{0}, {0}]", site(2))), "lease 17 has two ends at s2");
+        let three = format!("[{}, {}, {}]", site(2), site(3), site(4));
+        assert_eq!(refused(&three), "lease 17 joins 3 sites and has no end at this hub");
         assert!(refused(&format!("[{HUB}, {}]", site(2).replace("/29", ""))).contains("like 10.9.0.1/31"));
         let nowhere = site(2).replace(r#""underlay": "10.77.0.2", "#, "");
         assert!(refused(&format!("[{HUB}, {nowhere}]")).contains("neither a tunnel's address nor a tag"));

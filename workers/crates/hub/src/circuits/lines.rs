@@ -22,9 +22,9 @@ pub struct LeaseLine {
     pub vni: Option<u32>,
     /// Whether it may use idle bandwidth of its ports beyond its rate.
     pub cap: Cap,
-    /// From the hub to each of the other ends, Ethernet-frame bits per second.
+    /// From the near end to each of the others, Ethernet-frame bits per second.
     pub rate_out_bps: u64,
-    /// From each of the other ends to the hub.
+    /// From each of the others to the near end.
     pub rate_in_bps: u64,
     /// The rates of the shaper's classes as a share of the circuit's rates.
     #[serde(default = "default_shaped_share")]
@@ -35,7 +35,7 @@ pub struct LeaseLine {
     /// The end of the lease: the node then removes the circuit by itself.
     #[serde(default)]
     pub until_us: Option<WallMicros>,
-    /// The hub's end comes first.
+    /// The near end comes first: the hub's, or of two sites that of the nearer one.
     pub ends: Vec<EndLine>,
 }
 
@@ -122,7 +122,7 @@ pub enum ProbeKind {
     Rate,
 }
 
-/// A direction, from the view of the hub.
+/// A direction, from the view of the near end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -141,7 +141,7 @@ pub struct CircuitStanding {
     pub state: CircuitWord,
     /// The duration of the job.
     pub took_ms: u64,
-    /// The ends, the hub's own first.
+    /// The ends, the near one first.
     pub ends: Vec<EndStanding>,
 }
 

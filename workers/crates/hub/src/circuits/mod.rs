@@ -7,6 +7,7 @@ mod faults;
 mod held;
 mod lease;
 mod lines;
+mod pair;
 mod probes;
 mod standings;
 mod traffic;
@@ -15,11 +16,12 @@ pub use door::is_covered;
 pub use ends::{CircuitEnds, EndChange, EndLook, EndReport};
 pub use faults::{no_endpoint, no_listener, no_random_bits};
 pub use held::{HeldCircuit, not_up};
-pub use lease::{EndShape, EndWay, Lease, OwnEnd, PROBE_FRAME_BYTES};
+pub use lease::{EndShape, EndWay, HubEnd, Lease, OwnEnd, PROBE_FRAME_BYTES};
 pub use lines::{
     Cap, CircuitDriver, CircuitStanding, CircuitTraffic, CircuitWord, CircuitsAnswer, Direction, EndLine,
     EndStanding, EndWord, LeaseLine, LeftBehind, ProbeKind, ProbeLine, Replication,
 };
+pub use pair::{PairLook, PairWatch};
 pub use probes::{ProbeAnswer, ProbeOrder, RateAnswer, ReachAnswer, Train, TrainMeasured};
 pub use standings::{Attempt, attempt_result, failed_begin};
 pub use traffic::CarriedBytes;

@@ -12,7 +12,7 @@ use super::lines::{CircuitWord, EndStanding, EndWord};
 pub struct Attempt {
     /// The state of the circuit.
     pub state: CircuitWord,
-    /// The ends, the hub's own first.
+    /// The ends, the near one first.
     pub ends: Vec<EndStanding>,
 }
 
@@ -23,8 +23,8 @@ pub fn attempt_result(circuit: &HeldCircuit, reports: &CircuitEnds) -> Attempt {
         Some(Err(fault)) => failed(&end.end, Some(site), circuit.hop_of(site), fault.clone()),
         None => stood(&end.end, Some(site), EndWord::Away),
     });
-    let own = stood(&circuit.lease.own.end, None, EndWord::Up);
-    let ends: Vec<EndStanding> = std::iter::once(own).chain(others).collect();
+    let own = circuit.lease.own_port().map(|port| stood(port, None, EndWord::Up));
+    let ends: Vec<EndStanding> = own.into_iter().chain(others).collect();
     let any = |word: EndWord| ends.iter().any(|end| end.state == word);
     let state = match () {
         () if any(EndWord::Failed) => CircuitWord::Failed,
@@ -34,9 +34,9 @@ pub fn attempt_result(circuit: &HeldCircuit, reports: &CircuitEnds) -> Attempt {
     Attempt { state, ends }
 }
 
-/// The result if the hub's own end can't be set up.
+/// The result if the hub's own part can't be set up.
 pub fn failed_begin(lease: &Lease, hub: &str, fault: CircuitFault) -> Attempt {
-    let own = failed(&lease.own.end, None, lease.hop(hub), fault);
+    let own = failed(lease.own_port().unwrap_or_default(), None, lease.hop(hub), fault);
     let others = lease.others.iter().map(|(site, end, _)| stood(&end.end, Some(site), EndWord::Away));
     Attempt { state: CircuitWord::Failed, ends: std::iter::once(own).chain(others).collect() }
 }

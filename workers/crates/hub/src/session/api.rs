@@ -7,9 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use downburst_model::{Epoch, FeedName, LegId, Micros, ProductKey, RangeSet, Sequence, SiteName, WallMicros};
 use downburst_session::{
-    CircuitFault, ClockOffset, Duplicates, Entry, Filter, Forged, Frontier, Hello, HubInput, KeyTaken,
-    LegJoin, Purpose, Receipt, Reception, Refused, RelayLegFailed, RelayLegOpen, ResendEnd, StreamId,
-    StreamPath, StreamPlan, Stretch,
+    CircuitFault, CircuitProbed, ClockOffset, Duplicates, Entry, Filter, Forged, Frontier, Hello, HubInput,
+    KeyTaken, LegJoin, Purpose, Receipt, Reception, Refused, RelayLegFailed, RelayLegOpen, ResendEnd,
+    StreamId, StreamPath, StreamPlan, Stretch,
 };
 use downburst_vcmtp::Request;
 
@@ -260,6 +260,15 @@ pub enum SessionOutput {
         /// The report, shown to people unchanged.
         said: Result<(), CircuitFault>,
     },
+    /// The site's report on the other end of a circuit that it watches: it answers, or the reason why not.
+    CircuitHeard {
+        /// The number of its lease.
+        lease: u32,
+        /// The report, shown to people unchanged.
+        said: Result<(), CircuitFault>,
+    },
+    /// The site's measurement of a circuit.
+    CircuitProbed(Box<CircuitProbed>),
     /// News for the rest of the hub.
     Report(Report),
 }

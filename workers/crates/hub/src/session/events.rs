@@ -1,7 +1,8 @@
 //! Events of the protocol.
 use downburst_model::Now;
 use downburst_session::{
-    CircuitFault, CircuitState, Hello, HubEvent, RelayLegFailed, RelayReport, StreamId, TrainSent,
+    CircuitFault, CircuitHeard, CircuitState, Hello, HubEvent, RelayLegFailed, RelayReport, StreamId,
+    TrainSent,
 };
 
 use crate::text::shown;
@@ -49,6 +50,8 @@ impl Session {
             HubEvent::Frontier(frontier) => self.frontier(now, frontier, hub),
             HubEvent::RelayReport(report) => self.relay_reported(now, report, hub),
             HubEvent::Circuit(state) => self.circuit_said(state),
+            HubEvent::CircuitHeard(heard) => self.circuit_heard(heard),
+            HubEvent::CircuitProbed(probed) => self.ask(SessionOutput::CircuitProbed(probed)),
             HubEvent::StreamOpened(_) => self.change(StatusChange::Streams(1)),
             HubEvent::StreamClosed { stream, reason } => self.stream_ended(stream, reason),
             HubEvent::Violation(sentence) => self.violated(&sentence),
@@ -87,16 +90,23 @@ impl Session {
         }
     }
 
-    fn circuit_said(&mut self, state: CircuitState) {
-        let said = state.fault.map_or(Ok(()), |fault| {
-            let CircuitFault { step, sentence, remedy } = fault;
-            Err(CircuitFault { step: shown(&step), sentence: shown(&sentence), remedy: shown(&remedy) })
-        });
-        self.ask(SessionOutput::Circuit { lease: state.lease, said });
+    fn circuit_said(&mut self, CircuitState { lease, fault }: CircuitState) {
+        self.ask(SessionOutput::Circuit { lease, said: said_of(fault) });
+    }
+
+    fn circuit_heard(&mut self, CircuitHeard { lease, fault }: CircuitHeard) {
+        self.ask(SessionOutput::CircuitHeard { lease, said: said_of(fault) });
     }
 
     fn stream_ended(&mut self, stream: StreamId, reason: String) {
         self.change(StatusChange::Streams(-1));
         self.report(Report::StreamEnded { stream, reason });
     }
+}
+
+/// A report on a circuit, with texts that can be shown.
+fn said_of(fault: Option<CircuitFault>) -> Result<(), CircuitFault> {
+    fault.map_or(Ok(()), |CircuitFault { step, sentence, remedy }| {
+        Err(CircuitFault { step: shown(&step), sentence: shown(&sentence), remedy: shown(&remedy) })
+    })
 }

@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use downburst_hub::{CredentialAnswer, Report, SessionInput, SessionSettings, Way};
 use downburst_model::{Epoch, LegId, Machine as _, Micros, Sequence, WallMicros};
 use downburst_session::{
-    CircuitFault, CircuitState, CredentialOffered, CredentialShown, HubInput, Proof, RefusalCode, Refused,
-    RelayLegFailed, RelayLegOpen, RelayReport, SiteEvent, SiteInput, StreamPath, TunnelFacts,
+    CircuitFault, CircuitHeard, CircuitProbed, CircuitReport, CircuitState, CredentialOffered,
+    CredentialShown, HubInput, Proof, RefusalCode, Refused, RelayLegFailed, RelayLegOpen, RelayReport,
+    SiteEvent, SiteInput, StreamPath, TunnelFacts,
 };
 use serde_json::json;
 use world::{World, feed, is_plan, join, line, oslo, sentence_of, settings};
@@ -480,10 +481,18 @@ fn what_the_site_says_of_a_circuit_is_shown_to_people() {
     let fault =
         CircuitFault { step: "link\u{7}".to_owned(), sentence: "s".to_owned(), remedy: "r".to_owned() };
     let now = world.clocks();
-    world.site.handle(now, SiteInput::Circuit(CircuitState { lease: 3, fault: Some(fault) }));
+    let probed = Box::new(CircuitProbed { lease: 3, run: 5, reach: None, rate: None });
+    for report in [
+        CircuitReport::State(CircuitState { lease: 3, fault: Some(fault.clone()) }),
+        CircuitReport::Heard(CircuitHeard { lease: 3, fault: Some(fault) }),
+        CircuitReport::Probed(probed),
+    ] {
+        world.site.handle(now, SiteInput::Circuit(report));
+    }
     world.run();
-    let said = world.asked.iter().find(|asked| asked.starts_with("Circuit")).unwrap();
-    assert!(said.contains("lease: 3") && !said.contains('\u{7}'), "{said}");
+    let said: Vec<&String> = world.asked.iter().filter(|asked| asked.starts_with("Circuit")).collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said.iter().all(|it| it.contains("lease: 3") && !it.contains('\u{7}')), "{said:?}");
 }
 
 #[test]

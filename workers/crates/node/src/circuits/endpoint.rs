@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use downburst_session::CircuitReach;
 use serde::Serialize;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::net::UdpSocket;
@@ -302,6 +303,20 @@ fn bound(at: SocketAddr, interface: &str) -> io::Result<std::net::UdpSocket> {
     Ok(socket.into())
 }
 
+impl From<CircuitReach> for Reach {
+    fn from(CircuitReach { sent, received, round_trip_us }: CircuitReach) -> Self {
+        let round_trip_us = round_trip_us.map(|(min, median, max)| RoundTrip { min, median, max });
+        Self { sent, received, round_trip_us }
+    }
+}
+
+impl From<Reach> for CircuitReach {
+    fn from(Reach { sent, received, round_trip_us }: Reach) -> Self {
+        let round_trip_us = round_trip_us.map(|trip| (trip.min, trip.median, trip.max));
+        Self { sent, received, round_trip_us }
+    }
+}
+
 impl RoundTrip {
     fn of(mut round_trips: Vec<u64>) -> Option<Self> {
         round_trips.sort_unstable();
@@ -348,7 +363,7 @@ async fn answered<T>(
 pub(crate) const PROBE_PORT: u16 = 7_372;
 
 /// The longest train that another end may request.
-pub(crate) const LONGEST_TRAIN: Duration = Duration::from_secs(2);
+pub(super) const LONGEST_TRAIN: Duration = Duration::from_secs(2);
 
 const ECHOES: u32 = 5;
 const ECHO_PAUSE: Duration = Duration::from_millis(5);

@@ -6,10 +6,11 @@
 mod endpoint;
 mod gathering;
 mod keeper;
+mod measure;
 mod packet;
 mod rate;
 
-pub(crate) use endpoint::{Endpoint, LONGEST_TRAIN};
+pub(crate) use endpoint::Endpoint;
 pub(crate) use keeper::Keeper;
 pub use keeper::describe_host;
-pub(crate) use rate::{RateOrder, RateProbe};
+pub(crate) use measure::{Measured, measure};

@@ -3,6 +3,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use downburst_hub::circuits::PROBE_FRAME_BYTES;
+use downburst_session::CircuitRate;
 use serde::Serialize;
 
 use super::gathering::BIN_US;
@@ -80,6 +81,42 @@ impl RateProbe {
         let own = if out { self.sent + self.burst.packets } else { self.received + self.burst.received };
         let others = carried_bytes.saturating_sub(u64::from(own) * INSIDE_BYTES);
         u64::try_from(u128::from(others) * 8_000_000 / took.as_micros().max(1)).unwrap_or(u64::MAX)
+    }
+
+    /// The result of a train that another node sent and counted.
+    pub(super) fn told(rate: CircuitRate, packet_bytes: u32) -> Self {
+        let (median, p95, max) = rate.delay_rise_us;
+        Self {
+            sent: rate.sent,
+            received: rate.received,
+            packet_bytes,
+            offered_bps: rate.offered_bps,
+            received_bps: rate.received_bps,
+            bins_bps: rate.bins_bps,
+            sent_bins_bps: rate.sent_bins_bps,
+            lost_share_by_bin: rate.lost_ppm_by_bin.iter().map(|lost| f64::from(*lost) / 1e6).collect(),
+            delay_rise_us: DelayRise { median, p95, max },
+            longest_loss_run: rate.longest_loss_run,
+            burst: Burst { packets: rate.burst.0, received: rate.burst.1 },
+        }
+    }
+
+    /// The result for another node; `others_bps`: the rate of other traffic beside the train.
+    pub(super) fn said(self, others_bps: u64) -> CircuitRate {
+        CircuitRate {
+            sent: self.sent,
+            // A copy that the network made is no further packet of the train.
+            received: self.received.min(self.sent),
+            offered_bps: self.offered_bps,
+            received_bps: self.received_bps,
+            bins_bps: self.bins_bps,
+            sent_bins_bps: self.sent_bins_bps,
+            lost_ppm_by_bin: self.lost_share_by_bin.iter().map(|lost| (lost * 1e6) as u32).collect(),
+            delay_rise_us: (self.delay_rise_us.median, self.delay_rise_us.p95, self.delay_rise_us.max),
+            longest_loss_run: self.longest_loss_run,
+            burst: (self.burst.packets, self.burst.received.min(self.burst.packets)),
+            others_bps,
+        }
     }
 
     pub(super) fn of(order: RateOrder, sent: &Sent, arrived: &Arrivals) -> Self {
@@ -235,6 +272,16 @@ mod tests {
         assert_eq!(probe.others_bps((100 + 64) * INSIDE_BYTES + 1_000, second, true), 8_000);
         assert_eq!(probe.others_bps((80 + 60) * INSIDE_BYTES + 1_000, second, false), 8_000);
         assert_eq!(probe.others_bps(0, second, true), 0);
+    }
+
+    #[test]
+    fn a_result_is_the_same_behind_the_session() {
+        let sent = Sent { by_bin: vec![50, 50], lasted_us: 99_000 };
+        let arrived = Arrivals { packets: 75, burst: 60, by_sent_bin: vec![50, 25], ..Arrivals::default() };
+        let probe = RateProbe::of(ORDER, &sent, &arrived);
+        let said = probe.clone().said(7);
+        assert_eq!((said.others_bps, said.lost_ppm_by_bin.as_slice()), (7, &[0, 500_000][..]));
+        assert_eq!(RateProbe::told(said, ORDER.frame_bytes), probe);
     }
 
     #[test]

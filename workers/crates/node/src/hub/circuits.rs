@@ -1,15 +1,17 @@
 //! The circuits of a hub: its own ends, those of its sites, and the state of each.
 mod door;
 mod jobs;
+mod pair;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use downburst_hub::circuits::{CarriedBytes, CircuitEnds, EndReport, HeldCircuit, not_up};
+use downburst_hub::circuits::{CarriedBytes, CircuitEnds, EndReport, HeldCircuit, PairWatch, not_up};
 use downburst_hub::{SessionInput, Way};
 use downburst_model::{FeedName, SiteName, Transport};
-use downburst_session::{CircuitFault, HubInput};
+use downburst_session::{CircuitFault, CircuitSet, HubInput};
 use tokio::sync::watch as channel;
 
 use crate::circuits::{Endpoint, Keeper};
@@ -17,6 +19,7 @@ use crate::hub::roster::{Command, Handle};
 use crate::hub::{Hub, lock};
 use crate::lines::{CircuitTraffic, Event, Failure, LegLine};
 use door::Door;
+use pair::Asked;
 
 /// All circuits of the hub.
 pub(super) struct Circuits {
@@ -24,19 +27,31 @@ pub(super) struct Circuits {
     held: std::sync::Mutex<BTreeMap<u32, Arc<Circuit>>>,
     /// The counters of each circuit at the last report.
     told: std::sync::Mutex<CarriedBytes>,
+    /// True once the agent has named the whole set.
+    is_told: AtomicBool,
     /// One job at a time.
     turn: tokio::sync::Mutex<()>,
 }
 
-/// A circuit of which this hub's end is up.
+/// A circuit of which this hub's end is up, or which joins two sites.
 struct Circuit {
     held: HeldCircuit,
+    /// This hub's end; `None`: it joins two sites.
+    own: Option<Own>,
+    ends: std::sync::Mutex<CircuitEnds>,
+    /// Of a circuit between two sites: whether it carries packets.
+    pair: std::sync::Mutex<PairWatch>,
+    /// Of a circuit between two sites: the measurements that its near site has not answered.
+    asked: Asked,
+    /// Changes whenever a site reports the state of its end.
+    said: channel::Sender<u64>,
+}
+
+/// This hub's end of a circuit.
+struct Own {
     endpoint: Endpoint,
     /// Kept open while the circuit is held.
     door: Arc<Door>,
-    ends: std::sync::Mutex<CircuitEnds>,
-    /// Changes whenever a site reports the state of its end.
-    said: channel::Sender<u64>,
 }
 
 impl Circuits {
@@ -45,13 +60,9 @@ impl Circuits {
             keeper: Keeper::new(identity),
             held: std::sync::Mutex::default(),
             told: std::sync::Mutex::default(),
+            is_told: AtomicBool::default(),
             turn: tokio::sync::Mutex::default(),
         }
-    }
-
-    /// Bytes of frames over a circuit since its creation, out and in.
-    async fn carried(&self, lease: u32) -> (u64, u64) {
-        self.keeper.carried().await.get(&lease).copied().unwrap_or_default()
     }
 
     fn find(&self, lease: u32) -> Option<Arc<Circuit>> {
@@ -64,11 +75,25 @@ impl Circuits {
 }
 
 impl Hub {
-    /// Offers a site that has connected its ends of circuits.
+    /// Offers a site that has connected its ends of circuits, and has it remove others.
     pub(super) fn offer_circuits(&self, site: &SiteName, handle: &Handle) {
+        self.keep_circuits(site, handle);
         for circuit in self.circuits.all() {
             circuit.offer(site, handle);
         }
+    }
+
+    /// Has a site remove ends that are not this hub's any more. Before the agent has named the whole set, nothing is
+    /// known of them.
+    fn keep_circuits(&self, site: &SiteName, handle: &Handle) {
+        if !self.circuits.is_told.load(Ordering::Relaxed) {
+            return;
+        }
+        // Under the lock, so that no offer of a circuit that follows overtakes the set without it.
+        let held = lock(&self.circuits.held);
+        let own = held.iter().filter(|(_, circuit)| circuit.held.sites().any(|(name, _)| name == site));
+        let set = HubInput::KeepCircuits(CircuitSet { leases: own.map(|(lease, _)| *lease).collect() });
+        let _ = handle.commands.send(Command::Tell(SessionInput::Pass(set)));
     }
 
     /// Handles a site's report on its end.
@@ -79,7 +104,9 @@ impl Hub {
             return;
         }
         circuit.said.send_modify(|count| *count += 1);
-        if let EndReport::Down(fault) = report {
+        if circuit.own.is_none() {
+            self.look_at_pair(&circuit);
+        } else if let EndReport::Down(fault) = report {
             self.tell_circuit(&circuit, Some(site), "down", Some(fault));
         }
     }
@@ -110,7 +137,8 @@ impl Hub {
         let Some(lease) = line.circuit.filter(|_| line.transport == Transport::Multicast) else {
             return Ok(());
         };
-        let circuit = self.circuits.find(lease).ok_or_else(|| not_up(line.leg, lease))?;
+        let circuit = self.circuits.find(lease).filter(|circuit| circuit.own.is_some());
+        let circuit = circuit.ok_or_else(|| not_up(line.leg, lease))?;
         circuit.held.put(line);
         Ok(())
     }
@@ -153,9 +181,17 @@ impl Hub {
 }
 
 impl Circuit {
+    /// A site is offered its end, or will be once it connects.
+    fn forget_reports(&self, site: &SiteName) {
+        lock(&self.ends).offered(site);
+        if self.held.lease.pair().is_some_and(|(near, _)| near == site) {
+            lock(&self.pair).offered();
+        }
+    }
+
     fn offer(&self, site: &SiteName, handle: &Handle) {
         if let Some(offer) = self.held.offer(site) {
-            lock(&self.ends).offered(site);
+            self.forget_reports(site);
             let _ = handle
                 .commands
                 .send(Command::Tell(SessionInput::Pass(HubInput::OfferCircuit(Box::new(offer)))));

@@ -15,8 +15,8 @@ use tokio::sync::{mpsc, watch};
 use super::account::{REPORT_INTERVAL, Register};
 use crate::clock::Clock;
 use crate::site::{
-    Carried, Destination, HubChoice, HubPlace, Identity, Local, Parts, SharedCompleteness, SharedLegs, Site,
-    Supervisor, Turn, Ways, place_of,
+    Carried, CircuitPeers, Destination, HubChoice, HubPlace, Identity, Local, Parts, SharedCompleteness,
+    SharedLegs, Site, Supervisor, Turn, Ways, place_of,
 };
 
 /// The enrolment of a relay.
@@ -28,6 +28,8 @@ pub struct Enrolment {
     pub directory: PathBuf,
     /// The interface by which legs leave: its name, number or address; empty: the system's choice.
     pub interface: String,
+    /// The interfaces that the hub may use for circuits.
+    pub circuits: Vec<String>,
     /// The pause after a refusal.
     pub ask_again_after: Duration,
 }
@@ -40,8 +42,21 @@ pub(super) struct Enrolled {
     enrolment: Enrolment,
     legs: SharedLegs,
     register: Arc<Register>,
+    peers: CircuitPeers,
     refused: watch::Sender<Refused>,
+    /// True once the relay ends.
+    ending: watch::Receiver<bool>,
     clock: Clock,
+}
+
+/// The parts that a relay shares with its session.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) register: Arc<Register>,
+    /// The addresses opposite to the relay's ends of circuits.
+    pub(super) peers: CircuitPeers,
+    /// Becomes true when the relay ends.
+    pub(super) ending: watch::Receiver<bool>,
 }
 
 /// A relay keeps no products.
@@ -57,24 +72,32 @@ impl Enrolled {
     /// Reads the credential, or the token that precedes it; the error is a sentence.
     pub(super) fn open(
         enrolment: Enrolment,
-        register: Arc<Register>,
+        Shared { register, peers, ending }: Shared,
         refused: watch::Sender<Refused>,
     ) -> Result<Self, String> {
         let legs = SharedLegs::new(enrolment.interface.clone());
-        let enrolled = Self { enrolment, legs, register, refused, clock: Clock::start(0) };
+        let clock = Clock::start(0);
+        let enrolled = Self { enrolment, legs, register, peers, refused, ending, clock };
         enrolled.identity().map(|_| enrolled)
     }
 
-    /// Holds the session for as long as the relay runs.
+    /// Holds the session for as long as the relay runs, and removes its ends of circuits at the end.
     pub(super) async fn run(self) {
         loop {
             let sentence = match self.hold_session().await {
                 Ok(sentence) | Err(sentence) => sentence,
             };
+            if *self.ending.borrow() {
+                return;
+            }
             tracing::error!("this relay carries nothing now: {sentence}");
             self.legs.clear();
             self.refused.send_replace(Some(sentence));
-            tokio::time::sleep(self.enrolment.ask_again_after).await;
+            let mut ending = self.ending.clone();
+            tokio::select! {
+                _ = ending.wait_for(|ends| *ends) => return,
+                () = tokio::time::sleep(self.enrolment.ask_again_after) => {}
+            }
         }
     }
 
@@ -90,9 +113,14 @@ impl Enrolled {
         let reporting = self.register.report_to(report_sender, || self.told_legs());
         tokio::pin!(reporting);
         let mut sentence = "the session ended".to_owned();
+        let mut ending = self.ending.clone();
         loop {
             let news = tokio::select! {
                 biased;
+                _ = ending.wait_for(|ends| *ends), if *role.borrow() != Role::End => {
+                    role.send_replace(Role::End);
+                    continue;
+                }
                 news = news.recv() => news,
                 // It ends with the session.
                 () = &mut reporting => break,
@@ -133,7 +161,13 @@ impl Enrolled {
             only: None,
             decides: true,
             turn: Turn::default(),
-            ways: Ways { relayed: Some(self.legs.clone()), reports: Some(reports), ..Ways::default() },
+            ways: Ways {
+                relayed: Some(self.legs.clone()),
+                reports: Some(reports),
+                ports: self.enrolment.circuits.clone(),
+                peers: self.peers.clone(),
+                ..Ways::default()
+            },
             destination: Arc::new(NoProducts),
             completeness: SharedCompleteness::default(),
             owed: Vec::new(),

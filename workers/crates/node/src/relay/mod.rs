@@ -20,10 +20,11 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
+use crate::site::CircuitPeers;
 use crate::tunnel::{self, Asked, Refusal};
 use crate::{signals, tcp};
 use account::Register;
-use enrolled::{Enrolled, Refused};
+use enrolled::{Enrolled, Refused, Shared};
 
 pub use enrolled::Enrolment;
 
@@ -56,13 +57,20 @@ pub async fn run(relay: Relay) -> Result<(), String> {
     let address = listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
     tracing::info!(address, to = relay.to.join(", "), "relay is ready");
     let (refuse, refused) = watch::channel(None);
-    let register = Arc::new(Register::default());
-    let session = hold_session(relay.enrolment.clone(), Arc::clone(&register), refuse)?;
-    let running = Arc::new(Running::new(relay, register, refused));
+    let (end, ending) = watch::channel(false);
+    let shared = Shared { register: Arc::default(), peers: CircuitPeers::default(), ending };
+    let session = hold_session(relay.enrolment.clone(), shared.clone(), refuse)?;
+    let has_session = relay.enrolment.is_some();
+    tokio::pin!(session);
     tokio::select! {
-        () = accept(running, listener) => {}
-        () = session => {}
+        () = accept(Arc::new(Running::new(relay, shared, refused)), listener) => {}
+        () = &mut session => return Ok(()),
         () = signals::ended() => {}
+    }
+    end.send_replace(true);
+    if has_session {
+        // The ends of circuits are removed in this time; the next start removes the rest.
+        let _ = tokio::time::timeout(FAREWELL, session).await;
     }
     Ok(())
 }
@@ -70,10 +78,10 @@ pub async fn run(relay: Relay) -> Result<(), String> {
 /// Holds the session of an enrolled relay; a relay without one is never refused.
 fn hold_session(
     enrolment: Option<Enrolment>,
-    register: Arc<Register>,
+    shared: Shared,
     refuse: watch::Sender<Refused>,
 ) -> Result<impl Future<Output = ()>, String> {
-    let enrolled = enrolment.map(|enrolment| Enrolled::open(enrolment, register, refuse)).transpose()?;
+    let enrolled = enrolment.map(|enrolment| Enrolled::open(enrolment, shared, refuse)).transpose()?;
     Ok(async {
         match enrolled {
             Some(enrolled) => enrolled.run().await,
@@ -88,6 +96,7 @@ struct Running {
     free: Arc<Semaphore>,
     by_address: Mutex<HashMap<IpAddr, usize>>,
     register: Arc<Register>,
+    peers: CircuitPeers,
     refused: watch::Receiver<Refused>,
 }
 
@@ -99,9 +108,21 @@ struct Held {
 }
 
 impl Running {
-    fn new(relay: Relay, register: Arc<Register>, refused: watch::Receiver<Refused>) -> Self {
+    fn new(relay: Relay, Shared { register, peers, .. }: Shared, refused: watch::Receiver<Refused>) -> Self {
         let free = Arc::new(Semaphore::new(relay.most_tunnels));
-        Self { relay, free, by_address: Mutex::default(), register, refused }
+        Self { relay, free, by_address: Mutex::default(), register, peers, refused }
+    }
+
+    /// The address to which a tunnel may lead: one that the operator named, or the opposite end of one of the relay's
+    /// circuits, at a port that the operator named or that the relay has itself.
+    fn target(&self, asked: &str) -> Option<String> {
+        let named = self.relay.to.iter().find(|to| to.eq_ignore_ascii_case(asked));
+        named.cloned().or_else(|| {
+            let at: SocketAddr = asked.parse().ok()?;
+            let mut places = self.relay.to.iter().chain([&self.relay.listen]);
+            let is_known_port = places.any(|place| port_of(place) == Some(at.port()));
+            (is_known_port && self.peers.has(at.ip())).then(|| at.to_string())
+        })
     }
 
     /// Waits until the hub refuses the relay; returns the reason.
@@ -193,15 +214,20 @@ async fn open(
         status: 408,
         sentence: format!("no request came within {} s", REQUEST_PATIENCE.as_secs()),
     })??;
-    let Some(target) = running.relay.to.iter().find(|to| to.eq_ignore_ascii_case(&asked.target)) else {
+    let Some(target) = running.target(&asked.target) else {
         let sentence = format!("{} is no target of this relay; its operator adds it with --to", asked.target);
         return Err(Refusal { status: 403, sentence });
     };
-    let hub = onward::connect(target, running.relay.congestion_onward.as_deref()).await.map_err(|error| {
-        let status = if error.kind() == io::ErrorKind::TimedOut { 504 } else { 502 };
-        Refusal { status, sentence: format!("{target} can't be reached from the relay: {error}") }
-    })?;
+    let hub =
+        onward::connect(&target, running.relay.congestion_onward.as_deref()).await.map_err(|error| {
+            let status = if error.kind() == io::ErrorKind::TimedOut { 504 } else { 502 };
+            Refusal { status, sentence: format!("{target} can't be reached from the relay: {error}") }
+        })?;
     Ok((held, hub, asked))
+}
+
+fn port_of(place: &str) -> Option<u16> {
+    place.rsplit_once(':')?.1.parse().ok()
 }
 
 fn refusal(sentence: String) -> String {
@@ -209,6 +235,7 @@ fn refusal(sentence: String) -> String {
 }
 
 const REQUEST_PATIENCE: Duration = Duration::from_secs(10);
+const FAREWELL: Duration = Duration::from_secs(5);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
@@ -221,12 +248,13 @@ mod tests {
     async fn relay(target: &str, most_tunnels: usize) -> String {
         let (refuse, refused) = watch::channel(None);
         drop(refuse);
-        relay_that_may_be_refused(target, most_tunnels, refused).await
+        relay_with(target, most_tunnels, CircuitPeers::default(), refused).await
     }
 
-    async fn relay_that_may_be_refused(
+    async fn relay_with(
         target: &str,
         most_tunnels: usize,
+        peers: CircuitPeers,
         refused: watch::Receiver<Refused>,
     ) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -239,7 +267,8 @@ mod tests {
             most_tunnels,
             enrolment: None,
         };
-        tokio::spawn(accept(Arc::new(Running::new(relay, Arc::default(), refused)), listener));
+        let shared = Shared { register: Arc::default(), peers, ending: watch::channel(false).1 };
+        tokio::spawn(accept(Arc::new(Running::new(relay, shared, refused)), listener));
         address
     }
 
@@ -290,10 +319,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_opposite_end_of_a_circuit_is_a_target_at_known_ports_while_the_circuit_is_held() {
+        let echo = echo().await;
+        let port = echo.rsplit_once(':').unwrap().1;
+        let opposite = format!("127.0.0.1:{port}");
+        let (_refuse, refused) = watch::channel(None);
+        let peers = CircuitPeers::default();
+        let relay = relay_with(&format!("hub.invalid:{port}"), 8, peers.clone(), refused).await;
+        assert!(through(&relay, &opposite).await.unwrap_err().to_string().contains("(403)"));
+        peers.set(["127.0.0.1".parse().unwrap()].into());
+        let mut stream = through(&relay, &opposite).await.unwrap();
+        stream.write_all(b"over").await.unwrap();
+        assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 4);
+        for other in ["127.0.0.1:22", "127.0.0.2:22", &format!("127.0.0.2:{port}")] {
+            assert!(through(&relay, other).await.unwrap_err().to_string().contains("(403)"), "{other}");
+        }
+        peers.set([].into());
+        assert!(through(&relay, &opposite).await.unwrap_err().to_string().contains("(403)"));
+    }
+
+    #[tokio::test]
     async fn a_relay_that_its_hub_refuses_ends_its_tunnels_and_opens_none_until_it_is_admitted() {
         let echo = echo().await;
         let (refuse, refused) = watch::channel(None);
-        let relay = relay_that_may_be_refused(&echo, 8, refused).await;
+        let relay = relay_with(&echo, 8, CircuitPeers::default(), refused).await;
         let mut open = through(&relay, &echo).await.unwrap();
         refuse.send_replace(Some("revoked".to_owned()));
         let mut piece = [0; 8];

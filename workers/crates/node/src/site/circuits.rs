@@ -1,23 +1,49 @@
 //! The ends of circuits at a site, as ordered by its hub. They are removed when the site ends.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use downburst_host::{Burst, Half, Shape, Way};
-use downburst_model::Machine as _;
-use downburst_session::{CircuitOffer, CircuitState, CircuitWay, inner_address};
-use downburst_site::{CircuitEnds, EndsInput, EndsOrder, EndsOutput, Raising};
+use downburst_hub::circuits::Train;
+use downburst_model::{Machine as _, Micros};
+use downburst_session::{
+    CircuitHeard, CircuitOffer, CircuitProbe, CircuitProbed, CircuitReport, CircuitState, CircuitWay,
+    inner_address,
+};
+use downburst_site::{CircuitEnds, EndsInput, EndsOrder, EndsOutput, FarEnd, Raising};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::circuits::{Endpoint, Keeper};
+use crate::circuits::{Endpoint, Keeper, measure};
 use crate::clock::Clock;
 
 /// The ends of one hub at this site.
 pub(super) struct Circuits {
-    orders: mpsc::UnboundedSender<EndsOrder>,
-    states: mpsc::UnboundedReceiver<CircuitState>,
+    orders: mpsc::UnboundedSender<Order>,
+    reports: mpsc::UnboundedReceiver<CircuitReport>,
     work: JoinHandle<()>,
+}
+
+/// The addresses of the ends opposite to a site's, as long as it holds its own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CircuitPeers(Arc<Mutex<BTreeSet<IpAddr>>>);
+
+/// An order of the hub.
+enum Order {
+    Ends(EndsOrder),
+    Probe(CircuitProbe),
+}
+
+/// An end that is up.
+struct HeldEnd {
+    endpoint: Arc<Endpoint>,
+    /// The address opposite to this end.
+    peer: Option<IpAddr>,
+    /// Of a circuit that this site watches.
+    far: Option<FarEnd>,
+    /// The last measurement.
+    probing: Option<JoinHandle<()>>,
 }
 
 /// The task that executes the orders, apart from the session: the kernel may be slow.
@@ -25,30 +51,36 @@ struct Work {
     ends: CircuitEnds,
     keeper: Keeper,
     clock: Clock,
-    endpoints: BTreeMap<u32, Endpoint>,
-    states: mpsc::UnboundedSender<CircuitState>,
+    held: BTreeMap<u32, HeldEnd>,
+    peers: CircuitPeers,
+    reports: mpsc::UnboundedSender<CircuitReport>,
 }
 
 impl Circuits {
     /// `ports` are the interfaces that the hub may use. `identity` distinguishes this site from others on its host;
     /// ends left by an earlier process of the site are removed.
-    pub(super) fn start(ports: Vec<String>, identity: &str, clock: Clock) -> Self {
+    pub(super) fn start(ports: Vec<String>, peers: CircuitPeers, identity: &str, clock: Clock) -> Self {
         let (orders, taken) = mpsc::unbounded_channel();
-        let (sender, states) = mpsc::unbounded_channel();
+        let (sender, reports) = mpsc::unbounded_channel();
         let ends = CircuitEnds::new(ports, clock.monotonic());
-        let (keeper, endpoints) = (Keeper::new(identity), BTreeMap::new());
-        let work = Work { ends, keeper, clock, endpoints, states: sender };
-        Self { orders, states, work: tokio::spawn(work.run(taken)) }
+        let (keeper, held) = (Keeper::new(identity), BTreeMap::new());
+        let work = Work { ends, keeper, clock, held, peers, reports: sender };
+        Self { orders, reports, work: tokio::spawn(work.run(taken)) }
     }
 
     pub(super) fn order(&self, order: EndsOrder) {
-        let _ = self.orders.send(order);
+        let _ = self.orders.send(Order::Ends(order));
     }
 
-    /// The state of an end, after an order; cancelling the wait loses nothing.
-    pub(super) async fn state(&mut self) -> CircuitState {
-        match self.states.recv().await {
-            Some(state) => state,
+    /// Measures a circuit that this site watches.
+    pub(super) fn probe(&self, probe: CircuitProbe) {
+        let _ = self.orders.send(Order::Probe(probe));
+    }
+
+    /// The next report for the hub; cancelling the wait loses nothing.
+    pub(super) async fn report(&mut self) -> CircuitReport {
+        match self.reports.recv().await {
+            Some(report) => report,
             None => std::future::pending().await,
         }
     }
@@ -61,7 +93,9 @@ impl Circuits {
 }
 
 impl Work {
-    async fn run(mut self, mut orders: mpsc::UnboundedReceiver<EndsOrder>) {
+    async fn run(mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
+        let mut ping = tokio::time::interval(PING_INTERVAL);
+        ping.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             while let Some(output) = self.ends.poll(self.clock.now()) {
                 if output == EndsOutput::Over {
@@ -72,8 +106,20 @@ impl Work {
                 }
             }
             let due = self.ends.deadline().map(|due| due.since(self.clock.monotonic()).0);
+            let watches = self.held.values().any(|held| held.far.is_some());
             let input = tokio::select! {
-                order = orders.recv() => order.map_or(EndsInput::Close, EndsInput::Order),
+                order = orders.recv() => match order {
+                    Some(Order::Ends(order)) => EndsInput::Order(order),
+                    Some(Order::Probe(probe)) => {
+                        self.probe(probe);
+                        continue;
+                    }
+                    None => EndsInput::Close,
+                },
+                _ = ping.tick(), if watches => {
+                    self.look();
+                    continue;
+                }
                 () = tokio::time::sleep(Duration::from_micros(due.unwrap_or_default())), if due.is_some() => continue,
             };
             self.ends.handle(self.clock.now(), input);
@@ -86,7 +132,7 @@ impl Work {
             EndsOutput::Raise(offer) => return Some(EndsInput::Raised(self.raise(&offer).await)),
             EndsOutput::Clear(lease) => self.clear(lease).await,
             EndsOutput::State(state) => {
-                let _ = self.states.send(state);
+                self.tell(state);
                 return None;
             }
             EndsOutput::Over => return None,
@@ -98,7 +144,7 @@ impl Work {
         let Some(half) = self.half(offer) else { return Raising::Unreadable };
         let (address, lease) = (half.address.0, offer.lease);
         // The former socket occupies the address.
-        self.endpoints.remove(&lease);
+        self.forget(lease);
         let raised = match self.keeper.raise(half).await {
             Ok(raised) => raised,
             Err(trouble) => return Raising::Failed(trouble.into()),
@@ -106,7 +152,11 @@ impl Work {
         match Endpoint::open(lease, offer.secret.0, address, &raised.interface) {
             Ok(endpoint) => {
                 tracing::info!(lease, interface = raised.interface, "an end of a circuit is up");
-                self.endpoints.insert(lease, endpoint);
+                let peer: Option<IpAddr> = offer.peer_address.parse().ok();
+                let watched = peer.filter(|_| offer.watches == Some(true));
+                let far = watched.map(|address| FarEnd::new(address, raised.interface));
+                self.held.insert(lease, HeldEnd { endpoint: Arc::new(endpoint), peer, far, probing: None });
+                self.tell_peers();
                 Raising::Up
             }
             Err(error) => Raising::Unheard { address, error: error.to_string() },
@@ -134,8 +184,64 @@ impl Work {
         Some(Half { owner, lease: offer.lease, port: offer.port.clone(), way, address, shape })
     }
 
+    /// Tells the hub the state of an end. The hub has forgotten earlier reports on the other one.
+    fn tell(&mut self, state: CircuitState) {
+        let far = self.held.get_mut(&state.lease).and_then(|held| held.far.as_mut());
+        far.into_iter().for_each(FarEnd::forget);
+        let _ = self.reports.send(CircuitReport::State(state));
+    }
+
+    /// Asks the other ends of watched circuits whether they answer.
+    fn look(&mut self) {
+        for (lease, held) in &mut self.held {
+            let Some(far) = &mut held.far else { continue };
+            let heard = held.endpoint.heard(far.address()).map(|heard| heard.elapsed());
+            let heard = heard.map(|since| Micros(u64::try_from(since.as_micros()).unwrap_or(u64::MAX)));
+            if let Some(said) = far.look(heard) {
+                let heard = CircuitHeard { lease: *lease, fault: said.err() };
+                let _ = self.reports.send(CircuitReport::Heard(heard));
+            }
+            held.endpoint.ping(far.address());
+        }
+    }
+
+    /// Measures a circuit in a task of its own, one measurement at a time: further orders are not answered.
+    fn probe(&mut self, CircuitProbe { lease, run, train }: CircuitProbe) {
+        let reports = self.reports.clone();
+        let watched = |held: &'_ HeldEnd| held.far.as_ref().map(FarEnd::address);
+        let end = self.held.get(&lease).and_then(watched);
+        let Some((held, end)) = self.held.get_mut(&lease).zip(end) else {
+            let probed = CircuitProbed { lease, run, reach: None, rate: None };
+            let _ = reports.send(CircuitReport::Probed(Box::new(probed)));
+            return;
+        };
+        if held.probing.as_ref().is_some_and(|probing| !probing.is_finished()) {
+            return;
+        }
+        let train = train.map(|train| Train {
+            rate_bps: train.rate_bps,
+            duration_ms: train.duration_ms.into(),
+            out: train.out,
+            frame_bytes: train.frame_bytes,
+        });
+        let (endpoint, keeper) = (Arc::clone(&held.endpoint), self.keeper.clone());
+        held.probing = Some(tokio::spawn(async move {
+            let measured = measure(&endpoint, &keeper, lease, end, train).await;
+            let _ = reports.send(CircuitReport::Probed(Box::new(measured.said(lease, run))));
+        }));
+    }
+
+    fn forget(&mut self, lease: u32) {
+        self.held.remove(&lease);
+        self.tell_peers();
+    }
+
+    fn tell_peers(&self) {
+        self.peers.set(self.held.values().filter_map(|held| held.peer).collect());
+    }
+
     async fn clear(&mut self, lease: u32) {
-        self.endpoints.remove(&lease);
+        self.forget(lease);
         match self.keeper.clear(lease).await {
             Ok(cleared) => cleared.left.iter().for_each(|failure| tracing::warn!(lease, "{failure}")),
             Err(trouble) => tracing::warn!(lease, "{}", trouble.sentence),
@@ -144,11 +250,33 @@ impl Work {
     }
 
     async fn sweep(&mut self) {
-        self.endpoints.clear();
+        self.held.clear();
+        self.tell_peers();
         if let Ok(cleared) = self.keeper.keep_only(Vec::new()).await {
             cleared.removed.iter().for_each(|what| tracing::info!("removed {what}"));
         }
     }
 }
 
+impl CircuitPeers {
+    /// True if the address is opposite to an end of this site.
+    pub(crate) fn has(&self, address: IpAddr) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&address)
+    }
+
+    pub(crate) fn set(&self, addresses: BTreeSet<IpAddr>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = addresses;
+    }
+}
+
+impl Drop for HeldEnd {
+    fn drop(&mut self) {
+        if let Some(probing) = &self.probing {
+            probing.abort();
+        }
+    }
+}
+
+/// As a hub asks the ends of its circuits.
+const PING_INTERVAL: Duration = Duration::from_millis(200);
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);

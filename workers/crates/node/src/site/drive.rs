@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use downburst_model::Machine as _;
-use downburst_session::{CircuitState, LegJoin, Receipt, RelayLeg, RelayLegFailed, RelayReport, SiteEvent};
+use downburst_session::{CircuitReport, LegJoin, Receipt, RelayLeg, RelayLegFailed, RelayReport, SiteEvent};
 use downburst_site::{
     Connection, EndsOrder, Input, LegNews, LocalNews, MEMORY_LIMIT_BYTES, Output, Role, Settings, StoreBatch,
     StoreRequest, Stored, log_event,
@@ -61,7 +61,7 @@ enum Woken {
     Found(Found),
     Stored(Stored),
     Local(LocalNews),
-    Circuit(CircuitState),
+    Circuit(CircuitReport),
     Kept(Kept),
     Report(RelayReport),
     Role,
@@ -94,7 +94,12 @@ impl Site {
             keeper: Keeper::start(&hub.state)?,
         };
         Ok(Self {
-            circuits: Circuits::start(parts.ways.ports, &format!("site {}", hub.state.display()), clock),
+            circuits: Circuits::start(
+                parts.ways.ports,
+                parts.ways.peers,
+                &format!("site {}", hub.state.display()),
+                clock,
+            ),
             network: Network::new(parts.ways.via, clock, &hub.address, identity.credentials.ca_sha256()),
             legs: Legs::new(parts.ways.reading),
             relayed: parts.ways.relayed,
@@ -128,7 +133,7 @@ impl Site {
                 Some(answer) = self.legs.answers.recv() => Woken::Found(answer),
                 Some(found) = self.legs.found.recv() => Woken::Found(found),
                 Some(stored) = self.storage.thread.results.recv() => Woken::Stored(stored),
-                state = self.circuits.state() => Woken::Circuit(state),
+                report = self.circuits.report() => Woken::Circuit(report),
                 Some(news) = self.local.done.recv() => Woken::Local(news),
                 report = next_report(&mut self.reports) => Woken::Report(report),
                 _ = self.supervisor.roles.changed(), if !self.is_alone => Woken::Role,
@@ -151,7 +156,7 @@ impl Site {
                 self.tell(Input::Stored(stored));
             }
             Woken::Local(news) => self.tell(Input::Local(news)),
-            Woken::Circuit(state) => self.tell(Input::Circuit(state)),
+            Woken::Circuit(report) => self.tell(Input::Circuit(report)),
             Woken::Kept(kept) => self.credentials_kept(kept),
             Woken::Report(report) => self.tell(Input::RelayReport(report)),
             Woken::Role => self.take_role(),
@@ -279,6 +284,10 @@ impl Site {
             SiteEvent::RelayLegEnded(leg) => self.relayed.iter().for_each(|legs| legs.end(leg)),
             SiteEvent::Ways(chains) => self.network.told_ways(&chains),
             SiteEvent::CircuitEnded(end) => self.circuits.order(EndsOrder::End(end.lease)),
+            SiteEvent::CircuitSet(leases) => {
+                self.circuits.order(EndsOrder::KeepOnly(leases.into_iter().collect()));
+            }
+            SiteEvent::CircuitProbe(probe) => self.circuits.probe(probe),
             event => {
                 match &event {
                     SiteEvent::Welcome { hub, .. } => self.storage.destination.hub_is(hub),

@@ -229,6 +229,7 @@ impl Connections {
                 reports: None,
                 ports: if wanted.only.is_none() { self.receive.host.circuits.clone() } else { Vec::new() },
                 relayed: None,
+                ..Ways::default()
             },
             destination: Arc::clone(&self.logs) as Arc<dyn Destination>,
             completeness: self.completeness.clone(),

@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::scrub::Scrub;
+pub(crate) use circuits::CircuitPeers;
 pub(crate) use destination::Destination;
 pub(crate) use drive::Site;
 pub(crate) use parts::{Local, Parts, SharedCompleteness, Supervisor, Turn, Ways};

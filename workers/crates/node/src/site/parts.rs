@@ -7,6 +7,7 @@ use downburst_session::{FeedPosition, Receipt, RelayReport};
 use downburst_site::{Completeness, Feeds, LocalNews, News, Role};
 use tokio::sync::{mpsc, watch};
 
+use super::circuits::CircuitPeers;
 use super::destination::Destination;
 use super::files::Waker;
 use super::legs::Reading;
@@ -47,6 +48,8 @@ pub(crate) struct Ways {
     pub(crate) reading: Reading,
     /// The interfaces that the hub may use for circuits.
     pub(crate) ports: Vec<String>,
+    /// The addresses opposite to the ends of these circuits, for the user of them.
+    pub(crate) peers: CircuitPeers,
     /// The legs that leave here; `None`: this is no relay.
     pub(crate) relayed: Option<SharedLegs>,
     /// The reports of a relay, for its hub.

@@ -9,11 +9,11 @@ use downburst_model::{
 use downburst_vcmtp::Request;
 
 use crate::{
-    CircuitEnd, CircuitOffer, CircuitState, Classes, ClockOffset, CredentialKept, CredentialOffered,
-    CredentialShown, CredentialWanted, Datagrams, Duplicates, FeedHandling, Filter, Forged, Frontier,
-    HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegLeft, NextKey, Nodes, Proof, Receipt, Reception,
-    Refused, RelayLeg, RelayLegFailed, RelayLegOpen, RelayReport, ResendEnd, ResendOrder, StreamId,
-    StreamPath, Stretch, Subscription, Ticket,
+    CircuitEnd, CircuitHeard, CircuitOffer, CircuitProbe, CircuitProbed, CircuitSet, CircuitState, Classes,
+    ClockOffset, CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Datagrams, Duplicates,
+    FeedHandling, Filter, Forged, Frontier, HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegLeft, NextKey,
+    Nodes, Proof, Receipt, Reception, Refused, RelayLeg, RelayLegFailed, RelayLegOpen, RelayReport,
+    ResendEnd, ResendOrder, StreamId, StreamPath, Stretch, Subscription, Ticket,
 };
 
 /// An input of a [`HubSession`](crate::HubSession).
@@ -141,6 +141,10 @@ pub enum HubInput {
     OfferCircuit(Box<CircuitOffer>),
     /// Have the site remove its end of a circuit.
     EndCircuit(CircuitEnd),
+    /// Have the site keep these ends alone.
+    KeepCircuits(CircuitSet),
+    /// Have the site measure a circuit that it watches.
+    ProbeCircuit(CircuitProbe),
     /// Request another credential from the site.
     WantCredential(CredentialWanted),
     /// Answer to [`HubEvent::CredentialOffered`]: the credential is stored durably and valid.
@@ -389,6 +393,10 @@ pub enum HubEvent {
     Frontier(Frontier),
     /// The state of the site's end of a circuit.
     Circuit(CircuitState),
+    /// Whether the other end of a circuit that the site watches answers.
+    CircuitHeard(CircuitHeard),
+    /// Answer to [`HubInput::ProbeCircuit`].
+    CircuitProbed(Box<CircuitProbed>),
     /// The site is a relay, and this is its report.
     RelayReport(RelayReport),
     /// A data connection is established.

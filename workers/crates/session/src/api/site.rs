@@ -7,10 +7,10 @@ use downburst_model::{FeedName, Lane, LegId, ProductInfo, ProductKey, SiteName, 
 use downburst_vcmtp::{Datagram, LegKey};
 
 use crate::{
-    ActionFailed, CircuitEnd, CircuitOffer, CircuitState, ClockOffset, CredentialKept, CredentialOffered,
-    CredentialShown, CredentialWanted, Datagrams, Duplicates, FeedHandling, FeedPosition, LegJoin,
-    LinkedSpace, Nodes, Proof, Reception, Refused, RelayLeg, RelayLegFailed, RelayLegOpen, RelayReport,
-    StreamId, Subscription, Train,
+    ActionFailed, CircuitEnd, CircuitHeard, CircuitOffer, CircuitProbe, CircuitProbed, CircuitState,
+    ClockOffset, CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Datagrams, Duplicates,
+    FeedHandling, FeedPosition, LegJoin, LinkedSpace, Nodes, Proof, Reception, Refused, RelayLeg,
+    RelayLegFailed, RelayLegOpen, RelayReport, StreamId, Subscription, Train,
 };
 
 /// An input of a [`SiteSession`](crate::SiteSession).
@@ -44,8 +44,8 @@ pub enum SiteInput {
         /// The reason, in readable form.
         reason: String,
     },
-    /// The state of an end of a circuit, after the hub's request or after a change.
-    Circuit(CircuitState),
+    /// A report on an end of a circuit.
+    Circuit(CircuitReport),
     /// Answer to [`SiteEvent::RelayLeg`]: the leg's datagrams leave here.
     RelayLegOpen(RelayLegOpen),
     /// Answer to [`SiteEvent::RelayLeg`], or the end of such a leg: its datagrams do not leave here.
@@ -257,6 +257,10 @@ pub enum SiteEvent {
     CircuitOffered(Box<CircuitOffer>),
     /// The hub requests the removal of an end of a circuit.
     CircuitEnded(CircuitEnd),
+    /// The hub orders these ends alone: the whole set, by lease.
+    CircuitSet(Vec<u32>),
+    /// The hub requests a measurement of a circuit; report it.
+    CircuitProbe(CircuitProbe),
     /// The hub requests that a leg's datagrams leave here; report its state.
     RelayLeg(RelayLeg),
     /// A relayed leg ended.
@@ -306,6 +310,17 @@ pub enum SiteEvent {
     Violation(String),
     /// Nothing was received from the hub for the liveness limit. `Close` follows.
     Dead,
+}
+
+/// A report on an end of a circuit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CircuitReport {
+    /// The state of an end, after the hub's request or after a change.
+    State(CircuitState),
+    /// Whether the other end of a circuit that this one watches answers.
+    Heard(CircuitHeard),
+    /// Answer to [`SiteEvent::CircuitProbe`].
+    Probed(Box<CircuitProbed>),
 }
 
 /// The state of a site at its start: read by the driver from the state directory and the site's log.

@@ -47,6 +47,7 @@ fn check_message(message: &Message) -> Result<(), String> {
         Message::ClockReply(reply) => check_clock_reply(reply),
         Message::Handling(handling) => handling.items.iter().try_for_each(check_handling),
         Message::CircuitOffer(offer) => check_circuit(offer),
+        Message::CircuitProbe(probe) => super::circuits::check_probe(probe),
         Message::CredentialKept(kept) => kept.ends.map_or(Ok(()), |at| clock("ends", "a credential", at)),
         Message::Ways(ways) => super::relays::check_ways(ways),
         Message::Nodes(nodes) => number("version", "the nodes of a hub", nodes.version),
@@ -56,6 +57,7 @@ fn check_message(message: &Message) -> Result<(), String> {
         | Message::LegLeave(_)
         | Message::NextKey(_)
         | Message::CircuitEnd(_)
+        | Message::CircuitSet(_)
         | Message::Mark(_)
         | Message::OpenStream(_)
         | Message::StreamEnded(_)

@@ -41,6 +41,8 @@ impl HubSession {
             Message::Marked(marked) => self.take_marked(marked),
             Message::StreamEnded(ended) => self.take_stream_ended(now, ended),
             Message::CircuitState(state) => self.event(HubEvent::Circuit(state)),
+            Message::CircuitHeard(heard) => self.event(HubEvent::CircuitHeard(heard)),
+            Message::CircuitProbed(probed) => self.event(HubEvent::CircuitProbed(Box::new(probed))),
             Message::RelayReport(report) => self.event(HubEvent::RelayReport(report)),
             Message::HeartbeatOut(out) => self.event(HubEvent::HeartbeatOut(out)),
             Message::CredentialOffered(offered) => self.event(HubEvent::CredentialOffered(offered)),

@@ -406,6 +406,8 @@ impl HubSession {
             HubInput::JoinLeg(join) => self.offer_leg(*join),
             HubInput::OfferCircuit(offer) => self.send(*offer),
             HubInput::EndCircuit(end) => self.send(end),
+            HubInput::ProbeCircuit(probe) => self.send(probe),
+            HubInput::KeepCircuits(set) => self.send(set),
             HubInput::WantCredential(wanted) => self.send(wanted),
             HubInput::KeepCredential(kept) => self.send(kept),
             HubInput::PacketsGone { leg, leg_epoch, packets } => {

@@ -1,7 +1,7 @@
 //! Messages about circuits: the site's node sets up and removes its end of each circuit at the hub's request.
 use std::net::IpAddr;
 
-use downburst_model::WallMicros;
+use downburst_model::{Micros, WallMicros};
 use minicbor::{Decode, Encode};
 
 use crate::Ticket;
@@ -36,13 +36,17 @@ pub struct CircuitOffer {
     /// The secret that probes of this circuit carry, known only to its ends.
     #[n(8)]
     pub secret: Ticket,
-    /// The hub's address inside the circuit.
+    /// The address inside the circuit of the hub's end, or of the other site's end if the hub has none.
     #[n(9)]
-    pub hub_address: String,
+    pub peer_address: String,
     /// The time, by the hub's clock, at which the site removes its end by itself, whether or not it is
     /// connected to the hub.
     #[n(10)]
     pub until: Option<WallMicros>,
+    /// `Some(true)`: the hub has no end of this circuit, so this end asks the other one whether it answers, and
+    /// reports each change by [`CircuitHeard`].
+    #[n(11)]
+    pub watches: Option<bool>,
 }
 
 /// Reads an address inside a circuit, with the length of its prefix.
@@ -87,6 +91,15 @@ pub struct CircuitEnd {
     pub lease: u32,
 }
 
+/// Hub to site: the whole set of the site's ends. All others are removed: the hub gave them up while it, or the site,
+/// was away.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct CircuitSet {
+    /// The numbers of their leases.
+    #[n(0)]
+    pub leases: Vec<u32>,
+}
+
 /// Site to hub: the state of an end.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct CircuitState {
@@ -96,6 +109,117 @@ pub struct CircuitState {
     /// The fault; absent: the end is up.
     #[n(1)]
     pub fault: Option<CircuitFault>,
+}
+
+/// Site to hub: the other end of a circuit between two sites answers, or answers no more.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct CircuitHeard {
+    /// The number of its lease.
+    #[n(0)]
+    pub lease: u32,
+    /// The fault; absent: it answers.
+    #[n(1)]
+    pub fault: Option<CircuitFault>,
+}
+
+/// Hub to site: measure a circuit between two sites from this end, which watches it. Answered by [`CircuitProbed`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct CircuitProbe {
+    /// The number of its lease.
+    #[n(0)]
+    pub lease: u32,
+    /// The number of the measurement, which the answer repeats.
+    #[n(1)]
+    pub run: u32,
+    /// The train; absent: only five packets there and back.
+    #[n(2)]
+    pub train: Option<CircuitTrain>,
+}
+
+/// A train of packets at a steady rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct CircuitTrain {
+    /// Ethernet-frame bits per second, on the circuit's port.
+    #[n(0)]
+    pub rate_bps: u64,
+    /// Its length in time.
+    #[n(1)]
+    pub duration_ms: u32,
+    /// From this end to the other one; else from there to here.
+    #[n(2)]
+    pub out: bool,
+    /// The size of one packet on the port.
+    #[n(3)]
+    pub frame_bytes: u32,
+}
+
+/// Site to hub: a measurement.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct CircuitProbed {
+    /// The number of its lease.
+    #[n(0)]
+    pub lease: u32,
+    /// The number of the measurement.
+    #[n(1)]
+    pub run: u32,
+    /// Packets there and back; absent: this site has no such end.
+    #[n(2)]
+    pub reach: Option<CircuitReach>,
+    /// The train, if there was one.
+    #[n(3)]
+    pub rate: Option<CircuitRate>,
+}
+
+/// Probe packets there and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct CircuitReach {
+    /// Sent packets.
+    #[n(0)]
+    pub sent: u32,
+    /// Their replies.
+    #[n(1)]
+    pub received: u32,
+    /// Round trips: the least, the median and the greatest; absent without a reply.
+    #[n(2)]
+    pub round_trip_us: Option<(u64, u64, u64)>,
+}
+
+/// The arrivals of a train. Rates are Ethernet-frame bits per second; a bin is 50 ms.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct CircuitRate {
+    /// Sent packets.
+    #[n(0)]
+    pub sent: u32,
+    /// Packets that arrived.
+    #[n(1)]
+    pub received: u32,
+    /// The rate at which they were sent.
+    #[n(2)]
+    pub offered_bps: u64,
+    /// The rate at which they arrived.
+    #[n(3)]
+    pub received_bps: u64,
+    /// The rate of arrivals in each bin.
+    #[n(4)]
+    pub bins_bps: Vec<u64>,
+    /// The rate of departures in each bin.
+    #[n(5)]
+    pub sent_bins_bps: Vec<u64>,
+    /// Lost packets of each million that were sent in the bin.
+    #[n(6)]
+    pub lost_ppm_by_bin: Vec<u32>,
+    /// Delay above that of the fastest packet: median, 95th percentile, maximum.
+    #[n(7)]
+    pub delay_rise_us: (u64, u64, u64),
+    /// The longest run of lost packets.
+    #[n(8)]
+    pub longest_loss_run: u32,
+    /// Packets back to back before the train: sent, and arrived.
+    #[n(9)]
+    pub burst: (u32, u32),
+    /// The rate of other traffic through the circuit in the train's direction.
+    #[n(10)]
+    pub others_bps: u64,
 }
 
 /// The reason for which an end is down.
@@ -112,9 +236,31 @@ pub struct CircuitFault {
     pub remedy: String,
 }
 
+impl CircuitFault {
+    /// The other end does not answer; `silent_for`: since its last packet, if there was one.
+    pub fn silent(interface: &str, silent_for: Option<Micros>) -> Self {
+        let since = silent_for.map_or_else(String::new, |it| format!(" for {:.1} s", it.0 as f64 / 1e6));
+        Self {
+            step: "route".to_owned(),
+            sentence: format!("nothing came back through {interface}{since}"),
+            remedy:
+                "check that the ports of both ends are up and that the network between them carries UDP port \
+                4789; until then feeds take the routed path"
+                    .to_owned(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_silence_has_a_length_once_something_was_heard() {
+        let said = |silent_for| CircuitFault::silent("dbc17", silent_for).sentence;
+        assert_eq!(said(None), "nothing came back through dbc17");
+        assert_eq!(said(Some(Micros(1_260_000))), "nothing came back through dbc17 for 1.3 s");
+    }
 
     #[test]
     fn an_address_inside_a_circuit_has_a_prefix_of_its_family() {

@@ -26,6 +26,8 @@ impl SiteSession {
             Message::StreamEnded(ended) => self.take_stream_ended(ended),
             Message::CircuitOffer(offer) => self.event(SiteEvent::CircuitOffered(Box::new(offer))),
             Message::CircuitEnd(end) => self.event(SiteEvent::CircuitEnded(end)),
+            Message::CircuitSet(set) => self.event(SiteEvent::CircuitSet(set.leases)),
+            Message::CircuitProbe(probe) => self.event(SiteEvent::CircuitProbe(probe)),
             Message::RelayLeg(leg) => self.event(SiteEvent::RelayLeg(leg)),
             Message::RelayLegEnd(end) => self.event(SiteEvent::RelayLegEnded(end.leg)),
             Message::CredentialWanted(wanted) => self.event(SiteEvent::CredentialWanted(wanted)),

@@ -8,8 +8,8 @@ use crate::bounds;
 use crate::frame::{Decoder, Frame, Message, receipts_frame};
 use crate::patterns::Patterns;
 use crate::{
-    FeedPosition, Filed, HeartbeatOut, LIVENESS_LIMIT, Receipt, Receipts, SiteEvent, SiteInput, SiteOutput,
-    SiteState, StreamId, Subscriptions, VERSIONS, Want, packed,
+    CircuitReport, FeedPosition, Filed, HeartbeatOut, LIVENESS_LIMIT, Receipt, Receipts, SiteEvent,
+    SiteInput, SiteOutput, SiteState, StreamId, Subscriptions, VERSIONS, Want, packed,
 };
 use clock::Clock;
 use leg::Leg;
@@ -387,7 +387,9 @@ impl Machine for SiteSession {
             SiteInput::Bytes { stream, bytes } => self.take_stream_bytes(now, stream, bytes),
             SiteInput::StreamOpened(stream) => self.stream_opened(stream),
             SiteInput::StreamClosed { stream, reason } => self.stream_closed(stream, reason),
-            SiteInput::Circuit(state) => self.tell_if_up(state),
+            SiteInput::Circuit(CircuitReport::State(state)) => self.tell_if_up(state),
+            SiteInput::Circuit(CircuitReport::Heard(heard)) => self.tell_if_up(heard),
+            SiteInput::Circuit(CircuitReport::Probed(probed)) => self.tell_if_up(*probed),
             SiteInput::OfferCredential(offered) => self.tell_if_up(offered),
             SiteInput::ShowCredential(shown) => self.tell_if_up(shown),
             SiteInput::RelayLegOpen(open) => self.tell_if_up(open),

@@ -157,7 +157,10 @@ fn take_session_output(now: Now, hub: &mut Hub, site: &mut Site, output: Session
         SessionOutput::Kernel(output) => ask_kernel(now, hub, site, &output),
         SessionOutput::Report(report) => take_report(hub, site, report),
         SessionOutput::Close => close(now, site),
-        SessionOutput::Rest(_) | SessionOutput::Circuit { .. } => {}
+        SessionOutput::Rest(_)
+        | SessionOutput::Circuit { .. }
+        | SessionOutput::CircuitHeard { .. }
+        | SessionOutput::CircuitProbed(_) => {}
     }
 }
 

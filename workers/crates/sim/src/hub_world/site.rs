@@ -357,6 +357,8 @@ impl Site {
             | SiteEvent::Welcome { .. }
             | SiteEvent::CircuitOffered(_)
             | SiteEvent::CircuitEnded(_)
+            | SiteEvent::CircuitProbe(_)
+            | SiteEvent::CircuitSet(_)
             | SiteEvent::RelayLegEnded(_)
             | SiteEvent::CredentialWanted(_)
             | SiteEvent::CredentialKept(_)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use downburst_model::{Epoch, FeedName, LegId, WallMicros};
 use downburst_session::{
-    CircuitState, Datagrams, FeedPosition, LegJoin, Receipt, Reception, RelayLegFailed, RelayLegOpen,
+    CircuitReport, Datagrams, FeedPosition, LegJoin, Receipt, Reception, RelayLegFailed, RelayLegOpen,
     RelayReport, SiteEvent, StreamId, StreamPath,
 };
 use downburst_vcmtp::{Datagram, LegKey};
@@ -73,8 +73,8 @@ pub enum Input {
     Stored(Stored),
     /// News of local software.
     Local(LocalNews),
-    /// The state of a circuit's end.
-    Circuit(CircuitState),
+    /// A report on a circuit's end.
+    Circuit(CircuitReport),
     /// Answer to [`SiteEvent::RelayLeg`].
     RelayLeg(Result<RelayLegOpen, RelayLegFailed>),
     /// Answer to [`Output::Credentials`].

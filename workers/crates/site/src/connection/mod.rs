@@ -342,7 +342,7 @@ impl Machine for Connection {
             Input::Bytes { .. } | Input::StreamOpened(_) | Input::StreamClosed { .. } | Input::Leg(..) => {}
             Input::Stored(stored) => self.stored(now, stored),
             Input::Local(news) => news.into_inputs().for_each(|input| self.tell(now, input)),
-            Input::Circuit(state) => self.tell(now, SiteInput::Circuit(state)),
+            Input::Circuit(report) => self.tell(now, SiteInput::Circuit(report)),
             Input::RelayLeg(Ok(open)) => self.tell(now, SiteInput::RelayLegOpen(open)),
             Input::RelayLeg(Err(failed)) => self.tell(now, SiteInput::RelayLegFailed(failed)),
             Input::Credentials(answer) => {

@@ -1,21 +1,22 @@
 //! Jobs of circuits.
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use downburst_host::{Burst, Cleared, Half, Owner, Raised, Shape, Way};
 use downburst_hub::SessionInput;
 use downburst_hub::circuits::{
     Attempt, CircuitEnds, CircuitStanding, CircuitWord, CircuitsAnswer, EndWay, HeldCircuit, Lease,
-    LeftBehind, OwnEnd, ProbeOrder, Train, TrainMeasured, attempt_result, failed_begin, no_endpoint,
-    no_random_bits,
+    LeftBehind, OwnEnd, ProbeOrder, TrainMeasured, attempt_result, failed_begin, no_endpoint, no_random_bits,
 };
 use downburst_session::{CircuitEnd, CircuitFault, HubInput, Ticket};
 use serde_json::{Value, json};
 use tokio::sync::watch as channel;
 
 use super::door::Door;
-use super::{Circuit, watch};
-use crate::circuits::{Endpoint, LONGEST_TRAIN, RateOrder, RateProbe};
+use super::pair::Asked;
+use super::{Circuit, Own, watch};
+use crate::circuits::{Endpoint, Measured, measure};
 use crate::hub::queries::answer;
 use crate::hub::roster::Command;
 use crate::hub::{Hub, lock};
@@ -36,6 +37,10 @@ impl Hub {
         let mut standings = Vec::new();
         for lease in leases {
             standings.push(self.stand(lease).await);
+        }
+        self.circuits.is_told.store(true, Ordering::Relaxed);
+        for (site, handle) in self.roster.sessions() {
+            self.keep_circuits(&site, &handle);
         }
         let held: Vec<u32> = lock(&self.circuits.held).keys().copied().collect();
         let swept = self.circuits.keeper.keep_only(held).await.unwrap_or_default();
@@ -68,15 +73,17 @@ impl Hub {
     pub(in crate::hub) async fn circuit_probe(self: &Arc<Self>, line: ProbeLine) -> Result<Value, Failure> {
         let circuit = self.circuits.find(line.lease).ok_or_else(|| line.not_up())?;
         let end = circuit.held.lease.address_of(&line.site).ok_or_else(|| line.not_up())?;
-        let order = line.order(&circuit.held.lease)?;
-        let reach = circuit.endpoint.reach(end).await;
-        let ProbeOrder::Rate(train) = order else { return answer(&line.reach_answer(reach)) };
-        let order = rate_order(train);
-        let (began, before) = (Instant::now(), self.circuits.carried(line.lease).await);
-        let rate = circuit.endpoint.rate(end, order).await;
-        let rate = rate.unwrap_or_else(|| RateProbe::unanswered(order));
-        let (took, after) = (began.elapsed(), self.circuits.carried(line.lease).await);
-        let others_bps = rate.others_bps(train.carried(before, after), took, train.out);
+        let train = match line.order(&circuit.held.lease)? {
+            ProbeOrder::Reach => None,
+            ProbeOrder::Rate(train) => Some(train),
+        };
+        let Measured { reach, rate } = match &circuit.own {
+            Some(own) => measure(&own.endpoint, &self.circuits.keeper, line.lease, end, train).await,
+            None => self.measure_pair(&circuit, &line, train).await?,
+        };
+        let Some((train, (rate, others_bps))) = train.zip(rate) else {
+            return answer(&line.reach_answer(reach));
+        };
         let measured = TrainMeasured { round_trip_us: reach.round_trip_us, others_bps };
         answer(&line.rate_answer(train, rate, measured))
     }
@@ -140,23 +147,26 @@ impl Hub {
         }
     }
 
-    /// Creates this hub's end and offers the sites theirs.
+    /// Creates this hub's end, if it has one, and offers the sites theirs.
     async fn begin_circuit(
         self: &Arc<Self>,
         lease: Lease,
         known: Option<&Arc<Circuit>>,
     ) -> Result<Arc<Circuit>, CircuitFault> {
-        let half = half(lease.own_end(), self.circuits.keeper.owner());
-        let Raised { interface, shaped, .. } = self.circuits.keeper.raise(half).await?;
-        let (number, address) = (lease.number(), lease.address.0);
+        let number = lease.number();
         let secret = known.map_or_else(drawn, |known| Ok(known.held.secret.clone()))?;
-        let endpoint = Endpoint::open(number, secret.0, address, &interface)
-            .map_err(|error| no_endpoint(address, &interface, &error))?;
-        let door = Door::open(self, address, known.map(|known| Arc::clone(&known.door))).await?;
+        let (own, interface, shaped) = match lease.own_end() {
+            Some(end) => {
+                let (own, Raised { interface, shaped, .. }) = self.raise_own(end, &secret, known).await?;
+                (Some(own), interface, shaped)
+            }
+            None => (None, String::new(), false),
+        };
         let circuit = Arc::new(Circuit {
             held: HeldCircuit { lease, secret, interface, shaped },
-            endpoint,
-            door,
+            own,
+            pair: std::sync::Mutex::default(),
+            asked: Asked::default(),
             ends: std::sync::Mutex::new(CircuitEnds::default()),
             said: channel::Sender::new(0),
         });
@@ -164,11 +174,28 @@ impl Hub {
         for (site, _) in circuit.held.sites() {
             match self.roster.session(site) {
                 Some(handle) => circuit.offer(site, &handle),
-                None => lock(&circuit.ends).offered(site),
+                None => circuit.forget_reports(site),
             }
         }
         tokio::spawn(watch::watch(Arc::downgrade(self), Arc::downgrade(&circuit)));
         Ok(circuit)
+    }
+
+    /// Creates this hub's end.
+    async fn raise_own(
+        self: &Arc<Self>,
+        end: OwnEnd,
+        secret: &Ticket,
+        known: Option<&Arc<Circuit>>,
+    ) -> Result<(Own, Raised), CircuitFault> {
+        let (number, address) = (end.lease, end.address.0);
+        let raised = self.circuits.keeper.raise(half(end, self.circuits.keeper.owner())).await?;
+        let interface = &raised.interface;
+        let endpoint = Endpoint::open(number, secret.0, address, interface)
+            .map_err(|error| no_endpoint(address, interface, &error))?;
+        let door = known.and_then(|known| known.own.as_ref()).map(|own| Arc::clone(&own.door));
+        let door = Door::open(self, address, door).await?;
+        Ok((Own { endpoint, door }, raised))
     }
 
     async fn end_circuit(self: &Arc<Self>, lease: u32) -> Cleared {
@@ -212,10 +239,6 @@ fn half(end: OwnEnd, owner: Owner) -> Half {
         port_rate_bps: shape.port_rate_bps,
     });
     Half { owner, lease, port, way, address, shape }
-}
-
-fn rate_order(Train { rate_bps, duration_ms, out, frame_bytes }: Train) -> RateOrder {
-    RateOrder { rate_bps, duration: Duration::from_millis(duration_ms).min(LONGEST_TRAIN), out, frame_bytes }
 }
 
 fn drawn() -> Result<Ticket, CircuitFault> {

@@ -27,8 +27,9 @@ pub(super) async fn watch(hub: Weak<Hub>, circuit: Weak<Circuit>) {
 }
 
 fn look(hub: &Hub, circuit: &Arc<Circuit>) {
+    let Some(own) = &circuit.own else { return hub.look_at_pair(circuit) };
     for (site, address) in circuit.held.sites() {
-        let heard = circuit.endpoint.heard(address).map(|heard| heard.elapsed());
+        let heard = own.endpoint.heard(address).map(|heard| heard.elapsed());
         let heard = heard.map(|since| Micros(u64::try_from(since.as_micros()).unwrap_or(u64::MAX)));
         let EndLook { change, ping } = lock(&circuit.ends).look(site, heard, &circuit.held.interface);
         match change {
@@ -37,7 +38,7 @@ fn look(hub: &Hub, circuit: &Arc<Circuit>) {
             None => {}
         }
         if ping {
-            circuit.endpoint.ping(address);
+            own.endpoint.ping(address);
         }
     }
 }

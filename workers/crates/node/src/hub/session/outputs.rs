@@ -51,11 +51,19 @@ impl Task {
             output @ (SessionOutput::RelayLegOpen(_)
             | SessionOutput::RelayLegFailed(_)
             | SessionOutput::RelayDropped { .. }) => self.relay_said(output),
-            SessionOutput::Circuit { lease, said } => {
-                if let Some(site) = self.session.site() {
-                    self.hub.circuit_said(site, lease, said);
-                }
-            }
+            output @ (SessionOutput::Circuit { .. }
+            | SessionOutput::CircuitHeard { .. }
+            | SessionOutput::CircuitProbed(_)) => self.circuit_said(output),
+        }
+    }
+
+    fn circuit_said(&self, output: SessionOutput) {
+        let Some(site) = self.session.site() else { return };
+        match output {
+            SessionOutput::Circuit { lease, said } => self.hub.circuit_said(site, lease, said),
+            SessionOutput::CircuitHeard { lease, said } => self.hub.circuit_heard(site, lease, said),
+            SessionOutput::CircuitProbed(probed) => self.hub.circuit_probed(site, *probed),
+            _ => {}
         }
     }
 

@@ -8,6 +8,7 @@ pub(super) fn of_hub() -> Vec<Message> {
     let wish = Subscription { feed: feed(), pattern: ".*".to_owned(), not_pattern: None, within: None };
     let head = FeedHead { feed: feed(), epoch: EPOCH, head: Sequence(3) };
     let node = NodeFeeds { address: "a:1".to_owned(), feeds: vec![feed()] };
+    let train = CircuitTrain { rate_bps: 1, duration_ms: 600, out: true, frame_bytes: 1_464 };
     let path = Some(StreamPath { to: "a:1".to_owned(), from: "b:1".to_owned() });
     let (leg, leg_epoch) = (LegId(1), 1);
     vec![
@@ -27,6 +28,8 @@ pub(super) fn of_hub() -> Vec<Message> {
         NextKey { leg, leg_epoch, key: LegKey::new(2, [2; 32]) }.into(),
         circuit().into(),
         CircuitEnd { lease: 1 }.into(),
+        CircuitSet { leases: vec![1, u32::MAX] }.into(),
+        CircuitProbe { lease: 1, run: 1, train: Some(train) }.into(),
         Mark { number: 1 }.into(),
         OpenStream { stream: 1, ticket: Ticket([1; 16]), path }.into(),
         Attached { stream: 1 }.into(),
@@ -43,6 +46,7 @@ pub(super) fn of_hub() -> Vec<Message> {
 /// One message of each kind that a site sends, with all optional fields.
 pub(super) fn of_site() -> Vec<Message> {
     let reception = Some(Reception { buffer_bytes: 1, path: "lo".to_owned(), advice: None });
+    let reach = CircuitReach { sent: 5, received: 5, round_trip_us: Some((1, 2, 3)) };
     let fault = CircuitFault { step: "a".to_owned(), sentence: "b".to_owned(), remedy: "c".to_owned() };
     let (leg, leg_epoch) = (LegId(1), 1);
     vec![
@@ -58,7 +62,9 @@ pub(super) fn of_site() -> Vec<Message> {
         ResentFailed { resend: 1, sequences: near() }.into(),
         Late { feed: feed(), products: 1 }.into(),
         KeyTaken { leg, leg_epoch, key_id: 1 }.into(),
-        CircuitState { lease: 1, fault: Some(fault) }.into(),
+        CircuitState { lease: 1, fault: Some(fault.clone()) }.into(),
+        CircuitHeard { lease: 1, fault: Some(fault) }.into(),
+        CircuitProbed { lease: 1, run: 1, reach: Some(reach), rate: Some(CircuitRate::default()) }.into(),
         Forged { leg, leg_epoch }.into(),
         Marked { number: 1 }.into(),
         Attach { ticket: Ticket([1; 16]) }.into(),
@@ -140,8 +146,9 @@ pub(super) fn circuit() -> CircuitOffer {
         burst_bytes: Some(1),
         port_rate_bps: Some(1),
         secret: Ticket([1; 16]),
-        hub_address: "10.0.0.2".to_owned(),
+        peer_address: "10.0.0.2".to_owned(),
         until: Some(WallMicros(1)),
+        watches: None,
     }
 }
 

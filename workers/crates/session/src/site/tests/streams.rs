@@ -1,8 +1,8 @@
 //! Data connections at the site.
 use super::*;
 use crate::{
-    Attach, Attached, CircuitEnd, CircuitState, Covered, Mark, Marked, OpenStream, StreamEnded, StreamPath,
-    Taken, Ticket,
+    Attach, Attached, CircuitEnd, CircuitHeard, CircuitProbe, CircuitProbed, CircuitReport, CircuitState,
+    Covered, Mark, Marked, OpenStream, StreamEnded, StreamPath, Taken, Ticket,
 };
 
 impl Bench {
@@ -236,6 +236,22 @@ fn what_the_hub_says_of_circuits_reaches_the_driver_and_its_answer_the_hub() {
     bench.say(CircuitEnd { lease: 7 });
     assert_eq!(bench.count(|output| matches!(output, SiteOutput::Event(SiteEvent::CircuitEnded(_)))), 1);
     let state = CircuitState { lease: 7, fault: None };
-    bench.site.handle(at(0), SiteInput::Circuit(state.clone()));
-    assert!(bench.messages().contains(&state.into()));
+    bench.site.handle(at(0), SiteInput::Circuit(CircuitReport::State(state.clone())));
+    let heard = CircuitHeard { lease: 7, fault: None };
+    bench.site.handle(at(0), SiteInput::Circuit(CircuitReport::Heard(heard.clone())));
+    let said = bench.messages();
+    assert!(said.contains(&state.into()) && said.contains(&heard.into()));
+}
+
+#[test]
+fn a_measurement_of_a_circuit_reaches_the_driver_and_its_result_the_hub() {
+    let mut bench = Bench::started();
+    let probe = CircuitProbe { lease: 7, run: 3, train: None };
+    bench.say(probe);
+    let is_asked = |output: &SiteOutput| *output == SiteOutput::Event(SiteEvent::CircuitProbe(probe));
+    assert_eq!(bench.count(is_asked), 1);
+    let probed = CircuitProbed { lease: 7, run: 3, reach: None, rate: None };
+    let report = CircuitReport::Probed(Box::new(probed.clone()));
+    bench.site.handle(at(0), SiteInput::Circuit(report));
+    assert!(bench.messages().contains(&probed.into()));
 }
