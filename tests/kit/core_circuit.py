@@ -52,13 +52,14 @@ class CoreScene:
         self.stack.enter_context(Flows(self.lab, NEAR, FAR, self.core.right_address, flows=flows))
 
     def offer(self) -> None:
-        """Offers circuits between the relays, and has the feed use them."""
+        """Offers circuits between the relays, and has the feed use them after a silence that is long enough."""
         for name, underlay in ((NEAR, self.provided.left_address), (FAR, self.provided.right_address)):
             port = {"port": f"{name}-port", "site": name, "rate_bps": CORE_BPS, "underlay": underlay}
             self.world.hub.ask("POST", "/v1/ports", json=port | {"interface": self.provided.device})
         terms = {"hub_port": f"{NEAR}-port", "ports": [f"{FAR}-port"], "rates_bps": [CIRCUIT_BPS], "setup_s": 1.0}
         self.world.hub.ask("PUT", "/v1/circuit-offers/core", json=terms)
         self.world.hub.ask("PUT", f"/v1/feeds/{FEED}/pin", json={"transport": "dynamic-circuit"})
+        wait_for("terms of orders", lambda: self.world.plan()["figures"].get("demand"), 90)
 
     def orders(self) -> list[dict[str, Any]]:
         """Newest first."""
