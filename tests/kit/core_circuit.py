@@ -13,6 +13,7 @@ from kit.flows import Flows
 from kit.namespaces import Lab
 from kit.path_trials import EDGE, LINE_BPS, MOST_LAG_US
 from kit.patience import wait_for
+from kit.relay import RelayNode
 from kit.relayed_hub import FEED, PORT, RELAY_PORT, Products, RelayedHub
 from kit.wire import Lane, Wire
 
@@ -32,6 +33,7 @@ class CoreScene:
     provided: Wire
     """The provider's path, which only circuits use."""
     world: RelayedHub
+    campus: RelayNode
     stack: ExitStack
 
     def way(self) -> dict[str, Any]:
@@ -60,6 +62,10 @@ class CoreScene:
         self.world.hub.ask("PUT", "/v1/circuit-offers/core", json=terms)
         self.world.hub.ask("PUT", f"/v1/feeds/{FEED}/pin", json={"transport": "dynamic-circuit"})
         wait_for("terms of orders", lambda: self.world.plan()["figures"].get("demand"), 90)
+
+    def is_over_circuit(self) -> bool:
+        """True if the newest tunnel of the relay near the site leads into a circuit."""
+        return "10.231." in (self.campus.lines("tunnel site") or [""])[-1]
 
     def orders(self) -> list[dict[str, Any]]:
         """Newest first."""
@@ -117,7 +123,7 @@ def core_scene(home: Path) -> Iterator[CoreScene]:
         with Products(world, product_bytes=100_000, every_s=0.1) as products:
             products.more(100)
             ends = ("--circuits", provided.device)
-            world.relay(
+            campus = world.relay(
                 FAR,
                 FAR,
                 hub_address,
@@ -127,7 +133,7 @@ def core_scene(home: Path) -> Iterator[CoreScene]:
                 sites=[SITE],
             )
             world.relay(NEAR, NEAR, hub_address, *ends, address=near_address, sites=[FAR])
-            scene = CoreScene(lab, core, provided, world, stack)
+            scene = CoreScene(lab, core, provided, world, campus, stack)
             scene.wait_chain()
         yield scene
         for wire in (first, core, provided, last):

@@ -20,7 +20,8 @@ def test_a_way_over_an_ordered_circuit_has_the_rate_of_its_slowest_segment_until
         with Products(scene.world, product_bytes=400_000, every_s=0.05) as products:
             wait_for("an order that is up", lambda: scene.orders()[:1] and scene.orders()[0]["step"] == "up", 60)
             wait_for("a way over the circuit", lambda: scene.way()["circuit"] is not None, 10)
-            wait_for("a session over it", lambda: scene.rate_bps(1) > 0.7 * CIRCUIT_BPS, 60)
+            wait_for("a session over it", scene.is_over_circuit, 30)
+            wait_for("its full rate", lambda: scene.rate_bps(1) > 0.8 * CIRCUIT_BPS, 30)
             rate_bps = scene.rate_bps(5)
             site = scene.world.sites["far"]
             killed_s = time.monotonic()
