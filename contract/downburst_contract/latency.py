@@ -143,6 +143,8 @@ class TreeSite(Answer):
     connected: bool
     via: list[str]
     """The relays on its way to the hub, the nearest to the site first."""
+    circuit: int | None
+    """The ordered circuit between two of these relays that carries it now."""
     feeds: list[TreeFeed]
 
 

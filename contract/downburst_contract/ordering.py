@@ -35,8 +35,9 @@ class CircuitOfferWanted(Shape):
     provider: _Name = offers.LINUX
     """`linux`: the hub's own nodes make the circuits; else the name of a provider's record."""
     hub_port: _Name
+    """The hub's port, or that of a relay: its circuits carry the segment between two relays on the ways of sites."""
     ports: Annotated[list[_Name], Field(min_length=1, max_length=offers.PORTS_MOST)]
-    """Ports of sites; an order joins the hub's port with one of them."""
+    """Ports of sites, or of relays behind the relay of `hub_port`; an order joins that port with one of them."""
     rates_bps: Annotated[list[_Rate], Field(min_length=1, max_length=offers.RATES_MOST)]
     """The rates that can be ordered, in ascending order."""
     price: _Price | None = None

@@ -129,3 +129,10 @@ class SiteWay(Answer):
     measured_bps: int | None
     """By the chosen way, as achieved since."""
     decided_at: OffsetTime | None
+    circuit: int | None
+    """The ordered circuit that carries the segment between two of the relays now; null: all of the way is routed."""
+
+    @classmethod
+    def of(cls, way: relays.SiteWay) -> Self:
+        """A way for clients."""
+        return cls(**members(way, without=("site", "over")), circuit=way.over.circuit if way.over else None)

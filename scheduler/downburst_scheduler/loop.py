@@ -45,6 +45,7 @@ from downburst_scheduler.accuracy import (
     with_floor,
     with_measurement,
 )
+from downburst_scheduler.demand.cores import led_otherwise
 from downburst_scheduler.demand.riding import OnDemand, is_other, legs_on_demand, moved
 from downburst_scheduler.demand.written import figures_of
 from downburst_scheduler.figures.traffic import FeedWindow
@@ -163,8 +164,11 @@ class SchedulerLoop:
                 await self._reload()
 
     async def _reload(self) -> None:
+        before = self._known.ways
         self._known = await self._ledger.read(lambda tx: Known.of(tx, self._on_demand(tx)))
         self._stale = False
+        for site in led_otherwise(before, self._known.ways):
+            self._paths.moved(site)
         self._paths.keep(self._known.sites)
         self._relays.keep(self._known.relay_names, self._known.sites, self._known.ways)
         self._feeds = {name: state for name, state in self._feeds.items() if name in self._known.feeds}

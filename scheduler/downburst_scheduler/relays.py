@@ -10,7 +10,7 @@ from datetime import datetime
 
 from downburst.domain.events import SessionChanged, TrafficSeen
 from downburst.domain.path_facts import KnownPath, PathWatch
-from downburst.domain.relays import FanOut, RelayReport, Tunnel
+from downburst.domain.relays import Core, FanOut, RelayReport, SiteWay, Tunnel
 from downburst.domain.relays import Segment as Reported
 from downburst.domain.sites import Site
 from downburst.domain.tcp.rates import CongestionControl
@@ -36,10 +36,15 @@ class RelayWatch:
         """By relay with a session, the time of its newest sign of life."""
         self._carried: dict[str, dict[str, Tunnel]] = {}
         """By relay and site, the open tunnel that brought most."""
-        self._chains: Mapping[str, tuple[str, ...]] = {}
-        """By site, the chain that it was told to take."""
+        self._ways: Mapping[str, SiteWay] = {}
+        """By site, the way that it was told to take."""
+        self._rode: dict[str, str] = {}
+        """By site, the relay before the circuit that carries its way, or did at the relay's last report."""
         self._edges: dict[tuple[str, str, str], Segment] = {}
-        """By relay, site and the next relay of the chain, if any, the last telling measurement after the relay."""
+        """By relay, site and the next relay of the chain, if any, the last telling measurement after the relay.
+
+        Without a name the site is any: a relay before another one carries sessions that the hub can't tell apart.
+        """
         self._settles_s: dict[str, float] = {}
         """By site, the time from which the way of its session is known."""
         self._direct, self._over = PathWatch(), PathWatch()
@@ -52,13 +57,18 @@ class RelayWatch:
         self._both: dict[str, tuple[PathFacts, PathFacts] | None] = {}
         """By relay and by site, results since the last news: each feed asks for them."""
 
-    def keep(self, relays: Iterable[str], sites: Iterable[str], chains: Mapping[str, tuple[str, ...]]) -> None:
-        """Drops every relay and site except these; `chains` are the ways that sites were told to take."""
+    def keep(self, relays: Iterable[str], sites: Iterable[str], ways: Mapping[str, SiteWay]) -> None:
+        """Drops every relay and site except these; `ways` are those that sites were told to take."""
         self._forget_results()
-        self._relays, kept, self._chains = frozenset(relays), set(sites), chains
+        self._relays, kept, self._ways = frozenset(relays), set(sites), ways
+        self._rode |= {site: way.over.relay for site, way in ways.items() if way.over is not None}
+        self._rode = {site: relay for site, relay in self._rode.items() if site in kept and relay in self._relays}
         self._reported_s = {name: at_s for name, at_s in self._reported_s.items() if name in self._relays}
         self._carried = {name: by_site for name, by_site in self._carried.items() if name in self._relays}
-        self._edges = {key: edge for key, edge in self._edges.items() if key[0] in self._relays and key[1] in kept}
+        any_or_kept = kept | {""}
+        self._edges = {
+            key: edge for key, edge in self._edges.items() if key[0] in self._relays and key[1] in any_or_kept
+        }
         self._core_bps = {name: rate for name, rate in self._core_bps.items() if name in self._relays}
         self._settles_s = {site: at_s for site, at_s in self._settles_s.items() if site in kept}
         self._direct_s = {site: at_s for site, at_s in self._direct_s.items() if site in kept}
@@ -76,12 +86,17 @@ class RelayWatch:
         carried: dict[str, Tunnel] = {}
         for tunnel in report.tunnels:
             if tunnel.site is None:
+                found = _telling(tunnel)
+                if found is not None:
+                    self._edges[report.relay, "", ""] = found
                 continue
             self._measured(report.relay, tunnel.site, tunnel)
             known = carried.get(tunnel.site)
             if not tunnel.ended and (known is None or known.bytes_from_hub < tunnel.bytes_from_hub):
                 carried[tunnel.site] = tunnel
         self._reported_s[report.relay], self._carried[report.relay] = now_s, carried
+        for site in [site for site, relay in self._rode.items() if relay == report.relay and not self._rides(site)]:
+            del self._rode[site]
         moved = set(before) ^ set(carried)
         for site in moved:
             # Rates of one way say nothing about the other.
@@ -160,8 +175,20 @@ class RelayWatch:
             cores, [*cores[1:], direct.segment], reversed(chain), below, strict=True
         ):
             used = self._edges.get((relay, site, then))
-            found.append(used or beyond(after, before, self._congestion(relay)))
+            guessed = beyond(after, before, self._congestion(relay))
+            if guessed.round_trip_s is None and not then:
+                guessed = self._edges.get((relay, "", ""), guessed)
+            found.append(used or guessed)
         return RelayWay(chain, tuple(found), estimated=(chain[0], site, "") not in self._edges)
+
+    def beside_bps(self, way: SiteWay, core: Core) -> float | None:
+        """The rate of the slowest segment of a way beside its core, for one connection; None: one is not known."""
+        direct = DirectWay(_segment(self._direct.of(way.site), whole=True))
+        segments = self.way(way.chain, way.site, direct).segments
+        place = len(way.chain) - 1 - way.cores.index(core)
+        rates = [segment_bps(one) for number, one in enumerate(segments) if number != place]
+        told = [rate for rate in rates if rate is not None]
+        return min(told) if len(told) == len(rates) else None
 
     def core(self, relay: str) -> Segment:
         """The segment between the hub and a relay: by its own session, or the busiest session that it carries."""
@@ -188,7 +215,11 @@ class RelayWatch:
         return RelayOffer(relay, fan_out, standing)
 
     def edge(self, site: str, now_s: float) -> tuple[PathFacts, PathFacts] | None:
-        """Both segments of a site that is on a relay, for the models of transports; None: it is direct."""
+        """The first segment of a site that is on a relay and the way after it, for the models of transports.
+
+        None: it is direct. Segments between relays have the figures of the routed way, also while a circuit carries
+        one of them.
+        """
         if not self._carried:
             return None
         if site not in self._both:
@@ -199,10 +230,15 @@ class RelayWatch:
         relay = self.carrier(site, now_s)
         if relay is None:
             return None
-        way = self.way((relay,), site, DirectWay(_segment(self._direct.of(site), whole=True)))
-        core, edge = (
+        told = self._ways.get(site)
+        chain = told.chain if told is not None and told.chain[-1:] == (relay,) else (relay,)
+        way = self.way(chain, site, DirectWay(_segment(self._direct.of(site), whole=True)))
+        core, *beyond = (
             PathFacts(one.round_trip_s or 0.0, one.loss or 0.0, congestion=one.congestion) for one in way.segments
         )
+        edge = beyond[-1]
+        for one in reversed(beyond[:-1]):
+            edge = replace(one, edge=edge)
         return core, edge
 
     def _forget_results(self) -> None:
@@ -210,14 +246,19 @@ class RelayWatch:
         self._both.clear()
 
     def _measured(self, relay: str, site: str, tunnel: Tunnel) -> None:
-        near = tunnel.near
-        if tunnel.bytes_from_hub < TELLING_BYTES or near.round_trip_us is None or near.loss_ppm is None:
+        found = _telling(tunnel)
+        # A circuit says nothing of the routed segment.
+        if found is None or self._rode.get(site) == relay:
             return
-        chain = self._chains.get(site, ())
+        told = self._ways.get(site)
+        chain = told.chain if told is not None else ()
         place = chain.index(relay) if relay in chain else 0
         then = chain[place - 1] if place else ""
-        found = Segment(congestion_of(near.congestion), near.round_trip_us / 1e6, _share(near))
         self._edges[relay, site, then] = found
+
+    def _rides(self, site: str) -> bool:
+        way = self._ways.get(site)
+        return way is not None and way.over is not None
 
     def _congestion(self, relay: str) -> CongestionControl:
         """The congestion control of a relay towards its sites, by any of its tunnels; the kernel's default else."""
@@ -234,6 +275,14 @@ def _segment(known: KnownPath, *, whole: bool) -> Segment:
         round_trip_us / 1e6 if round_trip_us is not None else None,
         None if known.loss is None else known.sure_loss,
     )
+
+
+def _telling(tunnel: Tunnel) -> Segment | None:
+    """The segment after a relay, if the tunnel carried enough to measure it."""
+    near = tunnel.near
+    if tunnel.bytes_from_hub < TELLING_BYTES or near.round_trip_us is None or near.loss_ppm is None:
+        return None
+    return Segment(congestion_of(near.congestion), near.round_trip_us / 1e6, _share(near))
 
 
 def _share(segment: Reported) -> float:

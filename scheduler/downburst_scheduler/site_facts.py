@@ -9,6 +9,7 @@ from downburst.domain.plans import Plan
 from downburst.foundation.clock import Clock
 from downburst_scheduler.models.offers import RelayOffer, without
 from downburst_scheduler.models.situation import SiteFacts
+from downburst_scheduler.models.transports import stepped
 from downburst_scheduler.paths import SitePaths
 from downburst_scheduler.relays import RelayWatch
 from downburst_scheduler.states import FeedState, Known, groups_of
@@ -36,7 +37,34 @@ class SiteView:
         )
         with_relays = (self._with_relay(site, feed.name, known, plan) for site in found)
         with_circuits = (_with_circuit(site, feed.name, known, feeds) for site in with_relays)
-        return tuple(_with_offer(site, feed.name, known) for site in with_circuits)
+        return tuple(self._with_offer(site, feed.name, known) for site in with_circuits)
+
+    def _with_offer(self, site: SiteFacts, feed: str, known: Known) -> SiteFacts:
+        """A site with the circuits on demand that can be ordered to it, unless none could carry the feed.
+
+        Circuits to the site itself come before those that carry the core of its way.
+        """
+        if site.keeps_ldm or (feed, site.name) in known.placed:
+            return site
+        # A spent budget ends no order that is open.
+        has_order = (feed, site.name) in known.demand.opened.orders
+        offer = known.demand.offers.get(site.name)
+        if offer is not None:
+            return replace(site, demand=replace(offer, spent=None) if has_order else offer)
+        way = known.ways.get(site.name)
+        core, core_offer = known.demand.core_of(site.name, way)
+        if core is None or core_offer is None:
+            return site
+        offer = replace(core_offer, core=core, spent=None if has_order else core_offer.spent)
+        if way is None or core not in way.cores:
+            why = f"a site's way does not go over {core.said}, which circuits of the offer {offer.offer} join"
+            return replace(site, demand=replace(offer, spent=why))
+        beside_bps = self.relays.beside_bps(way, core)
+        if beside_bps is None:
+            why = f"the other segments of a way over {core.said} have no known rate yet"
+            return replace(site, demand=replace(offer, spent=why))
+        rate_bps = min(beside_bps * site.connections, site.access_bps or math.inf)
+        return replace(site, demand=replace(offer, beside_bps=stepped(rate_bps)))
 
     def _with_relay(self, site: SiteFacts, feed: str, known: Known, plan: Plan | None) -> SiteFacts:
         """A site with the relay that may hand the feed out to it, and with both segments if its session is on one."""
@@ -84,13 +112,3 @@ def _with_circuit(site: SiteFacts, feed: str, known: Known, feeds: Mapping[str, 
         return replace(site, no_circuit=why) if why is not None else site
     used_bps = sum(state.used_bps(site.name) for name, state in feeds.items() if name != feed)
     return replace(site, circuit=without(offer, used_bps))
-
-
-def _with_offer(site: SiteFacts, feed: str, known: Known) -> SiteFacts:
-    """A site with the circuits on demand that can be ordered to it, unless none could carry the feed."""
-    offer = known.demand.offers.get(site.name)
-    if offer is None or site.keeps_ldm or (feed, site.name) in known.placed:
-        return site
-    # A spent budget ends no order that is open.
-    has_order = (feed, site.name) in known.demand.opened.orders
-    return replace(site, demand=replace(offer, spent=None) if has_order else offer)

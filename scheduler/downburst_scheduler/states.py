@@ -8,7 +8,7 @@ from typing import Self
 from downburst.domain.circuits import Circuit, Measured
 from downburst.domain.feeds import Feed
 from downburst.domain.plans import Leg, Pin, Plan, Transport
-from downburst.domain.relays import Relay
+from downburst.domain.relays import Relay, SiteWay
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import Subscription
 from downburst.ledger import Transaction
@@ -65,8 +65,8 @@ class Known:
     relays: Mapping[str, Sequence[Relay]] = field(default_factory=dict)
     """By site, the relays before it that hand out feeds."""
     relay_names: frozenset[str] = frozenset()
-    ways: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By site, the relays over which its session is told to go."""
+    ways: Mapping[str, SiteWay] = field(default_factory=dict)
+    """By site, the way that its session is told to go."""
     placed: frozenset[tuple[str, str]] = frozenset()
     """Feed and site pairs served by a sender instead of the hub's own node."""
 
@@ -85,7 +85,7 @@ class Known:
             demand=demand,
             relays=_before(relays, sites),
             relay_names=frozenset(relay.name for relay in relays),
-            ways={way.site: way.chain for way in tx.fleet.ways.all()},
+            ways={way.site: way for way in tx.fleet.ways.all()},
             placed=placed(tx),
         )
 

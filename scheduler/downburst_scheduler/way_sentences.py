@@ -2,6 +2,7 @@
 
 import math
 
+from downburst.domain.relays import CoreCircuit
 from downburst.domain.tcp.rates import CongestionControl
 from downburst_scheduler.figures.wording import duration, megabits
 from downburst_scheduler.models.ways import DirectWay, Priced, RelayWay, Segment
@@ -18,11 +19,12 @@ def way_reason(question: WayQuestion, decision: WayDecision) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def named(chain: Chain) -> str:
-    """A way for people: `by relay campus`, or `direct`."""
+def named(chain: Chain, over: CoreCircuit | None = None) -> str:
+    """A way for people: `by relay campus`, `by relays campus and core over circuit 7`, or `direct`."""
     if chain == DIRECT:
         return "direct"
-    return f"by relay {chain[0]}" if len(chain) == 1 else f"by relays {' and '.join(chain)}"
+    circuit = f" over circuit {over.circuit}" if over is not None else ""
+    return f"by relay {chain[0]}" if len(chain) == 1 else f"by relays {' and '.join(chain)}{circuit}"
 
 
 def _main(question: WayQuestion, decision: WayDecision) -> str:

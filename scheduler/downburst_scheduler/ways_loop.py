@@ -12,6 +12,7 @@ from functools import partial
 
 from downburst.bus.port import Bus
 from downburst.domain.events import (
+    CircuitsChanged,
     Event,
     EventsMissed,
     FeedsChanged,
@@ -21,14 +22,16 @@ from downburst.domain.events import (
     SubscriptionsChanged,
     TrafficSeen,
 )
-from downburst.domain.relays import Relay, SiteWay
+from downburst.domain.relays import CoreCircuit, Relay, SiteWay
 from downburst.domain.relays.relay import chains_of
+from downburst.domain.relays.ways import cores_of
 from downburst.domain.sites import Site
 from downburst.foundation.clock import Clock, SystemClock
 from downburst.foundation.errors import DownburstError
 from downburst.ledger import Ledger, Transaction
 from downburst.settings.hub import Settings
 from downburst.supervision import attempt
+from downburst_scheduler.demand.cores import CoreRide, core_rides
 from downburst_scheduler.figures.wording import some
 from downburst_scheduler.relays import SIGN_OF_LIFE_S, RelayWatch
 from downburst_scheduler.states import Pace
@@ -55,7 +58,10 @@ class WaysLoop:
 
     async def run(self) -> None:
         """Works until cancelled."""
-        kinds = (TrafficSeen, RelaySeen, SessionChanged, FeedsChanged, SitesChanged, SubscriptionsChanged)
+        kinds = (
+            *(TrafficSeen, RelaySeen, SessionChanged),
+            *(FeedsChanged, SitesChanged, SubscriptionsChanged, CircuitsChanged),
+        )
         with self._bus.subscribe(*kinds) as events:
             await self.start()
             async for event in events:
@@ -84,6 +90,8 @@ class WaysLoop:
                         await self._decide(look=False)
                 case TrafficSeen():
                     await self._traffic(event, now_s)
+                case CircuitsChanged():
+                    await self._circuits()
                 case FeedsChanged() | SitesChanged() | SubscriptionsChanged() | EventsMissed():
                     await self._reload()
                 case _:
@@ -102,6 +110,21 @@ class WaysLoop:
             await self._reload()
         await self._decide(look=True)
 
+    async def _circuits(self) -> None:
+        """A circuit that is up carries the way of its order's site; one that is not carries none from now on."""
+        if self._known.relays:
+            self._known = replace(self._known, rides=await self._ledger.read(core_rides))
+            await self._lead()
+
+    async def _lead(self) -> None:
+        ways = {site: state.way for site, state in self._sites.items() if state.way is not None}
+        led = {site: replace(way, over=self._known.over(site, way.chain)) for site, way in ways.items()}
+        moved = {site: way for site, way in led.items() if way != ways[site]}
+        if moved:
+            await self._put([*moved.values()], moved=[*moved.values()])
+            for site, way in moved.items():
+                self._sites[site].way = way
+
     def _away(self, error: DownburstError) -> None:
         self._stale = True
         _LOG.warning("ways of sites could not be reviewed: %s", error.sentence)
@@ -119,6 +142,7 @@ class WaysLoop:
                 self._sites[name] = _SiteState(
                     WayMemory(way.chain, chosen_at_s, predicted_bps=way.predicted_bps), way
                 )
+        await self._lead()
         await self._decide(look=False)
 
     async def _decide(self, *, look: bool) -> None:
@@ -141,20 +165,22 @@ class WaysLoop:
 
     async def _store(self, changed: "Sequence[tuple[_SiteState, WayDecision, SiteWay]]") -> None:
         """Stores ways first: what is not in the ledger is decided again."""
-        await self._ledger.write(partial(_put, ways=[way for _, _, way in changed]))
         moved = [way for state, decision, way in changed if state.memory.chain != decision.chain]
+        await self._put([way for _, _, way in changed], moved=moved)
         for state, decision, way in changed:
             state.memory, state.because, state.way = decision.memory, decision.because, way
-        self._known = replace(self._known, ways=dict(self._known.ways) | {way.site: way for _, _, way in changed})
+
+    async def _put(self, ways: Sequence[SiteWay], *, moved: Sequence[SiteWay]) -> None:
+        await self._ledger.write(partial(_put, ways=ways))
+        self._known = replace(self._known, ways=dict(self._known.ways) | {way.site: way for way in ways})
         for way in moved:
-            _LOG.info("%s is told to go %s: %s", way.site, named(way.chain), way.reason)
+            _LOG.info("%s is told to go %s: %s", way.site, named(way.chain, way.over), way.reason)
         if moved:
             self._keep()
             self._bus.publish(SitesChanged())
 
     def _keep(self) -> None:
-        chains = {site: way.chain for site, way in self._known.ways.items()}
-        self._watch.keep(self._known.relays, self._known.every, chains)
+        self._watch.keep(self._known.relays, self._known.every, self._known.ways)
 
     def _question(self, site: Site, state: "_SiteState", *, look: bool) -> WayQuestion:
         now_s, now = self._clock.monotonic_s(), self._clock.now()
@@ -207,6 +233,7 @@ class WaysLoop:
             direct_bps=_whole(decision.direct.rate_bps),
             measured_bps=measured_bps,
             decided_at=stands.decided_at if same and stands else self._clock.now(),
+            over=self._known.over(site, decision.chain),
         )
 
 
@@ -234,6 +261,13 @@ class _Known:
     feeds: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By site, the feeds that it takes."""
     ways: Mapping[str, SiteWay] = field(default_factory=dict)
+    rides: Mapping[str, CoreRide] = field(default_factory=dict)
+    """By site, the ordered circuit that is up for its way."""
+
+    def over(self, site: str, chain: Chain) -> CoreCircuit | None:
+        """The circuit over which the site goes by a chain."""
+        ride = self.rides.get(site)
+        return ride.over if ride is not None and ride.core in cores_of(chain) else None
 
     @classmethod
     def of(cls, tx: Transaction) -> "_Known":
@@ -257,6 +291,7 @@ class _Known:
             _chains(relays.values(), sites),
             {site: sorted(names) for site, names in feeds.items()},
             ways,
+            core_rides(tx),
         )
 
 

@@ -18,6 +18,8 @@ from downburst.domain.ordering import (
     OrderUse,
     Provider,
 )
+from downburst.domain.relays import Relay
+from downburst.domain.sites import Site
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import AlreadyThere, BadInput, NotFound
 from downburst.ledger import Transaction
@@ -42,6 +44,12 @@ SURF = Provider(
 def ports(tx: Transaction) -> None:
     tx.ports.add(Port("hub-eth0", 50_000_000))
     tx.ports.add(Port("far-eth0", 50_000_000, site="far.example"))
+    tx.ports.add(Port("other-eth0", 50_000_000, site="other.example"))
+    tx.sites.add(Site("far.example"))
+    for name, sites in (("campus", ("far.example",)), ("depot", ("campus",))):
+        tx.fleet.relays.put(Relay(name, f"{name}.example:7379", sites=sites))
+        tx.ports.add(Port(f"{name}-eth0", 50_000_000, site=name))
+    tx.ports.add(Port("depot-eth1", 50_000_000, site="depot"))
 
 
 def ordered(tx: Transaction, offer: str = "campus", **fields: object) -> DemandOrder:
@@ -83,12 +91,28 @@ def test_a_port_that_offers_name_stays(tx: Transaction) -> None:
 
 
 @pytest.mark.usefixtures("ports")
+def test_an_offer_may_join_relays(tx: Transaction, clock: FakeClock) -> None:
+    core = replace(OFFER, hub_port="depot-eth0", ports=("campus-eth0",))
+    assert tx.planning.offers.put(core) == replace(core, created_at=clock.now()) == tx.planning.offers.one("campus")
+
+
+@pytest.mark.usefixtures("ports")
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
         ({"hub_port": "nowhere"}, "no port 'nowhere'"),
-        ({"hub_port": "far-eth0", "ports": ("hub-eth0",)}, "not the hub's"),
-        ({"ports": ("hub-eth0",)}, "among the ports of sites"),
+        ({"hub_port": "far-eth0", "ports": ("hub-eth0",)}, "port hub-eth0 is the hub's"),
+        (
+            {"hub_port": "far-eth0", "ports": ("other-eth0",)},
+            "far-eth0 is neither the hub's nor that of a relay with",
+        ),
+        (
+            {"hub_port": "depot-eth0"},
+            "port far-eth0 is not that of a relay with an address; circuits from relay depot",
+        ),
+        ({"hub_port": "depot-eth0", "ports": ("depot-eth1",)}, "are both those of relay depot"),
+        ({"hub_port": "depot-eth0", "ports": ("campus-eth0",), "provider": "surf"}, "surf makes no circuits between"),
+        ({"ports": ("hub-eth0",)}, "hub-eth0 is named for both ends"),
         ({"ports": ()}, "name 1 to"),
         ({"provider": "nsi.example"}, "no provider 'nsi.example'"),
         ({"rates_bps": (50_000_000, 10_000_000)}, "ascending"),

@@ -6,7 +6,7 @@ import pytest
 
 from downburst.domain.feeds import Feed
 from downburst.domain.plans import Leg, Plan, Transport
-from downburst.domain.relays import FanOut, Relay, Segment, SiteWay, Tunnel
+from downburst.domain.relays import CoreCircuit, FanOut, Relay, Segment, SiteWay, Tunnel
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import Subscription
 from downburst.foundation.clock import FakeClock
@@ -82,6 +82,10 @@ def test_the_way_of_a_site_is_replaced_and_goes_with_it(sited: Transaction, cloc
     way = SiteWay("oslo", ("campus", "core"), "13 times the rate", 10**9, 10**8, 9 * 10**8, SOME_TIME)
     sited.fleet.ways.put(way)
     sited.fleet.ways.put(SiteWay("gone", (), "no such site"))
+    assert sited.fleet.ways.all() == [way]
+    over = replace(way, over=CoreCircuit(7, "core", "10.9.0.1"))
+    assert sited.fleet.ways.put(over) == over == sited.fleet.ways.find("oslo")
+    sited.fleet.ways.put(way)
     assert sited.fleet.ways.all() == [way]
     sited.sites.remove("oslo")
     assert sited.fleet.ways.all() == []

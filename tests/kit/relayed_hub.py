@@ -24,7 +24,7 @@ PORT, RELAY_PORT = 7370, 7379
 class RelayedHub:
     """A hub on the host `hub`; relays and sites are added by name. The stack ends all processes."""
 
-    def __init__(self, lab: Lab, home: Path, stack: ExitStack, *, multicast: bool = True) -> None:
+    def __init__(self, lab: Lab, home: Path, stack: ExitStack, *, multicast: bool = True, more: str = "") -> None:
         self._lab, self._home, self._stack = lab, home, stack
         environment = (
             "DOWNBURST_MULTICAST__INTERFACE=eth0",
@@ -39,11 +39,14 @@ class RelayedHub:
             top="time_scale = 10",
             prefix=lab.command("hub", ["env", *environment]),
             inside=partial(lab.inside, "hub"),
+            more=more,
         ).start()
         stack.callback(self.hub.stop)
         self.hub.ask("POST", "/v1/feeds", json={"feed": FEED, "class": "grid"})
 
-    def relay(self, name: str, host: str, hub_address: str, *arguments: str, **wanted: Any) -> RelayNode:
+    def relay(
+        self, name: str, host: str, hub_address: str, *arguments: str, to: Sequence[str] = (), **wanted: Any
+    ) -> RelayNode:
         """Adds a relay to the hub with these values, and starts it on a host."""
         self.hub.ask("PUT", f"/v1/relays/{name}", json=wanted)
         directory = self._home / name
@@ -53,7 +56,7 @@ class RelayedHub:
         enrolment = ["--hub", hub_address, "--token-file", str(token_file), "--dir", str(directory / "state")]
         relay = RelayNode(
             directory / "relay.log",
-            to=[],
+            to=to,
             listen=f"0.0.0.0:{RELAY_PORT}",
             prefix=self._lab.command(host, []),
             arguments=[*enrolment, *arguments],

@@ -36,7 +36,12 @@ def _static_circuit(tx: Transaction, _settings: Settings, _feed: str, sites: lis
 
 def _dynamic_circuit(tx: Transaction, _settings: Settings, _feed: str, sites: list[str]) -> str | None:
     owners = {port.name: port.site for port in tx.ports.all()}
-    offered = {owners.get(port) for offer in tx.planning.offers.all() for port in offer.ports}
+    offers = tx.planning.offers.all()
+    offered = {owners.get(port) for offer in offers for port in offer.ports if owners.get(offer.hub_port) is None}
+    # A site behind relays may get its way over circuits between them.
+    joined = {owners.get(port) for offer in offers for port in offer.ports} - offered
+    chains = {site: tx.fleet.relays.ways_of(site) for site in sites} if joined else {}
+    offered |= {site for site, found in chains.items() if joined.intersection(name for one in found for name in one)}
     if offered.intersection(sites) or (offered and not sites):
         return None
     few = f" to {', '.join(sites[:3])}" if sites else ""

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
-from downburst.domain.relays import Relay
+from downburst.domain.relays import Relay, SiteWay
 from downburst.domain.sites import Site
 from downburst.domain.upstreams import Upstream
 from downburst.ledger import Transaction
@@ -17,12 +17,12 @@ def tree_of(tx: Transaction, live: LiveState, *, name: str) -> Tree:
     besides = {relay.name for relay in relays}
     sites = [site for site in tx.sites.all() if site.active and site.name not in besides]
     wanted, relayed = _wanted(tx, sites), _relayed(tx)
-    via = {way.site: list(way.chain) for way in tx.fleet.ways.all()}
+    ways = {way.site: way for way in tx.fleet.ways.all()}
     return Tree(
         hub=name,
         upstreams=[_upstream(one, live) for one in tx.upstreams.all()],
         relays=[_relay(one, live) for one in relays],
-        sites=[_site(one, wanted[one.name], relayed, via.get(one.name, []), live) for one in sites],
+        sites=[_site(one, wanted[one.name], relayed, ways.get(one.name), live) for one in sites],
     )
 
 
@@ -54,7 +54,7 @@ def _relay(relay: Relay, live: LiveState) -> TreeRelay:
 
 
 def _site(
-    site: Site, feeds: list[str], relayed: Mapping[tuple[str, str], str], via: list[str], live: LiveState
+    site: Site, feeds: list[str], relayed: Mapping[tuple[str, str], str], way: SiteWay | None, live: LiveState
 ) -> TreeSite:
     session = live.session(site.name)
     progress = session.progress if session is not None and session.connected else {}
@@ -66,8 +66,14 @@ def _site(
         )
         for feed in sorted(feeds)
     ]
-    connected = _connected(session)
-    return TreeSite(site=site.name, organisation=site.organisation, connected=connected, via=via, feeds=taken)
+    return TreeSite(
+        site=site.name,
+        organisation=site.organisation,
+        connected=_connected(session),
+        via=list(way.chain) if way is not None else [],
+        circuit=way.over.circuit if way is not None and way.over is not None else None,
+        feeds=taken,
+    )
 
 
 def _connected(session: SiteSession | None) -> bool:

@@ -18,6 +18,7 @@ from downburst_api.sites.standings import Standings
 from downburst_api.sites.tracing import traced_out
 from downburst_contract import sites as shapes
 from downburst_contract import tracer as traced
+from downburst_contract.relays import SiteWay
 
 router = APIRouter(prefix="/v1", tags=["sites"])
 
@@ -56,7 +57,10 @@ async def show_path(hub: Hub, site: str) -> shapes.Path:
     known, forecast = hub.live.paths.of(site), hub.live.paths.rates.of(kept, hub.clock.now())
     feeds_bps = sum(hub.live.arrivals[feed].mean_bps() for feed in facts.feeds & hub.live.arrivals.keys())
     path = path_out(kept, known, forecast, facts.circuits, facts.measured, retry=retry)
-    path |= {"parallel": parallel_of(kept, known, feeds_bps), "way": facts.way}
+    path |= {
+        "parallel": parallel_of(kept, known, feeds_bps),
+        "way": SiteWay.of(facts.way) if facts.way is not None else None,
+    }
     return shapes.Path(**path)
 
 

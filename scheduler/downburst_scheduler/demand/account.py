@@ -9,6 +9,7 @@ from downburst.foundation.clock import to_us
 from downburst.foundation.errors import NotFound
 from downburst.ledger import Ledger, Transaction
 from downburst_scheduler.demand.budgets import DAY, midnight
+from downburst_scheduler.demand.cores import Ends, Led, joined_by
 from downburst_scheduler.demand.records import OpenOrders, Terms
 from downburst_scheduler.demand.riding import REQUESTS
 
@@ -23,6 +24,7 @@ class Account:
         self.circuits: dict[int, Circuit] = {}
         """By the number of the order."""
         self.terms = Terms()
+        self.led = Led()
         self.plans = dict[str, Plan]()
         """The plans in force, by feed."""
 
@@ -39,7 +41,9 @@ class Account:
             asked = {order.request_id for order in self.open}
             return [one for one in tx.circuits.unfinished() if is_stray(one) and one.request.request_id not in asked]
 
-        return await self._ledger.read(read)
+        strays = await self._ledger.read(read)
+        self.led.told(self.terms.ways)
+        return strays
 
     async def trains(self, now: datetime) -> dict[str, list[float]]:
         """The starts of the last days' trains, by feed, in seconds of the wall clock."""
@@ -47,8 +51,9 @@ class Account:
         return {feed: [to_us(start) / 1e6 for start in starts] for feed, starts in found.items()}
 
     async def refresh(self) -> None:
-        """Reads offers, ports and measured set-up times."""
+        """Reads offers, ports, measured set-up times and ways."""
         self.terms = await self._ledger.read(Terms.of)
+        self.led.told(self.terms.ways)
 
     async def changed(self, number: int) -> Circuit | None:
         """Reads a circuit after a change; returns it if it is one of ours that belongs to no open order."""
@@ -99,6 +104,13 @@ class Account:
     def order_of(self, feed: str, site: str) -> DemandOrder | None:
         """The open order of a feed and site."""
         return self._open.get((feed, site))
+
+    def is_taken(self, ends: Ends | None) -> bool:
+        """True if an open order joins the same ports."""
+        return ends is not None and any(
+            joined_by(self.circuits.get(one.number)) == ends or self.terms.ends(one.offer, one.site) == ends
+            for one in self.open
+        )
 
     def _keep(self, order: DemandOrder) -> None:
         self._orders[order.number] = order

@@ -19,7 +19,6 @@ from downburst.domain.circuits import (
     CircuitCarriage,
     CircuitChange,
     CircuitDriver,
-    CircuitEnd,
     CircuitRequest,
 )
 from downburst.domain.events import (
@@ -29,6 +28,8 @@ from downburst.domain.events import (
     FaultSeen,
     NodeChanged,
     PlanMade,
+    SessionChanged,
+    SitesChanged,
     TrafficSeen,
 )
 from downburst.domain.ordering import DemandOrder, OrderStep, OrderTimes
@@ -42,6 +43,7 @@ from downburst.settings.hub import Settings
 from downburst.supervision import attempt
 from downburst_scheduler.demand.account import Account
 from downburst_scheduler.demand.budgets import midnight, refusal
+from downburst_scheduler.demand.cores import Ends
 from downburst_scheduler.demand.gain import Gains
 from downburst_scheduler.demand.pauses import Pause, resumed
 from downburst_scheduler.demand.port import CircuitOrders
@@ -134,6 +136,7 @@ class DemandLoop:
         self._has_begun = True
 
     async def _take(self, event: Event) -> None:
+        self._account.led.heard(event)
         match event:
             case FeedStirred():
                 self._train(event.feed).stirred(event.at_us / 1e6)
@@ -143,7 +146,7 @@ class DemandLoop:
                 stray = await self._account.changed(number)
                 if stray is not None:
                     await self._end_stray(stray)
-            case CircuitsChanged():
+            case CircuitsChanged() | SitesChanged():
                 await self._account.refresh()
             case PlanMade():
                 self._planned(event.plan)
@@ -174,6 +177,7 @@ class DemandLoop:
         plans = self._account.plans.values()
         riders = {(plan.feed, site): circuit for plan in plans for site, circuit in riding(plan).items()}
         self._uses.seen(event, riders)
+        self._uses.seen(*self._account.led.seen(event, plans))
         self._gains.seen(event)
 
     def _watch(self, *, again: bool = False) -> None:
@@ -194,8 +198,9 @@ class DemandLoop:
 
     async def _act(self) -> None:
         for pair in self._at_work():
-            terms = self._terms.get(pair[0], {}).get(pair[1])
-            await attempt("scheduler.order", partial(self._steps, pair, terms), what=" to ".join(pair))
+            await attempt(
+                "scheduler.order", partial(self._steps, pair, self._terms_of(pair)), what=" to ".join(pair)
+            )
 
     def _at_work(self) -> list[Pair]:
         """The pairs with an open order, and those with a train that needs one; the others have no step to take."""
@@ -204,6 +209,11 @@ class DemandLoop:
             train = self._train(feed)
             pairs |= {(feed, site) for site, one in terms.items() if train.need(one, now_s) is not None}
         return sorted(pairs)
+
+    def _terms_of(self, pair: Pair) -> DemandTerms | None:
+        """The terms of a pair; none without ends: the site's way no longer goes over the ports of the offer."""
+        terms, known = self._terms.get(pair[0], {}).get(pair[1]), self._account.terms
+        return None if terms is None or known.ends(terms.offer, terms.site) is None else terms
 
     async def _steps(self, pair: Pair, terms: DemandTerms | None) -> None:
         try:
@@ -225,6 +235,7 @@ class DemandLoop:
         circuit = self._account.circuits.get(order.number) if order is not None else None
         offer = self._account.terms.offers.get(order.offer if order is not None else terms.offer if terms else "")
         rides = circuit is not None and riding(self._account.plans.get(feed)).get(site) == circuit.number
+        rides = rides or (circuit is not None and self._account.led.rides(site, circuit))
         return Facts(
             now=self._clock.now(),
             order=order,
@@ -268,14 +279,14 @@ class DemandLoop:
         terms, pause, need = facts.terms, self._pause(pair), facts.need
         if terms is None or need is None or (pause.order_after is not None and facts.now < pause.order_after):
             return False
-        if self._is_taken(self._account.terms.ends(terms.offer, terms.site)):
+        if self._account.is_taken(self._account.terms.ends(terms.offer, terms.site)):
             return False
         is_dry = self._settings.scheduler.dry_run_of(pair[0])
         if is_dry and pause.would_for_s == need.began_s:
             return False
         await self._account.refresh()
         ends = self._account.terms.ends(terms.offer, terms.site)
-        if ends is None or self._is_taken(ends):
+        if ends is None or self._account.is_taken(ends):
             return False
         offer = self._account.terms.offers[terms.offer]
         orders = self._account.of_offer(offer.name)
@@ -298,12 +309,6 @@ class DemandLoop:
         """The start of the feed's last train, if it was seen and is no earlier than this."""
         start_s = self._train(feed).start_s
         return None if start_s is None or start_s < since_s else from_us(round(start_s * 1e6))
-
-    def _is_taken(self, ends: tuple[str, str] | None) -> bool:
-        """True if an open order joins the same ports."""
-        return ends is not None and any(
-            self._account.terms.ends(one.offer, one.site) == ends for one in self._account.open
-        )
 
     def _say_spent(self, offer: str, why: str, now: datetime) -> None:
         """Once a day."""
@@ -433,17 +438,19 @@ class DemandLoop:
         return to_us(self._clock.now()) / 1e6
 
 
-def _wanted(order: DemandOrder, provider: str, ends: tuple[str, str], now: datetime) -> Circuit:
+def _wanted(order: DemandOrder, provider: str, ends: Ends, now: datetime) -> Circuit:
     """The request for an order's circuit; it is the same one whenever it is sent again."""
     driver = CircuitDriver.LINUX if provider == LINUX else CircuitDriver.NSI
     carriage = CircuitCarriage(driver=driver, provider=None if provider == LINUX else provider)
     request = CircuitRequest(order.request_id, f"{order.feed} to {order.site}: {order.reason}", requested_by=BY)
-    joined = (CircuitEnd(ends[0]), CircuitEnd(ends[1], order.site))
-    return Circuit(0, request, joined, order.rate_bps, 0, now, order.times.until, carriage)
+    return Circuit(0, request, ends, order.rate_bps, 0, now, order.times.until, carriage)
 
 
 _LOG = logging.getLogger(__name__)
-_HEARD = (FeedStirred, FeedSilent, CircuitsChanged, PlanMade, TrafficSeen, NodeChanged, EventsMissed)
+_HEARD = (
+    *(FeedStirred, FeedSilent, CircuitsChanged, PlanMade, TrafficSeen),
+    *(SessionChanged, SitesChanged, NodeChanged, EventsMissed),
+)
 BY = "scheduler"
 TICK_S = 0.1
 STEPS_MOST = 8

@@ -7,8 +7,10 @@ from datetime import datetime, timedelta
 from downburst.domain.circuits import CircuitState, Port
 from downburst.domain.ordering import Budget, DemandOrder, Offer, OrderStep, Setups
 from downburst.domain.plans import Leg, Plan, Transport
+from downburst.domain.relays import Core, SiteWay
 from downburst.ledger import Transaction
 from downburst_scheduler.demand.budgets import midnight, refusal
+from downburst_scheduler.demand.cores import carries_core, cores_joined
 from downburst_scheduler.demand.records import OpenOrders, Terms
 from downburst_scheduler.demand.steps import MARGIN_S, late_s
 from downburst_scheduler.models.demand.terms import DemandTerms
@@ -35,6 +37,16 @@ class OnDemand:
     riders: Mapping[tuple[str, str], Rider] = field(default_factory=dict)
     """By feed and site: its circuit is active and not to be given back."""
     opened: OpenOrders = field(default_factory=OpenOrders)
+    cores: Mapping[Core, DemandOffer] = field(default_factory=dict)
+    """The cheapest that can be ordered between two relays."""
+    behind: Mapping[str, Core] = field(default_factory=dict)
+    """By site directly behind a relay of these, its core."""
+
+    def core_of(self, site: str, way: SiteWay | None) -> tuple[Core | None, DemandOffer | None]:
+        """The core of a site's way that can be ordered, or one that the way could have, with its offer."""
+        of_way = next((core for core in (way.cores if way is not None else ()) if core in self.cores), None)
+        core = of_way or self.behind.get(site)
+        return core, self.cores.get(core) if core is not None else None
 
     @classmethod
     def of(cls, tx: Transaction, *, now: datetime, price: float) -> "OnDemand":
@@ -44,7 +56,18 @@ class OnDemand:
         limited = [offer.name for offer in offers if offer.budget != Budget()]
         today = tx.planning.orders.since(midnight(now), offers=limited) if limited else []
         offered = [(offer, _offered(offer, terms.setups.get(offer.name), today, now, price)) for offer in offers]
-        return cls(_by_site(offered, terms.ports), _riders(opened), opened)
+        offered.sort(key=lambda pair: (pair[1].spent is not None, pair[1].price, pair[0].name))
+        cores = _by_core(offered, terms.ports)
+        relays = tx.fleet.relays.all() if cores else []
+        return cls(
+            offers=_by_site(offered, terms.ports),
+            riders=_riders(opened),
+            opened=opened,
+            cores=cores,
+            behind={
+                site: core for core in cores for relay in relays if relay.name == core.far for site in relay.sites
+            },
+        )
 
     def said(self, feed: str, site: str) -> str:
         """The order of a feed to a site and its circuit, in words."""
@@ -107,10 +130,15 @@ def _differ(one: DemandTerms, other: DemandTerms) -> bool:
 
 def _riders(opened: OpenOrders) -> dict[tuple[str, str], Rider]:
     circuits = opened.circuits
-    return {
-        pair: Rider(one.number, circuits[one.number].number)
+    up = {
+        pair: circuits[one.number]
         for pair, one in opened.orders.items()
-        if one.step is OrderStep.UP and one.number in circuits and circuits[one.number].state is CircuitState.ACTIVE
+        if one.step is OrderStep.UP and one.number in circuits
+    }
+    return {
+        pair: Rider(opened.orders[pair].number, circuit.number)
+        for pair, circuit in up.items()
+        if circuit.state is CircuitState.ACTIVE and not carries_core(circuit)
     }
 
 
@@ -135,11 +163,20 @@ def _offered(
 
 def _by_site(offers: Sequence[tuple[Offer, DemandOffer]], ports: Mapping[str, Port]) -> dict[str, DemandOffer]:
     found: dict[str, DemandOffer] = {}
-    for offer, one in sorted(offers, key=lambda pair: (pair[1].spent is not None, pair[1].price, pair[0].name)):
-        for name in offer.ports:
+    for offer, one in offers:
+        near = ports.get(offer.hub_port)
+        for name in offer.ports if near is not None and near.site is None else ():
             port = ports.get(name)
             if port is not None and port.site is not None:
                 found.setdefault(port.site, one)
+    return found
+
+
+def _by_core(offers: Sequence[tuple[Offer, DemandOffer]], ports: Mapping[str, Port]) -> dict[Core, DemandOffer]:
+    found: dict[Core, DemandOffer] = {}
+    for offer, one in offers:
+        for core in cores_joined(offer, ports):
+            found.setdefault(core, one)
     return found
 
 

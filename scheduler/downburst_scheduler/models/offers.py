@@ -1,10 +1,11 @@
 """Offers of circuits to a feed's sites: the measured rate of each, or the reason not to use it."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from downburst.domain.circuits import Circuit, CircuitState, Direction, Measured, Replication
-from downburst.domain.relays import FanOut
+from downburst.domain.relays import Core, FanOut
 from downburst_scheduler.models.wire import TUNNEL
 
 
@@ -64,6 +65,10 @@ class DemandOffer:
     """The number of measured set-ups; 0: the provider's statement counts."""
     spent: str | None = None
     """The reason why nothing can be ordered at this moment, such as a spent budget; None: orders are possible."""
+    core: Core | None = None
+    """The segment of the site's way that the circuit carries; None: the circuit goes to the site itself."""
+    beside_bps: float = math.inf
+    """The payload rate of the slowest other segment of that way."""
 
 
 class CircuitOffers:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from downburst_scheduler.models.rates import PathFacts
+from downburst_scheduler.models.rates import PathFacts, whole
 from downburst_scheduler.models.situation import SiteFacts
 
 
@@ -102,7 +102,7 @@ def _kind(site: SiteFacts) -> tuple[object, ...]:
 
 
 def _ways(site: SiteFacts) -> tuple[float | None, ...]:
-    edge = site.edge or NO_EDGE
+    edge = whole(site.edge or NO_EDGE)
     last = (edge.round_trip_s, edge.loss)
     return (site.round_trip_s, site.loss, site.access_bps, site.window_bytes, site.forecast_bps, *last, site.share)
 
@@ -118,18 +118,19 @@ def _together(members: list[SiteFacts]) -> Alike:
             loss=max(one.loss for one in members),
             access_bps=min((one.access_bps for one in members if one.access_bps), default=None),
             forecast_bps=min((one.forecast_bps for one in members if one.forecast_bps), default=None),
-            edge=_worst_edge(members),
+            edge=_worst_edge([one.edge for one in members if one.edge is not None]),
             share=sum(one.share * one.count for one in members) / count,
             count=count,
         )
     return Alike(stands, tuple(members), tuple(one.name for one in members))
 
 
-def _worst_edge(members: list[SiteFacts]) -> PathFacts | None:
-    edges = [one.edge for one in members if one.edge is not None]
+def _worst_edge(edges: list[PathFacts]) -> PathFacts | None:
     if not edges:
         return None
-    return replace(edges[0], round_trip_s=max(one.round_trip_s for one in edges), loss=max(one.loss for one in edges))
+    beyond = _worst_edge([one.edge for one in edges if one.edge is not None])
+    round_trip_s, loss = max(one.round_trip_s for one in edges), max(one.loss for one in edges)
+    return replace(edges[0], round_trip_s=round_trip_s, loss=loss, edge=beyond)
 
 
 def _named(site: PathFacts, number: int) -> SiteFacts:

@@ -29,7 +29,7 @@ class PathFacts:
     forecast_bps: float | None = None
     """The rate that the connections together hardly exceed, by the path's measured rates."""
     edge: "PathFacts | None" = None
-    """The segment from a relay to the site, if the session goes over one; the other facts are of the one before."""
+    """The way after a relay, if the session goes over one; the other facts are of the segment before it."""
 
 
 def connection_bps(path: PathFacts) -> float:
@@ -58,15 +58,17 @@ def segments_of(path: PathFacts) -> tuple[PathFacts, ...]:
         path.round_trip_s, path.loss, path.access_bps, path.window_bytes, path.congestion, path.connections,
         path.share, path.count,
     )  # fmt: skip
-    return (core, replace(path.edge, connections=path.connections, access_bps=path.access_bps))
+    edge = replace(path.edge, connections=path.connections, access_bps=path.access_bps)
+    return (core, *segments_of(edge))
 
 
 def whole(path: PathFacts) -> PathFacts:
     """The way as one path, for packets that no relay repairs: round trips add, shares of passed packets multiply."""
     if path.edge is None:
         return path
-    loss = 1 - (1 - path.loss) * (1 - path.edge.loss)
-    return replace(path, round_trip_s=path.round_trip_s + path.edge.round_trip_s, loss=loss, edge=None)
+    edge = whole(path.edge)
+    loss = 1 - (1 - path.loss) * (1 - edge.loss)
+    return replace(path, round_trip_s=path.round_trip_s + edge.round_trip_s, loss=loss, edge=None)
 
 
 def bbr_bps(capacity_bps: float, loss: float) -> float:

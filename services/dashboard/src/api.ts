@@ -365,8 +365,9 @@ export interface CircuitOffer {
 export interface CircuitOfferWanted {
   /** `linux`: the hub's own nodes make the circuits; else the name of a provider's record. */
   provider?: string
+  /** The hub's port, or that of a relay: its circuits carry the segment between two relays on the ways of sites. */
   hub_port: string
-  /** Ports of sites; an order joins the hub's port with one of them. */
+  /** Ports of sites, or of relays behind the relay of `hub_port`; an order joins that port with one of them. */
   ports: string[]
   /** The rates that can be ordered, in ascending order. */
   rates_bps: number[]
@@ -1928,6 +1929,8 @@ export interface SiteWay {
   /** By the chosen way, as achieved since. */
   measured_bps: number | null
   decided_at: string | null
+  /** The ordered circuit that carries the segment between two of the relays now; null: all of the way is routed. */
+  circuit: number | null
 }
 
 /** One site with its subscriptions, credentials and tokens, and the state of its session. */
@@ -2276,6 +2279,8 @@ export interface TreeSite {
   connected: boolean
   /** The relays on its way to the hub, the nearest to the site first. */
   via: string[]
+  /** The ordered circuit between two of these relays that carries it now. */
+  circuit: number | null
   feeds: TreeFeed[]
 }
 

@@ -35,7 +35,7 @@ const RELAY: Relay = {
 
 function site(name: string, via: string[] = [], relay: string | null = null): TreeSite {
   const feeds = [{ feed: 'NGRID', transport: null, relay }]
-  return { site: name, organisation: '', connected: true, via, feeds }
+  return { site: name, organisation: '', connected: true, via, circuit: null, feeds }
 }
 
 test('the tasks of a relay are those that it has', () => {
@@ -76,4 +76,5 @@ test('the tree has the sites of a relay below it, those of the hub after them, a
     [null, ['c', 'd']],
   ])
   expect(tree.sites.map(beyondOf)).toEqual(['through core', '', '', ''])
+  expect(beyondOf({ ...site('a', ['campus', 'core']), circuit: 7 })).toBe('through core over circuit 7')
 })

@@ -62,7 +62,9 @@ function relayOf(site: TreeSite): string | null {
   return site.via[0] ?? site.feeds.find((feed) => feed.relay !== null)?.relay ?? null
 }
 
-/** The further relays on the way to a site: `through core`; empty for a way through one. */
+/** The further relays on the way to a site, with the circuit between two of them: `through core over circuit 7`;
+ * empty for a way through one. */
 export function beyondOf(site: TreeSite): string {
-  return site.via.length > 1 ? `through ${site.via.slice(1).join(' and ')}` : ''
+  const circuit = site.circuit === null ? '' : ` over circuit ${site.circuit}`
+  return site.via.length > 1 ? `through ${site.via.slice(1).join(' and ')}${circuit}` : ''
 }

@@ -229,6 +229,22 @@ async def test_a_pin_that_the_feed_can_never_follow_is_refused_with_the_reason(h
     await hub.ask("PUT", "/v1/feeds/NGRID/pin", json={"transport": "multicast"})
 
 
+async def test_a_pin_to_circuits_on_demand_counts_offers_between_the_relays_of_a_site(hub: Asked) -> None:
+    await site_and_feed(hub)
+    await hub.ask("POST", "/v1/sites/unl.edu/subscriptions", 201, json={"feed": "NGRID"})
+    for name, behind in (("campus", []), ("depot", ["campus"])):
+        await hub.ask("PUT", f"/v1/relays/{name}", json={"address": f"{name}:7379", "sites": behind})
+        port = {"port": f"{name}-eth1", "site": name, "rate_bps": 10**8, "interface": "eth1", "underlay": "192.0.2.9"}
+        await hub.ask("POST", "/v1/ports", 201, json=port)
+    offer = {"hub_port": "depot-eth1", "ports": ["campus-eth1"], "rates_bps": [10**7]}
+    await hub.ask("PUT", "/v1/circuit-offers/core", json=offer)
+    pinned = {"transport": "dynamic-circuit"}
+    problem = await hub.problem("PUT", "/v1/feeds/NGRID/pin", 422, "impossible-pin", json=pinned)
+    assert "no circuit on demand is offered to unl.edu" in problem["detail"]
+    await hub.ask("PUT", "/v1/relays/campus", json={"address": "campus:7379", "sites": ["unl.edu"]})
+    await hub.ask("PUT", "/v1/feeds/NGRID/pin", json=pinned)
+
+
 async def test_a_pin_to_multicast_is_refused_where_the_settings_switch_it_off(hub: Asked) -> None:
     await site_and_feed(hub)
     hub.runtime.settings = hub.runtime.settings.model_copy(

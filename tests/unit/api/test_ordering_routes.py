@@ -106,9 +106,9 @@ async def test_a_port_stays_while_an_offer_names_it(ported: Asked) -> None:
     ("given", "status", "said"),
     [
         ({"hub_port": "nowhere"}, 404, "there is no port 'nowhere'"),
-        ({"hub_port": "unl-ae1", "ports": ["ae1"]}, 400, "port unl-ae1 is not the hub's"),
+        ({"hub_port": "unl-ae1", "ports": ["ae1"]}, 400, "port ae1 is the hub's"),
         ({"hub_port": "x" * 64}, 400, "hub_port: "),
-        ({"ports": ["ae1"]}, 400, "among the ports of sites"),
+        ({"ports": ["ae1"]}, 400, "ae1 is named for both ends"),
         ({"ports": []}, 400, "ports: "),
         ({"ports": ["unl-ae1"] * 2}, 400, "a port is named twice"),
         ({"ports": ["x"] * 1_001}, 400, "ports: "),

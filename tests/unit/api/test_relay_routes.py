@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from downburst.domain.events import RelaySeen, SessionChanged, SitesChanged
-from downburst.domain.relays import RelayReport, Segment, SiteWay, Tunnel
+from downburst.domain.relays import CoreCircuit, RelayReport, Segment, SiteWay, Tunnel
 from downburst.foundation.clock import FakeClock
 from unit.api.conftest import Asked
 
@@ -150,3 +150,8 @@ async def test_the_path_of_a_site_has_its_way_with_the_reason(sited: Asked, cloc
     told = (await sited.ask("GET", "/v1/sites/oslo/path"))["way"]
     assert (told["chain"], told["reason"], told["measured_bps"]) == (["campus"], "13 times the direct rate", None)
     assert (told["predicted_bps"], told["decided_at"]) == (10**9, clock.now().isoformat())
+    assert told["circuit"] is None
+    led = replace(way, chain=("campus", "core"), over=CoreCircuit(7, "core", "10.9.0.1"))
+    await sited.runtime.ledger.write(lambda tx: tx.fleet.ways.put(led))
+    assert (await sited.ask("GET", "/v1/sites/oslo/path"))["way"]["circuit"] == 7
+    assert {one["site"]: one["circuit"] for one in (await sited.ask("GET", "/v1/tree"))["sites"]}["oslo"] == 7

@@ -74,6 +74,7 @@ async def test_the_tree_names_nobodys_contact_or_address(hub: Asked) -> None:
             "organisation": "University",
             "connected": True,
             "via": [],
+            "circuit": None,
             "feeds": [{"feed": "NGRID", "transport": "multicast", "relay": None}],
         }
     ]

@@ -136,11 +136,13 @@ def test_people_are_told_what_was_measured_and_what_was_not() -> None:
     told = rows(nothing | {"tcp_profile": profile, "parallel": {"sentence": "8 connections equal 50 Mb/s"}})
     assert ["TCP profile", "overseas (canary): bbr, send buffer 8 MiB"] in told
     assert ["connections for a rate", "8 connections equal 50 Mb/s"] in told
-    way = {"chain": ["campus", "core"], "reason": "13 times the direct rate", "measured_bps": None}
+    way = {"chain": ["campus", "core"], "reason": "13 times the direct rate", "measured_bps": None, "circuit": None}
     figures = {"predicted_bps": 980_000_000, "direct_bps": 75_000_000}
     said = "through campus and core: 13 times the direct rate (predicted 980 Mb/s, direct 75 Mb/s)"
     assert ["way", said] in rows(nothing | {"way": way | figures})
-    unknown = dict.fromkeys(("predicted_bps", "direct_bps", "measured_bps"))
+    said = "through campus and core, over circuit 7: 13 times the direct rate"
+    assert ["way", said] in rows(nothing | {"way": way | dict.fromkeys(figures) | {"circuit": 7}})
+    unknown = dict.fromkeys(("predicted_bps", "direct_bps", "measured_bps", "circuit"))
     assert ["way", "direct: no slower"] in rows(nothing | {"way": {"chain": [], "reason": "no slower", **unknown}})
     circuit = {"circuit": 3, "state": "degraded", "rate_bps": 5e8, "measured_bps": 3e8, "enough": False}
     assert ["circuit 3", "degraded, 500 Mb/s, measured 300 Mb/s, too little"] in rows(

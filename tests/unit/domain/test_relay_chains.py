@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from downburst.domain.relays import FanOut, Relay
+from downburst.domain.relays import Core, CoreCircuit, FanOut, Relay, SiteWay
 from downburst.domain.relays.relay import (
     MOST_CHAINS,
     MOST_OF_CHAIN,
@@ -13,6 +13,7 @@ from downburst.domain.relays.relay import (
     check_no_circle,
     check_relay_address,
 )
+from downburst.domain.relays.ways import by_name, via_of
 from downburst.foundation.errors import BadInput
 
 
@@ -92,3 +93,26 @@ def test_relays_that_were_accepted_never_make_a_circle(seed: int) -> None:
         for chain in chains_of(name, kept.values()):
             assert name not in chain, f"seed {seed}"
             assert len(set(chain)) == len(chain), f"seed {seed}"
+
+
+@pytest.mark.parametrize(
+    ("inner", "first"), [("10.9.0.1", "campus:7379,10.9.0.1:7380"), ("fd00::1", "campus:7379,[fd00::1]:7380")]
+)
+def test_a_way_over_a_circuit_has_its_routed_chain_behind_it(inner: str, first: str) -> None:
+    known = by_name([relay("campus", "oslo", address="campus:7379"), relay("depot", "campus", address="depot:7380")])
+    way = SiteWay("oslo", ("campus", "depot"), "faster", over=CoreCircuit(7, "depot", inner))
+    assert via_of(way, known) == [first, "campus:7379,depot:7380"]
+    assert via_of(way, {"depot": known["depot"]}) == [], "a relay of it is gone"
+    elsewhere = SiteWay("oslo", ("campus", "depot"), "faster", over=CoreCircuit(7, "gone", inner))
+    assert via_of(elsewhere, known) == ["campus:7379,depot:7380"]
+
+
+def test_the_cores_of_a_way_are_between_its_relays() -> None:
+    assert SiteWay("oslo", ("a", "b", "c"), "").cores == (Core("a", "b"), Core("b", "c"))
+    assert SiteWay("oslo", ("a",), "").cores == SiteWay("oslo", (), "").cores == ()
+
+
+@pytest.mark.parametrize("address", ["", "10.9.0.1/30", "depot", "10.9.0.1:7379"])
+def test_an_address_inside_a_circuit_is_that_of_a_host(address: str) -> None:
+    with pytest.raises(BadInput, match="is not an address inside circuit 7"):
+        CoreCircuit(7, "depot", address)

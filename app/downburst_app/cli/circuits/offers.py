@@ -40,8 +40,8 @@ def list_offers(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> No
 def set_offer(  # noqa: PLR0913
     offer: Name,
     *,
-    hub_port: Annotated[str | None, typer.Option(help="The hub's port.")] = None,
-    port: Annotated[list[str] | None, typer.Option(help="Port of a site; repeat for more.")] = None,
+    hub_port: Annotated[str | None, typer.Option(help="The hub's port, or that of a relay.")] = None,
+    port: Annotated[list[str] | None, typer.Option(help="Port of a site or further relay; repeat.")] = None,
     rate: Annotated[list[str] | None, typer.Option(help="Rate that can be ordered: 500M, 1G; repeat.")] = None,
     provider: Annotated[
         str | None, typer.Option(help="Name of a provider; linux (the default): the hub's own nodes.")
@@ -70,6 +70,8 @@ def set_offer(  # noqa: PLR0913
     Example: downburst circuits offers set campus --hub-port ae1 --port unl-ae1 --rate 100M --rate 500M --setup-s 1
 
     Example: downburst circuits offers set campus --circuit-hours-a-day 8 --orders-a-day none
+
+    Example: downburst circuits offers set core --hub-port depot-eth1 --port campus-eth1 --rate 500M
     """
     wanted = given(
         hub_port=hub_port,

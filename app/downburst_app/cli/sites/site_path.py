@@ -55,6 +55,7 @@ def _way(way: dict[str, Any] | None) -> str:
     if way is None:
         return "direct, or as the site's administrator chose"
     chosen = f"through {' and '.join(way['chain'])}" if way["chain"] else "direct"
+    chosen += f", over circuit {way['circuit']}" if way["circuit"] is not None else ""
     rates = [
         f"{words} {_megabits(way[name])}"
         for name, words in (("predicted_bps", "predicted"), ("direct_bps", "direct"), ("measured_bps", "measured"))

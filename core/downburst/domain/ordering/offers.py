@@ -25,12 +25,13 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Circuits that can be ordered between one port of the hub and ports of sites."""
+    """Circuits that can be ordered between one port of the hub and ports of sites, or between ports of relays."""
 
     name: str
     hub_port: str
+    """The port towards the hub: its own, or that of a relay. Then the circuits carry the cores of ways."""
     ports: tuple[str, ...]
-    """Ports of sites; an order joins the hub's port with one of them."""
+    """Ports of sites, or of relays if the first one is a relay's; an order joins that one with one of them."""
     rates_bps: tuple[int, ...]
     """The rates that can be ordered, in Ethernet-frame bits per second, ascending."""
     provider: str = LINUX
@@ -85,7 +86,9 @@ def _ends(offer: Offer) -> str | None:
         return f"it names {len(offer.ports)} ports of sites; name 1 to {PORTS_MOST}"
     if len(set(offer.ports)) < len(offer.ports):
         return "a port is named twice; name each once"
-    return "the hub's port is among the ports of sites" if offer.hub_port in offer.ports else None
+    return (
+        f"port {offer.hub_port} is named for both ends; name another one" if offer.hub_port in offer.ports else None
+    )
 
 
 def _rates(offer: Offer) -> str | None:

@@ -2,6 +2,17 @@
 
 from downburst.domain.relays.relay import FanOut, Relay
 from downburst.domain.relays.report import LoggedTunnel, RelayedLeg, RelayReport, Segment, Tunnel
-from downburst.domain.relays.ways import SiteWay
+from downburst.domain.relays.ways import Core, CoreCircuit, SiteWay
 
-__all__ = ["FanOut", "LoggedTunnel", "Relay", "RelayReport", "RelayedLeg", "Segment", "SiteWay", "Tunnel"]
+__all__ = [
+    "Core",
+    "CoreCircuit",
+    "FanOut",
+    "LoggedTunnel",
+    "Relay",
+    "RelayReport",
+    "RelayedLeg",
+    "Segment",
+    "SiteWay",
+    "Tunnel",
+]

@@ -32,6 +32,7 @@ site_ways = Table(
     Column("direct_bps", BigInteger),
     Column("measured_bps", BigInteger),
     Column("decided_at", Instant, nullable=False),
+    Column("over", JSON(none_as_null=True)),
 )
 
 

@@ -21,7 +21,7 @@ from downburst_scheduler.models.demand.playing import Reservations, recurring, s
 from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.offers import PAYLOAD_SHARE, DemandOffer
 from downburst_scheduler.models.parts import SURELY, Asked
-from downburst_scheduler.models.rates import PathFacts, connection_bps
+from downburst_scheduler.models.rates import RELAYED_SHARE, PathFacts, connection_bps, whole
 from downburst_scheduler.models.situation import Calibration, SiteFacts
 from downburst_scheduler.models.sizing import Objective, least_rate
 
@@ -65,15 +65,24 @@ def least_hold_s(offer: DemandOffer) -> float:
     return max(offer.setup_s, offer.least_hold_s, LEAST_HOLD_S)
 
 
-def circuit_bps(asked: Asked, rate_bps: float) -> float:
-    """The rate at which a circuit of this rate in frames takes the arrivals as they are played."""
-    return rate_bps if asked.situation.headers else rate_bps * PAYLOAD_SHARE
+def circuit_bps(asked: Asked, offer: DemandOffer, rate_bps: float) -> float:
+    """The rate at which a circuit of this rate in frames takes the arrivals as they are played.
+
+    One that carries the core of a way is one segment of it: the slowest counts, less 15 % as over any relays.
+    """
+    own_bps = rate_bps if asked.situation.headers else rate_bps * PAYLOAD_SHARE
+    if offer.core is None:
+        return own_bps
+    return min(own_bps, _in_frames(asked, offer.beside_bps)) * RELAYED_SHARE
 
 
 def routed_bps(asked: Asked, path: PathFacts) -> float:
     """The rate of the routed path for arrivals in the frames of a circuit, beside copies to all other sites."""
-    way_bps = connection_bps(path) if path.edge is None else min(connection_bps(path), connection_bps(path.edge))
-    own_bps = min(way_bps, asked.fair_level_bps * path.share)
+    return _in_frames(asked, min(connection_bps(path), asked.fair_level_bps * path.share))
+
+
+def _in_frames(asked: Asked, own_bps: float) -> float:
+    """The rate for arrivals that are played in the frames of a circuit."""
     return own_bps * (1 + wire.TUNNEL.share) / (1 + wire.UNICAST.share) if asked.situation.headers else own_bps
 
 
@@ -110,7 +119,7 @@ class _Tried:
                 self.arrivals,
                 self.held(terms),
                 routed_bps=self.routed_bps,
-                circuit_bps=circuit_bps(self._asked, terms.rate_bps),
+                circuit_bps=circuit_bps(self._asked, self.offer, terms.rate_bps),
                 share=self._path.share,
             )
             self.known[terms] = _at_share(sojourn_s, self._asked.situation.objective.share) + self._away_s
@@ -118,8 +127,7 @@ class _Tried:
 
     @property
     def _away_s(self) -> float:
-        edge_s = self._path.edge.round_trip_s if self._path.edge is not None else 0.0
-        return (self._path.round_trip_s + edge_s) / 2
+        return whole(self._path).round_trip_s / 2
 
 
 def _limits_s(asked: Asked) -> Iterator[float]:
@@ -199,11 +207,15 @@ def _above_every_step(asked: Asked, sites: Sequence[SiteFacts], offer: DemandOff
     """The reason if even a circuit that always stands would fall behind; the rate needed is that of one in time."""
     objective, arrivals = asked.situation.objective, asked.for_circuits
     share, widest_bps = max(one.share for one in sites), offer.rates_bps[-1]
-    if arrivals.mean_bps * share < circuit_bps(asked, widest_bps):
+    if arrivals.mean_bps * share < circuit_bps(asked, offer, widest_bps):
         return None
     least = least_rate(arrivals, Objective(objective.share, objective.latency_s * SURELY))
     needed_bps = (least.rate_bps if least is not None else arrivals.mean_bps) * share
     widest = f"the widest step of offer {offer.offer} is {megabits(widest_bps)}"
+    if offer.core is not None:
+        carried = f"a way by {offer.core.said} carries {megabits(circuit_bps(asked, offer, widest_bps))}"
+        beside = f"the slowest other segment {megabits(offer.beside_bps)}" if math.isfinite(offer.beside_bps) else ""
+        widest = ", ".join(part for part in (carried, widest, beside) if part)
     return f"the feed needs {megabits(needed_bps)} and {widest}"
 
 

@@ -14,6 +14,7 @@ from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.offers import DemandOffer
 from downburst_scheduler.models.parts import Asked, Part
 from downburst_scheduler.models.population import Alike, count_of, names_of
+from downburst_scheduler.models.rates import whole
 from downburst_scheduler.models.transports import Outcome, peak_minute_bps, stepped
 
 
@@ -65,9 +66,11 @@ def ridden(asked: Asked, offer: DemandOffer, some: Sequence[Alike], choice: Choi
     if not asked.figures:
         return OnDemand(tuple(some), (part,), terms)
     held = recurring(asked.for_circuits, choice.terms)
-    outcome = _outcome(asked, some, choice.terms, held)
-    price_bps = outcome.reserved_bps * offer.price
-    said = _said(asked, some, choice.terms, held)
+    outcome = _outcome(asked, some, offer, choice.terms, held)
+    # Copies over the core of a way leave the hub by its routed port as before.
+    routed_bps = outcome.egress_bps if offer.core is not None else 0.0
+    price_bps = outcome.reserved_bps * offer.price + routed_bps
+    said = _said(asked, some, choice.terms, held) + (f" between {offer.core.said}" if offer.core is not None else "")
     return OnDemand(tuple(some), (replace(part, outcome=outcome),), terms, price_bps, said=(said,))
 
 
@@ -80,9 +83,11 @@ def _by_offer(asked: Asked) -> list[tuple[DemandOffer, list[Alike]]]:
     return [(offer, some) for (offer, _), some in found.items()]
 
 
-def _outcome(asked: Asked, some: Sequence[Alike], terms: DemandTerms, held: Reservations) -> Outcome:
+def _outcome(
+    asked: Asked, some: Sequence[Alike], offer: DemandOffer, terms: DemandTerms, held: Reservations
+) -> Outcome:
     arrivals, kept_share = asked.for_circuits, held.reserved_share(asked.arrivals.span_s)
-    rate_bps, count = circuit_bps(asked, terms.rate_bps), count_of(some)
+    rate_bps, count = circuit_bps(asked, offer, terms.rate_bps), count_of(some)
     delays: dict[tuple[float, float], Delays] = {}
     latencies = []
     for one in some:
@@ -90,8 +95,7 @@ def _outcome(asked: Asked, some: Sequence[Alike], terms: DemandTerms, held: Rese
         if key not in delays:
             spent_s = sojourns_s(arrivals, held, routed_bps=key[0], circuit_bps=rate_bps, share=key[1])
             delays[key] = Delays.of_values(spent_s, np.zeros(len(spent_s)), np.ones(len(spent_s)))
-        edge_s = one.facts.edge.round_trip_s if one.facts.edge is not None else 0.0
-        latencies.append(delays[key].at_site(one.facts.round_trip_s + edge_s))
+        latencies.append(delays[key].at_site(whole(one.facts).round_trip_s))
     copies = sum(one.facts.share * one.facts.count for one in some)
     reserved_bps = terms.rate_bps * count * kept_share
     return Outcome(

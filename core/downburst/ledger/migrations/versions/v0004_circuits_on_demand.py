@@ -14,6 +14,7 @@ depends_on = None
 def upgrade() -> None:
     """Forward."""
     op.add_column("circuits", sa.Column("provider", sa.String(63)))
+    op.add_column("site_ways", sa.Column("over", sa.JSON(none_as_null=True)))
     op.create_table(
         "circuit_providers",
         *keys(name=63),

@@ -1,5 +1,6 @@
 """Offers of circuits on demand."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from downburst.ledger.storage import limits
 from downburst.ledger.storage.rows import put
 from downburst.ledger.tables.circuits import circuit_ports
 from downburst.ledger.tables.ordering import circuit_offers, circuit_providers, demand_orders
+from downburst.ledger.tables.relays import relays
 
 
 class Offers:
@@ -73,11 +75,11 @@ class Offers:
         for name in (offer.hub_port, *offer.ports):
             if name not in ports:
                 raise NotFound(f"offer {offer.name}: there is no port {name!r}; `downburst ports list` shows all")
-        if ports[offer.hub_port].site is not None:
-            raise BadInput(f"offer {offer.name}: port {offer.hub_port} is not the hub's; name a port of the hub")
         for name in offer.ports:
             if ports[name].site is None:
                 raise BadInput(f"offer {offer.name}: port {name} is the hub's; name ports of sites")
+        if ports[offer.hub_port].site is not None:
+            self._check_core(offer, {name: ports[name].site for name in (offer.hub_port, *offer.ports)})
         least_bps = min(ports[name].rate_bps for name in (offer.hub_port, *offer.ports))
         if offer.rates_bps[0] > least_bps:
             raise BadInput(f"offer {offer.name}: its lowest rate is above the rate of a port; lower it")
@@ -86,6 +88,31 @@ class Offers:
             raise NotFound(
                 f"offer {offer.name}: there is no provider {offer.provider!r}; "
                 "`downburst circuits providers list` shows all"
+            )
+
+    def _check_core(self, offer: Offer, owners: Mapping[str, str]) -> None:
+        """Circuits that do not begin at the hub join relays: they carry the long segment of a way over both."""
+        splicing = set(self._connection.scalars(select(relays.c.name).where(relays.c.address.is_not(None))))
+        if owners[offer.hub_port] not in splicing:
+            raise BadInput(
+                f"offer {offer.name}: port {offer.hub_port} is neither the hub's nor that of a relay with an "
+                "address; name one of these"
+            )
+        for name in offer.ports:
+            if owners[name] not in splicing:
+                raise BadInput(
+                    f"offer {offer.name}: port {name} is not that of a relay with an address; circuits from relay "
+                    f"{owners[offer.hub_port]} end at other relays"
+                )
+            if owners[name] == owners[offer.hub_port]:
+                raise BadInput(
+                    f"offer {offer.name}: ports {offer.hub_port} and {name} are both those of relay "
+                    f"{owners[name]}; name a port of another one"
+                )
+        if offer.provider != LINUX:
+            raise BadInput(
+                f"offer {offer.name}: provider {offer.provider} makes no circuits between relays; only the hub's own "
+                f"nodes do, by {LINUX}"
             )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, select
 
-from downburst.domain.relays.ways import SiteWay
+from downburst.domain.relays.ways import CoreCircuit, SiteWay
 from downburst.foundation.clock import Clock
 from downburst.ledger.storage.rows import put
 from downburst.ledger.tables.relays import site_ways
@@ -42,4 +42,5 @@ class Ways:
 
 def _way(row: Row[Any]) -> SiteWay:
     values = dict(row._mapping)
-    return SiteWay(**values | {"chain": tuple(values["chain"])})
+    over = values.pop("over")
+    return SiteWay(**values | {"chain": tuple(values["chain"]), "over": CoreCircuit(**over) if over else None})
