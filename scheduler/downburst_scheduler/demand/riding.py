@@ -8,7 +8,7 @@ from downburst.domain.circuits import Circuit, CircuitState, Port
 from downburst.domain.ordering import DemandOrder, Offer, OrderStep, Setups
 from downburst.domain.plans import Leg, Plan, Transport
 from downburst.ledger import Transaction
-from downburst_scheduler.demand.budgets import midnight, refusal
+from downburst_scheduler.demand.budgets import midnight, refusal, rest
 from downburst_scheduler.demand.steps import MARGIN_S, late_s
 from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.offers import DemandOffer
@@ -143,6 +143,7 @@ def _offered(
         least_hold_s=offer.least_hold_s,
         orders=0 if setups is None else setups.count,
         spent=None if spent is None else f"offer {offer.name}: {spent}",
+        rest=rest(offer.budget, own, now=now),
     )
 
 

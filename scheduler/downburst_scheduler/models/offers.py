@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from downburst.domain.circuits import Circuit, CircuitState, Direction, Measured, Replication
 from downburst.domain.relays import FanOut
+from downburst_scheduler.models.demand.pacing import Rest
 from downburst_scheduler.models.wire import TUNNEL
 
 
@@ -64,6 +65,8 @@ class DemandOffer:
     """The number of measured set-ups; 0: the provider's statement counts."""
     spent: str | None = None
     """The reason why nothing can be ordered at this moment, such as a spent budget; None: orders are possible."""
+    rest: Rest | None = None
+    """The rest of the day's budget of circuit-hours; None: no limit."""
 
 
 class CircuitOffers:
