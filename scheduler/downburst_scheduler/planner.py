@@ -8,14 +8,17 @@ objective with room to spare, so that a latency near the objective does not caus
 demand keeps that transport while circuits come and go, and while a budget is spent: its products go routed meanwhile.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from downburst.domain.plans import Candidate, Pin, Transport
 from downburst_scheduler.figures.traffic import Arrivals
-from downburst_scheduler.models.candidates import Evaluated, Situation, best_of, evaluate
+from downburst_scheduler.models.candidates import Evaluated, Situation, best_of, evaluate, late_cost_bps
+from downburst_scheduler.models.demand.pacing import Saving
 from downburst_scheduler.models.flips import Flip, flip
 from downburst_scheduler.models.parts import asked_of
+from downburst_scheduler.savings import keeping, savings_of
 
 
 class Because(StrEnum):
@@ -36,6 +39,10 @@ class Because(StrEnum):
     PIN_INFEASIBLE = "pin-infeasible"
 
 
+FIRST_SPAN_S = 600.0
+"""Ten minutes of arrivals are more than a single burst."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The conditions for a change; times in real seconds, already divided by the time scale."""
@@ -48,6 +55,8 @@ class Rules:
     day_s: float = 86_400.0
     dry_run: bool = False
     """True if changes are only reported."""
+    first_span_s: float = FIRST_SPAN_S
+    """Arrivals over so long are enough for a feed's first choice without reviews that agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,8 @@ class Memory:
     agreeing: int = 0
     changed_at_s: tuple[float, ...] = ()
     """The changes by figures of the last day, no more than the budget allows."""
+    savings: Mapping[str, Saving] = field(default_factory=dict)
+    """By offer: the part of its budget that is kept for greater gains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +134,19 @@ class Decision:
 def decide(question: Question) -> Decision:
     """The decision for one feed at one moment."""
     insists = question.pin is not None and question.pin.transport == Transport.MULTICAST
-    found = evaluate(asked_of(question.arrivals, replace(question.situation, insists_on_multicast=insists)))
+    situation = replace(question.situation, insists_on_multicast=insists)
+    found = evaluate(asked_of(question.arrivals, situation))
+    savings, rides = question.memory.savings, question.memory.transport is Transport.DYNAMIC_CIRCUIT
+    if question.look and rides:
+        savings = savings_of(found, situation, savings, now_s=question.now_s, day_s=question.rules.day_s)
+    kept = frozenset(offer for offer, one in savings.items() if one.saves)
+    if kept and rides:
+        found = evaluate(asked_of(question.arrivals, keeping(situation, kept)))
+    decision = _decided(question, found)
+    return replace(decision, memory=replace(decision.memory, savings=savings))
+
+
+def _decided(question: Question, found: tuple[Evaluated, ...]) -> Decision:
     if question.pin is not None and question.sites:
         return _pinned(question, found, question.pin)
     if not question.sites:
@@ -186,15 +209,19 @@ def _preferred(question: Question, found: tuple[Evaluated, ...]) -> Evaluated:
 def _worth_it(question: Question, standing: Evaluated, best: Evaluated) -> bool:
     """True if the gain justifies a change from the present transport.
 
-    A transport that meets the objective is left for a better price; one that misses it, for less delay or for one
-    that meets it; an overload, for a better price or less delay.
+    A transport that meets the objective is left for a better price; one that misses it, for one that meets it, or for
+    a lower cost of price and delay together; a refused one or an overload, for a better price, or for less delay
+    where it misses the objective.
     """
-    room = 1 - question.rules.min_gain
+    room, objective = 1 - question.rules.min_gain, question.situation.objective
     cheaper = best.price_bps < standing.price_bps * room
-    sooner = (best.late_s or 0.0) < (standing.late_s or 0.0) * room
     if not standing.feasible:
-        return cheaper or sooner
-    return cheaper if _meets(question, standing) else sooner or _meets(question, best)
+        is_late = (standing.late_s or 0.0) > objective.latency_s
+        return cheaper or (is_late and (best.late_s or 0.0) < (standing.late_s or 0.0) * room)
+    if _meets(question, standing) or _meets(question, best):
+        return cheaper or not _meets(question, standing)
+    costs_bps = [late_cost_bps(one, (standing, best), objective) for one in (standing, best)]
+    return costs_bps[1] < costs_bps[0] * room
 
 
 def _agreeing(question: Question, preferred: Evaluated) -> int:
@@ -210,12 +237,17 @@ def _held(question: Question, standing: Evaluated, preferred: Evaluated, agreein
     rested = before.chosen_at_s is None or question.now_s - before.chosen_at_s >= rules.dwell_s
     if question.mistrust is not None:
         return Because.MISTRUSTED
-    if agreeing < rules.agreeing_windows or not (rested or urgent):
+    if (agreeing < rules.agreeing_windows and not _starts_well_known(question)) or not (rested or urgent):
         return Because.WAITING
     kept = 0 if urgent else min(KEPT_FOR_MISSES, rules.changes_per_day // 2)
     if len(_today(question)) >= rules.changes_per_day - kept and before.chosen_at_s is not None:
         return Because.SPENT
     return Because.WOULD if rules.dry_run else None
+
+
+def _starts_well_known(question: Question) -> bool:
+    """True if a feed is being started on arrivals that span as long as reviews that agree would take."""
+    return question.memory.chosen_at_s is None and question.arrivals.span_s >= question.rules.first_span_s
 
 
 def _settled(question: Question, found: tuple[Evaluated, ...], chosen: Evaluated, because: Because) -> Decision:

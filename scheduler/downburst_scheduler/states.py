@@ -22,7 +22,7 @@ from downburst_scheduler.models.delays import Latencies
 from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.offers import CircuitOffers
-from downburst_scheduler.planner import BY_FIGURES, Because, Decision, Memory, Question, Rules
+from downburst_scheduler.planner import BY_FIGURES, FIRST_SPAN_S, Because, Decision, Memory, Question, Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,7 @@ class Pace:
             wanted.dwell_s / scale,
             changes_per_day=wanted.changes_per_day,
             day_s=DAY_S / scale,
+            first_span_s=FIRST_SPAN_S / scale,
         )
         window_s = max(wanted.window_s / scale, SHORTEST_WINDOW_S)
         return cls(max(wanted.step_s / scale, 1.0), window_s, max(60 / scale, 1.0), rules)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, time, timedelta
 
 from downburst.domain.ordering import OPEN, Budget, DemandOrder, OrderStep
+from downburst_scheduler.models.demand.pacing import Rest
 
 
 def refusal(
@@ -32,6 +33,19 @@ def refusal(
             return f"{used:.3g} of {budget.circuit_hours:g} circuit-hours of the day are used or promised"
         day += DAY
     return None
+
+
+def rest(budget: Budget, orders: Iterable[DemandOrder], *, now: datetime) -> Rest | None:
+    """The rest of the day's circuit-hours after the use so far by these orders; None without such a budget.
+
+    The windows of open orders count up to now: the rest of them is promised, not used, and most of it is given back.
+    """
+    if budget.circuit_hours is None:
+        return None
+    day = midnight(now)
+    used_h = sum(_hours(begin, min(until, now), day=day) for begin, until in map(_window, orders))
+    left_s = max(budget.circuit_hours - used_h, 0.0) * 3_600
+    return Rest(left_s, (day + DAY - now).total_seconds())
 
 
 def midnight(moment: datetime) -> datetime:

@@ -9,7 +9,7 @@ from downburst.domain.ordering import Budget, DemandOrder, Offer, OrderStep, Set
 from downburst.domain.plans import Leg, Plan, Transport
 from downburst.domain.relays import Core, SiteWay
 from downburst.ledger import Transaction
-from downburst_scheduler.demand.budgets import midnight, refusal
+from downburst_scheduler.demand.budgets import midnight, refusal, rest
 from downburst_scheduler.demand.cores import carries_core, cores_joined
 from downburst_scheduler.demand.records import OpenOrders, Terms
 from downburst_scheduler.demand.steps import MARGIN_S, late_s
@@ -158,6 +158,7 @@ def _offered(
         least_hold_s=offer.least_hold_s,
         orders=0 if setups is None else setups.count,
         spent=None if spent is None else f"offer {offer.name}: {spent}",
+        rest=rest(offer.budget, own, now=now),
     )
 
 

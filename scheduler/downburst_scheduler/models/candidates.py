@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from downburst.domain.plans import Transport
 from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.figures.wording import megabits, sites_of, some
+from downburst_scheduler.models.costs import Service, costs_bps
 from downburst_scheduler.models.demand.choosing import LEAST_RELEASED
 from downburst_scheduler.models.demand.riding import OnDemand, on_demand
 from downburst_scheduler.models.demand.terms import DemandTerms
@@ -76,6 +77,16 @@ class Evaluated:
         return tuple(one for part in riding for one in part.circuits)
 
     @property
+    def ordered(self) -> dict[str, float]:
+        """The mean number of circuits that are reserved at the same time, by offer."""
+        offers, found = {one.site: one.offer for one in self.demand}, dict[str, float]()
+        for part in self.parts:
+            if part.transport is Transport.DYNAMIC_CIRCUIT and part.outcome is not None and part.rate_bps:
+                offer = offers[part.sites[0]]
+                found[offer] = found.get(offer, 0.0) + part.outcome.reserved_bps / part.rate_bps
+        return found
+
+    @property
     def routed_bps(self) -> float:
         """The egress of the hub's routed port."""
         return sum(part.outcome.egress_bps for part in self.parts if part.routed and part.outcome is not None)
@@ -113,17 +124,31 @@ def best_of(
     feasible = [one for one in found if one.feasible]
     if not feasible:
         return min((one for one in found if one.outcome or one.parts), key=lambda one: one.price_bps)
+    if not somebody_meets(feasible, objective):
+        return min(feasible, key=lambda one: (late_cost_bps(one, feasible, objective), one.transport != standing))
 
     def rank(one: Evaluated) -> tuple[bool, float, bool]:
         stands = standing in (None, one.transport)
         tight = one.late_s is not None and one.late_s > objective.latency_s * (1 if stands else 1 - room)
-        return tight and _somebody_meets(feasible, objective), one.score_bps, one.transport != standing
+        return tight, one.score_bps, one.transport != standing
 
     return min(feasible, key=rank)
 
 
-def _somebody_meets(feasible: Sequence[Evaluated], objective: Objective) -> bool:
-    return any(one.late_s is not None and one.late_s <= objective.latency_s for one in feasible)
+def somebody_meets(found: Sequence[Evaluated], objective: Objective) -> bool:
+    """True if a feasible transport meets the objective."""
+    return any(one.feasible and one.late_s is not None and one.late_s <= objective.latency_s for one in found)
+
+
+def late_cost_bps(one: Evaluated, found: Sequence[Evaluated], objective: Objective) -> float:
+    """The cost where no transport meets the objective: a delay weighs no more than `costs_bps` says.
+
+    A transport a little sooner than the others is not worth any price.
+    """
+    feasible = [Service(other.price_bps, other.late_s or 0.0) for other in found if other.feasible]
+    return min(
+        costs_bps([Service(one.price_bps, one.late_s or 0.0), *feasible], objective.latency_s)[0], one.score_bps
+    )
 
 
 def _unicast(asked: Asked) -> Evaluated:

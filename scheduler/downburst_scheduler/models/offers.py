@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from downburst.domain.circuits import Circuit, CircuitState, Direction, Measured, Replication
 from downburst.domain.relays import Core, FanOut
+from downburst_scheduler.models.demand.pacing import Rest
 from downburst_scheduler.models.wire import TUNNEL
 
 
@@ -69,6 +70,8 @@ class DemandOffer:
     """The segment of the site's way that the circuit carries; None: the circuit goes to the site itself."""
     beside_bps: float = math.inf
     """The payload rate of the slowest other segment of that way."""
+    rest: Rest | None = None
+    """The rest of the day's budget of circuit-hours; None: no limit."""
 
 
 class CircuitOffers:

@@ -20,6 +20,7 @@ from downburst.domain.plans import Transport
 from downburst_scheduler.calibration import FeedCalibration, Quantiles
 from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models.candidates import Evaluated, Situation, evaluate
+from downburst_scheduler.models.costs import Service, costs_bps
 from downburst_scheduler.models.offers import CircuitOffer
 from downburst_scheduler.models.parts import asked_of
 from downburst_scheduler.models.queues import Order
@@ -147,22 +148,10 @@ def _happens(step: Step, hour: Arrivals) -> dict[Transport, Evaluated]:
 
 
 def costs_of(happens: Mapping[Transport, Evaluated], objective: Objective) -> dict[Transport, float]:
-    """The price of each possible transport; missing an attainable objective adds the price of the dearest one.
-
-    If no transport meets it, being twice as late as the soonest adds the same price.
-    """
+    """The cost of each possible transport, by the product's own formula (`downburst_scheduler.models.costs`)."""
     possible = {name: one for name, one in happens.items() if one.parts}
-    dearest = max(one.price_bps for one in possible.values())
-    soonest_s = min(one.late_s or 0.0 for one in possible.values())
-
-    def late(name: Transport, one: Evaluated) -> float:
-        if _missed(happens, name, objective):
-            return 1.0
-        if (one.late_s or 0.0) <= max(objective.latency_s, soonest_s):
-            return 0.0
-        return min((one.late_s or 0.0) / max(soonest_s, 1e-9) - 1, 1.0)
-
-    return {name: one.price_bps + dearest * late(name, one) for name, one in possible.items()}
+    services = [Service(one.price_bps, one.late_s or 0.0, is_possible=one.feasible) for one in possible.values()]
+    return dict(zip(possible, costs_bps(services, objective.latency_s), strict=True))
 
 
 def _missed(happens: Mapping[Transport, Evaluated], transport: Transport, objective: Objective) -> bool:

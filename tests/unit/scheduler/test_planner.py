@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from downburst.domain.plans import Pin, Transport
 from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.figures.wording import duration
+from downburst_scheduler.models.candidates import Evaluated, best_of, late_cost_bps
 from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.sizing import Objective
 from downburst_scheduler.planner import Because, Decision, Memory, Question, Rules, decide
@@ -352,3 +353,36 @@ def test_a_floor_that_takes_what_an_objective_leaves_makes_the_sooner_transport_
     assert decide(asked).transport is Transport.UNICAST
     situation = replace(asked.situation, floor=Floor.stated(300.0))
     assert decide(replace(asked, situation=situation)).transport is Transport.MULTICAST
+
+
+def test_the_first_choice_needs_no_reviews_that_agree_after_ten_minutes_of_arrivals() -> None:
+    rules = Rules(agreeing_windows=3, dwell_s=100)
+    for span_s, transport in ((599.0, Transport.UNICAST), (600.0, Transport.MULTICAST)):
+        played = replace(steady(), span_s=span_s)
+        assert decide(question(5, played, rules=rules)).transport is transport
+    later = Memory(Transport.UNICAST, chosen_at_s=-1e9)
+    played = replace(steady(), span_s=3_600.0)
+    assert decide(question(5, played, rules=rules, memory=later)).because is Because.WAITING
+
+
+def late(transport: Transport, price_bps: float, late_s: float, **other: object) -> Evaluated:
+    """An option that misses the objective of 5 s; the score has the default cost of a miss."""
+    score_bps = price_bps + (late_s / 5.0 - 1) * 1e12
+    return Evaluated(transport, True, "", price_bps=price_bps, late_s=late_s, score_bps=score_bps, **other)  # type: ignore[arg-type]
+
+
+def test_a_little_less_delay_is_not_worth_any_price_where_nothing_meets_the_objective() -> None:
+    objective = Objective(0.99, 5.0)
+    cheap, dear = late(Transport.DYNAMIC_CIRCUIT, 1e6, 20.4), late(Transport.UNICAST, 9e6, 20.0)
+    assert best_of((cheap, dear), objective) is cheap
+    assert best_of((cheap, dear), objective, standing=Transport.UNICAST, room=0.2) is cheap
+    much_later = replace(cheap, late_s=45.0, score_bps=1e6 + 8e12)
+    assert best_of((much_later, dear), objective) is dear
+    assert late_cost_bps(dear, (cheap, dear), objective) == 9e6
+    assert late_cost_bps(cheap, (cheap, dear), objective) == pytest.approx(1e6 + 0.02 * 9e6)
+
+
+def test_a_low_cost_of_misses_set_by_operators_counts_below_that() -> None:
+    objective = Objective(0.99, 5.0)
+    much_later = replace(late(Transport.DYNAMIC_CIRCUIT, 1e6, 45.0), score_bps=1.5e6)
+    assert best_of((much_later, late(Transport.UNICAST, 9e6, 20.0)), objective) is much_later

@@ -9,7 +9,7 @@ import pytest
 from downburst.domain.plans import Transport
 from downburst_scheduler.figures.traffic import Arrivals, FeedWindow
 from downburst_scheduler.models.candidates import Evaluated, compare, evaluate
-from downburst_scheduler.models.demand.choosing import ROOMY, terms_for
+from downburst_scheduler.models.demand.choosing import RISK, ROOMY, SAFELY, terms_for
 from downburst_scheduler.models.demand.playing import recurring, sojourns_s
 from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.flips import flip
@@ -132,13 +132,19 @@ def test_the_choice_is_the_cheapest_of_every_combination(seed: int, latency_s: f
     offer = replace(METRO, setup_s=float(random.choice([1.0, 5.0, 10.0])))
     site = beside_flows(offer)
     chosen, given = terms(feed, site, latency_s), asked(feed, site, latency_s)
+    routed_bps = given.for_copies.mean_bps
+
+    def cost_bps(one: DemandTerms) -> float:
+        own_bps, used = price_bps(given, one, offer), played_s(given, one, site) / latency_s
+        return own_bps + RISK * max(used - SAFELY, 0.0) / (ROOMY - SAFELY) * max(own_bps, routed_bps)
+
     keeping = [one for one in every(offer, given) if played_s(given, one, site) <= latency_s * ROOMY]
     keeping = [one for one in keeping if recurring(given.arrivals, one).reserved_share(given.arrivals.span_s) <= 0.95]
     if not keeping:
         assert isinstance(chosen, str) or played_s(given, chosen, site) > latency_s * ROOMY
         return
     assert isinstance(chosen, DemandTerms)
-    assert price_bps(given, chosen, offer) == pytest.approx(min(price_bps(given, one, offer) for one in keeping))
+    assert cost_bps(chosen) == pytest.approx(min(map(cost_bps, keeping)), rel=1e-3)
 
 
 def every(offer: DemandOffer, given: Asked) -> list[DemandTerms]:

@@ -6,8 +6,9 @@ offer's price, in bit/s equivalents of egress.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -16,11 +17,13 @@ from downburst_scheduler.figures.histograms import Floats
 from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.figures.wording import megabits
 from downburst_scheduler.models import wire
+from downburst_scheduler.models.costs import Service, lateness
 from downburst_scheduler.models.demand.habit import Habit
-from downburst_scheduler.models.demand.playing import Reservations, recurring, sojourns_s
+from downburst_scheduler.models.demand.playing import LEAST_BPS, Reservations, recurring, sojourns_s
 from downburst_scheduler.models.demand.terms import DemandTerms
 from downburst_scheduler.models.offers import PAYLOAD_SHARE, DemandOffer
 from downburst_scheduler.models.parts import SURELY, Asked
+from downburst_scheduler.models.queues import waits
 from downburst_scheduler.models.rates import RELAYED_SHARE, PathFacts, connection_bps, whole
 from downburst_scheduler.models.situation import Calibration, SiteFacts
 from downburst_scheduler.models.sizing import Objective, least_rate
@@ -51,13 +54,8 @@ def choice_for(asked: Asked, sites: Sequence[SiteFacts], offer: DemandOffer) -> 
     if not asked.figures:
         return Choice(least)
     refusal = _never_released(asked.arrivals, offer, least) or _above_every_step(asked, sites, offer)
-    if refusal is not None:
-        return Choice(least, refusal)
-    tried = _Tried(asked, offer, _worst(asked, sites))
-    roomy, just = (_cheapest(tried, least, allowed_s) for allowed_s in _limits_s(asked))
-    if roomy is not None and just is not None and tried.price_bps(roomy) > tried.price_bps(just) * WORTH_OF_ROOM:
-        return Choice(just)
-    return Choice(roomy or just or min(tried.known, key=tried.late_s, default=least))
+    # A feed that rides while it is refused rides on the cheapest terms until it leaves.
+    return Choice(_cheapest(_Tried(asked, offer, _worst(asked, sites)), least), refusal)
 
 
 def least_hold_s(offer: DemandOffer) -> float:
@@ -93,7 +91,8 @@ class _Tried:
         self._asked, self._path = asked, path
         self.offer, self.routed_bps = offer, routed_bps(asked, path)
         self._held: dict[tuple[float, bool], Reservations] = {}
-        self.known: dict[DemandTerms, float] = {}
+        self._late_s: dict[DemandTerms, float] = {}
+        self._objective = asked.situation.objective
 
     @property
     def arrivals(self) -> Arrivals:
@@ -114,7 +113,7 @@ class _Tried:
 
     def late_s(self, terms: DemandTerms) -> float:
         """The objective's quantile of the latency."""
-        if terms not in self.known:
+        if terms not in self._late_s:
             sojourn_s = sojourns_s(
                 self.arrivals,
                 self.held(terms),
@@ -122,39 +121,62 @@ class _Tried:
                 circuit_bps=circuit_bps(self._asked, self.offer, terms.rate_bps),
                 share=self._path.share,
             )
-            self.known[terms] = _at_share(sojourn_s, self._asked.situation.objective.share) + self._away_s
-        return self.known[terms]
+            self._late_s[terms] = self._calibrated_s(sojourn_s, Transport.DYNAMIC_CIRCUIT)
+        return self._late_s[terms]
 
-    @property
-    def _away_s(self) -> float:
-        return whole(self._path).round_trip_s / 2
+    def service(self, terms: DemandTerms) -> Service:
+        """The service to a site under these terms."""
+        return Service(self.price_bps(terms), self.late_s(terms))
+
+    @cached_property
+    def routed(self) -> Service:
+        """The service to the site over the routed path."""
+        service_s = self.arrivals.size_bytes * 8 / max(self.routed_bps, LEAST_BPS)
+        sojourn_s = waits(self.arrivals.at_s, service_s * self._path.share) + service_s
+        price_bps = self._asked.for_copies.mean_bps * self._path.share
+        return Service(price_bps, self._calibrated_s(sojourn_s, Transport.UNICAST))
+
+    def cost_bps(self, terms: DemandTerms) -> float:
+        """The price, and for the risk of a missed objective a part of the greater of it and the routed path's price.
+
+        Terms that miss the objective have no price to be chosen for.
+
+        Trains to come differ, so a latency near the objective is weighed as a miss of some probability; without room
+        it is weighed as almost a sure one, and the planner would not change to it.
+        """
+        found = self.service(terms)
+        used = found.late_s / self._objective.latency_s
+        if used > SURELY:
+            return math.inf
+        risk = RISK * max(used - SAFELY, 0.0) / (ROOMY - SAFELY) if used <= ROOMY else RISK_WITHOUT_ROOM
+        return found.price_bps + risk * max(found.price_bps, self.routed.price_bps)
+
+    def late_cost_bps(self, terms: DemandTerms, soonest_s: float) -> float:
+        """The cost if no terms meet the objective: twice as late as the soonest is the worst."""
+        found, least_s = self.service(terms), min(soonest_s, self.routed.late_s)
+        late = lateness(found.late_s, max(least_s, self._objective.latency_s), least_s)
+        return found.price_bps + late * max(found.price_bps, self.routed.price_bps)
+
+    def _calibrated_s(self, sojourn_s: Floats, transport: Transport) -> float:
+        late_s = _at_share(sojourn_s, self._objective.share) + whole(self._path).round_trip_s / 2
+        return late_s * self._asked.situation.calibration.get(transport, Calibration()).at(self._objective.share)
 
 
-def _limits_s(asked: Asked) -> Iterator[float]:
-    """The latency allowed, first with room: trains to come differ, and a change needs a clear gain."""
-    situation = asked.situation
-    factor = situation.calibration.get(Transport.DYNAMIC_CIRCUIT, Calibration()).at(situation.objective.share)
-    for room in (ROOMY, SURELY):
-        yield situation.objective.latency_s * room / max(factor, LEAST_FACTOR)
-
-
-def _cheapest(tried: _Tried, least: DemandTerms, allowed_s: float) -> DemandTerms | None:
-    """The cheapest terms that keep the objective and release enough; the least step is found by bisection."""
-
-    def keeps(terms: DemandTerms) -> bool:
-        return tried.late_s(terms) <= allowed_s
-
-    best, best_bps = None, math.inf
+def _cheapest(tried: _Tried, least: DemandTerms) -> DemandTerms:
+    """The terms of least cost that release enough: the price, with the risk or the cost of a missed objective."""
     enough = max(tried.released(least) * KEPT_OF_LEAST, LEAST_RELEASED)
-    for terms in _holds(tried, least):
-        if tried.released(terms) < enough:
-            continue
-        if tried.price_bps(replace(terms, rate_bps=tried.offer.rates_bps[0])) >= best_bps:
-            continue
-        found = _least_step(terms, tried.offer.rates_bps, keeps)
-        if found is not None and (price_bps := tried.price_bps(found)) < best_bps:
-            best, best_bps = found, price_bps
-    return best
+    holds = [one for one in _holds(tried, least) if tried.released(one) >= enough] or [least]
+    options = [replace(one, rate_bps=rate_bps) for one in holds for rate_bps in tried.offer.rates_bps]
+    best, best_bps = None, math.inf
+    for terms in sorted(options, key=tried.price_bps):
+        if tried.price_bps(terms) >= best_bps:
+            break
+        if (cost_bps := tried.cost_bps(terms)) < best_bps:
+            best, best_bps = terms, cost_bps
+    if best is not None:
+        return best
+    soonest_s = min(map(tried.late_s, options))
+    return min(options, key=lambda one: tried.late_cost_bps(one, soonest_s))
 
 
 def _holds(tried: _Tried, least: DemandTerms) -> Iterator[DemandTerms]:
@@ -168,18 +190,6 @@ def _holds(tried: _Tried, least: DemandTerms) -> Iterator[DemandTerms]:
         held = tried.held(terms)
         if Habit.of(held.ordered_s[-HABIT_STARTS:].tolist()).next_after(float(held.ordered_s[-1])) is not None:
             yield replace(terms, ahead=True)
-
-
-def _least_step(
-    terms: DemandTerms, rates_bps: Sequence[int], keeps: Callable[[DemandTerms], bool]
-) -> DemandTerms | None:
-    if not keeps(replace(terms, rate_bps=rates_bps[-1])):
-        return None
-    low, high = 0, len(rates_bps) - 1
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if keeps(replace(terms, rate_bps=rates_bps[middle])) else (middle + 1, high)
-    return replace(terms, rate_bps=rates_bps[low])
 
 
 def _never_released(arrivals: Arrivals, offer: DemandOffer, least: DemandTerms) -> str | None:
@@ -238,6 +248,7 @@ ABOVE = 1.1
 """Silences to come are not exactly those seen."""
 KEPT_OF_LEAST = 0.5
 """Of the time that the least hold gives back: one that keeps more is near the longest silences, which vary."""
-ROOMY, WORTH_OF_ROOM = 0.75, 2.5
-"""The latency aimed at, as a share of the objective, unless that costs so many times more."""
-LEAST_FACTOR = 1e-3
+SAFELY, ROOMY = 0.2, 0.75
+"""The shares of the objective up to which a latency is no risk, and has room."""
+RISK, RISK_WITHOUT_ROOM = 0.5, 0.9
+"""The risk of a miss of a latency that just has room, and of one that just meets the objective."""
