@@ -198,9 +198,7 @@ class DemandLoop:
 
     async def _act(self) -> None:
         for pair in self._at_work():
-            await attempt(
-                "scheduler.order", partial(self._steps, pair, self._terms_of(pair)), what=" to ".join(pair)
-            )
+            await attempt("scheduler.order", partial(self._steps, pair, self._terms_of(pair)), what=" to ".join(pair))
 
     def _at_work(self) -> list[Pair]:
         """The pairs with an open order, and those with a train that needs one; the others have no step to take."""
