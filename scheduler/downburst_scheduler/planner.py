@@ -57,6 +57,8 @@ class Rules:
     """True if changes are only reported."""
     first_span_s: float = FIRST_SPAN_S
     """Arrivals over so long are enough for a feed's first choice without reviews that agree."""
+    telling_span_s: float = FIRST_SPAN_S
+    """Arrivals over less time say nothing against circuits on demand that were chosen by earlier ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,8 @@ def _pinned(question: Question, found: tuple[Evaluated, ...], pin: Pin) -> Decis
     if wanted.feasible:
         return _settled(question, found, wanted, Because.PINNED)
     standing = _of(found, question.memory.transport)
-    kept = standing if standing.feasible else _of(found, Transport.UNICAST)
+    stays = standing.feasible or _was_chosen_by_more(question, standing)
+    kept = standing if stays else _of(found, Transport.UNICAST)
     return _settled(question, found, kept, Because.PIN_INFEASIBLE)
 
 
@@ -237,12 +240,22 @@ def _held(question: Question, standing: Evaluated, preferred: Evaluated, agreein
     rested = before.chosen_at_s is None or question.now_s - before.chosen_at_s >= rules.dwell_s
     if question.mistrust is not None:
         return Because.MISTRUSTED
+    if _was_chosen_by_more(question, standing):
+        return Because.WAITING
     if (agreeing < rules.agreeing_windows and not _starts_well_known(question)) or not (rested or urgent):
         return Because.WAITING
     kept = 0 if urgent else min(KEPT_FOR_MISSES, rules.changes_per_day // 2)
     if len(_today(question)) >= rules.changes_per_day - kept and before.chosen_at_s is not None:
         return Because.SPENT
     return Because.WOULD if rules.dry_run else None
+
+
+def _was_chosen_by_more(question: Question, standing: Evaluated) -> bool:
+    """True for circuits on demand after a restart: a few seconds of arrivals have no silence between trains."""
+    chosen_at_s, span_s = question.memory.chosen_at_s, question.arrivals.span_s
+    if standing.transport is not Transport.DYNAMIC_CIRCUIT or chosen_at_s is None:
+        return False
+    return span_s < question.rules.telling_span_s and chosen_at_s < question.now_s - span_s
 
 
 def _starts_well_known(question: Question) -> bool:

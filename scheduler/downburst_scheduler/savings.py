@@ -6,7 +6,8 @@ from dataclasses import replace
 from downburst.domain.plans import Transport
 from downburst_scheduler.models.candidates import Evaluated, Situation
 from downburst_scheduler.models.costs import Service, costs_bps
-from downburst_scheduler.models.demand.pacing import Rest, Saving, affordable_share, saving
+from downburst_scheduler.models.demand.pacing import Saving, affordable_share, saving
+from downburst_scheduler.models.offers import Rest
 from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.models.sizing import Objective

@@ -38,6 +38,7 @@ class Pace:
     def of(cls, settings: Settings) -> "Pace":
         """The pace from the settings."""
         wanted, scale = settings.scheduler, settings.time_scale
+        window_s = max(wanted.window_s / scale, SHORTEST_WINDOW_S)
         rules = Rules(
             wanted.min_gain,
             wanted.agreeing_windows,
@@ -45,8 +46,8 @@ class Pace:
             changes_per_day=wanted.changes_per_day,
             day_s=DAY_S / scale,
             first_span_s=FIRST_SPAN_S / scale,
+            telling_span_s=min(FIRST_SPAN_S / scale, window_s * NEARLY_FULL),
         )
-        window_s = max(wanted.window_s / scale, SHORTEST_WINDOW_S)
         return cls(max(wanted.step_s / scale, 1.0), window_s, max(60 / scale, 1.0), rules)
 
 
@@ -240,6 +241,7 @@ def _changes(history: Sequence[Plan]) -> list[Plan]:
 _ON_CIRCUITS = (Transport.STATIC_CIRCUIT, Transport.DYNAMIC_CIRCUIT)
 STARTING = (Because.NO_SITES, Because.NO_TRAFFIC)
 SHORTEST_WINDOW_S = 5.0
+NEARLY_FULL = 0.9
 DAY_S = 86_400.0
 TELLING_BYTES = 1_000_000
 """A repaired packet in fewer would decide the transport."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, time, timedelta
 
 from downburst.domain.ordering import OPEN, Budget, DemandOrder, OrderStep
-from downburst_scheduler.models.demand.pacing import Rest
+from downburst_scheduler.models.offers import Rest
 
 
 def refusal(

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from downburst.domain.circuits import Circuit, CircuitState, Direction, Measured, Replication
 from downburst.domain.relays import Core, FanOut
-from downburst_scheduler.models.demand.pacing import Rest
 from downburst_scheduler.models.wire import TUNNEL
 
 
@@ -48,6 +47,16 @@ class RelayOffer:
     fan_out: FanOut = FanOut.GROUP
     core_bps: float | None = None
     """The rate between hub and relay that its loss allows; None: no limit is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """The rest of a day's budget of an offer."""
+
+    circuit_s: float
+    """Seconds of circuits that may still be reserved, over all circuits."""
+    day_s: float
+    """Seconds to the end of the day."""
 
 
 @dataclass(frozen=True, slots=True)

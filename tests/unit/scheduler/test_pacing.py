@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from downburst.domain.ordering import Budget, DemandOrder, OrderStep, OrderTimes
 from downburst.domain.plans import Transport
 from downburst_scheduler.demand.budgets import rest
-from downburst_scheduler.models.demand.pacing import Rest, Saving, affordable_share, saving
+from downburst_scheduler.models.demand.pacing import Saving, affordable_share, saving
+from downburst_scheduler.models.offers import Rest
 from downburst_scheduler.models.sizing import Objective
 from downburst_scheduler.planner import Decision, Memory, Question, Rules, decide
 from unit.scheduler.feeds import live

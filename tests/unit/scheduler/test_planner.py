@@ -368,7 +368,8 @@ def test_the_first_choice_needs_no_reviews_that_agree_after_ten_minutes_of_arriv
 def late(transport: Transport, price_bps: float, late_s: float, **other: object) -> Evaluated:
     """An option that misses the objective of 5 s; the score has the default cost of a miss."""
     score_bps = price_bps + (late_s / 5.0 - 1) * 1e12
-    return Evaluated(transport, True, "", price_bps=price_bps, late_s=late_s, score_bps=score_bps, **other)  # type: ignore[arg-type]
+    known = {"price_bps": price_bps, "late_s": late_s, "score_bps": score_bps} | other
+    return Evaluated(transport, True, "", **known)  # type: ignore[arg-type]
 
 
 def test_a_little_less_delay_is_not_worth_any_price_where_nothing_meets_the_objective() -> None:

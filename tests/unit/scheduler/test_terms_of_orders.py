@@ -2,11 +2,12 @@
 
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 
-from downburst.domain.plans import Transport
+from downburst.domain.plans import Pin, Transport
 from downburst_scheduler.figures.traffic import Arrivals, FeedWindow
 from downburst_scheduler.models.candidates import Evaluated, compare, evaluate
 from downburst_scheduler.models.demand.choosing import RISK, ROOMY, SAFELY, terms_for
@@ -18,7 +19,7 @@ from downburst_scheduler.models.parts import Asked, asked_of
 from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.models.sizing import Objective
-from downburst_scheduler.planner import Memory, Question, Rules, decide
+from downburst_scheduler.planner import Because, Memory, Question, Rules, decide
 from downburst_scheduler.sentences import figures, reason
 from unit.scheduler.feeds import live, ngrid_hour, sites, steady
 
@@ -65,6 +66,31 @@ def test_trains_beside_greedy_flows_go_on_circuits_at_less_than_half_the_latency
     assert ordered.quantile_ms(0.99) < 1_000
     # Busy for 19.9 s, held for one: 20.9 of 60 s are reserved at 0.3 times 20 Mb/s.
     assert ordered.price_bps == pytest.approx(20e6 * 20.9 / 60 * 0.3, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("span_s", "chosen_s_ago", "stays"), [(10.0, 3_600.0, True), (10.0, 5.0, False), (700.0, 3_600.0, False)]
+)
+@pytest.mark.parametrize("pinned", [False, True])
+def test_a_restart_in_a_train_keeps_the_circuit_until_silences_could_be_seen(
+    *, span_s: float, chosen_s_ago: float, stays: bool, pinned: bool
+) -> None:
+    train = trains(count=1, every_s=span_s, seconds=span_s)
+    pin = Pin("CONDUIT", Transport.DYNAMIC_CIRCUIT, by="alice", at=datetime(2026, 1, 1, tzinfo=UTC))
+    asked = Question(
+        train,
+        live(beside_flows(replace(METRO, price=3.0)), egress_bps=50e6),
+        now_s=7_200.0,
+        memory=Memory(Transport.DYNAMIC_CIRCUIT, chosen_at_s=7_200.0 - chosen_s_ago),
+        rules=AT_ONCE,
+        pin=pin if pinned else None,
+    )
+    decision = decide(asked)
+    assert not decision.option(Transport.DYNAMIC_CIRCUIT).feasible, "it sees no silence"
+    assert (decision.transport is Transport.DYNAMIC_CIRCUIT) == stays
+    assert bool(decision.chosen.demand) == stays
+    if not pinned:
+        assert (decision.because is Because.WAITING) == stays
 
 
 def test_a_setup_of_a_minute_is_refused_with_the_silence_that_would_be_needed() -> None:

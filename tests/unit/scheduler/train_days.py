@@ -21,11 +21,10 @@ from downburst_scheduler.calibration import FeedCalibration
 from downburst_scheduler.figures.traffic import Arrivals
 from downburst_scheduler.models.candidates import Evaluated, Situation, evaluate
 from downburst_scheduler.models.demand.choosing import Choice
-from downburst_scheduler.models.demand.pacing import Rest
 from downburst_scheduler.models.demand.playing import recurring
 from downburst_scheduler.models.demand.riding import ridden
 from downburst_scheduler.models.demand.terms import DemandTerms
-from downburst_scheduler.models.offers import DemandOffer
+from downburst_scheduler.models.offers import DemandOffer, Rest
 from downburst_scheduler.models.parts import Asked, asked_of
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.situation import Calibration, SiteFacts

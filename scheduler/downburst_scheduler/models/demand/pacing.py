@@ -9,15 +9,7 @@ found by stochastic approximation). Nothing is known of gains to come but that t
 import math
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """The rest of a day's budget of an offer."""
-
-    circuit_s: float
-    """Seconds of circuits that may still be reserved, over all circuits."""
-    day_s: float
-    """Seconds to the end of the day."""
+from downburst_scheduler.models.offers import Rest
 
 
 @dataclass(frozen=True, slots=True)

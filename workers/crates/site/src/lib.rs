@@ -1,11 +1,12 @@
 //! A receiving site: its connections to hubs, its storage of products, and the order of their files.
 //!
-//! [`Connection`] makes and keeps one connection to a hub: it drives the session's machine, decides when to dial and
-//! when to give up, assembles products, requests their storage, and keeps the site's position and credential.
+//! [`Connection`] makes and keeps one connection to a hub: it drives the session's machine, decides when to dial
+//! and when to give up, assembles products, requests their storage, and keeps the site's position and credential.
 //! [`Hubs`] is above all connections: it chooses the hub that serves and the nodes for each feed, and orders the
-//! replacement of connections. [`FeedRelease`] turns the products of a feed into files, exactly once each and in the
-//! requested order; [`Release`] is above those of all feeds. [`CircuitEnds`] makes and removes the ends of circuits
-//! that a hub orders; [`FarEnd`] is the other end of one that this site watches. [`Announcer`] and [`Receivers`] are both ends of a leg that a relay sends by unicast.
+//! replacement of connections. [`FeedRelease`] turns the products of a feed into files, exactly once each and in
+//! the requested order; [`Release`] is above those of all feeds. [`CircuitEnds`] makes and removes the ends of
+//! circuits that a hub orders; [`FarEnd`] is the other end of one that this site watches. [`Announcer`] and
+//! [`Receivers`] are both ends of a leg that a relay sends by unicast.
 //!
 //! Nothing here has a socket, a file, a thread or a clock: time, bytes, randomness and storage are arguments. The
 //! `node` crate drives these machines with TLS streams, groups and the product log; `sim` drives them in virtual

@@ -125,6 +125,25 @@ impl Running {
         })
     }
 
+    /// Waits until the relay can or may not carry a tunnel from this peer to this target any more; returns the reason.
+    async fn ends(&self, peer: SocketAddr, target: &str) -> io::Error {
+        let opposite = |address: IpAddr| self.peers.has(address).then_some(address);
+        let onward = target.parse::<SocketAddr>().ok().and_then(|at| opposite(at.ip()));
+        tokio::select! {
+            reason = self.is_refused() => reason,
+            reason = self.circuit_ends(onward) => reason,
+            reason = self.circuit_ends(opposite(peer.ip().to_canonical())) => reason,
+        }
+    }
+
+    /// Waits until the circuit with this opposite end is removed, if a tunnel is over one. Its bytes would wait for
+    /// nothing; the site would find that out late, and the hub take the former session for another receiver.
+    async fn circuit_ends(&self, opposite: Option<IpAddr>) -> io::Error {
+        let Some(opposite) = opposite else { return std::future::pending().await };
+        self.peers.is_gone(opposite).await;
+        io::Error::other(format!("the circuit to {opposite} is removed"))
+    }
+
     /// Waits until the hub refuses the relay; returns the reason.
     async fn is_refused(&self) -> io::Error {
         let mut refused = self.refused.clone();
@@ -188,7 +207,7 @@ async fn serve(running: Arc<Running>, mut site: TcpStream, peer: SocketAddr) {
                 let tunnel = running.register.open(site, hub, peer, &asked.target);
                 let carried = tokio::select! {
                     carried = carry::carry(&tunnel, &asked.early) => carried,
-                    reason = running.is_refused() => Err(reason),
+                    reason = running.ends(peer, &asked.target) => Err(reason),
                 };
                 running.register.close(&tunnel, &carried);
             }
@@ -335,7 +354,23 @@ mod tests {
             assert!(through(&relay, other).await.unwrap_err().to_string().contains("(403)"), "{other}");
         }
         peers.set([].into());
+        assert!(matches!(stream.read(&mut [0; 8]).await, Ok(0) | Err(_)), "its tunnels end with it");
         assert!(through(&relay, &opposite).await.unwrap_err().to_string().contains("(403)"));
+    }
+
+    #[tokio::test]
+    async fn a_tunnel_that_came_over_a_circuit_ends_with_it() {
+        let echo = echo().await;
+        let (_refuse, refused) = watch::channel(None);
+        let peers = CircuitPeers::default();
+        let relay = relay_with(&echo, 8, peers.clone(), refused).await;
+        let mut before = through(&relay, &echo).await.unwrap();
+        peers.set(["127.0.0.1".parse().unwrap()].into());
+        let mut over = through(&relay, &echo).await.unwrap();
+        peers.set([].into());
+        assert!(matches!(over.read(&mut [0; 8]).await, Ok(0) | Err(_)), "the circuit is gone");
+        before.write_all(b"routed").await.unwrap();
+        assert_eq!(before.read(&mut [0; 8]).await.unwrap(), 6, "it came by another way");
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! The ends of circuits at a site, as ordered by its hub. They are removed when the site ends.
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use downburst_host::{Burst, Half, Shape, Way};
@@ -12,7 +12,7 @@ use downburst_session::{
     inner_address,
 };
 use downburst_site::{CircuitEnds, EndsInput, EndsOrder, EndsOutput, FarEnd, Raising};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::circuits::{Endpoint, Keeper, measure};
@@ -27,7 +27,7 @@ pub(super) struct Circuits {
 
 /// The addresses of the ends opposite to a site's, as long as it holds its own.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct CircuitPeers(Arc<Mutex<BTreeSet<IpAddr>>>);
+pub(crate) struct CircuitPeers(Arc<watch::Sender<BTreeSet<IpAddr>>>);
 
 /// An order of the hub.
 enum Order {
@@ -153,6 +153,8 @@ impl Work {
             Ok(endpoint) => {
                 tracing::info!(lease, interface = raised.interface, "an end of a circuit is up");
                 let peer: Option<IpAddr> = offer.peer_address.parse().ok();
+                // The other end may know the hardware address of a former interface: a packet from here corrects it.
+                peer.into_iter().for_each(|peer| endpoint.ping(peer));
                 let watched = peer.filter(|_| offer.watches == Some(true));
                 let far = watched.map(|address| FarEnd::new(address, raised.interface));
                 self.held.insert(lease, HeldEnd { endpoint: Arc::new(endpoint), peer, far, probing: None });
@@ -261,11 +263,17 @@ impl Work {
 impl CircuitPeers {
     /// True if the address is opposite to an end of this site.
     pub(crate) fn has(&self, address: IpAddr) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&address)
+        self.0.borrow().contains(&address)
     }
 
     pub(crate) fn set(&self, addresses: BTreeSet<IpAddr>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = addresses;
+        self.0.send_replace(addresses);
+    }
+
+    /// Waits until the end opposite to this address is gone.
+    pub(crate) async fn is_gone(&self, address: IpAddr) {
+        // The sender is alive as long as this value.
+        let _ = self.0.subscribe().wait_for(|held| !held.contains(&address)).await;
     }
 }
 
