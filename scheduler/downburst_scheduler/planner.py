@@ -213,14 +213,14 @@ def _worth_it(question: Question, standing: Evaluated, best: Evaluated) -> bool:
     """True if the gain justifies a change from the present transport.
 
     A transport that meets the objective is left for a better price; one that misses it, for one that meets it, or for
-    a lower cost of price and delay together; a refused one or an overload, for a better price, or for less delay
-    where it misses the objective.
+    a lower cost of price and delay together; a refused one or an overload, for a better price or less delay. Circuits
+    on demand that are refused harm no other feed, and are left for less delay only where they miss the objective.
     """
     room, objective = 1 - question.rules.min_gain, question.situation.objective
     cheaper = best.price_bps < standing.price_bps * room
     if not standing.feasible:
-        is_late = (standing.late_s or 0.0) > objective.latency_s
-        return cheaper or (is_late and (best.late_s or 0.0) < (standing.late_s or 0.0) * room)
+        harms = standing.transport is not Transport.DYNAMIC_CIRCUIT or not _is_in_time(question, standing)
+        return cheaper or (harms and (best.late_s or 0.0) < (standing.late_s or 0.0) * room)
     if _meets(question, standing) or _meets(question, best):
         return cheaper or not _meets(question, standing)
     costs_bps = [late_cost_bps(one, (standing, best), objective) for one in (standing, best)]
@@ -288,7 +288,11 @@ def _because(question: Question, chosen: Evaluated) -> Because:
 
 
 def _meets(question: Question, option: Evaluated) -> bool:
-    return option.feasible and (option.late_s or 0.0) <= question.situation.objective.latency_s
+    return option.feasible and _is_in_time(question, option)
+
+
+def _is_in_time(question: Question, option: Evaluated) -> bool:
+    return (option.late_s or 0.0) <= question.situation.objective.latency_s
 
 
 def _of(found: tuple[Evaluated, ...], transport: Transport) -> Evaluated:

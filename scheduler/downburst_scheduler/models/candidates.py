@@ -124,7 +124,7 @@ def best_of(
     feasible = [one for one in found if one.feasible]
     if not feasible:
         return min((one for one in found if one.outcome or one.parts), key=lambda one: one.price_bps)
-    if not somebody_meets(feasible, objective):
+    if not any(one.late_s is not None and one.late_s <= objective.latency_s for one in feasible):
         return min(feasible, key=lambda one: (late_cost_bps(one, feasible, objective), one.transport != standing))
 
     def rank(one: Evaluated) -> tuple[bool, float, bool]:
@@ -133,11 +133,6 @@ def best_of(
         return tight, one.score_bps, one.transport != standing
 
     return min(feasible, key=rank)
-
-
-def somebody_meets(found: Sequence[Evaluated], objective: Objective) -> bool:
-    """True if a feasible transport meets the objective."""
-    return any(one.feasible and one.late_s is not None and one.late_s <= objective.latency_s for one in found)
 
 
 def late_cost_bps(one: Evaluated, found: Sequence[Evaluated], objective: Objective) -> float:
