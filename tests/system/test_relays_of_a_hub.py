@@ -26,7 +26,7 @@ def test_the_scheduler_leads_a_site_over_a_relay_that_is_faster_until_it_is_revo
         world = scene.world
         scene.site(data_connections=0)
         with Products(world, product_bytes=250_000, every_s=0.1) as products:
-            products.more(50)
+            products.more(100)
             relay = scene.relay()
             # After three reviews and more the way stays, though its own bursts have lost segments.
             latencies = led_over_the_relay(scene, products)
