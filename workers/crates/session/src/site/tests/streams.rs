@@ -248,7 +248,8 @@ fn a_measurement_of_a_circuit_reaches_the_driver_and_its_result_the_hub() {
     let mut bench = Bench::started();
     let probe = CircuitProbe { lease: 7, run: 3, train: None };
     bench.say(probe);
-    let is_asked = |output: &SiteOutput| matches!(output, SiteOutput::Event(SiteEvent::CircuitProbe(it)) if *it == probe);
+    let is_asked =
+        |it: &SiteOutput| matches!(it, SiteOutput::Event(SiteEvent::CircuitProbe(got)) if *got == probe);
     assert_eq!(bench.count(is_asked), 1);
     let probed = CircuitProbed { lease: 7, run: 3, reach: None, rate: None };
     let report = CircuitReport::Probed(Box::new(probed.clone()));
