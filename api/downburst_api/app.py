@@ -34,6 +34,7 @@ from downburst_api.sites import routes as sites
 from downburst_api.sites import self_service
 from downburst_api.subscriptions import routes as subscriptions
 from downburst_api.tcp_profiles import routes as tcp_profiles
+from downburst_api.topology import routes as topology
 from downburst_api.upstreams import routes as upstreams
 from downburst_api.users import routes as users
 
@@ -51,41 +52,45 @@ def create_app(runtime: Runtime, *, page: Path | None = None) -> FastAPI:
     )
     app.state.runtime = runtime
     problems.install(app)
-    modules = (
-        sessions,
-        users,
-        access_requests,
-        self_service,
-        objectives,
-        alarms,
-        products,
-        upload,
-        trace,
-        deliveries,
-        feeds,
-        sites,
-        subscriptions,
-        resends,
-        upstreams,
-        ldm,
-        circuits,
-        ordering,
-        relays,
-        tcp_profiles,
-        plans,
-        latency,
-        histogram,
-        volume,
-        document,
-        stream,
-        health,
-        scrape,
-    )
-    for module in modules:
+    for module in MODULES:
         app.include_router(module.router)
     dashboard.mount(app, page)
     openapi.install(app)
     app.add_middleware(Idempotency, ledger=runtime.ledger)
-    authorization.install(app, runtime.gate, runtime.settings.limits, [module.router for module in modules])
+    authorization.install(app, runtime.gate, runtime.settings.limits, [module.router for module in MODULES])
     app.add_middleware(Forwarded, proxies=runtime.settings.access.proxies)
     return app
+
+
+MODULES = (
+    sessions,
+    users,
+    access_requests,
+    self_service,
+    objectives,
+    alarms,
+    products,
+    upload,
+    trace,
+    deliveries,
+    feeds,
+    sites,
+    subscriptions,
+    resends,
+    upstreams,
+    ldm,
+    circuits,
+    topology,
+    ordering,
+    relays,
+    tcp_profiles,
+    plans,
+    latency,
+    histogram,
+    volume,
+    document,
+    stream,
+    health,
+    scrape,
+)
+"""The modules with routes, in the order of the description."""

@@ -16,6 +16,14 @@ from downburst.domain.circuits import Circuit, CircuitAnswer, CircuitChange, Por
 from downburst.domain.credentials import EnrolmentToken
 from downburst.domain.feeds import Feed, FeedLog
 from downburst.domain.products import Acknowledgement, Product
+from downburst.domain.topology import Topology
+from downburst.domain.topology.questions import (
+    RateAnswer,
+    RateQuestion,
+    TopologyAnswer,
+    WindowAnswer,
+    WindowQuestion,
+)
 from downburst.foundation.clock import Clock
 from downburst.ledger import Ledger
 from downburst.ledger.repositories.feeds import unknown_feed
@@ -93,8 +101,25 @@ class Node(Protocol):
         """Sends the ledger's feeds and sites."""
 
 
+class Desk(Protocol):
+    """The topology, and questions to the calendar."""
+
+    async def put_topology(self, wanted: Topology, *, dry_run: bool = False) -> TopologyAnswer:
+        """Replaces the topology."""
+
+    async def find_window(self, asked: WindowQuestion) -> WindowAnswer:
+        """The first window with room for a circuit."""
+
+    async def find_rate(self, asked: RateQuestion) -> RateAnswer:
+        """The most that is free throughout a window."""
+
+
 class Circuits(Protocol):
     """Requests for circuits and ports; refusals are raised with their sentences."""
+
+    @property
+    def desk(self) -> Desk:
+        """Questions, and the topology."""
 
     async def request(self, wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:
         """Reserves a circuit; the same request again gets the first circuit."""

@@ -157,7 +157,7 @@ def _fits(kept: Sequence[Reservation], wanted: Reservation) -> bool:
     near = [one for one in kept if one.begin_us < wanted.end_us and wanted.begin_us < one.end_us]
     edges = [wanted.begin_us, *(one.begin_us for one in near if one.begin_us > wanted.begin_us)]
     return all(
-        claim.rate_bps(way) + sum(_taken(near, claim.port, way, edge)) <= PORT_BPS
+        claim.rate_bps(way) + sum(_taken(near, claim.resource, way, edge)) <= PORT_BPS
         for claim in wanted.claims
         for way in Direction
         for edge in edges
@@ -170,7 +170,7 @@ def _taken(near: Sequence[Reservation], port: str, way: Direction, edge: int) ->
         for one in near
         if one.begin_us <= edge < one.end_us
         for claim in one.claims
-        if claim.port == port
+        if claim.resource == port
     )
 
 

@@ -25,6 +25,7 @@ from downburst_contract import (
     sites,
     subscriptions,
     tcp_profiles,
+    topology,
     tracer,
     upstreams,
 )
@@ -945,6 +946,26 @@ def show_tcp_profile(profile: str) -> Call[tcp_profiles.TcpProfile]:
 def put_tcp_profile(profile: str, body: tcp_profiles.TcpProfileWanted) -> Call[tcp_profiles.TcpProfile]:
     """Adds a TCP profile, or gives it exactly these values; they apply to present and later connections."""
     return Call("PUT", path_of("v1", "tcp-profiles", profile), tcp_profiles.TcpProfile, body=body)
+
+
+def show_topology() -> Call[topology.Topology]:
+    """The topology: domains, switches, links, hosts, and windows of maintenance."""
+    return Call("GET", path_of("v1", "topology"), topology.Topology)
+
+
+def put_topology(body: topology.TopologyWanted, *, dry_run: bool | None = None) -> Call[topology.TopologyAnswered]:
+    """Replaces the topology, unless circuits would lose a link or a rate; the answer has the changes."""
+    return Call("PUT", path_of("v1", "topology"), topology.TopologyAnswered, query={"dry_run": dry_run}, body=body)
+
+
+def find_rate(body: topology.RateAsked) -> Call[topology.RateAnswer]:
+    """The rates that are free throughout a window; nothing is reserved."""
+    return Call("POST", path_of("v1", "topology", "rate"), topology.RateAnswer, body=body)
+
+
+def find_window(body: topology.WindowAsked) -> Call[topology.WindowAnswer]:
+    """The first window in which a circuit would be admitted, with its path and tags; nothing is reserved."""
+    return Call("POST", path_of("v1", "topology", "window"), topology.WindowAnswer, body=body)
 
 
 def totals() -> Call[plans.Totals]:

@@ -302,12 +302,24 @@ class CircuitStanding(Answer):
     created_at: datetime | None
 
 
+class CircuitHop(Answer):
+    """A link of the topology on the path of a circuit, from the hub on."""
+
+    link: str
+    forward: bool
+    """Whether the path takes it from its end `a` to its end `z`."""
+    tag: int | None
+    """The tag there; null: untagged, or not assigned."""
+
+
 class CircuitWindow(Answer):
     """The ends, rates and times of a reservation."""
 
     request_id: str
     ends: list[End]
     """The near one first: the hub's, or of two sites the first."""
+    path: list[CircuitHop]
+    """The links between them; empty: only the ports and their hosts are reserved."""
     rate_out_bps: int
     rate_in_bps: int
     begin: datetime

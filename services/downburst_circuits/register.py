@@ -14,12 +14,16 @@ from downburst.bus.port import Bus
 from downburst.domain.circuits import FINISHED, LEAVING, Circuit, CircuitEvent, CircuitState, Lease, Measured, Port
 from downburst.domain.events import CircuitsChanged, FaultSeen
 from downburst.domain.faults import Fault
+from downburst.domain.topology import Topology
 from downburst.foundation.clock import Clock
 from downburst.foundation.errors import NotFound
 from downburst.ledger import Ledger, Transaction
 from downburst_circuits.calendar import Calendar, Reservation
+from downburst_circuits.desk.booking import Desk
+from downburst_circuits.desk.circuits import placed
+from downburst_circuits.desk.network import Network
 from downburst_circuits.lifecycle import Happening, after
-from downburst_circuits.requests import Known, reservation_of
+from downburst_circuits.requests import Known
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,7 @@ class Register:
         self.begun: dict[int, Circuit] = {}
         """Open circuits with a window that has begun."""
         self.calendar = Calendar({})
+        self.network = Network(Topology(), self.ports)
         self.watchers: list[Callable[[Circuit], None]] = []
         """Called with every changed circuit."""
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -53,13 +58,38 @@ class Register:
 
     async def load(self) -> None:
         """Loads the circuits from the ledger."""
-        ports, circuits = await self._ledger.read(lambda tx: (tx.ports.all(), tx.circuits.unfinished()))
+        ports, circuits, topology = await self._ledger.read(
+            lambda tx: (tx.ports.all(), tx.circuits.unfinished(), tx.planning.topology.get())
+        )
         self.ports = {port.name: port for port in ports}
-        self.calendar = Calendar({port.name: port.rate_bps for port in ports})
+        self.network, self.calendar = Network(topology, self.ports), Calendar({})
+        self.calendar = self.calendar_over(self.network)
         self.open.clear()
         self.begun.clear()
         for circuit in circuits:
             self._remember(circuit)
+
+    @property
+    def desk(self) -> Desk:
+        """Questions to the calendar over the topology."""
+        return Desk(self.calendar, self.network)
+
+    def reservation(self, circuit: Circuit) -> Reservation:
+        """A circuit's reservation in the calendar: its ports, their hosts and the links of its path."""
+        return placed(circuit, self.ports, self.network)
+
+    def calendar_over(self, network: Network) -> Calendar:
+        """The calendar of all present reservations over another topology."""
+        calendar = Calendar({port.name: port.rate_bps for port in self.ports.values()})
+        network.put_into(calendar)
+        for kept in self.calendar.reservations():
+            circuit = None if kept.number in self._promised else self.open.get(kept.number)
+            calendar.put(kept if circuit is None else placed(circuit, self.ports, network))
+        return calendar
+
+    def take(self, network: Network) -> None:
+        """Replaces the topology."""
+        self.calendar, self.network = self.calendar_over(network), network
 
     async def asked_before(self, wanted: Circuit) -> tuple[Circuit | None, Known]:
         """The circuit of an earlier equal request, and the facts to check a new one by: the sites that it names."""
@@ -139,7 +169,7 @@ class Register:
     @contextmanager
     def promising(self, circuit: Circuit) -> Iterator[None]:
         """Reserves a circuit's future terms in the calendar until they are applied, whatever changes in between."""
-        self._promised[circuit.number] = self.calendar.exchange(reservation_of(circuit, self.ports))
+        self._promised[circuit.number] = self.calendar.exchange(self.reservation(circuit))
         try:
             yield
         finally:
@@ -178,7 +208,7 @@ class Register:
         if circuit.state is not CircuitState.ADMITTED:
             self.begun[number] = circuit
         if circuit.state not in LEAVING:
-            self.calendar.put(self._promised.get(number) or reservation_of(circuit, self.ports))
+            self.calendar.put(self._promised.get(number) or self.reservation(circuit))
 
     def _write(self, tx: Transaction, circuit: Circuit, event: str, said: Said) -> None:
         tx.circuits.save(circuit)

@@ -17,11 +17,20 @@ from downburst.domain.circuits import (
     Standing,
 )
 from downburst.domain.events import NodeChanged
+from downburst.domain.topology import Topology
+from downburst.domain.topology.questions import (
+    RateAnswer,
+    RateQuestion,
+    TopologyAnswer,
+    WindowAnswer,
+    WindowQuestion,
+)
 from downburst.foundation.errors import NodeAway, PartAway
 from downburst.parts.names import Part
 from downburst.parts.questions import Answer, Method, Remote, T, answers_of
 from downburst.supervision import keep, side_by_side
 from downburst_circuits.node import CircuitNode
+from downburst_circuits.questions import DeskService
 from downburst_circuits.service import CircuitService
 
 
@@ -30,6 +39,7 @@ class RemoteCircuits:
 
     def __init__(self, bus: Bus) -> None:
         self._service = Remote(bus, Part.CIRCUITS)
+        self.desk = RemoteDesk(self._service)
 
     async def request(self, wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:
         """Reserves a circuit; the same request again gets the first circuit."""
@@ -68,9 +78,29 @@ class RemoteCircuits:
         await self._service.ask(CircuitService.remove_port, name=name)
 
 
+class RemoteDesk:
+    """`DeskService` for the same api."""
+
+    def __init__(self, service: Remote) -> None:
+        self._service = service
+
+    async def put_topology(self, wanted: Topology, *, dry_run: bool = False) -> TopologyAnswer:
+        """Replaces the topology."""
+        return await self._service.ask(DeskService.put_topology, wanted=wanted, dry_run=dry_run)
+
+    async def find_window(self, asked: WindowQuestion) -> WindowAnswer:
+        """The first window with room for a circuit."""
+        return await self._service.ask(DeskService.find_window, asked=asked)
+
+    async def find_rate(self, asked: RateQuestion) -> RateAnswer:
+        """The most that is free throughout a window."""
+        return await self._service.ask(DeskService.find_rate, asked=asked)
+
+
 def answers_of_service(service: CircuitService) -> Mapping[str, Answer]:
     """The service's answers to the api."""
-    return answers_of(
+    desk = answers_of(service.desk, DeskService.put_topology, DeskService.find_window, DeskService.find_rate)
+    return desk | answers_of(
         service,
         CircuitService.request,
         CircuitService.modify,

@@ -29,7 +29,7 @@ class Known:
 
 def checked(wanted: Circuit, known: Known) -> Circuit:
     """The request with its ends resolved and its begin not in the past; raises one sentence if it is invalid."""
-    circuit = replace(wanted, ends=_resolved(wanted.ends, known), begin=_begin(wanted, known.now))
+    circuit = replace(wanted, ends=resolved(wanted.ends, known), begin=_begin(wanted, known.now))
     check_window(circuit, known.now)
     _check_ends(circuit, known)
     check_rates(circuit, known.ports)
@@ -66,7 +66,7 @@ def check_rates(circuit: Circuit, ports: Mapping[str, Port]) -> None:
         raise BadInput("the rate back to the near end is below zero; give 0 or more")
     for claim in claims_of(circuit, ports):
         for direction in Direction:
-            _check_rate(circuit, claim, direction, ports[claim.port])
+            _check_rate(circuit, claim, direction, ports[claim.resource])
 
 
 def check_port(port: Port) -> None:
@@ -95,26 +95,36 @@ def claims_of(circuit: Circuit, ports: Mapping[str, Port]) -> tuple[Claim, ...]:
     )
     if circuit.carriage.driver is CircuitDriver.NSI:
         # The provider chooses the tags, not the calendar.
-        return tuple(replace(claim, first_vlan=None, last_vlan=None) for claim in claims)
+        return tuple(replace(claim, first_tag=None, last_tag=None) for claim in claims)
     return claims
 
 
 def with_tags(circuit: Circuit, reservation: Reservation) -> Circuit:
     """The circuit with the tags assigned by the calendar."""
-    tags = {claim.port: claim.vlan for claim in reservation.claims}
+    tags = {claim.resource: claim.tag for claim in reservation.claims}
     return replace(circuit, ends=tuple(replace(end, vlan=tags.get(end.port)) for end in circuit.ends))
 
 
 def conflict(
-    circuit: Circuit, clash: Clash, others: Mapping[int, Circuit], port: Port, instead_of: Circuit | None = None
+    circuit: Circuit,
+    clash: Clash,
+    others: Mapping[int, Circuit],
+    *,
+    instead_of: Circuit | None = None,
+    nearest: Circuit | None = None,
 ) -> CircuitConflict:
-    """The refusal with the conflicting reservations, and for a change also the unchanged state."""
+    """The refusal with the conflicting reservations and the nearest window that would do; for a change also the
+    unchanged state."""
     holders = [others[number] for number in clash.with_numbers if number in others]
     listed = [_holder_out(holder) for holder in holders]
-    sentence = _conflict_sentence(circuit, clash, holders, port)
+    sentence = _conflict_sentence(circuit, clash, holders) + _held(holders)
     if instead_of is not None:
         sentence += f"; circuit {instead_of.number} stays {instead_of.state} as it was, with {_rates(instead_of)}"
-    return CircuitConflict(sentence, circuits=listed, port=clash.port)
+    if nearest is None:
+        return CircuitConflict(sentence, circuits=listed, port=clash.resource)
+    sentence += f"; the nearest window with room begins at {moment_text(nearest.begin)}"
+    window = {"begin": nearest.begin.isoformat(), "end": nearest.end.isoformat() if nearest.end else None}
+    return CircuitConflict(sentence, circuits=listed, port=clash.resource, nearest=window)
 
 
 def moment_text(instant: datetime | None) -> str:
@@ -134,7 +144,8 @@ def _begin(wanted: Circuit, now: datetime) -> datetime:
     )
 
 
-def _resolved(ends: Sequence[CircuitEnd], known: Known) -> tuple[CircuitEnd, ...]:
+def resolved(ends: Sequence[CircuitEnd], known: Known) -> tuple[CircuitEnd, ...]:
+    """The ends with their ports and sites, the hub's first; refuses one that names no single port."""
     if len(ends) < 2:
         raise BadInput("a circuit has the hub's end and at least one site's, or two sites'; name a site with --to")
     near, *far = (_named(end, known, is_near=position == 0) for position, end in enumerate(ends))
@@ -214,7 +225,7 @@ def _check_rate(circuit: Circuit, claim: Claim, direction: Direction, port: Port
     if claim.rate_bps(direction) <= port.rate_bps:
         return
     count = len(circuit.far_sites)
-    copies = f" ({count} copies)" if claim.port == circuit.ends[0].port and count > 1 else ""
+    copies = f" ({count} copies)" if claim.resource == circuit.ends[0].port and count > 1 else ""
     needed = f"the circuit would need {rate_text(claim.rate_bps(direction))}{copies} there; ask for less"
     if port.port_rate_bps is None or claim.rate_bps(direction) <= port.port_rate_bps:
         raise BadInput(
@@ -299,20 +310,33 @@ def _claim(end: CircuitEnd, ports: Mapping[str, Port], *, out_bps: int, in_bps: 
     return Claim(end.port, out_bps, in_bps, first, last, end.vlan)
 
 
-def _conflict_sentence(circuit: Circuit, clash: Clash, holders: Sequence[Circuit], port: Port) -> str:
+def _conflict_sentence(circuit: Circuit, clash: Clash, holders: Sequence[Circuit]) -> str:
+    # The keys of links and hosts say what they are.
+    place = clash.resource if " " in clash.resource else f"port {clash.resource}"
+    if clash.closure is not None:
+        window = f"from {moment_text(from_us(clash.begin_us))} to {moment_text(from_us(clash.end_us))}"
+        return f"{place} is closed {window} for maintenance {clash.closure}; ask for another window"
+    if clash.direction is None and not holders:
+        return f"{place} and the other ports and links have no tag that all accept; ask for other tags"
     if clash.direction is None:
-        tags = f"tag {clash.vlan}" if clash.vlan is not None else "every acceptable tag"
+        tags = f"tag {clash.tag}" if clash.tag is not None else "every acceptable tag"
         return (
-            f"{tags} of port {clash.port} is taken during the window by {_numbers(holders)}; "
+            f"{tags} of {place} is taken during the window by {_numbers(holders)}; "
             "ask for another tag or another window"
         )
     way = "sent" if clash.direction is Direction.OUT else "received"
     until = "on" if clash.end_us >= FOREVER_US else f"to {moment_text(from_us(clash.end_us))}"
     return (
-        f"port {clash.port} has {rate_text(clash.free_bps)} of {rate_text(port.rate_bps)} free to be {way} from "
+        f"{place} has {rate_text(clash.free_bps)} of {rate_text(clash.rate_bps)} free to be {way} from "
         f"{moment_text(from_us(clash.begin_us))} {until} because of {_numbers(holders)}, and {_asked(circuit)}; "
         "ask for less or another window"
     )
+
+
+def _held(holders: Sequence[Circuit]) -> str:
+    """The holders' rates and ends, of the first three."""
+    held = (f"; circuit {one.number} holds {_rates(one)} to {moment_text(one.end)}" for one in holders[:3])
+    return "".join(held)
 
 
 def _asked(circuit: Circuit) -> str:

@@ -16,14 +16,17 @@ from downburst.domain.circuits import (
     Port,
 )
 from downburst.domain.events import CircuitsChanged
-from downburst.foundation.clock import Clock
+from downburst.foundation.clock import Clock, from_us, to_us
 from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict, DownburstError
 from downburst.foundation.rates import rate_text
 from downburst.ledger import Ledger, Transaction
 from downburst_circuits.calendar import NoRoom, Reservation
 from downburst_circuits.controller import CircuitController
+from downburst_circuits.desk.booking import NoPath
+from downburst_circuits.desk.circuits import wanted_of, with_place
 from downburst_circuits.lifecycle import Happening, check_cancellable, check_modifiable, said_of
 from downburst_circuits.providers.makers import Makers
+from downburst_circuits.questions import DeskService, no_path
 from downburst_circuits.register import Register, Said
 from downburst_circuits.requests import (
     check_port,
@@ -34,7 +37,6 @@ from downburst_circuits.requests import (
     moment_text,
     reservation_of,
     unknown_port,
-    with_tags,
 )
 
 
@@ -60,6 +62,7 @@ class CircuitService:
         self._places = count(1)
         self._one_at_a_time = asyncio.Lock()
         """Serialises equal concurrent requests, so that the second finds the first one's circuit."""
+        self.desk = DeskService(register, ledger=ledger, bus=bus, clock=clock, one_at_a_time=self._one_at_a_time)
 
     async def request(self, wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:
         """Reserves a circuit; the same request again gets the first circuit."""
@@ -97,11 +100,10 @@ class CircuitService:
         before = await self._ledger.read(lambda tx: tx.circuits.one(number))
         start = begin or self._clock.now()
         wanted = replace(
-            before,
+            moved(before, start),
             number=0,
             request=replace(before.request, request_id=request_id, asked_sha256="", requested_by=by),
-            begin=start,
-            end=None if before.end is None else start + (before.end - before.begin),
+            path=(),
             ends=tuple(replace(end, vlan=None, address=_declared(before, end.address)) for end in before.ends),
             state=CircuitState.REQUESTED,
             reason="",
@@ -132,7 +134,13 @@ class CircuitService:
         """Changes a port, unless circuits on it would lose their reserved terms."""
         check_port(port)
         self._check_still_enough(port)
-        return self._with(await self._ledger.write(lambda tx: tx.ports.change(port)))
+
+        def write(tx: Transaction) -> Port:
+            kept = tx.ports.change(port)
+            tx.planning.topology.check_ports()
+            return kept
+
+        return self._with(await self._ledger.write(write))
 
     async def remove_port(self, name: str) -> None:
         """Removes a port that no circuit uses."""
@@ -144,17 +152,21 @@ class CircuitService:
                 f"port {name} is needed by {len(users)} circuits, such as {users[0]}; cancel them first",
                 circuits=users,
             )
-        await self._ledger.write(lambda tx: tx.ports.remove(name))
+
+        def write(tx: Transaction) -> None:
+            tx.planning.topology.check_free(name)
+            tx.ports.remove(name)
+
+        await self._ledger.write(write)
         del self._register.ports[name]
-        self._register.calendar.forget_port(name)
+        self._register.calendar.forget(name)
         self._bus.publish(CircuitsChanged())
 
     async def _request(self, wanted: Circuit, *, dry_run: bool) -> CircuitAnswer:
         before, known = await self._register.asked_before(wanted)
         if before is not None:
             return CircuitAnswer(_same(before, wanted), done=False)
-        circuit = checked(wanted, known)
-        fitting = with_tags(circuit, self._fit(circuit))
+        fitting = self._place(checked(wanted, known))
         if dry_run:
             return CircuitAnswer(replace(fitting, state=CircuitState.REQUESTED), done=False)
         return CircuitAnswer(await self._admit(fitting))
@@ -164,19 +176,29 @@ class CircuitService:
             return self._register.open[number]
         return await self._ledger.read(lambda tx: tx.circuits.one(number))
 
-    def _fit(self, circuit: Circuit, *, instead_of: Circuit | None = None) -> Reservation:
-        calendar = self._register.calendar
-        wanted = reservation_of(circuit, self._register.ports)
+    def _place(self, circuit: Circuit) -> Circuit:
+        """The circuit with the path and the tags that the calendar has room for."""
+        register = self._register
+        wanted, asked = wanted_of(circuit, register.ports, register.network), reservation_of(circuit, register.ports)
         try:
-            return calendar.fit_instead(wanted) if instead_of else calendar.fit(wanted)
+            return with_place(circuit, register.desk.book(wanted, asked.begin_us, asked.end_us))
+        except NoPath:
+            raise no_path(circuit) from None
         except NoRoom as refused:
-            port = self._register.ports[refused.clash.port]
-            raise conflict(circuit, refused.clash, self._register.open, port, instead_of) from None
+            near = register.desk.nearest(wanted, asked.begin_us, asked.end_us, to_us(self._clock.now()))
+            nearest = None if near is None else moved(circuit, from_us(near.reservation.begin_us))
+            raise conflict(circuit, refused.clash, register.open, nearest=nearest) from None
+
+    def _fit(self, circuit: Circuit, *, instead_of: Circuit) -> Reservation:
+        try:
+            return self._register.calendar.fit_instead(self._register.reservation(circuit))
+        except NoRoom as refused:
+            raise conflict(circuit, refused.clash, self._register.open, instead_of=instead_of) from None
 
     async def _admit(self, circuit: Circuit) -> Circuit:
         """Holds the place in the calendar during the write to the ledger, so that no other request gets it."""
         calendar = self._register.calendar
-        place = replace(reservation_of(circuit, self._register.ports), number=-next(self._places))
+        place = replace(self._register.reservation(circuit), number=-next(self._places))
         calendar.put(place)
         try:
             said = Said(_admitted(circuit), by=circuit.request.requested_by)
@@ -260,6 +282,11 @@ def _with_terms(now: Circuit, wanted: Circuit) -> Circuit:
 
 def _declared(circuit: Circuit, address: str | None) -> str | None:
     return address if circuit.carriage.driver is CircuitDriver.DECLARED else None
+
+
+def moved(circuit: Circuit, begin: datetime) -> Circuit:
+    """The circuit in a window of the same length with another begin."""
+    return replace(circuit, begin=begin, end=None if circuit.end is None else begin + (circuit.end - circuit.begin))
 
 
 def _ends_at(circuit: Circuit, port: str) -> bool:

@@ -269,6 +269,7 @@ async def _circuits(play: Played, made: Runtime, ledger: Ledger, clock: FakeCloc
     await play.ask("POST", "/v1/ports", body=port | tags)
     await play.ask("POST", "/v1/ports", body=far | tags)
     await play.ask("PATCH", "/v1/ports/{port}", port="hub-eth0", body={"port_rate_bps": 10_000_000_000})
+    await play.ask("PUT", "/v1/topology", body=TOPOLOGY)
     wanted = {
         "sites": [{"site": "unl.edu"}],
         "rate_out_bps": 300_000_000,
@@ -293,6 +294,11 @@ async def _circuits(play: Played, made: Runtime, ledger: Ledger, clock: FakeCloc
     made.circuits._register.open[number] = slow
     made.live.apply(TrafficSeen(0, 1_000_000, (), (), (), 0, (CircuitUse(number, "unl.edu", 12_500_000, 1_000),)))
     await play.ask("POST", "/v1/circuits/{circuit}/measure", circuit=number)
+    await play.ask("GET", "/v1/topology")
+    window = {"to": "unl.edu", "rate_out_bps": 900_000_000, "minutes": 45}
+    await play.ask("POST", "/v1/topology/window", body=window)
+    await play.ask("POST", "/v1/topology/window", body=window | {"last": "+1m"})
+    await play.ask("POST", "/v1/topology/rate", body={"to": "unl-eth1", "end": "+1h"})
 
 
 async def _ordering(play: Played, ledger: Ledger, clock: FakeClock) -> None:
@@ -493,3 +499,30 @@ def _receipt() -> dict[str, Any]:
         "clock_bound_us": 200,
         "sent_before": [{"feed": "HDS", "products": 2, "bytes": 48_000_000}],
     }
+
+
+TOPOLOGY: dict[str, Any] = {
+    "domains": [{"name": "campus", "description": "our own"}],
+    "switches": [{"name": "chic", "domain": "campus", "ports": ["chic-1", "chic-2"], "translates": True}],
+    "links": [
+        {
+            "name": "up",
+            "a": "hub-eth0",
+            "z": "chic-1",
+            "az_bps": 1_000_000_000,
+            "za_bps": 1_000_000_000,
+            "tags": {"kind": "vlan", "first": 100, "last": 149},
+        },
+        {"name": "unl", "a": "chic-2", "z": "unl-eth1", "az_bps": 1_000_000_000, "za_bps": 500_000_000, "cost": 3},
+    ],
+    "hosts": [{"name": "hub-1", "ports": ["hub-eth0"], "nic_bps": 10_000_000_000}],
+    "maintenance": [
+        {
+            "name": "fibre-work",
+            "of": ["unl"],
+            "begin": "2027-03-01T06:00:00+00:00",
+            "end": "2027-03-01T08:00:00+00:00",
+            "reason": "a new amplifier",
+        }
+    ],
+}

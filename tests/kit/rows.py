@@ -17,6 +17,7 @@ from downburst.domain.resends import Resend
 from downburst.domain.sites import Site
 from downburst.domain.subscriptions import IdFilter, Subscription
 from downburst.domain.tcp.profiles import TcpKnobs, TcpProfile
+from downburst.domain.topology import Domain
 from downburst.domain.upstreams import LdmAccept, LdmSource, Upstream
 from downburst.ledger import Transaction, tables
 from downburst.ledger.repositories.answers import Answered
@@ -69,6 +70,11 @@ def _token(tx: Transaction, number: int, *, of: int = 0) -> None:
 def _ended_token(tx: Transaction, number: int) -> None:
     _token(tx, number)
     tx.enrolment.tokens.end_pending(site_of(0))
+
+
+def _domain(tx: Transaction, number: int) -> None:
+    present = tx.planning.topology.get()
+    tx.planning.topology.put(replace(present, domains=(*present.domains, Domain(f"domain-{number}"))))
 
 
 def _credential(tx: Transaction, number: int) -> None:
@@ -222,6 +228,7 @@ ROWS: Mapping[str, Rows] = {
     ),
     "LOG_OF_RELAY": Rows(tables.relays.relay_log, _tunnel, _relay),
     "PORTS": Rows(tables.circuits.circuit_ports, lambda tx, n: tx.ports.add(Port(f"port-{n}", 10**9))),
+    "TOPOLOGY_ELEMENTS": Rows(tables.topology.topology_elements, _domain, one_writer=True),
     "CIRCUITS": Rows(tables.circuits.circuits, _circuit),
     "CIRCUIT_OFFERS": Rows(
         tables.ordering.circuit_offers,

@@ -187,6 +187,22 @@ EXAMPLES: Mapping[tuple[str, str], dict[str, Any]] = {
     },
     ("POST", "/v1/ports"): {"port": "ae1", "rate_bps": 10_000_000_000, "first_vlan": 100, "last_vlan": 199},
     ("PATCH", "/v1/ports/{port}"): {"rate_bps": 8_000_000_000},
+    ("PUT", "/v1/topology"): {
+        "domains": [{"name": "campus"}],
+        "switches": [{"name": "chic", "domain": "campus", "ports": ["chic-1", "chic-2"]}],
+        "links": [
+            {
+                "name": "up",
+                "a": "ae1",
+                "z": "chic-1",
+                "az_bps": 10_000_000_000,
+                "za_bps": 10_000_000_000,
+                "tags": {"kind": "vlan", "first": 100, "last": 199},
+            }
+        ],
+    },
+    ("POST", "/v1/topology/window"): {"to": "unl.edu", "rate_out_bps": 2_000_000_000, "minutes": 45},
+    ("POST", "/v1/topology/rate"): {"to": "unl.edu", "begin": "+1h", "end": "+2h"},
     ("PATCH", "/v1/circuits/{circuit}"): {"rate_out_bps": 200_000_000},
     ("PUT", "/v1/circuit-offers/{offer}"): {
         "hub_port": "ae1",

@@ -82,6 +82,7 @@ COMMANDS = {
     "ldmping": "ldm.ldm_tools:ldmping",
     "ports": "circuits.ports:app",
     "circuits": "circuits.circuits:app",
+    "topology": "circuits.topology:app",
     "plans": "feeds.plans:app",
     "trace": "feeds.deliveries:trace",
     "why": "feeds.deliveries:why",

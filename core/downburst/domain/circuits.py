@@ -129,6 +129,17 @@ class CircuitEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class CircuitHop:
+    """A link of the topology on the path of a circuit, from the hub on."""
+
+    link: str
+    forward: bool
+    """True if the path takes it from its end `a` to its end `z`."""
+    tag: int | None = None
+    """The tag there; None: untagged."""
+
+
+@dataclass(frozen=True, slots=True)
 class CircuitRequest:
     """The origin of a circuit: the client, its purpose, and its names for the request."""
 
@@ -178,6 +189,8 @@ class Circuit:
     """The reason for this state, in a sentence."""
     since: datetime | None = None
     created_at: datetime | None = None
+    path: tuple[CircuitHop, ...] = ()
+    """Empty: only its ports and their hosts are reserved."""
 
     def flat(self) -> dict[str, Any]:
         """Its values and those of its parts on one level, as the ledger, the audit and clients have them."""
@@ -185,6 +198,7 @@ class Circuit:
             "number": self.number,
             "request_id": self.request.request_id,
             "ends": self.ends,
+            "path": self.path,
             "rate_out_bps": self.rate_out_bps,
             "rate_in_bps": self.rate_in_bps,
             "begin": self.begin,

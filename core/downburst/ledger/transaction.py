@@ -29,6 +29,7 @@ from downburst.ledger.repositories.resends import Resends
 from downburst.ledger.repositories.senders import Assignments, Senders
 from downburst.ledger.repositories.sites import Sites, Subscriptions
 from downburst.ledger.repositories.tcp.profiles import TcpProfiles
+from downburst.ledger.repositories.topology.topologies import Topologies
 from downburst.ledger.repositories.upstreams import Upstreams
 from downburst.ledger.storage.partitions import Partitions
 
@@ -55,7 +56,7 @@ class Transaction:
 
 
 class Planning:
-    """The transports of feeds; circuits on demand with their offers, providers and orders."""
+    """The transports of feeds; circuits on demand with their offers, providers and orders; the topology."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.plans = Plans(connection)
@@ -65,6 +66,7 @@ class Planning:
         self.providers = Providers(connection, clock)
         self.orders = DemandOrders(connection, clock)
         self.nsi = NsiOrders(connection)
+        self.topology = Topologies(connection, clock)
 
 
 class Fleet:

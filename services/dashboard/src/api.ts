@@ -212,6 +212,8 @@ export interface Circuit {
   request_id: string
   /** The near one first: the hub's, or of two sites the first. */
   ends: End[]
+  /** The links between them; empty: only the ports and their hosts are reserved. */
+  path: CircuitHop[]
   rate_out_bps: number
   rate_in_bps: number
   begin: string
@@ -253,6 +255,8 @@ export interface CircuitAnswered {
   request_id: string
   /** The near one first: the hub's, or of two sites the first. */
   ends: End[]
+  /** The links between them; empty: only the ports and their hosts are reserved. */
+  path: CircuitHop[]
   rate_out_bps: number
   rate_in_bps: number
   begin: string
@@ -306,6 +310,15 @@ export interface CircuitEvent {
   /** For a failure: what to do. */
   remedy: string
   by: string
+}
+
+/** A link of the topology on the path of a circuit, from the hub on. */
+export interface CircuitHop {
+  link: string
+  /** Whether the path takes it from its end `a` to its end `z`. */
+  forward: boolean
+  /** The tag there; null: untagged, or not assigned. */
+  tag: number | null
 }
 
 /** What may change of a circuit, all or nothing; `end` null lets it last until it is cancelled. */
@@ -483,6 +496,8 @@ export interface CircuitWhole {
   request_id: string
   /** The near one first: the hub's, or of two sites the first. */
   ends: End[]
+  /** The links between them; empty: only the ports and their hosts are reserved. */
+  path: CircuitHop[]
   rate_out_bps: number
   rate_in_bps: number
   begin: string
@@ -593,6 +608,18 @@ export interface Distribution {
   sizes: SizeBin[]
   silences: SilenceBin[]
   complete: boolean
+}
+
+/** A network under one administration. */
+export interface Domain {
+  name: string
+  description: string
+}
+
+/** A network under one administration. */
+export interface DomainWanted {
+  name: string
+  description?: string
 }
 
 /** What makes two products of a feed the same one. */
@@ -825,6 +852,20 @@ export interface Histogram {
   figures: Figures
 }
 
+/** A machine that circuits end at. */
+export interface Host {
+  name: string
+  ports: string[]
+  nic_bps: number
+}
+
+/** A machine that circuits end at; its ports share its network card. */
+export interface HostWanted {
+  name: string
+  ports: string[]
+  nic_bps: number
+}
+
 /** The hub itself. */
 export interface HubState {
   name: string
@@ -1032,11 +1073,36 @@ export interface LimitShare {
   share: number
 }
 
+/** A line between two ports. */
+export interface Link {
+  name: string
+  a: string
+  z: string
+  az_bps: number
+  za_bps: number
+  tags: Tags | null
+  cost: number
+}
+
 /** A one-time link, and what it asks for: name and password of the first administrator, or a new password. */
 export interface LinkUse {
   link: string
   user?: string | null
   password?: string | null
+}
+
+/** A line between two ports: of the hub, of sites or of switches. */
+export interface LinkWanted {
+  name: string
+  a: string
+  z: string
+  /** What circuits may reserve from `a` to `z`. */
+  az_bps: number
+  za_bps: number
+  /** The tags that circuits may have; null: they aren't told apart by tags. */
+  tags?: TagsWanted | null
+  /** Its length for the shortest path, in any unit that all links share. */
+  cost?: number
 }
 
 /** A product that a site will not get: rejected there, or expired before delivery. */
@@ -1061,11 +1127,30 @@ export interface LostPage {
 }
 
 /** A window in which nobody is told of the site's alarms. */
-export interface Maintenance {
+export interface Maintenance-Input {
   minutes: number
   reason?: string
   /** When; now, if left out. */
   begins?: string | null
+}
+
+/** A window in which elements take no new reservation. */
+export interface Maintenance-Output {
+  name: string
+  of: string[]
+  begin: string
+  end: string
+  reason: string
+}
+
+/** A window in which elements take no new reservation; what they hold stays. */
+export interface MaintenanceWanted {
+  name: string
+  /** Links, switches, hosts or ports of the hub or of sites. */
+  of: string[]
+  begin: string
+  end: string
+  reason?: string
 }
 
 /** Set-up times of the last circuits of an offer, from the order to the end of the probes. */
@@ -1253,6 +1338,9 @@ export interface PathLatency {
   bound: number | null
 }
 
+/** The measure of paths; of equal ones, the one with fewer hops comes first. */
+export type PathOrder = 'shortest' | 'fewest-hops' | 'widest'
+
 /** A subscription that is tried on what came. */
 export interface PatternTest {
   pattern?: string
@@ -1428,6 +1516,32 @@ export type ProfileMode = 'static' | 'trial' | 'learn'
 
 /** The part of a profile that applies to the connections of a session. */
 export type ProfileState = 'static' | 'base' | 'canary' | 'learnt'
+
+/** The rates that are free throughout a window, on the path with the most from the hub. */
+export interface RateAnswer {
+  sentence: string
+  rate_out_bps: number
+  rate_in_bps: number
+  hub_port: string
+  port: string
+  path: CircuitHop[]
+}
+
+/** How much is free throughout a window? */
+export interface RateAsked {
+  /** A site that has one port, or a port of a site. */
+  to: string
+  /** The hub's port; left out: its only one. */
+  port?: string
+  order?: PathOrder
+  /** Links and switches that the path must pass. */
+  include?: string[]
+  /** Links and switches that it must not pass. */
+  exclude?: string[]
+  begin?: string
+  /** RFC 3339, or +2h, counted from the begin. */
+  end: string
+}
 
 /** The rate to expect of the connections to a site, from measured rates. */
 export interface RateForecast {
@@ -2071,6 +2185,40 @@ export interface SubscriptionNew {
   start?: string
 }
 
+/** A switch with its ports. */
+export interface Switch {
+  name: string
+  domain: string
+  ports: string[]
+  translates: boolean
+}
+
+/** A switch with its ports. */
+export interface SwitchWanted {
+  name: string
+  domain: string
+  ports: string[]
+  /** Whether a circuit may leave it with another tag than it came with. */
+  translates?: boolean
+}
+
+/** The identifier that tells circuits on a link apart. */
+export type TagKind = 'vlan' | 'vni'
+
+/** A range of tags. */
+export interface Tags {
+  kind: TagKind
+  first: number
+  last: number
+}
+
+/** A range of tags. */
+export interface TagsWanted {
+  kind?: TagKind
+  first: number
+  last: number
+}
+
 /** Values for connections; null: the kernel's and the hub's own. */
 export interface TcpKnobs {
   congestion: string | null
@@ -2189,6 +2337,38 @@ export interface TokenNew {
 export interface TokensEnded {
   site: string
   ended: number
+}
+
+/** The whole topology, each kind by name. */
+export interface Topology {
+  domains: Domain[]
+  switches: Switch[]
+  links: Link[]
+  hosts: Host[]
+  maintenance: Maintenance-Output[]
+}
+
+/** A topology that was put, or would be by a dry run. */
+export interface TopologyAnswered {
+  domains: Domain[]
+  switches: Switch[]
+  links: Link[]
+  hosts: Host[]
+  maintenance: Maintenance-Output[]
+  /** A sentence each. */
+  changes: string[]
+  /** Circuits with a window that reaches into a maintenance of what they hold; they stay. */
+  affected: number[]
+  done: boolean
+}
+
+/** A whole topology; kinds that are left out have no elements. */
+export interface TopologyWanted {
+  domains?: DomainWanted[]
+  switches?: SwitchWanted[]
+  links?: LinkWanted[]
+  hosts?: HostWanted[]
+  maintenance?: MaintenanceWanted[]
 }
 
 /** Totals of all legs of all feeds. */
@@ -2429,6 +2609,42 @@ export interface Window {
   until: string
   reason: string
   by: string
+}
+
+/** The first window with room; null: none begins in time. */
+export interface WindowAnswer {
+  sentence: string
+  found: WindowFound | null
+}
+
+/** When can a circuit have these rates for so long? */
+export interface WindowAsked {
+  /** A site that has one port, or a port of a site. */
+  to: string
+  /** The hub's port; left out: its only one. */
+  port?: string
+  order?: PathOrder
+  /** Links and switches that the path must pass. */
+  include?: string[]
+  /** Links and switches that it must not pass. */
+  exclude?: string[]
+  rate_out_bps: number
+  rate_in_bps?: number
+  minutes: number
+  /** The earliest begin: RFC 3339, or +2h. */
+  first?: string
+  /** The latest begin. */
+  last?: string
+}
+
+/** A window with room. */
+export interface WindowFound {
+  begin: string
+  end: string
+  hub_port: string
+  port: string
+  /** Empty: the topology has no links at these ports, so the ports alone count. */
+  path: CircuitHop[]
 }
 
 /** Why a request was refused: one sentence with the problem and the remedy (RFC 9457). */

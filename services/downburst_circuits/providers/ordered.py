@@ -14,7 +14,6 @@ from downburst_circuits.providers.agents import Agent, Agents, new_id
 from downburst_circuits.providers.nodes import Nodes
 from downburst_circuits.providers.port import Broken, Made, Removed, Waiting
 from downburst_circuits.register import Register, Said
-from downburst_circuits.requests import reservation_of
 
 
 class Ordered:
@@ -126,7 +125,7 @@ class Ordered:
         ends = granted_ends(circuit, granted, self._addresses(circuit))
         if ends != circuit.ends:
             try:
-                self._register.calendar.fit_instead(reservation_of(replace(circuit, ends=ends), self._register.ports))
+                self._register.calendar.fit_instead(self._register.reservation(replace(circuit, ends=ends)))
             except NoRoom as refused:
                 await agent.cancel(circuit.number)
                 return self._taken(agent, circuit, refused)
@@ -142,7 +141,7 @@ class Ordered:
         clash = refused.clash
         holders = ", ".join(str(number) for number in clash.with_numbers)
         sentence = (
-            f"provider {agent.provider.name} granted the tag {clash.vlan} of port {clash.port}, which circuit "
+            f"provider {agent.provider.name} granted the tag {clash.tag} of port {clash.resource}, which circuit "
             f"{holders} has; give tags that the provider may grant to NSI's ports alone"
         )
         return Broken(_problem(agent, sentence), AGAIN_S)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from downburst.domain.circuits import Direction
-from downburst_circuits.calendar import FOREVER_US, Calendar, Claim, NoRoom, Reservation
+from downburst_circuits.calendar import FOREVER_US, Calendar, Claim, Closure, NoRoom, Reservation
 
 PORTS = {"hub-eth0": 1000, "unl-eth1": 1000, "ttu-eth1": 500}
 
@@ -29,11 +29,11 @@ def admitted(*reservations: Reservation) -> Calendar:
 
 def busiest_out(calendar: Calendar) -> int:
     """The peak rate that is reserved out of the hub's port in the window of these tests."""
-    return calendar._ports["hub-eth0"].levels[Direction.OUT].peak(0, 10)
+    return calendar._resources["hub-eth0"].levels[Direction.OUT].peak(0, 10)
 
 
 def tags(reservation: Reservation) -> list[int | None]:
-    return [claim.vlan for claim in reservation.claims]
+    return [claim.tag for claim in reservation.claims]
 
 
 def test_windows_that_touch_do_not_meet() -> None:
@@ -45,7 +45,7 @@ def test_a_window_that_reaches_over_the_edge_is_refused_with_who_is_in_the_way()
     with pytest.raises(NoRoom) as refused:
         calendar.admit(reservation(2, 9, 20, 600))
     clash = refused.value.clash
-    assert (clash.port, clash.with_numbers, clash.direction) == ("hub-eth0", (1,), Direction.OUT)
+    assert (clash.resource, clash.with_numbers, clash.direction) == ("hub-eth0", (1,), Direction.OUT)
     assert (clash.free_bps, clash.begin_us, clash.end_us) == (400, 9, 10)
 
 
@@ -122,10 +122,10 @@ def test_a_tag_is_free_again_when_its_window_ends() -> None:
 
 def test_a_tag_that_must_be_is_refused_while_another_circuit_has_it() -> None:
     calendar = admitted(tagged(1, 0, 10, "hub-eth0"))
-    fixed = replace(tagged(2, 0, 10, "hub-eth0"), claims=(Claim("hub-eth0", 1, 1, 100, 101, vlan=100),))
+    fixed = replace(tagged(2, 0, 10, "hub-eth0"), claims=(Claim("hub-eth0", 1, 1, 100, 101, tag=100),))
     with pytest.raises(NoRoom) as refused:
         calendar.admit(fixed)
-    assert (refused.value.clash.vlan, refused.value.clash.with_numbers) == (100, (1,))
+    assert (refused.value.clash.tag, refused.value.clash.with_numbers) == (100, (1,))
 
 
 @dataclass
@@ -137,7 +137,8 @@ class BruteForce:
 
     def fits(self, wanted: Reservation) -> bool:
         return all(
-            sum(self._taken(claim.port, direction, moment)) + claim.rate_bps(direction) <= self.capacities[claim.port]
+            sum(self._taken(claim.resource, direction, moment)) + claim.rate_bps(direction)
+            <= self.capacities[claim.resource]
             or claim.rate_bps(direction) == 0
             for claim in wanted.claims
             for direction in Direction
@@ -149,7 +150,7 @@ class BruteForce:
             claim.rate_bps(direction)
             for one in self.kept
             for claim in one.claims
-            if claim.port == port and one.begin_us <= moment < one.end_us
+            if claim.resource == port and one.begin_us <= moment < one.end_us
         ]
 
 
@@ -204,10 +205,10 @@ def test_no_two_windows_that_overlap_have_one_tag(asked: list[tuple[int, int, in
         except NoRoom as refused:
             # A port may refuse only if every tag in the range is taken.
             taken = {
-                claim.vlan
+                claim.tag
                 for one in kept
                 for claim in one.claims
-                if claim.port == refused.clash.port and one.begin_us < begin + length and begin < one.end_us
+                if claim.resource == refused.clash.resource and one.begin_us < begin + length and begin < one.end_us
             }
             assert taken.issuperset(range(first, first + width + 1))
     for one in kept:
@@ -216,3 +217,52 @@ def test_no_two_windows_that_overlap_have_one_tag(asked: list[tuple[int, int, in
                 assert not set(zip(("h", "u"), tags(one), strict=True)) & set(
                     zip(("h", "u"), tags(other), strict=True)
                 )
+
+
+def test_a_link_has_a_rate_of_its_own_in_each_direction() -> None:
+    calendar = Calendar({})
+    calendar.capacity("link west", 1000, 100)
+    calendar.admit(reservation(1, 0, 10, 900, back=100, port="link west"))
+    with pytest.raises(NoRoom) as refused:
+        calendar.admit(reservation(2, 5, 15, 100, back=1, port="link west"))
+    assert (refused.value.clash.direction, refused.value.clash.free_bps) == (Direction.IN, 0)
+    calendar.admit(reservation(3, 10, 15, 1000, back=100, port="link west"))
+
+
+def test_a_closed_resource_takes_nothing_in_its_window_and_keeps_its_reservations() -> None:
+    calendar = admitted(reservation(1, 0, 20, 100))
+    calendar.close("hub-eth0", [Closure("fibre-work", 10, 12)])
+    with pytest.raises(NoRoom) as refused:
+        calendar.admit(reservation(2, 8, 14, 100))
+    assert refused.value.clash.closure == "fibre-work"
+    assert (refused.value.clash.begin_us, refused.value.clash.end_us) == (10, 12)
+    calendar.admit(reservation(2, 8, 10, 100))
+    calendar.admit(reservation(3, 12, 14, 100))
+    assert len(calendar) == 3
+
+
+def test_a_segment_has_one_tag_and_segments_are_translated_only_if_needed() -> None:
+    def through(number: int) -> Reservation:
+        places = (("hub-eth0", 1), ("unl-eth1", 1), ("ttu-eth1", 2))
+        claims = tuple(Claim(port, 1, 1, 100, 102, segment=segment) for port, segment in places)
+        return Reservation(number, 0, 10, claims)
+
+    calendar = admitted(tagged(1, 0, 10, "ttu-eth1", first=100, last=100))
+    assert tags(calendar.admit(through(2))) == [101, 101, 101]
+    calendar.admit(tagged(3, 0, 10, "hub-eth0", first=100, last=100))
+    assert tags(calendar.admit(through(4))) == [102, 102, 102]
+    calendar.remove(4)
+    calendar.admit(tagged(5, 0, 10, "unl-eth1", first=102, last=102))
+    with pytest.raises(NoRoom) as refused:
+        calendar.admit(through(6))
+    assert refused.value.clash.with_numbers == (2, 3, 5)
+
+
+def test_the_busy_parts_of_a_window_are_those_without_room() -> None:
+    calendar = admitted(reservation(1, 0, 10, 600), reservation(2, 20, 30, 1000))
+    calendar.close("hub-eth0", [Closure("work", 40, 50)])
+    claim = Claim("hub-eth0", 500, 0)
+    assert calendar.busy(claim, 5, 45) == [(5, 10), (20, 30), (40, 50)]
+    assert calendar.busy(claim, 10, 20) == []
+    assert calendar.free_bps("hub-eth0", Direction.OUT, 5, 15) == 400
+    assert calendar.free_bps("hub-eth0", Direction.OUT, 30, 41) == 0

@@ -24,6 +24,7 @@ from downburst.domain.rights import Limit
 from downburst.domain.sites import CircuitAttachment, Place, Site
 from downburst.domain.subscriptions import Subscription
 from downburst.domain.tcp.profiles import ProfileMode, TcpKnobs, TcpProfile
+from downburst.domain.topology import Domain, Host, Link, Maintenance, Switch, TagKind, TagRange, Topology
 from downburst.domain.upstreams import LdmAccept, LdmSource, Upstream
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import BadInput
@@ -32,6 +33,7 @@ from downburst_api.app import create_app
 from downburst_app.cli import app
 from downburst_app.cli.client import HubClient
 from downburst_app.cli.configuration.configuration import Known, steps, without_secrets
+from downburst_circuits.service import CircuitService
 from factories import AUTHORIZATION, plan, runtime, unicast
 
 OFFER: dict[str, Any] = {"offer": "x", "hub_port": "a", "ports": ["b"], "rates_bps": [10**8]}
@@ -41,6 +43,16 @@ NSI: dict[str, Any] = {
     "provider_nsa": "urn:ogf:network:s",
     "requester_nsa": "urn:ogf:network:h",
 }
+NETWORK = Topology(
+    domains=(Domain("campus"),),
+    switches=(Switch("chic", "campus", ("chic-1", "chic-2"), translates=True),),
+    links=(
+        Link("unl", "chic-2", "a-ae1", 10**10, 10**9, TagRange(TagKind.VNI, 5_000, 6_000), cost=3),
+        Link("up", "ae1", "chic-1", 10**10, 10**10, TagRange(TagKind.VLAN, 100, 199)),
+    ),
+    hosts=(Host("hub-1", ("ae1",), 10**10),),
+    maintenance=(Maintenance("work", ("unl",), datetime(2038, 1, 1, tzinfo=UTC), datetime(2038, 1, 2, tzinfo=UTC)),),
+)
 MAINTENANCE_BEGINS = datetime(2038, 1, 1, tzinfo=UTC)
 MAINTENANCE_ENDS = MAINTENANCE_BEGINS + timedelta(hours=2)
 
@@ -71,9 +83,13 @@ def hubs(tmp_path: Path, clock: FakeClock) -> Iterator[list[tuple[Ledger, HubInM
         for name in ("one", "two"):
             ledger = Ledger.open(f"sqlite:///{tmp_path / name}.sqlite", clock)
             stack.callback(ledger.close)
-            made.append((ledger, HubInMemory(create_app(runtime(tmp_path / name, ledger, clock)[0]))))
-        with made[0][0].transaction() as tx:
-            _fill(tx)
+            running = runtime(tmp_path / name, ledger, clock)[0]
+            made.append((ledger, HubInMemory(create_app(running))))
+            if name == "one":
+                with ledger.transaction() as tx:
+                    _fill(tx)
+            assert isinstance(running.circuits, CircuitService)
+            asyncio.run(running.circuits._register.load())
         yield made
 
 
@@ -107,6 +123,7 @@ def _fill(tx: Transaction) -> None:
     tx.fleet.relays.put(Relay("alpha", "[2001:db8::1]:7379", sites=("lincoln",)))
     tx.ports.add(Port("ae1", 10_000_000_000, first_vlan=100, last_vlan=199))
     tx.ports.add(Port("a-ae1", 10_000_000_000, site="a.edu"))
+    tx.planning.topology.put(NETWORK)
     tx.planning.providers.put(Provider("surf", "http://127.0.0.1:80/", "urn:ogf:network:s", "urn:ogf:network:h"))
     tx.planning.offers.put(Offer("campus", "ae1", ("a-ae1",), (10**8,), budget=Budget(0.0, 5)))
     tx.planning.offers.put(Offer("far", "ae1", ("a-ae1",), (10**8, 10**9), "surf", price=0.0, setup_s=1.5))
@@ -140,7 +157,7 @@ def test_what_was_exported_changes_nothing(hubs: list[tuple[Ledger, HubInMemory]
     assert set(document) == {
         *("feeds", "sites", "ldm_sources", "ldm_accepts", "upstreams", "ports", "pins", "alarm_receivers"),
         *("site_alarm_receivers", "objectives", "maintenance", "tcp_profiles", "relays"),
-        *("circuit_providers", "circuit_offers"),
+        *("circuit_providers", "circuit_offers", "topology"),
     }
     assert "secret" not in str(document)
     assert "sesame" not in str(document)
@@ -155,7 +172,7 @@ def test_an_empty_hub_becomes_the_one_that_was_exported(hubs: list[tuple[Ledger,
     del document["pins"]
     document["upstreams"] = []
     document["alarm_receivers"] = [one for one in document["alarm_receivers"] if one["receiver"] == "mail"]
-    assert len(carry_out(empty, document)) == 2 + 2 + 2 + 2 + 2 + 2 + 2 + 1 + 1 + 1 + 1 + 1 + 1 + 1
+    assert len(carry_out(empty, document)) == 2 + 2 + 2 + 2 + 2 + 2 + 2 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1
     assert carry_out(empty, document) == []
     left = {part: entries for part, entries in document.items() if entries}
     assert through_a_file(Known(empty).document()) == left
@@ -450,3 +467,43 @@ def test_objectives_are_listed_set_and_removed(
     refused = run.invoke(app, ["objectives", "set", "NGRID", "2000", "--quantile", "0.5"])
     assert isinstance(refused.exception, BadInput)
     assert "name one with --site" in refused.exception.sentence
+
+
+def test_a_topology_is_changed_by_name_and_pruned_as_a_whole(hubs: list[tuple[Ledger, HubInMemory]]) -> None:
+    (_, hub), _ = hubs
+    link = {"name": "up", "a": "ae1", "z": "chic-1", "az_bps": 10**9, "za_bps": 10**9}
+    wanted = {"topology": {"domains": [{"name": "national"}], "links": [link]}}
+    assert carry_out(hub, wanted) == ["topology: add domain national, change link up"]
+    assert carry_out(hub, wanted) == []
+    less = {"topology": {"domains": [{"name": "national"}]}}
+    assert carry_out(hub, less) == []
+    assert carry_out(hub, less, prune=True) == [
+        "topology: remove domain campus, remove switch chic, remove link unl, remove link up, remove host hub-1, "
+        "remove maintenance work"
+    ]
+    assert Known(hub).topology == {"domains": [{"name": "national"}]}
+    # The ports of the former links are free.
+    assert carry_out(hub, {"ports": [], "circuit_offers": [], "topology": {}}, prune=True)[0] == (
+        "topology: remove domain national"
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ([], None),
+        (["x"], "no mapping of domains, switches"),
+        ({"links": [{"name": "up"}]}, "topology can't be used: links.0.a: Field required"),
+        ({"domains": [{"name": "a b"}]}, "domains.0.name: String should match"),
+        ({"moons": []}, "moons: Extra inputs are not permitted"),
+    ],
+)
+def test_a_topology_of_a_file_is_checked_before_any_change(
+    hubs: list[tuple[Ledger, HubInMemory]], part: Any, said: str | None
+) -> None:
+    (_, hub), _ = hubs
+    if said is None:
+        assert steps({"topology": part}, Known(hub), prune=False) == []
+        return
+    with pytest.raises(BadInput, match=said):
+        steps({"topology": part}, Known(hub), prune=False)

@@ -30,7 +30,8 @@ def apply(
     as_json: AsJson = False,
 ) -> None:
     """Apply a declaration to a hub: feeds, sites, subscriptions, LDM, upstreams, relays, TCP profiles, ports,
-    providers and offers of circuits, pins, receivers, objectives of single sites and windows of maintenance.
+    the topology, providers and offers of circuits, pins, receivers, objectives of single sites and windows of
+    maintenance.
 
     Objects that the file does not name stay, unless --prune is given. Parts that the file leaves out always stay.
     The changes are shown first; a second run changes nothing.

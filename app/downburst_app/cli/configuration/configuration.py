@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from downburst.foundation.errors import BadInput
 from downburst_app.cli.client import HubClient
-from downburst_app.cli.configuration import fleet, ordering
+from downburst_app.cli.configuration import fleet, network, ordering
 from downburst_app.cli.configuration.entries import Entry, Step, compact, entries, in_words, named_like, some_of
 from downburst_contract.alarms import ObjectiveWanted, OwnReceiver, ReceiverNew, SilenceNew
 from downburst_contract.base import defaults, names
@@ -78,6 +78,11 @@ class Known:
         return [some_of(port, PORT) for port in self._list("ports")]
 
     @cached_property
+    def topology(self) -> network.Declared:
+        """The network between the hub and its sites."""
+        return network.topology(self._client.ask("GET", "v1", "topology"))
+
+    @cached_property
     def circuit_providers(self) -> list[Entry]:
         """Providers of circuits."""
         return [ordering.provider(one) for one in self._client.ask("GET", "v1", "circuit-providers")["providers"]]
@@ -119,7 +124,7 @@ class Known:
         """Now, to find windows that are over."""
         return datetime.now(UTC)
 
-    def document(self) -> dict[str, list[Entry]]:
+    def document(self) -> dict[str, Any]:
         """The whole configuration, in the form that `apply` takes."""
         wishes = {site["site"]: list[Entry]() for site in self.sites}
         for wish in self.subscriptions:
@@ -321,6 +326,7 @@ def _pruned(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
         ordering.check_ports_stay(wanted, known.circuit_offers)
     yield from _pruned_pairs(wanted, known)
     yield from _pruned_windows(wanted, known)
+    yield from network.pruned(wanted, known.topology)
     for part, kind, path in _NAMED:
         if part in wanted:
             kept = {entry[kind] for entry in entries(wanted, part, kind)}
@@ -389,6 +395,7 @@ _PARTS: Mapping[str, Callable[[Mapping[str, Any], Known], Iterator[Step]]] = {
     "relays": lambda wanted, known: fleet.relays(wanted, known.relays),
     "tcp_profiles": lambda wanted, known: fleet.tcp_profiles(wanted, known.tcp_profiles),
     "ports": _ports,
+    "topology": lambda wanted, known: network.changed(wanted, known.topology),
     "circuit_providers": lambda wanted, known: ordering.providers(wanted, known.circuit_providers),
     "circuit_offers": lambda wanted, known: ordering.offers(wanted, known.circuit_offers),
     "pins": _pins,

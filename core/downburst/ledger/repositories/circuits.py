@@ -15,6 +15,7 @@ from downburst.domain.circuits import (
     CircuitDriver,
     CircuitEnd,
     CircuitEvent,
+    CircuitHop,
     CircuitRequest,
     CircuitState,
     Direction,
@@ -30,6 +31,7 @@ from downburst.ledger.storage.rows import put
 from downburst.ledger.tables.circuits import (
     circuit_ends,
     circuit_events,
+    circuit_hops,
     circuit_measurements,
     circuit_ports,
     circuits,
@@ -127,6 +129,9 @@ class Circuits:
         number = int(key[0])
         ends = [_end_row(number, position, end) for position, end in enumerate(circuit.ends)]
         self._connection.execute(insert(circuit_ends), ends)
+        if circuit.path:
+            hops = [asdict(hop) | {"circuit": number, "position": at} for at, hop in enumerate(circuit.path)]
+            self._connection.execute(insert(circuit_hops), hops)
         if number > FINISHED_KEPT:
             self._forget_before(number - FINISHED_KEPT)
         kept = replace(circuit, number=number, created_at=now, since=now)
@@ -134,7 +139,7 @@ class Circuits:
         return kept
 
     def save(self, circuit: Circuit) -> None:
-        """Saves the current state of an existing circuit."""
+        """Saves the current state of an existing circuit; its path stays as it was added."""
         # The hub's own frequent changes to circuits are in their events.
         if who_acts() is not THE_HUB:
             before = self.one(circuit.number)
@@ -218,13 +223,18 @@ class Circuits:
     def _read(self, query: "Select[Any]") -> list[Circuit]:
         rows = list(self._connection.execute(query))
         ends: dict[int, list[CircuitEnd]] = {}
+        hops: dict[int, list[CircuitHop]] = {}
         # Databases limit the number of parameters of a query.
         for first in range(0, len(rows), NUMBERS_AT_ONCE):
             numbers = [row.number for row in rows[first : first + NUMBERS_AT_ONCE]]
             of_them = select(circuit_ends).where(circuit_ends.c.circuit.in_(numbers))
             for row in self._connection.execute(of_them.order_by(circuit_ends.c.position)):
                 ends.setdefault(row.circuit, []).append(_end(row))
-        return [_circuit(row, tuple(ends.get(row.number, ()))) for row in rows]
+            on_them = select(circuit_hops).where(circuit_hops.c.circuit.in_(numbers))
+            for row in self._connection.execute(on_them.order_by(circuit_hops.c.position)):
+                hops.setdefault(row.circuit, []).append(CircuitHop(row.link, row.forward, row.tag))
+        found = ((row, tuple(ends.get(row.number, ())), tuple(hops.get(row.number, ()))) for row in rows)
+        return [_circuit(*one) for one in found]
 
     def _forget_before(self, number: int) -> None:
         old = (circuits.c.state.in_(_FINISHED), circuits.c.number <= number)
@@ -237,7 +247,7 @@ def _ending_at(condition: Any) -> "Select[Any]":
 
 def _row(circuit: Circuit) -> dict[str, Any]:
     row = circuit.flat()
-    del row["ends"]
+    del row["ends"], row["path"]
     return row
 
 
@@ -245,7 +255,7 @@ def _end_row(circuit: int, position: int, end: CircuitEnd) -> dict[str, Any]:
     return asdict(end) | {"circuit": circuit, "position": position}
 
 
-def _circuit(row: Row[Any], ends: tuple[CircuitEnd, ...]) -> Circuit:
+def _circuit(row: Row[Any], ends: tuple[CircuitEnd, ...], path: tuple[CircuitHop, ...]) -> Circuit:
     values = dict(row._mapping) | {
         "driver": CircuitDriver(row.driver),
         "replication": Replication(row.replication),
@@ -253,7 +263,7 @@ def _circuit(row: Row[Any], ends: tuple[CircuitEnd, ...]) -> Circuit:
         "state": CircuitState(row.state),
     }
     request, carriage = _part(CircuitRequest, values), _part(CircuitCarriage, values)
-    return Circuit(**values, request=request, ends=ends, carriage=carriage)
+    return Circuit(**values, request=request, ends=ends, carriage=carriage, path=path)
 
 
 def _part(kind: type[Part], values: dict[str, Any]) -> Part:

@@ -172,6 +172,7 @@ REACHING_OUT = frozenset(
         "alarm_receivers",
         "circuit_ends",
         "circuit_events",
+        "circuit_hops",
         "circuit_measurements",
         "circuit_offers",
         "circuit_providers",

@@ -64,6 +64,7 @@ GROWTH: Mapping[str, Growth] = {
     "batches": Growth("the hub", (Kept("the newest 200,000"),)),
     "circuit_ends": Growth("operators", (Unique(("circuit", "position"), "circuit and end"),)),
     "circuit_events": Growth("the hub", (Kept("the newest 200 per circuit"),)),
+    "circuit_hops": Growth("operators", (Unique(("circuit", "position"), "circuit and hop"),)),
     "circuit_measurements": Growth(
         "the hub", (Unique(("circuit", "site", "direction"), "circuit, site and direction"),)
     ),
@@ -124,6 +125,7 @@ GROWTH: Mapping[str, Growth] = {
     "tokens": Growth(
         "sites and operators", (limits.PENDING_TOKENS_OF_SITE, limits.PENDING_TOKENS, limits.ENDED_TOKENS_OF_SITE)
     ),
+    "topology_elements": Growth("operators", (limits.TOPOLOGY_ELEMENTS,)),
     "traffic_hours": Growth("the hub", (Kept("one for each feed and hour, kept for", HISTORY_DAYS),)),
     "traffic_minutes": Growth("the hub", (Kept("one for each feed and minute, kept for", HISTORY_DAYS),)),
     "upstreams": Growth("operators", (limits.UPSTREAMS,)),

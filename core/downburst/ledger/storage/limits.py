@@ -351,6 +351,14 @@ CIRCUITS = RowLimit(
     "cancel some first: downburst circuits list shows them",
     "five times the calendar that was measured",
 )
+TOPOLOGY_ELEMENTS = RowLimit(
+    "topology-elements",
+    5_000,
+    "elements of the topology",
+    "hub",
+    "remove some first: downburst topology show lists them",
+    "a thousand links with their switches; each search for a path reads all",
+)
 CIRCUIT_OFFERS = RowLimit(
     "circuit-offers",
     1_000,

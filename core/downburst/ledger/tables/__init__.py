@@ -14,6 +14,7 @@ from downburst.ledger.tables import (
     senders,
     sites,
     tcp_profiles,
+    topology,
     upstreams,
 )
 
@@ -31,5 +32,6 @@ __all__ = [
     "senders",
     "sites",
     "tcp_profiles",
+    "topology",
     "upstreams",
 ]

@@ -2,6 +2,7 @@
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Float,
     ForeignKey,
@@ -68,6 +69,17 @@ circuit_ends = Table(
     Column("last_vlan", Integer),
     Column("vlan", Integer),
     Column("address", Text),
+)
+
+
+circuit_hops = Table(
+    "circuit_hops",
+    metadata,
+    Column("circuit", ForeignKey("circuits.number", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("link", String(63), nullable=False),
+    Column("forward", Boolean, nullable=False),
+    Column("tag", Integer),
 )
 
 

@@ -1,0 +1,1 @@
+"""The topology, and questions to the reservation desk."""

@@ -1,0 +1,293 @@
+"""The topology, and the questions to the reservation desk.
+
+Rates are bits per second of Ethernet frames. Windows are half-open: [begin, end), in UTC.
+"""
+
+from datetime import datetime
+from typing import Annotated, Self, TypeVar
+
+from pydantic import Field
+
+from downburst.domain import circuits, topology
+from downburst.domain.topology import TagKind, elements, questions
+from downburst.domain.topology.questions import PathOrder
+from downburst.foundation.errors import BadInput
+from downburst.foundation.moments import coming_moment
+from downburst_contract.base import Answer, Shape, Text, members
+from downburst_contract.circuits import CircuitHop
+
+_Name = Annotated[str, Field(pattern=f"^{elements.NAME.pattern}$")]
+_Rate = Annotated[int, Field(ge=1, le=elements.HIGHEST_BPS)]
+_RateBack = Annotated[int, Field(ge=0, le=elements.HIGHEST_BPS)]
+_Names = Annotated[list[_Name], Field(min_length=1, max_length=elements.MOST_PORTS)]
+_Several = Annotated[list[_Name], Field(max_length=elements.MOST_PORTS, default_factory=list)]
+_When = Annotated[str, Field(max_length=64)]
+_MOST = 5_000
+_Element = TypeVar("_Element", topology.Domain, topology.Switch, topology.Link, topology.Host, topology.Maintenance)
+
+
+class TagsWanted(Shape):
+    """A range of tags."""
+
+    kind: TagKind = TagKind.VLAN
+    first: Annotated[int, Field(ge=1, le=elements.HIGHEST_VNI)]
+    last: Annotated[int, Field(ge=1, le=elements.HIGHEST_VNI)]
+
+
+class DomainWanted(Shape):
+    """A network under one administration."""
+
+    name: _Name
+    description: Text = ""
+
+
+class SwitchWanted(Shape):
+    """A switch with its ports."""
+
+    name: _Name
+    domain: _Name
+    ports: _Names
+    translates: bool = False
+    """Whether a circuit may leave it with another tag than it came with."""
+
+
+class LinkWanted(Shape):
+    """A line between two ports: of the hub, of sites or of switches."""
+
+    name: _Name
+    a: _Name
+    z: _Name
+    az_bps: _Rate
+    """What circuits may reserve from `a` to `z`."""
+    za_bps: _Rate
+    tags: TagsWanted | None = None
+    """The tags that circuits may have; null: they aren't told apart by tags."""
+    cost: Annotated[int, Field(ge=1, le=elements.HIGHEST_COST)] = 1
+    """Its length for the shortest path, in any unit that all links share."""
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return {"tags"}
+
+
+class HostWanted(Shape):
+    """A machine that circuits end at; its ports share its network card."""
+
+    name: _Name
+    ports: _Names
+    nic_bps: _Rate
+
+
+class MaintenanceWanted(Shape):
+    """A window in which elements take no new reservation; what they hold stays."""
+
+    name: _Name
+    of: _Names
+    """Links, switches, hosts or ports of the hub or of sites."""
+    begin: datetime
+    end: datetime
+    reason: Text = ""
+
+
+class TopologyWanted(Shape):
+    """A whole topology; kinds that are left out have no elements."""
+
+    domains: Annotated[list[DomainWanted], Field(max_length=_MOST, default_factory=list)]
+    switches: Annotated[list[SwitchWanted], Field(max_length=_MOST, default_factory=list)]
+    links: Annotated[list[LinkWanted], Field(max_length=_MOST, default_factory=list)]
+    hosts: Annotated[list[HostWanted], Field(max_length=_MOST, default_factory=list)]
+    maintenance: Annotated[list[MaintenanceWanted], Field(max_length=_MOST, default_factory=list)]
+
+    def to_model(self) -> topology.Topology:
+        """The topology, each kind by name; refuses impossible values."""
+        try:
+            return topology.Topology(
+                domains=_sorted([topology.Domain(one.name, one.description) for one in self.domains]),
+                switches=_sorted(
+                    [topology.Switch(one.name, one.domain, tuple(one.ports), one.translates) for one in self.switches]
+                ),
+                links=_sorted([_link(one) for one in self.links]),
+                hosts=_sorted([topology.Host(one.name, tuple(one.ports), one.nic_bps) for one in self.hosts]),
+                maintenance=_sorted(
+                    [
+                        topology.Maintenance(one.name, tuple(one.of), one.begin, one.end, one.reason)
+                        for one in self.maintenance
+                    ]
+                ),
+            )
+        except ValueError as error:
+            raise BadInput(f"the topology can't be used: {error}") from None
+
+
+class _PathAsked(Shape):
+    to: Annotated[str, Field(min_length=1, max_length=63)]
+    """A site that has one port, or a port of a site."""
+    port: Annotated[str, Field(max_length=63)] = ""
+    """The hub's port; left out: its only one."""
+    order: PathOrder = PathOrder.SHORTEST
+    include: _Several
+    """Links and switches that the path must pass."""
+    exclude: _Several
+    """Links and switches that it must not pass."""
+
+    def path(self, ports: set[str]) -> questions.PathQuestion:
+        """The path asked for; `ports` are all ports of circuits."""
+        far = circuits.CircuitEnd(self.to) if self.to in ports else circuits.CircuitEnd("", self.to)
+        chosen = frozenset(self.include), frozenset(self.exclude)
+        return questions.PathQuestion(circuits.CircuitEnd(self.port), far, self.order, *chosen)
+
+
+class WindowAsked(_PathAsked):
+    """When can a circuit have these rates for so long?"""
+
+    rate_out_bps: _Rate
+    rate_in_bps: _RateBack = 0
+    minutes: Annotated[float, Field(gt=0, le=527_040)]
+    first: _When = "now"
+    """The earliest begin: RFC 3339, or +2h."""
+    last: _When = "+30d"
+    """The latest begin."""
+
+    def to_model(self, ports: set[str], now: datetime) -> questions.WindowQuestion:
+        """The question."""
+        first, last = coming_moment(self.first, now), coming_moment(self.last, now)
+        rates = self.rate_out_bps, self.rate_in_bps
+        return questions.WindowQuestion(self.path(ports), *rates, self.minutes * 60, first, last)
+
+
+class RateAsked(_PathAsked):
+    """How much is free throughout a window?"""
+
+    order: PathOrder = PathOrder.WIDEST
+    begin: _When = "now"
+    end: _When
+    """RFC 3339, or +2h, counted from the begin."""
+
+    def to_model(self, ports: set[str], now: datetime) -> questions.RateQuestion:
+        """The question."""
+        begin = coming_moment(self.begin, now)
+        return questions.RateQuestion(self.path(ports), begin, coming_moment(self.end, begin))
+
+
+class Tags(Answer):
+    """A range of tags."""
+
+    kind: TagKind
+    first: int
+    last: int
+
+
+class Domain(Answer):
+    """A network under one administration."""
+
+    name: str
+    description: str
+
+
+class Switch(Answer):
+    """A switch with its ports."""
+
+    name: str
+    domain: str
+    ports: list[str]
+    translates: bool
+
+
+class Link(Answer):
+    """A line between two ports."""
+
+    name: str
+    a: str
+    z: str
+    az_bps: int
+    za_bps: int
+    tags: Tags | None
+    cost: int
+
+
+class Host(Answer):
+    """A machine that circuits end at."""
+
+    name: str
+    ports: list[str]
+    nic_bps: int
+
+
+class Maintenance(Answer):
+    """A window in which elements take no new reservation."""
+
+    name: str
+    of: list[str]
+    begin: datetime
+    end: datetime
+    reason: str
+
+
+class Topology(Answer):
+    """The whole topology, each kind by name."""
+
+    domains: list[Domain]
+    switches: list[Switch]
+    links: list[Link]
+    hosts: list[Host]
+    maintenance: list[Maintenance]
+
+    @classmethod
+    def of(cls, kept: topology.Topology) -> Self:
+        """A topology for clients."""
+        return cls.model_validate(members(kept), from_attributes=True)
+
+
+class TopologyAnswered(Topology):
+    """A topology that was put, or would be by a dry run."""
+
+    changes: list[str]
+    """A sentence each."""
+    affected: list[int]
+    """Circuits with a window that reaches into a maintenance of what they hold; they stay."""
+    done: bool
+
+    @classmethod
+    def answer(cls, answer: questions.TopologyAnswer) -> Self:
+        """The answer for clients."""
+        rest = members(answer, without=("topology",))
+        return cls.model_validate(members(answer.topology) | rest, from_attributes=True)
+
+
+class WindowFound(Answer):
+    """A window with room."""
+
+    begin: datetime
+    end: datetime
+    hub_port: str
+    port: str
+    path: list[CircuitHop]
+    """Empty: the topology has no links at these ports, so the ports alone count."""
+
+
+class WindowAnswer(Answer):
+    """The first window with room; null: none begins in time."""
+
+    sentence: str
+    found: WindowFound | None
+
+
+class RateAnswer(Answer):
+    """The rates that are free throughout a window, on the path with the most from the hub."""
+
+    sentence: str
+    rate_out_bps: int
+    rate_in_bps: int
+    hub_port: str
+    port: str
+    path: list[CircuitHop]
+
+
+def _sorted(elements: list[_Element]) -> tuple[_Element, ...]:
+    return tuple(sorted(elements, key=lambda one: one.name))
+
+
+def _link(wanted: LinkWanted) -> topology.Link:
+    asked = wanted.tags
+    tags = None if asked is None else topology.TagRange(asked.kind, asked.first, asked.last)
+    return topology.Link(wanted.name, wanted.a, wanted.z, wanted.az_bps, wanted.za_bps, tags, wanted.cost)

@@ -1,0 +1,115 @@
+"""A topology as a whole: its elements, and the check that they fit together and to the ports of circuits."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from downburst.domain.circuits import Port
+from downburst.domain.topology.elements import Domain, Host, Link, Maintenance, Switch, TagKind
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """All elements, each kind by name."""
+
+    domains: tuple[Domain, ...] = ()
+    switches: tuple[Switch, ...] = ()
+    links: tuple[Link, ...] = ()
+    hosts: tuple[Host, ...] = ()
+    maintenance: tuple[Maintenance, ...] = ()
+
+    def check(self, ports: Mapping[str, Port]) -> None:
+        """Raises `ValueError` with a sentence if elements contradict each other or the ports of circuits."""
+        self._check_names(ports)
+        self._check_switches()
+        self._check_links(ports)
+        self._check_hosts(ports)
+        known = {*ports, *(one.name for one in self.switches), *(one.name for one in self.links)}
+        known |= {one.name for one in self.hosts}
+        for window in self.maintenance:
+            for name in window.of:
+                _known(f"maintenance {window.name} is of {name}", known, name, "link, switch, host or port")
+
+    def users(self, port: str) -> list[str]:
+        """The elements that name a port of circuits, in words."""
+        return [
+            *(f"link {link.name}" for link in self.links if port in (link.a, link.z)),
+            *(f"host {host.name}" for host in self.hosts if port in host.ports),
+            *(f"maintenance {window.name}" for window in self.maintenance if port in window.of),
+        ]
+
+    def difference(self, wanted: "Topology") -> list[str]:
+        """The changes from this topology to another one, a sentence each."""
+        changes = []
+        for kind, word in WORDS.items():
+            before = {one.name: one for one in getattr(self, kind)}
+            after = {one.name: one for one in getattr(wanted, kind)}
+            changes += [f"add {word} {name}" for name in after if name not in before]
+            changes += [f"change {word} {name}" for name in after if before.get(name, after[name]) != after[name]]
+            changes += [f"remove {word} {name}" for name in before if name not in after]
+        return changes
+
+    def _check_names(self, ports: Mapping[str, Port]) -> None:
+        """One name, one thing, so that paths and windows of maintenance can name any of them."""
+        elements = [one.name for one in self.switches] + [one.name for one in self.links]
+        elements += [one.name for one in self.hosts]
+        names = [*ports, *elements, *(port for one in self.switches for port in one.ports)]
+        named = (names, [one.name for one in self.domains], [one.name for one in self.maintenance])
+        for several in named:
+            twice = next((name for name, count in Counter(several).items() if count > 1), None)
+            if twice is not None:
+                raise ValueError(f"{twice} names two things; ports, switches, links and hosts have a name each")
+
+    def _check_switches(self) -> None:
+        known = {one.name for one in self.domains}
+        for switch in self.switches:
+            _known(f"switch {switch.name} is in domain {switch.domain}", known, switch.domain, "domain")
+
+    def _check_links(self, ports: Mapping[str, Port]) -> None:
+        of_switches = {port: switch.name for switch in self.switches for port in switch.ports}
+        used: dict[str, str] = {}
+        for link in self.links:
+            for port in (link.a, link.z):
+                _known(f"link {link.name} ends at {port}", {*ports, *of_switches}, port, "port")
+                if port in used:
+                    raise ValueError(f"port {port} has two links, {used[port]} and {link.name}; a port has one")
+                used[port] = link.name
+                _check_tags(link, ports.get(port))
+            if link.a in of_switches and of_switches[link.a] == of_switches.get(link.z):
+                raise ValueError(f"link {link.name} leads from switch {of_switches[link.a]} to itself")
+
+    def _check_hosts(self, ports: Mapping[str, Port]) -> None:
+        used: dict[str, str] = {}
+        for host in self.hosts:
+            for port in host.ports:
+                _known(f"host {host.name} has port {port}", set(ports), port, "port of the hub or a site")
+                if port in used:
+                    raise ValueError(f"port {port} is of two hosts, {used[port]} and {host.name}; name it once")
+                used[port] = host.name
+            owners = {ports[port].host for port in host.ports}
+            if len(owners) > 1:
+                raise ValueError(
+                    f"host {host.name} has ports of {' and '.join(sorted(owners))}; a host has one owner"
+                )
+
+
+def _known(said: str, known: set[str], name: str, kind: str) -> None:
+    if name not in known:
+        raise ValueError(f"{said}, and there is no {kind} of that name; add it, or correct the name")
+
+
+def _check_tags(link: Link, port: Port | None) -> None:
+    if port is None or port.first_vlan is None or link.tags is None:
+        return
+    if link.tags.kind is TagKind.VNI:
+        raise ValueError(f"link {link.name} has VNIs and its port {port.name} has VLANs; give both the same kind")
+
+
+WORDS = {
+    "domains": "domain",
+    "switches": "switch",
+    "links": "link",
+    "hosts": "host",
+    "maintenance": "maintenance",
+}
+"""The word for an element of each kind."""
