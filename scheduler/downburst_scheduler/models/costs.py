@@ -36,7 +36,7 @@ def costs_bps(services: Sequence[Service], limit_s: float) -> list[float]:
 
 def lateness(late_s: float, free_s: float, soonest_s: float) -> float:
     """The share of the dearest price to pay for a delay: none up to `free_s`, all from twice the soonest."""
-    return 0.0 if late_s <= free_s else min(late_s / max(soonest_s, LEAST_S) - 1, 1.0)
+    return 0.0 if late_s <= free_s else min(max(late_s / max(soonest_s, LEAST_S) - 1, 0.0), 1.0)
 
 
 LEAST_S = 1e-9

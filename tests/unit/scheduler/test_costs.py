@@ -28,6 +28,7 @@ def test_no_services_cost_nothing_and_a_latency_of_zero_divides_nothing() -> Non
     assert costs_bps([], 5.0) == []
     assert costs_bps([Service(1.0, 0.0), Service(1.0, 1.0, is_possible=False)], 0.0) == [1.0, 2.0]
     assert lateness(1.0, 0.5, 0.0) == 1.0
+    assert lateness(5e-324, 0.0, 0.0) == 0.0
 
 
 @given(
