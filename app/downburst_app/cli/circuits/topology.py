@@ -11,6 +11,7 @@ from downburst.foundation.rates import parse_rate_bps, rate_text
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, given, show, table
 from downburst_app.cli.configuration import network
+from downburst_app.cli.numbers import A_YEAR_MINUTES, real_number
 
 app = typer.Typer(
     help="Show the network that circuits cross, close parts of it, and ask for free windows and rates.",
@@ -97,7 +98,7 @@ def find_window(  # noqa: PLR0913
     *,
     to: To,
     rate: Annotated[str, typer.Option(help="To the site, in Ethernet-frame bits per second: 2G.")],
-    minutes: Annotated[float, typer.Option(help="Length of the window.")],
+    minutes: Annotated[float, real_number(least=0.01, most=A_YEAR_MINUTES, help="Length of the window.")],
     rate_back: Annotated[str | None, typer.Option(help="From the site, in the same units.")] = None,
     first: Annotated[str, typer.Option(help="Earliest begin: now, +2h, or RFC 3339 with an offset.")] = "now",
     last: Annotated[str, typer.Option(help="Latest begin.")] = "+30d",
