@@ -80,7 +80,7 @@ class HttpExchange:
                 try:
                     await reader.read(1)
                 finally:
-                    # Without TLS's farewell, which nobody would wait for.
+                    # Without the farewell of TLS: its answer would come after this look.
                     writer.transport.abort()
         except (TimeoutError, ssl.SSLError, OSError) as error:
             return str(error)

@@ -35,7 +35,7 @@ impl Asked {
         lock(&self.waiting).remove(&run);
     }
 
-    /// Passes an answer on; nobody waits for a late one.
+    /// Passes an answer on; a late one is dropped.
     fn answered(&self, probed: CircuitProbed) {
         if let Some(waiting) = lock(&self.waiting).remove(&probed.run) {
             let _ = waiting.send(probed);
