@@ -197,6 +197,29 @@ async def test_waiting_and_tearing_down_go_on_after_a_restart(stage: Stage) -> N
     assert (third.state(circuit), third.node.held) == (CircuitState.WAITING, {})
 
 
+@pytest.mark.parametrize("answers", range(7))
+async def test_a_hub_that_crashes_with_its_node_in_a_tear_down_or_a_creation_goes_on(
+    stage: Stage, answers: int
+) -> None:
+    circuit = await stage.active()
+    stage.node.dies_after = answers
+    await stage.service.tear_down_path(circuit.number, by="eve")
+    await stage.settle()
+    if stage.state(circuit) is CircuitState.WAITING:
+        await stage.service.create_path(circuit.number, by="eve")
+        await stage.settle()
+    stage.node.dies_after, stage.node.running = None, True
+    again = await stage.again()
+    await again.settle()
+    await again.after(60)
+    if again.state(circuit) is CircuitState.WAITING:
+        assert again.node.held == {}
+        await again.service.create_path(circuit.number, by="eve")
+        await again.settle()
+    assert again.state(circuit) is ACTIVE
+    assert list(again.node.held) == [circuit.number]
+
+
 async def test_parts_that_stay_behind_are_removed_before_it_waits(stage: Stage) -> None:
     circuit = await stage.active()
     stage.node.stuck = [CircuitProblem("device busy", "link", "eth0")]
