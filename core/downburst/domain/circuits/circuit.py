@@ -10,6 +10,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from downburst.domain.circuits.states import STANDING, CircuitCreation, CircuitState, PathOrder
+
 
 class CircuitDriver(StrEnum):
     """Who makes a circuit."""
@@ -52,36 +54,6 @@ class Direction(StrEnum):
 
     OUT = "out"
     IN = "in"
-
-
-class CircuitState(StrEnum):
-    """Where a circuit is in its life; `downburst_circuits.lifecycle` has the table."""
-
-    REQUESTED = "requested"
-    ADMITTED = "admitted"
-    """In the calendar; waits for its beginning."""
-    PROVISIONING = "provisioning"
-    VERIFYING = "verifying"
-    """It is set up; probes have to pass before it carries feeds."""
-    ACTIVE = "active"
-    DEGRADED = "degraded"
-    """Less than 0.8 of the reserved rate was measured, or an end is away."""
-    DOWN = "down"
-    """It is set up, and nothing passes."""
-    FAILED = "failed"
-    """It can't be set up at the moment; retried during its window."""
-    ENDING = "ending"
-    CANCELLING = "cancelling"
-    ENDED = "ended"
-    CANCELLED = "cancelled"
-
-
-FINISHED = frozenset({CircuitState.ENDED, CircuitState.CANCELLED})
-LEAVING = frozenset({CircuitState.ENDING, CircuitState.CANCELLING})
-STANDING = frozenset({CircuitState.VERIFYING, CircuitState.ACTIVE, CircuitState.DEGRADED, CircuitState.DOWN})
-"""States in which a node holds the circuit, as far as the hub knows."""
-WANTED = STANDING | {CircuitState.PROVISIONING, CircuitState.FAILED}
-"""States in which a node should hold it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +123,12 @@ class CircuitRequest:
     requested_by: str = "operator"
     asked_sha256: str = ""
     """Hash of the original request, to tell a repeated one from a different one under the same name."""
+    creation: CircuitCreation = CircuitCreation.AUTOMATIC
+    include: tuple[str, ...] = ()
+    """Links and switches that its path must pass."""
+    exclude: tuple[str, ...] = ()
+    """Links and switches that its path must not pass."""
+    path_order: PathOrder = PathOrder.SHORTEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +146,16 @@ class CircuitCarriage:
     """The maximum sent back to back; None: chosen by the node by the rate."""
     provider: str | None = None
     """The record of the provider that is asked; None for other drivers."""
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitOverride:
+    """A state that an administrator has set against that of the probes."""
+
+    state: CircuitState
+    """ACTIVE or DOWN."""
+    reason: str
+    by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +179,9 @@ class Circuit:
     created_at: datetime | None = None
     path: tuple[CircuitHop, ...] = ()
     """Empty: only its ports and their hosts are reserved."""
+    held_until: datetime | None = None
+    """The moment at which a held one expires; None in all other states."""
+    override: CircuitOverride | None = None
 
     def flat(self) -> dict[str, Any]:
         """Its values and those of its parts on one level, as the ledger, the audit and clients have them."""
@@ -209,7 +200,46 @@ class Circuit:
             "reason": self.reason,
             "since": self.since,
             "created_at": self.created_at,
+            "held_until": self.held_until,
+            "overridden": self.overridden,
+            "override_reason": self.override.reason if self.override else None,
+            "override_by": self.override.by if self.override else None,
         }
+
+    @property
+    def creation(self) -> CircuitCreation:
+        """The time of its path's creation: automatic, or by hand."""
+        return self.request.creation
+
+    @property
+    def overridden(self) -> CircuitState | None:
+        """ACTIVE or DOWN as set by an administrator; None: the probes' state counts."""
+        return self.override.state if self.override else None
+
+    @property
+    def usable_state(self) -> CircuitState:
+        """The state that decides whether feeds may use it; an override takes it away from them and never gives it.
+
+        Whoever sends into circuits goes by this one, not by `state` or `shown_state`.
+        """
+        is_taken = self.overridden is CircuitState.DOWN and self.state in STANDING
+        return CircuitState.DOWN if is_taken else self.state
+
+    @property
+    def shown_state(self) -> CircuitState:
+        """The state for people: an override to active hides probes that call it degraded, and nothing worse."""
+        is_hidden = self.overridden is CircuitState.ACTIVE and self.state is CircuitState.DEGRADED
+        return CircuitState.ACTIVE if is_hidden else self.usable_state
+
+    @property
+    def usable_reason(self) -> str:
+        """The reason for the usable state, in a sentence."""
+        return self._reason_of(self.usable_state)
+
+    @property
+    def shown_reason(self) -> str:
+        """The reason for the shown state, in a sentence."""
+        return self._reason_of(self.shown_state)
 
     @property
     def shape(self) -> CircuitShape:
@@ -236,6 +266,11 @@ class Circuit:
         """The sites that the hub itself reaches over it; none of a circuit between two sites."""
         return self.far_sites if self.near_site is None else ()
 
+    def _reason_of(self, state: CircuitState) -> str:
+        if self.override is None or state is self.state:
+            return self.reason
+        return f"overridden by {self.override.by}: {self.override.reason}"
+
     def rate_bps(self, direction: Direction) -> int:
         """The rate reserved in a direction, for each site."""
         return self.rate_out_bps if direction is Direction.OUT else self.rate_in_bps
@@ -251,6 +286,8 @@ class CircuitChange:
 
     rate_out_bps: int | None = None
     rate_in_bps: int | None = None
+    begin: datetime | None = None
+    """While the window has not begun."""
     end: datetime | None = None
     burst_bytes: int | None = None
     until_cancelled: bool = False
