@@ -202,9 +202,18 @@ export interface ChangePage {
 /** A rate-guaranteed path: its reservation, the rates that it was measured to carry, the rates in use. */
 export interface Circuit {
   circuit: number
+  /** As people see it, with an override. */
   state: CircuitState
   /** Why it is in this state, in a sentence. */
   reason: string
+  /** By the probes alone; feeds use no circuit against it. */
+  probed_state: CircuitState
+  /** Active or down, as an administrator set it; null: it is as its probes say. */
+  overridden: CircuitState | null
+  override_reason: string | null
+  override_by: string | null
+  /** When it expires unless it is committed; null: it isn't held. */
+  held_until: string | null
   shape: CircuitShape
   sites: string[]
   since: string | null
@@ -232,6 +241,12 @@ export interface Circuit {
   /** Under which somebody else made it. */
   ticket: string
   requested_by: string
+  creation: CircuitCreation
+  /** Links and switches that its path was to pass. */
+  include: string[]
+  /** Links and switches that its path was not to pass. */
+  exclude: string[]
+  path_order: PathOrder
   layer: 'ethernet-frame'
   /** By the site that gets least; null until it was measured. */
   measured_out_bps: number | null
@@ -245,9 +260,18 @@ export interface Circuit {
 /** What became of a request; `done` is false for a dry run, and for a circuit that was made before. */
 export interface CircuitAnswered {
   circuit: number
+  /** As people see it, with an override. */
   state: CircuitState
   /** Why it is in this state, in a sentence. */
   reason: string
+  /** By the probes alone; feeds use no circuit against it. */
+  probed_state: CircuitState
+  /** Active or down, as an administrator set it; null: it is as its probes say. */
+  overridden: CircuitState | null
+  override_reason: string | null
+  override_by: string | null
+  /** When it expires unless it is committed; null: it isn't held. */
+  held_until: string | null
   shape: CircuitShape
   sites: string[]
   since: string | null
@@ -275,6 +299,12 @@ export interface CircuitAnswered {
   /** Under which somebody else made it. */
   ticket: string
   requested_by: string
+  creation: CircuitCreation
+  /** Links and switches that its path was to pass. */
+  include: string[]
+  /** Links and switches that its path was not to pass. */
+  exclude: string[]
+  path_order: PathOrder
   layer: 'ethernet-frame'
   /** By the site that gets least; null until it was measured. */
   measured_out_bps: number | null
@@ -292,6 +322,9 @@ export interface CircuitClone {
   request_id?: string | null
   by?: string
 }
+
+/** When the path of a circuit is created. */
+export type CircuitCreation = 'automatic' | 'by-hand'
 
 /** Who makes a circuit. */
 export type CircuitDriver = 'linux' | 'declared' | 'nsi'
@@ -325,6 +358,8 @@ export interface CircuitHop {
 export interface CircuitModify {
   rate_out_bps?: number | null
   rate_in_bps?: number | null
+  /** While the window has not begun. */
+  begin?: string | null
   end?: string | null
   burst_bytes?: number | null
   by?: string
@@ -332,6 +367,15 @@ export interface CircuitModify {
 
 /** A circuit to reserve; the same request id with the same content again is answered with the same circuit. */
 export interface CircuitNew {
+  /** Seconds for which it is only held: without a commit it then expires; null: reserved outright. */
+  hold_s?: number | null
+  /** By hand: its path is created on request during the window. */
+  creation?: CircuitCreation
+  /** Links and switches that its path must pass. */
+  include?: string[]
+  /** Links and switches that its path must not pass. */
+  exclude?: string[]
+  path_order?: PathOrder
   layer?: 'ethernet-frame'
   driver?: CircuitDriver
   replication?: Replication
@@ -438,6 +482,15 @@ export interface CircuitOrderPage {
   next: number | null
 }
 
+/** A state for people against that of the probes; `state` null gives it back to the probes. */
+export interface CircuitOverride {
+  /** Down: feeds leave it. Active: it is shown as active while probes call it degraded; feeds go by the probes. */
+  state: 'active' | 'down' | null
+  /** Why; required with a state. */
+  reason?: string
+  by?: string
+}
+
 /** Another network's provider of circuits, which is asked by NSI. */
 export interface CircuitProvider {
   provider: string
@@ -481,14 +534,23 @@ export interface CircuitProviders {
 export type CircuitShape = 'point-to-point' | 'multipoint'
 
 /** Where a circuit is in its life; `downburst_circuits.lifecycle` has the table. */
-export type CircuitState = 'requested' | 'admitted' | 'provisioning' | 'verifying' | 'active' | 'degraded' | 'down' | 'failed' | 'ending' | 'cancelling' | 'ended' | 'cancelled'
+export type CircuitState = 'requested' | 'held' | 'admitted' | 'waiting' | 'provisioning' | 'verifying' | 'active' | 'degraded' | 'down' | 'failed' | 'tearing-down' | 'ending' | 'cancelling' | 'ended' | 'cancelled' | 'expired'
 
 /** A circuit with its history. */
 export interface CircuitWhole {
   circuit: number
+  /** As people see it, with an override. */
   state: CircuitState
   /** Why it is in this state, in a sentence. */
   reason: string
+  /** By the probes alone; feeds use no circuit against it. */
+  probed_state: CircuitState
+  /** Active or down, as an administrator set it; null: it is as its probes say. */
+  overridden: CircuitState | null
+  override_reason: string | null
+  override_by: string | null
+  /** When it expires unless it is committed; null: it isn't held. */
+  held_until: string | null
   shape: CircuitShape
   sites: string[]
   since: string | null
@@ -516,6 +578,12 @@ export interface CircuitWhole {
   /** Under which somebody else made it. */
   ticket: string
   requested_by: string
+  creation: CircuitCreation
+  /** Links and switches that its path was to pass. */
+  include: string[]
+  /** Links and switches that its path was not to pass. */
+  exclude: string[]
+  path_order: PathOrder
   layer: 'ethernet-frame'
   /** By the site that gets least; null until it was measured. */
   measured_out_bps: number | null

@@ -165,7 +165,7 @@ def test_the_acting_loop_leaves_a_circuit_that_is_overridden_as_down_or_torn_dow
         assert (torn.act, torn.sentence.partition(":")[0]) == (Act.LEAVE, "the path of the circuit was torn down")
 
 
-@pytest.mark.parametrize("state", STANDING)
+@pytest.mark.parametrize("state", sorted(STANDING))
 def test_deliveries_are_explained_by_the_usable_state(state: CircuitState) -> None:
     for override in (ACTIVE, DOWN):
         (now,) = _by_site([overridden(state, override)], [row()])["a"]
