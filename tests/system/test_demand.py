@@ -78,7 +78,9 @@ def test_thirty_trains_keep_the_prediction_and_lose_nothing(stack: ExitStack, tm
     orders, plan = trains.orders()[count:], trains.hub.plan()
     predicted_s, hold_s = (plan["figures"][name] for name in ("on_demand_p99_ms", "on_demand_hold_s"))
     p99_s = trains.p99_s(carried)
-    print(f"p99 {p99_s:.3f} s, predicted {predicted_s / 1e3:.3f} s, routed {routed_s:.3f} s")
+    print(f"p99 {p99_s:.3f} s, predicted {predicted_s / 1e3:.3f} s, routed {routed_s:.3f} s; hold {hold_s:.3g} s")
+    for order in orders:
+        print(order["order"], order["ordered_at"], f"{reserved_s(order):.1f} s", order["reason"], order["outcome"])
     assert len(orders) == 30
     assert {order["step"] for order in orders} == {"ended"}
     assert p99_s <= 1.2 * predicted_s / 1e3
