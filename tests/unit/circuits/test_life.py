@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ async def held(stage: Stage, seconds: float = 120, *, rate: int = 500, start: fl
     return (await stage.service.request(stage.wish(rate=rate, start=start), seconds)).circuit
 
 
-async def by_hand(stage: Stage, **given: object) -> Circuit:
+async def by_hand(stage: Stage, **given: Any) -> Circuit:
     request = CircuitRequest(f"by-hand-{len(stage.register.open)}", creation=CircuitCreation.BY_HAND)
     return await stage.reserve(request=request, **given)
 
