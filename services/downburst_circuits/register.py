@@ -11,7 +11,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from downburst.bus.port import Bus
-from downburst.domain.circuits import FINISHED, LEAVING, Circuit, CircuitEvent, CircuitState, Lease, Measured, Port
+from downburst.domain.circuits import (
+    FINISHED,
+    LEAVING,
+    UPCOMING,
+    Circuit,
+    CircuitEvent,
+    CircuitState,
+    Lease,
+    Measured,
+    Port,
+)
 from downburst.domain.events import CircuitsChanged, FaultSeen
 from downburst.domain.faults import Fault
 from downburst.domain.topology import Topology
@@ -205,7 +215,7 @@ class Register:
             self._locks.pop(number, None)
             return
         self.open[number] = circuit
-        if circuit.state is not CircuitState.ADMITTED:
+        if circuit.state not in UPCOMING:
             self.begun[number] = circuit
         if circuit.state not in LEAVING:
             self.calendar.put(self._promised.get(number) or self.reservation(circuit))
