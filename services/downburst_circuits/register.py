@@ -178,13 +178,19 @@ class Register:
 
     @contextmanager
     def promising(self, circuit: Circuit) -> Iterator[None]:
-        """Reserves a circuit's future terms in the calendar until they are applied, whatever changes in between."""
-        self._promised[circuit.number] = self.calendar.exchange(self.reservation(circuit))
+        """Reserves a circuit's future terms in the calendar until they are applied, whatever changes in between.
+
+        Within another promise for the circuit, that one counts again afterwards.
+        """
+        number, outer = circuit.number, self._promised.get(circuit.number)
+        self._promised[number] = self.calendar.exchange(self.reservation(circuit))
         try:
             yield
         finally:
-            del self._promised[circuit.number]
-            now = self.open.get(circuit.number)
+            del self._promised[number]
+            if outer is not None:
+                self._promised[number] = outer
+            now = self.open.get(number)
             if now is not None:
                 self._remember(now)
 

@@ -58,14 +58,14 @@ def fault(header: Header | None, exception: ServiceException) -> bytes:
     return bytes_of(root)
 
 
-def summary(header: Header, reservations: Iterable[Listed], *, name: str) -> bytes:
-    """The answer to a query of reservations, under the name of its operation."""
+def summary(header: Header, reservations: Iterable[Listed], *, name: str, to_requester: bool = False) -> bytes:
+    """The answer to a query of reservations, under the name of its operation; to_requester: as a callback."""
 
     def fill(answer: etree._Element) -> None:
         for one in reservations:
             _listed_into(etree.SubElement(answer, "reservation"), one)
 
-    return _answer(header, name, fill)
+    return _answer(header, name, fill, REQUESTER_PROTOCOL if to_requester else PROVIDER_PROTOCOL)
 
 
 def results(header: Header, found: Iterable[Sent]) -> bytes:
@@ -100,8 +100,10 @@ def callback(one: Sent, requester_nsa: str, provider_nsa: str) -> tuple[str, byt
     return _name(one.body), bytes_of(root)
 
 
-def _answer(header: Header, name: str, fill: Callable[[etree._Element], None]) -> bytes:
-    root, body = envelope_of(protocol=PROVIDER_PROTOCOL, header=header)
+def _answer(
+    header: Header, name: str, fill: Callable[[etree._Element], None], protocol: str = PROVIDER_PROTOCOL
+) -> bytes:
+    root, body = envelope_of(protocol=protocol, header=header)
     fill(etree.SubElement(body, qualified(TYPES, name)))
     return bytes_of(root)
 
