@@ -15,6 +15,7 @@ ended     ◄─ ending     ◄─ (its window has passed)
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 
 from downburst.domain.circuits import (
@@ -81,6 +82,12 @@ class Work(StrEnum):
 def after(state: CircuitState, happening: Happening) -> CircuitState | None:
     """The state that follows; None if the event has no effect in this one."""
     return TABLE.get((state, happening))
+
+
+def in_state(circuit: Circuit, state: CircuitState) -> Circuit:
+    """The circuit in a state; a hold ends with its state."""
+    held_until = circuit.held_until if state is CircuitState.HELD else None
+    return replace(circuit, state=state, held_until=held_until)
 
 
 def work_in(state: CircuitState) -> Work | None:

@@ -289,11 +289,14 @@ class Circuit:
         return CircuitState.ACTIVE if is_hidden else self.usable_state
 
     @property
+    def usable_reason(self) -> str:
+        """The reason for the usable state, in a sentence."""
+        return self._reason_of(self.usable_state)
+
+    @property
     def shown_reason(self) -> str:
         """The reason for the shown state, in a sentence."""
-        if self.override is None or self.shown_state is self.state:
-            return self.reason
-        return f"overridden by {self.override.by}: {self.override.reason}"
+        return self._reason_of(self.shown_state)
 
     @property
     def shape(self) -> CircuitShape:
@@ -320,6 +323,11 @@ class Circuit:
         """The sites that the hub itself reaches over it; none of a circuit between two sites."""
         return self.far_sites if self.near_site is None else ()
 
+    def _reason_of(self, state: CircuitState) -> str:
+        if self.override is None or state is self.state:
+            return self.reason
+        return f"overridden by {self.override.by}: {self.override.reason}"
+
     def rate_bps(self, direction: Direction) -> int:
         """The rate reserved in a direction, for each site."""
         return self.rate_out_bps if direction is Direction.OUT else self.rate_in_bps
@@ -335,6 +343,8 @@ class CircuitChange:
 
     rate_out_bps: int | None = None
     rate_in_bps: int | None = None
+    begin: datetime | None = None
+    """While the window has not begun."""
     end: datetime | None = None
     burst_bytes: int | None = None
     until_cancelled: bool = False
