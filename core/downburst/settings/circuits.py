@@ -48,8 +48,8 @@ class NsiProviderSettings(ListenSettings):
     key: Path = Field(description="PEM file of that certificate's key, without a password.")
     authorities: Path = Field(description="PEM file of the authorities of requesters' certificates.")
     subjects: tuple[str, ...] = Field(
-        description="Subjects of the certificates that may reserve, such as CN=hub,O=Example. A refused one is logged "
-        "in the same form. An empty list admits none."
+        description="Subjects of the certificates that may reserve, such as CN=hub,O=Example. Refused ones are "
+        "logged in the same form. An empty list admits none."
     )
     hold_s: float = Field(
         default=120.0,

@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from uuid import uuid4
 
-from downburst.foundation.clock import Clock, to_us
+from downburst.foundation.clock import to_us
 from downburst.foundation.errors import DownburstError
-from downburst.ledger import Ledger
 from downburst.ledger.repositories.ordering.connections import StoredReply
 from downburst.settings.circuits import NsiProviderSettings
 from downburst_circuits.nsi.soap import telling
@@ -15,13 +14,11 @@ from downburst_circuits.nsi.soap.hardened import Unreadable
 from downburst_circuits.nsi.words import Asked, Header, Listed, Operation, Question, Sent
 from downburst_circuits.provider_agent import machine, wishes
 from downburst_circuits.provider_agent.book import Book, Changed
-from downburst_circuits.provider_agent.carrying import Carrier
+from downburst_circuits.provider_agent.carrying import Carrier, Circuits
 from downburst_circuits.provider_agent.delivery import Delivery, Parcel, Post
 from downburst_circuits.provider_agent.record import Connection, Requester
 from downburst_circuits.provider_agent.refusals import ErrorId, NsiRefusal, refusal_of
 from downburst_circuits.provider_agent.sent import sent_of
-from downburst_circuits.register import Register
-from downburst_circuits.service import CircuitService
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,37 +32,21 @@ class Answer:
 class ProviderAgent:
     """Connections of all requesters, over the calendar of one hub."""
 
-    def __init__(
-        self,
-        service: CircuitService,
-        register: Register,
-        settings: NsiProviderSettings,
-        post: Post,
-        *,
-        ledger: Ledger,
-        clock: Clock,
-    ) -> None:
-        self._register = register
-        self._clock = clock
+    def __init__(self, circuits: Circuits, settings: NsiProviderSettings, post: Post) -> None:
+        self._register = circuits.register
+        self._clock = circuits.clock
         self._nsa = settings.nsa
-        self.book = Book(ledger, clock)
-        self.delivery = Delivery(ledger, clock, post)
-        self.carrier = Carrier(
-            self.book,
-            service,
-            register,
-            ledger=ledger,
-            clock=clock,
-            nsa=settings.nsa,
-            hold_s=settings.hold_s,
-            told=self._told,
-        )
+        self._is_open = False
+        self.book = Book(circuits.ledger, circuits.clock)
+        self.delivery = Delivery(circuits.ledger, circuits.clock, post)
+        self.carrier = Carrier(self.book, circuits, nsa=settings.nsa, hold_s=settings.hold_s, told=self._told)
 
     async def open(self) -> None:
         """Reads the connections, and continues what the last process left."""
         for stored in await self.book.load():
             self._deliver(stored)
         self.carrier.begin()
+        self._is_open = True
 
     async def run(self) -> None:
         """Carries out requests until cancelled."""
@@ -171,6 +152,8 @@ class ProviderAgent:
         self.delivery.add(Parcel(stored.reply_to, name, body, stored.number, stored.tries))
 
     def _check_names(self, asked: Asked) -> None:
+        if not self._is_open:
+            raise NsiRefusal(ErrorId.INTERNAL, "the hub is starting; ask again in some seconds")
         if asked.header.provider_nsa != self._nsa:
             raise NsiRefusal(
                 ErrorId.UNSUPPORTED,

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from downburst.foundation.clock import Clock, to_us
 from downburst.foundation.errors import AlreadyThere, LimitReached
@@ -40,6 +41,7 @@ class Changed:
     told: tuple[StoredReply, ...]
 
 
+Kept = TypeVar("Kept")
 Tell = Callable[[Connection], Sequence[Telling]]
 
 
@@ -125,7 +127,7 @@ class Book:
         )
         return [sent_of(stored) for stored in found]
 
-    async def _stored[Kept](self, write: Callable[[Transaction], Kept]) -> Kept:
+    async def _stored(self, write: Callable[[Transaction], Kept]) -> Kept:
         try:
             return await self._ledger.write(write)
         except AlreadyThere as error:

@@ -1,13 +1,14 @@
 """Acknowledged requests carried out over the calendar, and circuits compared with what requesters were told.
 
-Each step may be repeated by the next process: a circuit is found again by the connection's name, and a commit that was
-made shows in the circuit's state.
+Each step may be repeated by the next process: a circuit is found again by the connection's name, and a commit that
+was made shows in the circuit's state.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from uuid import uuid4
 
@@ -37,26 +38,27 @@ from downburst_circuits.requests import conflict
 from downburst_circuits.service import CircuitService
 
 
+@dataclass(frozen=True, slots=True)
+class Circuits:
+    """The circuits of a hub, as its provider agent needs them."""
+
+    service: CircuitService
+    register: Register
+    ledger: Ledger
+    clock: Clock
+
+
 class Carrier:
     """The work on all connections, one step at a time for each."""
 
     def __init__(
-        self,
-        book: Book,
-        service: CircuitService,
-        register: Register,
-        *,
-        ledger: Ledger,
-        clock: Clock,
-        nsa: str,
-        hold_s: float,
-        told: Callable[[Changed], None],
+        self, book: Book, circuits: Circuits, *, nsa: str, hold_s: float, told: Callable[[Changed], None]
     ) -> None:
         self._book = book
-        self._service = service
-        self._register = register
-        self._ledger = ledger
-        self._clock = clock
+        self._service = circuits.service
+        self._register = circuits.register
+        self._ledger = circuits.ledger
+        self._clock = circuits.clock
         self._nsa = nsa
         self._hold_s = hold_s
         self._told = told
@@ -66,7 +68,7 @@ class Carrier:
         self._promises: dict[str, ExitStack] = {}
         """The room that held changes of terms have in the calendar."""
         self._wake = asyncio.Event()
-        register.watchers.append(self._seen)
+        circuits.register.watchers.append(self._seen)
 
     def begin(self) -> None:
         """Continues all connections; what a change held before gets its room again, or times out."""
@@ -310,9 +312,7 @@ class Carrier:
             lambda now: [_reply(pending, Failed(pending.operation, now.connection_id, exception))],
         )
 
-    async def _confirm(
-        self, one: Connection, pending: Pending, update: Callable[[Connection], Connection]
-    ) -> None:
+    async def _confirm(self, one: Connection, pending: Pending, update: Callable[[Connection], Connection]) -> None:
         await self._change(
             one,
             lambda now: machine.done(update(now), pending),

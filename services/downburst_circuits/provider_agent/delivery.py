@@ -35,9 +35,7 @@ class Parcel:
 class Delivery:
     """The queues of all addresses."""
 
-    def __init__(
-        self, ledger: Ledger, clock: Clock, post: Post, share: Callable[[], float] = random.random
-    ) -> None:
+    def __init__(self, ledger: Ledger, clock: Clock, post: Post, share: Callable[[], float] = random.random) -> None:
         self._ledger = ledger
         self._clock = clock
         self._post = post
@@ -51,6 +49,8 @@ class Delivery:
 
     def add(self, parcel: Parcel) -> None:
         """Queues a message, for after the acknowledgment of its request; drops it if the queue is full."""
+        if parcel.number is not None and any(parcel.number == one.number for one in self._queues[parcel.reply_to]):
+            return
         if len(self) >= QUEUE_MAX or len(self._queues[parcel.reply_to]) >= QUEUE_OF_ADDRESS_MAX:
             _LOG.warning("a %s for %s is not sent, as too many wait; it can be queried", parcel.name, parcel.reply_to)
             return

@@ -66,9 +66,7 @@ def timed_out(one: Connection) -> Connection:
 
 def committed(one: Connection) -> Connection:
     """What was held is reserved."""
-    return replace(
-        one, committed=one.asked, asked=None, held_until_us=None, reservation=ReservationState.START
-    )
+    return replace(one, committed=one.asked, asked=None, held_until_us=None, reservation=ReservationState.START)
 
 
 def fallen_back(one: Connection) -> Connection:

@@ -62,9 +62,7 @@ def _plane(one: Connection, circuit: Circuit) -> Iterator[Noticed]:
     version = one.committed.version if one.committed else 0
     if is_active != one.plane.active or (is_active and version != one.plane.version):
         plane = replace(one.plane, active=is_active, version=version)
-        yield Noticed(
-            lambda now: replace(now, plane=plane), DataPlaneChanged(one.connection_id, is_active, version)
-        )
+        yield Noticed(lambda now: replace(now, plane=plane), DataPlaneChanged(one.connection_id, is_active, version))
 
 
 def _problem(one: Connection, circuit: Circuit, nsa: str) -> Iterator[Noticed]:
@@ -75,9 +73,7 @@ def _problem(one: Connection, circuit: Circuit, nsa: str) -> Iterator[Noticed]:
         return
     event = "dataplaneError" if circuit.state is CircuitState.DOWN or one.plane.active else "activateFailed"
     reason = circuit.reason
-    yield Noticed(
-        lambda now: replace(now, plane=replace(now.plane, problem=reason)), _event(one, event, reason, nsa)
-    )
+    yield Noticed(lambda now: replace(now, plane=replace(now.plane, problem=reason)), _event(one, event, reason, nsa))
 
 
 def _end(one: Connection, circuit: Circuit, nsa: str) -> Iterator[Noticed]:

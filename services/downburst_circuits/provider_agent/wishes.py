@@ -64,7 +64,7 @@ def circuit_of(one: Connection, terms: Terms, ports: Mapping[str, Port]) -> Circ
         requested_by=requested_by(one),
         creation=CircuitCreation.BY_HAND,
     )
-    begin, end = moment(terms.begin_us, "startTime"), _end_of(terms)
+    begin, end = from_us(terms.begin_us), _end_of(terms)
     return Circuit(0, request, tuple(ends), rate_bps, rate_bps, begin, end)
 
 
@@ -120,16 +120,8 @@ def requested_by(one: Connection) -> str:
     return f"{one.requester.nsa} ({one.requester.subject})"
 
 
-def moment(at_us: int, name: str) -> datetime:
-    """An instant; raises a refusal if it lies beyond the calendar."""
-    try:
-        return from_us(at_us)
-    except (ValueError, OverflowError, OSError):
-        raise NsiRefusal(ErrorId.UNSUPPORTED, f"the {name} lies beyond the calendar; is the year right?") from None
-
-
 def _end_of(terms: Terms) -> datetime | None:
-    return None if terms.end_us is None else moment(terms.end_us, "endTime")
+    return None if terms.end_us is None else from_us(terms.end_us)
 
 
 def _granted(asked: Stp, end: CircuitEnd, ports: Mapping[str, Port]) -> Stp:

@@ -30,9 +30,7 @@ def upgrade() -> None:
     op.create_table(
         "nsi_replies",
         sa.Column("number", NUMBER, primary_key=True),
-        sa.Column(
-            "connection_id", sa.String(64), of("nsi_connections.connection_id"), nullable=False, index=True
-        ),
+        sa.Column("connection_id", sa.String(64), of("nsi_connections.connection_id"), nullable=False, index=True),
         *required(sa.Boolean, "is_notice"),
         sa.Column("reply_to", sa.Text),
         *required(sa.BigInteger, "tries", "at"),
