@@ -88,7 +88,7 @@ class Delivery:
     async def idle(self) -> None:
         """Waits for attempts under way."""
         while self._at_work:
-            await asyncio.gather(*self._at_work.values(), return_exceptions=True)
+            await asyncio.gather(*self._at_work.values())
 
     def _begin(self, address: str, parcel: Parcel) -> None:
         work = attempt("circuits.nsi-reply", lambda: self._deliver(address, parcel), what=parcel.name)

@@ -83,7 +83,7 @@ def check(circuit: Circuit, ports: Mapping[str, Port], now: datetime) -> None:
 def change_of(terms: Terms) -> CircuitChange:
     """The change of a circuit that gives it these terms."""
     rate_bps = terms.capacity_mbps * MBPS
-    return CircuitChange(rate_bps, rate_bps, _end_of(terms), until_cancelled=terms.end_us is None)
+    return CircuitChange(rate_bps, rate_bps, end=_end_of(terms), until_cancelled=terms.end_us is None)
 
 
 def has_terms(circuit: Circuit, terms: Terms) -> bool:

@@ -62,6 +62,7 @@ class Lender:
         self.refusal = ""
         """The reason for which requesters take no callback."""
         self.ids = (f"urn:uuid:00000000-0000-4000-9000-{number:012x}" for number in count(1))
+        self.lives = 1
         self._fresh()
 
     async def open(self) -> "Lender":
@@ -75,6 +76,7 @@ class Lender:
 
     async def again(self) -> None:
         """The process ends; the next one finds ledger and node."""
+        self.lives += 1
         self._fresh()
         await self.stage.open()
         await self.agent.open()
@@ -223,19 +225,6 @@ class TwoHubs(NsiHub):
         await self.lender.turn()
         await super()._turn()
         await self.lender.turn()
-
-
-async def two_hubs(
-    directory: Path, kill_a: frozenset[int] = frozenset(), kill_b: frozenset[int] = frozenset()
-) -> TwoHubs:
-    """Both hubs with ledgers in a directory, A reserving from B."""
-    clock = FakeClock()
-    ledgers = [Ledger.open(f"sqlite:///{directory / name}.sqlite", clock) for name in ("a", "b")]
-    lender = await Lender(ledgers[1], clock).open()
-    lender.trial.kill_at = frozenset(step + lender.trial.steps for step in kill_b)
-    hub = TwoHubs(ledgers[0], clock, "supa", Dialect.CAPACITY, kill_a).lend(lender)
-    await hub.open()
-    return hub
 
 
 def between(source: str, dest: str, mbps: int = 50, **given: Any) -> Criteria:
