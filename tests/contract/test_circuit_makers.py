@@ -1,4 +1,4 @@
-"""The contract of all makers of circuits: nodes, third parties, NSI providers in memory and over HTTPS, other hubs."""
+"""The contract of all makers of circuits: nodes, third parties, NSI providers in memory and by HTTPS, other hubs."""
 
 import asyncio
 import time
