@@ -20,7 +20,7 @@ from downburst.domain.sites import Site
 from downburst.foundation.clock import SystemClock, to_us
 from downburst.ledger import Ledger
 from downburst.settings.circuits import CallbackSettings, CircuitSettings, NsiProviderSettings
-from downburst.supervision import FAULTS, start
+from downburst.supervision import FAULTS, keep, start, tasks
 from downburst_circuits.controller import CircuitController
 from downburst_circuits.nsi.order import Change, Standing, cancelled, changed, new_order, verdict
 from downburst_circuits.nsi.record import Order
@@ -32,8 +32,11 @@ from downburst_circuits.nsi.transport import Posted, http_exchange
 from downburst_circuits.nsi.words import Operation, Request
 from downburst_circuits.provider_agent import delivery
 from downburst_circuits.provider_agent.agent import ProviderAgent
+from downburst_circuits.provider_agent.book import Book
 from downburst_circuits.provider_agent.carrying import Circuits
+from downburst_circuits.provider_agent.delivery import Delivery
 from downburst_circuits.provider_agent.https import HttpsPost, RequestListener
+from downburst_circuits.provider_agent.parts import runs_of_provider
 from downburst_circuits.providers import listener
 from downburst_circuits.providers.agents import Agents
 from downburst_circuits.providers.listener import CallbackListener
@@ -72,6 +75,7 @@ class Lending:
 
     def __init__(self, ledger: Ledger, files: Certificate) -> None:
         bus, self.node = LocalBus(), NodeInMemory()
+        self.ledger = ledger
         self.register = Register(ledger, bus, CLOCK)
         agents = Agents(self.register, ledger=ledger, bus=bus, clock=CLOCK)
         made_by, settings = makers(self.register, self.node, agents, CircuitSettings()), CircuitSettings()
@@ -267,6 +271,32 @@ async def test_an_unknown_error_in_one_request_is_counted_and_the_next_is_answer
         assert (await requester.post(hub.url, content=request)).status_code == 200
 
 
+async def test_unknown_errors_of_the_parts_are_counted_and_they_go_on(
+    hub: Lending, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hub's other listener stays as it is: these parts are a second set of them."""
+    monkeypatch.setattr(tasks, "FIRST_WAIT_S", 0.05)
+    for kind, name in ((Book, "load"), (Delivery, "tick"), (RequestListener, "serve")):
+        monkeypatch.setattr(kind, name, _once(getattr(kind, name)))
+    lent = runs_of_provider(
+        hub.service, hub.register, CircuitSettings(provider=hub.settings), ledger=hub.ledger, clock=CLOCK
+    )
+    kept = [start("test.lending", keep(name, run)) for name, run in lent]
+    await until(lambda: len(FAULTS.all()) == 3 and all(fault.count == 1 for fault in FAULTS.all()))
+    assert {fault.handler for fault in FAULTS.all()} == {
+        "circuits.nsi-connections",
+        "circuits.nsi-replies",
+        "circuits.nsi-requests",
+    }
+    request = envelope(Request(Operation.SUMMARY, next(IDS)), a_provider())
+    async with client(certificates.hub, certificates.hub.authorities) as requester:
+        assert (await requester.post(hub.url, content=request)).status_code == 200
+    assert not any(task.done() for task in kept)
+    for task in kept:
+        task.cancel()
+    await asyncio.gather(*kept, return_exceptions=True)
+
+
 async def test_a_big_message_and_a_slow_one_are_refused(hub: Lending, certificates: Certificates) -> None:
     async with http_exchange(
         replace(a_provider(Dialect.CAPACITY, hub.url), certificate=certificates.hub)
@@ -281,6 +311,18 @@ def client(files: Certificate | None, authorities: Path) -> httpx.AsyncClient:
     if files is not None:
         context.load_cert_chain(files.certificate, files.key)
     return httpx.AsyncClient(verify=context, trust_env=False, timeout=10)
+
+
+def _once(work: Callable[..., Any]) -> Callable[..., Any]:
+    """Fails the first time."""
+    calls = count()
+
+    def failing(*given: Any) -> Any:
+        if next(calls) == 0:
+            raise KeyError("planted")
+        return work(*given)
+
+    return failing
 
 
 def _planted(*_: object) -> None:

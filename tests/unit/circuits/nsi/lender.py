@@ -192,7 +192,7 @@ class Lender:
 
     async def deliver(self) -> None:
         """Delivers what is due; acknowledgments take a moment."""
-        self.clock.advance(ACKNOWLEDGE_S)
+        self.clock.advance(2 * ACKNOWLEDGE_S)
         before = -1
         while before < len(self.posted):
             before = len(self.posted)

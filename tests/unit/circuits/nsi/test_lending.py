@@ -10,6 +10,7 @@ from downburst.domain.ordering.providers import Dialect
 from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
 from downburst.ledger.storage import limits
+from downburst.supervision import FAULTS
 from downburst_circuits.nsi.soap.reading import read
 from downburst_circuits.nsi.soap.writing import envelope
 from downburst_circuits.nsi.stp import Stp, stp
@@ -24,6 +25,9 @@ from downburst_circuits.nsi.words import (
     ReservationState,
     Results,
 )
+from downburst_circuits.provider_agent import wishes
+from downburst_circuits.provider_agent.carrying import AGAIN_S
+from downburst_circuits.provider_agent.delivery import LONGEST_PAUSE_S
 from kit.nsi.scene import a_provider
 from unit.circuits.nsi.lender import STPS, Lender, between
 
@@ -321,6 +325,67 @@ async def test_too_many_connections_of_one_certificate_are_refused(
         await lender.reserve(mbps=1)
     answered = await lender.ask(Operation.RESERVE, version=1, criteria=between("hub-eth0", "unl.edu-eth1", 1))
     assert error_id(answered) == "00600"
+
+
+async def test_an_unknown_error_at_one_connection_is_counted_and_it_is_tried_again(
+    lender: Lender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(wishes, "granted", _planted)
+        connection_id = await lender.reserve()
+    assert {fault.handler for fault in FAULTS.all()} == {"circuits.nsi-step"}
+    await lender.after(AGAIN_S)
+    assert lender.one(connection_id).reservation is ReservationState.HELD
+    assert len(lender.circuits()) == 1
+
+
+async def test_an_unknown_error_at_one_reply_is_counted_and_it_is_sent_again(
+    lender: Lender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(lender.agent.delivery, "_post", _planted)
+        await lender.reserve()
+    assert {fault.handler for fault in FAULTS.all()} == {"circuits.nsi-reply"}
+    await lender.after(LONGEST_PAUSE_S)
+    assert "reserveConfirmed" in lender.told()
+
+
+async def test_what_waits_for_a_requester_is_sent_by_the_next_process(lender: Lender) -> None:
+    lender.refusal = "HTTP 503"
+    await lender.reserve()
+    lender.refusal = ""
+    await lender.again()
+    await lender.turn()
+    await lender.deliver()
+    assert lender.told().count("reserveConfirmed") == 2
+    assert len(lender.agent.delivery) == 0
+
+
+async def test_queries_by_callback_are_answered_there(lender: Lender) -> None:
+    connection_id = await lender.reserve()
+    for question in ("querySummary", "queryRecursive"):
+        body = envelope(Request(Operation.SUMMARY, next(lender.ids)), a_provider())
+        answered = await lender.post(body.replace(b"querySummarySync", question.encode()))
+        assert answered is not None
+        assert read(answered[1]).body == Acknowledged()
+        await lender.turn()
+        address, name, sent = lender.posted[-1]
+        assert (address, name) == ("https://hub.example/nsi", f"{question}Confirmed")
+        assert etree.fromstring(sent).findtext(".//connectionId") == connection_id
+
+
+async def test_notifications_can_be_queried(lender: Lender) -> None:
+    connection_id = await lender.in_service()
+    body = envelope(Request(Operation.RESULTS, next(lender.ids), connection_id), a_provider())
+    answered = await lender.post(body.replace(b"queryResultSync", b"queryNotificationSync"))
+    assert answered is not None
+    found = etree.fromstring(answered[1])
+    assert found.findtext(".//{*}dataPlaneStateChange/dataPlaneStatus/active") == "true"
+    assert found.find(".//{*}reserveConfirmed") is None
+
+
+def _planted(*_: object, **__: object) -> None:
+    raise KeyError("planted")
 
 
 async def listing(lender: Lender) -> Listing:
