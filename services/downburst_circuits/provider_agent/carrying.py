@@ -67,11 +67,13 @@ class Carrier:
         self._at_work: dict[str, asyncio.Task[None]] = {}
         self._promises: dict[str, ExitStack] = {}
         """The room that held changes of terms have in the calendar."""
+        self._all_at_s = 0.0
         self._wake = asyncio.Event()
         circuits.register.watchers.append(self._seen)
 
     def begin(self) -> None:
         """Continues all connections; what a change held before gets its room again, or times out."""
+        self._all_at_s = self._clock.monotonic_s() + ALL_S
         for one in self._book.open():
             self.soon(one.connection_id)
 
@@ -98,6 +100,9 @@ class Carrier:
     def tick(self) -> None:
         """Starts the steps that are due."""
         now_s, now_us = self._clock.monotonic_s(), self._now_us()
+        if now_s >= self._all_at_s:
+            # Those that nothing happens to are dropped after a day.
+            self.begin()
         for one in self._book.open():
             if one.held_until_us is not None and one.held_until_us <= now_us:
                 self._due.setdefault(one.connection_id, 0.0)
@@ -373,4 +378,5 @@ def _notices(one: Connection, notice: Notice | None) -> Sequence[Telling]:
 
 _LOG = logging.getLogger("downburst.circuits")
 TICK_S, AGAIN_S = 0.5, 5.0
+ALL_S = 3_600.0
 AT_ONCE = 16

@@ -185,6 +185,16 @@ def test_circuits_are_listed_and_shown(asked: Asked, capsys: pytest.CaptureFixtu
     assert json.loads(capsys.readouterr().out)["circuit"] == 17
 
 
+def test_a_circuit_of_another_network_is_listed_with_its_requester(
+    asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("circuits", "list") == 0
+    assert "requested by" not in capsys.readouterr().out
+    asked.circuit |= {"requested_by": "urn:ogf:network:a.example:2026:nsa:hub (CN=hub-a)"}
+    assert run("circuits", "list") == 0
+    assert "17: requested by urn:ogf:network:a.example:2026:nsa:hub (CN=hub-a)" in capsys.readouterr().out
+
+
 def test_circuits_are_modified_cancelled_cloned_and_measured(asked: Asked) -> None:
     assert run("circuits", "modify", "17", "--rate", "900M", "--end", "never") == 0
     assert asked.last()[:3] == ("PATCH", "circuits/17", {"rate_out_bps": 900_000_000, "end": None, "by": "operator"})
