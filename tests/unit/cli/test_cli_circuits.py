@@ -22,6 +22,7 @@ CIRCUIT = {
     "begin": "2026-07-01T12:00:00Z",
     "end": None,
     "provider": None,
+    "requested_by": "operator",
     "creation": "automatic",
     "held_until": None,
     "overridden": None,
