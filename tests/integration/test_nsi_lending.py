@@ -5,7 +5,7 @@ import logging
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -14,14 +14,11 @@ from typing import Any
 import httpx
 import pytest
 
-from downburst.bus.local import LocalBus
 from downburst.domain.ordering.providers import Certificate, Dialect, Provider
-from downburst.domain.sites import Site
-from downburst.foundation.clock import SystemClock, to_us
+from downburst.foundation.clock import to_us
 from downburst.ledger import Ledger
-from downburst.settings.circuits import CallbackSettings, CircuitSettings, NsiProviderSettings
+from downburst.settings.circuits import CallbackSettings, CircuitSettings
 from downburst.supervision import FAULTS, keep, start, tasks
-from downburst_circuits.controller import CircuitController
 from downburst_circuits.nsi.order import Change, Standing, cancelled, changed, new_order, verdict
 from downburst_circuits.nsi.record import Order
 from downburst_circuits.nsi.refusals import Kind
@@ -31,26 +28,17 @@ from downburst_circuits.nsi.soap.writing import acknowledgment, envelope
 from downburst_circuits.nsi.transport import Posted, http_exchange
 from downburst_circuits.nsi.words import Operation, Request
 from downburst_circuits.provider_agent import delivery
-from downburst_circuits.provider_agent.agent import ProviderAgent
 from downburst_circuits.provider_agent.book import Book
-from downburst_circuits.provider_agent.carrying import Circuits
 from downburst_circuits.provider_agent.delivery import Delivery
-from downburst_circuits.provider_agent.https import HttpsPost, RequestListener
+from downburst_circuits.provider_agent.https import RequestListener
 from downburst_circuits.provider_agent.parts import runs_of_provider
 from downburst_circuits.providers import listener
-from downburst_circuits.providers.agents import Agents
 from downburst_circuits.providers.listener import CallbackListener
-from downburst_circuits.providers.makers import makers
-from downburst_circuits.register import Register
-from downburst_circuits.service import CircuitService
-from kit.circuits import NodeInMemory
-from kit.nsi import words
 from kit.nsi.scene import a_provider
 from kit.nsi.server import Authority
-from unit.circuits.nsi.lender import STPS, between
-from unit.circuits.stage import PORTS, SITES
+from unit.circuits.nsi.lender import between
+from unit.circuits.nsi.lending import CLOCK, Lending, lending, until
 
-CLOCK = SystemClock()
 IDS = (f"urn:uuid:00000000-0000-4000-8000-{number:012x}" for number in count(1))
 
 
@@ -68,57 +56,6 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     ours, others = Authority(directory, "authority").make(), Authority(directory, "others").make()
     stranger = replace(others.sign("hub"), authorities=ours.certificate)
     return Certificates(ours.sign("hub"), ours.sign("lender"), ours.sign("unlisted"), stranger)
-
-
-class Lending:
-    """A hub's circuits and its provider agent, with its tasks, on the clock of this machine."""
-
-    def __init__(self, ledger: Ledger, files: Certificate) -> None:
-        bus, self.node = LocalBus(), NodeInMemory()
-        self.ledger = ledger
-        self.register = Register(ledger, bus, CLOCK)
-        agents = Agents(self.register, ledger=ledger, bus=bus, clock=CLOCK)
-        made_by, settings = makers(self.register, self.node, agents, CircuitSettings()), CircuitSettings()
-        self.controller = CircuitController(
-            self.register, self.node, made_by, bus=bus, clock=CLOCK, settings=settings
-        )
-        self.service = CircuitService(self.register, self.controller, made_by, ledger=ledger, bus=bus, clock=CLOCK)
-        self.settings = NsiProviderSettings(
-            listen="127.0.0.1:0",
-            nsa=words.PROVIDER_NSA,
-            certificate=files.certificate,
-            key=files.key,
-            authorities=files.authorities,
-            subjects=("CN=hub",),
-        )
-        circuits = Circuits(self.service, self.register, ledger, CLOCK)
-        self.agent = ProviderAgent(circuits, self.settings, HttpsPost(self.settings))
-        self.listener = RequestListener(self.settings, self.agent, self.register.fault)
-
-    @property
-    def url(self) -> str:
-        return f"https://127.0.0.1:{self.listener.address[1]}/nsi"
-
-
-@asynccontextmanager
-async def lending(ledger: Ledger, files: Certificate) -> AsyncIterator[Lending]:
-    with ledger.transaction() as tx:
-        if not tx.sites.all():
-            for site in SITES:
-                tx.sites.add(Site(site))
-            for port in PORTS:
-                tx.ports.add(replace(port, stp=f"{STPS}:{port.name}"))
-    hub = Lending(ledger, files)
-    await hub.register.load()
-    runs = (hub.controller.run, hub.agent.run, hub.agent.delivery.run, hub.listener.serve)
-    tasks = [start("test.lending", run()) for run in runs]  # type: ignore[arg-type]
-    try:
-        await until(lambda: hub.listener.address[1] > 0)
-        yield hub
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @pytest.fixture
@@ -335,9 +272,3 @@ def now_us() -> int:
 
 def standing(requester: Requester) -> Standing:
     return verdict(requester.orders[1], now_us()).standing
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)

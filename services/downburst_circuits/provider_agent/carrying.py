@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from uuid import uuid4
 
 from downburst.domain.circuits import FINISHED, UPCOMING, WANTED, Circuit, CircuitState
@@ -258,7 +259,7 @@ class Carrier:
         elif one.reservation is ReservationState.HELD and one.committed is not None:
             await self._promise_again(one, circuit)
         for found in noticing.noticed(one, circuit, self._nsa, now_us):
-            await self._change(one, found.update, lambda now, words=found.notice: _notices(now, words))
+            await self._change(one, found.update, partial(_notices, found.notice))
         one = self._book.get(connection_id) or one
         if circuit is not None:
             await self._path(one, circuit)
@@ -276,7 +277,7 @@ class Carrier:
             await self._cancel(one)
         self._release_promise(one)
         seconds = round(self._hold_s)
-        await self._change(one, machine.timed_out, lambda now: _notices(now, noticing.expired(now, seconds)))
+        await self._change(one, machine.timed_out, lambda now: _notices(noticing.expired(now, seconds), now))
 
     def _promise(self, one: Connection, circuit: Circuit, terms: Terms) -> None:
         """Takes room for the present and the coming terms together."""
@@ -372,7 +373,7 @@ def _reply(pending: Pending, body: Reply) -> Telling:
     return Telling(body, pending.correlation_id, pending.reply_to)
 
 
-def _notices(one: Connection, notice: Notice | None) -> Sequence[Telling]:
+def _notices(notice: Notice | None, one: Connection) -> Sequence[Telling]:
     return [] if notice is None else [Telling(notice, f"urn:uuid:{uuid4()}", one.requester.reply_to)]
 
 

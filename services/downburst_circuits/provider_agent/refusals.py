@@ -1,5 +1,7 @@
 """Refusals with the error ids of the Connection Service, one sentence each."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 
 from downburst.foundation.errors import BadInput, CircuitConflict, DownburstError, NotFound, TagsTaken
@@ -38,6 +40,15 @@ class NsiRefusal(DownburstError):
         """As the requester is told."""
         shown = "".join(char if char.isprintable() else " " for char in self.sentence[:SENTENCE_CHARS_MAX])
         return ServiceException(self.error_id, shown, nsa, connection_id)
+
+
+@contextmanager
+def refused_as(error_id: ErrorId) -> Iterator[None]:
+    """Gives bad input another error id."""
+    try:
+        yield
+    except BadInput as error:
+        raise NsiRefusal(error_id, error.sentence) from None
 
 
 def refusal_of(error: DownburstError, otherwise: ErrorId = ErrorId.INTERNAL) -> NsiRefusal:

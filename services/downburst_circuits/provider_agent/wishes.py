@@ -13,12 +13,11 @@ from downburst.domain.circuits import (
     Port,
 )
 from downburst.foundation.clock import from_us
-from downburst.foundation.errors import BadInput
 from downburst_circuits.nsi.circuit import MBPS
 from downburst_circuits.nsi.stp import Stp, stp
 from downburst_circuits.nsi.words import Asked
 from downburst_circuits.provider_agent.record import Connection, Service, Terms
-from downburst_circuits.provider_agent.refusals import ErrorId, NsiRefusal
+from downburst_circuits.provider_agent.refusals import ErrorId, NsiRefusal, refused_as
 from downburst_circuits.requests import check_rates, check_window
 
 
@@ -70,14 +69,10 @@ def circuit_of(one: Connection, terms: Terms, ports: Mapping[str, Port]) -> Circ
 
 def check(circuit: Circuit, ports: Mapping[str, Port], now: datetime) -> None:
     """Refuses impossible windows and rates, each under its own error id."""
-    for error_id, look in (
-        (ErrorId.UNSUPPORTED, lambda: check_window(circuit, now)),
-        (ErrorId.CAPACITY, lambda: check_rates(circuit, ports)),
-    ):
-        try:
-            look()
-        except BadInput as error:
-            raise NsiRefusal(error_id, error.sentence) from None
+    with refused_as(ErrorId.UNSUPPORTED):
+        check_window(circuit, now)
+    with refused_as(ErrorId.CAPACITY):
+        check_rates(circuit, ports)
 
 
 def change_of(terms: Terms) -> CircuitChange:

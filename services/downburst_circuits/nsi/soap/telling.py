@@ -148,17 +148,20 @@ def _listed_into(element: etree._Element, one: Listed) -> None:
     if one.description:
         text_into(element, "description", one.description)
     for told in one.told:
-        _told_into(element, told)
+        _told_into(element, told, is_listed=True)
     text_into(element, "requesterNSA", one.requester_nsa)
     _states_into(element, one.states)
 
 
-def _told_into(element: etree._Element, told: Told) -> None:
+def _told_into(element: etree._Element, told: Told, *, is_listed: bool = False) -> None:
     criteria = etree.SubElement(element, "criteria")
     criteria.set("version", str(told.version))
     schedule_into(criteria, told.begin_us, told.end_us)
     if told.service_type is not None:
         text_into(criteria, "serviceType", told.service_type)
+    if is_listed:
+        # OpenNSA wants it even without connections of further networks.
+        etree.SubElement(criteria, "children")
     if told.capacity_mbps is not None and told.source is not None and told.dest is not None:
         service_into(criteria, told.capacity_mbps, told.source, told.dest)
 
@@ -185,6 +188,7 @@ def _exception_into(parent: etree._Element, name: str, exception: ServiceExcepti
         text_into(found, "connectionId", exception.connection_id)
     text_into(found, "errorId", exception.error_id)
     text_into(found, "text", exception.text)
+    etree.SubElement(found, "variables")
 
 
 def _name(body: Reply | Notice) -> str:
