@@ -85,7 +85,10 @@ class CircuitService:
         self._clock = clock
         self._places = count(1)
         self._one_at_a_time = asyncio.Lock()
-        """Serialises equal concurrent requests, so that the second finds the first one's circuit."""
+        """Serialises equal requests, so that the second finds the first one's circuit, and changes of the calendar.
+
+        Taken after the lock of a circuit, never before.
+        """
         self.desk = DeskService(register, ledger=ledger, bus=bus, clock=clock, one_at_a_time=self._one_at_a_time)
 
     async def request(self, wanted: Circuit, hold_s: float | None = None, *, dry_run: bool = False) -> CircuitAnswer:

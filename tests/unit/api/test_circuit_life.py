@@ -102,7 +102,10 @@ async def test_an_override_is_shown_and_given_back(ported: Asked) -> None:
     assert shown["reason"] == "overridden by ann: the probe is wrong"
     assert [one["circuit"] for one in await ported.ask("GET", "/v1/circuits?state=active")] == [number]
     assert await ported.ask("GET", "/v1/circuits?state=degraded") == []
+    assert (await ported.ask("GET", "/v1/overview"))["faults"] == []
     cleared = await ported.ask("POST", route, json={"state": None})
+    (fault,) = (await ported.ask("GET", "/v1/overview"))["faults"]
+    assert fault["sentence"].startswith(f"circuit {number} is degraded")
     assert (cleared["state"], cleared["overridden"], cleared["override_reason"]) == ("degraded", None, None)
     (change, *_) = (await ported.ask("GET", "/v1/audit?kind=circuit"))["items"]
     assert change["before"]["override_reason"] == "the probe is wrong"
@@ -167,7 +170,7 @@ async def test_the_archive_is_shown_on_request(ported: Asked) -> None:
 def test_a_request_of_an_earlier_release_is_still_the_same_request() -> None:
     asked = CircuitNew(**WISH)
     assert asked._sha256() == EARLIER
-    assert asked._sha256() == CircuitNew(**WISH, creation="automatic", include=[])._sha256()
+    assert asked._sha256() == CircuitNew.model_validate(WISH | {"creation": "automatic", "include": []})._sha256()
     assert asked._sha256() != CircuitNew(**WISH, hold_s=60)._sha256()
 
 

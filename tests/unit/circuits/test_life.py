@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ async def held(stage: Stage, seconds: float = 120, *, rate: int = 500, start: fl
     return (await stage.service.request(stage.wish(rate=rate, start=start), seconds)).circuit
 
 
-async def by_hand(stage: Stage, **given: object) -> Circuit:
+async def by_hand(stage: Stage, **given: Any) -> Circuit:
     request = CircuitRequest(f"by-hand-{len(stage.register.open)}", creation=CircuitCreation.BY_HAND)
     return await stage.reserve(request=request, **given)
 
@@ -195,6 +196,29 @@ async def test_waiting_and_tearing_down_go_on_after_a_restart(stage: Stage) -> N
     third = await again.again()
     await third.settle()
     assert (third.state(circuit), third.node.held) == (CircuitState.WAITING, {})
+
+
+@pytest.mark.parametrize("answers", range(7))
+async def test_a_hub_that_crashes_with_its_node_in_a_tear_down_or_a_creation_goes_on(
+    stage: Stage, answers: int
+) -> None:
+    circuit = await stage.active()
+    stage.node.dies_after = answers
+    await stage.service.tear_down_path(circuit.number, by="eve")
+    await stage.settle()
+    if stage.state(circuit) is CircuitState.WAITING:
+        await stage.service.create_path(circuit.number, by="eve")
+        await stage.settle()
+    stage.node.dies_after, stage.node.running = None, True
+    again = await stage.again()
+    await again.settle()
+    await again.after(60)
+    if again.state(circuit) is CircuitState.WAITING:
+        assert again.node.held == {}
+        await again.service.create_path(circuit.number, by="eve")
+        await again.settle()
+    assert again.state(circuit) is ACTIVE
+    assert list(again.node.held) == [circuit.number]
 
 
 async def test_parts_that_stay_behind_are_removed_before_it_waits(stage: Stage) -> None:

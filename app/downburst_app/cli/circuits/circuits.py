@@ -129,30 +129,16 @@ def add_circuit(  # noqa: PLR0913
     """
     client = HubClient(hub)
     ends = _with_addresses(_ends(client, near, given(port=port) | _tags(vlan), to), address)
-    wanted = given(
-        rate_in_bps=None if rate_back is None else parse_rate_bps(rate_back),
-        end=end,
-        provider=provider,
-        ticket=ticket,
-        group=group,
-        burst_bytes=burst_bytes,
-        description=description,
-        request_id=request_id,
-        hold_s=None if hold is None else duration_s(hold),
-        include=include,
-        exclude=exclude,
-    )
+    back_bps = None if rate_back is None else parse_rate_bps(rate_back)
+    wanted = given(end=end, provider=provider, ticket=ticket, group=group, burst_bytes=burst_bytes)
+    wanted |= given(rate_in_bps=back_bps, description=description, request_id=request_id)
+    wanted |= {"driver": driver, "replication": replication, "cap": cap, "shaped_share": shaped_share}
+    wanted |= {"path_order": path_order} | _life_wanted(hold, include, exclude, by_hand)
     body = wanted | {
         "hub": ends[0] if near is None else None,
         "sites": ends[1:] if near is None else ends,
         "rate_out_bps": parse_rate_bps(rate),
         "begin": begin,
-        "driver": driver,
-        "replication": replication,
-        "cap": cap,
-        "shaped_share": shaped_share,
-        "creation": CircuitCreation.BY_HAND if by_hand else CircuitCreation.AUTOMATIC,
-        "path_order": path_order,
         "by": by,
     }
     say(client.ask("POST", "v1", "circuits", json=body, params=dry(dry_run)), as_json, dry_run)
@@ -270,6 +256,18 @@ def measure_circuit(number: Number, *, hub: HubAddress = DEFAULT_HUB, as_json: A
     show(found) if as_json else print(
         f"circuit {number} is being measured; see the result: downburst circuits show {number}"
     )
+
+
+def _life_wanted(
+    hold: str | None,
+    include: list[str] | None,
+    exclude: list[str] | None,
+    by_hand: bool,  # noqa: FBT001
+) -> dict[str, Any]:
+    """The hold, the wishes for the path, and the time of its creation."""
+    hold_s = None if hold is None else duration_s(hold)
+    creation = CircuitCreation.BY_HAND if by_hand else CircuitCreation.AUTOMATIC
+    return given(hold_s=hold_s, include=include, exclude=exclude, creation=creation)
 
 
 def _life(circuit: dict[str, Any]) -> list[str]:
