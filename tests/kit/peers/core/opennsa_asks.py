@@ -32,7 +32,6 @@ def asked(given: dict[str, Any], client: Any, header: Any) -> Any:
     return calls[sys.argv[1]]()
 
 
-@defer.inlineCallbacks
 def main(_reactor: Any) -> Any:
     """Listens for callbacks, and carries out one command."""
     log.startLogging(sys.stdout)
@@ -44,7 +43,7 @@ def main(_reactor: Any) -> Any:
     )
     reactor.listenSSL(given["port"], site, context, interface="127.0.0.1")
     header = nsa.NSIHeader(given["requester"], given["provider"], reply_to=client.requester_client.reply_to)
-    yield defer.maybeDeferred(asked, given, client, header)
+    return defer.maybeDeferred(asked, given, client, header)
 
 
 task.react(main)

@@ -69,7 +69,7 @@ async def lending(ledger: Ledger, files: Certificate) -> AsyncIterator[Lending]:
     hub = Lending(ledger, files)
     await hub.register.load()
     runs = (hub.controller.run, hub.agent.run, hub.agent.delivery.run, hub.listener.serve)
-    tasks = [start("test.lending", run()) for run in runs]  # type: ignore[arg-type]
+    tasks = [start("test.lending", run()) for run in runs]
     try:
         await until(lambda: hub.listener.address[1] > 0)
         yield hub
