@@ -187,18 +187,20 @@ class Register:
         """Reserves a circuit's future terms in the calendar until they are applied, whatever changes in between.
 
         The present terms stay reserved as well, as the circuit falls back to them if the future ones are refused.
+        Within another promise for the circuit, that one counts again afterwards.
         """
-        both = covering(
-            self.reservation(self.open[circuit.number]), self.calendar.exchange(self.reservation(circuit))
-        )
-        self.calendar.remove(circuit.number)
+        number, outer = circuit.number, self._promised.get(circuit.number)
+        both = covering(self.reservation(self.open[number]), self.calendar.exchange(self.reservation(circuit)))
+        self.calendar.remove(number)
         self.calendar.put(both)
-        self._promised[circuit.number] = both
+        self._promised[number] = both
         try:
             yield
         finally:
-            del self._promised[circuit.number]
-            now = self.open.get(circuit.number)
+            del self._promised[number]
+            if outer is not None:
+                self._promised[number] = outer
+            now = self.open.get(number)
             if now is not None:
                 self._remember(now)
 

@@ -9,7 +9,7 @@ from downburst.domain.circuits import Circuit, CircuitDriver, CircuitEnd, Circui
 from downburst.domain.ordering.providers import Provider
 from downburst.domain.sites import Site
 from downburst.foundation.clock import from_us, to_us
-from downburst.foundation.errors import BadInput, CircuitConflict, NotFound
+from downburst.foundation.errors import BadInput, CircuitConflict, NotFound, TagsTaken
 from downburst.foundation.rates import rate_text
 from downburst_circuits.calendar import FOREVER_US, Claim, Clash, Reservation
 from downburst_circuits.nsi.circuit import check_ends
@@ -120,11 +120,12 @@ def conflict(
     sentence = _conflict_sentence(circuit, clash, holders) + _held(holders)
     if instead_of is not None:
         sentence += f"; circuit {instead_of.number} stays {instead_of.state} as it was, with {_rates(instead_of)}"
+    kind = TagsTaken if clash.direction is None and clash.closure is None else CircuitConflict
     if nearest is None:
-        return CircuitConflict(sentence, circuits=listed, port=clash.resource)
+        return kind(sentence, circuits=listed, port=clash.resource)
     sentence += f"; the nearest window with room begins at {moment_text(nearest.begin)}"
     window = {"begin": nearest.begin.isoformat(), "end": nearest.end.isoformat() if nearest.end else None}
-    return CircuitConflict(sentence, circuits=listed, port=clash.resource, nearest=window)
+    return kind(sentence, circuits=listed, port=clash.resource, nearest=window)
 
 
 def moment_text(instant: datetime | None) -> str:

@@ -1,7 +1,7 @@
 """Requests for circuits: reserve, change and release; each can be tried without effect."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -14,6 +14,7 @@ from downburst.domain.circuits import (
     Circuit,
     CircuitAnswer,
     CircuitChange,
+    CircuitDriver,
     CircuitState,
     Port,
 )
@@ -97,7 +98,10 @@ class CircuitService:
         """
         check_hold(hold_s)
         async with self._one_at_a_time:
-            return await self._request(wanted, hold_s, dry_run=dry_run)
+            answer = await self._request(wanted, hold_s, dry_run=dry_run)
+        if answer.circuit.state is CircuitState.HELD:
+            await self._elsewhere(answer.circuit, self._makers.of(answer.circuit).hold)
+        return answer
 
     async def commit(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
         """Makes a held circuit a reservation; one that is reserved already stays so."""
@@ -105,6 +109,10 @@ class CircuitService:
         def check(circuit: Circuit) -> None:
             check_committable(circuit, to_us(self._clock.now()))
 
+        circuit = await self._open(number)
+        if circuit.state is CircuitState.HELD and not dry_run:
+            check(circuit)
+            await self._elsewhere(circuit, self._makers.of(circuit).commit)
         said = Said(f"committed by {by}", by=by)
         return await self._move(number, Happening.COMMIT, said, check, dry_run=dry_run)
 
@@ -230,6 +238,14 @@ class CircuitService:
         held_until = None if hold_s is None else self._clock.now() + timedelta(seconds=hold_s)
         return CircuitAnswer(await self._admit(replace(fitting, held_until=held_until)))
 
+    async def _elsewhere(self, circuit: Circuit, step: Callable[[Circuit], Awaitable[None]]) -> None:
+        """Holds or commits a circuit at its maker; if that refuses, nothing of it is held here either."""
+        try:
+            await step(circuit)
+        except (CircuitConflict, BadInput) as error:
+            await self._register.happen(circuit.number, Happening.CANCEL, Said(error.sentence))
+            raise
+
     async def _move(
         self,
         number: int,
@@ -305,7 +321,8 @@ class CircuitService:
 
     async def _carry_out(self, circuit: Circuit, wanted: Circuit, by: str) -> Circuit:
         try:
-            if circuit.state in WANTED:
+            if circuit.state in WANTED or circuit.carriage.driver is CircuitDriver.NSI:
+                # Another network may have reserved it before its window begins.
                 await self._makers.of(circuit).change(circuit, wanted)
             said = Said(modified_sentence(circuit, wanted), by=by)
             kept = await self._register.change(

@@ -1,4 +1,4 @@
-"""The contract of all makers of circuits: the nodes, third parties, and NSI providers in memory and over HTTPS."""
+"""The contract of all makers of circuits: nodes, third parties, NSI providers in memory and by HTTPS, other hubs."""
 
 import asyncio
 import time
@@ -31,8 +31,9 @@ from kit.circuits import M
 from kit.nsi import words
 from kit.nsi.server import Authority, serving
 from unit.circuits.nsi.hub import BY_NSI, NsiHub
+from unit.circuits.nsi.lender import Lender, TwoHubs
 
-KINDS = ("linux", "linux-sites", "declared", "declared-sites", "nsi-supa", "nsi-opennsa", "nsi-https")
+KINDS = ("linux", "linux-sites", "declared", "declared-sites", "nsi-supa", "nsi-opennsa", "nsi-https", "nsi-hub")
 
 
 @dataclass
@@ -90,15 +91,21 @@ class World:
             await asyncio.sleep(0.05)
         await self.hub.stage.agents.reload()
         await self.hub.stage.agents.turn()
+        if isinstance(self.hub, TwoHubs):
+            await self.hub.lender.turn()
 
     def existing(self) -> int:
         """Circuits behind the maker: leases of the node, or reservations at the provider."""
+        if isinstance(self.hub, TwoHubs):
+            return len(self.hub.lender.circuits())
         if self.kind.startswith("nsi"):
             return len(self.hub.machine.live())
         return len(self.hub.node.held)
 
     def refuse(self, circuit: Circuit) -> None:
-        if self.kind.startswith("nsi"):
+        if isinstance(self.hub, TwoHubs):
+            self.hub.lender.stage.register.calendar.capacity("hub-eth0", M)
+        elif self.kind.startswith("nsi"):
             self.hub.machine.post = lambda body: (500, REFUSED)  # type: ignore[method-assign]
         else:
             self.hub.node.refuses[circuit.number] = CircuitProblem("the port has no room")
@@ -135,9 +142,15 @@ async def world(
     clock = SystemClock() if kind == "nsi-https" else FakeClock()
     ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", clock)
     stack.callback(ledger.close)
-    as_supa = kind != "nsi-opennsa"
-    kinds = ("supa", Dialect.P2PS) if as_supa else ("opennsa", Dialect.NONE)
-    hub = (HttpsHub if kind == "nsi-https" else NsiHub)(ledger, clock, *kinds)  # type: ignore[arg-type]
+    hub: NsiHub
+    if kind == "nsi-hub":
+        other = Ledger.open(f"sqlite:///{tmp_path / 'other.sqlite'}", clock)
+        stack.callback(other.close)
+        lender = await Lender(other, clock).open()  # type: ignore[arg-type]
+        hub = TwoHubs(ledger, clock, "supa", Dialect.CAPACITY).lend(lender)  # type: ignore[arg-type]
+    else:
+        kinds = ("opennsa", Dialect.NONE) if kind == "nsi-opennsa" else ("supa", Dialect.P2PS)
+        hub = (HttpsHub if kind == "nsi-https" else NsiHub)(ledger, clock, *kinds)  # type: ignore[arg-type]
     if kind == "nsi-https":
         ours, theirs = certificates
         served = stack.enter_context(serving(hub.machine, theirs))

@@ -248,9 +248,9 @@ async def test_files_that_are_wrong_are_reported_once_and_used_when_they_are_rig
     tries: list[CallbackSettings] = []
     used = listener._tls
 
-    def counted(wanted: CallbackSettings) -> ssl.SSLContext:
+    def counted(wanted: CallbackSettings, setting: str) -> ssl.SSLContext:
         tries.append(wanted)
-        return used(wanted)
+        return used(wanted, setting)
 
     monkeypatch.setattr(listener, "_tls", counted)
     heard = CallbackListener(settings, hub.stage.agents.heard, hub.stage.register.fault)

@@ -239,6 +239,26 @@ ROWS: Mapping[str, Rows] = {
         tables.ordering.circuit_providers, lambda tx, n: tx.planning.providers.put(_provider(n))
     ),
     "DEMAND_ORDERS": Rows(tables.ordering.demand_orders, _ended_order, one_writer=True),
+    "NSI_CONNECTIONS_OF_SUBJECT": Rows(
+        tables.nsi.nsi_connections, lambda tx, n: tx.planning.connections.add(f"c{n}", "CN=a", {}), one_writer=True
+    ),
+    "NSI_CONNECTIONS": Rows(
+        tables.nsi.nsi_connections,
+        lambda tx, n: tx.planning.connections.add(f"c{n}", f"CN={n}", {}),
+        one_writer=True,
+    ),
+    "NSI_ENDED": Rows(
+        tables.nsi.nsi_connections, lambda tx, n: tx.planning.connections.end(f"c{n}", "CN=a", {}), one_writer=True
+    ),
+    "NSI_CORRELATIONS": Rows(
+        tables.nsi.nsi_correlations, lambda tx, n: tx.planning.connections.seen("CN=a", f"id-{n}"), one_writer=True
+    ),
+    "NSI_REPLIES": Rows(
+        tables.nsi.nsi_replies,
+        lambda tx, _: tx.planning.connections.reply("c", {}, is_notice=False, reply_to=None),
+        lambda tx: tx.planning.connections.add("c", "CN=a", {}),
+        one_writer=True,
+    ),
     "EXCEPTIONS_OF_SITE": Rows(tables.receipts.exceptions, _rejected),
     "PLANS_OF_FEED": Rows(tables.feeds.plans, lambda tx, _: tx.planning.plans.append(plan()), one_writer=True),
     "LEGS": Rows(tables.feeds.legs, lambda tx, n: tx.planning.legs.allocate(f"F{n}"), one_writer=True),

@@ -30,6 +30,7 @@ from downburst_app.wiring.ledger_watch import LedgerWatch
 from downburst_app.wiring.process import cancelled, stopped_by_signals
 from downburst_app.wiring.reports import FaultReports
 from downburst_circuits.controller import CircuitController
+from downburst_circuits.provider_agent.parts import runs_of_provider
 from downburst_circuits.providers.agents import Agents
 from downburst_circuits.providers.makers import makers
 from downburst_circuits.register import Register
@@ -187,11 +188,13 @@ async def _keep_circuits(part: _Given) -> None:
     made_by = makers(register, node, Agents(register, ledger=part.ledger, bus=part.bus, clock=clock), settings)
     controller = CircuitController(register, node, made_by, bus=part.bus, clock=clock, settings=settings)
     service = CircuitService(register, controller, made_by, ledger=part.ledger, bus=part.bus, clock=clock)
+    lent = runs_of_provider(service, register, settings, ledger=part.ledger, clock=clock)
     answers = answers_of_service(service)
     await side_by_side(
         keep("apart.node", node.run),
         keep("circuits.run", controller.run),
         *(keep(name, run) for name, run in made_by.runs()),
+        *(keep(name, run) for name, run in lent),
         keep("apart.questions", partial(answer_for_good, part.bus, Part.CIRCUITS, answers)),
     )
 

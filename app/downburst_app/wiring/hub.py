@@ -43,6 +43,7 @@ from downburst_app.wiring.process import cancelled, lock_data_dir, make_data_dir
 from downburst_app.wiring.reports import FaultReports
 from downburst_app.wiring.watchdogs import Watchdogs
 from downburst_circuits.controller import CircuitController
+from downburst_circuits.provider_agent.parts import runs_of_provider
 from downburst_circuits.providers.agents import Agents
 from downburst_circuits.providers.makers import makers
 from downburst_circuits.register import Register
@@ -263,8 +264,10 @@ class Hub:
         made_by = makers(register, node, agents, settings)
         controller = CircuitController(register, node, made_by, bus=self._bus, clock=self._clock, settings=settings)
         register.watchers.append(self._forget_finished)
-        self._runs += [("circuits.run", controller.run), *made_by.runs()]
-        return CircuitService(register, controller, made_by, ledger=self._ledger, bus=self._bus, clock=self._clock)
+        service = CircuitService(register, controller, made_by, ledger=self._ledger, bus=self._bus, clock=self._clock)
+        lent = runs_of_provider(service, register, settings, ledger=self._ledger, clock=self._clock)
+        self._runs += [("circuits.run", controller.run), *made_by.runs(), *lent]
+        return service
 
     def _open_alarms(self) -> AlarmTests:
         facts = LiveFacts(self._live, self._settings.data_dir, silent=self._beside.presence.silent)

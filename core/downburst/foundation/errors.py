@@ -160,6 +160,10 @@ class CircuitConflict(DownburstError):
     status, code, title, exit_code = 409, "circuit-conflict", "The circuit does not fit", 2
 
 
+class TagsTaken(CircuitConflict):
+    """A port or link has no acceptable tag free in a window."""
+
+
 class Refused(DownburstError):
     """A right is missing."""
 

@@ -17,6 +17,7 @@ from downburst.ledger.repositories.journal import Faults, Traffic
 from downburst.ledger.repositories.latency.history import Latency
 from downburst.ledger.repositories.ldm import LdmAccepts, LdmSources
 from downburst.ledger.repositories.log_heads import LogHeads
+from downburst.ledger.repositories.ordering.connections import Connections
 from downburst.ledger.repositories.ordering.offers import Offers
 from downburst.ledger.repositories.ordering.orders import DemandOrders
 from downburst.ledger.repositories.ordering.providers import NsiOrders, Providers
@@ -66,6 +67,7 @@ class Planning:
         self.providers = Providers(connection, clock)
         self.orders = DemandOrders(connection, clock)
         self.nsi = NsiOrders(connection)
+        self.connections = Connections(connection, clock)
         self.topology = Topologies(connection, clock)
 
 

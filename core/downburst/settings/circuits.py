@@ -9,7 +9,22 @@ from downburst.settings.addresses import split_address
 from downburst.settings.section import Section
 
 
-class CallbackSettings(Section):
+class ListenSettings(Section):
+    """An address for HTTPS that admits clients with a certificate."""
+
+    listen: str
+    certificate: Path
+    key: Path
+    authorities: Path
+
+    @field_validator("listen")
+    @classmethod
+    def _is_address(cls, text: str) -> str:
+        split_address(text)
+        return text
+
+
+class CallbackSettings(ListenSettings):
     """The address at which providers of circuits deliver callbacks; without it their lists are asked for."""
 
     listen: str = Field(description="HOST:PORT to listen on for callbacks of NSI providers, over HTTPS.")
@@ -17,11 +32,31 @@ class CallbackSettings(Section):
     key: Path = Field(description="PEM file of that certificate's key, without a password.")
     authorities: Path = Field(description="PEM file of the authorities of providers' client certificates.")
 
-    @field_validator("listen")
-    @classmethod
-    def _is_address(cls, text: str) -> str:
-        split_address(text)
-        return text
+
+class NsiProviderSettings(ListenSettings):
+    """The hub as a provider of circuits for other networks; without it none of them can reserve here."""
+
+    listen: str = Field(description="HOST:PORT to listen on for requests of other networks, over HTTPS.")
+    nsa: str = Field(
+        pattern=r"^urn:ogf:network:[!-~]+$",
+        max_length=255,
+        description="NSA of this hub as a provider, such as urn:ogf:network:example.net:2026:nsa:hub.",
+    )
+    certificate: Path = Field(
+        description="PEM file of the certificate that requesters see there, and at their own addresses."
+    )
+    key: Path = Field(description="PEM file of that certificate's key, without a password.")
+    authorities: Path = Field(description="PEM file of the authorities of requesters' certificates.")
+    subjects: tuple[str, ...] = Field(
+        description="Subjects of the certificates that may reserve, such as CN=hub,O=Example. Refused ones are "
+        "logged in the same form. An empty list admits none."
+    )
+    hold_s: float = Field(
+        default=120.0,
+        ge=10,
+        le=3_600,
+        description="Seconds for which a reservation is held until its requester commits it.",
+    )
 
 
 class CircuitSettings(Section):
@@ -58,4 +93,9 @@ class CircuitSettings(Section):
         default=None,
         description="Where NSI providers deliver callbacks: listen, certificate, key and authorities. Without it "
         "everything works by asking them.",
+    )
+    provider: NsiProviderSettings | None = Field(
+        default=None,
+        description="The hub as an NSI provider: listen, nsa, certificate, key, authorities, subjects and hold_s. "
+        "Without it no other network can reserve here.",
     )

@@ -97,6 +97,22 @@ def changed(order: Order, wanted: Change, provider: Provider, now_us: int, ids: 
     return replace(order, criteria=criteria, replacing=_first(criteria, ids), change_problem=None)
 
 
+def to_commit(order: Order) -> Order:
+    """The order that was held, to be committed."""
+    return replace(order, holds=False)
+
+
+def is_held(order: Order) -> bool:
+    """True if the provider holds it as it was asked for, or has committed it."""
+    one = order.serving
+    return one.life is not Life.RESERVING or (one.ask is not None and one.ask.stage is Stage.HELD)
+
+
+def is_committed(order: Order) -> bool:
+    """True if the provider has committed it."""
+    return order.serving.life in (Life.COMMITTED, Life.PROVISIONED)
+
+
 def withdrawn(order: Order) -> Order:
     """The order without its change, if that was not sent so far."""
     ask = order.serving.ask
@@ -128,6 +144,8 @@ def cancelled(order: Order) -> Order:
 def due(order: Order, now_us: int, ids: Callable[[], str]) -> tuple[Order, Request] | None:
     """The next request, and the record to be stored before it is sent."""
     for one in order.reservations:
+        if order.holds and one.goal is Goal.SERVE and one.ask is not None and one.ask.stage is Stage.HELD:
+            continue
         found = reservation.due(one, order.description, now_us, ids)
         if found is not None:
             return _with(order, found[0]), found[1]

@@ -135,6 +135,8 @@ class Order:
     """The reason why the last replacement was not made."""
     event: str = ""
     """The provider's words about the last error in service, such as a failed activation."""
+    holds: bool = False
+    """True: the provider holds it, and its circuit is not committed so far."""
 
     @property
     def reservations(self) -> tuple[Reservation, ...]:

@@ -1,4 +1,4 @@
-"""The messages of the Connection Service that a requester sends and receives, typed and free of XML."""
+"""The messages of the Connection Service in both directions, typed and free of XML."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +17,16 @@ class Operation(StrEnum):
     TERMINATE = "terminate"
     SUMMARY = "querySummarySync"
     RESULTS = "queryResultSync"
+
+
+class Question(StrEnum):
+    """The queries that a provider answers, by their names on the wire."""
+
+    SUMMARY = "querySummary"
+    SUMMARY_SYNC = "querySummarySync"
+    RECURSIVE = "queryRecursive"
+    NOTIFICATIONS_SYNC = "queryNotificationSync"
+    RESULTS_SYNC = "queryResultSync"
 
 
 class ReservationState(StrEnum):
@@ -117,11 +127,30 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The header of a message from a provider."""
+    """The names in the header of a message."""
 
     correlation_id: str
     requester_nsa: str
     provider_nsa: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as a provider reads it."""
+
+    operation: Operation | Question
+    header: Header
+    reply_to: str | None = None
+    connection_ids: tuple[str, ...] = ()
+    """One, but for queries of several and for a first reservation."""
+    global_ids: tuple[str, ...] = ()
+    description: str = ""
+    version: int | None = None
+    """None: left out."""
+    criteria: Told | None = None
+    first_number: int | None = None
+    """The range of notifications or results, to `last_number`; None: open."""
+    last_number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +244,7 @@ class Listed:
     requester_nsa: str
     states: States
     told: tuple[Told, ...] = ()
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +286,19 @@ class Results:
 
 Notice = HoldExpired | DataPlaneChanged | ErrorEvent | DeliveryTimedOut
 Body = Acknowledged | Fault | Reply | Notice | Listing | Results
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A reply or notification that a provider has made, with its place in the order of all."""
+
+    number: int
+    at_us: int
+    correlation_id: str
+    """Of the request, or of the notification itself."""
+    body: Reply | Notice
+    states: States | None = None
+    """The states after a failed operation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,17 @@ import logging
 import random
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from uuid import uuid4
 
 from downburst.bus.port import Bus
+from downburst.domain.circuits import Circuit
 from downburst.domain.events import CircuitsChanged
 from downburst.domain.ordering.providers import Dialect, Provider
 from downburst.foundation.clock import Clock, to_us
-from downburst.foundation.errors import BadInput, Failure, Refused
+from downburst.foundation.errors import BadInput, CircuitConflict, Failure, Refused
 from downburst.ledger import Ledger, Transaction
 from downburst.supervision import keep, start
 from downburst_circuits.nsi import link, order
@@ -22,6 +25,7 @@ from downburst_circuits.nsi.record import Goal, Order, as_json, from_json
 from downburst_circuits.nsi.refusals import Kind, Problem, Unsent
 from downburst_circuits.nsi.requester import Requester, World
 from downburst_circuits.nsi.transport import Exchange, HttpExchange, Posted, http_exchange
+from downburst_circuits.nsi.words import Criteria
 from downburst_circuits.register import Register
 
 
@@ -113,6 +117,21 @@ class Agent:
             await self._requester.change(circuit, order.cancelled)
             self._due.set()
 
+    async def hold(self, circuit: Circuit, criteria: Criteria, words: str) -> None:
+        """Has the provider hold a circuit until its commit, unless it holds that already; raises its refusal."""
+        if self.order(circuit.number) is None:
+            ahead = circuit.begin > self._clock.now() + BEGINS_NOW
+            wanted = replace(criteria, begin_us=to_us(circuit.begin) if ahead else None)
+            await self.put(replace(order.new_order(circuit.number, self.provider, wanted, words, new_id), holds=True))
+        await self._reached(circuit.number, order.is_held)
+
+    async def commit(self, circuit: int) -> None:
+        """Commits what the provider holds for a circuit; raises its refusal."""
+        if self.order(circuit) is not None:
+            await self._requester.change(circuit, order.to_commit)
+            self._due.set()
+        await self._reached(circuit, order.is_committed)
+
     async def negotiate(self, circuit: int, change: Change) -> None:
         """Changes an order at the provider; otherwise raises one sentence."""
         name = self.provider.name
@@ -182,6 +201,21 @@ class Agent:
         elif self._is_told and not words:
             _LOG.info("provider %s answers again", self.provider.name)
             self._is_told = False
+
+    async def _reached(self, circuit: int, holds: Callable[[Order], bool]) -> None:
+        """Waits until an order has come to a point; raises the provider's words if it never will."""
+        try:
+            async with asyncio.timeout(CHANGE_S):
+                while (one := self.order(circuit)) is not None and one.serving.goal is not Goal.END:
+                    if holds(one):
+                        return
+                    self._turned.clear()
+                    await self._turned.wait()
+        except TimeoutError:
+            raise Failure(f"circuit {circuit} is not reserved: {self._unanswered()}") from None
+        problem = one.serving.problem if one else None
+        words = problem.sentence if problem else f"provider {self.provider.name} holds nothing for it"
+        raise CircuitConflict(f"circuit {circuit} is not reserved: {words}")
 
     async def _outcome(self, circuit: int) -> str:
         """The reason why a change was not made; empty if it was made. Without an answer it is withdrawn if unsent."""
@@ -336,6 +370,8 @@ def _removed(circuit: int, tx: Transaction) -> None:
 
 
 _LOG = logging.getLogger("downburst.circuits")
+BEGINS_NOW = timedelta(seconds=60)
+"""An order for a moment that is so near has no begin: it would be past when it arrives."""
 CHANGE_S = 60.0
 """A provider confirms a change in some seconds; a request may take three quarters of a minute."""
 LEAST_PAUSE_S, MOST_PAUSE_S = 0.05, 300.0

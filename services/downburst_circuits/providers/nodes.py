@@ -18,6 +18,12 @@ class Nodes:
         self._node = node
         self._network = network
 
+    async def hold(self, circuit: Circuit) -> None:
+        """The calendar holds all of it."""
+
+    async def commit(self, circuit: Circuit) -> None:
+        """The calendar has all of it."""
+
     async def make(self, circuit: Circuit) -> Made | Broken:
         """Sets up both ends; the circuit gets its inner addresses the first time."""
         if circuit.carriage.driver is CircuitDriver.LINUX and circuit.ends[0].address is None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from downburst.domain.circuits import STANDING, Circuit, CircuitEnd, CircuitProblem, CircuitState
+from downburst.domain.circuits import STANDING, UPCOMING, Circuit, CircuitEnd, CircuitProblem, CircuitState
 from downburst.foundation.errors import BadInput, DownburstError
 from downburst_circuits.calendar import NoRoom
 from downburst_circuits.node import CircuitNode
@@ -39,6 +39,20 @@ class Ordered:
         except BadInput as error:
             return Broken(_problem(agent, error.sentence))
 
+    async def hold(self, circuit: Circuit) -> None:
+        """Has the provider hold it as well; raises its refusal."""
+        agent = await self._agents.of(_provider(circuit))
+        if isinstance(agent, str):
+            raise BadInput(agent)
+        await agent.hold(circuit, criteria_of(circuit, self._register.ports), _words(circuit))
+
+    async def commit(self, circuit: Circuit) -> None:
+        """Commits it at the provider; raises its refusal."""
+        agent = await self._agents.of(_provider(circuit))
+        if isinstance(agent, str):
+            raise BadInput(agent)
+        await agent.commit(circuit.number)
+
     async def change(self, circuit: Circuit, wanted: Circuit) -> None:
         """Negotiates the terms with the provider, then changes the ends; back to the old terms if the ends fail."""
         agent = await self._agents.of(_provider(circuit))
@@ -51,6 +65,8 @@ class Ordered:
         before, after = change_of(circuit), change_of(wanted)
         if before != after:
             await agent.negotiate(circuit.number, after)
+        if circuit.state in UPCOMING:
+            return
         try:
             await self._nodes.change(circuit, wanted)
         except DownburstError:
@@ -112,8 +128,7 @@ class Ordered:
         order, name = agent.order(circuit.number), agent.provider.name
         if order is None:
             criteria = criteria_of(circuit, self._register.ports)
-            words = circuit.request.description or f"circuit {circuit.number}"
-            await agent.put(new_order(circuit.number, agent.provider, criteria, words, new_id))
+            await agent.put(new_order(circuit.number, agent.provider, criteria, _words(circuit), new_id))
             return Waiting(f"it is ordered from provider {name}: {criteria.capacity_mbps} Mb/s")
         if order.serving.goal is Goal.END:
             return await self._again(agent, circuit, order)
@@ -187,6 +202,10 @@ class Ordered:
         self._taken_down.discard(number)
         self._ends_told.pop(number, None)
         self._active.pop(number, None)
+
+
+def _words(circuit: Circuit) -> str:
+    return circuit.request.description or f"circuit {circuit.number}"
 
 
 def _provider(circuit: Circuit) -> str:

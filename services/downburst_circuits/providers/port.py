@@ -40,6 +40,12 @@ class CircuitProvider(Protocol):
     While the node is away, each raises `NodeAway`; calls for one circuit never overlap.
     """
 
+    async def hold(self, circuit: Circuit) -> None:
+        """Holds its part of a circuit that is held here; raises one sentence if it can't, and then holds nothing."""
+
+    async def commit(self, circuit: Circuit) -> None:
+        """Reserves what it holds; raises one sentence if it can't: a `CircuitConflict` if it holds nothing more."""
+
     async def make(self, circuit: Circuit) -> Made | Waiting | Broken:
         """Makes a circuit that is being provisioned, or adopts the one that is there."""
 

@@ -22,6 +22,7 @@ CIRCUIT = {
     "begin": "2026-07-01T12:00:00Z",
     "end": None,
     "provider": None,
+    "requested_by": "operator",
     "creation": "automatic",
     "held_until": None,
     "overridden": None,
@@ -183,6 +184,16 @@ def test_circuits_are_listed_and_shown(asked: Asked, capsys: pytest.CaptureFixtu
     assert "cancellation" in shown
     assert run("circuits", "show", "17", "--json") == 0
     assert json.loads(capsys.readouterr().out)["circuit"] == 17
+
+
+def test_a_circuit_of_another_network_is_listed_with_its_requester(
+    asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("circuits", "list") == 0
+    assert "requested by" not in capsys.readouterr().out
+    asked.circuit |= {"requested_by": "urn:ogf:network:a.example:2026:nsa:hub (CN=hub-a)"}
+    assert run("circuits", "list") == 0
+    assert "17: requested by urn:ogf:network:a.example:2026:nsa:hub (CN=hub-a)" in capsys.readouterr().out
 
 
 def test_circuits_are_modified_cancelled_cloned_and_measured(asked: Asked) -> None:

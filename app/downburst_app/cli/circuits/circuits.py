@@ -76,6 +76,10 @@ def list_circuits(  # noqa: PLR0913
     for circuit in found:
         if circuit["reason"] and circuit["state"] != CircuitState.ADMITTED:
             print(f"{circuit['circuit']}: {circuit['reason']}")
+    for circuit in found:
+        if circuit["requested_by"].startswith("urn:"):
+            # Another network, by its own name and that of its certificate.
+            print(f"{circuit['circuit']}: requested by {circuit['requested_by']}")
 
 
 @app.command("add")

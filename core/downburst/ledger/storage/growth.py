@@ -99,7 +99,12 @@ GROWTH: Mapping[str, Growth] = {
     ),
     "login_sessions": Growth("users", (limits.SESSIONS_OF_USER, Kept("kept for", "access.session_hours"))),
     "node_clocks": Growth("the hub's nodes", (Unique(("name",), "node"),)),
+    "nsi_connections": Growth(
+        "requesters of other networks", (limits.NSI_CONNECTIONS_OF_SUBJECT, limits.NSI_CONNECTIONS, limits.NSI_ENDED)
+    ),
+    "nsi_correlations": Growth("requesters of other networks", (limits.NSI_CORRELATIONS,)),
     "nsi_orders": Growth("the hub", (Unique(("circuit",), "circuit"),)),
+    "nsi_replies": Growth("requesters of other networks", (limits.NSI_REPLIES,)),
     "objectives": Growth("operators", (Unique(("feed", "site"), "feed and site"),)),
     "pins": Growth("operators", (Unique(("feed",), "feed"),)),
     "placements": Growth("the hub", (Unique(("number",), "hub"),)),

@@ -382,6 +382,43 @@ DEMAND_ORDERS = Newest(
     "hub",
     "a month of one order a minute",
 )
+NSI_CONNECTIONS_OF_SUBJECT = RowLimit(
+    "nsi-connections-of-subject",
+    200,
+    "connections that have not ended",
+    "requester's certificate",
+    "terminate some first",
+    "the answer to a query of all stays below a megabyte",
+)
+NSI_CONNECTIONS = RowLimit(
+    "nsi-connections",
+    2_000,
+    "connections of requesters that have not ended",
+    "hub",
+    "wait until some have ended",
+    "each is a circuit",
+)
+NSI_ENDED = Newest(
+    "nsi-ended-connections-of-subject",
+    200,
+    "ended connections",
+    "requester's certificate",
+    "a requester that lost an answer looks for its connection within minutes",
+)
+NSI_CORRELATIONS = Newest(
+    "nsi-correlations-of-subject",
+    10_000,
+    "correlation ids of requests",
+    "requester's certificate",
+    "a repeated request comes within minutes, and no requester makes ten a second",
+)
+NSI_REPLIES = Newest(
+    "nsi-replies-of-connection",
+    100,
+    "replies and notifications",
+    "connection",
+    "a requester that lost some asks for the last ones",
+)
 EXCEPTIONS_OF_SITE = Newest(
     "exceptions-of-site",
     250_000,

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
-from downburst_circuits.nsi.soap.hardened import Unreadable, parsed
-from downburst_circuits.nsi.soap.names import HEADERS, POINT_TO_POINT, SOAP, TYPES
+from downburst_circuits.nsi.soap.hardened import Unreadable
+from downburst_circuits.nsi.soap.names import SOAP, TYPES
+from downburst_circuits.nsi.soap.parts import ID_CHARS, INT_MAX, connection_of, head_of, header_of, opened, told_of
 from downburst_circuits.nsi.soap.values import Node
 from downburst_circuits.nsi.words import (
     Acknowledged,
@@ -36,14 +37,7 @@ from downburst_circuits.nsi.words import (
 
 def read(data: bytes) -> Message:
     """A message of a provider; raises one sentence if it can't be used."""
-    element = parsed(data)
-    envelope = Node(element, "Envelope")
-    if (envelope.namespace, envelope.name) != (SOAP, "Envelope"):
-        raise Unreadable(f"the message is {envelope.name!r}, not an envelope of SOAP 1.1")
-    bodies = list(envelope.child("Body").children())
-    if len(bodies) != 1:
-        raise Unreadable(f"Envelope/Body has {len(bodies)} elements; one is read")
-    body = bodies[0]
+    envelope, body = opened(data)
     if (body.namespace, body.name) == (SOAP, "Fault"):
         return Message(_header(envelope, required=False), _fault(body))
     reader = _READERS.get(body.name)
@@ -53,17 +47,10 @@ def read(data: bytes) -> Message:
 
 
 def _header(envelope: Node, *, required: bool) -> Header | None:
-    outer = envelope.maybe("Header")
-    head = outer.maybe("nsiHeader") if outer else None
-    if head is None or head.namespace != HEADERS:
-        if required:
-            raise Unreadable("Envelope/Header lacks nsiHeader")
-        return None
-    return Header(
-        head.child("correlationId").visible(most=_ID_CHARS),
-        head.child("requesterNSA").visible(most=_ID_CHARS),
-        head.child("providerNSA").visible(most=_ID_CHARS),
-    )
+    head = head_of(envelope)
+    if head is None and required:
+        raise Unreadable("Envelope/Header lacks nsiHeader")
+    return None if head is None else header_of(head)
 
 
 def _fault(body: Node) -> Fault:
@@ -79,12 +66,12 @@ def _exception(node: Node) -> ServiceException:
         error_id=node.child("errorId").visible(most=20),
         text=text.words() if text else "",
         nsa=nsa.words() if nsa else "",
-        connection_id=connection.visible(most=_ID_CHARS) if connection else None,
+        connection_id=connection.visible(most=ID_CHARS) if connection else None,
     )
 
 
 def _reserve_response(node: Node) -> Acknowledged:
-    return Acknowledged(_connection(node))
+    return Acknowledged(connection_of(node))
 
 
 def _acknowledged(_node: Node) -> Acknowledged:
@@ -92,15 +79,15 @@ def _acknowledged(_node: Node) -> Acknowledged:
 
 
 def _reserved(node: Node) -> Reserved:
-    return Reserved(_connection(node), _told(node.child("criteria")))
+    return Reserved(connection_of(node), _told(node.child("criteria")))
 
 
 def _confirmed(operation: Operation) -> Callable[[Node], Confirmed]:
-    return lambda node: Confirmed(operation, _connection(node))
+    return lambda node: Confirmed(operation, connection_of(node))
 
 
 def _failed(operation: Operation) -> Callable[[Node], Failed]:
-    return lambda node: Failed(operation, _connection(node), _exception(node.child("serviceException")))
+    return lambda node: Failed(operation, connection_of(node), _exception(node.child("serviceException")))
 
 
 def _error(node: Node) -> ErrorReply:
@@ -108,22 +95,22 @@ def _error(node: Node) -> ErrorReply:
 
 
 def _hold_expired(node: Node) -> HoldExpired:
-    return HoldExpired(_connection(node), node.child("timeoutValue").integer(least=0, most=_SECONDS_MAX))
+    return HoldExpired(connection_of(node), node.child("timeoutValue").integer(least=0, most=_SECONDS_MAX))
 
 
 def _data_plane(node: Node) -> DataPlaneChanged:
     active, version = _plane(node.child("dataPlaneStatus"))
-    return DataPlaneChanged(_connection(node), active, version)
+    return DataPlaneChanged(connection_of(node), active, version)
 
 
 def _error_event(node: Node) -> ErrorEvent:
     exception = node.maybe("serviceException")
     event = node.child("event").visible(most=40)
-    return ErrorEvent(_connection(node), event, _exception(exception) if exception else None)
+    return ErrorEvent(connection_of(node), event, _exception(exception) if exception else None)
 
 
 def _delivery(node: Node) -> DeliveryTimedOut:
-    return DeliveryTimedOut(_connection(node), node.child("correlationId").visible(most=_ID_CHARS))
+    return DeliveryTimedOut(connection_of(node), node.child("correlationId").visible(most=ID_CHARS))
 
 
 def _listing(node: Node) -> Listing:
@@ -139,7 +126,7 @@ def _listing(node: Node) -> Listing:
 
 def _requester(node: Node) -> str | None:
     try:
-        return node.child("requesterNSA").visible(most=_ID_CHARS)
+        return node.child("requesterNSA").visible(most=ID_CHARS)
     except Unreadable:
         return None
 
@@ -147,9 +134,9 @@ def _requester(node: Node) -> str | None:
 def _listed(node: Node) -> Listed:
     global_id = node.filled("globalReservationId")
     return Listed(
-        connection_id=_connection(node),
-        global_id=global_id.visible(most=_ID_CHARS) if global_id else None,
-        requester_nsa=node.child("requesterNSA").visible(most=_ID_CHARS),
+        connection_id=connection_of(node),
+        global_id=global_id.visible(most=ID_CHARS) if global_id else None,
+        requester_nsa=node.child("requesterNSA").visible(most=ID_CHARS),
         states=_states(node.child("connectionStates")),
         told=tuple(_told(one) for one in node.children("criteria")),
     )
@@ -169,27 +156,11 @@ def _states(node: Node) -> States:
 
 def _plane(node: Node) -> tuple[bool, int | None]:
     version = node.maybe("version")
-    return node.child("active").flag(), version.integer(least=0, most=_INT_MAX) if version else None
+    return node.child("active").flag(), version.integer(least=0, most=INT_MAX) if version else None
 
 
 def _told(node: Node) -> Told:
-    schedule, service_type, service = node.maybe("schedule"), node.filled("serviceType"), node.maybe("p2ps")
-    if service is not None and service.namespace != POINT_TO_POINT:
-        raise Unreadable(f"{service.place} is of another service than point to point")
-    begin, end = (schedule.maybe(name) if schedule else None for name in ("startTime", "endTime"))
-    capacity, source, dest, directions = (
-        service.maybe(name) if service else None for name in ("capacity", "sourceSTP", "destSTP", "directionality")
-    )
-    return Told(
-        version=node.attribute("version", least=0, most=_INT_MAX),
-        capacity_mbps=capacity.integer(least=0, most=CAPACITY_MBPS_MAX) if capacity else None,
-        source=source.stp() if source else None,
-        dest=dest.stp() if dest else None,
-        begin_us=begin.moment_us() if begin else None,
-        end_us=end.moment_us() if end else None,
-        service_type=service_type.visible(most=500) if service_type else None,
-        both_ways=directions is None or directions.text(most=40) == "Bidirectional",
-    )
+    return told_of(node, node.attribute("version", least=0, most=INT_MAX))
 
 
 def _results(node: Node) -> Results:
@@ -202,17 +173,10 @@ def _result(node: Node) -> Result | None:
         reader = _REPLIES.get(child.name)
         if reader is not None:
             reply = reader(child)
-            return Result(node.child("correlationId").visible(most=_ID_CHARS), reply)
+            return Result(node.child("correlationId").visible(most=ID_CHARS), reply)
     return None
 
 
-def _connection(node: Node) -> str:
-    return node.child("connectionId").visible(most=_ID_CHARS)
-
-
-CAPACITY_MBPS_MAX = 100_000_000
-_ID_CHARS = 255
-_INT_MAX = 2**31 - 1
 _SECONDS_MAX = 31 * 86_400
 _NAMED = (
     Operation.COMMIT,

@@ -87,6 +87,10 @@ class Node:
         """A whole number between two others, both allowed."""
         return _integer(self.text(most=20), self.place, least, most)
 
+    def has_attribute(self, name: str) -> bool:
+        """True if the element has it."""
+        return self._element.get(name) is not None
+
     def attribute(self, name: str, *, least: int, most: int) -> int:
         """A whole number in an attribute."""
         value = self._element.get(name)

@@ -10,8 +10,9 @@ from downburst.domain.ordering.providers import Dialect
 from downburst.foundation.errors import BadInput
 from downburst_circuits.nsi.answers import answer
 from downburst_circuits.nsi.refusals import Kind, Problem, is_state, is_unknown
+from downburst_circuits.nsi.soap.envelopes import moment
 from downburst_circuits.nsi.soap.reading import read
-from downburst_circuits.nsi.soap.writing import NO_CALLBACKS, envelope, moment, soap_action
+from downburst_circuits.nsi.soap.writing import NO_CALLBACKS, envelope, soap_action
 from downburst_circuits.nsi.stp import Stp, stp
 from downburst_circuits.nsi.transport import Posted
 from downburst_circuits.nsi.words import (
