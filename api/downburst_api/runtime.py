@@ -12,7 +12,7 @@ from downburst.bus.port import Bus
 from downburst.deliveries import FoundDeliveries, ProductFacts, ProductName
 from downburst.deliveries.browsing import Browse, Browsed
 from downburst.domain.alarms import Receiver
-from downburst.domain.circuits import Circuit, CircuitAnswer, CircuitChange, Port
+from downburst.domain.circuits import Circuit, CircuitAnswer, CircuitChange, CircuitEnd, Port
 from downburst.domain.credentials import EnrolmentToken
 from downburst.domain.feeds import Feed, FeedLog
 from downburst.domain.products import Acknowledgement, Product
@@ -114,12 +114,26 @@ class Desk(Protocol):
         """The most that is free throughout a window."""
 
 
+class Leaves(Protocol):
+    """Sites that join or leave multipoint circuits."""
+
+    async def add_leaf(self, number: int, leaf: CircuitEnd, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Adds a site's end, all or nothing."""
+
+    async def remove_leaf(self, number: int, site: str, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Removes a site's end."""
+
+
 class Circuits(Protocol):
     """Requests for circuits and ports; refusals are raised with their sentences."""
 
     @property
     def desk(self) -> Desk:
         """Questions, and the topology."""
+
+    @property
+    def leaves(self) -> Leaves:
+        """Sites of multipoint circuits."""
 
     async def request(self, wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:
         """Reserves a circuit; the same request again gets the first circuit."""

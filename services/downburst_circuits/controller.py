@@ -121,6 +121,10 @@ class CircuitController:
         """Schedules a measurement of a circuit at the next tick."""
         self._measuring.soon(number)
 
+    def measure_leaf(self, number: int, site: str) -> None:
+        """Schedules a measurement of one leaf, and of no other while the circuit is well."""
+        self._measuring.soon(number, site)
+
     async def idle(self) -> None:
         """Waits until all tasks are done."""
         while self._at_work:
@@ -258,7 +262,7 @@ class CircuitController:
 
     async def _told(self, event: CircuitTold) -> None:
         circuit = self._register.begun.get(event.circuit)
-        if circuit is None or circuit.state in LEAVING:
+        if circuit is None or circuit.state in LEAVING or (event.site and event.site not in circuit.sites):
             return
         if event.state == "removed":
             if not circuit.over_at(self._clock.now()):
@@ -270,7 +274,7 @@ class CircuitController:
             said = Said(f"{event.site or 'its far end'} answers again; it is measured before it carries traffic")
             await self._register.happen(circuit.number, Happening.RETURNED, said)
         else:
-            self._measuring.soon(circuit.number)
+            self._measuring.soon(circuit.number, event.site)
 
     async def _lost(self, circuit: Circuit, event: CircuitTold) -> None:
         problem = event.problem or CircuitProblem(f"no probe comes back from {event.site or 'the far end'}")

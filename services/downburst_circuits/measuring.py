@@ -39,19 +39,27 @@ class Measuring:
         self._clock = clock
         self._settings = settings
         self._next_s: dict[int, float] = {}
+        self._leaves: dict[int, set[str]] = {}
+        """By circuit the leaves that the next round is about; without an entry it is about all."""
         self._used_bps: dict[tuple[int, str | None, Direction], float] = {}
 
     def due(self, circuit: Circuit, now_s: float) -> bool:
         """True if a circuit that is up should be measured again."""
         return circuit.state in _MEASURED and self._next_s.get(circuit.number, 0.0) <= now_s
 
-    def soon(self, number: int) -> None:
-        """Schedules the next round immediately, after a change."""
+    def soon(self, number: int, leaf: str | None = None) -> None:
+        """Schedules the next round immediately, after a change; after one of a leaf of several, for that alone."""
+        whole = number not in self._next_s and number not in self._leaves
         self._next_s.pop(number, None)
+        if leaf is None:
+            self._leaves.pop(number, None)
+        elif not whole:
+            self._leaves.setdefault(number, set()).add(leaf)
 
     def forget(self, number: int) -> None:
         """Forgets a removed circuit."""
         self._next_s.pop(number, None)
+        self._leaves.pop(number, None)
         self._used_bps = {key: used for key, used in self._used_bps.items() if key[0] != number}
 
     def used(self, traffic: TrafficSeen) -> None:
@@ -66,7 +74,8 @@ class Measuring:
 
     async def measure(self, circuit: Circuit) -> Verdict:
         """One round: the reachable sites, and the rate each way; results are stored."""
-        reached = [await self._node.probe_reach(circuit.number, site) for site in circuit.far_sites]
+        sites = self._sites(circuit)
+        reached = [await self._node.probe_reach(circuit.number, site) for site in sites]
         self._next_s[circuit.number] = self._clock.monotonic_s() + AGAIN_S
         if circuit.state is CircuitState.DOWN and any(probe.received for probe in reached):
             return Verdict(Happening.RETURNED, Said("probes come back again; it is measured before it is used"))
@@ -76,6 +85,13 @@ class Measuring:
         if verdict.happening is Happening.PASSED:
             self._next_s[circuit.number] = self._clock.monotonic_s() + self._settings.probe_minutes * 60
         return verdict
+
+    def _sites(self, circuit: Circuit) -> tuple[str, ...]:
+        """The sites that a round is about: leaves that have joined a circuit that is well, or all."""
+        leaves = self._leaves.pop(circuit.number, set())
+        if circuit.state is not CircuitState.ACTIVE:
+            return circuit.far_sites
+        return tuple(site for site in circuit.far_sites if site in leaves) or circuit.far_sites
 
     async def cut(self, circuit: Circuit, site: str, problem: CircuitProblem) -> None:
         """Records that one site of several can't be reached."""
@@ -163,7 +179,8 @@ class Measuring:
 
 
 def _verdict(circuit: Circuit, reached: list[ReachProbe], rows: list[Measured]) -> Verdict:
-    if not any(probe.received for probe in reached):
+    # Leaves that have just joined say nothing about the others.
+    if len(reached) == len(circuit.far_sites) and not any(probe.received for probe in reached):
         return _nobody(circuit, reached)
     short = next((row for row in rows if not row.enough), None)
     if short is None:

@@ -167,9 +167,18 @@ class Register:
         return circuit
 
     @contextmanager
-    def promising(self, circuit: Circuit) -> Iterator[None]:
-        """Reserves a circuit's future terms in the calendar until they are applied, whatever changes in between."""
-        self._promised[circuit.number] = self.calendar.exchange(self.reservation(circuit))
+    def promising(self, circuit: Circuit, *, is_admitted: bool = False) -> Iterator[None]:
+        """Reserves a circuit's future terms in the calendar until they are applied, whatever changes in between.
+
+        `is_admitted`: the calendar has been asked for them already.
+        """
+        place = self.reservation(circuit)
+        if is_admitted:
+            self.calendar.remove(circuit.number)
+            self.calendar.put(place)
+        else:
+            place = self.calendar.exchange(place)
+        self._promised[circuit.number] = place
         try:
             yield
         finally:

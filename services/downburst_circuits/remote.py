@@ -8,6 +8,7 @@ from downburst.domain.circuits import (
     Circuit,
     CircuitAnswer,
     CircuitChange,
+    CircuitEnd,
     CircuitProblem,
     Direction,
     Lease,
@@ -29,6 +30,7 @@ from downburst.foundation.errors import NodeAway, PartAway
 from downburst.parts.names import Part
 from downburst.parts.questions import Answer, Method, Remote, T, answers_of
 from downburst.supervision import keep, side_by_side
+from downburst_circuits.leaves import LeafService
 from downburst_circuits.node import CircuitNode
 from downburst_circuits.questions import DeskService
 from downburst_circuits.service import CircuitService
@@ -40,6 +42,7 @@ class RemoteCircuits:
     def __init__(self, bus: Bus) -> None:
         self._service = Remote(bus, Part.CIRCUITS)
         self.desk = RemoteDesk(self._service)
+        self.leaves = RemoteLeaves(self._service)
 
     async def request(self, wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:
         """Reserves a circuit; the same request again gets the first circuit."""
@@ -97,19 +100,39 @@ class RemoteDesk:
         return await self._service.ask(DeskService.find_rate, asked=asked)
 
 
+class RemoteLeaves:
+    """`LeafService` for the same api."""
+
+    def __init__(self, service: Remote) -> None:
+        self._service = service
+
+    async def add_leaf(self, number: int, leaf: CircuitEnd, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Adds a site's end, all or nothing."""
+        return await self._service.ask(LeafService.add_leaf, number=number, leaf=leaf, by=by, dry_run=dry_run)
+
+    async def remove_leaf(self, number: int, site: str, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Removes a site's end."""
+        return await self._service.ask(LeafService.remove_leaf, number=number, site=site, by=by, dry_run=dry_run)
+
+
 def answers_of_service(service: CircuitService) -> Mapping[str, Answer]:
     """The service's answers to the api."""
     desk = answers_of(service.desk, DeskService.put_topology, DeskService.find_window, DeskService.find_rate)
-    return desk | answers_of(
-        service,
-        CircuitService.request,
-        CircuitService.modify,
-        CircuitService.cancel,
-        CircuitService.clone,
-        CircuitService.measure,
-        CircuitService.add_port,
-        CircuitService.change_port,
-        CircuitService.remove_port,
+    leaves = answers_of(service.leaves, LeafService.add_leaf, LeafService.remove_leaf)
+    return (
+        desk
+        | leaves
+        | answers_of(
+            service,
+            CircuitService.request,
+            CircuitService.modify,
+            CircuitService.cancel,
+            CircuitService.clone,
+            CircuitService.measure,
+            CircuitService.add_port,
+            CircuitService.change_port,
+            CircuitService.remove_port,
+        )
     )
 
 

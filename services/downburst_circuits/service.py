@@ -24,6 +24,7 @@ from downburst_circuits.calendar import NoRoom, Reservation
 from downburst_circuits.controller import CircuitController
 from downburst_circuits.desk.booking import NoPath
 from downburst_circuits.desk.circuits import wanted_of, with_place
+from downburst_circuits.leaves import LeafService
 from downburst_circuits.lifecycle import Happening, check_cancellable, check_modifiable, said_of
 from downburst_circuits.providers.makers import Makers
 from downburst_circuits.questions import DeskService, no_path
@@ -62,6 +63,7 @@ class CircuitService:
         self._places = count(1)
         self._one_at_a_time = asyncio.Lock()
         """Serialises equal concurrent requests, so that the second finds the first one's circuit."""
+        self.leaves = LeafService(register, controller, makers, ledger=ledger, clock=clock)
         self.desk = DeskService(register, ledger=ledger, bus=bus, clock=clock, one_at_a_time=self._one_at_a_time)
 
     async def request(self, wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:

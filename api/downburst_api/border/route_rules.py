@@ -206,6 +206,8 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("PATCH", "/v1/circuits/{circuit}"): OPERATE,
     ("DELETE", "/v1/circuits/{circuit}"): OPERATE,
     ("POST", "/v1/circuits/{circuit}/clone"): OPERATE,
+    ("POST", "/v1/circuits/{circuit}/leaves"): OPERATE,
+    ("DELETE", "/v1/circuits/{circuit}/leaves/{site}"): OPERATE,
     ("POST", "/v1/circuits/{circuit}/measure"): OPERATE,
     ("GET", "/v1/circuit-offers"): DETAILS,
     ("GET", "/v1/circuit-offers/{offer}"): DETAILS,

@@ -124,6 +124,23 @@ async def clone_circuit(
     return await service.answered(hub, answer, response)
 
 
+@router.post("/circuits/{circuit}/leaves", status_code=201, responses={404: {}, **_CONFLICT})
+async def add_leaf(
+    hub: Hub, circuit: Number, wanted: shapes.LeafNew, response: Response, *, dry_run: DryRun = False
+) -> shapes.CircuitAnswered:
+    """Adds a site to a multipoint circuit; the others go on. Feeds ride to it when probes have passed."""
+    answer = await hub.circuits.leaves.add_leaf(circuit, wanted.to_model(), by=wanted.by, dry_run=dry_run)
+    return await service.answered(hub, answer, response)
+
+
+@router.delete("/circuits/{circuit}/leaves/{site}", responses={404: {}})
+async def remove_leaf(
+    hub: Hub, circuit: Number, site: str, *, by: By = "operator", dry_run: DryRun = False
+) -> shapes.CircuitAnswered:
+    """Removes a site from a multipoint circuit; the others go on, and feeds to it take the routed path."""
+    return await service.answered(hub, await hub.circuits.leaves.remove_leaf(circuit, site, by=by, dry_run=dry_run))
+
+
 @router.post("/circuits/{circuit}/measure", status_code=202)
 async def measure_circuit(hub: Hub, circuit: Number) -> shapes.CircuitWhole:
     """Measures a circuit now; the result is in `measurements` some seconds later."""

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from downburst.bus.local import LocalBus
-from downburst.domain.circuits import CircuitChange, CircuitRequest, CircuitState, Direction, Port
+from downburst.domain.circuits import CircuitChange, CircuitEnd, CircuitRequest, CircuitState, Direction, Port
 from downburst.domain.events import NodeChanged
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict, NodeAway, NotFound, PartAway
@@ -50,6 +50,19 @@ async def test_requests_are_answered_as_by_the_service_itself(stage: Stage) -> N
             await circuits.measure(number)
         await circuits.cancel(number, by="eve")
         assert number not in stage.register.open
+
+
+async def test_leaves_are_added_and_removed(stage: Stage) -> None:
+    async with answered(stage) as circuits:
+        made = (await circuits.request(stage.wish(rate=100, to=("unl.edu", "ttu.edu"), start=1))).circuit
+        leaf = CircuitEnd("", "wisc.edu")
+        wide = (await circuits.leaves.add_leaf(made.number, leaf, by="eve")).circuit
+        assert wide == stage.register.open[made.number]
+        assert wide.far_sites == ("unl.edu", "ttu.edu", "wisc.edu")
+        answer = await circuits.leaves.remove_leaf(made.number, "unl.edu", by="eve", dry_run=True)
+        assert (answer.done, answer.circuit.far_sites) == (False, ("ttu.edu", "wisc.edu"))
+        with pytest.raises(NotFound):
+            await circuits.leaves.remove_leaf(made.number, "nowhere", by="eve")
 
 
 async def test_refusals_come_back_with_what_they_know(stage: Stage) -> None:

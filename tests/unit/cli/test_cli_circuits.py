@@ -186,3 +186,16 @@ def test_circuits_are_modified_cancelled_cloned_and_measured(asked: Asked) -> No
     assert asked.last()[:3] == ("POST", "circuits/17/clone", {"begin": "+1d", "by": "operator"})
     assert run("circuits", "measure", "17") == 0
     assert asked.last()[:2] == ("POST", "circuits/17/measure")
+
+
+def test_leaves_are_added_and_removed(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("circuits", "leaves", "add", "17", "wisc.edu", "--vlan", "120", "--by", "eve") == 0
+    body = {"site": "wisc.edu", "by": "eve", "first_vlan": 120, "last_vlan": 120}
+    assert asked.last() == ("POST", "circuits/17/leaves", body, {})
+    assert "circuit 17 to unl.edu: degraded" in capsys.readouterr().out
+    assert run("circuits", "leaves", "add", "17", "wisc.edu", "--port", "wisc-eth1", "--dry-run") == 0
+    assert asked.last()[2:] == ({"site": "wisc.edu", "port": "wisc-eth1", "by": "operator"}, {"dry_run": True})
+    assert "dry run, nothing was changed" in capsys.readouterr().out
+    assert run("circuits", "leaves", "remove", "17", "wisc.edu", "--yes", "--json") == 0
+    assert asked.last() == ("DELETE", "circuits/17/leaves/wisc.edu", None, {"by": "operator"})
+    assert json.loads(capsys.readouterr().out)["circuit"] == 17

@@ -219,6 +219,11 @@ class Circuits:
     def _put_ends(self, circuit: Circuit) -> None:
         for position, end in enumerate(circuit.ends):
             put(self._connection, circuit_ends, _end_row(circuit.number, position, end))
+        beyond = (circuit_ends.c.circuit == circuit.number, circuit_ends.c.position >= len(circuit.ends))
+        if self._connection.execute(delete(circuit_ends).where(*beyond)).rowcount:
+            of_it = circuit_measurements.c.circuit == circuit.number
+            gone = circuit_measurements.c.site.not_in(circuit.sites)
+            self._connection.execute(delete(circuit_measurements).where(of_it, gone))
 
     def _read(self, query: "Select[Any]") -> list[Circuit]:
         rows = list(self._connection.execute(query))
