@@ -68,6 +68,20 @@ async def list_circuits(
     return page.of(await hub.ledger.read(lambda tx: service.listed(hub, tx, which, page)), "circuit")
 
 
+@router.get("/circuits.ics", response_class=Response, responses={200: {"content": {"text/calendar": {}}}})
+async def subscribe_to_circuits(
+    hub: Hub,
+    site: Annotated[str | None, Query(max_length=63)] = None,
+    port: Annotated[str | None, Query(max_length=63)] = None,
+    token: Annotated[  # noqa: ARG001 - read by the border
+        str | None, Query(max_length=200, description="A token that may only read, for programs without headers.")
+    ] = None,
+) -> Response:
+    """The circuits as a calendar (iCalendar) for programs that subscribe: open ones, and those finished lately."""
+    text = await hub.ledger.read(lambda tx: service.subscribed(hub, tx, site=site, port=port))
+    return Response(text, media_type="text/calendar; charset=utf-8")
+
+
 @router.post(
     "/circuits", status_code=201, responses={**_CONFLICT, 200: {"description": "A dry run, or created before."}}
 )

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, Select, delete, insert, select, update
+from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
 from downburst.domain.access import THE_HUB, who_acts
 from downburst.domain.circuits import (
@@ -97,6 +98,15 @@ class Ports:
         query = select(circuit_offers.c.name, circuit_offers.c.hub_port, circuit_offers.c.ports)
         rows = self._connection.execute(query.order_by(circuit_offers.c.name))
         return [row.name for row in rows if name in (row.hub_port, *row.ports)]
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """The newest event of a circuit."""
+
+    number: int
+    """Higher than those of all events before."""
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +212,17 @@ class Circuits:
         columns = [column for column in circuit_events.c if column.name != "number"]
         query = select(*columns).where(circuit_events.c.circuit == number).order_by(circuit_events.c.number)
         return [_event(row) for row in self._connection.execute(query)]
+
+    def revisions(self, numbers: Sequence[int]) -> dict[int, Revision]:
+        """The newest event of each circuit."""
+        found: dict[int, Revision] = {}
+        for first in range(0, len(numbers), NUMBERS_AT_ONCE):
+            of_them = circuit_events.c.circuit.in_(numbers[first : first + NUMBERS_AT_ONCE])
+            newest = select(func.max(circuit_events.c.number)).where(of_them).group_by(circuit_events.c.circuit)
+            query = select(circuit_events.c.circuit, circuit_events.c.number, circuit_events.c.at)
+            rows = self._connection.execute(query.where(circuit_events.c.number.in_(newest)))
+            found |= {row.circuit: Revision(row.number, row.at) for row in rows}
+        return found
 
     def measured(self, rows: Iterable[Measured]) -> None:
         """Stores measurements; they replace earlier ones of the same end and direction."""
