@@ -12,6 +12,7 @@ from downburst.bus.port import Bus
 from downburst.deliveries import FoundDeliveries, ProductFacts, ProductName
 from downburst.deliveries.browsing import Browse, Browsed
 from downburst.domain.alarms import Receiver
+from downburst.domain.bookings import BookedTest, BookingAnswer, WantedTest
 from downburst.domain.circuits import Circuit, CircuitAnswer, CircuitChange, CircuitEnd, Port
 from downburst.domain.credentials import EnrolmentToken
 from downburst.domain.feeds import Feed, FeedLog
@@ -124,6 +125,19 @@ class Leaves(Protocol):
         """Removes a site's end."""
 
 
+class Tests(Protocol):
+    """Bookings of tests with load."""
+
+    async def book(self, wanted: WantedTest) -> BookingAnswer:
+        """Grants a test its rate, or says when to ask again."""
+
+    async def release(self, number: int) -> None:
+        """Ends a booking before its time."""
+
+    async def booked(self) -> list[BookedTest]:
+        """The running tests and the last of those that are over."""
+
+
 class Circuits(Protocol):
     """Requests for circuits and ports; refusals are raised with their sentences."""
 
@@ -134,6 +148,10 @@ class Circuits(Protocol):
     @property
     def leaves(self) -> Leaves:
         """Sites of multipoint circuits."""
+
+    @property
+    def tests(self) -> Tests:
+        """Tests with load."""
 
     async def request(self, wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:
         """Reserves a circuit; the same request again gets the first circuit."""

@@ -12,6 +12,7 @@ from downburst_client.call import Call, path_of
 from downburst_contract import (
     access,
     alarms,
+    bookings,
     circuits,
     feeds,
     latency,
@@ -969,6 +970,23 @@ def show_tcp_profile(profile: str) -> Call[tcp_profiles.TcpProfile]:
 def put_tcp_profile(profile: str, body: tcp_profiles.TcpProfileWanted) -> Call[tcp_profiles.TcpProfile]:
     """Adds a TCP profile, or gives it exactly these values; they apply to present and later connections."""
     return Call("PUT", path_of("v1", "tcp-profiles", profile), tcp_profiles.TcpProfile, body=body)
+
+
+def list_test_bookings(*, cursor: str | None = None, limit: int | None = None) -> Call[list[bookings.BookedTest]]:
+    """The tests that run, and the last of those that are over, by number."""
+    return Call(
+        "GET", path_of("v1", "test-bookings"), list[bookings.BookedTest], query={"cursor": cursor, "limit": limit}
+    )
+
+
+def book_test(body: bookings.WantedTest) -> Call[bookings.BookingAnswered]:
+    """Books a test's rate for its seconds from now on, or says when it would fit."""
+    return Call("POST", path_of("v1", "test-bookings"), bookings.BookingAnswered, body=body)
+
+
+def release_test(number: int) -> Call[None]:
+    """Ends a booking before its time, as the test is over."""
+    return Call("DELETE", path_of("v1", "test-bookings", number), None)
 
 
 def show_topology() -> Call[topology.Topology]:

@@ -28,6 +28,7 @@ from downburst.foundation.clock import Clock, to_us
 from downburst.foundation.errors import DownburstError, NodeAway
 from downburst.settings.circuits import CircuitSettings
 from downburst.supervision import FAULTS, call, start
+from downburst_circuits.bookings import BookingDesk
 from downburst_circuits.lifecycle import Happening, Work, due_by_window, next_moment_us, work_in
 from downburst_circuits.measuring import Measuring
 from downburst_circuits.node import CircuitNode
@@ -56,7 +57,8 @@ class CircuitController:
         self._makers = makers
         self._bus = bus
         self._clock = clock
-        self._measuring = Measuring(register, node, clock, settings)
+        self.tests = BookingDesk(register, clock)
+        self._measuring = Measuring(register, node, self.tests, clock, settings)
         self._agenda: list[tuple[int, int]] = []
         self._retries = _Retries()
         self._at_work: dict[int, asyncio.Task[None]] = {}

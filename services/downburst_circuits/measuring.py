@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from downburst.domain.bookings import KindOfTest, WantedTest
 from downburst.domain.circuits import (
     LEAST_SHARE,
     Circuit,
+    CircuitEnd,
     CircuitProblem,
     CircuitState,
     Direction,
@@ -16,6 +18,7 @@ from downburst.domain.events import TrafficSeen
 from downburst.foundation.clock import Clock
 from downburst.foundation.rates import rate_text
 from downburst.settings.circuits import CircuitSettings
+from downburst_circuits.bookings import CIRCUIT_TRAIN, BookingDesk
 from downburst_circuits.diagnosis import SLOW_SENDER, Asked, Finding, judge
 from downburst_circuits.lifecycle import Happening
 from downburst_circuits.node import CircuitNode
@@ -33,9 +36,13 @@ class Verdict:
 class Measuring:
     """Schedules each circuit's measurements, from its near end to the far ones, and tracks products' use of it."""
 
-    def __init__(self, register: Register, node: CircuitNode, clock: Clock, settings: CircuitSettings) -> None:
+    def __init__(
+        self, register: Register, node: CircuitNode, tests: BookingDesk, clock: Clock, settings: CircuitSettings
+    ) -> None:
         self._register = register
         self._node = node
+        self._tests = tests
+        tests.add_kind(KindOfTest(CIRCUIT_TRAIN, "measures a circuit inside its reservation", MOST_BPS, TRAIN_S))
         self._clock = clock
         self._settings = settings
         self._next_s: dict[int, float] = {}
@@ -115,13 +122,7 @@ class Measuring:
             asked = Asked(reserved_bps, shaped_bps, shaped_bps - used_bps)
             if asked.train_bps < LEAST_ROOM * reserved_bps:
                 return self._busy(circuit, reach, direction, round(used_bps))
-            probe = await self._node.probe_rate(
-                number,
-                reach.site,
-                direction,
-                rate_bps=round(asked.train_bps),
-                duration_ms=self._settings.probe_ms,
-            )
+            probe = await self._train(circuit, reach.site, direction, round(asked.train_bps))
             used_bps = probe.others_bps / len(circuit.far_sites)
             found = judge(probe, asked, used_bps=used_bps)
             if found is None:
@@ -136,6 +137,16 @@ class Measuring:
                 break
         # If products vary too quickly for a train to fit beside them, the next round tries again.
         return max(short, key=lambda row: row.rate_bps, default=None)
+
+    async def _train(self, circuit: Circuit, site: str, direction: Direction, rate_bps: int) -> RateProbe:
+        """Sends a train, which is in the calendar meanwhile."""
+        out_bps, in_bps = (rate_bps, 0) if direction is Direction.OUT else (0, rate_bps)
+        far = CircuitEnd("", site)
+        wanted = WantedTest(CIRCUIT_TRAIN, circuit.ends[0], far, out_bps, in_bps, TRAIN_S, circuit.number)
+        with self._tests.train(wanted, circuit):
+            return await self._node.probe_rate(
+                circuit.number, site, direction, rate_bps=rate_bps, duration_ms=self._settings.probe_ms
+            )
 
     def _row(self, circuit: Circuit, reach: ReachProbe, probe: RateProbe, found: Finding) -> Measured:
         reserved_bps = circuit.rate_bps(probe.direction)
@@ -210,5 +221,8 @@ LEAST_ROOM = 0.2
 """A train at a smaller share is too weak evidence for the rest."""
 MOST_TRAINS = 3
 """In a row: each leaves the room that products needed during its predecessor, and a host is only briefly busy."""
+TRAIN_S = 10.0
+"""The longest train on a slow host, with the reports on it."""
+MOST_BPS = 10**15
 AGAIN_S = 60.0
 """A degraded circuit is measured more often: feeds wait to return to it."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from downburst.bus.port import Bus
+from downburst.domain.bookings import BookedTest, BookingAnswer, WantedTest
 from downburst.domain.circuits import (
     Circuit,
     CircuitAnswer,
@@ -30,6 +31,7 @@ from downburst.foundation.errors import NodeAway, PartAway
 from downburst.parts.names import Part
 from downburst.parts.questions import Answer, Method, Remote, T, answers_of
 from downburst.supervision import keep, side_by_side
+from downburst_circuits.bookings import BookingDesk
 from downburst_circuits.leaves import LeafService
 from downburst_circuits.node import CircuitNode
 from downburst_circuits.questions import DeskService
@@ -43,6 +45,7 @@ class RemoteCircuits:
         self._service = Remote(bus, Part.CIRCUITS)
         self.desk = RemoteDesk(self._service)
         self.leaves = RemoteLeaves(self._service)
+        self.tests = RemoteTests(self._service)
 
     async def request(self, wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:
         """Reserves a circuit; the same request again gets the first circuit."""
@@ -115,13 +118,34 @@ class RemoteLeaves:
         return await self._service.ask(LeafService.remove_leaf, number=number, site=site, by=by, dry_run=dry_run)
 
 
+class RemoteTests:
+    """`BookingDesk` for the same api."""
+
+    def __init__(self, service: Remote) -> None:
+        self._service = service
+
+    async def book(self, wanted: WantedTest) -> BookingAnswer:
+        """Grants a test its rate, or says when to ask again."""
+        return await self._service.ask(BookingDesk.book, wanted=wanted)
+
+    async def release(self, number: int) -> None:
+        """Ends a booking before its time."""
+        await self._service.ask(BookingDesk.release, number=number)
+
+    async def booked(self) -> list[BookedTest]:
+        """The running tests and the last of those that are over."""
+        return await self._service.ask(BookingDesk.booked)
+
+
 def answers_of_service(service: CircuitService) -> Mapping[str, Answer]:
     """The service's answers to the api."""
     desk = answers_of(service.desk, DeskService.put_topology, DeskService.find_window, DeskService.find_rate)
     leaves = answers_of(service.leaves, LeafService.add_leaf, LeafService.remove_leaf)
+    tests = answers_of(service.tests, BookingDesk.book, BookingDesk.release, BookingDesk.booked)
     return (
         desk
         | leaves
+        | tests
         | answers_of(
             service,
             CircuitService.request,

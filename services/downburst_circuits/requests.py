@@ -360,6 +360,9 @@ def _rates(circuit: Circuit) -> str:
 
 
 def _numbers(holders: Sequence[Circuit]) -> str:
+    if not holders:
+        # Bookings of tests are no circuits, and over in seconds.
+        return "a test of the network"
     told = [str(holder.number) for holder in holders[:5]]
     more = f" and {len(holders) - 5} more" if len(holders) > 5 else ""
     return f"circuit{'s' if len(holders) != 1 else ''} {', '.join(told)}{more}"

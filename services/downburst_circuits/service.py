@@ -63,6 +63,7 @@ class CircuitService:
         self._places = count(1)
         self._one_at_a_time = asyncio.Lock()
         """Serialises equal concurrent requests, so that the second finds the first one's circuit."""
+        self.tests = controller.tests
         self.leaves = LeafService(register, controller, makers, ledger=ledger, clock=clock)
         self.desk = DeskService(register, ledger=ledger, bus=bus, clock=clock, one_at_a_time=self._one_at_a_time)
 

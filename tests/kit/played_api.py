@@ -312,6 +312,11 @@ async def _leaves(play: Played, port: dict[str, Any]) -> None:
     await play.ask("POST", "/v1/circuits/{circuit}/leaves", circuit=number, body=leaf)
     await play.ask("DELETE", "/v1/circuits/{circuit}/leaves/{site}", circuit=number, site="cma.example")
     await play.ask("DELETE", "/v1/circuits/{circuit}", circuit=number)
+    test = {"far": {"site": "lincoln"}, "rate_out_bps": 500_000_000, "seconds": 30}
+    booked = await play.ask("POST", "/v1/test-bookings", body=test)
+    await play.ask("POST", "/v1/test-bookings", body=test | {"rate_out_bps": 600_000_000})
+    await play.ask("DELETE", "/v1/test-bookings/{number}", number=booked["booking"]["number"])
+    await play.ask("GET", "/v1/test-bookings")
     for site in ("cma.example", "lincoln"):
         await play.ask("DELETE", "/v1/ports/{port}", port=f"{site}-eth1")
 

@@ -261,3 +261,21 @@ async def test_leaves_are_added_to_and_removed_from_a_multipoint_circuit(ported:
     assert "needs two sites at least" in few["detail"]
     events = (await ported.ask("GET", f"/v1/circuits/{number}"))["events"]
     assert [event["event"] for event in events] == ["admitted", "leaf-added", "leaf-removed"]
+
+
+async def test_tests_with_load_are_booked_listed_and_ended(ported: Asked) -> None:
+    wish = {"far": {"site": "unl.edu"}, "rate_out_bps": 600_000_000, "seconds": 30, "by": "eve"}
+    first = await ported.ask("POST", "/v1/test-bookings", 201, json=wish)
+    booking = first["booking"]
+    assert (first["granted"], first["begin"], booking["kind"], booking["by"]) == (True, None, "test", "eve")
+    assert (booking["ports"], booking["sites"]) == (["hub-eth0", "unl-eth1"], ["unl.edu"])
+    assert (booking["begin"], booking["end"]) == ("2026-01-01T00:00:00Z", "2026-01-01T00:00:30Z")
+    assert await ported.ask("GET", "/v1/test-bookings") == [booking]
+    later = await ported.ask("POST", "/v1/test-bookings", 200, json=wish)
+    assert (later["granted"], later["booking"], later["begin"]) == (False, None, "2026-01-01T00:00:30Z")
+    path = f"/v1/test-bookings/{booking['number']}"
+    await ported.ask("DELETE", path, 204)
+    await ported.problem("DELETE", path, 404, "not-found")
+    for wrong in ({"far": {}}, {"seconds": 0}, {"rate_out_bps": -1}, {"rate_out_bps": 0}, {"seconds": 4_000}):
+        await ported.problem("POST", "/v1/test-bookings", 400, "bad-request", json=wish | wrong)
+    await ported.problem("POST", "/v1/test-bookings", 404, "not-found", json=wish | {"test": "other"})

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from downburst.bus.local import LocalBus
+from downburst.domain.bookings import WantedTest
 from downburst.domain.circuits import CircuitChange, CircuitEnd, CircuitRequest, CircuitState, Direction, Port
 from downburst.domain.events import NodeChanged
 from downburst.foundation.clock import FakeClock
@@ -63,6 +64,19 @@ async def test_leaves_are_added_and_removed(stage: Stage) -> None:
         assert (answer.done, answer.circuit.far_sites) == (False, ("ttu.edu", "wisc.edu"))
         with pytest.raises(NotFound):
             await circuits.leaves.remove_leaf(made.number, "nowhere", by="eve")
+
+
+async def test_tests_are_booked_and_ended(stage: Stage) -> None:
+    async with answered(stage) as circuits:
+        far = CircuitEnd("", "unl.edu")
+        answer = await circuits.tests.book(WantedTest("by-hand", CircuitEnd(""), far, 700 * M, 0, 30))
+        assert answer.booking is not None
+        assert await circuits.tests.booked() == [answer.booking]
+        later = await circuits.tests.book(WantedTest("by-hand", CircuitEnd(""), far, 700 * M, 0, 30))
+        assert later.begin == answer.booking.end
+        await circuits.tests.release(answer.booking.number)
+        with pytest.raises(NotFound):
+            await circuits.tests.release(answer.booking.number)
 
 
 async def test_refusals_come_back_with_what_they_know(stage: Stage) -> None:

@@ -8,7 +8,7 @@ from downburst.domain.circuits import Cap, CircuitDriver, CircuitState, Replicat
 from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import parse_rate_bps, rate_text
 from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.circuits import leaves, offers, orders, providers
+from downburst_app.cli.circuits import leaves, offers, orders, providers, tests
 from downburst_app.cli.circuits.ports import tag_range
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
 from downburst_app.cli.numbers import real_number
@@ -17,6 +17,7 @@ app = typer.Typer(help="Reserve, change, measure and cancel circuits.", no_args_
 app.add_typer(leaves.app, name="leaves")
 app.add_typer(offers.app, name="offers")
 app.add_typer(providers.app, name="providers")
+app.add_typer(tests.app, name="tests")
 Number = Annotated[int, typer.Argument(help="Number of the circuit.", min=1)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Dry run: only show the result.")]
 By = Annotated[str, typer.Option(help="Name of the requester; stored with the circuit.")]
