@@ -2,17 +2,27 @@
 
 from dataclasses import replace
 
-from downburst.domain.circuits import STANDING, Circuit, CircuitAnswer, CircuitDriver, CircuitEnd, CircuitShape
+from downburst.domain.circuits import (
+    STANDING,
+    Circuit,
+    CircuitAnswer,
+    CircuitDriver,
+    CircuitEnd,
+    CircuitHop,
+    CircuitShape,
+)
 from downburst.foundation.clock import Clock, to_us
 from downburst.foundation.errors import AlreadyThere, BadInput, DownburstError, NotFound
 from downburst.ledger import Ledger
 from downburst_circuits.addresses import spare
 from downburst_circuits.calendar import NoRoom, Reservation
 from downburst_circuits.controller import CircuitController
+from downburst_circuits.desk.network import Network
+from downburst_circuits.desk.trees import Growing, has_tree, ways
 from downburst_circuits.lifecycle import check_modifiable
 from downburst_circuits.providers.makers import Makers
 from downburst_circuits.register import Register, Said
-from downburst_circuits.requests import Known, check_leaf, conflict, resolved
+from downburst_circuits.requests import Known, check_leaf, conflict, resolved, with_tags
 
 
 class LeafService:
@@ -38,7 +48,7 @@ class LeafService:
                 return CircuitAnswer(wanted, done=False)
             added = wanted.ends[-1]
             said = Said(f"{added.site} joined at port {added.port}", by=by)
-            with self._register.promising(wanted, is_admitted=True):
+            with self._register.growing(wanted):
                 kept = await self._carry_out(circuit, wanted, LEAF_ADDED, said)
         self._controller.measure_leaf(number, str(added.site))
         return CircuitAnswer(kept)
@@ -49,7 +59,7 @@ class LeafService:
         async with self._register.lock(number):
             circuit = self._register.open.get(number, before)
             _check_multipoint(circuit)
-            wanted = _without(circuit, site)
+            wanted = _without(circuit, site, self._register.network)
             if dry_run:
                 return CircuitAnswer(wanted, done=False)
             return CircuitAnswer(await self._carry_out(circuit, wanted, LEAF_REMOVED, Said(f"{site} left", by=by)))
@@ -68,16 +78,32 @@ class LeafService:
             added = replace(added, address=spare(circuit) if near.address else None)
         wanted = replace(circuit, ends=(*circuit.ends, added))
         check_leaf(wanted, known)
-        return wanted
+        return replace(wanted, path=(*circuit.path, *self._path(circuit, wanted)))
+
+    def _path(self, circuit: Circuit, wanted: Circuit) -> tuple[CircuitHop, ...]:
+        """The path to the leaf, if the topology reaches it."""
+        network, port = self._register.network, wanted.ends[-1].port
+        if not (network.has(port) and has_tree(wanted, network)):
+            return ()
+        window = self._window(wanted)
+        try:
+            return Growing(circuit, self._register.desk, network, *window).path_to(port)
+        except NoRoom as refused:
+            raise conflict(wanted, refused.clash, self._register.open, instead_of=circuit) from None
+
+    def _window(self, circuit: Circuit) -> tuple[int, int]:
+        """The rest of its window."""
+        whole = self._register.reservation(circuit)
+        return max(whole.begin_us, to_us(self._clock.now())), whole.end_us
 
     def _fitting(self, circuit: Circuit, wanted: Circuit) -> Circuit:
         """The circuit with the leaf's tag. Only the leaf's own claims are looked at: other leaves hold theirs."""
         before = {claim.resource: claim for claim in self._register.reservation(circuit).claims}
         whole = self._register.reservation(wanted)
         more = tuple(claim for claim in whole.claims if before.get(claim.resource) != claim)
-        begin_us = max(whole.begin_us, to_us(self._clock.now()))
+        begin_us, end_us = self._window(wanted)
         try:
-            fitting = self._register.calendar.fit_instead(Reservation(whole.number, begin_us, whole.end_us, more))
+            fitting = self._register.calendar.fit_instead(Reservation(whole.number, begin_us, end_us, more))
         except NoRoom as refused:
             raise conflict(wanted, refused.clash, self._register.open, instead_of=circuit) from None
         added = wanted.ends[-1]
@@ -106,7 +132,16 @@ def _check_multipoint(circuit: Circuit) -> None:
         )
 
 
-def _without(circuit: Circuit, site: str) -> Circuit:
+def with_tree(circuit: Circuit, register: Register) -> Circuit:
+    """A new multipoint circuit with its paths and tags; raises `NoRoom`, or a sentence if no path leads to a leaf."""
+    network, bare = register.network, register.reservation(circuit)
+    growing = Growing(circuit, register.desk, network, bare.begin_us, bare.end_us)
+    reached = [leaf.port for leaf in circuit.ends[1:] if network.has(leaf.port)]
+    whole = replace(circuit, path=tuple(hop for port in reached for hop in growing.path_to(port)))
+    return with_tags(whole, register.desk.fit(register.reservation(whole)))
+
+
+def _without(circuit: Circuit, site: str, network: Network) -> Circuit:
     near, *leaves = circuit.ends
     left = [end for end in leaves if end.site != site]
     if len(left) == len(leaves):
@@ -116,13 +151,15 @@ def _without(circuit: Circuit, site: str) -> Circuit:
             f"circuit {circuit.number} needs two sites at least, so {site} can't leave it; cancel it, and reserve "
             f"one to {left[0].site} alone"
         )
-    return replace(circuit, ends=(near, *left))
+    paths = ways(circuit, network)
+    path = tuple(hop for end in left for hop in paths.get(end.port, ()))
+    return replace(circuit, ends=(near, *left), path=path)
 
 
 def _with_ends(now: Circuit, wanted: Circuit) -> Circuit:
-    """The circuit in its present state, with the ends of the wanted one."""
+    """The circuit in its present state, with the ends and paths of the wanted one."""
     check_modifiable(now)
-    return replace(now, ends=wanted.ends)
+    return replace(now, ends=wanted.ends, path=wanted.path)
 
 
 LEAF_ADDED, LEAF_REMOVED = "leaf-added", "leaf-removed"

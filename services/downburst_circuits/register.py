@@ -167,18 +167,9 @@ class Register:
         return circuit
 
     @contextmanager
-    def promising(self, circuit: Circuit, *, is_admitted: bool = False) -> Iterator[None]:
-        """Reserves a circuit's future terms in the calendar until they are applied, whatever changes in between.
-
-        `is_admitted`: the calendar has been asked for them already.
-        """
-        place = self.reservation(circuit)
-        if is_admitted:
-            self.calendar.remove(circuit.number)
-            self.calendar.put(place)
-        else:
-            place = self.calendar.exchange(place)
-        self._promised[circuit.number] = place
+    def promising(self, circuit: Circuit) -> Iterator[None]:
+        """Reserves a circuit's future terms in the calendar until they are applied, whatever changes in between."""
+        self._promised[circuit.number] = self.calendar.exchange(self.reservation(circuit))
         try:
             yield
         finally:
@@ -186,6 +177,20 @@ class Register:
             now = self.open.get(circuit.number)
             if now is not None:
                 self._remember(now)
+
+    @contextmanager
+    def growing(self, circuit: Circuit) -> Iterator[None]:
+        """As `promising`, for a circuit with a further end that the calendar is known to have room for."""
+        number, place = circuit.number, self.reservation(circuit)
+        self.calendar.remove(number)
+        self.calendar.put(place)
+        self._promised[number] = place
+        try:
+            yield
+        finally:
+            del self._promised[number]
+            if number in self.open:
+                self._remember(self.open[number])
 
     async def note(self, circuit: Circuit, event: str, said: Said) -> None:
         """Stores an event without a change."""

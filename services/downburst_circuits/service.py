@@ -24,7 +24,8 @@ from downburst_circuits.calendar import NoRoom, Reservation
 from downburst_circuits.controller import CircuitController
 from downburst_circuits.desk.booking import NoPath
 from downburst_circuits.desk.circuits import wanted_of, with_place
-from downburst_circuits.leaves import LeafService
+from downburst_circuits.desk.trees import has_tree
+from downburst_circuits.leaves import LeafService, with_tree
 from downburst_circuits.lifecycle import Happening, check_cancellable, check_modifiable, said_of
 from downburst_circuits.providers.makers import Makers
 from downburst_circuits.questions import DeskService, no_path
@@ -183,6 +184,8 @@ class CircuitService:
         """The circuit with the path and the tags that the calendar has room for."""
         register = self._register
         wanted, asked = wanted_of(circuit, register.ports, register.network), reservation_of(circuit, register.ports)
+        if has_tree(circuit, register.network):
+            return self._place_tree(circuit)
         try:
             return with_place(circuit, register.desk.book(wanted, asked.begin_us, asked.end_us))
         except NoPath:
@@ -191,6 +194,13 @@ class CircuitService:
             near = register.desk.nearest(wanted, asked.begin_us, asked.end_us, to_us(self._clock.now()))
             nearest = None if near is None else moved(circuit, from_us(near.reservation.begin_us))
             raise conflict(circuit, refused.clash, register.open, nearest=nearest) from None
+
+    def _place_tree(self, circuit: Circuit) -> Circuit:
+        """As `_place`, for a circuit with a path to each of several sites."""
+        try:
+            return with_tree(circuit, self._register)
+        except NoRoom as refused:
+            raise conflict(circuit, refused.clash, self._register.open) from None
 
     def _fit(self, circuit: Circuit, *, instead_of: Circuit) -> Reservation:
         try:

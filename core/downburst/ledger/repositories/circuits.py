@@ -18,6 +18,7 @@ from downburst.domain.circuits import (
     CircuitEvent,
     CircuitHop,
     CircuitRequest,
+    CircuitShape,
     CircuitState,
     Direction,
     Measured,
@@ -139,9 +140,7 @@ class Circuits:
         number = int(key[0])
         ends = [_end_row(number, position, end) for position, end in enumerate(circuit.ends)]
         self._connection.execute(insert(circuit_ends), ends)
-        if circuit.path:
-            hops = [asdict(hop) | {"circuit": number, "position": at} for at, hop in enumerate(circuit.path)]
-            self._connection.execute(insert(circuit_hops), hops)
+        self._add_hops(replace(circuit, number=number))
         if number > FINISHED_KEPT:
             self._forget_before(number - FINISHED_KEPT)
         kept = replace(circuit, number=number, created_at=now, since=now)
@@ -149,13 +148,16 @@ class Circuits:
         return kept
 
     def save(self, circuit: Circuit) -> None:
-        """Saves the current state of an existing circuit; its path stays as it was added."""
+        """Saves the current state of an existing circuit; the path between two ends stays as it was added."""
         # The hub's own frequent changes to circuits are in their events.
         if who_acts() is not THE_HUB:
             before = self.one(circuit.number)
             self._audit.record("circuit", circuit.number, "changed", before=before.flat(), after=circuit.flat())
         self._connection.execute(update(circuits).where(circuits.c.number == circuit.number).values(_row(circuit)))
         self._put_ends(circuit)
+        if circuit.shape is CircuitShape.MULTIPOINT:
+            self._connection.execute(delete(circuit_hops).where(circuit_hops.c.circuit == circuit.number))
+            self._add_hops(circuit)
 
     def one(self, number: int) -> Circuit:
         """The circuit; refuses an unknown number."""
@@ -245,6 +247,11 @@ class Circuits:
             of_it = circuit_measurements.c.circuit == circuit.number
             gone = circuit_measurements.c.site.not_in(circuit.sites)
             self._connection.execute(delete(circuit_measurements).where(of_it, gone))
+
+    def _add_hops(self, circuit: Circuit) -> None:
+        if circuit.path:
+            hops = [asdict(hop) | {"circuit": circuit.number, "position": at} for at, hop in enumerate(circuit.path)]
+            self._connection.execute(insert(circuit_hops), hops)
 
     def _read(self, query: "Select[Any]") -> list[Circuit]:
         rows = list(self._connection.execute(query))
