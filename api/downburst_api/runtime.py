@@ -12,12 +12,12 @@ from downburst.bus.port import Bus
 from downburst.deliveries import FoundDeliveries, ProductFacts, ProductName
 from downburst.deliveries.browsing import Browse, Browsed
 from downburst.domain.alarms import Receiver
-from downburst.domain.bookings import BookedTest, BookingAnswer, WantedTest
 from downburst.domain.circuits import Circuit, CircuitAnswer, CircuitChange, CircuitEnd, Port
 from downburst.domain.credentials import EnrolmentToken
 from downburst.domain.feeds import Feed, FeedLog
 from downburst.domain.products import Acknowledgement, Product
 from downburst.domain.topology import Topology
+from downburst.domain.topology.bookings import BookedTest, BookingAnswer, WantedTest
 from downburst.domain.topology.questions import (
     RateAnswer,
     RateQuestion,

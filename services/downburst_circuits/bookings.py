@@ -12,8 +12,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
 
-from downburst.domain.bookings import BookedTest, BookingAnswer, KindOfTest, WantedTest
 from downburst.domain.circuits import STANDING, Circuit, CircuitRequest
+from downburst.domain.topology.bookings import BookedTest, BookingAnswer, KindOfTest, WantedTest
 from downburst.foundation.clock import Clock, from_us, to_us
 from downburst.foundation.errors import AlreadyThere, BadInput, LimitReached, NotFound
 from downburst.foundation.rates import rate_text

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from downburst.domain.bookings import KindOfTest, WantedTest
 from downburst.domain.circuits import (
     LEAST_SHARE,
     Circuit,
@@ -15,6 +14,7 @@ from downburst.domain.circuits import (
     ReachProbe,
 )
 from downburst.domain.events import TrafficSeen
+from downburst.domain.topology.bookings import KindOfTest, WantedTest
 from downburst.foundation.clock import Clock
 from downburst.foundation.rates import rate_text
 from downburst.settings.circuits import CircuitSettings

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from downburst.bus.port import Bus
-from downburst.domain.bookings import BookedTest, BookingAnswer, WantedTest
 from downburst.domain.circuits import (
     Circuit,
     CircuitAnswer,
@@ -20,6 +19,7 @@ from downburst.domain.circuits import (
 )
 from downburst.domain.events import NodeChanged
 from downburst.domain.topology import Topology
+from downburst.domain.topology.bookings import BookedTest, BookingAnswer, WantedTest
 from downburst.domain.topology.questions import (
     RateAnswer,
     RateQuestion,

@@ -4,7 +4,7 @@ from fastapi import APIRouter, Response
 
 from downburst_api.http.pagination import Paged
 from downburst_api.http.parameters import Hub, Number
-from downburst_contract import bookings as shapes
+from downburst_contract import topology as shapes
 
 router = APIRouter(prefix="/v1", tags=["circuits"])
 

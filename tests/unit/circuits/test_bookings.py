@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from downburst.domain.bookings import BookedTest, BookingAnswer, KindOfTest, WantedTest
 from downburst.domain.circuits import CircuitEnd, Direction, RateProbe
 from downburst.domain.topology import Domain, Link, Switch, TagKind, TagRange, Topology
+from downburst.domain.topology.bookings import BookedTest, BookingAnswer, KindOfTest, WantedTest
 from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict, LimitReached, NotFound
 from downburst_circuits import bookings
 from downburst_circuits.bookings import CIRCUIT_TRAIN
@@ -47,7 +47,9 @@ async def test_a_circuit_does_not_get_the_rate_of_a_test_and_is_told_why(stage: 
     with pytest.raises(CircuitConflict, match=r"because of a test of the network.*nearest window") as refused:
         await stage.reserve(rate=500, to=("ttu.edu",))
     assert refused.value.extra["circuits"] == []
-    assert refused.value.extra["nearest"]["begin"] == (stage.clock.now() + timedelta(seconds=60)).isoformat()  # type: ignore[index]
+    nearest = refused.value.extra["nearest"]
+    assert isinstance(nearest, dict)
+    assert nearest["begin"] == (stage.clock.now() + timedelta(seconds=60)).isoformat()
     await stage.reserve(rate=500, to=("ttu.edu",), start=1 / 60)
 
 

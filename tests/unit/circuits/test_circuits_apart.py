@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from downburst.bus.local import LocalBus
-from downburst.domain.bookings import WantedTest
 from downburst.domain.circuits import CircuitChange, CircuitEnd, CircuitRequest, CircuitState, Direction, Port
 from downburst.domain.events import NodeChanged
+from downburst.domain.topology.bookings import WantedTest
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict, NodeAway, NotFound, PartAway
 from downburst.ledger import Ledger
