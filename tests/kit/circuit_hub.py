@@ -60,7 +60,7 @@ class CircuitHub:
         self._add_port(host, name)
         site = SiteNode(
             self._directory / host,
-            f"{self.lab.address('hub')}:7370",
+            f"{self.underlay('hub')}:7370",
             prefix=self.lab.command(host, []),
             arguments=["--circuits", self.interface(host)],
         )

@@ -165,9 +165,8 @@ async def test_leaves_that_come_and_go_at_random_hold_what_their_paths_need(stag
     print("seed", seed)
     chance = random.Random(seed)
     await stage.service.desk.put_topology(network(trunk=chance.choice([500, 700, 900]), second=400))
-    wish = {"back": 20, "to": TWO, "start": 1}
     circuits = [
-        await stage.reserve(rate=chance.choice([50, 100]), carriage=carriage, **wish)
+        await stage.reserve(rate=chance.choice([50, 100]), back=20, to=TWO, start=1, carriage=carriage)
         for carriage in (CircuitCarriage(), UNDERLAY)
     ]
     for _ in range(60):
