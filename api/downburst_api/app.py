@@ -11,6 +11,7 @@ from downburst_api.alarms import routes as alarms
 from downburst_api.border import authorization, problems
 from downburst_api.border.idempotency import Idempotency
 from downburst_api.border.proxies import Forwarded
+from downburst_api.circuits import bookings
 from downburst_api.circuits import routes as circuits
 from downburst_api.deliveries import routes as deliveries
 from downburst_api.deliveries import trace
@@ -81,6 +82,7 @@ MODULES = (
     ldm,
     circuits,
     topology,
+    bookings,
     ordering,
     relays,
     tcp_profiles,

@@ -12,11 +12,12 @@ from downburst.bus.port import Bus
 from downburst.deliveries import FoundDeliveries, ProductFacts, ProductName
 from downburst.deliveries.browsing import Browse, Browsed
 from downburst.domain.alarms import Receiver
-from downburst.domain.circuits import Circuit, CircuitAnswer, CircuitChange, CircuitState, Port
+from downburst.domain.circuits import Circuit, CircuitAnswer, CircuitChange, CircuitEnd, CircuitState, Port
 from downburst.domain.credentials import EnrolmentToken
 from downburst.domain.feeds import Feed, FeedLog
 from downburst.domain.products import Acknowledgement, Product
 from downburst.domain.topology import Topology
+from downburst.domain.topology.bookings import BookedTest, BookingAnswer, WantedTest
 from downburst.domain.topology.questions import (
     RateAnswer,
     RateQuestion,
@@ -114,12 +115,43 @@ class Desk(Protocol):
         """The most that is free throughout a window."""
 
 
+class Leaves(Protocol):
+    """Sites that join or leave multipoint circuits."""
+
+    async def add_leaf(self, number: int, leaf: CircuitEnd, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Adds a site's end, all or nothing."""
+
+    async def remove_leaf(self, number: int, site: str, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Removes a site's end."""
+
+
+class Tests(Protocol):
+    """Bookings of tests with load."""
+
+    async def book(self, wanted: WantedTest) -> BookingAnswer:
+        """Grants a test its rate, or says when to ask again."""
+
+    async def release(self, number: int) -> None:
+        """Ends a booking before its time."""
+
+    async def booked(self) -> list[BookedTest]:
+        """The running tests and the last of those that are over."""
+
+
 class Circuits(Protocol):
     """Requests for circuits and ports; refusals are raised with their sentences."""
 
     @property
     def desk(self) -> Desk:
         """Questions, and the topology."""
+
+    @property
+    def leaves(self) -> Leaves:
+        """Sites of multipoint circuits."""
+
+    @property
+    def tests(self) -> Tests:
+        """Tests with load."""
 
     async def request(self, wanted: Circuit, hold_s: float | None = None, *, dry_run: bool = False) -> CircuitAnswer:
         """Reserves a circuit, or holds it until a commit; the same request again gets the first circuit."""

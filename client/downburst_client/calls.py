@@ -1006,6 +1006,23 @@ def put_tcp_profile(profile: str, body: tcp_profiles.TcpProfileWanted) -> Call[t
     return Call("PUT", path_of("v1", "tcp-profiles", profile), tcp_profiles.TcpProfile, body=body)
 
 
+def list_test_bookings(*, cursor: str | None = None, limit: int | None = None) -> Call[list[topology.BookedTest]]:
+    """The tests that run, and the last of those that are over, by number."""
+    return Call(
+        "GET", path_of("v1", "test-bookings"), list[topology.BookedTest], query={"cursor": cursor, "limit": limit}
+    )
+
+
+def book_test(body: topology.WantedTest) -> Call[topology.BookingAnswered]:
+    """Books a test's rate for its seconds from now on, or says when it would fit."""
+    return Call("POST", path_of("v1", "test-bookings"), topology.BookingAnswered, body=body)
+
+
+def release_test(number: int) -> Call[None]:
+    """Ends a booking before its time, as the test is over."""
+    return Call("DELETE", path_of("v1", "test-bookings", number), None)
+
+
 def show_topology() -> Call[topology.Topology]:
     """The topology: domains, switches, links, hosts, and windows of maintenance."""
     return Call("GET", path_of("v1", "topology"), topology.Topology)

@@ -282,6 +282,22 @@ class CircuitOverride(Shape):
         return {"state"}
 
 
+class LeafNew(EndNew):
+    """A site's end that joins a multipoint circuit."""
+
+    by: _By = "operator"
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        if not self.port and self.site is None:
+            raise ValueError("the leaf has neither a site nor a port; name one of them")
+        return self
+
+    def to_model(self) -> CircuitEnd:
+        """The end as it is asked for."""
+        return _end(self)
+
+
 class Port(Answer):
     """Where circuits end: a port of the hub's host or of a site's, and what of it may be reserved."""
 

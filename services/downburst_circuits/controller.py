@@ -28,6 +28,7 @@ from downburst.foundation.clock import Clock, to_us
 from downburst.foundation.errors import DownburstError, NodeAway
 from downburst.settings.circuits import CircuitSettings
 from downburst.supervision import FAULTS, call, start
+from downburst_circuits.bookings import BookingDesk
 from downburst_circuits.lifecycle import Happening, Work, due_by_window, next_moment_us, work_in
 from downburst_circuits.measuring import Measuring
 from downburst_circuits.node import CircuitNode
@@ -56,7 +57,8 @@ class CircuitController:
         self._makers = makers
         self._bus = bus
         self._clock = clock
-        self._measuring = Measuring(register, node, clock, settings)
+        self.tests = BookingDesk(register, clock)
+        self._measuring = Measuring(register, node, self.tests, clock, settings)
         self._agenda: list[tuple[int, int]] = []
         self._retries = _Retries()
         self._at_work: dict[int, asyncio.Task[None]] = {}
@@ -120,6 +122,10 @@ class CircuitController:
     def measure_soon(self, number: int) -> None:
         """Schedules a measurement of a circuit at the next tick."""
         self._measuring.soon(number)
+
+    def measure_leaf(self, number: int, site: str) -> None:
+        """Schedules a measurement of one leaf, and of no other while the circuit is well."""
+        self._measuring.soon(number, site)
 
     async def idle(self) -> None:
         """Waits until all tasks are done."""
@@ -255,7 +261,7 @@ class CircuitController:
 
     async def _told(self, event: CircuitTold) -> None:
         circuit = self._register.begun.get(event.circuit)
-        if circuit is None or circuit.state not in WANTED:
+        if circuit is None or circuit.state not in WANTED or (event.site and event.site not in circuit.sites):
             return
         if event.state == "removed":
             if not circuit.over_at(self._clock.now()):
@@ -267,7 +273,7 @@ class CircuitController:
             said = Said(f"{event.site or 'its far end'} answers again; it is measured before it carries traffic")
             await self._register.happen(circuit.number, Happening.RETURNED, said)
         else:
-            self._measuring.soon(circuit.number)
+            self._measuring.soon(circuit.number, event.site)
 
     async def _lost(self, circuit: Circuit, event: CircuitTold) -> None:
         problem = event.problem or CircuitProblem(f"no probe comes back from {event.site or 'the far end'}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from downburst.domain.circuits import (
     LEAST_SHARE,
     Circuit,
+    CircuitEnd,
     CircuitProblem,
     CircuitState,
     Direction,
@@ -13,9 +14,11 @@ from downburst.domain.circuits import (
     ReachProbe,
 )
 from downburst.domain.events import TrafficSeen
+from downburst.domain.topology.bookings import KindOfTest, WantedTest
 from downburst.foundation.clock import Clock
 from downburst.foundation.rates import rate_text
 from downburst.settings.circuits import CircuitSettings
+from downburst_circuits.bookings import CIRCUIT_TRAIN, BookingDesk
 from downburst_circuits.diagnosis import SLOW_SENDER, Asked, Finding, judge
 from downburst_circuits.lifecycle import Happening
 from downburst_circuits.node import CircuitNode
@@ -33,25 +36,37 @@ class Verdict:
 class Measuring:
     """Schedules each circuit's measurements, from its near end to the far ones, and tracks products' use of it."""
 
-    def __init__(self, register: Register, node: CircuitNode, clock: Clock, settings: CircuitSettings) -> None:
+    def __init__(
+        self, register: Register, node: CircuitNode, tests: BookingDesk, clock: Clock, settings: CircuitSettings
+    ) -> None:
         self._register = register
         self._node = node
+        self._tests = tests
+        tests.add_kind(KindOfTest(CIRCUIT_TRAIN, "measures a circuit inside its reservation", MOST_BPS, TRAIN_S))
         self._clock = clock
         self._settings = settings
         self._next_s: dict[int, float] = {}
+        self._leaves: dict[int, set[str]] = {}
+        """By circuit the leaves that the next round is about; without an entry it is about all."""
         self._used_bps: dict[tuple[int, str | None, Direction], float] = {}
 
     def due(self, circuit: Circuit, now_s: float) -> bool:
         """True if a circuit that is up should be measured again."""
         return circuit.state in _MEASURED and self._next_s.get(circuit.number, 0.0) <= now_s
 
-    def soon(self, number: int) -> None:
-        """Schedules the next round immediately, after a change."""
+    def soon(self, number: int, leaf: str | None = None) -> None:
+        """Schedules the next round immediately, after a change; after one of a leaf of several, for that alone."""
+        whole = number not in self._next_s and number not in self._leaves
         self._next_s.pop(number, None)
+        if leaf is None:
+            self._leaves.pop(number, None)
+        elif not whole:
+            self._leaves.setdefault(number, set()).add(leaf)
 
     def forget(self, number: int) -> None:
         """Forgets a removed circuit."""
         self._next_s.pop(number, None)
+        self._leaves.pop(number, None)
         self._used_bps = {key: used for key, used in self._used_bps.items() if key[0] != number}
 
     def used(self, traffic: TrafficSeen) -> None:
@@ -66,7 +81,8 @@ class Measuring:
 
     async def measure(self, circuit: Circuit) -> Verdict:
         """One round: the reachable sites, and the rate each way; results are stored."""
-        reached = [await self._node.probe_reach(circuit.number, site) for site in circuit.far_sites]
+        sites = self._sites(circuit)
+        reached = [await self._node.probe_reach(circuit.number, site) for site in sites]
         self._next_s[circuit.number] = self._clock.monotonic_s() + AGAIN_S
         if circuit.state is CircuitState.DOWN and any(probe.received for probe in reached):
             return Verdict(Happening.RETURNED, Said("probes come back again; it is measured before it is used"))
@@ -76,6 +92,13 @@ class Measuring:
         if verdict.happening is Happening.PASSED:
             self._next_s[circuit.number] = self._clock.monotonic_s() + self._settings.probe_minutes * 60
         return verdict
+
+    def _sites(self, circuit: Circuit) -> tuple[str, ...]:
+        """The sites that a round is about: leaves that have joined a circuit that is well, or all."""
+        leaves = self._leaves.pop(circuit.number, set())
+        if circuit.state is not CircuitState.ACTIVE:
+            return circuit.far_sites
+        return tuple(site for site in circuit.far_sites if site in leaves) or circuit.far_sites
 
     async def cut(self, circuit: Circuit, site: str, problem: CircuitProblem) -> None:
         """Records that one site of several can't be reached."""
@@ -99,13 +122,7 @@ class Measuring:
             asked = Asked(reserved_bps, shaped_bps, shaped_bps - used_bps)
             if asked.train_bps < LEAST_ROOM * reserved_bps:
                 return self._busy(circuit, reach, direction, round(used_bps))
-            probe = await self._node.probe_rate(
-                number,
-                reach.site,
-                direction,
-                rate_bps=round(asked.train_bps),
-                duration_ms=self._settings.probe_ms,
-            )
+            probe = await self._train(circuit, reach.site, direction, round(asked.train_bps))
             used_bps = probe.others_bps / len(circuit.far_sites)
             found = judge(probe, asked, used_bps=used_bps)
             if found is None:
@@ -120,6 +137,16 @@ class Measuring:
                 break
         # If products vary too quickly for a train to fit beside them, the next round tries again.
         return max(short, key=lambda row: row.rate_bps, default=None)
+
+    async def _train(self, circuit: Circuit, site: str, direction: Direction, rate_bps: int) -> RateProbe:
+        """Sends a train, which is in the calendar meanwhile."""
+        out_bps, in_bps = (rate_bps, 0) if direction is Direction.OUT else (0, rate_bps)
+        far = CircuitEnd("", site)
+        wanted = WantedTest(CIRCUIT_TRAIN, circuit.ends[0], far, out_bps, in_bps, TRAIN_S, circuit.number)
+        with self._tests.train(wanted, circuit):
+            return await self._node.probe_rate(
+                circuit.number, site, direction, rate_bps=rate_bps, duration_ms=self._settings.probe_ms
+            )
 
     def _row(self, circuit: Circuit, reach: ReachProbe, probe: RateProbe, found: Finding) -> Measured:
         reserved_bps = circuit.rate_bps(probe.direction)
@@ -163,7 +190,8 @@ class Measuring:
 
 
 def _verdict(circuit: Circuit, reached: list[ReachProbe], rows: list[Measured]) -> Verdict:
-    if not any(probe.received for probe in reached):
+    # Leaves that have just joined say nothing about the others.
+    if len(reached) == len(circuit.far_sites) and not any(probe.received for probe in reached):
         return _nobody(circuit, reached)
     short = next((row for row in rows if not row.enough), None)
     if short is None:
@@ -193,5 +221,8 @@ LEAST_ROOM = 0.2
 """A train at a smaller share is too weak evidence for the rest."""
 MOST_TRAINS = 3
 """In a row: each leaves the room that products needed during its predecessor, and a host is only briefly busy."""
+TRAIN_S = 10.0
+"""The longest train on a slow host, with the reports on it."""
+MOST_BPS = 10**15
 AGAIN_S = 60.0
 """A degraded circuit is measured more often: feeds wait to return to it."""

@@ -204,6 +204,20 @@ class Register:
             if now is not None:
                 self._remember(now)
 
+    @contextmanager
+    def growing(self, circuit: Circuit) -> Iterator[None]:
+        """As `promising`, for a circuit with a further end that the calendar is known to have room for."""
+        number, place = circuit.number, self.reservation(circuit)
+        self.calendar.remove(number)
+        self.calendar.put(place)
+        self._promised[number] = place
+        try:
+            yield
+        finally:
+            del self._promised[number]
+            if number in self.open:
+                self._remember(self.open[number])
+
     async def note(self, circuit: Circuit, event: str, said: Said) -> None:
         """Stores an event without a change."""
         kept = self._event(circuit, event, said)

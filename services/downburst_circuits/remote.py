@@ -8,6 +8,7 @@ from downburst.domain.circuits import (
     Circuit,
     CircuitAnswer,
     CircuitChange,
+    CircuitEnd,
     CircuitProblem,
     CircuitState,
     Direction,
@@ -19,6 +20,7 @@ from downburst.domain.circuits import (
 )
 from downburst.domain.events import NodeChanged
 from downburst.domain.topology import Topology
+from downburst.domain.topology.bookings import BookedTest, BookingAnswer, WantedTest
 from downburst.domain.topology.questions import (
     RateAnswer,
     RateQuestion,
@@ -30,6 +32,8 @@ from downburst.foundation.errors import NodeAway, PartAway
 from downburst.parts.names import Part
 from downburst.parts.questions import Answer, Method, Remote, T, answers_of
 from downburst.supervision import keep, side_by_side
+from downburst_circuits.bookings import BookingDesk
+from downburst_circuits.leaves import LeafService
 from downburst_circuits.node import CircuitNode
 from downburst_circuits.questions import DeskService
 from downburst_circuits.service import CircuitService
@@ -41,6 +45,8 @@ class RemoteCircuits:
     def __init__(self, bus: Bus) -> None:
         self._service = Remote(bus, Part.CIRCUITS)
         self.desk = RemoteDesk(self._service)
+        self.leaves = RemoteLeaves(self._service)
+        self.tests = RemoteTests(self._service)
 
     async def request(self, wanted: Circuit, hold_s: float | None = None, *, dry_run: bool = False) -> CircuitAnswer:
         """Reserves a circuit, or holds it until a commit; the same request again gets the first circuit."""
@@ -118,10 +124,46 @@ class RemoteDesk:
         return await self._service.ask(DeskService.find_rate, asked=asked)
 
 
+class RemoteLeaves:
+    """`LeafService` for the same api."""
+
+    def __init__(self, service: Remote) -> None:
+        self._service = service
+
+    async def add_leaf(self, number: int, leaf: CircuitEnd, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Adds a site's end, all or nothing."""
+        return await self._service.ask(LeafService.add_leaf, number=number, leaf=leaf, by=by, dry_run=dry_run)
+
+    async def remove_leaf(self, number: int, site: str, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Removes a site's end."""
+        return await self._service.ask(LeafService.remove_leaf, number=number, site=site, by=by, dry_run=dry_run)
+
+
+class RemoteTests:
+    """`BookingDesk` for the same api."""
+
+    def __init__(self, service: Remote) -> None:
+        self._service = service
+
+    async def book(self, wanted: WantedTest) -> BookingAnswer:
+        """Grants a test its rate, or says when to ask again."""
+        return await self._service.ask(BookingDesk.book, wanted=wanted)
+
+    async def release(self, number: int) -> None:
+        """Ends a booking before its time."""
+        await self._service.ask(BookingDesk.release, number=number)
+
+    async def booked(self) -> list[BookedTest]:
+        """The running tests and the last of those that are over."""
+        return await self._service.ask(BookingDesk.booked)
+
+
 def answers_of_service(service: CircuitService) -> Mapping[str, Answer]:
     """The service's answers to the api."""
     desk = answers_of(service.desk, DeskService.put_topology, DeskService.find_window, DeskService.find_rate)
-    return desk | answers_of(
+    leaves = answers_of(service.leaves, LeafService.add_leaf, LeafService.remove_leaf)
+    tests = answers_of(service.tests, BookingDesk.book, BookingDesk.release, BookingDesk.booked)
+    circuits = answers_of(
         service,
         CircuitService.request,
         CircuitService.commit,
@@ -136,6 +178,7 @@ def answers_of_service(service: CircuitService) -> Mapping[str, Answer]:
         CircuitService.change_port,
         CircuitService.remove_port,
     )
+    return desk | leaves | tests | circuits
 
 
 class RemoteNode:

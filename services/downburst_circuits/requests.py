@@ -31,10 +31,15 @@ def checked(wanted: Circuit, known: Known) -> Circuit:
     """The request with its ends resolved and its begin not in the past; raises one sentence if it is invalid."""
     circuit = replace(wanted, ends=resolved(wanted.ends, known), begin=_begin(wanted, known.now))
     check_window(circuit, known.now)
-    _check_ends(circuit, known)
-    check_rates(circuit, known.ports)
-    _check_driver(circuit, known)
+    _check_whole(circuit, known)
     return circuit
+
+
+def check_leaf(circuit: Circuit, known: Known) -> None:
+    """Refuses a circuit that has got an end too many, or one that can't be used."""
+    if len(circuit.far_sites) > MOST_SITES:
+        raise BadInput(f"circuit {circuit.number} has {MOST_SITES} sites, the most that one can have")
+    _check_whole(circuit, known)
 
 
 def check_window(circuit: Circuit, now: datetime) -> None:
@@ -67,6 +72,12 @@ def check_rates(circuit: Circuit, ports: Mapping[str, Port]) -> None:
     for claim in claims_of(circuit, ports):
         for direction in Direction:
             _check_rate(circuit, claim, direction, ports[claim.resource])
+
+
+def _check_whole(circuit: Circuit, known: Known) -> None:
+    _check_ends(circuit, known)
+    check_rates(circuit, known.ports)
+    _check_driver(circuit, known)
 
 
 def check_port(port: Port) -> None:
@@ -350,6 +361,9 @@ def _rates(circuit: Circuit) -> str:
 
 
 def _numbers(holders: Sequence[Circuit]) -> str:
+    if not holders:
+        # Bookings of tests are no circuits, and over in seconds.
+        return "a test of the network"
     told = [str(holder.number) for holder in holders[:5]]
     more = f" and {len(holders) - 5} more" if len(holders) > 5 else ""
     return f"circuit{'s' if len(holders) != 1 else ''} {', '.join(told)}{more}"
@@ -370,3 +384,4 @@ def _holder_out(circuit: Circuit) -> dict[str, object]:
 FARTHEST = timedelta(days=5 * 365)
 JUST_NOW = timedelta(seconds=60)
 SMALLEST_BPS = 64_000
+MOST_SITES = 1000

@@ -27,6 +27,8 @@ from downburst_circuits.calendar import Clash, NoRoom, Reservation
 from downburst_circuits.controller import CircuitController
 from downburst_circuits.desk.booking import NoPath, Wanted
 from downburst_circuits.desk.circuits import check_wish, wanted_of, with_place
+from downburst_circuits.desk.trees import has_tree
+from downburst_circuits.leaves import LeafService, with_tree
 from downburst_circuits.lifecycle import (
     Happening,
     after,
@@ -89,6 +91,10 @@ class CircuitService:
 
         Taken after the lock of a circuit, never before.
         """
+        self.tests = controller.tests
+        self.leaves = LeafService(
+            register, controller, makers, ledger=ledger, clock=clock, one_at_a_time=self._one_at_a_time
+        )
         self.desk = DeskService(register, ledger=ledger, bus=bus, clock=clock, one_at_a_time=self._one_at_a_time)
 
     async def request(self, wanted: Circuit, hold_s: float | None = None, *, dry_run: bool = False) -> CircuitAnswer:
@@ -277,6 +283,8 @@ class CircuitService:
         register = self._register
         check_wish(circuit, register.network)
         wanted, asked = wanted_of(circuit, register.ports, register.network), reservation_of(circuit, register.ports)
+        if has_tree(circuit, register.network):
+            return self._place_tree(circuit)
         try:
             return with_place(circuit, register.desk.book(wanted, asked.begin_us, asked.end_us))
         except NoPath:
@@ -301,6 +309,13 @@ class CircuitService:
         check_rates(wanted, self._register.ports)
         self._fit(wanted, instead_of=circuit)
         return wanted
+
+    def _place_tree(self, circuit: Circuit) -> Circuit:
+        """As `_place`, for a circuit with a path to each of several sites."""
+        try:
+            return with_tree(circuit, self._register)
+        except NoRoom as refused:
+            raise conflict(circuit, refused.clash, self._register.open) from None
 
     def _fit(self, circuit: Circuit, *, instead_of: Circuit) -> Reservation:
         try:

@@ -62,6 +62,21 @@ def test_a_circuit_is_read_as_it_was_written(tx: Transaction, clock: FakeClock) 
     assert tx.circuits.one(kept.number) == later
 
 
+def test_ends_that_leave_take_their_measurements_with_them(tx: Transaction) -> None:
+    ends = tuple(CircuitEnd(f"{site}-eth1", site) for site in ("unl.edu", "ttu.edu", "wisc.edu"))
+    kept = tx.circuits.add(replace(wish(), ends=(wish().ends[0], *ends)))
+    number = kept.number
+    rows = [Measured(number, str(end.site), each, SOME_TIME, 5, 9) for end in ends for each in Direction]
+    tx.circuits.measured(rows)
+    fewer = replace(kept, ends=(kept.ends[0], *ends[1:]))
+    tx.circuits.save(fewer)
+    assert tx.circuits.one(number) == fewer
+    assert {row.site for row in tx.circuits.measurements([number])} == {"ttu.edu", "wisc.edu"}
+    assert tx.circuits.newest(Which(site="unl.edu")) == []
+    tx.circuits.save(kept)
+    assert tx.circuits.one(number) == kept
+
+
 def test_the_same_request_finds_its_circuit(tx: Transaction) -> None:
     kept = tx.circuits.add(wish("mine"))
     assert tx.circuits.of_request("mine") == kept

@@ -60,7 +60,7 @@ class CircuitHub:
         self._add_port(host, name)
         site = SiteNode(
             self._directory / host,
-            f"{self.lab.address('hub')}:7370",
+            f"{self.underlay('hub')}:7370",
             prefix=self.lab.command(host, []),
             arguments=["--circuits", self.interface(host)],
         )
@@ -137,13 +137,17 @@ class CircuitHub:
         """The interface for circuits on a host."""
         return "eth0"
 
+    def underlay(self, host: str) -> str:
+        """The address of a host for the ends of tunnels."""
+        return self.lab.address(host)
+
     def _network(self, host: str) -> str:
         return network_of(self.lab, host, self.interface(host))
 
     def _add_port(self, host: str, site: str | None = None) -> None:
         interface = self.interface(host)
         port = {"port": f"{host}-{interface}", "rate_bps": self._port_bps, "site": site, "interface": interface}
-        self.hub.ask("POST", "/v1/ports", json=port | {"underlay": self.lab.address(host)})
+        self.hub.ask("POST", "/v1/ports", json=port | {"underlay": self.underlay(host)})
 
     def _is_untouched(self, host: str) -> bool:
         return self._network(host) == self.before[host]

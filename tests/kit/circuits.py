@@ -45,7 +45,9 @@ class NodeInMemory:
             return Standing(circuit.number, "failed", 5.0, (problem,))
         self.held[circuit.number] = lease
         gone = [
-            CircuitProblem(f"{site} is not connected", "site", site) for site in circuit.sites if site in self.away
+            CircuitProblem(f"{site} is not connected", "site", site, site=site)
+            for site in circuit.sites
+            if site in self.away
         ]
         return Standing(circuit.number, "partial" if gone else "up", 22.0, tuple(gone))
 

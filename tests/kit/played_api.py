@@ -296,6 +296,7 @@ async def _circuits(play: Played, made: Runtime, ledger: Ledger, clock: FakeCloc
     clone = {"begin": "+3h", "request_id": "b"}
     again = await play.ask("POST", "/v1/circuits/{circuit}/clone", circuit=number, body=clone)
     await play.ask("DELETE", "/v1/circuits/{circuit}", circuit=again["circuit"])
+    await _leaves(play, far | tags)
     row = Measured(
         number, "unl.edu", Direction.OUT, clock.now(), 150_000_000, 200_000_000, 0.25, 900, "policer", "why"
     )
@@ -313,6 +314,25 @@ async def _circuits(play: Played, made: Runtime, ledger: Ledger, clock: FakeCloc
     await play.ask("POST", "/v1/topology/window", body=window)
     await play.ask("POST", "/v1/topology/window", body=window | {"last": "+1m"})
     await play.ask("POST", "/v1/topology/rate", body={"to": "unl-eth1", "end": "+1h"})
+
+
+async def _leaves(play: Played, port: dict[str, Any]) -> None:
+    for site in ("cma.example", "lincoln"):
+        await play.ask("POST", "/v1/ports", body=port | {"port": f"{site}-eth1", "site": site})
+    sites = [{"site": "unl.edu"}, {"site": "cma.example"}]
+    wanted = {"sites": sites, "rate_out_bps": 50_000_000, "begin": "+8h", "end": "+1h", "request_id": "c"}
+    number = (await play.ask("POST", "/v1/circuits", body=wanted))["circuit"]
+    leaf = {"site": "lincoln", "first_vlan": 100, "last_vlan": 149}
+    await play.ask("POST", "/v1/circuits/{circuit}/leaves", circuit=number, body=leaf)
+    await play.ask("DELETE", "/v1/circuits/{circuit}/leaves/{site}", circuit=number, site="cma.example")
+    await play.ask("DELETE", "/v1/circuits/{circuit}", circuit=number)
+    test = {"far": {"site": "lincoln"}, "rate_out_bps": 500_000_000, "seconds": 30}
+    booked = await play.ask("POST", "/v1/test-bookings", body=test)
+    await play.ask("POST", "/v1/test-bookings", body=test | {"rate_out_bps": 600_000_000})
+    await play.ask("DELETE", "/v1/test-bookings/{number}", number=booked["booking"]["number"])
+    await play.ask("GET", "/v1/test-bookings")
+    for site in ("cma.example", "lincoln"):
+        await play.ask("DELETE", "/v1/ports/{port}", port=f"{site}-eth1")
 
 
 async def _ordering(play: Played, ledger: Ledger, clock: FakeClock) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -10,7 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.routing import Route, compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from downburst.domain.access import LOCAL, Caller, acting
+from downburst.domain.access import LOCAL, SCOPES_OF, Caller, Role, acting
 from downburst.domain.access import Scope as Right
 from downburst.foundation.errors import DownburstError, NotSignedIn, Refused
 from downburst.network.addresses import network_of
@@ -76,7 +77,7 @@ class Guard:
         """The caller of a permitted request, with its body read and counted against a budget."""
         rule, path = self._rule(scope)
         check_values(scope, path)
-        caller = await self._gate.caller(shown_by(scope))
+        caller = await self._caller(scope, rule)
         scope["downburst_caller"] = caller
         if rule is None:
             rule = EVERYBODY
@@ -88,6 +89,20 @@ class Guard:
         held.enter_context(self._tenants.holding(rule, caller, body))
         if rule.holds is not Holds.UPLOAD:
             check_body(await body.read(most_bytes=self._tenants.most_bytes(caller), within_s=self._limits.body_s))
+        return caller
+
+    async def _caller(self, scope: Scope, rule: Rule | None) -> Caller:
+        """The caller by the headers, or else by a token in the address, where the rule admits one that only reads."""
+        shown = shown_by(scope)
+        token = _token_in_query(scope) if rule is not None and rule.token_in_query else None
+        if token is None or shown.bearer is not None:
+            return await self._gate.caller(shown)
+        caller = await self._gate.caller(replace(shown, bearer=token, cookie=None))
+        if not caller.scopes <= SCOPES_OF[Role.VIEWER]:
+            raise Refused(
+                "this token may do more than read, and addresses are stored and logged on their way; create one for "
+                "this purpose: downburst tokens add calendar --role viewer --scope details"
+            )
         return caller
 
     def _rule(self, scope: Scope) -> tuple[Rule | None, dict[str, str]]:
@@ -136,6 +151,11 @@ def shown_by(scope: Scope) -> Shown:
     bearer = value.strip() if kind.lower() == "bearer" else None
     client = scope.get("client")
     return Shown(bearer, _cookie(headers, cookie_name(scope)), client[0] if client else "")
+
+
+def _token_in_query(scope: Scope) -> str | None:
+    given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
+    return given[0] if len(given) == 1 else None
 
 
 def cookie_name(scope: Scope) -> str:

@@ -54,6 +54,8 @@ class Rule:
     holds: Holds = Holds.BODY
     objects: tuple[Object, ...] | None = None
     """Given in every rule that admits strangers or sites' administrators; a test requires it."""
+    token_in_query: bool = False
+    """True if a token that may only read is accepted as the parameter `token`."""
 
     @property
     def is_complete(self) -> bool:
@@ -201,6 +203,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("PATCH", "/v1/ports/{port}"): OPERATE,
     ("DELETE", "/v1/ports/{port}"): OPERATE,
     ("GET", "/v1/circuits"): DETAILS,
+    ("GET", "/v1/circuits.ics"): Rule(Scope.DETAILS, token_in_query=True),
     ("POST", "/v1/circuits"): OPERATE,
     ("GET", "/v1/circuits/{circuit}"): DETAILS,
     ("PATCH", "/v1/circuits/{circuit}"): OPERATE,
@@ -210,7 +213,12 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("POST", "/v1/circuits/{circuit}/create-path"): OPERATE,
     ("POST", "/v1/circuits/{circuit}/tear-down-path"): OPERATE,
     ("POST", "/v1/circuits/{circuit}/override"): ADMIN,
+    ("POST", "/v1/circuits/{circuit}/leaves"): OPERATE,
+    ("DELETE", "/v1/circuits/{circuit}/leaves/{site}"): OPERATE,
     ("POST", "/v1/circuits/{circuit}/measure"): OPERATE,
+    ("GET", "/v1/test-bookings"): DETAILS,
+    ("POST", "/v1/test-bookings"): OPERATE,
+    ("DELETE", "/v1/test-bookings/{number}"): OPERATE,
     ("GET", "/v1/circuit-offers"): DETAILS,
     ("GET", "/v1/circuit-offers/{offer}"): DETAILS,
     ("PUT", "/v1/circuit-offers/{offer}"): OPERATE,

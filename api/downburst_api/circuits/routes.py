@@ -89,6 +89,20 @@ async def list_circuits(
     return page.of(await hub.ledger.read(lambda tx: service.listed(hub, tx, which, page)), "circuit")
 
 
+@router.get("/circuits.ics", response_class=Response, responses={200: {"content": {"text/calendar": {}}}})
+async def subscribe_to_circuits(
+    hub: Hub,
+    site: Annotated[str | None, Query(max_length=63)] = None,
+    port: Annotated[str | None, Query(max_length=63)] = None,
+    token: Annotated[  # noqa: ARG001 - read by the border
+        str | None, Query(max_length=200, description="A token that may only read, for programs without headers.")
+    ] = None,
+) -> Response:
+    """The circuits as a calendar (iCalendar) for programs that subscribe: open ones, and those finished lately."""
+    text = await hub.ledger.read(lambda tx: service.subscribed(hub, tx, site=site, port=port))
+    return Response(text, media_type="text/calendar; charset=utf-8")
+
+
 @router.post(
     "/circuits", status_code=201, responses={**_CONFLICT, 200: {"description": "A dry run, or created before."}}
 )
@@ -177,6 +191,23 @@ async def override_circuit(
     """Shows a circuit as active or down whatever its probes say; feeds never use one that the probes refuse."""
     answer = await hub.circuits.override(circuit, wanted.state, wanted.reason, by=wanted.by, dry_run=dry_run)
     return await service.answered(hub, answer)
+
+
+@router.post("/circuits/{circuit}/leaves", status_code=201, responses={404: {}, **_CONFLICT})
+async def add_leaf(
+    hub: Hub, circuit: Number, wanted: shapes.LeafNew, response: Response, *, dry_run: DryRun = False
+) -> shapes.CircuitAnswered:
+    """Adds a site to a multipoint circuit; the others go on. Feeds ride to it when probes have passed."""
+    answer = await hub.circuits.leaves.add_leaf(circuit, wanted.to_model(), by=wanted.by, dry_run=dry_run)
+    return await service.answered(hub, answer, response)
+
+
+@router.delete("/circuits/{circuit}/leaves/{site}", responses={404: {}})
+async def remove_leaf(
+    hub: Hub, circuit: Number, site: str, *, by: By = "operator", dry_run: DryRun = False
+) -> shapes.CircuitAnswered:
+    """Removes a site from a multipoint circuit; the others go on, and feeds to it take the routed path."""
+    return await service.answered(hub, await hub.circuits.leaves.remove_leaf(circuit, site, by=by, dry_run=dry_run))
 
 
 @router.post("/circuits/{circuit}/measure", status_code=202)

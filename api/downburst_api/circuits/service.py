@@ -1,13 +1,15 @@
 """Reads circuits for answers, and applies changes to ports."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from fastapi import Response
 
-from downburst.domain.circuits import UPCOMING, CircuitAnswer, Measured, Port
+from downburst.domain.circuits import FINISHED, UPCOMING, CircuitAnswer, CircuitState, Measured, Port
 from downburst.foundation.errors import BadInput
 from downburst.ledger import Transaction
 from downburst.ledger.repositories.circuits import Which
+from downburst_api.circuits.icalendar import calendar_text
 from downburst_api.circuits.shapes import circuit_out
 from downburst_api.http.pagination import NewestPage
 from downburst_api.runtime import Runtime
@@ -32,6 +34,17 @@ def listed(hub: Runtime, tx: Transaction, which: Which, page: NewestPage) -> lis
     return [shapes.Circuit(**circuit_out(circuit, measured, hub.live)) for circuit in found]
 
 
+def subscribed(hub: Runtime, tx: Transaction, *, site: str | None, port: str | None) -> str:
+    """The calendar of open circuits, and of those that finished lately."""
+    unfinished = [one for one in CircuitState if one not in FINISHED]
+    found = tx.circuits.newest(Which(unfinished, site, port), limit=MOST_SHOWN)
+    finished = tx.circuits.newest(Which(list(FINISHED), site, port), limit=MOST_SHOWN)
+    since = hub.clock.now() - FINISHED_SHOWN
+    found += [one for one in finished if one.since is not None and one.since >= since]
+    name = f"Circuits of {hub.settings.name}" + "".join(f", {one}" for one in (site, port) if one)
+    return calendar_text(name, found, tx.circuits.revisions([one.number for one in found]))
+
+
 def whole(hub: Runtime, tx: Transaction, number: int) -> shapes.CircuitWhole:
     """One circuit with its history and measurements."""
     circuit = tx.circuits.one(number)
@@ -52,3 +65,8 @@ def changed_port(port: Port, wanted: shapes.PortChange) -> Port:
     if not given:
         raise BadInput("nothing to change was given; give a rate, port rate, interface, underlay, stp or tags")
     return replace(port, **given)
+
+
+FINISHED_SHOWN = timedelta(days=30)
+"""Programs that keep vanished events learn of cancelled ones that long."""
+MOST_SHOWN = 5_000

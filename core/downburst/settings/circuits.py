@@ -68,7 +68,8 @@ class CircuitSettings(Section):
     )
     network: IPv4Network | IPv6Network = Field(
         default=IPv4Network("10.231.0.0/16"),
-        description="Where circuits get their inner addresses: two for a site, so 32,768 circuits at a time.",
+        description="Where circuits get their inner addresses: two for a site, so 32,768 circuits at a time; 32 for "
+        "several sites.",
     )
     probe_minutes: float = Field(
         default=10.0,

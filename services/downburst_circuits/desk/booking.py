@@ -65,7 +65,7 @@ class Desk:
             return Booked(self._calendar.fit(whole))
 
         def has_room(hop: Hop) -> int | None:
-            free_bps = self._free(hop, begin_us, end_us)
+            free_bps = self.free(hop, begin_us, end_us)
             return free_bps[0] if free_bps[0] >= wanted.out_bps and free_bps[1] >= wanted.in_bps else None
 
         refused: NoRoom | None = None
@@ -76,6 +76,18 @@ class Desk:
                 refused = refused or error
         raise refused or self._refusal(wanted, whole)
 
+    def free(self, hop: Hop, begin_us: int, end_us: int) -> tuple[int, int]:
+        """The free rate of a hop along the path, and against it."""
+        there, back = (
+            self._calendar.free_bps(link_key(hop.link.name), direction, begin_us, end_us)
+            for direction in (Direction.OUT, Direction.IN)
+        )
+        return (there, back) if hop.forward else (back, there)
+
+    def fit(self, wanted: Reservation) -> Reservation:
+        """The reservation with its tags as it would be admitted; raises `NoRoom`."""
+        return self._calendar.fit(wanted)
+
     def available(self, a: str, z: str, wish: Wish | None, begin_us: int, end_us: int) -> Available:
         """The most that a reservation between two ports could get throughout a window; raises `NoPath`.
 
@@ -84,10 +96,10 @@ class Desk:
         path: Path | None = ()
         if wish is not None:
             self._check_way(wish)
-            path = next(paths(self._network, wish, lambda hop: self._free(hop, begin_us, end_us)[0] or None), None)
+            path = next(paths(self._network, wish, lambda hop: self.free(hop, begin_us, end_us)[0] or None), None)
         if path is None:
             return Available(0, 0)
-        hops = [self._free(hop, begin_us, end_us) for hop in path]
+        hops = [self.free(hop, begin_us, end_us) for hop in path]
         ends = [self._free_at_end(port, begin_us, end_us) for port in (a, z)]
         # The far end receives what the near end sends.
         widths = [*hops, ends[0], (ends[1][1], ends[1][0])]
@@ -137,7 +149,7 @@ class Desk:
             if span is not None:
                 blocked.append(span)
                 return None
-            return self._free(hop, begin_us, end_us)[0]
+            return self.free(hop, begin_us, end_us)[0]
 
         ways: Iterable[Path] = [()]
         if wanted.wish is not None:
@@ -152,14 +164,6 @@ class Desk:
     def _along(self, path: Path, wanted: Wanted, whole: Reservation) -> Booked:
         claims = (*segmented(whole.claims, path, self._network, wanted),)
         return Booked(self._calendar.fit(replace(whole, claims=claims)), path)
-
-    def _free(self, hop: Hop, begin_us: int, end_us: int) -> tuple[int, int]:
-        """The free rate of a hop along the path, and against it."""
-        there, back = (
-            self._calendar.free_bps(link_key(hop.link.name), direction, begin_us, end_us)
-            for direction in (Direction.OUT, Direction.IN)
-        )
-        return (there, back) if hop.forward else (back, there)
 
     def _free_at_end(self, port: str, begin_us: int, end_us: int) -> tuple[int, int]:
         """The rate that a port and its host can send and receive."""

@@ -5,18 +5,18 @@ from dataclasses import replace
 
 from downburst.domain.circuits import Circuit, CircuitDriver, CircuitHop, CircuitShape, PathOrder, Port
 from downburst.foundation.errors import BadInput
-from downburst_circuits.calendar import Claim, Reservation
+from downburst_circuits.calendar import Reservation
 from downburst_circuits.desk.booking import Booked, Wanted, with_hosts
-from downburst_circuits.desk.network import Network, link_key
+from downburst_circuits.desk.network import Network
 from downburst_circuits.desk.paths import Path, Wish
+from downburst_circuits.desk.trees import link_claims
 from downburst_circuits.requests import claims_of, reservation_of, with_tags
 
 
 def placed(circuit: Circuit, ports: Mapping[str, Port], network: Network) -> Reservation:
     """The whole reservation of a circuit that has its path: ports, hosts and links."""
     bare = reservation_of(circuit, ports)
-    hops = (_hop_claim(circuit, hop) for hop in circuit.path)
-    return replace(bare, claims=(*with_hosts(bare.claims, network), *hops))
+    return replace(bare, claims=(*with_hosts(bare.claims, network), *link_claims(circuit)))
 
 
 def covering(one: Reservation, other: Reservation) -> Reservation:
@@ -38,7 +38,7 @@ def wanted_of(circuit: Circuit, ports: Mapping[str, Port], network: Network) -> 
 def wish_of(circuit: Circuit, network: Network) -> Wish | None:
     """The path to look for; None if the topology doesn't reach the ports, or somebody else chooses the path.
 
-    A multipoint circuit reserves its ports and hosts alone.
+    A multipoint circuit has several; `trees` looks for them.
     """
     hub, *others = (end.port for end in circuit.ends)
     chosen_elsewhere = circuit.carriage.driver is CircuitDriver.NSI or circuit.shape is CircuitShape.MULTIPOINT
@@ -82,9 +82,3 @@ def with_place(circuit: Circuit, booked: Booked) -> Circuit:
 def hops_of(path: Path, booked: Booked | None = None) -> tuple[CircuitHop, ...]:
     """The hops of a path as a circuit keeps them, with their tags if it is booked."""
     return tuple(CircuitHop(hop.link.name, hop.forward, booked.tag(hop) if booked else None) for hop in path)
-
-
-def _hop_claim(circuit: Circuit, hop: CircuitHop) -> Claim:
-    rates = (circuit.rate_out_bps, circuit.rate_in_bps)
-    out_bps, in_bps = rates if hop.forward else rates[::-1]
-    return Claim(link_key(hop.link), out_bps, in_bps, hop.tag, hop.tag, hop.tag)

@@ -50,9 +50,9 @@ class Nodes:
         if circuit.state not in STANDING:
             return
         standing = await self._node.circuit_up(self._register.lease(wanted))
-        if standing.state == "up" or (standing.state == "partial" and circuit.state is not CircuitState.ACTIVE):
+        problem = _refusal(standing, circuit, wanted)
+        if problem is None:
             return
-        problem = next(iter(standing.problems), CircuitProblem("the node could not change it"))
         # The node restored all it could; the second request ensures that it has the old lease.
         await self._node.circuit_up(self._register.lease(circuit))
         raise Failure(
@@ -82,6 +82,17 @@ class Nodes:
     def addresses(self, circuit: Circuit) -> tuple[str, ...]:
         """Inner addresses for a circuit, an address for each end."""
         return addresses(self._network, circuit, self._register.begun.values())
+
+
+def _refusal(standing: Standing, circuit: Circuit, wanted: Circuit) -> CircuitProblem | None:
+    """The reason not to accept a change. An end that is new has to be up; away may be one that was away before."""
+    before, after = set(circuit.sites), set(wanted.sites)
+    absent = next((problem for problem in standing.problems if problem.site in after - before), None)
+    if absent is not None or standing.state == "up":
+        return absent
+    if standing.state == "partial" and (circuit.state is not CircuitState.ACTIVE or before != after):
+        return None
+    return next(iter(standing.problems), CircuitProblem("the node could not change it"))
 
 
 def first_problem(standing: Standing) -> CircuitProblem:

@@ -232,3 +232,51 @@ async def test_only_what_stands_is_measured(ported: Asked) -> None:
     await ported.problem("POST", f"/v1/circuits/{number}/measure", 400, "bad-request")
     with ported.runtime.ledger.transaction() as tx:
         assert tx.circuits.one(number).state is CircuitState.ADMITTED
+
+
+async def test_leaves_are_added_to_and_removed_from_a_multipoint_circuit(ported: Asked) -> None:
+    for number, site in enumerate(("ttu.edu", "wisc.edu"), start=10):
+        with ported.runtime.ledger.transaction() as tx:
+            tx.sites.add(Site(site))
+        port = FAR | TAGS | {"port": f"{site}-eth1", "site": site, "underlay": f"192.0.2.{number}"}
+        await ported.ask("POST", "/v1/ports", 201, json=port)
+    wish = WISH | {"sites": [{"site": "unl.edu"}, {"site": "ttu.edu"}], "rate_out_bps": 250_000_000}
+    other = (await ported.ask("POST", "/v1/circuits", 201, json=WISH | {"rate_out_bps": 300_000_000}))["circuit"]
+    number = (await ported.ask("POST", "/v1/circuits", 201, json=wish))["circuit"]
+    path = f"/v1/circuits/{number}/leaves"
+    full = await ported.problem("POST", path, 409, "circuit-conflict", json={"site": "wisc.edu"})
+    assert (full["port"], [one["circuit"] for one in full["circuits"]]) == ("hub-eth0", [other])
+    await ported.ask("DELETE", f"/v1/circuits/{other}")
+    tried = await ported.ask("POST", f"{path}?dry_run=true", 200, json={"site": "wisc.edu"})
+    assert (tried["done"], tried["sites"]) == (False, ["unl.edu", "ttu.edu", "wisc.edu"])
+    made = await ported.ask("POST", path, 201, json={"port": "wisc.edu-eth1", "by": "eve"})
+    assert (made["done"], made["sites"], made["ends"][3]["vlan"]) == (True, tried["sites"], 101)
+    await ported.problem("POST", path, 409, "already-there", json={"site": "wisc.edu"})
+    nameless = await ported.problem("POST", path, 400, "bad-request", json={})
+    assert "neither a site nor a port" in nameless["detail"]
+    left = await ported.ask("DELETE", f"{path}/unl.edu?by=eve")
+    assert left["sites"] == ["ttu.edu", "wisc.edu"]
+    await ported.problem("DELETE", f"{path}/unl.edu", 404, "not-found")
+    few = await ported.problem("DELETE", f"{path}/ttu.edu", 400, "bad-request")
+    assert "needs two sites at least" in few["detail"]
+    events = (await ported.ask("GET", f"/v1/circuits/{number}"))["events"]
+    assert [event["event"] for event in events] == ["admitted", "leaf-added", "leaf-removed"]
+
+
+async def test_tests_with_load_are_booked_listed_and_ended(ported: Asked) -> None:
+    wish = {"far": {"site": "unl.edu"}, "rate_out_bps": 600_000_000, "seconds": 30, "by": "eve"}
+    first = await ported.ask("POST", "/v1/test-bookings", 201, json=wish)
+    booking = first["booking"]
+    assert (first["granted"], first["begin"], booking["kind"], booking["by"]) == (True, None, "test", "eve")
+    assert (booking["ports"], booking["sites"]) == (["hub-eth0", "unl-eth1"], ["unl.edu"])
+    assert (booking["begin"], booking["end"]) == ("2026-01-01T00:00:00Z", "2026-01-01T00:00:30Z")
+    assert await ported.ask("GET", "/v1/test-bookings") == [booking]
+    later = await ported.ask("POST", "/v1/test-bookings", 200, json=wish)
+    assert (later["granted"], later["booking"], later["begin"]) == (False, None, "2026-01-01T00:00:30Z")
+    path = f"/v1/test-bookings/{booking['number']}"
+    await ported.ask("DELETE", path, 204)
+    await ported.problem("DELETE", path, 404, "not-found")
+    unusable: list[dict[str, Any]] = [{"far": {}}, {"seconds": 0}, {"rate_out_bps": -1}, {"rate_out_bps": 0}]
+    for wrong in (*unusable, {"seconds": 4_000}):
+        await ported.problem("POST", "/v1/test-bookings", 400, "bad-request", json=wish | wrong)
+    await ported.problem("POST", "/v1/test-bookings", 404, "not-found", json=wish | {"test": "other"})

@@ -20,7 +20,11 @@ from unit.api import write_contract
 from unit.api.client_calls import CALLS, api_routes, calls_text, method_of
 
 AGAIN = "; run: cd tests && ../.venv/bin/python -m unit.api.write_contract"
-NO_JSON = {"/metrics": "text for Prometheus", "/v1/events": "a stream of events"}
+NO_JSON = {
+    "/metrics": "text for Prometheus",
+    "/v1/events": "a stream of events",
+    "/v1/circuits.ics": "a calendar of its own format",
+}
 
 
 @pytest.fixture
@@ -36,7 +40,7 @@ async def test_every_answer_is_as_it_was_recorded(
     assert [one["route"] for one in answers] == [one["route"] for one in recorded]
     for answer, before in zip(answers, recorded, strict=True):
         assert answer == before, answer["route"] + AGAIN
-    pages = {"GET /", "GET /docs", "GET /openapi.json", "GET /metrics", "GET /v1/events"}
+    pages = {"GET /", "GET /docs", "GET /openapi.json", *(f"GET {path}" for path in NO_JSON)}
     assert {one["route"] for one in answers} == {f"{method} {path}" for method, path in RULES} - pages
     overview = next(shown(one) for one in answers if one["route"] == "GET /v1/overview")
     kept = Overview.model_validate(overview).model_dump(mode="json", by_alias=True, exclude_unset=True)

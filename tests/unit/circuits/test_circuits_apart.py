@@ -8,8 +8,17 @@ from datetime import timedelta
 import pytest
 
 from downburst.bus.local import LocalBus
-from downburst.domain.circuits import CircuitChange, CircuitCreation, CircuitRequest, CircuitState, Direction, Port
+from downburst.domain.circuits import (
+    CircuitChange,
+    CircuitCreation,
+    CircuitEnd,
+    CircuitRequest,
+    CircuitState,
+    Direction,
+    Port,
+)
 from downburst.domain.events import NodeChanged
+from downburst.domain.topology.bookings import WantedTest
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict, NodeAway, NotFound, PartAway
 from downburst.ledger import Ledger
@@ -70,6 +79,32 @@ async def test_the_life_of_a_circuit_is_asked_for_as_at_the_service_itself(stage
         assert (await circuits.tear_down_path(number, by="eve")).circuit.state is CircuitState.TEARING_DOWN
         with pytest.raises(AlreadyThere, match="being torn down"):
             await circuits.create_path(number, by="eve")
+
+
+async def test_leaves_are_added_and_removed(stage: Stage) -> None:
+    async with answered(stage) as circuits:
+        made = (await circuits.request(stage.wish(rate=100, to=("unl.edu", "ttu.edu"), start=1))).circuit
+        leaf = CircuitEnd("", "wisc.edu")
+        wide = (await circuits.leaves.add_leaf(made.number, leaf, by="eve")).circuit
+        assert wide == stage.register.open[made.number]
+        assert wide.far_sites == ("unl.edu", "ttu.edu", "wisc.edu")
+        answer = await circuits.leaves.remove_leaf(made.number, "unl.edu", by="eve", dry_run=True)
+        assert (answer.done, answer.circuit.far_sites) == (False, ("ttu.edu", "wisc.edu"))
+        with pytest.raises(NotFound):
+            await circuits.leaves.remove_leaf(made.number, "nowhere", by="eve")
+
+
+async def test_tests_are_booked_and_ended(stage: Stage) -> None:
+    async with answered(stage) as circuits:
+        far = CircuitEnd("", "unl.edu")
+        answer = await circuits.tests.book(WantedTest("by-hand", CircuitEnd(""), far, 700 * M, 0, 30))
+        assert answer.booking is not None
+        assert await circuits.tests.booked() == [answer.booking]
+        later = await circuits.tests.book(WantedTest("by-hand", CircuitEnd(""), far, 700 * M, 0, 30))
+        assert later.begin == answer.booking.end
+        await circuits.tests.release(answer.booking.number)
+        with pytest.raises(NotFound):
+            await circuits.tests.release(answer.booking.number)
 
 
 async def test_refusals_come_back_with_what_they_know(stage: Stage) -> None:

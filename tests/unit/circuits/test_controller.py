@@ -81,7 +81,7 @@ async def test_inner_addresses_are_given_at_the_begin_and_differ(stage: Stage) -
     given = [end.address for circuit in (one, other, wide) for end in circuit.ends]
     assert None not in given
     assert len(set(given)) == 7
-    assert [str(end.address).rpartition("/")[2] for end in (*one.ends, *wide.ends)] == ["31", "31", "29", "29", "29"]
+    assert [str(end.address).rpartition("/")[2] for end in (*one.ends, *wide.ends)] == ["31", "31", "27", "27", "27"]
 
 
 @pytest.mark.parametrize("answers", range(STEPS))

@@ -276,3 +276,51 @@ def test_the_archive_is_listed_on_request_and_a_window_moved(asked: Asked) -> No
     assert asked.last()[3] == {"finished": False, "archived": True, "limit": 100}
     assert run("circuits", "modify", "17", "--begin", "+3h") == 0
     assert asked.last()[2] == {"begin": "+3h", "by": "operator"}
+
+
+def test_leaves_are_added_and_removed(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("circuits", "leaves", "add", "17", "wisc.edu", "--vlan", "120", "--by", "eve") == 0
+    body = {"site": "wisc.edu", "by": "eve", "first_vlan": 120, "last_vlan": 120}
+    assert asked.last() == ("POST", "circuits/17/leaves", body, {})
+    assert "circuit 17 to unl.edu: degraded" in capsys.readouterr().out
+    assert run("circuits", "leaves", "add", "17", "wisc.edu", "--port", "wisc-eth1", "--dry-run") == 0
+    assert asked.last()[2:] == ({"site": "wisc.edu", "port": "wisc-eth1", "by": "operator"}, {"dry_run": True})
+    assert "dry run, nothing was changed" in capsys.readouterr().out
+    assert run("circuits", "leaves", "remove", "17", "wisc.edu", "--yes", "--json") == 0
+    assert asked.last() == ("DELETE", "circuits/17/leaves/wisc.edu", None, {"by": "operator"})
+    assert json.loads(capsys.readouterr().out)["circuit"] == 17
+
+
+def test_tests_with_load_are_booked_listed_and_ended(
+    asked: Asked, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    booking = {
+        "number": 2_000_000_001,
+        "test": "by-hand",
+        "ports": ["hub-eth0", "unl-eth1"],
+        "rate_out_bps": 500_000_000,
+        "rate_in_bps": 0,
+        "end": "2026-07-01T12:00:30Z",
+    }
+    monkeypatch.setattr(asked, "circuit", {"booking": booking, "sentence": "the test may run"})
+    assert run("circuits", "tests", "book", "--to", "unl.edu", "--rate", "500M", "--seconds", "30") == 0
+    body = {
+        "test": "by-hand",
+        "far": {"site": "unl.edu"},
+        "rate_out_bps": 500_000_000,
+        "seconds": 30,
+        "by": "operator",
+    }
+    assert asked.last()[:3] == ("POST", "test-bookings", body)
+    assert "test 2000000001: the test may run" in capsys.readouterr().out
+    monkeypatch.setattr(asked, "circuit", {"booking": None, "sentence": "it fits later"})
+    argv = ["--to", "unl.edu", "--from", "ttu.edu", "--rate", "1G", "--rate-back", "1M", "--seconds", "0.5"]
+    assert run("circuits", "tests", "book", *argv, "--circuit", "17", "--kind", "path-test") == 0
+    more = {"near": {"site": "ttu.edu"}, "rate_in_bps": 1_000_000, "circuit": 17, "test": "path-test"}
+    assert asked.last()[2] == body | more | {"rate_out_bps": 10**9, "seconds": 0.5}
+    assert "not now: it fits later" in capsys.readouterr().out
+    monkeypatch.setattr(asked, "circuit", [booking])
+    assert run("circuits", "tests", "list") == 0
+    assert "hub-eth0" in capsys.readouterr().out
+    assert run("circuits", "tests", "end", "2000000001") == 0
+    assert asked.last()[:2] == ("DELETE", "test-bookings/2000000001")

@@ -9,15 +9,17 @@ from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import parse_rate_bps, rate_text
 from downburst.settings.hub import DEFAULT_HUB
 from downburst_analyze.quantities import duration_s
-from downburst_app.cli.circuits import life, offers, orders, providers
+from downburst_app.cli.circuits import leaves, life, offers, orders, providers, tests
 from downburst_app.cli.circuits.answers import By, DryRun, Number, between, dry, say, second, sentence
 from downburst_app.cli.circuits.ports import tag_range
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
 from downburst_app.cli.numbers import real_number
 
 app = typer.Typer(help="Reserve, change, measure and cancel circuits.", no_args_is_help=True)
+app.add_typer(leaves.app, name="leaves")
 app.add_typer(offers.app, name="offers")
 app.add_typer(providers.app, name="providers")
+app.add_typer(tests.app, name="tests")
 Out = "To each far end, in Ethernet-frame bits per second: 500M, 1G."
 Back = "From each far end, in the same units."
 Near = Annotated[

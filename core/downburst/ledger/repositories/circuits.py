@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, Select, case, delete, insert, select, update
+from sqlalchemy import Connection, Row, Select, case, delete, func, insert, select, update
 
 from downburst.domain.access import THE_HUB, who_acts
 from downburst.domain.circuits import (
@@ -22,6 +22,7 @@ from downburst.domain.circuits import (
     CircuitHop,
     CircuitOverride,
     CircuitRequest,
+    CircuitShape,
     CircuitState,
     Direction,
     Measured,
@@ -106,6 +107,15 @@ class Ports:
 
 
 @dataclass(frozen=True, slots=True)
+class Revision:
+    """The newest event of a circuit."""
+
+    number: int
+    """Higher than those of all events before."""
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Which:
     """A selection of circuits; None stands for all."""
 
@@ -137,9 +147,7 @@ class Circuits:
         number = int(key[0])
         ends = [_end_row(number, position, end) for position, end in enumerate(circuit.ends)]
         self._connection.execute(insert(circuit_ends), ends)
-        if circuit.path:
-            hops = [asdict(hop) | {"circuit": number, "position": at} for at, hop in enumerate(circuit.path)]
-            self._connection.execute(insert(circuit_hops), hops)
+        self._add_hops(replace(circuit, number=number))
         if number > FINISHED_KEPT:
             self._forget_before(number - FINISHED_KEPT)
         kept = replace(circuit, number=number, created_at=now, since=now)
@@ -147,13 +155,16 @@ class Circuits:
         return kept
 
     def save(self, circuit: Circuit) -> None:
-        """Saves the current state of an existing circuit; its path stays as it was added."""
+        """Saves the current state of an existing circuit; the path between two ends stays as it was added."""
         # The hub's own frequent changes to circuits are in their events.
         if who_acts() is not THE_HUB:
             before = self.one(circuit.number)
             self._audit.record("circuit", circuit.number, "changed", before=before.flat(), after=circuit.flat())
         self._connection.execute(update(circuits).where(circuits.c.number == circuit.number).values(_row(circuit)))
         self._put_ends(circuit)
+        if circuit.shape is CircuitShape.MULTIPOINT:
+            self._connection.execute(delete(circuit_hops).where(circuit_hops.c.circuit == circuit.number))
+            self._add_hops(circuit)
 
     def one(self, number: int) -> Circuit:
         """The circuit; refuses an unknown number."""
@@ -213,6 +224,17 @@ class Circuits:
         query = select(*columns).where(circuit_events.c.circuit == number).order_by(circuit_events.c.number)
         return [_event(row) for row in self._connection.execute(query)]
 
+    def revisions(self, numbers: Sequence[int]) -> dict[int, Revision]:
+        """The newest event of each circuit."""
+        found: dict[int, Revision] = {}
+        for first in range(0, len(numbers), NUMBERS_AT_ONCE):
+            of_them = circuit_events.c.circuit.in_(numbers[first : first + NUMBERS_AT_ONCE])
+            newest = select(func.max(circuit_events.c.number)).where(of_them).group_by(circuit_events.c.circuit)
+            query = select(circuit_events.c.circuit, circuit_events.c.number, circuit_events.c.at)
+            rows = self._connection.execute(query.where(circuit_events.c.number.in_(newest)))
+            found |= {row.circuit: Revision(row.number, row.at) for row in rows}
+        return found
+
     def measured(self, rows: Iterable[Measured]) -> None:
         """Stores measurements; they replace earlier ones of the same end and direction."""
         for row in rows:
@@ -229,6 +251,16 @@ class Circuits:
     def _put_ends(self, circuit: Circuit) -> None:
         for position, end in enumerate(circuit.ends):
             put(self._connection, circuit_ends, _end_row(circuit.number, position, end))
+        beyond = (circuit_ends.c.circuit == circuit.number, circuit_ends.c.position >= len(circuit.ends))
+        if self._connection.execute(delete(circuit_ends).where(*beyond)).rowcount:
+            of_it = circuit_measurements.c.circuit == circuit.number
+            gone = circuit_measurements.c.site.not_in(circuit.sites)
+            self._connection.execute(delete(circuit_measurements).where(of_it, gone))
+
+    def _add_hops(self, circuit: Circuit) -> None:
+        if circuit.path:
+            hops = [asdict(hop) | {"circuit": circuit.number, "position": at} for at, hop in enumerate(circuit.path)]
+            self._connection.execute(insert(circuit_hops), hops)
 
     def _read(self, query: "Select[Any]") -> list[Circuit]:
         rows = list(self._connection.execute(query))

@@ -108,6 +108,12 @@ pub(crate) fn replicate_to(netlink: &mut Netlink, index: u32, to: IpAddr) -> Res
     netlink.change(put_address(message, (DESTINATION, DESTINATION), to))
 }
 
+/// Has a tunnel send such frames to this end no more.
+pub(crate) fn replicate_no_more(netlink: &mut Netlink, index: u32, to: IpAddr) -> Result<(), Refusal> {
+    let message = Message::new(DELETE_NEIGHBOUR, 0, &bridge_neighbour(index)).put(LINK_ADDRESS, &[0; 6]);
+    netlink.change(put_address(message, (DESTINATION, DESTINATION), to))
+}
+
 /// The ends that a tunnel replicates to.
 pub(crate) fn replicated_to(netlink: &mut Netlink, index: u32) -> Result<Vec<IpAddr>, Refusal> {
     let mut ends = Vec::new();
@@ -275,6 +281,7 @@ const NEW_ADDRESS: u16 = 20;
 const DELETE_ADDRESS: u16 = 21;
 const GET_ADDRESS: u16 = 22;
 const NEW_NEIGHBOUR: u16 = 28;
+const DELETE_NEIGHBOUR: u16 = 29;
 const GET_NEIGHBOUR: u16 = 30;
 
 const NAME: u16 = 3;

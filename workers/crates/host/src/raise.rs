@@ -1,4 +1,5 @@
 //! Creates a half of a circuit, step by step; existing parts remain unchanged.
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 
@@ -134,7 +135,8 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
         let name = self.half.interface();
         let found = self.links()?.into_iter().find(|link| link.name == name);
         if let Some(link) = found {
-            if self.is_right(&link, port)? {
+            if self.is_right(&link, port) {
+                self.replicate(link.index)?;
                 return Ok(link.index);
             }
             let deleted = link::delete_link(self.netlink, link.index);
@@ -151,34 +153,42 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
                 "check which other program manages this host's interfaces",
             )
         })?;
-        for end in self.half.replicas() {
+        self.replicate(index)?;
+        Ok(index)
+    }
+
+    fn is_right(&self, link: &Link, port: u32) -> bool {
+        match &link.kind {
+            Some(Kind::Vxlan(vxlan)) => self.half.tunnel(port).as_ref() == Some(vxlan),
+            Some(Kind::Vlan { tag, lower }) => self.half.way == Way::Tag(*tag) && *lower == port,
+            _ => false,
+        }
+    }
+
+    /// Has a tunnel to several ends send a copy to each of them. Ends that stay are not touched.
+    fn replicate(&mut self, index: u32) -> Result<(), Failure> {
+        let wanted: BTreeSet<IpAddr> = self.half.replicas().iter().copied().collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let found = link::replicated_to(self.netlink, index);
+        let present: BTreeSet<IpAddr> = found
+            .map_err(|refusal| self.failed(Step::Tunnel, &refusal, "reading the tunnel's ends", "vxlan"))?
+            .into_iter()
+            .collect();
+        for end in wanted.difference(&present) {
             let told = link::replicate_to(self.netlink, index, *end);
             told.map_err(|refusal| {
                 self.failed(Step::Tunnel, &refusal, &format!("adding the end {end} to the tunnel"), "vxlan")
             })?;
         }
-        Ok(index)
-    }
-
-    fn is_right(&mut self, link: &Link, port: u32) -> Result<bool, Failure> {
-        Ok(match &link.kind {
-            Some(Kind::Vxlan(vxlan)) => {
-                let mut told = self.half.replicas().to_vec();
-                told.sort_unstable();
-                let right = self.half.tunnel(port).as_ref() == Some(vxlan);
-                right && (told.is_empty() || self.replicated(link.index)? == told)
-            }
-            Some(Kind::Vlan { tag, lower }) => self.half.way == Way::Tag(*tag) && *lower == port,
-            _ => false,
-        })
-    }
-
-    fn replicated(&mut self, index: u32) -> Result<Vec<IpAddr>, Failure> {
-        let ends = link::replicated_to(self.netlink, index);
-        let mut ends = ends
-            .map_err(|refusal| self.failed(Step::Tunnel, &refusal, "reading the tunnel's ends", "vxlan"))?;
-        ends.sort_unstable();
-        Ok(ends)
+        for end in present.difference(&wanted) {
+            let told = link::replicate_no_more(self.netlink, index, *end);
+            told.map_err(|refusal| {
+                self.failed(Step::Tunnel, &refusal, &format!("taking the end {end} from the tunnel"), "vxlan")
+            })?;
+        }
+        Ok(())
     }
 
     fn make(&mut self, name: &str, port: u32) -> Result<(), Failure> {

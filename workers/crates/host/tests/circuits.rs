@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::process::Command;
 
 use downburst_host::{
-    Burst, Half, Netlink, Owner, Shape, Step, Way, clear, keep_only, probe_host, raise, raise_watched,
+    Burst, Half, Netlink, Owner, Shape, Step, Way, change, clear, keep_only, probe_host, raise, raise_watched,
 };
 use nix::sched::{CloneFlags, unshare};
 
@@ -155,24 +155,25 @@ fn an_identifier_that_is_taken_is_told_as_such() {
 #[test]
 fn many_ends_each_get_a_copy() {
     in_a_namespace(|netlink| {
-        let others: Vec<IpAddr> = (2..=4).map(|host| IpAddr::from([127, 0, 0, host])).collect();
-        let way = Way::Tunnel { vni: 700, local: [127, 0, 0, 1].into(), others, group: None };
-        let half = Half { way, ..tunnel(17, 700) };
+        let half = to_ends(&[2, 3, 4]);
         let raised = raise(netlink, &half).unwrap();
-        let table = run("bridge", &["fdb", "show", "dev", &raised.interface]);
-        assert_eq!(table.matches("00:00:00:00:00:00 dst 127.0.0.").count(), 3, "{table}");
-        assert_eq!(raise(netlink, &half).unwrap().index, raised.index);
-        // With one end less, it is a different tunnel.
-        let way = Way::Tunnel {
-            vni: 700,
-            local: [127, 0, 0, 1].into(),
-            others: vec![[127, 0, 0, 2].into(), [127, 0, 0, 3].into()],
-            group: None,
-        };
-        let fewer = Half { way, ..half };
-        let raised = raise(netlink, &fewer).unwrap();
-        let table = run("bridge", &["fdb", "show", "dev", &raised.interface]);
-        assert_eq!(table.matches("00:00:00:00:00:00 dst 127.0.0.").count(), 2, "{table}");
+        assert_eq!(copied_to(&raised.interface), ["127.0.0.2", "127.0.0.3", "127.0.0.4"]);
+        assert_eq!(raise(netlink, &half).unwrap(), raised);
+    });
+}
+
+#[test]
+fn ends_join_and_leave_a_tunnel_in_place() {
+    in_a_namespace(|netlink| {
+        let half = to_ends(&[2, 3]);
+        let raised = raise(netlink, &half).unwrap();
+        for ends in [&[2, 3, 4][..], &[2, 4], &[4, 5, 6], &[2, 3]] {
+            assert_eq!(change(netlink, &to_ends(ends)).unwrap(), raised);
+            let wanted: Vec<String> = ends.iter().map(|host| format!("127.0.0.{host}")).collect();
+            assert_eq!(copied_to(&raised.interface), wanted);
+        }
+        clear(netlink, &half);
+        assert!(!run("ip", &["link"]).contains(&raised.interface));
     });
 }
 
@@ -261,4 +262,21 @@ fn tunnel(lease: u32, vni: u32) -> Half {
         Shape { rate_bps: 54_000_000, soft: false, burst: Burst::Auto, port_rate_bps: Some(100_000_000) };
     let address = (IpAddr::from([10, 9, 0, 0]), 31);
     Half { owner: Owner::of("hub"), lease, port: "lo".to_owned(), way, address, shape: Some(shape) }
+}
+
+/// A tunnel from this host to several others.
+fn to_ends(ends: &[u8]) -> Half {
+    let others = ends.iter().map(|host| IpAddr::from([127, 0, 0, *host])).collect();
+    let way = Way::Tunnel { vni: 700, local: [127, 0, 0, 1].into(), others, group: None };
+    Half { way, ..tunnel(17, 700) }
+}
+
+/// The ends that a tunnel sends a copy to.
+fn copied_to(interface: &str) -> Vec<String> {
+    let table = run("bridge", &["fdb", "show", "dev", interface]);
+    let copies = table.lines().filter_map(|line| line.strip_prefix("00:00:00:00:00:00 dst "));
+    let mut ends: Vec<String> =
+        copies.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect();
+    ends.sort_unstable();
+    ends
 }

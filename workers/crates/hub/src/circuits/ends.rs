@@ -53,6 +53,11 @@ impl CircuitEnds {
         self.0.insert(site.clone(), End::default());
     }
 
+    /// The circuit has no end at this site any more.
+    pub fn left(&mut self, site: &SiteName) {
+        self.0.remove(site);
+    }
+
     /// Handles a site's report on its end.
     pub fn said(&mut self, site: &SiteName, said: Result<(), CircuitFault>) -> EndReport {
         let Some(end) = self.0.get_mut(site) else { return EndReport::OfNoEnd };
@@ -65,7 +70,7 @@ impl CircuitEnds {
     /// Looks at an end; `heard`: the time since its last packet. `interface` is the hub's end.
     pub fn look(&mut self, site: &SiteName, heard: Option<Micros>, interface: &str) -> EndLook {
         let answers = heard.is_some_and(|since| since < SILENCE);
-        let end = self.0.entry(site.clone()).or_default();
+        let Some(end) = self.0.get_mut(site) else { return EndLook { change: None, ping: false } };
         let stands = end.said == Some(Ok(()));
         let changed = stands && end.alive != answers;
         end.alive = stands && answers;
@@ -155,5 +160,20 @@ mod tests {
         let paris = SiteName::parse("paris").unwrap();
         assert_eq!(ends.said(&paris, Ok(())), EndReport::OfNoEnd);
         assert!(!ends.carries(&paris) && ends.report(&paris).is_none());
+    }
+
+    #[test]
+    fn an_end_that_joins_is_awaited_alone_and_one_that_left_is_not() {
+        let mut ends = offered();
+        ends.said(&oslo(), Ok(()));
+        look(&mut ends, Some(1));
+        let paris = SiteName::parse("paris").unwrap();
+        ends.offered(&paris);
+        assert!(ends.are_awaited(|_| true) && ends.carries(&oslo()));
+        ends.left(&paris);
+        // A look that began before the end left.
+        let nothing = EndLook { change: None, ping: false };
+        assert_eq!(ends.look(&paris, Some(Micros::from_millis(1)), "dbc17"), nothing);
+        assert!(!ends.are_awaited(|_| true) && ends.carries(&oslo()));
     }
 }

@@ -29,6 +29,17 @@ impl HeldCircuit {
         self.lease.offer(site, self.secret.clone())
     }
 
+    /// True if a site's end is the same as under a former lease, so that the site has nothing to change.
+    pub fn keeps(&self, site: &SiteName, former: &Self) -> bool {
+        self.offer(site).is_some_and(|offer| former.offer(site) == Some(offer))
+    }
+
+    /// The sites of a former lease that have no end any more.
+    pub fn left_by(&self, former: &Self) -> Vec<SiteName> {
+        let has = |site: &SiteName| self.lease.others.iter().any(|(name, ..)| name == site);
+        former.sites().map(|(site, _)| site.clone()).filter(|site| !has(site)).collect()
+    }
+
     /// The sites of its ends, with the addresses of these.
     pub fn sites(&self) -> impl Iterator<Item = (&SiteName, IpAddr)> {
         self.lease.others.iter().map(|(site, _, (address, _))| (site, *address))
@@ -105,6 +116,25 @@ pub(super) mod tests {
             circuit.sites().map(|(site, address)| (site.clone(), address.to_string())).collect();
         assert_eq!(sites, [(oslo(), "10.9.0.1".to_owned())]);
         assert_eq!(circuit.offer(&oslo()).map(|offer| offer.secret), Some(Ticket([7; 16])));
+    }
+
+    /// The circuit with an end at the site `paris` as well.
+    fn joined() -> HeldCircuit {
+        let circuit = held(true);
+        let mut lease = circuit.lease.clone();
+        let (_, end, _) = lease.others.first().unwrap().clone();
+        lease.others.push((SiteName::parse("paris").unwrap(), end, ("10.9.0.2".parse().unwrap(), 31)));
+        HeldCircuit { lease, ..circuit }
+    }
+
+    #[test]
+    fn an_end_that_joins_or_leaves_leaves_the_others_as_they_are() {
+        let (one, two, paris) = (held(true), joined(), SiteName::parse("paris").unwrap());
+        assert!(two.keeps(&oslo(), &one) && one.keeps(&oslo(), &two));
+        assert!(!two.keeps(&paris, &one) && !one.keeps(&paris, &two));
+        assert_eq!((one.left_by(&two), two.left_by(&one)), (vec![paris], vec![]));
+        let other = HeldCircuit { secret: Ticket([8; 16]), ..held(true) };
+        assert!(!other.keeps(&oslo(), &one));
     }
 
     #[test]

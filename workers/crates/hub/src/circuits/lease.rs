@@ -161,9 +161,7 @@ impl Lease {
     /// The offer to a site for its end.
     pub fn offer(&self, site: &SiteName, secret: Ticket) -> Option<CircuitOffer> {
         let (_, end, _) = self.others.iter().find(|(name, ..)| name == site)?;
-        let far = self.others.iter().filter(|(name, ..)| name != site).filter_map(|(_, end, _)| end.underlay);
-        let own = self.own.as_ref().and_then(|own| own.line.underlay);
-        let others = own.into_iter().chain(far).map(|address| address.to_string()).collect();
+        let others = self.opposite(site).map(|address| address.to_string()).into_iter().collect();
         let watches = self.pair().is_some_and(|(near, _)| near == site);
         let rate_bps = if watches { self.line.rate_out_bps } else { self.line.rate_in_bps };
         Some(CircuitOffer {
@@ -189,6 +187,15 @@ impl Lease {
             until: self.line.until_us,
             watches: watches.then_some(true),
         })
+    }
+
+    /// The underlay address of the end opposite to a site's. The ends of a multipoint circuit reach the hub alone, so
+    /// that an end that joins or leaves changes none of the others.
+    fn opposite(&self, site: &SiteName) -> Option<IpAddr> {
+        match &self.own {
+            Some(own) => own.line.underlay,
+            None => self.others.iter().find(|(name, ..)| name != site).and_then(|(_, end, _)| end.underlay),
+        }
     }
 
     /// The address of the end opposite to a site's: the hub's, or that of the other site.
@@ -342,9 +349,21 @@ mod tests {
         let lease = Lease::read(line(&format!("[{HUB}, {}, {}]", site(2), site(3)))).unwrap();
         let end = lease.own_end().unwrap();
         assert_eq!((end.shape.unwrap().rate_bps, lease.only_site()), (108_000_000, None));
-        let offer = lease.offer(&SiteName::parse("s3").unwrap(), Ticket([0; 16])).unwrap();
-        let CircuitWay::Tunnel { others, .. } = offer.way else { panic!("a tunnel") };
-        assert_eq!(others, ["10.77.0.1", "10.77.0.2"]);
+    }
+
+    #[test]
+    fn an_end_that_joins_changes_no_other_one() {
+        let lease = |ends: &[u32]| {
+            let ends: Vec<String> = ends.iter().map(|number| site(*number)).collect();
+            Lease::read(line(&format!("[{HUB}, {}]", ends.join(", ")))).unwrap()
+        };
+        let (two, three) = (lease(&[2, 3]), lease(&[2, 3, 4]));
+        let offer = |lease: &Lease, site| lease.offer(&SiteName::parse(site).unwrap(), Ticket([0; 16]));
+        assert_eq!(offer(&two, "s2"), offer(&three, "s2"));
+        assert_eq!(offer(&two, "s3"), offer(&three, "s3"));
+        let CircuitWay::Tunnel { others, .. } = offer(&three, "s4").unwrap().way else { panic!("a tunnel") };
+        assert_eq!(others, ["10.77.0.1"], "the ends at sites reach the hub alone");
+        assert!(offer(&two, "s4").is_none());
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod pair;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -38,7 +39,8 @@ struct Circuit {
     held: HeldCircuit,
     /// This hub's end; `None`: it joins two sites.
     own: Option<Own>,
-    ends: std::sync::Mutex<CircuitEnds>,
+    /// Taken over by the circuit of the next lease, if this hub's end stays.
+    ends: Arc<std::sync::Mutex<CircuitEnds>>,
     /// Of a circuit between two sites: whether it carries packets.
     pair: std::sync::Mutex<PairWatch>,
     /// Of a circuit between two sites: the measurements that its near site has not answered.
@@ -49,7 +51,10 @@ struct Circuit {
 
 /// This hub's end of a circuit.
 struct Own {
-    endpoint: Endpoint,
+    /// The number of its interface.
+    index: u32,
+    address: IpAddr,
+    endpoint: Arc<Endpoint>,
     /// Kept open while the circuit is held.
     door: Arc<Door>,
 }
@@ -67,6 +72,11 @@ impl Circuits {
 
     fn find(&self, lease: u32) -> Option<Arc<Circuit>> {
         lock(&self.held).get(&lease).cloned()
+    }
+
+    /// True if the circuit has not been replaced by that of another lease.
+    fn is_current(&self, circuit: &Arc<Circuit>) -> bool {
+        self.find(circuit.held.lease.number()).is_some_and(|held| Arc::ptr_eq(&held, circuit))
     }
 
     fn all(&self) -> Vec<Arc<Circuit>> {

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use downburst_host::{Burst, Cleared, Half, Owner, Raised, Shape, Way};
 use downburst_hub::SessionInput;
 use downburst_hub::circuits::{
-    Attempt, CircuitEnds, CircuitStanding, CircuitWord, CircuitsAnswer, EndWay, HeldCircuit, Lease,
-    LeftBehind, OwnEnd, ProbeOrder, TrainMeasured, attempt_result, failed_begin, no_endpoint, no_random_bits,
+    Attempt, CircuitStanding, CircuitWord, CircuitsAnswer, EndWay, HeldCircuit, Lease, LeftBehind, OwnEnd,
+    ProbeOrder, TrainMeasured, attempt_result, failed_begin, no_endpoint, no_random_bits,
 };
+use downburst_model::SiteName;
 use downburst_session::{CircuitEnd, CircuitFault, HubInput, Ticket};
 use serde_json::{Value, json};
 use tokio::sync::watch as channel;
@@ -147,13 +148,13 @@ impl Hub {
         }
     }
 
-    /// Creates this hub's end, if it has one, and offers the sites theirs.
+    /// Creates this hub's end, if it has one, and offers the sites theirs. Of a known circuit, ends that are the same
+    /// under both leases go on undisturbed.
     async fn begin_circuit(
         self: &Arc<Self>,
         lease: Lease,
         known: Option<&Arc<Circuit>>,
     ) -> Result<Arc<Circuit>, CircuitFault> {
-        let number = lease.number();
         let secret = known.map_or_else(drawn, |known| Ok(known.held.secret.clone()))?;
         let (own, interface, shaped) = match lease.own_end() {
             Some(end) => {
@@ -162,26 +163,50 @@ impl Hub {
             }
             None => (None, String::new(), false),
         };
+        let former = known.filter(|known| own.as_ref().is_some_and(|own| known.has_end(own)));
         let circuit = Arc::new(Circuit {
             held: HeldCircuit { lease, secret, interface, shaped },
             own,
             pair: std::sync::Mutex::default(),
             asked: Asked::default(),
-            ends: std::sync::Mutex::new(CircuitEnds::default()),
+            ends: former.map(|former| Arc::clone(&former.ends)).unwrap_or_default(),
             said: channel::Sender::new(0),
         });
-        lock(&self.circuits.held).insert(number, Arc::clone(&circuit));
+        self.hold_circuit(&circuit, former, known);
+        tokio::spawn(watch::watch(Arc::downgrade(self), Arc::downgrade(&circuit)));
+        Ok(circuit)
+    }
+
+    /// Holds a circuit in the place of the known one, and tells the sites whose ends change.
+    fn hold_circuit(
+        &self,
+        circuit: &Arc<Circuit>,
+        former: Option<&Arc<Circuit>>,
+        known: Option<&Arc<Circuit>>,
+    ) {
+        let lease = circuit.held.lease.number();
+        lock(&self.circuits.held).insert(lease, Arc::clone(circuit));
         for (site, _) in circuit.held.sites() {
+            let is_kept = former.is_some_and(|former| circuit.held.keeps(site, &former.held));
+            // An end that failed gets another attempt.
+            if is_kept && !matches!(lock(&circuit.ends).report(site), Some(Err(_))) {
+                continue;
+            }
             match self.roster.session(site) {
                 Some(handle) => circuit.offer(site, &handle),
                 None => circuit.forget_reports(site),
             }
         }
-        tokio::spawn(watch::watch(Arc::downgrade(self), Arc::downgrade(&circuit)));
-        Ok(circuit)
+        let left = known.map(|known| circuit.held.left_by(&known.held)).unwrap_or_default();
+        if !left.is_empty() {
+            left.iter().for_each(|site| lock(&circuit.ends).left(site));
+            // Products leave the circuit before its end is gone.
+            self.look_at_paths();
+            left.iter().for_each(|site| self.tell_end(site, lease));
+        }
     }
 
-    /// Creates this hub's end.
+    /// Creates this hub's end, or changes the one of the known circuit.
     async fn raise_own(
         self: &Arc<Self>,
         end: OwnEnd,
@@ -190,31 +215,42 @@ impl Hub {
     ) -> Result<(Own, Raised), CircuitFault> {
         let (number, address) = (end.lease, end.address.0);
         let raised = self.circuits.keeper.raise(half(end, self.circuits.keeper.owner())).await?;
-        let interface = &raised.interface;
-        let endpoint = Endpoint::open(number, secret.0, address, interface)
-            .map_err(|error| no_endpoint(address, interface, &error))?;
-        let door = known.and_then(|known| known.own.as_ref()).map(|own| Arc::clone(&own.door));
-        let door = Door::open(self, address, door).await?;
-        Ok((Own { endpoint, door }, raised))
+        let (index, interface) = (raised.index, &raised.interface);
+        let known = known.and_then(|known| known.own.as_ref());
+        let endpoint = match known.filter(|own| (own.index, own.address) == (index, address)) {
+            Some(own) => Arc::clone(&own.endpoint),
+            None => Endpoint::open(number, secret.0, address, interface)
+                .map(Arc::new)
+                .map_err(|error| no_endpoint(address, interface, &error))?,
+        };
+        let door = Door::open(self, address, known.map(|own| Arc::clone(&own.door))).await?;
+        Ok((Own { index, address, endpoint, door }, raised))
     }
 
     async fn end_circuit(self: &Arc<Self>, lease: u32) -> Cleared {
         let circuit = lock(&self.circuits.held).remove(&lease);
         if let Some(circuit) = &circuit {
             self.look_at_paths();
-            for (site, _) in circuit.held.sites() {
-                if let Some(handle) = self.roster.session(site) {
-                    let _ = handle
-                        .commands
-                        .send(Command::Tell(SessionInput::Pass(HubInput::EndCircuit(CircuitEnd { lease }))));
-                }
-            }
+            circuit.held.sites().for_each(|(site, _)| self.tell_end(site, lease));
         }
         self.circuits.keeper.clear(lease).await.unwrap_or_default()
+    }
+
+    /// Has a site remove its end of a circuit.
+    fn tell_end(&self, site: &SiteName, lease: u32) {
+        if let Some(handle) = self.roster.session(site) {
+            let end = SessionInput::Pass(HubInput::EndCircuit(CircuitEnd { lease }));
+            let _ = handle.commands.send(Command::Tell(end));
+        }
     }
 }
 
 impl Circuit {
+    /// True if this is the hub's end of the circuit, unchanged.
+    fn has_end(&self, own: &Own) -> bool {
+        self.own.as_ref().is_some_and(|former| Arc::ptr_eq(&former.endpoint, &own.endpoint))
+    }
+
     /// Waits, for a limited time, until each connected site has reported the state of its end.
     async fn wait_for_ends(&self, hub: &Hub) {
         let mut said = self.said.subscribe();

@@ -8,13 +8,16 @@ use downburst_model::Micros;
 use super::Circuit;
 use crate::hub::{Hub, lock};
 
-/// Pings the ends of a circuit until the hub drops it.
+/// Pings the ends of a circuit until the hub drops it, or holds that of another lease in its place.
 pub(super) async fn watch(hub: Weak<Hub>, circuit: Weak<Circuit>) {
     let mut tick = tokio::time::interval(PING_INTERVAL);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
         let (Some(hub), Some(circuit)) = (hub.upgrade(), circuit.upgrade()) else { return };
+        if !hub.circuits.is_current(&circuit) {
+            return;
+        }
         look(&hub, &circuit);
         if circuit.held.lease.is_over(hub.clock.wall()) {
             let lease = circuit.held.lease.number();
