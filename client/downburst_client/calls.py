@@ -315,6 +315,29 @@ def create_path(
     )
 
 
+def add_leaf(circuit: int, body: circuits.LeafNew, *, dry_run: bool | None = None) -> Call[circuits.CircuitAnswered]:
+    """Adds a site to a multipoint circuit; the others go on. Feeds ride to it when probes have passed."""
+    return Call(
+        "POST",
+        path_of("v1", "circuits", circuit, "leaves"),
+        circuits.CircuitAnswered,
+        query={"dry_run": dry_run},
+        body=body,
+    )
+
+
+def remove_leaf(
+    circuit: int, site: str, *, by: str | None = None, dry_run: bool | None = None
+) -> Call[circuits.CircuitAnswered]:
+    """Removes a site from a multipoint circuit; the others go on, and feeds to it take the routed path."""
+    return Call(
+        "DELETE",
+        path_of("v1", "circuits", circuit, "leaves", site),
+        circuits.CircuitAnswered,
+        query={"by": by, "dry_run": dry_run},
+    )
+
+
 def measure_circuit(circuit: int) -> Call[circuits.CircuitWhole]:
     """Measures a circuit now; the result is in `measurements` some seconds later."""
     return Call("POST", path_of("v1", "circuits", circuit, "measure"), circuits.CircuitWhole)

@@ -152,6 +152,35 @@ export interface Bin {
   count: number
 }
 
+/** A test with its place in the calendar. */
+export interface BookedTest {
+  number: number
+  /** What it is among the reservations of a calendar. */
+  kind?: 'test'
+  /** The kind of test. */
+  test: string
+  /** The near one first. */
+  ports: string[]
+  sites: string[]
+  path: CircuitHop[]
+  rate_out_bps: number
+  rate_in_bps: number
+  begin: string
+  end: string
+  /** The circuit inside which it runs; null: it has a reservation of its own. */
+  circuit: number | null
+  by: string
+}
+
+/** A grant, or the moment at which to ask again; a refusal is a problem document. */
+export interface BookingAnswered {
+  granted: boolean
+  sentence: string
+  /** Of a test that has to wait: the first moment at which it would fit now. */
+  begin: string | null
+  booking: BookedTest | null
+}
+
 /** One transport as the scheduler judged it. */
 export interface Candidate {
   transport: Transport
@@ -719,6 +748,12 @@ export interface EndNew {
   address?: string | null
 }
 
+/** One end of a test: a port by its name, or a site that has one port. */
+export interface EndOfTest {
+  port?: string
+  site?: string | null
+}
+
 /** What a site says of itself; what is left out keeps its value. */
 export interface EndpointChange {
   organisation?: string | null
@@ -1096,6 +1131,17 @@ export interface LdmUpstreamState {
   passed_over?: number | null
   dropped?: number | null
   [name: string]: unknown
+}
+
+/** A site's end that joins a multipoint circuit. */
+export interface LeafNew {
+  first_vlan?: number | null
+  last_vlan?: number | null
+  port?: string
+  site?: string | null
+  /** With the prefix length; declared circuits only. */
+  address?: string | null
+  by?: string
 }
 
 /** One delivery over one path to a set of sites, with what it sent.
@@ -2659,6 +2705,22 @@ export interface VolumeHistory {
   from: string
   to: string
   points: Arrivals[]
+}
+
+/** A test that is to run at once. */
+export interface WantedTest {
+  /** The kind of test; it bounds rate and time. */
+  test?: string
+  /** Left out: the hub's only port. */
+  near?: EndOfTest
+  far?: EndOfTest
+  /** From the near end to the far one, in Ethernet-frame bits per second. */
+  rate_out_bps?: number
+  rate_in_bps?: number
+  seconds: number
+  /** The circuit inside which it runs, with that one's rate; left out: it needs free rate beside all circuits. */
+  circuit?: number | null
+  by?: string
 }
 
 /** The caller of a hub. */
