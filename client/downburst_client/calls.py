@@ -5,7 +5,7 @@ Generated from the routes by `unit.api.write_contract`; a test compares. Not to 
 
 from typing import Literal
 
-from downburst.domain.circuits import CircuitState
+from downburst.domain.circuits.states import CircuitState
 from downburst.domain.latency import LatencyKind
 from downburst.domain.plans import Transport
 from downburst_client.call import Call, path_of
