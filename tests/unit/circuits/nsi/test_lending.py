@@ -123,6 +123,22 @@ async def test_a_change_is_held_then_committed_or_aborted(lender: Lender, dialec
     assert [told.version for told in (await listing(lender)).reservations[0].told] == [2]
 
 
+async def test_a_change_beyond_the_port_or_into_the_past_fails_and_can_be_aborted(lender: Lender) -> None:
+    connection_id = await lender.in_service(mbps=50)
+    for wanted, expected in (
+        (between("hub-eth0", "unl.edu-eth1", 5_000), "00705"),
+        (between("hub-eth0", "unl.edu-eth1", 50, end_us=lender.now_us() - 1_000_000), "00102"),
+    ):
+        await change(lender, connection_id, wanted, 2)
+        assert lender.one(connection_id).reservation is ReservationState.FAILED
+        last = (await results(lender, connection_id)).results[-1]
+        assert last.reply.exception.error_id == expected  # type: ignore[union-attr]
+        await lender.ask(Operation.ABORT, connection_id)
+        assert lender.one(connection_id).reservation is ReservationState.START
+    assert lender.one(connection_id).plane.active
+    assert lender.circuit(connection_id).rate_out_bps == 50_000_000
+
+
 async def test_a_held_change_keeps_its_room_until_it_times_out(lender: Lender) -> None:
     connection_id = await lender.in_service(mbps=400)
     await change(lender, connection_id, between("hub-eth0", "unl.edu-eth1", 800), 2)
