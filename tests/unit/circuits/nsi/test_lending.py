@@ -110,7 +110,8 @@ async def test_an_aborted_hold_leaves_nothing(lender: Lender) -> None:
 @pytest.mark.parametrize("dialect", [Dialect.CAPACITY, Dialect.P2PS])
 async def test_a_change_is_held_then_committed_or_aborted(lender: Lender, dialect: Dialect) -> None:
     connection_id = await lender.in_service(mbps=50)
-    before = between("hub-eth0", "unl.edu-eth1", 20, begin_us=lender.one(connection_id).committed.begin_us)  # type: ignore[union-attr]
+    (told,) = (await listing(lender)).reservations[0].told
+    before = between("hub-eth0", "unl.edu-eth1", 20, begin_us=told.begin_us)
     await change(lender, connection_id, before, 2, dialect)
     assert [told.capacity_mbps for told in (await listing(lender)).reservations[0].told] == [50, 20]
     assert lender.circuit(connection_id).rate_out_bps == 50_000_000
