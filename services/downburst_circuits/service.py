@@ -106,7 +106,7 @@ class CircuitService:
         async with self._one_at_a_time:
             answer = await self._request(wanted, hold_s, dry_run=dry_run)
         if answer.circuit.state is CircuitState.HELD:
-            await self._elsewhere(answer.circuit, self._makers.of(answer.circuit).hold)
+            await self._elsewhere(answer.circuit, self._makers.of(answer.circuit).hold, DownburstError)
         return answer
 
     async def commit(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
@@ -118,7 +118,8 @@ class CircuitService:
         circuit = await self._open(number)
         if circuit.state is CircuitState.HELD and not dry_run:
             check(circuit)
-            await self._elsewhere(circuit, self._makers.of(circuit).commit)
+            # Without a word of the maker it may be committed there: the hold goes on, for another try.
+            await self._elsewhere(circuit, self._makers.of(circuit).commit, CircuitConflict)
         said = Said(f"committed by {by}", by=by)
         return await self._move(number, Happening.COMMIT, said, check, dry_run=dry_run)
 
@@ -244,11 +245,13 @@ class CircuitService:
         held_until = None if hold_s is None else self._clock.now() + timedelta(seconds=hold_s)
         return CircuitAnswer(await self._admit(replace(fitting, held_until=held_until)))
 
-    async def _elsewhere(self, circuit: Circuit, step: Callable[[Circuit], Awaitable[None]]) -> None:
+    async def _elsewhere(
+        self, circuit: Circuit, step: Callable[[Circuit], Awaitable[None]], refusal: type[DownburstError]
+    ) -> None:
         """Holds or commits a circuit at its maker; if that refuses, nothing of it is held here either."""
         try:
             await step(circuit)
-        except (CircuitConflict, BadInput) as error:
+        except refusal as error:
             await self._register.happen(circuit.number, Happening.CANCEL, Said(error.sentence))
             raise
 

@@ -96,7 +96,7 @@ async def test_our_own_requester_orders_changes_and_gives_back(
         await requester.change(
             1, lambda order: changed(order, Change(20, None), provider, now_us(), lambda: next(IDS))
         )
-        await turns(requester, lambda: verdict(requester.orders[1], now_us()).granted.capacity_mbps == 20)  # type: ignore[union-attr]
+        await turns(requester, lambda: granted_mbps(requester) == 20)
         await requester.change(1, cancelled)
         await turns(requester, lambda: standing(requester) is Standing.ENDED)
     assert (hub.register.open, hub.node.held) == ({}, {})
@@ -268,6 +268,11 @@ def _planted(*_: object) -> None:
 
 def now_us() -> int:
     return to_us(CLOCK.now())
+
+
+def granted_mbps(requester: Requester) -> int:
+    granted = verdict(requester.orders[1], now_us()).granted
+    return granted.capacity_mbps if granted else 0
 
 
 def standing(requester: Requester) -> Standing:

@@ -119,22 +119,22 @@ class Carrier:
 
     def _start(self, connection_id: str) -> None:
         # Until it has succeeded, so that an unknown error is followed by another attempt.
-        self._due[connection_id] = self._clock.monotonic_s() + AGAIN_S
-        work = attempt("circuits.nsi-step", lambda: self._step(connection_id), what=connection_id)
+        again_s = self._due[connection_id] = self._clock.monotonic_s() + AGAIN_S
+        work = attempt("circuits.nsi-step", lambda: self._step(connection_id, again_s), what=connection_id)
         task = start("circuits.nsi-step", work)
         self._at_work[connection_id] = task
         task.add_done_callback(lambda _: self._at_work.pop(connection_id, None))
         task.add_done_callback(lambda _: self._wake.set())
 
-    async def _step(self, connection_id: str) -> None:
-        planned_s = self._due[connection_id]
+    async def _step(self, connection_id: str, again_s: float) -> None:
         try:
             await self._carry_all(connection_id)
             await self._compare(connection_id)
         except DownburstError as error:
             _LOG.warning("the NSI connection %s is looked at again: %s", connection_id, error.sentence)
             return
-        if self._due.get(connection_id) == planned_s:
+        # A change in the meantime has made it due earlier.
+        if self._due.get(connection_id) == again_s:
             del self._due[connection_id]
 
     async def _carry_all(self, connection_id: str) -> None:
@@ -189,8 +189,9 @@ class Carrier:
         try:
             circuit = self._open(number)
             if not wishes.has_terms(circuit, terms):
-                change = wishes.change_of(terms)
-                await self._service.modify(number, change, by=wishes.requested_by(one), dry_run=True)
+                change, by = wishes.change_of(terms), wishes.requested_by(one)
+                wishes.check(wishes.with_terms(circuit, terms), self._register.ports, self._clock.now())
+                await self._service.modify(number, change, by=by, dry_run=True)
                 self._promise(one, self._open(number), terms)
         except LedgerAway:
             raise

@@ -83,18 +83,23 @@ def change_of(terms: Terms) -> CircuitChange:
 
 def has_terms(circuit: Circuit, terms: Terms) -> bool:
     """True if the circuit has them already."""
+    return circuit == with_terms(circuit, terms)
+
+
+def with_terms(circuit: Circuit, terms: Terms) -> Circuit:
+    """The circuit with other terms."""
     rate_bps = terms.capacity_mbps * MBPS
-    return (circuit.rate_out_bps, circuit.rate_in_bps, circuit.end) == (rate_bps, rate_bps, _end_of(terms))
+    return replace(circuit, rate_out_bps=rate_bps, rate_in_bps=rate_bps, end=_end_of(terms))
 
 
 def both(circuit: Circuit, terms: Terms) -> Circuit:
     """The circuit with room for its present terms and these: an abort needs the former, a commit the latter."""
-    rate_bps, end = terms.capacity_mbps * MBPS, _end_of(terms)
+    other = with_terms(circuit, terms)
     return replace(
         circuit,
-        rate_out_bps=max(circuit.rate_out_bps, rate_bps),
-        rate_in_bps=max(circuit.rate_in_bps, rate_bps),
-        end=None if circuit.end is None or end is None else max(circuit.end, end),
+        rate_out_bps=max(circuit.rate_out_bps, other.rate_out_bps),
+        rate_in_bps=max(circuit.rate_in_bps, other.rate_in_bps),
+        end=None if circuit.end is None or other.end is None else max(circuit.end, other.end),
     )
 
 

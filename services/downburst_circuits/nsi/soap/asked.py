@@ -1,5 +1,6 @@
 """Requests of requesters: bytes to typed words, or one sentence."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import urlsplit
@@ -30,8 +31,10 @@ def _head(envelope: Node) -> tuple[Header, str | None]:
     protocol = head.child("protocolVersion").visible(most=ID_CHARS)
     if protocol != PROVIDER_PROTOCOL:
         raise Unreadable(f"the protocol version is {protocol[:80]!r}; this provider speaks {PROVIDER_PROTOCOL}")
-    reply_to = head.filled("replyTo")
-    return header_of(head), _address(reply_to) if reply_to else None
+    header, reply_to = header_of(head), head.filled("replyTo")
+    if not _UUID.fullmatch(header.correlation_id):
+        raise Unreadable(f"the correlation id is {header.correlation_id[:80]!r}, not a urn:uuid:")
+    return header, _address(reply_to) if reply_to else None
 
 
 def _address(node: Node) -> str | None:
@@ -94,6 +97,7 @@ def _numbered(first: str, last: str) -> Callable[[Asked, Node], Asked]:
 
 
 URL_CHARS_MAX, NAMES_MAX = 500, 1_000
+_UUID = re.compile(r"urn:uuid:[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _READERS: dict[str, tuple[Operation | Question, Callable[[Asked, Node], Asked]]] = {
     Operation.RESERVE: (Operation.RESERVE, _reserve),
     **{

@@ -215,6 +215,8 @@ class TwoHubs(NsiHub):
 
     async def _post(self, _action: str, body: bytes) -> Posted | Problem:
         self.trial.step()
+        if self.line.cut:
+            return Problem(Kind.UNREACHABLE, "provider north can't be reached (refused); check its URL")
         answered = await self.lender.post(body)
         self.trial.step()
         if answered is None:

@@ -110,7 +110,8 @@ async def test_an_aborted_hold_leaves_nothing(lender: Lender) -> None:
 @pytest.mark.parametrize("dialect", [Dialect.CAPACITY, Dialect.P2PS])
 async def test_a_change_is_held_then_committed_or_aborted(lender: Lender, dialect: Dialect) -> None:
     connection_id = await lender.in_service(mbps=50)
-    before = between("hub-eth0", "unl.edu-eth1", 20, begin_us=lender.one(connection_id).committed.begin_us)  # type: ignore[union-attr]
+    (told,) = (await listing(lender)).reservations[0].told
+    before = between("hub-eth0", "unl.edu-eth1", 20, begin_us=told.begin_us)
     await change(lender, connection_id, before, 2, dialect)
     assert [told.capacity_mbps for told in (await listing(lender)).reservations[0].told] == [50, 20]
     assert lender.circuit(connection_id).rate_out_bps == 50_000_000
@@ -121,6 +122,22 @@ async def test_a_change_is_held_then_committed_or_aborted(lender: Lender, dialec
     await lender.ask(Operation.ABORT, connection_id)
     assert lender.circuit(connection_id).rate_out_bps == 20_000_000
     assert [told.version for told in (await listing(lender)).reservations[0].told] == [2]
+
+
+async def test_a_change_beyond_the_port_or_into_the_past_fails_and_can_be_aborted(lender: Lender) -> None:
+    connection_id = await lender.in_service(mbps=50)
+    for wanted, expected in (
+        (between("hub-eth0", "unl.edu-eth1", 5_000), "00705"),
+        (between("hub-eth0", "unl.edu-eth1", 50, end_us=lender.now_us() - 1_000_000), "00102"),
+    ):
+        await change(lender, connection_id, wanted, 2)
+        assert lender.one(connection_id).reservation is ReservationState.FAILED
+        last = (await results(lender, connection_id)).results[-1]
+        assert last.reply.exception.error_id == expected  # type: ignore[union-attr]
+        await lender.ask(Operation.ABORT, connection_id)
+        assert lender.one(connection_id).reservation is ReservationState.START
+    assert lender.one(connection_id).plane.active
+    assert lender.circuit(connection_id).rate_out_bps == 50_000_000
 
 
 async def test_a_held_change_keeps_its_room_until_it_times_out(lender: Lender) -> None:

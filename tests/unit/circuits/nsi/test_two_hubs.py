@@ -13,9 +13,10 @@ import pytest
 from downburst.domain.circuits import FINISHED, Circuit, CircuitChange, CircuitState
 from downburst.domain.ordering.providers import Dialect
 from downburst.foundation.clock import FakeClock
-from downburst.foundation.errors import CircuitConflict, DownburstError
+from downburst.foundation.errors import CircuitConflict, DownburstError, Failure
 from downburst.ledger import Ledger
 from downburst_circuits.nsi.words import LifecycleState, Operation, ProvisionState
+from downburst_circuits.providers import agents
 from kit.circuits import M
 from kit.nsi.scene import Killed
 from unit.circuits.nsi.hub import BY_NSI
@@ -143,6 +144,39 @@ async def test_a_hold_that_the_other_domain_refuses_is_held_nowhere(empty_ledger
     assert (len(hub.stage.register.calendar), hub.stage.register.open) == (0, {})
     await hub.until(lambda: not hub.lender.live())
     assert len(hub.lender.circuits()) == 1
+    close(hub)
+
+
+async def test_a_hold_while_the_other_domain_is_away_is_held_nowhere(
+    empty_ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agents, "CHANGE_S", 0.2)
+    hub = await opened(empty_ledger, tmp_path)
+    hub.line.cut = True
+    with pytest.raises(Failure, match="circuit 1 is not reserved: provider north can't be reached"):
+        await held(hub, start=1, hours=10)
+    assert (len(hub.stage.register.calendar), hub.stage.register.open) == (0, {})
+    hub.line.cut = False
+    await hub.after(400)
+    await hub.until(lambda: not hub.lender.live())
+    assert hub.lender.circuits() == []
+    close(hub)
+
+
+async def test_a_commit_without_an_answer_leaves_the_hold_for_another_try(
+    empty_ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = await opened(empty_ledger, tmp_path)
+    circuit = await held(hub, start=1, hours=10)
+    monkeypatch.setattr(agents, "CHANGE_S", 0.2)
+    hub.line.cut = True
+    with pytest.raises(Failure, match="its answer may still come"):
+        await committed(hub, circuit)
+    assert hub.state(circuit) is CircuitState.HELD
+    monkeypatch.setattr(agents, "CHANGE_S", 60.0)
+    hub.line.cut = False
+    assert (await committed(hub, circuit)).state is CircuitState.ADMITTED
+    assert [one.state for one in hub.lender.circuits()] == [CircuitState.ADMITTED]
     close(hub)
 
 
