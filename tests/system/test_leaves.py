@@ -8,6 +8,7 @@ import pytest
 
 from kit.busy import Stalls
 from kit.capabilities import needs, skip
+from kit.circuit_bed import network_of
 from kit.circuit_hub import SITE
 from kit.leaf_scene import NEAR, NEW, RATE_BPS, LeafHub, Load, leaf_hub
 
@@ -28,6 +29,7 @@ def test_leaves_join_and_leave_while_the_others_carry_the_feed(tmp_path: Path) -
         hub.hub.ask("PUT", "/v1/feeds/CONDUIT/pin", json={"transport": "static-circuit"})
         with Load(hub) as load:
             before = {site: hub.wait_riding(site, number) for site in (SITE, NEAR)}
+            _judge(hub, load, (SITE, NEAR), lambda: _join_in_vain(hub, number))
             _judge(hub, load, (SITE, NEAR), lambda: _join(hub, number))
             assert {site: hub.riding(site, number) for site in before} == before, "the same connections"
             _judge(hub, load, (SITE, NEW), lambda: _leave(hub, number))
@@ -40,6 +42,17 @@ def test_leaves_join_and_leave_while_the_others_carry_the_feed(tmp_path: Path) -
         hub.hub.ask("DELETE", f"/v1/circuits/{number}")
         hub.wait_state(number, "cancelled")
         hub.wait_untouched()
+
+
+def _join_in_vain(hub: LeafHub, number: int) -> None:
+    """The site does not permit the interface: the hub's end is put back."""
+    before = network_of(hub.lab, "hub", hub.interface("hub"))
+    hub.hub.ask("PATCH", "/v1/ports/new-eth0", json={"interface": "eth9"})
+    refused = hub.refused("POST", f"/v1/circuits/{number}/leaves", json={"site": NEW})
+    assert f"circuit {number} stays as it was: the site lets circuits use eth0, not eth9" in refused.json()["detail"]
+    hub.hub.ask("PATCH", "/v1/ports/new-eth0", json={"interface": "eth0"})
+    assert hub.shown(number)["sites"] == [SITE, NEAR]
+    assert network_of(hub.lab, "hub", hub.interface("hub")) == before
 
 
 def _join(hub: LeafHub, number: int) -> None:
