@@ -231,9 +231,9 @@ class CircuitService:
                 circuits=[{"circuit": circuit.number} for circuit in users],
             )
         known = self._register.ports.get(port.name)
-        if users and known is not None and (known.site, known.interface) != (port.site, port.interface):
+        if users and known is not None and _place(known) != _place(port):
             raise BadInput(
-                f"port {port.name} is needed by circuit {users[0].number}, so it keeps its site and interface; "
+                f"port {port.name} is needed by circuit {users[0].number}, so it keeps its host and interface; "
                 "cancel that first, or add another port"
             )
 
@@ -287,6 +287,11 @@ def _declared(circuit: Circuit, address: str | None) -> str | None:
 def moved(circuit: Circuit, begin: datetime) -> Circuit:
     """The circuit in a window of the same length with another begin."""
     return replace(circuit, begin=begin, end=None if circuit.end is None else begin + (circuit.end - circuit.begin))
+
+
+def _place(port: Port) -> tuple[str | None, str | None, str]:
+    """The host and the interface of a port."""
+    return port.site, port.sender, port.interface
 
 
 def _ends_at(circuit: Circuit, port: str) -> bool:

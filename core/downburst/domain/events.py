@@ -340,6 +340,16 @@ class NodeChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class SenderSeen:
+    """A sender's sign of life, several times a second: circuits that begin there live as long as these come."""
+
+    sender: str
+    run: str
+    """The id of its node's process; a new one holds no circuits."""
+    running: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FeedsChanged:
     """A feed was added, changed or removed."""
 
@@ -470,6 +480,7 @@ Event = (
     | FaultSeen
     | HandlerFailed
     | NodeChanged
+    | SenderSeen
     | FeedsChanged
     | SitesChanged
     | SubscriptionsChanged

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from downburst.bus.local import LocalBus
-from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Direction, Measured
+from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Direction, Measured, Port
 from downburst.domain.events import (
     CircuitsChanged,
     Event,
@@ -250,7 +250,17 @@ async def test_a_feed_rides_on_circuits_while_they_carry_and_leaves_them_at_once
     await hub.seconds(100)
     (left,) = hub.plan().legs
     assert (left.transport, left.sites) == (Transport.UNICAST, ("a", "b"))
-    assert "a: a sender serves it, and circuits begin at the hub's own node" in hub.plan().reason
+    assert "a: the sender one serves it, and circuit 1 begins at the hub's own node" in hub.plan().reason
+
+    with hub.ledger.transaction() as tx:
+        tx.ports.add(Port(circuit.ends[0].port, circuit.rate_out_bps, sender="one"))
+    await hub.loop.handle(CircuitsChanged())
+    assert hub.plan().legs[-1].circuits == (("a", circuit.number),)
+
+    with hub.ledger.transaction() as tx:
+        tx.fleet.assignments.replace([Assignment("NGRID", "a", "two")])
+    await hub.seconds(100)
+    assert "a: the sender two serves it, and circuit 1 begins at the sender one" in hub.plan().reason
 
 
 async def test_every_group_has_a_leg_of_its_own(hub: Hub) -> None:
