@@ -12,6 +12,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from datetime import datetime
 
+from downburst.bus.local import BusSubscription
 from downburst.bus.port import Bus
 from downburst.domain.circuits import (
     LEAVING,
@@ -84,7 +85,7 @@ class CircuitController:
                     event = None
                     with suppress(TimeoutError):
                         async with asyncio.timeout(TICK_S):
-                            event = await events.next()
+                            event = await self._news(events)
                     # Without the limit: a ledger that is slow would lose the event.
                     if event is not None:
                         await self.handle(event)
@@ -92,6 +93,14 @@ class CircuitController:
                         self._reconciled.clear()
         finally:
             await self._stop_work()
+
+    async def _news(self, events: BusSubscription) -> Event | None:
+        """The next event; most signs of life are none."""
+        while isinstance(event := await events.next(), SenderSeen):
+            if self._nodes.seen(event):
+                self._reconciled.discard(event.sender)
+                return None
+        return event
 
     def start(self) -> None:
         """Loads the circuits from the register."""
@@ -121,6 +130,7 @@ class CircuitController:
 
     async def tick(self) -> None:
         """Performs all due actions; work with the node goes on in tasks."""
+        self._nodes.look()
         await self._watch_clock()
         await self._fire()
         for name in self._nodes.running_ones():

@@ -30,12 +30,20 @@ class NearNodes:
         self._senders: dict[str, CircuitNode] = {}
         self._signs: dict[str, tuple[SenderSeen, float]] = {}
         """By sender, its last sign and the time of it."""
-        self._since_s = clock.monotonic_s()
+        self._since_s = self._looked_s = clock.monotonic_s()
 
     @property
     def running(self) -> bool:
         """True if the hub's own node is up."""
         return self._own.running
+
+    def look(self) -> None:
+        """To be called often. A process that stalled has heard no sign meanwhile, which is no silence."""
+        now_s = self._clock.monotonic_s()
+        if now_s - self._looked_s > SILENT_S / 2:
+            self._signs = {name: (sign, now_s) for name, (sign, _) in self._signs.items()}
+            self._since_s = now_s
+        self._looked_s = now_s
 
     def seen(self, sign: SenderSeen) -> bool:
         """Takes a sender's sign of life; True if its node may not hold the leases: it is new, or was away."""

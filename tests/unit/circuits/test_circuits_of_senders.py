@@ -50,8 +50,12 @@ class Scene:
     async def dies(self) -> None:
         """The sender's machine is lost: no sign and no answer comes."""
         self.sender.running = False
-        self.stage.clock.advance(SILENT_S + 0.25)
-        await self.stage.settle()
+        await self.silence()
+
+    async def silence(self) -> None:
+        """No sign comes for too long."""
+        for _ in range(4):
+            await self.stage.after(SILENT_S / 3)
 
     async def starts_again(self) -> None:
         self.run, self.sender.running = "second", True
@@ -86,7 +90,7 @@ async def test_each_node_makes_the_circuits_of_its_own_ports(scene: Scene) -> No
 
 
 async def test_a_circuit_waits_for_its_sender_and_tells_so(scene: Scene) -> None:
-    scene.stage.clock.advance(SILENT_S + 1)
+    await scene.silence()
     circuit = await scene.reserve()
     await scene.stage.settle()
     assert scene.stage.state(circuit) is CircuitState.PROVISIONING
@@ -113,13 +117,35 @@ async def test_a_silence_is_no_restart_but_the_sender_gets_its_set_again(scene: 
     await scene.signs()
     circuit = await scene.reserve()
     await scene.signs(2)
-    scene.stage.clock.advance(SILENT_S + 0.25)
-    await scene.stage.settle()
+    await scene.silence()
     assert scene.stage.state(circuit) is CircuitState.DOWN
     scene.sender.done.clear()
     await scene.signs(2)
     assert scene.sender.done[0] == f"hold {circuit.number}"
     assert scene.stage.state(circuit) is CircuitState.ACTIVE
+
+
+async def test_a_service_that_stalled_holds_no_silence_against_a_sender(scene: Scene) -> None:
+    await scene.signs()
+    circuit = await scene.reserve()
+    await scene.signs(2)
+    await scene.stage.after(10 * SILENT_S)
+    assert scene.stage.state(circuit) is CircuitState.ACTIVE
+    await scene.silence()
+    assert scene.stage.state(circuit) is CircuitState.DOWN
+
+
+async def test_signs_of_life_reach_the_service_by_the_bus(scene: Scene) -> None:
+    circuit = await scene.reserve()
+    working = start("test.controller", scene.stage.controller.run())
+    await asyncio.sleep(0)
+    scene.stage.bus.publish(SenderSeen("one", "first", running=True))
+    async with asyncio.timeout(20):
+        while scene.stage.state(circuit) is not CircuitState.ACTIVE:  # noqa: ASYNC110 - there is no event
+            await asyncio.sleep(0.01)
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+    assert scene.sender.done[0].startswith("hold"), "it gets its whole set before anything else"
 
 
 async def test_a_circuit_of_a_lost_sender_can_be_cancelled_and_its_return_removes_the_rest(scene: Scene) -> None:
@@ -144,8 +170,8 @@ async def test_a_service_that_starts_again_gives_the_sender_time_for_a_sign(scen
     again = await scene.stage.again()
     await again.settle()
     assert again.state(circuit) is CircuitState.ACTIVE
-    again.clock.advance(SILENT_S + 0.25)
-    await again.settle()
+    for _ in range(4):
+        await again.after(SILENT_S / 3)
     assert again.state(circuit) is CircuitState.DOWN
 
 

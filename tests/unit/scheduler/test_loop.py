@@ -547,3 +547,13 @@ async def test_a_machine_that_becomes_quiet_is_noticed_when_the_window_has_passe
         measured(hub, f"quiet{number}", 0.5)
         await hub.seconds(60, sizes=SMALL, feed="IDS")
     assert hub.plan("IDS").figures["predicted_p99_ms"] == pytest.approx(0.5, rel=0.1)
+
+
+async def test_the_seconds_of_senders_are_none_without_products(hub: Hub) -> None:
+    hub.add("NGRID", "a")
+    await hub.loop.start()
+    for _ in range(20):
+        await hub.seconds(1)
+        await hub.loop.handle(hub.traffic((), "NGRID", sender="one"))
+    window = hub.loop._feeds["NGRID"].window
+    assert (window.seconds, window.products) == (20.0, 20 * len(SIZES))
