@@ -28,11 +28,11 @@ from downburst.domain.events import (
     CircuitTold,
     Event,
     NodeChanged,
-    SenderSeen,
     SessionChanged,
     SitesChanged,
     TrafficSeen,
 )
+from downburst.domain.senders import SenderSeen
 from downburst.foundation.clock import Clock, to_us
 from downburst.foundation.errors import DownburstError, NodeAway
 from downburst.settings.circuits import CircuitSettings

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from downburst.bus.port import Bus
 from downburst.domain.circuits import Circuit, CircuitProblem, Direction, Lease, RateProbe, ReachProbe, Standing
-from downburst.domain.events import SenderSeen
+from downburst.domain.senders import SenderSeen
 from downburst.foundation.clock import Clock
 from downburst.foundation.errors import NodeAway
 from downburst_circuits.node import CircuitNode

@@ -11,12 +11,12 @@ from downburst.domain.events import (
     Event,
     FeedsChanged,
     PlanMade,
-    SenderSeen,
     SitesChanged,
     SubscriptionsChanged,
     TcpProfilesChanged,
 )
 from downburst.domain.ordering.signs import SilencesWatched
+from downburst.domain.senders import SenderSeen
 from downburst.foundation.errors import DownburstError, LedgerAway, NodeAway
 from downburst.supervision import attempt, keep, start
 from downburst_worker.desired import DesiredState

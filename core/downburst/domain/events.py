@@ -11,6 +11,7 @@ from downburst.domain.circuits import CircuitProblem, CircuitUse
 from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched
 from downburst.domain.plans import Plan, Transport
 from downburst.domain.relays.report import RelayReport
+from downburst.domain.senders import SenderSeen
 from downburst.domain.tcp.path import TcpPath
 from downburst.domain.tcp.profiles import AppliedProfile
 from downburst.domain.tcp.tracing import TracerAsked, TracerTold
@@ -337,16 +338,6 @@ class NodeChanged:
     running: bool
     restarts: int
     reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SenderSeen:
-    """A sender's sign of life, several times a second: circuits that begin there live as long as these come."""
-
-    sender: str
-    run: str
-    """The id of its node's process; a new one holds no circuits."""
-    running: bool
 
 
 @dataclass(frozen=True, slots=True)

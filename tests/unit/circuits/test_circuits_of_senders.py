@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from downburst.domain.circuits import Circuit, CircuitEnd, CircuitState, Port
-from downburst.domain.events import SenderSeen
+from downburst.domain.senders import SenderSeen
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import BadInput
 from downburst.ledger import Ledger

@@ -41,7 +41,6 @@ from downburst.domain.events import (
     PlanMade,
     RelaySeen,
     ResendsChanged,
-    SenderSeen,
     SessionChanged,
     SessionTraffic,
     SiteBacklog,
@@ -57,6 +56,7 @@ from downburst.domain.events import (
 from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched
 from downburst.domain.plans import Candidate, Leg, Plan, Transport
 from downburst.domain.relays import FanOut, RelayedLeg, RelayReport, Segment, Tunnel
+from downburst.domain.senders import SenderSeen
 from downburst.domain.tcp.path import TcpPath
 from downburst.domain.tcp.profiles import AppliedProfile, ProfileState, TcpKnobs
 from downburst.domain.tcp.tracing import TracerAsked, TracerTold
