@@ -140,7 +140,8 @@ class CircuitController:
             near = self._nodes.near(circuit)
             if self._nodes.is_away(near):
                 await self._without_node(circuit, near)
-            if self._nodes.runs(near) or (self._nodes.is_away(near) and circuit.state in LEAVING):
+            can_be_cleared = self._nodes.is_away(near) and work_in(circuit.state) is Work.CLEAR
+            if self._nodes.runs(near) or can_be_cleared:
                 await self._next_step(circuit)
 
     def measure_soon(self, number: int) -> None:
