@@ -60,6 +60,7 @@ class Scene:
             self._add_port(name, sender=name)
         self.site = self._site(home, stack)
         self.source = Source(self)
+        stack.callback(self.source.finish)
 
     def _sender(self, home: Path, stack: ExitStack, name: str, section: str) -> Sender:
         sender = Sender(
@@ -70,7 +71,7 @@ class Scene:
             inside=partial(self.lab.inside, name),
             sites=f"{self.lab.address(name)}:7370",
         )
-        stack.callback(lambda: sender.process.poll() is not None or sender.kill_all())
+        stack.callback(_end, sender)
         return sender.start()
 
     def _add_port(self, host: str, **owner: str) -> None:
@@ -185,8 +186,14 @@ class Source(threading.Thread):
 
     def finish(self) -> None:
         self._over.set()
-        self.join(timeout=60)
+        if self.ident is not None:
+            self.join(timeout=60)
         assert not self.is_alive()
+
+
+def _end(sender: Sender) -> None:
+    if sender.process.poll() is None:
+        sender.kill_all()
 
 
 @pytest.fixture
@@ -200,11 +207,11 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 def test_a_feed_rides_a_senders_circuit_and_leaves_it_when_that_is_killed(scene: Scene) -> None:
     near, other = "two", "one"
     scene.source.start()
-    scene.hub.ask("PUT", f"/v1/feeds/{FEED}/pin", json={"transport": "static-circuit"})
     number = scene.reserve(f"{near}-eth0")
     scene.wait_state(number, "active")
     assert scene.interface("hub") is None, "the hub's own node has no end of it"
     scene.wait_served(near)
+    scene.hub.ask("PUT", f"/v1/feeds/{FEED}/pin", json={"transport": "static-circuit"})
     wait_for("a plan by the circuit", lambda: scene.transport() == "static-circuit", 60)
     wait_for("connections on the circuit", lambda: scene.riding(near), 60)
     before = scene.sent_bytes(near)
@@ -238,8 +245,9 @@ def test_a_feed_rides_a_senders_circuit_and_leaves_it_when_that_is_killed(scene:
 @pytest.mark.long(90)
 def test_a_sender_that_returns_gets_its_circuit_and_its_feed_again(scene: Scene) -> None:
     scene.source.start()
-    scene.hub.ask("PUT", f"/v1/feeds/{FEED}/pin", json={"transport": "static-circuit"})
     number = scene.reserve("two-eth0")
+    scene.wait_state(number, "active")
+    scene.hub.ask("PUT", f"/v1/feeds/{FEED}/pin", json={"transport": "static-circuit"})
     wait_for("connections on the circuit", lambda: scene.riding("two"), 90)
     scene.source.more(10)
     scene.senders["two"].kill_all()

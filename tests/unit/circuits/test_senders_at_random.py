@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -42,8 +43,8 @@ class World:
         ]
         await asyncio.sleep(0)
         for name in SENDERS:
-            tags = {"first_vlan": 100, "last_vlan": 199}
-            port = Port(f"{name}-eth0", 1000 * M, interface="eth0", underlay="192.0.2.2", sender=name, **tags)
+            own = Port(f"{name}-eth0", 1000 * M, interface="eth0", underlay="192.0.2.2", sender=name)
+            port = replace(own, first_vlan=100, last_vlan=199)
             await self.stage.service.add_port(port)
 
     async def close(self) -> None:
