@@ -76,9 +76,11 @@ This chart installs a hub in Kubernetes, as one process or as several on your ow
   this.
 * *Upgrades* first update the ledger's schema, with a job that may run twice. A release that does not know the schema
   reports it.
-* *Pods* meet the `restricted` Pod Security Standard. Only the hub's pod may need more: the host's network for
-  multicast (`multicast.hostNetwork`), capabilities for circuits (`hub.capabilities`). The hub's node makes circuits,
-  also for a circuit service beside it.
+* *Pods* meet the `restricted` Pod Security Standard. Only the pods of the hub and of senders may need more: the
+  host's network (`multicast.hostNetwork`, `senders.hostNetwork`), capabilities for circuits (`hub.capabilities`,
+  `senders.capabilities`). Nodes make circuits, also for a circuit service beside the hub.
+* *Circuits of senders* begin on the network of the sender's pod, with `senders.hostNetwork` the host's. A port names
+  the sender by its pod, such as `wx-downburst-sender-0`, and an interface of the host on which that pod must stay.
 * *Multicast* is off unless `multicast.hostNetwork` or `multicast.podNetwork` is set. Feeds then use unicast, and
   plans show the reason.
 

@@ -27,6 +27,7 @@ from downburst.settings.ldm import LdmSettings
 from downburst.sketches.sketch import LatencySketch
 from downburst_api.runtime import Runtime
 from downburst_circuits.controller import CircuitController
+from downburst_circuits.near_nodes import NearNodes
 from downburst_circuits.providers.agents import Agents
 from downburst_circuits.providers.makers import makers
 from downburst_circuits.register import Register
@@ -212,8 +213,9 @@ def runtime(directory: Path, ledger: Ledger, clock: Clock, **given: object) -> t
     bus, wanted = LocalBus(), settings(directory, **given)
     register = Register(ledger, bus, clock)
     circuits = NodeInMemory()
-    made_by = makers(register, circuits, Agents(register, ledger=ledger, bus=bus, clock=clock), wanted.circuits)
-    controller = CircuitController(register, circuits, made_by, bus=bus, clock=clock, settings=wanted.circuits)
+    nodes = NearNodes(register, circuits, bus, clock)
+    made_by = makers(register, nodes, Agents(register, ledger=ledger, bus=bus, clock=clock), wanted.circuits)
+    controller = CircuitController(register, nodes, made_by, bus=bus, clock=clock, settings=wanted.circuits)
     made = Runtime(
         settings=wanted,
         ledger=ledger,

@@ -22,6 +22,7 @@ from downburst.ledger import Ledger
 from downburst.settings.circuits import CircuitSettings
 from downburst_circuits.calendar import Calendar, Claim, NoRoom, Reservation
 from downburst_circuits.controller import CircuitController
+from downburst_circuits.near_nodes import NearNodes
 from downburst_circuits.providers.agents import Agents
 from downburst_circuits.providers.makers import makers
 from downburst_circuits.register import Register
@@ -109,8 +110,9 @@ async def desk_ms(seed: int) -> float:
         for reservation in year(seed, list(register.ports)):
             register.calendar.put(replace(reservation, number=-reservation.number))
         settings = CircuitSettings()
-        made_by = makers(register, node, Agents(register, ledger=ledger, bus=bus, clock=clock), settings)
-        controller = CircuitController(register, node, made_by, bus=bus, clock=clock, settings=settings)
+        nodes = NearNodes(register, node, bus, clock)
+        made_by = makers(register, nodes, Agents(register, ledger=ledger, bus=bus, clock=clock), settings)
+        controller = CircuitController(register, nodes, made_by, bus=bus, clock=clock, settings=settings)
         service = CircuitService(register, controller, made_by, ledger=ledger, bus=bus, clock=clock)
         # As a hub does after it has loaded its ledger.
         gc.collect()

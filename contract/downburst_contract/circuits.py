@@ -66,6 +66,8 @@ class PortChange(_Tags):
     interface: Annotated[str, Field(max_length=15)] | None = None
     underlay: Annotated[str, Field(max_length=45)] | None = None
     stp: Text | None = None
+    sender: _Name | None = None
+    """The hub's sender on whose host the port is; null: the hub's own node."""
 
     @field_validator("underlay")
     @classmethod
@@ -82,7 +84,7 @@ class PortChange(_Tags):
 
     @classmethod
     def _nullable(cls) -> set[str]:
-        return super()._nullable() | {"port_rate_bps"}
+        return super()._nullable() | {"port_rate_bps", "sender"}
 
 
 class PortNew(PortChange):
@@ -317,6 +319,8 @@ class Port(Answer):
     last_vlan: int | None
     port_rate_bps: int | None
     """How fast the port itself is, in each direction; null: nobody said."""
+    sender: str | None
+    """The hub's sender on whose host it is; null: the hub's own node, or it is a site's."""
     created_at: datetime | None
     layer: _Layer
 

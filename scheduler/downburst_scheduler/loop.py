@@ -235,7 +235,8 @@ class SchedulerLoop:
 
     def _count(self, event: TrafficSeen) -> None:
         arrived = {feed.feed: feed for feed in event.feeds}
-        for name in self._known.feeds:
+        # Products arrive at the hub's own node: a sender's second is none without products.
+        for name in self._known.feeds if not event.sender else ():
             traffic = arrived.get(name)
             window = self._state(name).window
             if traffic is None:

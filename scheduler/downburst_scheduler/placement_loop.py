@@ -6,6 +6,7 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass
 
+from downburst.domain.circuits import WANTED
 from downburst.domain.plans import Transport
 from downburst.domain.senders import DEAD_S, Assignment, Pulse, Sender
 from downburst.foundation.clock import Clock, SystemClock, to_us
@@ -35,7 +36,7 @@ class PlacementLoop:
         alive = self._pulse.alive(seen.senders, time.monotonic())
         working = frozenset((sender.name, sender.address) for sender in alive)
         takers = [sender.name for sender in alive if not sender.draining and sender.certificate is not None]
-        wanted = place(seen.demands, takers, seen.current)
+        wanted = place(seen.demands, takers, seen.current, seen.homes)
         moved = len(set(wanted) - set(seen.current))
         news = self._known is not None and self._known != working
         if set(wanted) != set(seen.current) or news:
@@ -48,7 +49,7 @@ class PlacementLoop:
         senders, current = tx.fleet.senders.all(), tx.fleet.assignments.all()
         if not senders:
             # Most hubs have none: this saves reading their sites' subscriptions twice a second.
-            return _Seen([], [], current)
+            return _Seen([], [], current, {})
         now = to_us(self._clock.now()) // 60_000_000
         arrived: dict[str, float] = defaultdict(float)
         for minute in tx.measured.traffic.minutes(since_minute=now - MINUTES):
@@ -67,7 +68,7 @@ class PlacementLoop:
             Demand(feed, tuple(sorted(wanting)), arrived[feed] / (MINUTES * 60), together=feed in grouped)
             for feed, wanting in sorted(wishes.items())
         ]
-        return _Seen(senders, demands, current)
+        return _Seen(senders, demands, current, _homes(tx))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,21 @@ class _Seen:
     senders: list[Sender]
     demands: list[Demand]
     current: list[Assignment]
+    homes: dict[str, frozenset[str]]
+    """By site, the senders with a circuit to it."""
+
+
+def _homes(tx: Transaction) -> dict[str, frozenset[str]]:
+    senders = {port.name: port.sender for port in tx.ports.all() if port.sender is not None}
+    if not senders:
+        return {}
+    found: dict[str, set[str]] = defaultdict(set)
+    for circuit in tx.circuits.begun():
+        near = senders.get(circuit.ends[0].port)
+        if near is not None and circuit.state in WANTED:
+            for site in circuit.served_sites:
+                found[site].add(near)
+    return {site: frozenset(names) for site, names in found.items()}
 
 
 def _keep(tx: Transaction, wanted: list[Assignment]) -> None:

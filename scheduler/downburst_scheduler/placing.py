@@ -1,7 +1,8 @@
 """Assignment of feeds and sites to senders: by measured load, with few moves, and one sender for a group.
 
 A feed is kept in one piece while that is fair, because every sender of a feed keeps a copy of it. Existing
-assignments stay; only unserved sites move, and whatever makes one sender's load far greater than the others'.
+assignments stay; only unserved sites move, and whatever makes one sender's load far greater than the others'. A site
+with a circuit is served by the sender at which that begins.
 """
 
 from collections import defaultdict
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 
 from downburst.domain.senders import Assignment
 
+_NOWHERE: Mapping[str, frozenset[str]] = {}
 Part = tuple[str, str]
 """A feed at a sender."""
 
@@ -31,11 +33,21 @@ class Demand:
         return max(self.bps, SILENT_BPS)
 
 
-def place(demands: Iterable[Demand], senders: Sequence[str], current: Iterable[Assignment]) -> list[Assignment]:
-    """The new assignments: every wanted feed has a sender for each site, if there is any sender."""
+def place(
+    demands: Iterable[Demand],
+    senders: Sequence[str],
+    current: Iterable[Assignment],
+    homes: Mapping[str, frozenset[str]] = _NOWHERE,
+) -> list[Assignment]:
+    """The new assignments: every wanted feed has a sender for each site, if there is any sender.
+
+    `homes`: by site, the senders with a circuit to it, at work or not.
+    """
     if not senders:
         return []
-    table = _Table(sorted(demands, key=lambda one: (-one.weight * len(one.sites), one.feed)), senders)
+    at_home = {site: here for site, names in homes.items() if (here := names & frozenset(senders))}
+    ordered = sorted(demands, key=lambda one: (-one.weight * len(one.sites), one.feed))
+    table = _Table(ordered, senders, at_home)
     table.keep(current)
     for demand in table.demands:
         table.complete(demand)
@@ -48,8 +60,11 @@ def place(demands: Iterable[Demand], senders: Sequence[str], current: Iterable[A
 class _Table:
     """The sites of each feed at each sender."""
 
-    def __init__(self, demands: Sequence[Demand], senders: Sequence[str]) -> None:
+    def __init__(
+        self, demands: Sequence[Demand], senders: Sequence[str], homes: Mapping[str, frozenset[str]]
+    ) -> None:
         self.demands = demands
+        self._homes = homes
         self._demand: Mapping[str, Demand] = {one.feed: one for one in demands}
         self._senders = sorted(senders)
         self._sites: dict[Part, set[str]] = defaultdict(set)
@@ -58,20 +73,31 @@ class _Table:
     def keep(self, current: Iterable[Assignment]) -> None:
         for one in current:
             demand = self._demand.get(one.feed)
-            if demand is not None and one.sender in self._load and one.site in demand.sites:
+            if demand is None or one.sender not in self._load or one.site not in demand.sites:
+                continue
+            if demand.together or one.sender in self._homes.get(one.site, (one.sender,)):
                 self._put(demand, one.sender, {one.site})
 
     def complete(self, demand: Demand) -> None:
         """Assigns the unserved sites to a sender; all sites if they must be together."""
         if demand.together:
-            widest = max(self._senders, key=lambda name: (len(self._sites[demand.feed, name]), -self._load[name]))
+            widest = max(
+                self._senders,
+                key=lambda name: (
+                    sum(name in self._homes.get(site, ()) for site in demand.sites),
+                    len(self._sites[demand.feed, name]),
+                    -self._load[name],
+                ),
+            )
             for name in self._senders:
                 self._take(demand, name, set(self._sites[demand.feed, name]))
             self._put(demand, widest, set(demand.sites))
             return
         served = {site for name in self._senders for site in self._sites[demand.feed, name]}
         lacking = set(demand.sites) - served
-        if lacking:
+        for site in sorted(lacking & self._homes.keys()):
+            self._put(demand, min(self._homes[site], key=lambda name: (self._load[name], name)), {site})
+        if lacking := lacking - self._homes.keys():
             self._put(demand, self._for_more_of(demand), lacking)
 
     def move_one(self) -> bool:
@@ -84,22 +110,26 @@ class _Table:
             return False
         # The largest feed that fits is moved whole, else as many sites of the largest as fit.
         parts = sorted(
-            (demand for demand in self.demands if self._sites[demand.feed, most] and not demand.together),
-            key=lambda demand: (-demand.weight * len(self._sites[demand.feed, most]), demand.feed),
+            (demand for demand in self.demands if self._free(demand, most) and not demand.together),
+            key=lambda demand: (-demand.weight * len(self._free(demand, most)), demand.feed),
         )
         for demand in parts:
-            sites = self._sites[demand.feed, most]
+            sites = self._free(demand, most)
             if demand.weight * len(sites) <= excess:
                 return self._move(demand, most, least, set(sites))
         for demand in parts:
             fit = int(excess // demand.weight)
             if fit:
-                return self._move(demand, most, least, set(sorted(self._sites[demand.feed, most])[-fit:]))
+                return self._move(demand, most, least, set(sorted(self._free(demand, most))[-fit:]))
         return False
 
     def assignments(self) -> list[Assignment]:
         found = [Assignment(feed, site, name) for (feed, name), sites in self._sites.items() for site in sites]
         return sorted(found)
+
+    def _free(self, demand: Demand, name: str) -> set[str]:
+        """The sites of a feed at a sender that no circuit keeps there."""
+        return self._sites[demand.feed, name] - self._homes.keys()
 
     def _for_more_of(self, demand: Demand) -> str:
         """A sender that already has the feed, unless its load is far above that of another one."""

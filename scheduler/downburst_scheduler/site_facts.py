@@ -101,14 +101,13 @@ class SiteView:
 
 def _with_circuit(site: SiteFacts, feed: str, known: Known, feeds: Mapping[str, FeedState]) -> SiteFacts:
     """A site with the capacity of its circuit that other feeds leave."""
-    offer = known.circuits.to(site.name)
+    sender = known.placed.get((feed, site.name), "")
+    offer = known.circuits.to(site.name, sender)
     if site.keeps_ldm:
         why = None if offer is None else f"{site.name}: an LDM's connection is bound to no circuit"
         return replace(site, no_circuit=why)
-    if offer is not None and (feed, site.name) in known.placed:
-        return replace(site, no_circuit=f"{site.name}: a sender serves it, and circuits begin at the hub's own node")
     if offer is None:
-        why = known.circuits.why_not(site.name)
+        why = known.circuits.why_not(site.name, sender)
         return replace(site, no_circuit=why) if why is not None else site
     used_bps = sum(state.used_bps(site.name) for name, state in feeds.items() if name != feed)
     return replace(site, circuit=without(offer, used_bps))

@@ -60,7 +60,7 @@ class Known:
     subscribers: Mapping[str, Sequence[tuple[Site, list[Subscription]]]] = field(default_factory=dict)
     """By feed: active sites that want it and may take it, with their subscriptions."""
     pins: Mapping[str, Pin] = field(default_factory=dict)
-    standing: "Standing" = ((), ())
+    standing: "Standing" = ((), (), ())
     circuits: CircuitOffers = field(default_factory=CircuitOffers)
     """Of these."""
     demand: OnDemand = field(default_factory=OnDemand)
@@ -69,8 +69,8 @@ class Known:
     relay_names: frozenset[str] = frozenset()
     ways: Mapping[str, SiteWay] = field(default_factory=dict)
     """By site, the way that its session is told to go."""
-    placed: frozenset[tuple[str, str]] = frozenset()
-    """Feed and site pairs served by a sender instead of the hub's own node."""
+    placed: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """By feed and site, the sender that serves it instead of the hub's own node."""
 
     @classmethod
     def of(cls, tx: Transaction, demand: OnDemand) -> "Known":
@@ -92,8 +92,8 @@ class Known:
         )
 
 
-Standing = tuple[tuple[Circuit, ...], tuple[Measured, ...]]
-"""Circuits and their measurements."""
+Standing = tuple[tuple[Circuit, ...], tuple[Measured, ...], tuple[tuple[int, str], ...]]
+"""Circuits, their measurements, and the senders at which some of them begin, by number."""
 
 
 def standing_circuits(tx: Transaction) -> Standing:
@@ -101,12 +101,15 @@ def standing_circuits(tx: Transaction) -> Standing:
     begun = tx.circuits.begun()
     ordered = {circuit.number for circuit in begun if circuit.request.request_id.startswith(REQUESTS)}
     measured = tuple(row for row in tx.circuits.measurements() if row.circuit not in ordered)
-    return tuple(circuit for circuit in begun if circuit.number not in ordered), measured
+    senders = {port.name: port.sender for port in tx.ports.all() if port.sender is not None}
+    near = ((circuit.number, senders.get(circuit.ends[0].port)) for circuit in begun)
+    standing = tuple(circuit for circuit in begun if circuit.number not in ordered)
+    return standing, measured, tuple((number, sender) for number, sender in near if sender is not None)
 
 
-def placed(tx: Transaction) -> frozenset[tuple[str, str]]:
+def placed(tx: Transaction) -> dict[tuple[str, str], str]:
     """The pairs served by senders: they change more often than everything else, and no event reports them."""
-    return frozenset((one.feed, one.site) for one in tx.fleet.assignments.all())
+    return {(one.feed, one.site): one.sender for one in tx.fleet.assignments.all()}
 
 
 def _before(relays: Iterable[Relay], sites: Mapping[str, Site]) -> dict[str, list[Relay]]:

@@ -12,6 +12,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from datetime import datetime
 
+from downburst.bus.local import BusSubscription
 from downburst.bus.port import Bus
 from downburst.domain.circuits import (
     LEAVING,
@@ -23,7 +24,15 @@ from downburst.domain.circuits import (
     CircuitState,
     Standing,
 )
-from downburst.domain.events import CircuitTold, Event, NodeChanged, SessionChanged, SitesChanged, TrafficSeen
+from downburst.domain.events import (
+    CircuitTold,
+    Event,
+    NodeChanged,
+    SessionChanged,
+    SitesChanged,
+    TrafficSeen,
+)
+from downburst.domain.senders import SenderSeen
 from downburst.foundation.clock import Clock, to_us
 from downburst.foundation.errors import DownburstError, NodeAway
 from downburst.settings.circuits import CircuitSettings
@@ -31,7 +40,7 @@ from downburst.supervision import FAULTS, call, start
 from downburst_circuits.bookings import BookingDesk
 from downburst_circuits.lifecycle import Happening, Work, due_by_window, next_moment_us, work_in
 from downburst_circuits.measuring import Measuring
-from downburst_circuits.node import CircuitNode
+from downburst_circuits.near_nodes import OWN, NearNodes
 from downburst_circuits.providers.makers import Makers
 from downburst_circuits.providers.nodes import first_problem
 from downburst_circuits.providers.port import Broken, Made, Removed, Waiting
@@ -45,7 +54,7 @@ class CircuitController:
     def __init__(
         self,
         register: Register,
-        node: CircuitNode,
+        nodes: NearNodes,
         makers: Makers,
         *,
         bus: Bus,
@@ -53,18 +62,19 @@ class CircuitController:
         settings: CircuitSettings,
     ) -> None:
         self._register = register
-        self._node = node
+        self._nodes = nodes
         self._makers = makers
         self._bus = bus
         self._clock = clock
         self.tests = BookingDesk(register, clock)
-        self._measuring = Measuring(register, node, self.tests, clock, settings)
+        self._measuring = Measuring(register, nodes, self.tests, clock, settings)
         self._agenda: list[tuple[int, int]] = []
         self._retries = _Retries()
         self._at_work: dict[int, asyncio.Task[None]] = {}
         self._wake = asyncio.Event()
         self._clocks = (clock.now(), clock.monotonic_s())
-        self._reconciled = False
+        self._reconciled: set[str] = set()
+        """The nodes that have their whole sets of leases."""
         register.watchers.append(self._changed)
 
     async def run(self) -> None:
@@ -77,18 +87,27 @@ class CircuitController:
                     event = None
                     with suppress(TimeoutError):
                         async with asyncio.timeout(TICK_S):
-                            event = await events.next()
+                            event = await self._news(events)
                     # Without the limit: a ledger that is slow would lose the event.
                     if event is not None:
                         await self.handle(event)
-                    self._reconciled = self._reconciled and not events.take_dropped()
+                    if events.take_dropped():
+                        self._reconciled.clear()
         finally:
             await self._stop_work()
+
+    async def _news(self, events: BusSubscription) -> Event | None:
+        """The next event; most signs of life are none."""
+        while isinstance(event := await events.next(), SenderSeen):
+            if self._nodes.seen(event):
+                self._reconciled.discard(event.sender)
+                return None
+        return event
 
     def start(self) -> None:
         """Loads the circuits from the register."""
         self._agenda.clear()
-        self._reconciled = False
+        self._reconciled.clear()
         for circuit in self._register.open.values():
             self._changed(circuit)
 
@@ -98,7 +117,10 @@ class CircuitController:
             case CircuitTold():
                 await self._told(event)
             case NodeChanged():
-                self._reconciled = False
+                self._reconciled.discard(OWN)
+            case SenderSeen():
+                if self._nodes.seen(event):
+                    self._reconciled.discard(event.sender)
             case SessionChanged(state="connected"):
                 self._try_again(event.site)
             case SitesChanged():
@@ -110,14 +132,19 @@ class CircuitController:
 
     async def tick(self) -> None:
         """Performs all due actions; work with the node goes on in tasks."""
+        self._nodes.look()
         await self._watch_clock()
         await self._fire()
-        if not self._node.running:
-            return
-        if not self._reconciled:
-            await self._reconcile()
+        for name in self._nodes.running_ones():
+            if name not in self._reconciled:
+                await self._reconcile(name)
         for circuit in list(self._register.begun.values()):
-            await self._next_step(circuit)
+            near = self._nodes.near(circuit)
+            if self._nodes.is_away(near):
+                await self._without_node(circuit, near)
+            can_be_cleared = self._nodes.is_away(near) and work_in(circuit.state) is Work.CLEAR
+            if self._nodes.runs(near) or can_be_cleared:
+                await self._next_step(circuit)
 
     def measure_soon(self, number: int) -> None:
         """Schedules a measurement of a circuit at the next tick."""
@@ -179,10 +206,16 @@ class CircuitController:
         except NodeAway:
             self._retries.later(number, self._clock.monotonic_s())
         except DownburstError as error:
-            await self._broke(number, Broken(CircuitProblem(error.sentence, step="node", hop="the hub's node")))
+            await self._broke(number, Broken(CircuitProblem(error.sentence, step="node", hop=self._host(number))))
         except Exception as error:  # noqa: BLE001
             FAULTS.caught("circuits.work", error, f"circuit {number}")
             self._retries.later(number, self._clock.monotonic_s())
+
+    def _host(self, number: int) -> str:
+        """The node at which a circuit begins, for sentences."""
+        circuit = self._register.open.get(number)
+        sender = OWN if circuit is None else self._nodes.near(circuit)
+        return f"the sender {sender}" if sender else "the hub's node"
 
     async def _build(self, number: int) -> None:
         circuit = self._register.open.get(number)
@@ -228,21 +261,34 @@ class CircuitController:
         self._retries.later(number, self._clock.monotonic_s(), least_s=broken.pause_s)
         await self._register.happen(number, Happening.BROKE, said)
 
-    async def _reconcile(self) -> None:
-        """Sends the node the whole set; its answer counts as the truth, wherever it or this hub stopped before."""
-        wanted = [circuit for circuit in self._register.begun.values() if circuit.state in WANTED]
+    async def _without_node(self, circuit: Circuit, sender: str) -> None:
+        """Takes a circuit out of use whose sender is away, or tells the reason why it is not made."""
+        words = f"the sender {sender} at its near end does not run"
+        said = Said(words, "node", f"the sender {sender}", "start it again; its feeds take other ways until then")
+        if circuit.state is CircuitState.PROVISIONING:
+            await self._register.happen(circuit.number, Happening.WAITS, said)
+        elif circuit.state in STANDING:
+            await self._register.happen(circuit.number, Happening.LOST, said)
+
+    async def _reconcile(self, name: str) -> None:
+        """Sends a node its whole set; its answer counts as the truth, wherever it or this hub stopped before."""
+        begun = [circuit for circuit in self._register.begun.values() if self._nodes.near(circuit) == name]
+        wanted = [circuit for circuit in begun if circuit.state in WANTED]
         if not wanted and not self._register.ports:
-            self._reconciled = True
+            self._reconciled.add(name)
             return
         held = [circuit for circuit in wanted if self._makers.of(circuit).is_held(circuit)]
+        leases = [self._register.lease(circuit) for circuit in held]
         try:
-            standings = await self._node.hold_circuits([self._register.lease(circuit) for circuit in held])
-        except NodeAway:
+            async with asyncio.timeout(None if name == OWN else LONGEST_ANSWER_S):
+                standings = await self._nodes.of(name).hold_circuits(leases)
+        except (NodeAway, TimeoutError):
             return
         except DownburstError as error:
-            await self._register.fault(f"the node did not get the circuits: {error.sentence}")
+            node = f"the sender {name}" if name else "the node"
+            await self._register.fault(f"{node} did not get the circuits: {error.sentence}")
             standings = []
-        self._reconciled = True
+        self._reconciled.add(name)
         for standing in standings:
             await self._found(standing)
 
@@ -372,10 +418,12 @@ def _clock_sentence(before: datetime, now: datetime, step_s: float) -> str:
 
 
 _LOG = logging.getLogger("downburst.circuits")
-_HEARD = (CircuitTold, NodeChanged, SessionChanged, SitesChanged, TrafficSeen)
+_HEARD = (CircuitTold, NodeChanged, SenderSeen, SessionChanged, SitesChanged, TrafficSeen)
 TICK_S = 0.25
 """A begin or end of a window may be a second late; the service aims at a quarter."""
 FIRST_PAUSE_S = 2.0
 LONGEST_PAUSE_S = 60.0
+LONGEST_ANSWER_S = 5.0
+"""A sender that is slower is asked again: the circuits of other nodes wait meanwhile."""
 CLOCK_STEP_S = 2.0
 """A time server's ordinary corrections are smaller."""

@@ -1,24 +1,10 @@
-"""Circuits in a separate process: the api sends requests to the service there, and the service to the hub's node."""
+"""Circuits in a separate process: the api sends requests to the service there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 
 from downburst.bus.port import Bus
-from downburst.domain.circuits import (
-    Circuit,
-    CircuitAnswer,
-    CircuitChange,
-    CircuitEnd,
-    CircuitProblem,
-    CircuitState,
-    Direction,
-    Lease,
-    Port,
-    RateProbe,
-    ReachProbe,
-    Standing,
-)
-from downburst.domain.events import NodeChanged
+from downburst.domain.circuits import Circuit, CircuitAnswer, CircuitChange, CircuitEnd, CircuitState, Port
 from downburst.domain.topology import Topology
 from downburst.domain.topology.bookings import BookedTest, BookingAnswer, WantedTest
 from downburst.domain.topology.questions import (
@@ -28,13 +14,10 @@ from downburst.domain.topology.questions import (
     WindowAnswer,
     WindowQuestion,
 )
-from downburst.foundation.errors import NodeAway, PartAway
 from downburst.parts.names import Part
-from downburst.parts.questions import Answer, Method, Remote, T, answers_of
-from downburst.supervision import keep, side_by_side
+from downburst.parts.questions import Answer, Remote, answers_of
 from downburst_circuits.bookings import BookingDesk
 from downburst_circuits.leaves import LeafService
-from downburst_circuits.node import CircuitNode
 from downburst_circuits.questions import DeskService
 from downburst_circuits.service import CircuitService
 
@@ -179,96 +162,3 @@ def answers_of_service(service: CircuitService) -> Mapping[str, Answer]:
         CircuitService.remove_port,
     )
     return desk | leaves | tests | circuits
-
-
-class RemoteNode:
-    """The hub's node for a service in another process; a hub that does not answer has no node."""
-
-    def __init__(self, bus: Bus) -> None:
-        self._bus = bus
-        self._hub = Remote(bus, Part.HUB)
-        self.running = False
-
-    async def run(self) -> None:
-        """Tracks whether the node runs, without end."""
-        await side_by_side(
-            keep("circuits.remote-node", self._look, every_s=LOOK_S), keep("circuits.node-changes", self._follow)
-        )
-
-    async def hold_circuits(self, leases: Sequence[Lease]) -> list[Standing]:
-        """Sends the whole set of leases; other interfaces under our names are removed."""
-        return await self._ask(CircuitNode.hold_circuits, leases=leases)
-
-    async def circuit_up(self, lease: Lease) -> Standing:
-        """Builds one circuit, or changes it in place; restored to its old state if a step fails."""
-        return await self._ask(CircuitNode.circuit_up, lease=lease)
-
-    async def circuit_down(self, circuit: int) -> list[CircuitProblem]:
-        """Removes one circuit; returns the parts that could not be removed."""
-        return await self._ask(CircuitNode.circuit_down, circuit=circuit)
-
-    async def probe_reach(self, circuit: int, site: str) -> ReachProbe:
-        """Five packets to a site and back."""
-        return await self._ask(CircuitNode.probe_reach, circuit=circuit, site=site)
-
-    async def probe_rate(
-        self, circuit: int, site: str, direction: Direction, *, rate_bps: int, duration_ms: int
-    ) -> RateProbe:
-        """A train of packets to or from a site."""
-        return await self._ask(
-            CircuitNode.probe_rate,
-            circuit=circuit,
-            site=site,
-            direction=direction,
-            rate_bps=rate_bps,
-            duration_ms=duration_ms,
-        )
-
-    async def _ask(self, method: Method[T], **arguments: object) -> T:
-        try:
-            return await self._hub.ask(method, **arguments)
-        except PartAway as error:
-            self.running = False
-            raise NodeAway("the hub does not answer the circuit service; it is asked again") from error
-
-    async def _look(self) -> None:
-        try:
-            self.running = await self._hub.ask(NodeState.is_running)
-        except PartAway:
-            self.running = False
-
-    async def _follow(self) -> None:
-        with self._bus.subscribe(NodeChanged, limit=QUEUE) as events:
-            async for event in events:
-                if isinstance(event, NodeChanged):
-                    self.running = event.running
-
-
-class NodeState:
-    """The hub's report on its node beside the node's own answers."""
-
-    def __init__(self, node: CircuitNode) -> None:
-        self._node = node
-
-    async def is_running(self) -> bool:
-        """True if the node is up."""
-        return self._node.running
-
-
-def answers_of_node(node: CircuitNode) -> Mapping[str, Answer]:
-    """The hub's answers to the service."""
-    return {
-        **answers_of(NodeState(node), NodeState.is_running),
-        **answers_of(
-            node,
-            CircuitNode.hold_circuits,
-            CircuitNode.circuit_up,
-            CircuitNode.circuit_down,
-            CircuitNode.probe_reach,
-            CircuitNode.probe_rate,
-        ),
-    }
-
-
-LOOK_S = 2.0
-QUEUE = 64

@@ -81,7 +81,12 @@ def _check_whole(circuit: Circuit, known: Known) -> None:
 
 
 def check_port(port: Port) -> None:
-    """Refuses a port with more reserved than it carries."""
+    """Refuses a port of two hosts, and one with more reserved than it carries."""
+    if port.site is not None and port.sender is not None:
+        raise BadInput(
+            f"port {port.name} belongs to the site {port.site}, so it can't be at the sender {port.sender}; "
+            "leave one of the two out"
+        )
     if port.port_rate_bps is not None and port.rate_bps > port.port_rate_bps:
         raise BadInput(
             f"port {port.name} is one of {rate_text(port.port_rate_bps)} and circuits can't reserve "

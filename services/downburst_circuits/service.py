@@ -362,9 +362,9 @@ class CircuitService:
                 circuits=[{"circuit": circuit.number} for circuit in users],
             )
         known = self._register.ports.get(port.name)
-        if users and known is not None and (known.site, known.interface) != (port.site, port.interface):
+        if users and known is not None and _attached_to(known) != _attached_to(port):
             raise BadInput(
-                f"port {port.name} is needed by circuit {users[0].number}, so it keeps its site and interface; "
+                f"port {port.name} is needed by circuit {users[0].number}, so it keeps its host and interface; "
                 "cancel that first, or add another port"
             )
 
@@ -373,6 +373,11 @@ class CircuitService:
         self._register.calendar.capacity(port.name, port.rate_bps)
         self._bus.publish(CircuitsChanged())
         return port
+
+
+def _attached_to(port: Port) -> tuple[str | None, str | None, str]:
+    """The host and the interface of a port."""
+    return port.site, port.sender, port.interface
 
 
 def _ends_at(circuit: Circuit, port: str) -> bool:

@@ -30,6 +30,11 @@ RELEASES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "defaults": ({}, ()),
     "ha": (WITHOUT_OPERATOR | TRIAL, HA),
     "multicast": ({"multicast.hostNetwork": "true", "multicast.interface": '"192.0.2.7"'}, ()),
+    "circuits of senders": (
+        {"senders.replicas": "2", "senders.hostNetwork": "true", "senders.capabilities": '["NET_ADMIN"]'}
+        | WITHOUT_OPERATOR,
+        HA,
+    ),
     "circuits": ({"hub.capabilities": '["NET_ADMIN"]', "persistence.enabled": "false"}, ()),
 }
 

@@ -46,6 +46,8 @@ def test_a_port_is_kept_changed_and_removed(tx: Transaction, clock: FakeClock) -
     assert tx.ports.all() == [added]
     changed = tx.ports.change(replace(added, rate_bps=10_000_000_000))
     assert tx.ports.one("hub-eth0") == changed
+    moved = tx.ports.change(replace(changed, sender="one"))
+    assert (moved.sender, moved.host) == ("one", "the sender one")
     with pytest.raises(AlreadyThere, match="ports set hub-eth0"):
         tx.ports.add(added)
     tx.ports.remove("hub-eth0")

@@ -91,6 +91,18 @@ def test_a_port_that_offers_name_stays(tx: Transaction) -> None:
 
 
 @pytest.mark.usefixtures("ports")
+def test_offers_begin_at_the_hubs_own_node(tx: Transaction) -> None:
+    own = tx.ports.one("hub-eth0")
+    tx.ports.change(replace(own, sender="one"))
+    with pytest.raises(BadInput, match=r"offer campus: port hub-eth0 is at the sender one"):
+        tx.planning.offers.put(OFFER)
+    tx.ports.change(own)
+    tx.planning.offers.put(OFFER)
+    with pytest.raises(BadInput, match=r"offer campus: port hub-eth0 is at the sender one"):
+        tx.ports.change(replace(own, sender="one"))
+
+
+@pytest.mark.usefixtures("ports")
 def test_an_offer_may_join_relays(tx: Transaction, clock: FakeClock) -> None:
     core = replace(OFFER, hub_port="depot-eth0", ports=("campus-eth0",))
     assert tx.planning.offers.put(core) == replace(core, created_at=clock.now()) == tx.planning.offers.one("campus")

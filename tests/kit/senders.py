@@ -7,7 +7,8 @@ import signal
 import socket
 import subprocess
 import time
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,10 +23,22 @@ from kit.whole_hub import DOWNBURST, WholeHub
 class Sender:
     """One sender in a directory of its own; its settings are those of the hub, except for its place."""
 
-    def __init__(self, directory: Path, hub: WholeHub, kafka: str) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        hub: WholeHub,
+        kafka: str,
+        *,
+        prefix: Sequence[str] = (),
+        inside: Callable[[], AbstractContextManager[None]] = nullcontext,
+        sites: str = "",
+    ) -> None:
+        """`prefix`, `inside` and `sites`: its host in a lab, and its address there."""
         self.directory = directory
         self.name = directory.name
-        self.http, self.sites = (f"127.0.0.1:{free_port()}" for _ in range(2))
+        self.http = f"127.0.0.1:{free_port()}"
+        self.sites = sites or f"127.0.0.1:{free_port()}"
+        self._prefix, self._inside = prefix, inside
         self._settings = _SETTINGS.format(sender=self, node=node_binary(), ledger=hub.ledger_url, kafka=kafka)
 
     def start(self) -> Self:
@@ -34,7 +47,7 @@ class Sender:
         settings = self.directory / "settings.toml"
         settings.write_text(self._settings)
         with (self.directory / "sender.log").open("ab") as log:
-            argv = [DOWNBURST, "sender", "--settings", str(settings)]
+            argv = [*self._prefix, DOWNBURST, "sender", "--settings", str(settings)]
             self.process = subprocess.Popen(argv, stdout=log, stderr=log)
         running.note(self.process)
         wait_for(f"sender {self.name} to be ready", self.is_ready, 60)
@@ -43,7 +56,7 @@ class Sender:
     def is_ready(self) -> bool:
         """True if its readiness probe succeeds."""
         assert self.process.poll() is None, self.log()[-4000:]
-        with suppress(httpx.TransportError):
+        with suppress(httpx.TransportError), self._inside():
             return httpx.get(f"http://{self.http}/health/ready", timeout=5).is_success
         return False
 

@@ -69,7 +69,7 @@ class Agent(Asking):
         self._reports = NodeReports(
             shared, self._desired, self._writer, self._upkeep, enrolment=self._enrolment, reporter=self._reporter
         )
-        self.circuits = CircuitJobs(self._node)
+        self.circuits = CircuitJobs(self._node, role.share, self._desired.apply_plans)
         """The circuit service's requests to the node."""
         self.ca_sha256 = ""
         """SHA-256 of the hub's own certificate authority; known once the node has started."""
@@ -151,6 +151,7 @@ class Agent(Asking):
         if self._role.has_neighbours:
             with suppress(LedgerAway):
                 await self._role.share.look()
+        self._role.share.has(())
         answer = await self._start_node(job)
         self._upkeep.node_began()
         self.ca_sha256 = answer["ca_sha256"]

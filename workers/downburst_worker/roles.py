@@ -34,7 +34,7 @@ class Role(Protocol):
 
 
 class HubRole:
-    """The hub's own node: it ingests products, circuits begin here, and it serves every site that no sender has."""
+    """The hub's own node: it ingests products, and serves every site that no sender has."""
 
     sender = ""
     takes_in = True

@@ -3,13 +3,13 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 from downburst.domain.feeds import Feed
-from downburst.domain.plans import Plan, Transport
+from downburst.domain.plans import Leg, Plan, Transport
 from downburst.domain.senders import DEAD_S, Assignment, Placement, Pulse, Sender
 from downburst.foundation.errors import DownburstError, LedgerAway
 from downburst.ledger import Ledger, Transaction
@@ -29,6 +29,8 @@ class Share:
         """The placement in effect: without senders that are not at work."""
         self._told = Placement()
         """The placement for sites, which accept a version once: its content never depends on time or node."""
+        self.leases = frozenset[int]()
+        """The circuits that the node holds."""
         self.fenced = False
         """True if no beat of this sender reached the ledger for so long that another may have its multicast legs."""
 
@@ -59,6 +61,11 @@ class Share:
     def own_part(self, plan: Plan) -> Plan | None:
         """This node's part of a plan: a group has one sender, the one that serves all of its sites."""
         raise NotImplementedError
+
+    def has(self, leases: Iterable[int]) -> bool:
+        """Takes the circuits that the node holds; True if its part of plans changes."""
+        self.leases = frozenset(leases)
+        return False
 
     async def certify_others(self, ask: Ask) -> None:
         """Has the hub's authority sign the keys of senders that have no certificate yet."""
@@ -136,16 +143,22 @@ class SenderShare(Share):
         return [feed for feed in feeds if feed.name in open_here]
 
     def own_part(self, plan: Plan) -> Plan | None:
-        """The part of its own sites; groups only if all sites of the feed are its own.
+        """The part of its own sites and circuits; groups only if all sites of the feed are its own.
 
-        Circuits begin at the hub's own node; a sender serves their sites over the routed path until the next plan.
+        Sites on circuits that begin elsewhere take the routed path until the next plan.
         """
         placed = self._placed(plan)
         mine = {one.site for one in placed if one.sender == self._name}
         if not mine:
             return None
-        routed = replace(plan, legs=tuple(leg for leg in plan.legs if not leg.circuits))
-        return routed if len(mine) == len(placed) and not self.fenced else _without_groups(routed)
+        legs = (_on_circuits(leg, self.leases) for leg in plan.legs)
+        own = replace(plan, legs=tuple(leg for leg in legs if leg is not None))
+        return own if len(mine) == len(placed) and not self.fenced else _without_groups(own)
+
+    def has(self, leases: Iterable[int]) -> bool:
+        """Takes the circuits that the node holds; True if its part of plans changes."""
+        before, self.leases = self.leases, frozenset(leases)
+        return self.leases != before
 
     async def certified(self, ask: Ask, data_dir: str) -> Line:
         """The sender's fields of the start job: its own key's certificate, once the hub's authority has signed it."""
@@ -169,6 +182,16 @@ class SenderShare(Share):
         for feed in over:
             del self._left[feed]
         return bool(over)
+
+
+def _on_circuits(leg: Leg, leases: frozenset[int]) -> Leg | None:
+    """The part of a leg on these circuits; a leg without circuits is whole, and a group has one circuit or none."""
+    circuits = tuple((site, number) for site, number in leg.circuits if number in leases)
+    if circuits == leg.circuits:
+        return leg
+    if not circuits or leg.transport is Transport.MULTICAST:
+        return None
+    return replace(leg, sites=tuple(site for site, _ in circuits), circuits=circuits)
 
 
 def _without_groups(plan: Plan) -> Plan:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from uuid import uuid4
 
 from downburst.domain.events import (
     Event,
@@ -15,6 +16,7 @@ from downburst.domain.events import (
     TcpProfilesChanged,
 )
 from downburst.domain.ordering.signs import SilencesWatched
+from downburst.domain.senders import SenderSeen
 from downburst.foundation.errors import DownburstError, LedgerAway, NodeAway
 from downburst.supervision import attempt, keep, start
 from downburst_worker.desired import DesiredState
@@ -41,6 +43,8 @@ class Upkeep:
         self._reporter = reporter
         self._role = reporter.role
         self._reference = ReferenceClock(shared.ledger, sender=self._role.sender or None)
+        self._run = ""
+        """The id of the node's process."""
         self._ending = asyncio.Event()
         self._batch_waits = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -67,6 +71,7 @@ class Upkeep:
     def node_began(self) -> None:
         """Resets for a node that has just started: it has no clock offset, and may have left batches."""
         self._reference.again()
+        self._run = uuid4().hex
 
     def catch_up_soon(self) -> None:
         """Wakes the loop, as a batch is waiting."""
@@ -80,6 +85,13 @@ class Upkeep:
         if self._role.sender:
             answer = partial(answer_for_good, self._shared.bus, self._role.sender, self._node.ask)
             yield "agent.remote-queries", answer
+            yield "agent.signs", self._show_signs
+
+    async def _show_signs(self) -> None:
+        """Shows others that this sender's node runs: feeds leave its circuits when the signs stop."""
+        while True:
+            self._shared.bus.publish(SenderSeen(self._role.sender, self._run, self._node.running))
+            await asyncio.sleep(SIGN_S)
 
     async def _catch_up(self) -> None:
         """Retries waiting writes every second, and immediately for a new batch, until the end."""
@@ -148,3 +160,4 @@ _LOG = logging.getLogger("downburst.agent")
 CATCHING_UP = "agent.catching-up"
 CATCH_UP_S = 1.0
 LOOK_S = 0.5
+SIGN_S = 0.5

@@ -30,11 +30,13 @@ from downburst_app.wiring.ledger_watch import LedgerWatch
 from downburst_app.wiring.process import cancelled, stopped_by_signals
 from downburst_app.wiring.reports import FaultReports
 from downburst_circuits.controller import CircuitController
+from downburst_circuits.near_nodes import NearNodes
 from downburst_circuits.provider_agent.parts import runs_of_provider
 from downburst_circuits.providers.agents import Agents
 from downburst_circuits.providers.makers import makers
 from downburst_circuits.register import Register
-from downburst_circuits.remote import RemoteCircuits, RemoteNode, answers_of_service
+from downburst_circuits.remote import RemoteCircuits, answers_of_service
+from downburst_circuits.remote_nodes import RemoteNode
 from downburst_circuits.service import CircuitService
 from downburst_latency.service import LatencyService
 from downburst_scheduler.demand.loop import DemandLoop
@@ -185,8 +187,9 @@ async def _keep_circuits(part: _Given) -> None:
     register = Register(part.ledger, part.bus, clock)
     await register.load()
     settings = part.settings.circuits
-    made_by = makers(register, node, Agents(register, ledger=part.ledger, bus=part.bus, clock=clock), settings)
-    controller = CircuitController(register, node, made_by, bus=part.bus, clock=clock, settings=settings)
+    nodes = NearNodes(register, node, part.bus, clock)
+    made_by = makers(register, nodes, Agents(register, ledger=part.ledger, bus=part.bus, clock=clock), settings)
+    controller = CircuitController(register, nodes, made_by, bus=part.bus, clock=clock, settings=settings)
     service = CircuitService(register, controller, made_by, ledger=part.ledger, bus=part.bus, clock=clock)
     lent = runs_of_provider(service, register, settings, ledger=part.ledger, clock=clock)
     answers = answers_of_service(service)

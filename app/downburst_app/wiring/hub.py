@@ -43,11 +43,13 @@ from downburst_app.wiring.process import cancelled, lock_data_dir, make_data_dir
 from downburst_app.wiring.reports import FaultReports
 from downburst_app.wiring.watchdogs import Watchdogs
 from downburst_circuits.controller import CircuitController
+from downburst_circuits.near_nodes import NearNodes
 from downburst_circuits.provider_agent.parts import runs_of_provider
 from downburst_circuits.providers.agents import Agents
 from downburst_circuits.providers.makers import makers
 from downburst_circuits.register import Register
-from downburst_circuits.remote import RemoteCircuits, answers_of_node
+from downburst_circuits.remote import RemoteCircuits
+from downburst_circuits.remote_nodes import answers_of_node
 from downburst_circuits.service import CircuitService
 from downburst_ingest.directory import AfterIngest, DirectorySource, Ingest
 from downburst_ingest.rules import PathRule, PathRules
@@ -261,8 +263,9 @@ class Hub:
         register = Register(self._ledger, self._bus, self._clock)
         await register.load()
         agents = Agents(register, ledger=self._ledger, bus=self._bus, clock=self._clock)
-        made_by = makers(register, node, agents, settings)
-        controller = CircuitController(register, node, made_by, bus=self._bus, clock=self._clock, settings=settings)
+        nodes = NearNodes(register, node, self._bus, self._clock)
+        made_by = makers(register, nodes, agents, settings)
+        controller = CircuitController(register, nodes, made_by, bus=self._bus, clock=self._clock, settings=settings)
         register.watchers.append(self._forget_finished)
         service = CircuitService(register, controller, made_by, ledger=self._ledger, bus=self._bus, clock=self._clock)
         lent = runs_of_provider(service, register, settings, ledger=self._ledger, clock=self._clock)

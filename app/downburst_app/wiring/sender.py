@@ -18,6 +18,8 @@ from downburst.kafka.batches import BatchSender
 from downburst.kafka.bus import KafkaBus
 from downburst.ledger import Ledger
 from downburst.live.state import LiveState
+from downburst.parts.names import SenderPart
+from downburst.parts.questions import answer_for_good
 from downburst.settings.hub import Settings
 from downburst.supervision import keep, start
 from downburst.supervision.remote_faults import start_telling
@@ -27,6 +29,7 @@ from downburst_app.wiring.ledger_watch import LedgerWatch
 from downburst_app.wiring.placing import keep_placing
 from downburst_app.wiring.process import cancelled, lock_data_dir, make_data_dir, stopped_by_signals
 from downburst_app.wiring.reports import FaultReports
+from downburst_circuits.remote_nodes import answers_of_node
 from downburst_latency.batch import parse_batch
 from downburst_worker.agent import Agent
 from downburst_worker.binary import find_node_for_kafka
@@ -77,6 +80,11 @@ class SenderProcess:
         reports = FaultReports(self._ledger, self._bus, _LOG, prefix=f"sender {self._name}: ")
         watching = start("sender.ledger-watch", LedgerWatch(self._ledger, say=reports.say).run())
         beating = start("sender.beat", keep("sender.beat", self._beat, every_s=BEAT_S))
+        answers = answers_of_node(self._agent.circuits)
+        answering = start(
+            "sender.circuits",
+            keep("sender.circuits", partial(answer_for_good, self._bus, SenderPart(self._name), answers)),
+        )
         placing = start("sender.placing", keep("sender.placing", partial(keep_placing, self._settings)))
         try:
             await asyncio.wait((stopping, watching, starting), return_when=asyncio.FIRST_COMPLETED)
@@ -88,7 +96,7 @@ class SenderProcess:
                 await watching
             await self._drain()
         finally:
-            await cancelled(stopping, starting, placing, beating, watching)
+            await cancelled(stopping, starting, answering, placing, beating, watching)
             with suppress(DownburstError):
                 await self._ledger.write(lambda tx: tx.fleet.senders.remove(self._name), patience_s=0)
 

@@ -151,6 +151,22 @@ capabilities:
   drop: [ALL]
 {{- end -}}
 
+{{/* A container with a node: restricted, unless the node needs capabilities. Kubernetes hands these to root alone, and
+     files of the volume belong to another user. */}}
+{{- define "downburst.node-container" -}}
+{{- if . -}}
+runAsNonRoot: false
+runAsUser: 0
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+  add: {{ append . "DAC_OVERRIDE" | toJson }}
+{{- else -}}
+{{- include "downburst.restricted-container" . -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Where pods may run. */}}
 {{- define "downburst.placement" -}}
 {{- with .Values.nodeSelector }}

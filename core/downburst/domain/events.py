@@ -11,6 +11,7 @@ from downburst.domain.circuits import CircuitProblem, CircuitUse
 from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched
 from downburst.domain.plans import Plan, Transport
 from downburst.domain.relays.report import RelayReport
+from downburst.domain.senders import SenderSeen
 from downburst.domain.tcp.path import TcpPath
 from downburst.domain.tcp.profiles import AppliedProfile
 from downburst.domain.tcp.tracing import TracerAsked, TracerTold
@@ -470,6 +471,7 @@ Event = (
     | FaultSeen
     | HandlerFailed
     | NodeChanged
+    | SenderSeen
     | FeedsChanged
     | SitesChanged
     | SubscriptionsChanged

@@ -72,6 +72,16 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
+class SenderSeen:
+    """A sender's sign of life, several times a second: circuits that begin there live as long as these come."""
+
+    sender: str
+    run: str
+    """The id of its node's process; a new one holds no circuits."""
+    running: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ClockStanding:
     """The offset of a clock from another one."""
 

@@ -82,6 +82,8 @@ class CircuitLoad:
     in_bytes: int = 0
     out_bps: float = 0.0
     in_bps: float = 0.0
+    sender: str = ""
+    """The sender that counted it; empty: the hub's own node."""
 
 
 class FeedArrivals:
@@ -228,6 +230,7 @@ class LiveState:
             if event.state == "connected" or not at:
                 self._session(event)
         elif isinstance(event, TrafficSeen) and event.sender:
+            self._circuit_use(event)
             for session in event.sessions:
                 self._clock_and_progress(session, from_us(event.to_us), adds=True)
         elif isinstance(event, BacklogSeen) and event.sender:
@@ -237,6 +240,9 @@ class LiveState:
 
     def only_senders(self, alive: Collection[str], at: datetime) -> None:
         """Ends sessions with senders that are no longer alive, and drops their counts."""
+        for load in self.circuits.values():
+            if load.sender not in ("", *alive):
+                load.out_bps = load.in_bps = 0.0
         for counted in self._backlogs.values():
             for sender in counted.keys() - {"", *alive}:
                 del counted[sender]
@@ -378,13 +384,17 @@ class LiveState:
         self._egress.append((egress, event.seconds))
         equivalent = sum(leg.unicast_equivalent_bytes for leg in event.legs)
         self._unicast_equivalent.append((equivalent, event.seconds))
+        self._circuit_use(event)
+        for session in event.sessions:
+            self._clock_and_progress(session, from_us(event.to_us))
+
+    def _circuit_use(self, event: TrafficSeen) -> None:
         for use in event.circuits:
             load = self.circuits.setdefault((use.circuit, use.site), CircuitLoad())
+            load.sender = event.sender
             load.out_bytes += use.out_bytes
             load.in_bytes += use.in_bytes
             load.out_bps, load.in_bps = (count * 8 / event.seconds for count in (use.out_bytes, use.in_bytes))
-        for session in event.sessions:
-            self._clock_and_progress(session, from_us(event.to_us))
 
     def _clock_and_progress(self, seen: SessionTraffic, at: datetime, *, adds: bool = False) -> None:
         before = self.sessions.get(seen.site) or SiteSession(seen.site, True, at)  # noqa: FBT003

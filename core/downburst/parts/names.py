@@ -26,6 +26,17 @@ class Part(StrEnum):
         return f"start it again: downburst {self.command}; if it runs, check Kafka, which carries its signs of life"
 
 
+class SenderPart(str):
+    """A sender of the hub as the recipient of requests, by its name."""
+
+    __slots__ = ()
+    command = "sender"
+
+    def __new__(cls, sender: str) -> "SenderPart":
+        """The recipient with this sender's name."""
+        return super().__new__(cls, f"sender {sender}")
+
+
 def parts_apart(settings: Settings) -> Sequence[Part]:
     """The parts that run in other processes of this hub."""
     chosen = {

@@ -20,7 +20,7 @@ from downburst.bus.port import Bus
 from downburst.domain.access import THE_HUB, acting, who_acts
 from downburst.domain.events import PartAnswered, PartAsked
 from downburst.foundation.errors import DownburstError, Failure, PartAway
-from downburst.parts.names import Part
+from downburst.parts.names import Part, SenderPart
 from downburst.supervision import FAULTS, call, start
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ Answer = Callable[[str], Awaitable[str]]
 class Remote:
     """A part in another process, from the caller's side."""
 
-    def __init__(self, bus: Bus, part: Part) -> None:
+    def __init__(self, bus: Bus, part: Part | SenderPart) -> None:
         self._bus = bus
         self._part = part
 
@@ -79,7 +79,7 @@ class Remote:
         return None
 
 
-async def answer_for_good(bus: Bus, part: Part, answers: Mapping[str, Answer]) -> None:
+async def answer_for_good(bus: Bus, part: Part | SenderPart, answers: Mapping[str, Answer]) -> None:
     """Answers the requests to a part until cancelled, several at a time; a repeated request is answered once."""
     waiting: dict[str, dict[int, str]] = {}
     known: dict[str, None] = {}

@@ -84,40 +84,57 @@ class DemandOffer:
 
 
 class CircuitOffers:
-    """The best circuit to each site at this moment."""
+    """The best circuit to each site at this moment, from each node of the hub."""
 
-    def __init__(self, circuits: Iterable[Circuit] = (), measured: Iterable[Measured] = ()) -> None:
+    def __init__(
+        self,
+        circuits: Iterable[Circuit] = (),
+        measured: Iterable[Measured] = (),
+        near: Iterable[tuple[int, str]] = (),
+    ) -> None:
+        """`near`: the senders at which circuits begin, by number; the others begin at the hub's own node."""
         found = {(row.circuit, row.site): row for row in measured if row.direction is Direction.OUT}
-        self._offers: dict[str, CircuitOffer] = {}
-        self._refusals: dict[str, str] = {}
+        self._near = dict(near)
+        self._offers: dict[tuple[str, str], CircuitOffer] = {}
+        """By site and sender."""
+        self._refusals: dict[tuple[str, str], str] = {}
         for circuit in circuits:
             rows = {site: found.get((circuit.number, site)) for site in circuit.served_sites}
             good_bps = [row.rate_bps for row in rows.values() if row is not None and row.enough]
             for site, row in rows.items():
                 self._take(circuit, site, row, group_bps=min(good_bps, default=0))
 
-    def to(self, site: str) -> CircuitOffer | None:
-        """The circuit that may be used to a site."""
-        return self._offers.get(site)
+    def to(self, site: str, sender: str = "") -> CircuitOffer | None:
+        """The circuit that may be used to a site by the sender that serves it; empty: the hub's own node."""
+        return self._offers.get((site, sender))
 
     def group_bps(self, circuit: int) -> int:
         """The pace of a group on a circuit; 0 if none can use it."""
         return next((offer.group_bps for offer in self._offers.values() if offer.circuit == circuit), 0)
 
-    def why_not(self, site: str) -> str | None:
+    def why_not(self, site: str, sender: str = "") -> str | None:
         """The reason not to use the circuit to a site, as `<site> ...`; None if there is none, or a good one."""
-        return None if site in self._offers else self._refusals.get(site)
+        if (site, sender) in self._offers or (site, sender) in self._refusals:
+            return None if (site, sender) in self._offers else self._refusals[site, sender]
+        elsewhere = [offer.circuit for (to, _), offer in self._offers.items() if to == site]
+        if not elsewhere:
+            return None
+        serves = f"the sender {sender}" if sender else "the hub's own node"
+        near = self._near.get(elsewhere[0])
+        begins = f"the sender {near}" if near else "the hub's own node"
+        return f"{site}: {serves} serves it, and circuit {elsewhere[0]} begins at {begins}"
 
     def _take(self, circuit: Circuit, site: str, row: Measured | None, *, group_bps: int) -> None:
         """An end with enough measured capacity is good, irrespective of the circuit's other ends."""
+        key = site, self._near.get(circuit.number, "")
         if circuit.usable_state not in _USABLE or row is None or not row.enough:
-            self._refusals[site] = f"{site}: circuit {circuit.number} {_why_not(circuit, row)}"
+            self._refusals[key] = f"{site}: circuit {circuit.number} {_why_not(circuit, row)}"
             return
-        known = self._offers.get(site)
+        known = self._offers.get(key)
         if known is None or known.rate_bps < row.rate_bps:
             sites, replicated = len(circuit.served_sites), circuit.carriage.replication is Replication.UNDERLAY
             joins = {"sites": sites, "group_bps": group_bps} if sites > 1 else {}
-            self._offers[site] = CircuitOffer(circuit.number, row.rate_bps, replicated=replicated, **joins)
+            self._offers[key] = CircuitOffer(circuit.number, row.rate_bps, replicated=replicated, **joins)
 
 
 def _why_not(circuit: Circuit, row: Measured | None) -> str:

@@ -50,6 +50,15 @@ async def test_ports_are_made_shown_changed_and_removed(hub: Asked) -> None:
     await hub.problem("GET", "/v1/ports/hub-eth0", 404, "not-found")
 
 
+async def test_a_port_is_at_a_sender_or_at_a_site(hub: Asked) -> None:
+    made = await hub.ask("POST", "/v1/ports", 201, json=PORT | {"sender": "one"})
+    assert (made["sender"], made["site"]) == ("one", None)
+    assert (await hub.ask("PATCH", "/v1/ports/hub-eth0", json={"sender": None}))["sender"] is None
+    both = await hub.problem("POST", "/v1/ports", 400, "bad-request", json=FAR | {"sender": "one"})
+    assert "belongs to the site unl.edu, so it can't be at the sender one" in both["detail"]
+    await hub.problem("PATCH", "/v1/ports/hub-eth0", 400, "bad-request", json={"sender": "white space"})
+
+
 async def test_a_circuit_between_two_sites_has_no_end_at_the_hub(ported: Asked) -> None:
     with ported.runtime.ledger.transaction() as tx:
         tx.sites.add(Site("ttu.edu"))

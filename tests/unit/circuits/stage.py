@@ -24,6 +24,7 @@ from downburst.foundation.clock import FakeClock
 from downburst.ledger import Ledger
 from downburst.settings.circuits import CircuitSettings
 from downburst_circuits.controller import CircuitController
+from downburst_circuits.near_nodes import NearNodes
 from downburst_circuits.nsi.transport import Exchange
 from downburst_circuits.providers.agents import Agents, Way
 from downburst_circuits.providers.makers import makers
@@ -51,9 +52,10 @@ class Stage:
         self.way = way
         self.register = Register(ledger, self.bus, clock)
         self.agents = Agents(self.register, ledger=ledger, bus=self.bus, clock=clock, way=way)
-        made_by = makers(self.register, self.node, self.agents, CircuitSettings())
+        self.nodes = NearNodes(self.register, self.node, self.bus, clock)
+        made_by = makers(self.register, self.nodes, self.agents, CircuitSettings())
         self.controller = CircuitController(
-            self.register, self.node, made_by, bus=self.bus, clock=clock, settings=CircuitSettings()
+            self.register, self.nodes, made_by, bus=self.bus, clock=clock, settings=CircuitSettings()
         )
         self.service = CircuitService(
             self.register, self.controller, made_by, ledger=ledger, bus=self.bus, clock=clock

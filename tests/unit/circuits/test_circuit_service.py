@@ -281,7 +281,7 @@ async def test_a_port_keeps_what_its_circuits_were_promised(stage: Stage) -> Non
     port = stage.register.ports["hub-eth0"]
     with pytest.raises(CircuitConflict, match="hold up to 500 Mb/s"):
         await stage.service.change_port(replace(port, rate_bps=400 * M))
-    with pytest.raises(BadInput, match="keeps its site and interface"):
+    with pytest.raises(BadInput, match="keeps its host and interface"):
         await stage.service.change_port(replace(port, interface="eth9"))
     with pytest.raises(AlreadyThere, match=f"such as {circuit.number}"):
         await stage.service.remove_port("hub-eth0")

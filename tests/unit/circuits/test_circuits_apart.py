@@ -26,8 +26,9 @@ from downburst.parts import questions
 from downburst.parts.names import Part
 from downburst.parts.questions import answer_for_good
 from downburst.supervision import start
-from downburst_circuits import remote
-from downburst_circuits.remote import RemoteCircuits, RemoteNode, answers_of_node, answers_of_service
+from downburst_circuits import remote_nodes
+from downburst_circuits.remote import RemoteCircuits, answers_of_service
+from downburst_circuits.remote_nodes import RemoteNode, answers_of_node
 from kit.circuits import M, NodeInMemory
 from unit.circuits.stage import Stage
 
@@ -163,7 +164,7 @@ class HubAndService:
 
 @pytest.fixture
 async def both(ledger: Ledger, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[HubAndService]:
-    monkeypatch.setattr(remote, "LOOK_S", 0.01)
+    monkeypatch.setattr(remote_nodes, "LOOK_S", 0.01)
     monkeypatch.setattr(questions, "SIGN_S", 0.3)
     made = HubAndService(ledger, clock)
     yield made

@@ -9,7 +9,14 @@ import pytest
 
 from downburst_app.cli import main
 
-PORT = {"port": "unl-eth1", "site": "unl.edu", "rate_bps": 10**9, "first_vlan": 100, "last_vlan": 199}
+PORT = {
+    "port": "unl-eth1",
+    "site": "unl.edu",
+    "sender": None,
+    "rate_bps": 10**9,
+    "first_vlan": 100,
+    "last_vlan": 199,
+}
 CIRCUIT = {
     "circuit": 17,
     "state": "degraded",
@@ -81,6 +88,20 @@ def test_a_port_is_made_with_its_unit(asked: Asked, capsys: pytest.CaptureFixtur
         "interface": "eth0",
     }
     assert "1 Gb/s each way, tags 100-199" in capsys.readouterr().out
+
+
+def test_a_port_is_at_a_sender_until_it_is_the_hubs_own(
+    asked: Asked, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("ports", "add", "one-eth0", "--rate", "1G", "--sender", "one") == 0
+    assert asked.last()[2] == {"port": "one-eth0", "rate_bps": 10**9, "sender": "one"}
+    assert run("ports", "set", "one-eth0", "--sender", "none") == 0
+    assert asked.last()[2] == {"sender": None}
+    monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.setitem(PORT, "site", None)
+    monkeypatch.setitem(PORT, "sender", "one")
+    assert run("ports", "list") == 0
+    assert "sender one" in capsys.readouterr().out
 
 
 def test_ports_are_listed_changed_and_removed(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,6 +56,7 @@ from downburst.domain.events import (
 from downburst.domain.ordering.signs import FeedSilent, FeedStirred, SilencesWatched
 from downburst.domain.plans import Candidate, Leg, Plan, Transport
 from downburst.domain.relays import FanOut, RelayedLeg, RelayReport, Segment, Tunnel
+from downburst.domain.senders import SenderSeen
 from downburst.domain.tcp.path import TcpPath
 from downburst.domain.tcp.profiles import AppliedProfile, ProfileState, TcpKnobs
 from downburst.domain.tcp.tracing import TracerAsked, TracerTold
@@ -112,6 +113,7 @@ EVENTS: tuple[Event, ...] = (
     FaultSeen(AT, "something \u00fc", feed="NGRID", site="unl.edu", next_step="look"),
     HandlerFailed("sender one", "node.line", 3, AT, "KeyError: 'x'", "the line"),
     NodeChanged(AT, running=False, restarts=2, reason="the node ended"),
+    SenderSeen("one", "7f", running=True),
     FeedsChanged(),
     SitesChanged(),
     SubscriptionsChanged(),

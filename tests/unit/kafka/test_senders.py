@@ -1,7 +1,9 @@
 """Senders at work, judged by their beats, and the nodes that sites are given."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
+from downburst.domain.circuits import CircuitUse
 from downburst.domain.events import SessionChanged, SessionTraffic, SiteProgress, TrafficSeen
 from downburst.domain.plans import Transport
 from downburst.domain.senders import Assignment, Placement, Pulse, Sender
@@ -92,6 +94,19 @@ def test_a_sender_that_is_lost_says_no_farewell() -> None:
     live.only_senders({"two"}, NOW)
     assert not live.sessions["oslo"].connected
     assert live.sessions["oslo"].reason == "its sender is unavailable"
+
+
+def test_the_use_of_a_senders_circuit_counts_until_that_is_lost() -> None:
+    live = LiveState()
+    use = (CircuitUse(17, "oslo", 1_000_000, 500),)
+    for _ in range(2):
+        live.hear_sender(replace(traffic("one", "A", 7), circuits=use))
+    load = live.circuits[17, "oslo"]
+    assert (load.out_bytes, load.in_bytes, load.out_bps) == (2_000_000, 1_000, 8e6)
+    live.only_senders({"one"}, NOW)
+    assert load.out_bps == 8e6
+    live.only_senders({"two"}, NOW)
+    assert (load.out_bytes, load.out_bps, load.in_bps) == (2_000_000, 0.0, 0.0)
 
 
 def test_a_stranger_is_no_site_in_the_present_and_its_refusal_reaches_other_processes() -> None:

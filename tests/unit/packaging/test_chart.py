@@ -53,6 +53,7 @@ def test_the_defaults_are_valid(values: dict[str, Any], schema: Any) -> None:
         ("kafka.security", "sasl-tls"),
         ("kafka.products", "there"),
         ("hub.capabilities", ["SYS_ADMIN"]),
+        ("senders.capabilities", ["SYS_ADMIN"]),
         ("networkPolicy.sitesFrom", ["everywhere"]),
         ("trial.sites", 3),
         ("scheduler.replicas", 2),

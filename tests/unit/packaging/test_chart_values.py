@@ -107,6 +107,10 @@ CHANGES: list[tuple[str, str, dict[str, str], tuple[str, str], str, Any]] = [
     ("mail.urlKey", '"smtp"', MAIL, HUB, f"env:{SMTP}", {"secretKeyRef": {"name": "mail", "key": "smtp"}}),
     ("senders.replicas", "3", INGEST, SENDER, "spec.replicas", 3),
     ("senders.hostNetwork", "true", SENDING, SENDER, f"{POD}.hostNetwork", True),
+    (
+        *("senders.capabilities", '["NET_ADMIN"]', SENDING, SENDER, f"{CONTAINER}.securityContext.capabilities"),
+        {"drop": ["ALL"], "add": ["NET_ADMIN", "DAC_OVERRIDE"]},
+    ),
     ("senders.stopSeconds", "90", SENDING, SENDER, f"{POD}.terminationGracePeriodSeconds", 90),
     ("senders.copyMegabytesPerFeed", "500", SENDING, SENDER, "env:DOWNBURST_KAFKA__COPY_MB", "500"),
     ("senders.copySize", '"1Ti"', SENDING, SENDER, f"{POD}.volumes.1.emptyDir.sizeLimit", "1Ti"),
@@ -194,6 +198,7 @@ def test_every_value_is_looked_at() -> None:
         ({"senders.fleet.atMost": "0"}, "raise the one or lower the other"),
         ({"trial.sites": "1"}, "tokensSecret"),
         ({"hub.capabilities": '["SYS_ADMIN"]'}, "capabilities"),
+        ({"senders.capabilities": '["SYS_ADMIN"]'}, "capabilities"),
     ],
 )
 def test_what_can_not_work_is_refused(values: dict[str, str], sentence: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from downburst.bus.local import LocalBus
-from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Direction, Measured
+from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Direction, Measured, Port
 from downburst.domain.events import (
     CircuitsChanged,
     Event,
@@ -250,7 +250,17 @@ async def test_a_feed_rides_on_circuits_while_they_carry_and_leaves_them_at_once
     await hub.seconds(100)
     (left,) = hub.plan().legs
     assert (left.transport, left.sites) == (Transport.UNICAST, ("a", "b"))
-    assert "a: a sender serves it, and circuits begin at the hub's own node" in hub.plan().reason
+    assert "a: the sender one serves it, and circuit 1 begins at the hub's own node" in hub.plan().reason
+
+    with hub.ledger.transaction() as tx:
+        tx.ports.add(Port(circuit.ends[0].port, circuit.rate_out_bps, sender="one"))
+    await hub.loop.handle(CircuitsChanged())
+    assert hub.plan().legs[-1].circuits == (("a", circuit.number),)
+
+    with hub.ledger.transaction() as tx:
+        tx.fleet.assignments.replace([Assignment("NGRID", "a", "two")])
+    await hub.seconds(100)
+    assert "a: the sender two serves it, and circuit 1 begins at the sender one" in hub.plan().reason
 
 
 async def test_every_group_has_a_leg_of_its_own(hub: Hub) -> None:
@@ -537,3 +547,13 @@ async def test_a_machine_that_becomes_quiet_is_noticed_when_the_window_has_passe
         measured(hub, f"quiet{number}", 0.5)
         await hub.seconds(60, sizes=SMALL, feed="IDS")
     assert hub.plan("IDS").figures["predicted_p99_ms"] == pytest.approx(0.5, rel=0.1)
+
+
+async def test_the_seconds_of_senders_are_none_without_products(hub: Hub) -> None:
+    hub.add("NGRID", "a")
+    await hub.loop.start()
+    for _ in range(20):
+        await hub.seconds(1)
+        await hub.loop.handle(hub.traffic((), "NGRID", sender="one"))
+    window = hub.loop._feeds["NGRID"].window
+    assert (window.seconds, window.products) == (20.0, 20 * len(SIZES))

@@ -50,6 +50,16 @@ def test_a_circuit_is_offered_at_its_measured_rate() -> None:
     assert (offers.to("c"), offers.why_not("c"), offers.why_not("a")) == (None, None, None)
 
 
+def test_a_circuit_is_offered_to_the_node_at_which_it_begins() -> None:
+    offers = CircuitOffers([CIRCUIT], [row("a"), row("b", 250)], [(17, "one")])
+    assert offers.to("a", "one") is not None
+    assert offers.to("a") is None
+    assert offers.why_not("a") == "a: the hub's own node serves it, and circuit 17 begins at the sender one"
+    assert offers.why_not("b", "one") == "b: circuit 17 is active"
+    assert offers.why_not("b") is None, "no circuit is good there"
+    assert offers.group_bps(17) == 450 * M
+
+
 def test_an_end_that_falls_short_is_not_offered_and_the_others_are() -> None:
     degraded = replace(CIRCUIT, state=CircuitState.DEGRADED, reason="250 Mb/s of 500 Mb/s get to b")
     offers = CircuitOffers([degraded], [row("a"), row("b", 250, sentence="a policer at 250 Mb/s is in the path")])

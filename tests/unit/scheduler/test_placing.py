@@ -106,3 +106,43 @@ def test_random_worlds_are_complete_settle_and_are_fair(seed: int) -> None:
         sums = loads(found, demands)
         mean, largest = sum(sums.values()) / len(senders), max(d.bps for d in demands)
         assert max(sums.values()) <= max(mean * UNFAIR, mean + 2 * WORTH_BPS, mean + 2 * largest), seed
+
+
+def test_a_site_with_a_circuit_is_served_where_that_begins() -> None:
+    demands = [Demand(feed, SITES, 5e6) for feed in "AB"]
+    before = place(demands, ["one", "two"], [])
+    homes = {"s0": frozenset({"one"}), "s1": frozenset({"two"}), "s2": frozenset({"gone"})}
+    found = place(demands, ["one", "two"], before, homes)
+    assert {one.sender for one in found if one.site == "s0"} == {"one"}
+    assert {one.sender for one in found if one.site == "s1"} == {"two"}
+    kept = {one for one in before if one.site in SITES[2:]}
+    assert len(kept - set(found)) <= len(kept) / 4, "others move only to share the load"
+    assert place(demands, ["one", "two"], found, homes) == found
+    without = place(demands, ["two"], found, homes)
+    assert {one.sender for one in without} == {"two"}, "a circuit of a lost sender holds nothing back"
+
+
+def test_a_group_is_sent_where_most_circuits_begin() -> None:
+    demands = [Demand("A", SITES, 5e6, together=True)]
+    homes = {site: frozenset({"two"}) for site in SITES[:3]} | {"s5": frozenset({"one"})}
+    found = place(demands, ["one", "two"], place(demands, ["one"], []), homes)
+    assert {one.sender for one in found} == {"two"}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_homes_are_kept_and_settle(seed: int) -> None:
+    chance = random.Random(seed)
+    print(f"seed {seed}")
+    senders = [f"h{number}" for number in range(chance.randint(1, 4))]
+    names = [*senders, "gone"]
+    demands = [Demand(f"F{number}", SITES, chance.uniform(0, 20e6)) for number in range(chance.randint(1, 5))]
+    homed = chance.sample(SITES, chance.randint(0, len(SITES)))
+    homes = {site: frozenset(chance.sample(names, chance.randint(1, 2))) for site in homed}
+    found = place(demands, senders, [], homes)
+    for _ in range(20):
+        found, before = place(demands, senders, found, homes), found
+        assert len(found) == len(demands) * len(SITES), "each once"
+        for one in found:
+            at_home = homes.get(one.site, frozenset()) & set(senders)
+            assert not at_home or one.sender in at_home
+    assert found == before, "it settles"

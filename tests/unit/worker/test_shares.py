@@ -110,11 +110,32 @@ async def test_a_group_has_the_one_sender_that_serves_all_of_it(ledger: Ledger) 
     assert one.own_part(made) == left, "it is being brought together"
 
 
-async def test_a_sender_serves_sites_of_circuits_by_the_routed_path(ledger: Ledger) -> None:
-    riding = Leg(9, Transport.STATIC_CIRCUIT, ("oslo",), circuits=(("oslo", 17),))
-    assign(ledger, ("A", "oslo", "one"))
+async def test_a_sender_serves_sites_by_its_own_circuits_and_the_others_by_the_routed_path(ledger: Ledger) -> None:
+    riding = Leg(9, Transport.STATIC_CIRCUIT, ("oslo", "rome"), circuits=(("oslo", 17), ("rome", 18)))
+    assign(ledger, ("A", "oslo", "one"), ("A", "rome", "two"))
     one = await looked(ledger, "one")
-    assert one.own_part(plan("A", unicast(1), riding)) == plan("A", unicast(1))
+    made = plan("A", unicast(1), riding)
+    assert one.own_part(made) == plan("A", unicast(1))
+    assert one.has([17])
+    assert not one.has([17]), "the plans are sent once for each change"
+    own = Leg(9, Transport.STATIC_CIRCUIT, ("oslo",), circuits=(("oslo", 17),))
+    assert one.own_part(made) == plan("A", unicast(1), own)
+    assert one.has([17, 18])
+    assert one.own_part(made) == made
+
+
+async def test_a_group_on_a_circuit_is_sent_where_that_begins(ledger: Ledger) -> None:
+    group = Leg(7, Transport.MULTICAST, ("oslo", "rome"), circuits=(("oslo", 17), ("rome", 17)))
+    assign(ledger, ("A", "oslo", "one"), ("A", "rome", "one"))
+    one = await looked(ledger, "one")
+    assert one.own_part(plan("A", group, unicast(1))) == plan("A", unicast(1))
+    one.has([17])
+    assert one.own_part(plan("A", group, unicast(1))) == plan("A", group, unicast(1))
+
+
+async def test_the_hubs_part_of_plans_does_not_depend_on_its_circuits(ledger: Ledger) -> None:
+    hub = await looked(ledger, None)
+    assert not hub.has([17])
 
 
 async def test_versions_rise_with_each_change_and_not_without(ledger: Ledger) -> None:

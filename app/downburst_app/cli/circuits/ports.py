@@ -22,6 +22,9 @@ PortRate = Annotated[
 Vlan = Annotated[str | None, typer.Option(help="Tags that circuits may have, such as 100-199; none: untagged.")]
 Interface = Annotated[str | None, typer.Option(help="Its name on the host, such as eth0.")]
 Underlay = Annotated[str | None, typer.Option(help="Address for the ends of tunnels.")]
+Sender = Annotated[
+    str | None, typer.Option(help="Sender on whose host it is; none: the hub's own node. Circuits then begin there.")
+]
 Stp = Annotated[str | None, typer.Option(help="Its name in the network's topology, urn:ogf:network:...")]
 
 
@@ -41,7 +44,7 @@ def list_ports(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
         (
             [
                 p["port"],
-                p["site"] or "hub",
+                p["site"] or (f"sender {p['sender']}" if p["sender"] else "hub"),
                 rate_text(p["rate_bps"]),
                 _port_rate(p),
                 _tags(p),
@@ -67,6 +70,7 @@ def add_port(  # noqa: PLR0913
     interface: Interface = None,
     underlay: Underlay = None,
     stp: Stp = None,
+    sender: Sender = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -74,9 +78,11 @@ def add_port(  # noqa: PLR0913
 
     Examples: downburst ports add hub-eth0 --rate 8G --port-rate 10G --vlan 100-199 --interface eth0
     --underlay 192.0.2.1;
-    downburst ports add unl-eth1 --site unl.edu --rate 1G --interface eth1 --underlay 192.0.2.9
+    downburst ports add unl-eth1 --site unl.edu --rate 1G --interface eth1 --underlay 192.0.2.9;
+    downburst ports add one-eth0 --sender sender-one --rate 1G --interface eth0 --underlay 192.0.2.2
     """
     wanted = given(site=site, interface=interface, underlay=underlay, stp=stp) | _range(vlan) | _speed(port_rate)
+    wanted |= _sender(sender)
     body = {"port": port, "rate_bps": parse_rate_bps(rate)} | wanted
     made = HubClient(hub).ask("POST", "v1", "ports", json=body)
     show(made) if as_json else print(
@@ -94,6 +100,7 @@ def set_port(  # noqa: PLR0913
     interface: Interface = None,
     underlay: Underlay = None,
     stp: Stp = None,
+    sender: Sender = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -102,6 +109,7 @@ def set_port(  # noqa: PLR0913
     Example: downburst ports set hub-eth0 --rate 10G
     """
     wanted = given(interface=interface, underlay=underlay, stp=stp) | _range(vlan) | _speed(port_rate)
+    wanted |= _sender(sender)
     if rate is not None:
         wanted["rate_bps"] = parse_rate_bps(rate)
     if not wanted:
@@ -144,6 +152,12 @@ def _speed(text: str | None) -> dict[str, Any]:
     if text is None:
         return {}
     return {"port_rate_bps": None if text == "none" else parse_rate_bps(text)}
+
+
+def _sender(name: str | None) -> dict[str, Any]:
+    if name is None:
+        return {}
+    return {"sender": None if name == "none" else name}
 
 
 def _port_rate(port: dict[str, Any]) -> str:

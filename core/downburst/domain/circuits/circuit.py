@@ -76,12 +76,14 @@ class Port:
     last_vlan: int | None = None
     port_rate_bps: int | None = None
     """The speed of the port itself, in each direction; None: not given."""
+    sender: str | None = None
+    """The hub's sender on whose host it is; None: the hub's own node, or it is a site's."""
     created_at: datetime | None = None
 
     @property
     def host(self) -> str:
         """The host that has it."""
-        return self.site or "the hub"
+        return self.site or (f"the sender {self.sender}" if self.sender else "the hub")
 
 
 @dataclass(frozen=True, slots=True)

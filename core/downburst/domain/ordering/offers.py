@@ -65,6 +65,14 @@ class Setups:
         return cls(len(seconds), _quantile(sorted(seconds), 0.5), _quantile(sorted(seconds), 0.9))
 
 
+def at_sender(port: str, sender: str) -> str:
+    """The refusal of orders that would begin at a sender."""
+    return (
+        f"port {port} is at the sender {sender}, and circuits on demand begin at the hub's own node; reserve the "
+        "circuits there"
+    )
+
+
 def checked_offer(offer: Offer) -> Offer:
     """The offer with its rates in order; raises one sentence if a value is impossible."""
     for wrong in (_ends(offer), _rates(offer), _times(offer), _budget(offer)):

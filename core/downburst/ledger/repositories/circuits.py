@@ -30,8 +30,9 @@ from downburst.domain.circuits import (
     Port,
     Replication,
 )
+from downburst.domain.ordering.offers import at_sender
 from downburst.foundation.clock import Clock
-from downburst.foundation.errors import AlreadyThere, Failure, NotFound
+from downburst.foundation.errors import AlreadyThere, BadInput, Failure, NotFound
 from downburst.ledger.repositories.audit import Audit
 from downburst.ledger.storage import limits
 from downburst.ledger.storage.rows import put
@@ -83,6 +84,8 @@ class Ports:
     def change(self, port: Port) -> Port:
         """Updates an existing port."""
         before = self.one(port.name)
+        if port.sender is not None and (offers := self._offers_of(port.name)):
+            raise BadInput(f"offer {offers[0]}: {at_sender(port.name, port.sender)}")
         row = asdict(port) | {"created_at": before.created_at}
         put(self._connection, circuit_ports, row)
         kept = self.one(port.name)

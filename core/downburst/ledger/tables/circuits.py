@@ -27,6 +27,7 @@ circuit_ports = Table(
     Column("stp", Text, nullable=False),
     Column("first_vlan", Integer),
     Column("last_vlan", Integer),
+    Column("sender", String(63)),
     Column("created_at", Instant, nullable=False),
 )
 

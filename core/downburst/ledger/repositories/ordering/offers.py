@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, select
 
-from downburst.domain.ordering.offers import LINUX, Budget, Offer, checked_offer
+from downburst.domain.ordering.offers import LINUX, Budget, Offer, at_sender, checked_offer
 from downburst.domain.ordering.orders import OPEN
 from downburst.foundation.clock import Clock
 from downburst.foundation.errors import AlreadyThere, BadInput, NotFound
@@ -70,7 +70,8 @@ class Offers:
         self._audit.record(KIND, name, "removed", before=before)
 
     def _check(self, offer: Offer) -> None:
-        query = select(circuit_ports.c.name, circuit_ports.c.site, circuit_ports.c.rate_bps)
+        columns = circuit_ports.c
+        query = select(columns.name, columns.site, columns.sender, columns.rate_bps)
         ports = {row.name: row for row in self._connection.execute(query)}
         for name in (offer.hub_port, *offer.ports):
             if name not in ports:
@@ -78,6 +79,8 @@ class Offers:
         for name in offer.ports:
             if ports[name].site is None:
                 raise BadInput(f"offer {offer.name}: port {name} is the hub's; name ports of sites")
+        if ports[offer.hub_port].sender is not None:
+            raise BadInput(f"offer {offer.name}: {at_sender(offer.hub_port, ports[offer.hub_port].sender)}")
         if ports[offer.hub_port].site is not None:
             self._check_core(offer, {name: ports[name].site for name in (offer.hub_port, *offer.ports)})
         least_bps = min(ports[name].rate_bps for name in (offer.hub_port, *offer.ports))

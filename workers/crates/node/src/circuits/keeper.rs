@@ -1,5 +1,5 @@
 //! The circuit halves that this node holds in the kernel.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -70,6 +70,17 @@ impl Keeper {
     pub(crate) async fn clear(&self, lease: u32) -> Result<Cleared, Trouble> {
         self.work(move |netlink, held| {
             held.remove(&lease).map_or_else(Cleared::default, |half| clear(netlink, &half))
+        })
+        .await
+    }
+
+    /// Gives up the halves of these leases, and removes everything on the host that bears this node's mark and belongs
+    /// to no half that it holds.
+    pub(crate) async fn give_up(&self, leases: BTreeSet<u32>) -> Result<Cleared, Trouble> {
+        let owner = self.owner;
+        self.work(move |netlink, held| {
+            held.retain(|lease, _| !leases.contains(lease));
+            tidy(netlink, owner, held)
         })
         .await
     }

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use crate::circuits::{Endpoint, Keeper, measure};
 use crate::clock::Clock;
 
-/// The ends of one hub at this site.
+/// The ends of one of a hub's nodes at this site.
 pub(super) struct Circuits {
     orders: mpsc::UnboundedSender<Order>,
     reports: mpsc::UnboundedReceiver<CircuitReport>,
@@ -52,19 +52,21 @@ struct Work {
     keeper: Keeper,
     clock: Clock,
     held: BTreeMap<u32, HeldEnd>,
+    /// The leases whose halves this task gave to the keeper; other nodes of the hub have others there.
+    raised: BTreeSet<u32>,
     peers: CircuitPeers,
     reports: mpsc::UnboundedSender<CircuitReport>,
 }
 
 impl Circuits {
-    /// `ports` are the interfaces that the hub may use. `identity` distinguishes this site from others on its host;
-    /// ends left by an earlier process of the site are removed.
-    pub(super) fn start(ports: Vec<String>, peers: CircuitPeers, identity: &str, clock: Clock) -> Self {
+    /// `ports` are the interfaces that the hub may use. All nodes of the hub share the keeper; ends that an earlier
+    /// process of the site left are removed.
+    pub(super) fn start(ports: Vec<String>, peers: CircuitPeers, keeper: Keeper, clock: Clock) -> Self {
         let (orders, taken) = mpsc::unbounded_channel();
         let (sender, reports) = mpsc::unbounded_channel();
         let ends = CircuitEnds::new(ports, clock.monotonic());
-        let (keeper, held) = (Keeper::new(identity), BTreeMap::new());
-        let work = Work { ends, keeper, clock, held, peers, reports: sender };
+        let (held, raised) = (BTreeMap::new(), BTreeSet::new());
+        let work = Work { ends, keeper, clock, held, raised, peers, reports: sender };
         Self { orders, reports, work: tokio::spawn(work.run(taken)) }
     }
 
@@ -145,6 +147,7 @@ impl Work {
         let (address, lease) = (half.address.0, offer.lease);
         // The former socket occupies the address.
         self.forget(lease);
+        self.raised.insert(lease);
         let raised = match self.keeper.raise(half).await {
             Ok(raised) => raised,
             Err(trouble) => return Raising::Failed(trouble.into()),
@@ -244,6 +247,7 @@ impl Work {
 
     async fn clear(&mut self, lease: u32) {
         self.forget(lease);
+        self.raised.remove(&lease);
         match self.keeper.clear(lease).await {
             Ok(cleared) => cleared.left.iter().for_each(|failure| tracing::warn!(lease, "{failure}")),
             Err(trouble) => tracing::warn!(lease, "{}", trouble.sentence),
@@ -254,7 +258,7 @@ impl Work {
     async fn sweep(&mut self) {
         self.held.clear();
         self.tell_peers();
-        if let Ok(cleared) = self.keeper.keep_only(Vec::new()).await {
+        if let Ok(cleared) = self.keeper.give_up(std::mem::take(&mut self.raised)).await {
             cleared.removed.iter().for_each(|what| tracing::info!("removed {what}"));
         }
     }

@@ -20,6 +20,7 @@ use super::relayed::SharedLegs;
 use super::spool::Spool;
 use super::state::{HubPlace, Keeper, recover};
 use super::store::{self, StoreThread};
+use crate::circuits::Keeper as EndKeeper;
 use crate::clock::Clock;
 
 mod credentials;
@@ -97,7 +98,7 @@ impl Site {
             circuits: Circuits::start(
                 parts.ways.ports,
                 parts.ways.peers,
-                &format!("site {}", hub.state.display()),
+                parts.ways.ends.unwrap_or_else(|| EndKeeper::new(&hub.mark())),
                 clock,
             ),
             network: Network::new(parts.ways.via, clock, &hub.address, identity.credentials.ca_sha256()),

@@ -23,6 +23,7 @@ use super::parts::{Local, Parts, SharedCompleteness, Supervisor, Turn, Ways};
 use super::state::{HubPlace, Identity, nodes, places, small_files};
 use super::store::Logs;
 use super::{Ending, HubChoice, Receive, control, prepare_place};
+use crate::circuits::Keeper as EndKeeper;
 use crate::clock::Clock;
 use crate::counters::Counters;
 use crate::scrub;
@@ -55,6 +56,8 @@ struct KnownHub {
     place: HubPlace,
     choice: HubChoice,
     turn: Turn,
+    /// The ends of circuits, which all nodes of the hub may order.
+    ends: EndKeeper,
 }
 
 /// One connection, driven by a task.
@@ -165,6 +168,7 @@ impl Connections {
         let places = places(&receive.directory, &receive.hubs);
         places.iter().try_for_each(prepare_place)?;
         let known = |(place, choice): (HubPlace, &HubChoice)| KnownHub {
+            ends: EndKeeper::new(&place.mark()),
             place,
             choice: choice.clone(),
             turn: Turn::default(),
@@ -225,9 +229,10 @@ impl Connections {
             ways: Ways {
                 via: self.receive.via.clone(),
                 reading: self.receive.reading,
-                // Only the hub's own node orders ends of circuits.
                 reports: None,
-                ports: if wanted.only.is_none() { self.receive.host.circuits.clone() } else { Vec::new() },
+                // A node that is only asked for the others orders no ends of circuits.
+                ports: if wanted.asks() { Vec::new() } else { self.receive.host.circuits.clone() },
+                ends: Some(hub.ends.clone()),
                 relayed: None,
                 ..Ways::default()
             },

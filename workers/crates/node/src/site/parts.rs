@@ -14,6 +14,7 @@ use super::legs::Reading;
 use super::network::Via;
 use super::relayed::SharedLegs;
 use super::state::{HubPlace, Identity};
+use crate::circuits::Keeper as EndKeeper;
 use crate::clock::Clock;
 
 /// The parts of a connection to a hub.
@@ -48,6 +49,8 @@ pub(crate) struct Ways {
     pub(crate) reading: Reading,
     /// The interfaces that the hub may use for circuits.
     pub(crate) ports: Vec<String>,
+    /// The keeper of the ends of circuits, shared by the connections to nodes of one hub; `None`: one of its own.
+    pub(crate) ends: Option<EndKeeper>,
     /// The addresses opposite to the ends of these circuits, for the user of them.
     pub(crate) peers: CircuitPeers,
     /// The legs that leave here; `None`: this is no relay.

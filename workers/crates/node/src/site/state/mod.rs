@@ -39,6 +39,11 @@ pub(crate) struct HubPlace {
 }
 
 impl HubPlace {
+    /// Distinguishes the site from others on its host, as the owner of interfaces.
+    pub(crate) fn mark(&self) -> String {
+        format!("site {}", self.state.display())
+    }
+
     /// The host name under which the hub is called, which an LDM appends to the origins of products; `None` if
     /// it is not a host name.
     pub(super) fn host(&self) -> Option<Origin> {
