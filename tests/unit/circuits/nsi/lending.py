@@ -13,6 +13,7 @@ from downburst.ledger import Ledger
 from downburst.settings.circuits import CircuitSettings, NsiProviderSettings
 from downburst.supervision import start
 from downburst_circuits.controller import CircuitController
+from downburst_circuits.near_nodes import NearNodes
 from downburst_circuits.provider_agent.agent import ProviderAgent
 from downburst_circuits.provider_agent.carrying import Circuits
 from downburst_circuits.provider_agent.https import HttpsPost, RequestListener
@@ -36,10 +37,9 @@ class Lending:
         self.ledger = ledger
         self.register = Register(ledger, bus, CLOCK)
         agents = Agents(self.register, ledger=ledger, bus=bus, clock=CLOCK)
-        made_by, settings = makers(self.register, self.node, agents, CircuitSettings()), CircuitSettings()
-        self.controller = CircuitController(
-            self.register, self.node, made_by, bus=bus, clock=CLOCK, settings=settings
-        )
+        nodes, settings = NearNodes(self.register, self.node, bus, CLOCK), CircuitSettings()
+        made_by = makers(self.register, nodes, agents, settings)
+        self.controller = CircuitController(self.register, nodes, made_by, bus=bus, clock=CLOCK, settings=settings)
         self.service = CircuitService(self.register, self.controller, made_by, ledger=ledger, bus=bus, clock=CLOCK)
         self.settings = NsiProviderSettings(
             listen="127.0.0.1:0",
