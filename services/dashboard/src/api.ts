@@ -1554,6 +1554,8 @@ export interface Port {
   last_vlan: number | null
   /** How fast the port itself is, in each direction; null: nobody said. */
   port_rate_bps: number | null
+  /** The hub's sender on whose host it is; null: the hub's own node, or it is a site's. */
+  sender: string | null
   created_at: string | null
   layer: 'ethernet-frame'
 }
@@ -1569,6 +1571,8 @@ export interface PortChange {
   interface?: string | null
   underlay?: string | null
   stp?: string | null
+  /** The hub's sender on whose host the port is; null: the hub's own node. */
+  sender?: string | null
 }
 
 /** A port to make. */
@@ -1581,6 +1585,8 @@ export interface PortNew {
   interface?: string | null
   underlay?: string | null
   stp?: string | null
+  /** The hub's sender on whose host the port is; null: the hub's own node. */
+  sender?: string | null
   port: string
   site?: string | null
   layer?: 'ethernet-frame'
