@@ -22,6 +22,7 @@ from downburst_circuits.calendar import Calendar, Reservation
 from downburst_circuits.desk.booking import Desk
 from downburst_circuits.desk.circuits import placed
 from downburst_circuits.desk.network import Network
+from downburst_circuits.desk.wire import wired
 from downburst_circuits.lifecycle import Happening, after
 from downburst_circuits.requests import Known
 
@@ -120,7 +121,7 @@ class Register:
         missing = next((end.port for end in circuit.ends if end.port not in self.ports), None)
         if missing is not None:
             raise NotFound(f"the port {missing} of circuit {circuit.number} was removed; add it again")
-        return Lease(circuit, tuple(self.ports[end.port] for end in circuit.ends))
+        return wired(circuit, self.network)
 
     async def keep_new(self, circuit: Circuit, said: Said) -> Circuit:
         """Stores an admitted circuit under a number of its own."""

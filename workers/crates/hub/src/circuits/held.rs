@@ -34,6 +34,11 @@ impl HeldCircuit {
         self.lease.others.iter().map(|(site, _, (address, _))| (site, *address))
     }
 
+    /// The sites that have a part in it: those of its ends, and those between two hops.
+    pub fn parties(&self) -> impl Iterator<Item = &SiteName> {
+        self.lease.others.iter().map(|(site, ..)| site).chain(self.lease.transits().map(|(site, _)| site))
+    }
+
     /// The place of the hub's end, for people.
     pub fn hop(&self, hub: &str) -> String {
         self.lease.hop(hub)
@@ -41,8 +46,8 @@ impl HeldCircuit {
 
     /// The place of a site's end, for people.
     pub fn hop_of(&self, site: &SiteName) -> String {
-        let end =
-            self.lease.others.iter().find(|(name, ..)| name == site).map(|(_, end, _)| end.end.as_str());
+        let ends = self.lease.others.iter().map(|(name, end, _)| (name, end.end.as_str()));
+        let end = ends.chain(self.lease.transits()).find(|(name, _)| *name == site).map(|(_, end)| end);
         format!("{} at {site}", end.unwrap_or("its port"))
     }
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use downburst_host::{Burst, Cleared, Half, Owner, Raised, Shape, Way};
+use downburst_host::{Burst, Cleared, Half, Owner, Place, Raised, Shape, Way};
 use downburst_hub::SessionInput;
 use downburst_hub::circuits::{
     Attempt, CircuitEnds, CircuitStanding, CircuitWord, CircuitsAnswer, EndWay, HeldCircuit, Lease,
@@ -171,7 +171,7 @@ impl Hub {
             said: channel::Sender::new(0),
         });
         lock(&self.circuits.held).insert(number, Arc::clone(&circuit));
-        for (site, _) in circuit.held.sites() {
+        for site in circuit.held.parties() {
             match self.roster.session(site) {
                 Some(handle) => circuit.offer(site, &handle),
                 None => circuit.forget_reports(site),
@@ -202,7 +202,7 @@ impl Hub {
         let circuit = lock(&self.circuits.held).remove(&lease);
         if let Some(circuit) = &circuit {
             self.look_at_paths();
-            for (site, _) in circuit.held.sites() {
+            for site in circuit.held.parties() {
                 if let Some(handle) = self.roster.session(site) {
                     let _ = handle
                         .commands
@@ -238,7 +238,8 @@ fn half(end: OwnEnd, owner: Owner) -> Half {
         burst: shape.burst_bytes.map_or(Burst::Auto, Burst::Bytes),
         port_rate_bps: shape.port_rate_bps,
     });
-    Half { owner, lease, port, way, address, shape }
+    let place = Place::End(address.0, address.1);
+    Half { owner, lease, port, way, place, shape }
 }
 
 fn drawn() -> Result<Ticket, CircuitFault> {
