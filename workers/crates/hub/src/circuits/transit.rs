@@ -75,6 +75,8 @@ fn check(line: &LeaseLine, transit: &TransitLine) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use serde_json::{Value, json};
 
     use super::super::{CircuitEnds, CircuitWord, EndWord, HeldCircuit, attempt_result};
@@ -117,7 +119,7 @@ mod tests {
         assert_eq!((transit.near.rate_bps, transit.far.rate_bps), (9_000_000, 54_000_000));
         assert_eq!(offer(&lease, "oslo").way, tunnel(3123, "10.77.0.2", "10.77.0.3"));
         let own = lease.own_end().unwrap().way;
-        let to_mid = vec!["10.77.0.3".parse().unwrap()];
+        let to_mid: Vec<IpAddr> = vec!["10.77.0.3".parse().unwrap()];
         assert!(matches!(own, super::super::EndWay::Tunnel { vni: 3021, others, .. } if others == to_mid));
     }
 
