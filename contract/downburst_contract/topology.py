@@ -50,6 +50,12 @@ class SwitchWanted(Shape):
     ports: _Names
     translates: bool = False
     """Whether a circuit may leave it with another tag than it came with."""
+    node: Annotated[str, Field(min_length=1, max_length=63)] | None = None
+    """The site whose node translates there; null: the switch itself does, or nothing does."""
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return {"node"}
 
 
 class LinkWanted(Shape):
@@ -105,7 +111,10 @@ class TopologyWanted(Shape):
             return topology.Topology(
                 domains=_sorted([topology.Domain(one.name, one.description) for one in self.domains]),
                 switches=_sorted(
-                    [topology.Switch(one.name, one.domain, tuple(one.ports), one.translates) for one in self.switches]
+                    [
+                        topology.Switch(one.name, one.domain, tuple(one.ports), one.translates, one.node)
+                        for one in self.switches
+                    ]
                 ),
                 links=_sorted([_link(one) for one in self.links]),
                 hosts=_sorted([topology.Host(one.name, tuple(one.ports), one.nic_bps) for one in self.hosts]),
@@ -192,6 +201,7 @@ class Switch(Answer):
     domain: str
     ports: list[str]
     translates: bool
+    node: str | None
 
 
 class Link(Answer):

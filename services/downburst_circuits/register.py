@@ -32,6 +32,7 @@ from downburst_circuits.calendar import Calendar, Reservation
 from downburst_circuits.desk.booking import Desk
 from downburst_circuits.desk.circuits import covering, placed
 from downburst_circuits.desk.network import Network
+from downburst_circuits.desk.wire import wired
 from downburst_circuits.lifecycle import Happening, after, in_state
 from downburst_circuits.requests import Known
 
@@ -130,7 +131,7 @@ class Register:
         missing = next((end.port for end in circuit.ends if end.port not in self.ports), None)
         if missing is not None:
             raise NotFound(f"the port {missing} of circuit {circuit.number} was removed; add it again")
-        return Lease(circuit, tuple(self.ports[end.port] for end in circuit.ends))
+        return wired(circuit, self.network)
 
     async def keep_new(self, circuit: Circuit, said: Said) -> Circuit:
         """Stores a circuit that the calendar has room for, held or admitted, under a number of its own."""

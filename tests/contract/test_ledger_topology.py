@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from downburst.domain.circuits import Port
+from downburst.domain.sites import Site
 from downburst.domain.topology import Domain, Host, Link, Maintenance, Switch, TagKind, TagRange, Topology
 from downburst.foundation.errors import AlreadyThere, BadInput
 from downburst.ledger import Transaction
@@ -15,7 +16,7 @@ from factories import SOME_TIME
 WINDOW = Maintenance("fibre-work", ("west",), SOME_TIME, SOME_TIME + timedelta(hours=1), "a new amplifier")
 SMALL = Topology(
     domains=(Domain("campus", "our own"),),
-    switches=(Switch("chic", "campus", ("chic-1", "chic-2"), translates=True),),
+    switches=(Switch("chic", "campus", ("chic-1", "chic-2"), translates=True, node="mid.edu"),),
     links=(
         Link("east", "chic-2", "unl-eth1", 10**10, 10**9, TagRange(TagKind.VLAN, 100, 199), cost=3),
         Link("west", "hub-eth0", "chic-1", 10**10, 10**10, TagRange(TagKind.VNI, 5_000, 6_000)),
@@ -28,6 +29,8 @@ SMALL = Topology(
 def with_ports(tx: Transaction) -> Transaction:
     for name in ("hub-eth0", "unl-eth1"):
         tx.ports.add(Port(name, 10**9))
+    tx.sites.add(Site("mid.edu", created_at=SOME_TIME))
+    tx.ports.add(Port("mid-eth0", 10**9, "mid.edu", "eth0", "192.0.2.5"))
     return tx
 
 

@@ -72,6 +72,18 @@ def _vxlan_reason(namespace: str) -> str:
     return _reason("ip", "-n", namespace, "link", "add", "vxlan0", *tunnel)
 
 
+def _vlan_reason(namespace: str) -> str:
+    tag = ("link", "lo", "name", "vlan0", "type", "vlan", "id", "100")
+    reason = _reason("ip", "-n", namespace, "link", "add", *tag)
+    return reason and f"this kernel has no VLANs (8021q), so circuits have VNIs alone; {reason}"
+
+
+def _limit_reason(namespace: str) -> str:
+    hook = "type filter hook egress device lo priority 0"
+    rules = f"table netdev probe {{ chain out {{ {hook}; limit rate 1 kbytes/second ip dscp set 1; }}; }}"
+    return _reason("ip", "netns", "exec", namespace, "nft", "-f", "-", given=rules)
+
+
 def _numgen_reason(namespace: str) -> str:
     rules = "table inet probe { chain input { type filter hook input priority 0; numgen random mod 100 < 5 drop; }; }"
     return _reason("ip", "netns", "exec", namespace, "nft", "-f", "-", given=rules)
@@ -108,7 +120,9 @@ _PROBES: dict[str, Callable[[str], str]] = {
     "bridge": _bridge_reason,
     "htb": _htb_reason,
     "vxlan": _vxlan_reason,
+    "8021q": _vlan_reason,
     "nft-numgen": _numgen_reason,
+    "nft-egress": _limit_reason,
 }
 
 if __name__ == "__main__":

@@ -30,12 +30,13 @@ class Bed:
         privileged: bool = True,
         feeds: Sequence[str] = ("CONDUIT",),
         listen: str = "0.0.0.0",
+        between: Sequence[str] = (),
     ) -> None:
         self.rate_bps, self.port = rate_bps, port
-        self.lab, self.directory = lab, directory
+        self.lab, self.directory, self.stack = lab, directory, stack
         less = () if privileged else ("setpriv", "--bounding-set=-net_admin")
         self.hub = HubNode(directory / "hub", listen=f"{listen}:7370", prefix=lab.command("hub", less))
-        self.before = {host: self.network(host) for host in ("hub", "far")}
+        self.before = {host: self.network(host) for host in ("hub", "far", *between)}
         stack.callback(self.hub.stop)
         self.hub.start()
         for feed in feeds:
@@ -49,6 +50,22 @@ class Bed:
         stack.callback(self.site.stop)
         self.site.start()
         self.hub.wait_connected("far")
+        self.between = {host: self._site_between(host) for host in between}
+
+    def _site_between(self, host: str) -> SiteNode:
+        """A site on the way, which receives nothing."""
+        prefix = self.lab.command(host, [])
+        site = SiteNode(
+            self.directory / host,
+            f"{self.lab.address('hub')}:7370",
+            prefix=prefix,
+            arguments=["--circuits", self.port],
+        )
+        self.hub.site(host, token_file=site.token_file)
+        self.stack.callback(site.stop)
+        site.start()
+        self.hub.wait_connected(host)
+        return site
 
     def lease(self, number: int = 17, **fields: Any) -> Line:
         """A circuit between the two."""

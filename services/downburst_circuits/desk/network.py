@@ -32,6 +32,8 @@ class Network:
         self.topology = topology
         self.ports = ports
         self._switch_of = {port: switch.name for switch in topology.switches for port in switch.ports}
+        self._links = {link.name: link for link in topology.links}
+        self._nodes = {switch.name: switch.node for switch in topology.switches if switch.node is not None}
         self._translating = {switch.name for switch in topology.switches if switch.translates}
         self._hosts = {port: host.name for host in topology.hosts for port in host.ports}
         self._hops: dict[str, list[Hop]] = {}
@@ -53,6 +55,14 @@ class Network:
     def translates(self, vertex: str) -> bool:
         """True if tags may change there."""
         return vertex in self._translating
+
+    def link(self, name: str) -> Link | None:
+        """The link of this name."""
+        return self._links.get(name)
+
+    def node_after(self, link: Link, *, forward: bool) -> str | None:
+        """The site whose node translates at the far end of a link."""
+        return self._nodes.get(self._vertex(link.z if forward else link.a))
 
     def host_of(self, port: str) -> str | None:
         """The host that has a port of circuits, if it is declared."""

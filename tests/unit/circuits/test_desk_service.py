@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from downburst.domain.circuits import CircuitChange, CircuitEnd, CircuitHop, CircuitRequest, PathOrder
+from downburst.domain.circuits import CircuitChange, CircuitEnd, CircuitHop, CircuitRequest, PathOrder, WireTag
 from downburst.domain.topology import Domain, Host, Link, Maintenance, Switch, TagKind, TagRange, Topology
 from downburst.domain.topology.questions import PathQuestion, RateQuestion, WindowQuestion
 from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict
@@ -53,6 +53,8 @@ async def test_a_circuit_takes_the_shortest_path_with_room_and_one_tag(desk: Sta
     second = await desk.reserve(rate=400, start=1)
     assert [(hop.link, hop.tag) for hop in second.path] == [("up", 151), ("wide", 151), ("unl", 151)]
     assert [end.vlan for end in second.ends] == [151, 151]
+    lease = desk.register.lease(second)
+    assert (lease.tags, lease.transits) == ((WireTag(vlan=151), WireTag(vlan=151)), ())
 
 
 async def test_paths_and_reservations_are_the_same_after_a_restart(desk: Stage) -> None:

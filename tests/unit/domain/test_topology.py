@@ -46,6 +46,13 @@ def test_a_topology_that_fits_together_is_accepted() -> None:
             "link east has VNIs and its port unl-eth1 has VLANs",
         ),
         (
+            replace(
+                WHOLE, switches=(Switch("chic", "campus", ("chic-1", "chic-2"), translates=True, node="unl.edu"),)
+            ),
+            "switch chic has the node of unl.edu, which needs exactly one port, with an interface and an underlay "
+            "address; its ports are: unl-eth1",
+        ),
+        (
             replace(WHOLE, maintenance=(replace(WHOLE.maintenance[0], of=("nowhere",)),)),
             "maintenance work is of nowhere, and there is no link, switch, host or port",
         ),
@@ -76,6 +83,8 @@ def test_values_beyond_their_bounds_are_refused() -> None:
         Link("l", "a", "b", 1, 1, cost=0)
     with pytest.raises(ValueError, match="lists a name twice"):
         Switch("s", "d", ("x", "x"))
+    with pytest.raises(ValueError, match=r"has the node of unl\.edu and does not translate"):
+        Switch("s", "d", ("x",), node="unl.edu")
     with pytest.raises(ValueError, match="lists 0 names"):
         Host("h", (), 1)
     with pytest.raises(ValueError, match="a rate of 0 b/s"):

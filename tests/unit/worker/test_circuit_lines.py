@@ -17,6 +17,8 @@ from downburst.domain.circuits import (
     Lease,
     Port,
     Standing,
+    Transit,
+    WireTag,
 )
 from downburst_worker.messages.circuit_lines import (
     circuit_told,
@@ -65,6 +67,8 @@ def test_a_lease_is_told_with_all_that_a_node_needs() -> None:
                 "underlay": "192.0.2.1",
                 "port_rate_bps": 10**10,
                 "vlan": 100,
+                "vni": None,
+                "via": None,
                 "address": "10.231.0.0/31",
             },
             {
@@ -74,10 +78,28 @@ def test_a_lease_is_told_with_all_that_a_node_needs() -> None:
                 "underlay": "192.0.2.9",
                 "port_rate_bps": None,
                 "vlan": 101,
+                "vni": None,
+                "via": None,
                 "address": None,
             },
         ],
+        "transits": [],
     }
+
+
+def test_the_tags_of_hops_take_the_place_of_a_tunnel_of_its_own() -> None:
+    mid = Port("mid-eth0", 10**9, "mid.edu", "eth0", "192.0.2.5")
+    tags = WireTag(vni=3021, via=mid.underlay), WireTag(vlan=3123)
+    line = lease_line(Lease(CIRCUIT, PORTS, tags, (Transit(mid, replace(tags[0], via="192.0.2.1"), tags[1]),)))
+    assert line["vni"] is None
+    assert [(end["vlan"], end["vni"], end["via"]) for end in line["ends"]] == [
+        (None, 3021, "192.0.2.5"),
+        (3123, None, None),
+    ]
+    (transit,) = line["transits"]
+    assert (transit["site"], transit["end"], transit["underlay"]) == ("mid.edu", "mid-eth0", "192.0.2.5")
+    assert transit["near"] == {"vlan": None, "vni": 3021, "via": "192.0.2.1"}
+    assert transit["far"] == {"vlan": 3123, "vni": None, "via": None}
 
 
 def test_a_declared_circuit_has_no_underlay_and_may_last_until_told() -> None:

@@ -20,7 +20,17 @@ import pytest
 from downburst.deliveries import ProductName
 from downburst.deliveries.browsing import Browse
 from downburst.deliveries.naming import Meaning
-from downburst.domain.circuits import Circuit, CircuitCarriage, CircuitEnd, CircuitRequest, Lease, Port, Replication
+from downburst.domain.circuits import (
+    Circuit,
+    CircuitCarriage,
+    CircuitEnd,
+    CircuitRequest,
+    Lease,
+    Port,
+    Replication,
+    Transit,
+    WireTag,
+)
 from downburst.domain.credentials import Credential
 from downburst.domain.feeds import Feed
 from downburst.domain.ordering.signs import SilencesWatched
@@ -93,6 +103,9 @@ def jobs() -> dict[str, Line]:
         Port("eth0", 10**9, interface="eth0", underlay="192.0.2.1", port_rate_bps=10**9),
         Port("eth1", 10**9, interface="eth1", underlay="192.0.2.9"),
     )
+    between = Port("eth2", 10**9, "relay.edu", "eth2", "192.0.2.5", port_rate_bps=10**9)
+    hops = WireTag(vni=3021, via="192.0.2.5"), WireTag(vlan=3123)
+    transits = (Transit(between, WireTag(vni=3021, via="192.0.2.1"), hops[1]),)
     browse = Browse(
         "NGRID",
         SOME_TIME,
@@ -122,7 +135,7 @@ def jobs() -> dict[str, Line]:
         "tracer": tracer_job(TracerQuestion("unl.edu", SOME_TIME, FAR, 100, ("rtt",))),
         "tcp-profiles": tcp_profiles_job([TcpProfile("overseas", "192.0.2.0/24", ProfileMode.TRIAL, bbr, bbr)]),
         "silences": silences_job(SilencesWatched((("NGRID", 60_000_000),))),
-        "circuit-up": {"circuit": lease_line(Lease(circuit, ports))},
+        "circuit-up": {"circuit": lease_line(Lease(circuit, ports, hops, transits))},
     }
 
 

@@ -14,6 +14,8 @@ from downburst.domain.circuits import (
     RateProbe,
     ReachProbe,
     Standing,
+    Transit,
+    WireTag,
 )
 from downburst.domain.events import CircuitTold
 from downburst.foundation.bounds import OutOfBounds, clock_us, count, maybe, sentence, site_name
@@ -31,15 +33,24 @@ def lease_line(lease: Lease) -> Line:
         "shape": circuit.shape.value,
         "replication": circuit.carriage.replication.value,
         "group": circuit.carriage.group,
-        "vni": None if circuit.carriage.driver is CircuitDriver.NSI else FIRST_VNI + circuit.number % VNIS,
+        "vni": None if lease.tags or circuit.carriage.driver is CircuitDriver.NSI else own_vni(circuit.number),
         "cap": circuit.carriage.cap.value,
         "rate_out_bps": circuit.rate_out_bps,
         "rate_in_bps": circuit.rate_in_bps,
         "shaped_share": circuit.carriage.shaped_share,
         "burst_bytes": circuit.carriage.burst_bytes,
         "until_us": None if circuit.end is None else to_us(circuit.end),
-        "ends": [_end(circuit, end, port) for end, port in zip(circuit.ends, lease.ports, strict=True)],
+        "ends": [
+            _end(circuit, end, port, tag)
+            for end, port, tag in zip(circuit.ends, lease.ports, lease.tags or _as_ordered(circuit), strict=True)
+        ],
+        "transits": [_transit(transit) for transit in lease.transits],
     }
+
+
+def own_vni(number: int) -> int:
+    """The identifier of a circuit's tunnel where its path has no tags."""
+    return FIRST_VNI + number % VNIS
 
 
 def standing(line: Line) -> Standing:
@@ -119,16 +130,37 @@ def circuit_use(use: Line) -> CircuitUse:
     )
 
 
-def _end(circuit: Circuit, end: CircuitEnd, port: Port) -> Line:
+def _as_ordered(circuit: Circuit) -> list[WireTag]:
+    """The tags of the ports themselves."""
+    return [WireTag(vlan=end.vlan) for end in circuit.ends]
+
+
+def _end(circuit: Circuit, end: CircuitEnd, port: Port, tag: WireTag) -> Line:
     return {
         "end": end.port,
         "site": end.site,
         "interface": port.interface,
         "underlay": port.underlay if circuit.carriage.driver is CircuitDriver.LINUX else None,
         "port_rate_bps": port.port_rate_bps,
-        "vlan": end.vlan,
         "address": end.address,
+    } | _hop(tag)
+
+
+def _transit(transit: Transit) -> Line:
+    port = transit.port
+    return {
+        "end": port.name,
+        "site": port.site,
+        "interface": port.interface,
+        "underlay": port.underlay,
+        "port_rate_bps": port.port_rate_bps,
+        "near": _hop(transit.near),
+        "far": _hop(transit.far),
     }
+
+
+def _hop(tag: WireTag) -> Line:
+    return {"vlan": tag.vlan, "vni": tag.vni, "via": tag.via}
 
 
 def _median_us(probe: Line) -> int | None:

@@ -24,6 +24,8 @@ from downburst.domain.circuits.circuit import (
     ReachProbe,
     Replication,
     Standing,
+    Transit,
+    WireTag,
 )
 from downburst.domain.circuits.states import (
     FINISHED,
@@ -68,4 +70,6 @@ __all__ = [
     "ReachProbe",
     "Replication",
     "Standing",
+    "Transit",
+    "WireTag",
 ]

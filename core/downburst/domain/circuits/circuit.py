@@ -46,7 +46,7 @@ class Cap(StrEnum):
     HARD = "hard"
     """They wait or are dropped."""
     SOFT = "soft"
-    """They go as best effort while the line is idle."""
+    """They go after all other traffic, marked as less than best effort (RFC 8622)."""
 
 
 class Direction(StrEnum):
@@ -425,12 +425,37 @@ class RateProbe:
 
 
 @dataclass(frozen=True, slots=True)
+class WireTag:
+    """The identifier of a circuit's frames on the port of an end: the tag of the hop that begins there."""
+
+    vlan: int | None = None
+    vni: int | None = None
+    """Of a tunnel; one of the two is set."""
+    via: str | None = None
+    """The address of the tunnel's other end; None: those of the circuit's other ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transit:
+    """A node of ours on the path that joins two hops with different tags."""
+
+    port: Port
+    near: WireTag
+    """Of the hop towards the near end."""
+    far: WireTag
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
     """A node's part of a circuit, as ordered by the hub."""
 
     circuit: Circuit
     ports: tuple[Port, ...]
     """The ports of its ends, in their order."""
+    tags: tuple[WireTag, ...] = ()
+    """Of its ends, in their order; empty: its path has no tags, so its tunnel has an identifier of its own."""
+    transits: tuple[Transit, ...] = ()
+    """From the near end on."""
 
     @property
     def driver(self) -> CircuitDriver:

@@ -62,9 +62,16 @@ class Switch:
     ports: tuple[str, ...]
     translates: bool = False
     """True if a circuit may leave it with another tag than it came with."""
+    node: str | None = None
+    """The site whose node translates there; None: the switch itself does, or nothing does."""
 
     def __post_init__(self) -> None:
         _check_name("switch", self.name)
+        if self.node is not None and not self.translates:
+            raise ValueError(
+                f"switch {self.name} has the node of {self.node} and does not translate; set translates, or leave "
+                "the node out"
+            )
         for port in self.ports:
             _check_name(f"the port of switch {self.name}:", port)
         _check_list("switch", self.name, self.ports, MOST_PORTS)

@@ -21,7 +21,7 @@ class Topology:
     def check(self, ports: Mapping[str, Port]) -> None:
         """Raises `ValueError` with a sentence if elements contradict each other or the ports of circuits."""
         self._check_names(ports)
-        self._check_switches()
+        self._check_switches(ports)
         self._check_links(ports)
         self._check_hosts(ports)
         known = {*ports, *(one.name for one in self.switches), *(one.name for one in self.links)}
@@ -60,10 +60,12 @@ class Topology:
             if twice is not None:
                 raise ValueError(f"{twice} names two things; ports, switches, links and hosts have a name each")
 
-    def _check_switches(self) -> None:
+    def _check_switches(self, ports: Mapping[str, Port]) -> None:
         known = {one.name for one in self.domains}
         for switch in self.switches:
             _known(f"switch {switch.name} is in domain {switch.domain}", known, switch.domain, "domain")
+            if switch.node is not None:
+                _check_node(switch, [port for port in ports.values() if port.site == switch.node])
 
     def _check_links(self, ports: Mapping[str, Port]) -> None:
         of_switches = {port: switch.name for switch in self.switches for port in switch.ports}
@@ -96,6 +98,16 @@ class Topology:
 def _known(said: str, known: set[str], name: str, kind: str) -> None:
     if name not in known:
         raise ValueError(f"{said}, and there is no {kind} of that name; add it, or correct the name")
+
+
+def _check_node(switch: Switch, ports: list[Port]) -> None:
+    """A node between two hops has one port, with the interface and the address that its tunnels need."""
+    if [bool(port.interface and port.underlay) for port in ports] != [True]:
+        names = ", ".join(port.name for port in ports) or "none"
+        raise ValueError(
+            f"switch {switch.name} has the node of {switch.node}, which needs exactly one port, with an interface "
+            f"and an underlay address; its ports are: {names}"
+        )
 
 
 def _check_tags(link: Link, port: Port | None) -> None:

@@ -4,7 +4,9 @@ use nix::sched::{CloneFlags, unshare};
 use crate::failure::Failure;
 use crate::failure::Step;
 use crate::link::{self, Vxlan, links};
+use crate::marking;
 use crate::netlink::{Netlink, Refusal};
+use crate::raise::unmarked;
 use crate::shaping::{self, PORT, Rate};
 
 /// The abilities of a host.
@@ -18,6 +20,8 @@ pub struct Abilities {
     pub vlan: Ability,
     /// HTB classes, and filters that direct tunnels to them.
     pub htb: Ability,
+    /// The mark of packets beyond the rate of a soft cap.
+    pub marking: Ability,
 }
 
 /// `Ok` if it works, otherwise the reason.
@@ -36,7 +40,8 @@ pub fn probe_host() -> Abilities {
             net_admin: Err(failure.clone()),
             vxlan: Err(failure.clone()),
             vlan: Err(failure.clone()),
-            htb: Err(failure),
+            htb: Err(failure.clone()),
+            marking: Err(failure),
         }
     })
 }
@@ -59,6 +64,7 @@ fn attempt() -> Abilities {
     };
     let htb = shape(&mut netlink, index);
     let vlan = link::make_vlan(&mut netlink, TRIED_TAG, 7, index);
+    let marking = marking::mark_excess(TRIED, 1_000_000).and_then(|()| marking::end_marking(TRIED));
     for name in [TRIED_TAG, TRIED] {
         let _ = delete(&mut netlink, name);
     }
@@ -67,6 +73,7 @@ fn attempt() -> Abilities {
         vxlan: Ok(()),
         vlan: vlan.map_err(|refusal| Failure::of(Step::Tunnel, &refusal, "making a VLAN", "8021q")),
         htb: htb.map_err(|refusal| Failure::of(Step::Shaping, &refusal, "shaping", "sch_htb and cls_u32")),
+        marking: marking.map_err(|refusal| unmarked(&refusal)),
     }
 }
 
@@ -74,7 +81,7 @@ fn make_tunnel(netlink: &mut Netlink) -> Result<u32, Refusal> {
     let _ = delete(netlink, TRIED);
     let loopback = std::net::Ipv4Addr::LOCALHOST.into();
     let vxlan = Vxlan { vni: TRIED_VNI, local: loopback, remote: None, lower: 1 };
-    link::make_vxlan(netlink, TRIED, &vxlan)?;
+    link::make_vxlan(netlink, TRIED, &vxlan, true)?;
     let made = links(netlink)?.into_iter().find(|link| link.name == TRIED);
     made.map(|link| link.index).ok_or_else(|| Refusal::of(nix::errno::Errno::ENODEV))
 }
@@ -95,7 +102,7 @@ fn delete(netlink: &mut Netlink, name: &str) -> Result<(), Refusal> {
 
 fn all(failure: &Failure) -> Abilities {
     let unable = || Err(failure.clone());
-    Abilities { net_admin: unable(), vxlan: unable(), vlan: unable(), htb: unable() }
+    Abilities { net_admin: unable(), vxlan: unable(), vlan: unable(), htb: unable(), marking: unable() }
 }
 
 const TRIED: &str = "dbtry";

@@ -1,7 +1,7 @@
 //! The classes of a port: those of its circuits, and that of all other traffic.
 use crate::half::FIRST_DECLARED;
 use crate::netlink::{Netlink, Refusal};
-use crate::shaping::{self, Class, PORT, REST, Rate};
+use crate::shaping::{self, Class, FIRST, LEFT, PORT, REST, Rate};
 
 /// Gives the remaining capacity of a port's circuits to all other traffic.
 pub(crate) fn keep_rest(netlink: &mut Netlink, port: u32) -> Result<(), Refusal> {
@@ -11,11 +11,13 @@ pub(crate) fn keep_rest(netlink: &mut Netlink, port: u32) -> Result<(), Refusal>
     let promised: u64 =
         classes.iter().filter(|class| is_circuit(class.minor)).filter_map(Class::rate_bps).sum();
     let own = whole.saturating_sub(promised).max(whole / LEAST_SHARE);
-    let rest = Rate { rate_bps: own, ceiling_bps: whole, burst_bytes: REST_BURST_BYTES, priority: 7 };
-    if classes.iter().any(|class| class.minor == REST && shaping::carries(class, rest)) {
-        return Ok(());
+    let left = Rate { rate_bps: own, ceiling_bps: whole, burst_bytes: REST_BURST_BYTES, priority: FIRST };
+    for (minor, parent, rate) in [(LEFT, PORT, left), (REST, LEFT, Rate { rate_bps: TRICKLE_BPS, ..left })] {
+        if !classes.iter().any(|class| class.minor == minor && shaping::carries(class, rate)) {
+            shaping::set_class(netlink, port, minor, parent, rate)?;
+        }
     }
-    shaping::set_class(netlink, port, REST, PORT, rest)
+    Ok(())
 }
 
 /// True for the class of a circuit on a port.
@@ -28,6 +30,9 @@ pub(crate) const UNBOUND_BPS: u64 = 1_000_000_000_000;
 
 /// All other traffic keeps at least a twentieth of a port, whatever was promised to circuits.
 const LEAST_SHARE: u64 = 20;
+
+/// The least rate that a class may have: traffic outside circuits borrows all others, and so goes after them.
+const TRICKLE_BPS: u64 = 8_000;
 
 /// A bundle of the kernel.
 pub(crate) const REST_BURST_BYTES: u32 = 64 << 10;

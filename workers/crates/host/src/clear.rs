@@ -3,6 +3,7 @@ use crate::classes::{is_circuit, keep_rest};
 use crate::failure::{Failure, Step};
 use crate::half::{FIRST_DECLARED, Half, Owner, Way, is_of_a_circuit};
 use crate::link::{self, Kind, Link, links};
+use crate::marking;
 use crate::netlink::{Netlink, Refusal};
 use crate::shaping;
 
@@ -19,19 +20,18 @@ pub struct Cleared {
 
 /// Removes one half, or the existing parts of it.
 pub fn clear(netlink: &mut Netlink, half: &Half) -> Cleared {
-    Clearing::new(netlink, half.owner)
-        .take_away(|link| link.name == half.interface(), |port| port == half.port)
+    Clearing::new(netlink, half.owner).take_away(|link| half.has(link), |port| port == half.port)
 }
 
 /// Removes everything that this node made and none of `halves` needs, such as the leftovers of a crash.
 pub fn keep_only(netlink: &mut Netlink, owner: Owner, halves: &[Half]) -> Cleared {
-    let kept: Vec<String> = halves.iter().map(Half::interface).collect();
     let whole: Vec<&str> = halves
         .iter()
         .filter(|half| half.way == Way::Declared && half.shape.is_some())
         .map(|half| half.port.as_str())
         .collect();
-    Clearing::new(netlink, owner).take_away(|link| !kept.contains(&link.name), |port| !whole.contains(&port))
+    Clearing::new(netlink, owner)
+        .take_away(|link| !halves.iter().any(|half| half.has(link)), |port| !whole.contains(&port))
 }
 
 struct Clearing<'a> {
@@ -62,6 +62,12 @@ impl<'a> Clearing<'a> {
         }
         let (found, ports) = (links(self.netlink), shaping::shaped(self.netlink));
         let links = self.or_left(found, "reading this host's interfaces").unwrap_or_default();
+        for name in marking::marked() {
+            if self.owner.lease_named(&name).is_some() && !links.iter().any(|link| link.name == name) {
+                let ended = marking::end_marking(&name);
+                self.or_left(ended, &format!("removing the marking of {name}"));
+            }
+        }
         for port in self.or_left(ports, "reading this host's traffic control").unwrap_or_default() {
             if let Some(link) = links.iter().find(|link| link.index == port) {
                 let pruned = self.prune(link, &links, unbound(&link.name));

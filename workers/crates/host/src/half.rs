@@ -15,10 +15,21 @@ pub struct Half {
     pub port: String,
     /// The encapsulation on that interface.
     pub way: Way,
-    /// This end's address inside the circuit, and the length of its prefix.
-    pub address: (IpAddr, u8),
+    /// Its place in the circuit.
+    pub place: Place,
     /// Its rate limit; `None`: unlimited.
     pub shape: Option<Shape>,
+}
+
+/// The place of a half in its circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// An end, with its address inside the circuit and the length of its prefix.
+    End(IpAddr, u8),
+    /// At a host between two hops, towards the near end. A bridge joins it to the side towards the far end.
+    Near,
+    /// Likewise, towards the far end.
+    Far,
 }
 
 /// The encapsulation of a circuit on its port.
@@ -46,7 +57,7 @@ pub enum Way {
 pub struct Shape {
     /// Its guaranteed rate.
     pub rate_bps: u64,
-    /// True if it may borrow what the port leaves over.
+    /// True if it may also send what the port leaves over, after all other traffic.
     pub soft: bool,
     /// The maximum burst.
     pub burst: Burst,
@@ -86,10 +97,14 @@ impl Owner {
 
     /// The lease whose interface this is, if this node made it.
     pub(crate) fn lease(self, link: &Link) -> Option<u32> {
-        let (lease, owner) = link.name.strip_prefix(PREFIX)?.split_once('-')?;
-        let ours =
-            owner == format!("{self}") && matches!(link.kind, Some(Kind::Vxlan(_) | Kind::Vlan { .. }));
-        lease.parse().ok().filter(|_| ours)
+        let ours = matches!(link.kind, Some(Kind::Vxlan(_) | Kind::Vlan { .. } | Kind::Bridge));
+        self.lease_named(&link.name).filter(|_| ours)
+    }
+
+    /// The lease that this node would give the name to.
+    pub(crate) fn lease_named(self, name: &str) -> Option<u32> {
+        let (lease, owner) = without_prefix(name)?.split_once('-')?;
+        lease.parse().ok().filter(|_| owner == format!("{self}"))
     }
 }
 
@@ -104,8 +119,29 @@ impl Half {
     pub fn interface(&self) -> String {
         match self.way {
             Way::Declared => self.port.clone(),
-            Way::Tunnel { .. } | Way::Tag(_) => format!("{PREFIX}{}-{}", self.lease, self.owner),
+            Way::Tunnel { .. } | Way::Tag(_) => self.named(match self.place {
+                Place::End(..) => PREFIX,
+                Place::Near => NEAR_PREFIX,
+                Place::Far => FAR_PREFIX,
+            }),
         }
+    }
+
+    /// The bridge that joins it to the other side.
+    pub(crate) fn bridge(&self) -> Option<String> {
+        match self.place {
+            Place::End(..) => None,
+            Place::Near | Place::Far => Some(self.named(PREFIX)),
+        }
+    }
+
+    /// True for an interface of this half.
+    pub(crate) fn has(&self, link: &Link) -> bool {
+        link.name == self.interface() || self.bridge().as_ref() == Some(&link.name)
+    }
+
+    fn named(&self, prefix: &str) -> String {
+        format!("{prefix}{}-{}", self.lease, self.owner)
     }
 
     /// The required tunnel over the port with this number.
@@ -115,6 +151,14 @@ impl Half {
         };
         let single = if let [other] = others.as_slice() { Some(*other) } else { None };
         Some(Vxlan { vni: *vni, local: *local, remote: group.or(single), lower })
+    }
+
+    /// The part of a rate on the port that is left for full frames without the headers of its tunnel.
+    pub(crate) fn rate_inside_bps(&self, rate_bps: u64) -> u64 {
+        let Way::Tunnel { local, .. } = &self.way else { return rate_bps };
+        let around = if local.is_ipv6() { TUNNEL6_BYTES } else { TUNNEL_BYTES };
+        let inside = u64::from(FRAME_BYTES - around);
+        u64::try_from(u128::from(rate_bps) * u128::from(inside) / u128::from(FRAME_BYTES)).unwrap_or(rate_bps)
     }
 
     /// The ends that have to be added to its tunnel one by one.
@@ -146,22 +190,32 @@ impl Shape {
 
 /// True for an interface that any node made for a circuit.
 pub(crate) fn is_of_a_circuit(link: &Link) -> bool {
-    let number = link
-        .name
-        .strip_prefix(PREFIX)
+    let number = without_prefix(&link.name)
         .and_then(|rest| rest.split_once('-'))
         .map(|(lease, _)| lease.parse::<u32>());
     matches!(number, Some(Ok(_)))
 }
 
+fn without_prefix(name: &str) -> Option<&str> {
+    [PREFIX, NEAR_PREFIX, FAR_PREFIX].into_iter().find_map(|prefix| name.strip_prefix(prefix))
+}
+
 /// The prefix of circuits' interface names.
 const PREFIX: &str = "db";
+
+/// The prefixes of the interfaces towards both ends at a host between two hops.
+const NEAR_PREFIX: &str = "dn";
+const FAR_PREFIX: &str = "df";
 
 /// The first class of declared interfaces; the classes of circuits on a port have lower numbers.
 pub(crate) const FIRST_DECLARED: u16 = 0x8000;
 
 /// A full frame on an Ethernet.
 const FRAME_BYTES: u32 = 1_514;
+
+/// Outer Ethernet, IP, UDP and VXLAN headers.
+const TUNNEL_BYTES: u32 = 50;
+const TUNNEL6_BYTES: u32 = 70;
 
 /// Four bundles of the kernel: enough for any rate, and within the buffers of small switches.
 const LARGEST_BURST_BYTES: u32 = 256 << 10;
@@ -180,12 +234,41 @@ mod tests {
     fn a_node_knows_its_own_and_no_other() {
         let half = half(17);
         let kind = Some(Kind::Vxlan(half.tunnel(2).unwrap()));
-        let link = Link { index: 9, name: half.interface(), up: true, mtu: 1_450, bytes: (0, 0), kind };
+        let link = Link {
+            index: 9,
+            name: half.interface(),
+            up: true,
+            mtu: 1_450,
+            bytes: (0, 0),
+            master: None,
+            kind,
+        };
         assert_eq!(half.owner.lease(&link), Some(17));
         assert_eq!(Owner::of("another").lease(&link), None);
         // A foreign interface with such a name is not ours.
         let somebody = Link { kind: Some(Kind::Other("veth".to_owned())), ..link };
         assert_eq!(half.owner.lease(&somebody), None);
+    }
+
+    #[test]
+    fn the_sides_of_a_host_between_two_hops_share_a_bridge() {
+        let [near, far] = [Place::Near, Place::Far].map(|place| Half { place, ..half(17) });
+        assert_ne!(near.interface(), far.interface());
+        assert_eq!((near.bridge(), half(17).bridge()), (Some(half(17).interface()), None));
+        let link = |name, kind| Link {
+            index: 9,
+            name,
+            up: true,
+            mtu: 1_450,
+            bytes: (0, 0),
+            master: None,
+            kind: Some(kind),
+        };
+        let bridge = link(far.bridge().unwrap(), Kind::Bridge);
+        assert!(near.has(&bridge) && far.has(&bridge) && !half(18).has(&bridge));
+        assert_eq!(near.owner.lease(&bridge), Some(17));
+        let side = link(far.interface(), Kind::Vxlan(far.tunnel(2).unwrap()));
+        assert_eq!((far.owner.lease(&side), near.has(&side)), (Some(17), false));
     }
 
     #[test]
@@ -221,7 +304,7 @@ mod tests {
             others: vec![[10, 0, 0, 2].into()],
             group: None,
         };
-        let address = ([10, 9, 0, 1].into(), 31);
-        Half { owner: Owner::of("hub"), lease, port: "eth0".to_owned(), way, address, shape: None }
+        let place = Place::End([10, 9, 0, 1].into(), 31);
+        Half { owner: Owner::of("hub"), lease, port: "eth0".to_owned(), way, place, shape: None }
     }
 }

@@ -17,6 +17,8 @@ pub struct Link {
     pub mtu: u32,
     /// Bytes of frames that it has sent and received since its creation.
     pub bytes: (u64, u64),
+    /// The number of the bridge that it is a port of.
+    pub master: Option<u32>,
     /// Its kind, if it is virtual.
     pub kind: Option<Kind>,
 }
@@ -33,6 +35,8 @@ pub enum Kind {
         /// The interface below.
         lower: u32,
     },
+    /// A bridge.
+    Bridge,
     /// Anything else.
     Other(String),
 }
@@ -58,8 +62,40 @@ pub fn links(netlink: &mut Netlink) -> Result<Vec<Link>, Refusal> {
     Ok(links)
 }
 
-/// Creates a tunnel, switched off.
-pub(crate) fn make_vxlan(netlink: &mut Netlink, name: &str, vxlan: &Vxlan) -> Result<(), Refusal> {
+/// Creates a bridge that passes frames between its two ports and keeps no table of addresses, switched off.
+pub(crate) fn make_bridge(netlink: &mut Netlink, name: &str) -> Result<(), Refusal> {
+    netlink.change(
+        Message::new(NEW_LINK, CREATE | EXCLUSIVE, &[0; LINK_HEADER])
+            .text(NAME, name)
+            .nested(LINK_INFO, |info| {
+                info.text(INFO_KIND, "bridge").nested(INFO_DATA, |data| data.put(BRIDGE_SNOOPING, &[0]))
+            }),
+    )
+}
+
+/// Makes an interface a port of a bridge. Neither learns addresses: with two ports, each frame goes to the other one.
+pub(crate) fn join(netlink: &mut Netlink, index: u32, bridge: u32) -> Result<(), Refusal> {
+    netlink.change(Message::new(NEW_LINK, 0, &link_header(index, false)).number(MASTER, bridge))?;
+    netlink.change(Message::new(NEW_LINK, 0, &link_header(index, false)).nested(LINK_INFO, |info| {
+        info.text(INFO_PORT_KIND, "bridge").nested(INFO_PORT_DATA, |data| data.put(PORT_LEARNING, &[0]))
+    }))
+}
+
+/// Keeps the host's own IPv6 off an interface that only passes frames on. Without IPv6 there is nothing to keep off.
+pub(crate) fn silence(netlink: &mut Netlink, index: u32) {
+    let _ =
+        netlink.change(Message::new(NEW_LINK, 0, &link_header(index, false)).nested(AF_SPEC, |families| {
+            families.nested(FAMILY_IPV6.into(), |six| six.put(ADDRESS_MODE, &[ADDRESS_MODE_NONE]))
+        }));
+}
+
+/// Creates a tunnel, switched off. It `learns` the ends behind which addresses are, unless it is a side of a bridge.
+pub(crate) fn make_vxlan(
+    netlink: &mut Netlink,
+    name: &str,
+    vxlan: &Vxlan,
+    learns: bool,
+) -> Result<(), Refusal> {
     let data = |data: Nested| {
         let data = data.number(VXLAN_ID, vxlan.vni).number(VXLAN_LINK, vxlan.lower);
         let data = put_address(data, (VXLAN_LOCAL, VXLAN_LOCAL6), vxlan.local);
@@ -67,6 +103,8 @@ pub(crate) fn make_vxlan(netlink: &mut Netlink, name: &str, vxlan: &Vxlan) -> Re
             .remote
             .into_iter()
             .fold(data, |data, to| put_address(data, (VXLAN_GROUP, VXLAN_GROUP6), to));
+        // The network between the ends serves frames by the class that they have inside.
+        let data = data.put(VXLAN_TOS, &[INHERIT]).put(VXLAN_LEARNING, &[learns.into()]);
         data.put(VXLAN_PORT, &VXLAN_UDP_PORT.to_be_bytes())
     };
     netlink.change(
@@ -175,6 +213,7 @@ impl Link {
             mtu: number(MTU),
             bytes: attribute(rest, STATS64)
                 .map_or((0, 0), |stats| (read_u64(stats, 24), read_u64(stats, 16))),
+            master: attribute(rest, MASTER).and_then(|value| read_u32(value, 0)),
             kind: attribute(rest, LINK_INFO).map(|info| Kind::read(info, number(LOWER))),
         })
     }
@@ -186,6 +225,7 @@ impl Kind {
         let data = attribute(info, INFO_DATA).unwrap_or_default();
         let known = match name.as_str() {
             "vxlan" => Vxlan::read(data).map(Self::Vxlan),
+            "bridge" => Some(Self::Bridge),
             "vlan" => attribute(data, VLAN_ID)
                 .and_then(|value| read_u16(value, 0))
                 .map(|tag| Self::Vlan { tag, lower }),
@@ -285,6 +325,10 @@ const DELETE_NEIGHBOUR: u16 = 29;
 const GET_NEIGHBOUR: u16 = 30;
 
 const NAME: u16 = 3;
+const MASTER: u16 = 10;
+const AF_SPEC: u16 = 26;
+const ADDRESS_MODE: u16 = 8;
+const ADDRESS_MODE_NONE: u8 = 1;
 const MTU: u16 = 4;
 const LOWER: u16 = 5;
 const LINK_INFO: u16 = 18;
@@ -292,15 +336,22 @@ const STATS64: u16 = 23;
 const GSO_MAX_SEGMENTS: u16 = 40;
 const INFO_KIND: u16 = 1;
 const INFO_DATA: u16 = 2;
+const INFO_PORT_KIND: u16 = 4;
+const INFO_PORT_DATA: u16 = 5;
+const PORT_LEARNING: u16 = 8;
+const BRIDGE_SNOOPING: u16 = 23;
 const FLAG_UP: u32 = 1;
 
 const VXLAN_ID: u16 = 1;
 const VXLAN_GROUP: u16 = 2;
 const VXLAN_LINK: u16 = 3;
 const VXLAN_LOCAL: u16 = 4;
+const VXLAN_TOS: u16 = 6;
+const VXLAN_LEARNING: u16 = 7;
 const VXLAN_PORT: u16 = 15;
 const VXLAN_GROUP6: u16 = 16;
 const VXLAN_LOCAL6: u16 = 17;
+const INHERIT: u8 = 1;
 const VLAN_ID: u16 = 1;
 
 const ADDRESS: u16 = 1;

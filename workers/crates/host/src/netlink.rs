@@ -2,7 +2,7 @@
 use std::io;
 
 use netlink_sys::Socket;
-use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::protocols::{NETLINK_NETFILTER, NETLINK_ROUTE};
 use nix::errno::Errno;
 
 use crate::message::{Message, Received, attribute, messages, read_u32, text};
@@ -42,6 +42,29 @@ impl Netlink {
     pub(crate) fn change(&mut self, message: Message) -> Result<(), Refusal> {
         let sequence = self.send(message.acknowledged())?;
         self.answers(sequence, |_| {})
+    }
+
+    /// Has the kernel apply changes all together or, if it refuses one, none; the last message is that of their end.
+    pub(crate) fn change_all(&mut self, changes: Vec<Message>) -> Result<(), Refusal> {
+        let (mut batch, first, count) = (Vec::new(), self.sequence.wrapping_add(1), changes.len());
+        for (number, message) in changes.into_iter().enumerate() {
+            self.sequence = self.sequence.wrapping_add(1);
+            // The answer to the last change means that all of them were looked at.
+            let is_last = number + 2 == count;
+            batch.extend(if is_last { message.acknowledged() } else { message }.finish(self.sequence));
+        }
+        self.socket.send(&batch, 0)?;
+        let last = self.sequence.wrapping_sub(1);
+        loop {
+            let (datagram, _) = self.socket.recv_from_full()?;
+            let answers = messages(&datagram).filter(|message| message.kind == ERROR);
+            for message in answers.filter(|message| (first..=last).contains(&message.sequence)) {
+                outcome(&message)?;
+                if message.sequence == last {
+                    return Ok(());
+                }
+            }
+        }
     }
 
     /// Requests all objects of a kind from the kernel; `see` receives the body of each.
@@ -121,6 +144,7 @@ fn outcome(message: &Received<'_>) -> Result<(), Refusal> {
     Err(Refusal { errno: Errno::from_raw(number), detail: detail.filter(|_| message.flags & EXT_ACK != 0) })
 }
 
+pub(crate) const NETFILTER: isize = NETLINK_NETFILTER;
 pub(crate) const DUMP: u16 = 0x300;
 pub(crate) const CREATE: u16 = 0x400;
 pub(crate) const EXCLUSIVE: u16 = 0x200;

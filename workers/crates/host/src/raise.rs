@@ -8,10 +8,11 @@ use nix::errno::Errno;
 use crate::classes::{FIRST_CIRCUIT, REST_BURST_BYTES, UNBOUND_BPS, keep_rest};
 use crate::clear::clear;
 use crate::failure::{Failure, Step};
-use crate::half::{FIRST_DECLARED, Half, Shape, Way};
-use crate::link::{self, Kind, Link, links};
+use crate::half::{FIRST_DECLARED, Half, Place, Shape, Way};
+use crate::link::{self, Kind, Link, Vxlan, links};
+use crate::marking;
 use crate::netlink::{Netlink, Refusal};
-use crate::shaping::{self, Class, PORT, REST, Rate, Root};
+use crate::shaping::{self, Class, FIRST, LAST, PORT, REST, Rate, Root};
 
 /// A complete half.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Raised {
     /// True if the kernel limits its rate. If the node has no right to shape a declared circuit, its senders have
     /// to limit it.
     pub shaped: bool,
+    /// The reason for which the excess of a soft cap leaves without its mark.
+    pub unmarked: Option<Failure>,
 }
 
 /// Creates the half, or completes its existing parts. If a step fails, the steps before it are undone.
@@ -89,7 +92,11 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
             None => false,
         };
         self.done(Step::Shaping)?;
-        self.address(index)?;
+        let unmarked = self.mark().err();
+        match self.half.place {
+            Place::End(address, prefix) => self.address(index, (address, prefix))?,
+            Place::Near | Place::Far => self.join(index)?,
+        }
         self.done(Step::Address)?;
         if self.half.way != Way::Declared {
             let switched = link::switch_on(self.netlink, index);
@@ -98,7 +105,7 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
             })?;
         }
         self.done(Step::Route)?;
-        Ok(Raised { interface: self.half.interface(), index, shaped })
+        Ok(Raised { interface: self.half.interface(), index, shaped, unmarked })
     }
 
     fn done(&mut self, step: Step) -> Result<(), Stopped> {
@@ -193,22 +200,32 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
 
     fn make(&mut self, name: &str, port: u32) -> Result<(), Failure> {
         match (&self.half.way, self.half.tunnel(port)) {
-            (Way::Tunnel { .. }, Some(vxlan)) => link::make_vxlan(self.netlink, name, &vxlan).map_err(|refusal| {
-                let doing = format!("making a tunnel with VNI {} on {}", vxlan.vni, self.half.port);
-                match refusal.errno {
-                    Errno::EEXIST => Failure::new(
-                        Step::Tunnel,
-                        format!("{doing} failed: another interface of this host has that VNI"),
-                        "give the circuit another VNI, or remove the other interface (ip -d link show type vxlan)",
-                    ),
-                    _ => self.failed(Step::Tunnel, &refusal, &doing, "vxlan"),
-                }
-            }),
+            (Way::Tunnel { .. }, Some(vxlan)) => self.make_tunnel(name, &vxlan),
             (Way::Tag(tag), _) => link::make_vlan(self.netlink, name, *tag, port).map_err(|refusal| {
-                self.failed(Step::Tunnel, &refusal, &format!("making VLAN {tag} on {}", self.half.port), "8021q")
+                self.failed(
+                    Step::Tunnel,
+                    &refusal,
+                    &format!("making VLAN {tag} on {}", self.half.port),
+                    "8021q",
+                )
             }),
             _ => Ok(()),
         }
+    }
+
+    fn make_tunnel(&mut self, name: &str, vxlan: &Vxlan) -> Result<(), Failure> {
+        let learns = self.half.bridge().is_none();
+        link::make_vxlan(self.netlink, name, vxlan, learns).map_err(|refusal| {
+            let doing = format!("making a tunnel with VNI {} on {}", vxlan.vni, self.half.port);
+            match refusal.errno {
+                Errno::EEXIST => Failure::new(
+                    Step::Tunnel,
+                    format!("{doing} failed: another interface of this host has that VNI"),
+                    "give the circuit another VNI, or remove the other interface (ip -d link show type vxlan)",
+                ),
+                _ => self.failed(Step::Tunnel, &refusal, &doing, "vxlan"),
+            }
+        })
     }
 
     /// False if the node has no right to shape a declared circuit: such a circuit needs no other change, so it
@@ -245,6 +262,19 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
                     .and_then(|()| shaping::set_class(self.netlink, index, REST, PORT, rate));
                 whole.map_err(|refusal| self.unshaped(&refusal).into())
             }
+        }
+    }
+
+    /// Has packets beyond the rate of a soft cap marked. A circuit works without the mark too.
+    fn mark(&self) -> Result<(), Failure> {
+        let interface = self.half.interface();
+        match self.half.shape.filter(|shape| shape.soft && self.half.way != Way::Declared) {
+            Some(shape) => marking::mark_excess(&interface, self.half.rate_inside_bps(shape.rate_bps))
+                .map_err(|refusal| unmarked(&refusal)),
+            None if marking::marked().contains(&interface) => {
+                marking::end_marking(&interface).map_err(|refusal| unmarked(&refusal))
+            }
+            None => Ok(()),
         }
     }
 
@@ -294,14 +324,39 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
         Ok(())
     }
 
-    fn address(&mut self, index: u32) -> Result<(), Failure> {
-        let (address, prefix) = self.half.address;
+    /// Makes the interface a port of the bridge between the two sides, which is created if it is missing.
+    fn join(&mut self, index: u32) -> Result<(), Stopped> {
+        let Some(name) = self.half.bridge() else { return Ok(()) };
+        let doing = format!("joining both sides of circuit {} by the bridge {name}", self.half.lease);
+        let refused = |refusal: Refusal| Failure::of(Step::Tunnel, &refusal, &doing, "bridge");
+        let found = |links: &[Link]| links.iter().find(|link| link.name == name).map(|link| link.index);
+        let links = self.links()?;
+        let bridge = match found(&links) {
+            Some(bridge) => bridge,
+            None => {
+                link::make_bridge(self.netlink, &name).map_err(refused)?;
+                let made = found(&self.links()?);
+                made.ok_or_else(|| refused(Refusal::of(Errno::ENODEV)))?
+            }
+        };
+        self.done(Step::Address)?;
+        if !links.iter().any(|link| link.index == index && link.master == Some(bridge)) {
+            link::silence(self.netlink, index);
+            link::join(self.netlink, index, bridge).map_err(refused)?;
+        }
+        self.done(Step::Address)?;
+        link::silence(self.netlink, bridge);
+        link::switch_on(self.netlink, bridge).map_err(refused)?;
+        Ok(())
+    }
+
+    fn address(&mut self, index: u32, (address, prefix): (IpAddr, u8)) -> Result<(), Failure> {
         let doing = format!("giving {} the address {address}/{prefix}", self.half.interface());
         let found = link::addresses(self.netlink, index);
         let found = found.map_err(|refusal| self.failed(Step::Address, &refusal, &doing, "ip"))?;
         if self.half.way == Way::Declared {
             let there = found.iter().any(|(known, _)| *known == address);
-            return if there { Ok(()) } else { Err(undeclared(self.half, &found)) };
+            return if there { Ok(()) } else { Err(undeclared(self.half, address, &found)) };
         }
         // The kernel's own link-local addresses remain.
         let stale = found.iter().filter(|known| **known != (address, prefix) && !is_link_local(known.0));
@@ -341,9 +396,18 @@ impl From<Failure> for Stopped {
 
 impl Shape {
     fn rate(&self) -> Rate {
-        let ceiling_bps = if self.soft { self.port_rate_bps.unwrap_or(UNBOUND_BPS) } else { self.rate_bps };
-        Rate { rate_bps: self.rate_bps, ceiling_bps, burst_bytes: self.burst_bytes(), priority: 0 }
+        let (ceiling_bps, priority) = if self.soft {
+            (self.port_rate_bps.unwrap_or(UNBOUND_BPS), LAST)
+        } else {
+            (self.rate_bps, FIRST)
+        };
+        Rate { rate_bps: self.rate_bps, ceiling_bps, burst_bytes: self.burst_bytes(), priority }
     }
+}
+
+/// The failure of marking for a refusal.
+pub(crate) fn unmarked(refusal: &Refusal) -> Failure {
+    Failure::of(Step::Shaping, refusal, "marking the excess of circuits", "nf_tables")
 }
 
 /// A class without a filter: it does not exist yet, or is the leftover of a crash.
@@ -352,7 +416,7 @@ fn free(filters: &[(u16, u32)]) -> Option<u16> {
 }
 
 fn port_rate(rate_bps: u64) -> Rate {
-    Rate { rate_bps, ceiling_bps: rate_bps, burst_bytes: REST_BURST_BYTES, priority: 0 }
+    Rate { rate_bps, ceiling_bps: rate_bps, burst_bytes: REST_BURST_BYTES, priority: FIRST }
 }
 
 fn is_link_local(address: IpAddr) -> bool {
@@ -362,8 +426,7 @@ fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
-fn undeclared(half: &Half, found: &[(IpAddr, u8)]) -> Failure {
-    let (address, _) = half.address;
+fn undeclared(half: &Half, address: IpAddr, found: &[(IpAddr, u8)]) -> Failure {
     let there: Vec<String> = found.iter().map(|(address, prefix)| format!("{address}/{prefix}")).collect();
     let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
     Failure::new(

@@ -3,9 +3,16 @@
 //! ```text
 //! db00:            all traffic of the port
 //!   db00:1         the rate of the port, if it is known
-//!     db00:2       all other traffic: the capacity left by circuits, and at least a twentieth
+//!     db00:3       the capacity left by circuits, and at least a twentieth
+//!       db00:2     all other traffic
 //!     db00:<n>     a circuit: its rate is guaranteed, and its traffic goes first
 //! ```
+//!
+//! HTB serves its levels from the leaves up: first classes within their own rate, then those that borrow from the
+//! class above, then those that borrow from the port. Therefore the reserved part of circuits goes first, then all
+//! other traffic (its own class has next to no rate, so it borrows from `db00:3`), and then the excess of circuits
+//! with a soft cap, which also gives way to other traffic that borrows from the port: less than best effort. A
+//! circuit has one queue for both of its parts, so nothing overtakes anything in it.
 //!
 //! Without a known rate of the port, other traffic is not limited, but waits for circuits while the interface
 //! itself is busy. The handle marks the tree as ours; other trees are never touched.
@@ -152,10 +159,10 @@ impl Class {
     }
 }
 
-/// True if the class has this rate already.
+/// True if the class has this rate and priority already.
 pub(crate) fn carries(class: &Class, rate: Rate) -> bool {
     let told = parameters(rate);
-    let parts = [RATE_AT, CEILING_AT, BUFFERS_AT];
+    let parts = [RATE_AT, CEILING_AT, BUFFERS_AT, PRIORITY_AT];
     parts.into_iter().all(|part| class.parameters.get(part.clone()) == told.get(part))
 }
 
@@ -210,6 +217,15 @@ pub(crate) const PORT: u16 = 1;
 
 /// The class of all traffic outside circuits.
 pub(crate) const REST: u16 = 2;
+
+/// The class that lends the capacity left by circuits to all other traffic.
+pub(crate) const LEFT: u16 = 3;
+
+/// Of the classes that borrow from the port those go first.
+pub(crate) const FIRST: u32 = 0;
+
+/// The excess of circuits: less than best effort.
+pub(crate) const LAST: u32 = 7;
 
 /// `struct tc_htb_opt`: two of `struct tc_ratespec`, and the times that the class may send at its rates without
 /// waiting.
@@ -310,6 +326,7 @@ const TURN_BYTES: u32 = 3_028;
 const RATE_AT: std::ops::Range<usize> = 8..12;
 const CEILING_AT: std::ops::Range<usize> = 20..24;
 const BUFFERS_AT: std::ops::Range<usize> = 24..32;
+const PRIORITY_AT: std::ops::Range<usize> = 40..44;
 
 /// The offset of the identifier in a selector: it is the first key.
 const VNI_KEY_AT: usize = 20;

@@ -11,7 +11,8 @@ use std::ops::ControlFlow;
 use std::process::Command;
 
 use downburst_host::{
-    Burst, Half, Netlink, Owner, Shape, Step, Way, change, clear, keep_only, probe_host, raise, raise_watched,
+    Burst, Half, Netlink, Owner, Place, Shape, Step, Way, change, clear, keep_only, probe_host, raise,
+    raise_watched,
 };
 use nix::sched::{CloneFlags, unshare};
 
@@ -36,10 +37,11 @@ fn a_half_stands_as_told_and_leaves_nothing() {
             "{classes}"
         );
         assert!(
-            classes.contains("class htb db00:2 parent db00:1")
+            classes.contains("class htb db00:3 parent db00:1")
                 && classes.contains("rate 46Mbit ceil 100Mbit"),
             "{classes}"
         );
+        assert!(classes.contains("class htb db00:2 parent db00:3"), "{classes}");
         assert_eq!(raise(netlink, &half).unwrap(), raised);
         assert_eq!(
             run("tc", &["filter", "show", "dev", "lo", "parent", "db00:"]).matches("flowid db00:10").count(),
@@ -63,13 +65,106 @@ fn a_crash_after_any_step_is_completed_or_taken_away() {
             assert_eq!(everything(), before, "after {crash} steps");
             break_off(netlink, &half, crash);
             raise(netlink, &half).unwrap();
-            assert_eq!(run("tc", &["class", "show", "dev", "lo"]).lines().count(), 3, "after {crash} steps");
+            assert_eq!(run("tc", &["class", "show", "dev", "lo"]).lines().count(), 4, "after {crash} steps");
             assert_eq!(keep_only(netlink, half.owner, std::slice::from_ref(&half)).removed, [] as [&str; 0]);
             clear(netlink, &half);
             assert_eq!(everything(), before, "after {crash} steps");
             crash += 1;
         }
         assert!(crash >= 8, "there were steps to crash after");
+    });
+}
+
+#[test]
+fn the_excess_of_a_soft_cap_goes_last_and_is_marked() {
+    in_a_namespace(|netlink| {
+        let before = everything();
+        let hard = tunnel(17, 700);
+        let soft = Half { shape: hard.shape.map(|shape| Shape { soft: true, ..shape }), ..hard.clone() };
+        let raised = raise(netlink, &soft).unwrap();
+        assert_eq!(raised.unmarked, None);
+        let classes = run("tc", &["class", "show", "dev", "lo"]);
+        let own = classes.lines().find(|line| line.contains("db00:10")).unwrap();
+        assert!(own.contains("prio 7 rate 54Mbit ceil 100Mbit"), "{classes}");
+        let rules = run("nft", &["list", "table", "netdev", &raised.interface]);
+        // 54 Mb/s on the port are 6,527,080 bytes of frames inside a second.
+        for part in
+            ["hook egress device", "limit rate 6527080 bytes/second", "accept", "ip dscp set", "ip6 dscp set"]
+        {
+            assert!(rules.contains(part), "no {part} in {rules}");
+        }
+        assert_eq!(raise(netlink, &soft).unwrap(), raised);
+        assert_eq!(keep_only(netlink, soft.owner, std::slice::from_ref(&soft)).removed, [] as [&str; 0]);
+        assert_eq!(raise(netlink, &hard).unwrap().index, raised.index);
+        assert!(!run("nft", &["list", "ruleset"]).contains("excess"), "a hard cap has no mark");
+        raise(netlink, &soft).unwrap();
+        assert_eq!(clear(netlink, &soft).left, []);
+        assert_eq!(everything(), before);
+    });
+}
+
+#[test]
+fn a_host_between_two_hops_joins_them_and_leaves_nothing() {
+    in_a_namespace(|netlink| {
+        let before = everything();
+        let [near, far] = sides();
+        let (first, second) = (raise(netlink, &near).unwrap(), raise(netlink, &far).unwrap());
+        for raised in [&first, &second] {
+            let link = run("ip", &["-d", "link", "show", &raised.interface]);
+            assert!(link.contains("nolearning") && link.contains("learning off"), "{link}");
+            assert!(!run("ip", &["address", "show", &raised.interface]).contains("inet"));
+        }
+        let ports = run("bridge", &["link", "show"]);
+        assert_eq!(ports.matches("state forwarding").count(), 2, "{ports}");
+        assert_eq!(raise(netlink, &far).unwrap(), second);
+        let both = [near.clone(), far.clone()];
+        assert_eq!(keep_only(netlink, near.owner, &both).removed, [] as [&str; 0]);
+        assert_eq!(run("bridge", &["link", "show"]), ports);
+        keep_only(netlink, near.owner, &[]);
+        assert_eq!(everything(), before);
+    });
+}
+
+#[test]
+fn a_crash_between_two_hops_is_taken_away() {
+    in_a_namespace(|netlink| {
+        let before = everything();
+        let [near, far] = sides();
+        let mut crash = 0;
+        while break_off(netlink, &near, crash) {
+            assert_eq!(keep_only(netlink, near.owner, &[]).left, [], "after {crash} steps");
+            assert_eq!(everything(), before, "after {crash} steps");
+            break_off(netlink, &near, crash);
+            raise(netlink, &near).unwrap();
+            raise(netlink, &far).unwrap();
+            let ports = run("bridge", &["link", "show"]);
+            assert_eq!(ports.matches("state forwarding").count(), 2, "after {crash} steps: {ports}");
+            clear(netlink, &near);
+            clear(netlink, &far);
+            assert_eq!(everything(), before, "after {crash} steps");
+            crash += 1;
+        }
+        assert!(crash >= 8, "there were steps to crash after");
+    });
+}
+
+#[test]
+fn a_tag_is_an_interface_of_the_port_where_the_kernel_has_tags() {
+    in_a_namespace(|netlink| {
+        let before = everything();
+        let half = Half { way: Way::Tag(100), ..tunnel(17, 700) };
+        let raised = raise(netlink, &half);
+        if let Err(failure) = probe_host().vlan {
+            let reason = format!("this kernel has no VLANs: {failure}");
+            assert_eq!(raised.unwrap_err().step, Step::Kernel);
+            assert_eq!(everything(), before);
+            assert_ne!(std::env::var("DOWNBURST_SKIP").as_deref(), Ok("never"), "{reason}");
+            return println!("skipped: {reason}");
+        }
+        let link = run("ip", &["-d", "link", "show", &raised.unwrap().interface]);
+        assert!(link.contains("vlan protocol 802.1Q id 100"), "{link}");
+        clear(netlink, &half);
+        assert_eq!(everything(), before);
     });
 }
 
@@ -180,8 +275,11 @@ fn ends_join_and_leave_a_tunnel_in_place() {
 #[test]
 fn a_declared_circuit_is_looked_at_and_bounded() {
     in_a_namespace(|netlink| {
-        let declared =
-            |address: [u8; 4]| Half { way: Way::Declared, address: (address.into(), 8), ..tunnel(17, 700) };
+        let declared = |address: [u8; 4]| Half {
+            way: Way::Declared,
+            place: Place::End(address.into(), 8),
+            ..tunnel(17, 700)
+        };
         let before = everything();
         let failure = raise(netlink, &declared([10, 9, 0, 0])).unwrap_err();
         assert_eq!(failure.step, Step::Address);
@@ -205,8 +303,11 @@ fn abilities_are_found_by_trying_and_trying_leaves_nothing() {
         let before = everything();
         let abilities = probe_host();
         assert_eq!((&abilities.net_admin, &abilities.vxlan, &abilities.htb), (&Ok(()), &Ok(()), &Ok(())));
+        assert_eq!(abilities.marking, Ok(()));
         if let Err(failure) = abilities.vlan {
             assert_eq!(failure.step, Step::Kernel);
+            let told = "making a VLAN is not possible with this host's kernel";
+            assert!(failure.sentence.starts_with(told), "{failure}");
             assert!(failure.remedy.contains("8021q"), "{failure}");
         }
         assert_eq!(everything(), before);
@@ -245,6 +346,7 @@ fn everything() -> String {
         run("tc", &["qdisc", "show"]),
         run("tc", &["class", "show", "dev", "lo"]),
         run("tc", &["filter", "show", "dev", "lo"]),
+        run("nft", &["list", "ruleset"]),
     ];
     shown.join("\n")
 }
@@ -260,8 +362,17 @@ fn tunnel(lease: u32, vni: u32) -> Half {
         Way::Tunnel { vni, local: [127, 0, 0, 1].into(), others: vec![[127, 0, 0, 2].into()], group: None };
     let shape =
         Shape { rate_bps: 54_000_000, soft: false, burst: Burst::Auto, port_rate_bps: Some(100_000_000) };
-    let address = (IpAddr::from([10, 9, 0, 0]), 31);
-    Half { owner: Owner::of("hub"), lease, port: "lo".to_owned(), way, address, shape: Some(shape) }
+    let place = Place::End(IpAddr::from([10, 9, 0, 0]), 31);
+    Half { owner: Owner::of("hub"), lease, port: "lo".to_owned(), way, place, shape: Some(shape) }
+}
+
+/// The halves of a host between two hops.
+fn sides() -> [Half; 2] {
+    [(Place::Near, 3021, [127, 0, 0, 2]), (Place::Far, 3123, [127, 0, 0, 3])].map(|(place, vni, other)| {
+        let others = vec![IpAddr::from(other)];
+        let way = Way::Tunnel { vni, local: [127, 0, 0, 1].into(), others, group: None };
+        Half { place, way, ..tunnel(17, vni) }
+    })
 }
 
 /// A tunnel from this host to several others.

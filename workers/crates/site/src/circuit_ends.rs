@@ -281,6 +281,7 @@ mod tests {
             peer_address: "10.0.0.1".to_owned(),
             until: until.map(WallMicros),
             watches: None,
+            transit: None,
         }
     }
 

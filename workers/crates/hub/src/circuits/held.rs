@@ -34,15 +34,19 @@ impl HeldCircuit {
         self.offer(site).is_some_and(|offer| former.offer(site) == Some(offer))
     }
 
-    /// The sites of a former lease that have no end any more.
+    /// The sites of a former lease that have no part in it any more.
     pub fn left_by(&self, former: &Self) -> Vec<SiteName> {
-        let has = |site: &SiteName| self.lease.others.iter().any(|(name, ..)| name == site);
-        former.sites().map(|(site, _)| site.clone()).filter(|site| !has(site)).collect()
+        former.parties().filter(|site| !self.parties().any(|other| other == *site)).cloned().collect()
     }
 
     /// The sites of its ends, with the addresses of these.
     pub fn sites(&self) -> impl Iterator<Item = (&SiteName, IpAddr)> {
         self.lease.others.iter().map(|(site, _, (address, _))| (site, *address))
+    }
+
+    /// The sites that have a part in it: those of its ends, and those between two hops.
+    pub fn parties(&self) -> impl Iterator<Item = &SiteName> {
+        self.lease.others.iter().map(|(site, ..)| site).chain(self.lease.transits().map(|(site, _)| site))
     }
 
     /// The place of the hub's end, for people.
@@ -52,8 +56,8 @@ impl HeldCircuit {
 
     /// The place of a site's end, for people.
     pub fn hop_of(&self, site: &SiteName) -> String {
-        let end =
-            self.lease.others.iter().find(|(name, ..)| name == site).map(|(_, end, _)| end.end.as_str());
+        let ends = self.lease.others.iter().map(|(name, end, _)| (name, end.end.as_str()));
+        let end = ends.chain(self.lease.transits()).find(|(name, _)| *name == site).map(|(_, end)| end);
         format!("{} at {site}", end.unwrap_or("its port"))
     }
 

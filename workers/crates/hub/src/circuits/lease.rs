@@ -5,12 +5,13 @@ use downburst_model::{SiteName, WallMicros};
 use downburst_session::{CircuitOffer, CircuitWay, Ticket, inner_address};
 
 use super::lines::{Cap, CircuitDriver, EndLine, LeaseLine, Replication};
+use super::transit::check_transits;
 use crate::jobs::Failure;
 
 /// A lease whose fields were checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lease {
-    line: LeaseLine,
+    pub(super) line: LeaseLine,
     /// The hub's end; `None`: the circuit joins two sites.
     pub own: Option<HubEnd>,
     /// The ends at sites, with their addresses; of two sites the nearer one first.
@@ -97,6 +98,7 @@ impl Lease {
             check_carried(&line, end)?;
         }
         check_ends(number, own.is_some(), &others)?;
+        check_transits(&line)?;
         if !(0.1..=1.0).contains(&line.shaped_share) {
             return Err(Failure::bad_request(format!(
                 "lease {number}: a shaped share of {} is not between 0.1 and 1",
@@ -139,18 +141,19 @@ impl Lease {
         let HubEnd { line: own, address } = self.own.as_ref()?;
         let copies =
             if self.line.replication == Some(Replication::Underlay) { 1 } else { self.others.len() as u64 };
-        let others = self.others.iter().filter_map(|(_, end, _)| end.underlay).collect();
+        let ends = || self.others.iter().filter_map(|(_, end, _)| end.underlay).collect();
+        let others = own.via.map_or_else(ends, |via| vec![via]);
         Some(OwnEnd {
             lease: self.line.lease,
             port: own.interface.clone(),
-            way: match (self.line.driver, self.line.vni, own.underlay, own.vlan) {
+            way: match (self.line.driver, self.line.vni_at(own), own.underlay, own.vlan) {
                 (CircuitDriver::Declared, ..) => EndWay::Declared,
                 (_, Some(vni), Some(local), _) => EndWay::Tunnel { vni, local, others, group: self.group() },
                 (_, _, _, tag) => EndWay::Tag(tag.unwrap_or_default()),
             },
             address: *address,
             shape: self.is_shaped().then(|| EndShape {
-                rate_bps: self.shaped(self.line.rate_out_bps).saturating_mul(copies),
+                rate_bps: self.of_class(self.line.rate_out_bps).saturating_mul(copies),
                 soft: self.line.cap == Cap::Soft,
                 burst_bytes: self.line.burst_bytes,
                 port_rate_bps: own.port_rate_bps,
@@ -160,14 +163,17 @@ impl Lease {
 
     /// The offer to a site for its end.
     pub fn offer(&self, site: &SiteName, secret: Ticket) -> Option<CircuitOffer> {
-        let (_, end, _) = self.others.iter().find(|(name, ..)| name == site)?;
-        let others = self.opposite(site).map(|address| address.to_string()).into_iter().collect();
+        let Some((_, end, _)) = self.others.iter().find(|(name, ..)| name == site) else {
+            return self.transit_offer(site);
+        };
+        let others =
+            end.via.or_else(|| self.opposite(site)).map(|address| address.to_string()).into_iter().collect();
         let watches = self.pair().is_some_and(|(near, _)| near == site);
         let rate_bps = if watches { self.line.rate_out_bps } else { self.line.rate_in_bps };
         Some(CircuitOffer {
             lease: self.line.lease,
             port: end.interface.clone(),
-            way: match (self.line.driver, self.line.vni, end.underlay, end.vlan) {
+            way: match (self.line.driver, self.line.vni_at(end), end.underlay, end.vlan) {
                 (CircuitDriver::Declared, ..) => CircuitWay::Declared,
                 (_, Some(vni), Some(local), _) => CircuitWay::Tunnel {
                     vni,
@@ -178,7 +184,7 @@ impl Lease {
                 (_, _, _, tag) => CircuitWay::Tag(tag.unwrap_or_default()),
             },
             address: end.address.clone(),
-            rate_bps: if self.is_shaped() { self.shaped(rate_bps) } else { 0 },
+            rate_bps: if self.is_shaped() { self.of_class(rate_bps) } else { 0 },
             soft: self.line.cap == Cap::Soft,
             burst_bytes: self.line.burst_bytes,
             port_rate_bps: end.port_rate_bps,
@@ -186,6 +192,7 @@ impl Lease {
             peer_address: self.peer_of(site)?.to_string(),
             until: self.line.until_us,
             watches: watches.then_some(true),
+            transit: None,
         })
     }
 
@@ -219,11 +226,10 @@ impl Lease {
 
     /// The size of a probe packet on the port.
     pub fn probe_frame_bytes(&self) -> u32 {
-        let underlay = match &self.own {
-            Some(own) => own.line.underlay,
-            None => self.others.first().and_then(|(_, end, _)| end.underlay),
-        };
-        let around = match (self.line.driver, self.line.vni, underlay) {
+        let first = self.own.as_ref().map(|own| &own.line);
+        let first = first.or_else(|| self.others.first().map(|(_, end, _)| end));
+        let (vni, underlay) = first.map_or((None, None), |end| (self.line.vni_at(end), end.underlay));
+        let around = match (self.line.driver, vni, underlay) {
             (CircuitDriver::Linux, Some(_), Some(IpAddr::V4(_))) => VXLAN_BYTES,
             (CircuitDriver::Linux, Some(_), Some(IpAddr::V6(_))) => VXLAN6_BYTES,
             (CircuitDriver::Linux, ..) => TAG_BYTES,
@@ -254,8 +260,20 @@ impl Lease {
         self.line.driver == CircuitDriver::Linux || self.line.cap == Cap::Hard
     }
 
+    /// The rate of an end's class: the networks behind a soft cap drop nothing, so all of its rate is guaranteed.
+    pub(super) fn of_class(&self, rate_bps: u64) -> u64 {
+        if self.line.cap == Cap::Soft { rate_bps } else { self.shaped(rate_bps) }
+    }
+
     fn shaped(&self, rate_bps: u64) -> u64 {
         (rate_bps as f64 * self.line.shaped_share) as u64
+    }
+}
+
+impl LeaseLine {
+    /// The identifier of the tunnel at an end.
+    fn vni_at(&self, end: &EndLine) -> Option<u32> {
+        end.vni.or(self.vni)
     }
 }
 
@@ -278,16 +296,26 @@ fn check_ends(
 
 /// Checks that frames can leave by an end.
 fn check_carried(line: &LeaseLine, end: &EndLine) -> Result<(), Failure> {
-    let is_declared = line.driver == CircuitDriver::Declared;
-    let is_carried = is_declared || end.vlan.is_some() || end.underlay.is_some();
-    let lacks_tunnel = line.vni.is_some() && !is_declared && end.underlay.is_none();
-    if is_carried && !lacks_tunnel {
+    if line.driver == CircuitDriver::Declared {
         return Ok(());
     }
-    Err(Failure::bad_request(format!(
-        "lease {}: the end {} has neither a tunnel's address nor a tag",
-        line.lease, end.end
-    )))
+    let told = check_tag(line.vni_at(end), end.vlan, end.underlay.is_some());
+    told.map_err(|told| Failure::bad_request(format!("lease {}: the end {} has {told}", line.lease, end.end)))
+}
+
+/// Checks the identifier of frames on a port; `has_address`: tunnels may end there.
+pub(super) fn check_tag(vni: Option<u32>, vlan: Option<u16>, has_address: bool) -> Result<(), String> {
+    match (vni, vlan) {
+        (Some(vni), _) if !(1..=HIGHEST_VNI).contains(&vni) => {
+            Err(format!("the VNI {vni}; they are 1 to {HIGHEST_VNI}"))
+        }
+        (None, Some(tag)) if !(1..=HIGHEST_VLAN).contains(&tag) => {
+            Err(format!("the VLAN {tag}; they are 1 to {HIGHEST_VLAN}"))
+        }
+        (Some(_), _) if has_address => Ok(()),
+        (None, Some(_)) => Ok(()),
+        _ => Err("neither a tunnel's address nor a tag".to_owned()),
+    }
 }
 
 /// The size of a probe packet on an Ethernet, without a tunnel around it: with the headers of a tunnel over IPv6 it
@@ -297,6 +325,10 @@ pub const PROBE_FRAME_BYTES: u32 = 1_414;
 /// A full frame of TCP with timestamps, and its payload.
 const FULL_FRAME_BYTES: u64 = 1_514;
 const FULL_PAYLOAD_BYTES: u64 = 1_448;
+
+/// RFC 7348 and IEEE 802.1Q.
+const HIGHEST_VNI: u32 = 0x00ff_ffff;
+const HIGHEST_VLAN: u16 = 4_094;
 
 /// Outer Ethernet, IP, UDP and VXLAN headers around a frame.
 const VXLAN_BYTES: u32 = 50;
@@ -323,6 +355,9 @@ mod tests {
                 "underlay": "10.77.0.{number}", "address": "10.9.0.{number}/29"}}"#
         )
     }
+
+    const FAR_TAG: (&str, &str) =
+        ("\"underlay\": \"10.77.0.2\"", "\"vlan\": 11, \"underlay\": \"10.77.0.2\"");
 
     /// A lease to one site with other text in some places.
     fn lease(changes: &[(&str, &str)]) -> Lease {
@@ -373,7 +408,11 @@ mod tests {
         let (local, far) = ("10.77.0.1".parse().unwrap(), "10.77.0.2".parse().unwrap());
         assert_eq!(tunnel.way, EndWay::Tunnel { vni: 700, local, others: vec![far], group: None });
         assert_eq!((tunnel.address, tunnel.port.as_str()), (("10.9.0.0".parse().unwrap(), 29), "eth0"));
-        let tag = lease(&[("\"vni\": 700", "\"vni\": null"), ("\"underlay\": \"10.77.0.1\"", "\"vlan\": 9")]);
+        let tag = lease(&[
+            ("\"vni\": 700", "\"vni\": null"),
+            ("\"underlay\": \"10.77.0.1\"", "\"vlan\": 9"),
+            FAR_TAG,
+        ]);
         assert_eq!(tag.own_end().unwrap().way, EndWay::Tag(9));
         let declared = lease(&[("linux", "declared"), ("hard", "soft")]);
         let end = declared.own_end().unwrap();
@@ -382,6 +421,37 @@ mod tests {
         let rate =
             |line: &Lease| line.offer(&SiteName::parse("s2").unwrap(), Ticket([0; 16])).unwrap().rate_bps;
         assert_eq!((rate(&declared), rate(&tag)), (0, 9_000_000));
+    }
+
+    #[test]
+    fn each_end_has_the_tag_of_its_hop() {
+        let hops = lease(&[
+            ("\"vni\": 700", "\"vni\": null"),
+            ("\"underlay\": \"10.77.0.1\"", "\"vni\": 3021, \"underlay\": \"10.77.0.1\""),
+            ("\"underlay\": \"10.77.0.2\"", "\"vni\": 3123, \"underlay\": \"10.77.0.2\""),
+        ]);
+        let EndWay::Tunnel { vni: near, .. } = hops.own_end().unwrap().way else { panic!("a tunnel") };
+        let offer = hops.offer(&SiteName::parse("s2").unwrap(), Ticket([0; 16])).unwrap();
+        let CircuitWay::Tunnel { vni: far, .. } = offer.way else { panic!("a tunnel") };
+        assert_eq!((near, far, hops.probe_frame_bytes()), (3021, 3123, 1_464));
+        // A tag of the end alone is a VLAN, whatever the port's address.
+        let tags = lease(&[
+            ("\"vni\": 700", "\"vni\": null"),
+            FAR_TAG,
+            ("\"10.77.0.1\"", "\"10.77.0.1\", \"vlan\": 9"),
+        ]);
+        assert_eq!(tags.own_end().unwrap().way, EndWay::Tag(9));
+        let offer = tags.offer(&SiteName::parse("s2").unwrap(), Ticket([0; 16])).unwrap();
+        assert_eq!((offer.way, tags.probe_frame_bytes()), (CircuitWay::Tag(11), 1_418));
+    }
+
+    #[test]
+    fn a_soft_cap_guarantees_the_whole_rate() {
+        let soft = lease(&[("hard", "soft")]);
+        let shape = soft.own_end().unwrap().shape.unwrap();
+        let offer = soft.offer(&SiteName::parse("s2").unwrap(), Ticket([0; 16])).unwrap();
+        assert_eq!((shape.rate_bps, offer.rate_bps), (60_000_000, 10_000_000));
+        assert_eq!(soft.rate_inside_bps(0), 52_155_737, "a leg leaves room for repairs");
     }
 
     #[test]
@@ -418,6 +488,12 @@ mod tests {
         let three = format!("[{}, {}, {}]", site(2), site(3), site(4));
         assert_eq!(refused(&three), "lease 17 joins 3 sites and has no end at this hub");
         assert!(refused(&format!("[{HUB}, {}]", site(2).replace("/29", ""))).contains("like 10.9.0.1/31"));
+        for (bad, told) in
+            [("\"vni\": 16777216", "VNI 16777216; they are 1 to 16777215"), ("\"vni\": 0", "VNI 0")]
+        {
+            let far = site(2).replace(r#""interface""#, &format!(r#"{bad}, "interface""#));
+            assert!(refused(&format!("[{HUB}, {far}]")).contains(told), "{bad}");
+        }
         let nowhere = site(2).replace(r#""underlay": "10.77.0.2", "#, "");
         assert!(refused(&format!("[{HUB}, {nowhere}]")).contains("neither a tunnel's address nor a tag"));
     }

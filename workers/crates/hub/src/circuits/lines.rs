@@ -17,7 +17,8 @@ pub struct LeaseLine {
     /// For replication by the underlay: the multicast group.
     #[serde(default)]
     pub group: Option<IpAddr>,
-    /// The tunnel's network identifier; absent: VLAN tags of the ends identify the circuit.
+    /// The network identifier of tunnels at ends without one of their own; absent: each end has its own identifier or
+    /// tag.
     #[serde(default)]
     pub vni: Option<u32>,
     /// Whether it may use idle bandwidth of its ports beyond its rate.
@@ -37,6 +38,44 @@ pub struct LeaseLine {
     pub until_us: Option<WallMicros>,
     /// The near end comes first: the hub's, or of two sites that of the nearer one.
     pub ends: Vec<EndLine>,
+    /// The sites on its path that join two hops with different tags, from the near end on.
+    #[serde(default)]
+    pub transits: Vec<TransitLine>,
+}
+
+/// A site between two hops of a circuit.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct TransitLine {
+    /// The name of its port.
+    pub end: String,
+    /// The site.
+    pub site: SiteName,
+    /// The port's interface.
+    pub interface: String,
+    /// The port's address as an end of tunnels.
+    #[serde(default)]
+    pub underlay: Option<IpAddr>,
+    /// The rate of the port, if known.
+    #[serde(default)]
+    pub port_rate_bps: Option<u64>,
+    /// The hop towards the near end.
+    pub near: HopLine,
+    /// The hop towards the far end.
+    pub far: HopLine,
+}
+
+/// A hop of a circuit, seen from a site between two of them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct HopLine {
+    /// The tag on the port.
+    #[serde(default)]
+    pub vlan: Option<u16>,
+    /// The network identifier of its tunnel.
+    #[serde(default)]
+    pub vni: Option<u32>,
+    /// The address of the tunnel's other end.
+    #[serde(default)]
+    pub via: Option<IpAddr>,
 }
 
 /// An end of a circuit.
@@ -55,6 +94,12 @@ pub struct EndLine {
     /// The tag on the port.
     #[serde(default)]
     pub vlan: Option<u16>,
+    /// The network identifier of its tunnel: the tag of its hop.
+    #[serde(default)]
+    pub vni: Option<u32>,
+    /// The address of the tunnel's other end, where that is a site between two hops.
+    #[serde(default)]
+    pub via: Option<IpAddr>,
     /// The end's address inside the circuit, with the length of its prefix.
     pub address: String,
     /// The rate of the port, if known.
@@ -88,7 +133,7 @@ pub enum Replication {
 pub enum Cap {
     /// It is delayed.
     Hard,
-    /// It passes while the port is idle.
+    /// It passes after all other traffic of the port, marked as less than best effort.
     Soft,
 }
 

@@ -11,6 +11,7 @@ mod pair;
 mod probes;
 mod standings;
 mod traffic;
+mod transit;
 
 pub use door::is_covered;
 pub use ends::{CircuitEnds, EndChange, EndLook, EndReport};
@@ -19,7 +20,7 @@ pub use held::{HeldCircuit, not_up};
 pub use lease::{EndShape, EndWay, HubEnd, Lease, OwnEnd, PROBE_FRAME_BYTES};
 pub use lines::{
     Cap, CircuitDriver, CircuitStanding, CircuitTraffic, CircuitWord, CircuitsAnswer, Direction, EndLine,
-    EndStanding, EndWord, LeaseLine, LeftBehind, ProbeKind, ProbeLine, Replication,
+    EndStanding, EndWord, HopLine, LeaseLine, LeftBehind, ProbeKind, ProbeLine, Replication, TransitLine,
 };
 pub use pair::{PairLook, PairWatch};
 pub use probes::{ProbeAnswer, ProbeOrder, RateAnswer, ReachAnswer, Train, TrainMeasured};

@@ -18,10 +18,10 @@ pub struct Attempt {
 
 /// The result once the sites have reported their ends, or had the time to.
 pub fn attempt_result(circuit: &HeldCircuit, reports: &CircuitEnds) -> Attempt {
-    let others = circuit.lease.others.iter().map(|(site, end, _)| match reports.report(site) {
-        Some(Ok(())) => stood(&end.end, Some(site), EndWord::Up),
-        Some(Err(fault)) => failed(&end.end, Some(site), circuit.hop_of(site), fault.clone()),
-        None => stood(&end.end, Some(site), EndWord::Away),
+    let others = parties(&circuit.lease).map(|(site, end)| match reports.report(site) {
+        Some(Ok(())) => stood(end, Some(site), EndWord::Up),
+        Some(Err(fault)) => failed(end, Some(site), circuit.hop_of(site), fault.clone()),
+        None => stood(end, Some(site), EndWord::Away),
     });
     let own = circuit.lease.own_port().map(|port| stood(port, None, EndWord::Up));
     let ends: Vec<EndStanding> = own.into_iter().chain(others).collect();
@@ -37,8 +37,13 @@ pub fn attempt_result(circuit: &HeldCircuit, reports: &CircuitEnds) -> Attempt {
 /// The result if the hub's own part can't be set up.
 pub fn failed_begin(lease: &Lease, hub: &str, fault: CircuitFault) -> Attempt {
     let own = failed(lease.own_port().unwrap_or_default(), None, lease.hop(hub), fault);
-    let others = lease.others.iter().map(|(site, end, _)| stood(&end.end, Some(site), EndWord::Away));
+    let others = parties(lease).map(|(site, end)| stood(end, Some(site), EndWord::Away));
     Attempt { state: CircuitWord::Failed, ends: std::iter::once(own).chain(others).collect() }
+}
+
+/// The sites with their ports: those of ends, then those between two hops.
+fn parties(lease: &Lease) -> impl Iterator<Item = (&SiteName, &str)> {
+    lease.others.iter().map(|(site, end, _)| (site, end.end.as_str())).chain(lease.transits())
 }
 
 fn stood(end: &str, site: Option<&SiteName>, state: EndWord) -> EndStanding {

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use downburst_host::{
-    Ability, Cleared, Failure, Half, Netlink, Owner, Raised, change, clear, keep_only, links, probe_host,
-    raise,
+    Ability, Cleared, Failure, Half, Netlink, Owner, Place, Raised, change, clear, keep_only, links,
+    probe_host, raise,
 };
 use downburst_session::CircuitFault;
 use serde::Serialize;
@@ -15,7 +15,17 @@ use serde_json::{Value, json};
 #[derive(Clone)]
 pub(crate) struct Keeper {
     owner: Owner,
-    held: Arc<Mutex<BTreeMap<u32, Half>>>,
+    held: Arc<Mutex<Held>>,
+}
+
+/// The halves by lease and side: a host between two hops of a circuit has two of them.
+type Held = BTreeMap<(u32, Side), Half>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Side {
+    End,
+    Near,
+    Far,
 }
 
 /// Why an operation failed, for operators.
@@ -40,14 +50,17 @@ impl Keeper {
     pub(crate) async fn raise(&self, half: Half) -> Result<Raised, Trouble> {
         let owner = self.owner;
         self.work(move |netlink, held| {
-            let former = held.get(&half.lease).cloned();
+            let former = held.get(&key(&half)).cloned();
             let raised = match &former {
                 Some(_) => change(netlink, &half),
                 None => raise(netlink, &half),
             };
             match (raised, former) {
                 (Ok(raised), former) => {
-                    held.insert(half.lease, half);
+                    if let Some(failure) = &raised.unmarked {
+                        tracing::warn!(lease = half.lease, "{failure}");
+                    }
+                    held.insert(key(&half), half);
                     if former.is_some() {
                         tidy(netlink, owner, held);
                     }
@@ -55,7 +68,7 @@ impl Keeper {
                 }
                 (Err(failure), Some(former)) => {
                     if raise(netlink, &former).is_err() {
-                        held.remove(&former.lease);
+                        held.remove(&key(&former));
                     }
                     tidy(netlink, owner, held);
                     Err(failure.into())
@@ -69,7 +82,14 @@ impl Keeper {
 
     pub(crate) async fn clear(&self, lease: u32) -> Result<Cleared, Trouble> {
         self.work(move |netlink, held| {
-            held.remove(&lease).map_or_else(Cleared::default, |half| clear(netlink, &half))
+            let mut cleared = Cleared::default();
+            for (_, half) in held.extract_if(.., |(held, _), _| *held == lease) {
+                let Cleared { leases, removed, left } = clear(netlink, &half);
+                cleared.leases.extend(leases);
+                cleared.removed.extend(removed);
+                cleared.left.extend(left);
+            }
+            cleared
         })
         .await
     }
@@ -89,7 +109,7 @@ impl Keeper {
     pub(crate) async fn keep_only(&self, leases: Vec<u32>) -> Result<Cleared, Trouble> {
         let owner = self.owner;
         self.work(move |netlink, held| {
-            held.retain(|lease, _| leases.contains(lease));
+            held.retain(|(lease, _), _| leases.contains(lease));
             tidy(netlink, owner, held)
         })
         .await
@@ -103,7 +123,10 @@ impl Keeper {
                 let name = half.interface();
                 links.iter().find(|link| link.name == name).map(|link| (half.lease, link.bytes))
             };
-            held.values().filter_map(bytes).collect()
+            held.iter()
+                .filter(|((_, side), _)| *side == Side::End)
+                .filter_map(|(_, half)| bytes(half))
+                .collect()
         });
         carried.await.unwrap_or_default()
     }
@@ -111,7 +134,7 @@ impl Keeper {
     /// Accesses the kernel on a thread that may block.
     async fn work<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Netlink, &mut BTreeMap<u32, Half>) -> T + Send + 'static,
+        work: impl FnOnce(&mut Netlink, &mut Held) -> T + Send + 'static,
     ) -> Result<T, Trouble> {
         let held = Arc::clone(&self.held);
         let done = tokio::task::spawn_blocking(move || {
@@ -127,9 +150,18 @@ impl Keeper {
 }
 
 /// Removes what no half needs any more, such as the class on a port that a circuit left.
-fn tidy(netlink: &mut Netlink, owner: Owner, held: &BTreeMap<u32, Half>) -> Cleared {
+fn tidy(netlink: &mut Netlink, owner: Owner, held: &Held) -> Cleared {
     let kept: Vec<Half> = held.values().cloned().collect();
     keep_only(netlink, owner, &kept)
+}
+
+fn key(half: &Half) -> (u32, Side) {
+    let side = match half.place {
+        Place::End(..) => Side::End,
+        Place::Near => Side::Near,
+        Place::Far => Side::Far,
+    };
+    (half.lease, side)
 }
 
 /// The circuit features of this host, determined by trying them.
@@ -140,6 +172,7 @@ pub fn describe_host() -> Value {
         "vxlan": described(&abilities.vxlan),
         "vlan": described(&abilities.vlan),
         "htb": described(&abilities.htb),
+        "marking": described(&abilities.marking),
     })
 }
 

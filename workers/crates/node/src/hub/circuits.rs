@@ -101,7 +101,7 @@ impl Hub {
         }
         // Under the lock, so that no offer of a circuit that follows overtakes the set without it.
         let held = lock(&self.circuits.held);
-        let own = held.iter().filter(|(_, circuit)| circuit.held.sites().any(|(name, _)| name == site));
+        let own = held.iter().filter(|(_, circuit)| circuit.held.parties().any(|name| name == site));
         let set = HubInput::KeepCircuits(CircuitSet { leases: own.map(|(lease, _)| *lease).collect() });
         let _ = handle.commands.send(Command::Tell(SessionInput::Pass(set)));
     }

@@ -4,12 +4,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use downburst_host::{Burst, Half, Shape, Way};
+use downburst_host::{Burst, Half, Place, Shape, Way};
 use downburst_hub::circuits::Train;
 use downburst_model::{Machine as _, Micros};
 use downburst_session::{
-    CircuitHeard, CircuitOffer, CircuitProbe, CircuitProbed, CircuitReport, CircuitState, CircuitWay,
-    inner_address,
+    CircuitHeard, CircuitOffer, CircuitProbe, CircuitProbed, CircuitReport, CircuitState, CircuitTransit,
+    CircuitWay, inner_address,
 };
 use downburst_site::{CircuitEnds, EndsInput, EndsOrder, EndsOutput, FarEnd, Raising};
 use tokio::sync::{mpsc, watch};
@@ -143,8 +143,11 @@ impl Work {
     }
 
     async fn raise(&mut self, offer: &CircuitOffer) -> Raising {
-        let Some(half) = self.half(offer) else { return Raising::Unreadable };
-        let (address, lease) = (half.address.0, offer.lease);
+        if let Some(transit) = &offer.transit {
+            return self.join(offer, transit).await;
+        }
+        let Some((half, address)) = self.half(offer) else { return Raising::Unreadable };
+        let lease = offer.lease;
         // The former socket occupies the address.
         self.forget(lease);
         self.raised.insert(lease);
@@ -168,25 +171,40 @@ impl Work {
         }
     }
 
-    fn half(&self, offer: &CircuitOffer) -> Option<Half> {
-        let way = match &offer.way {
-            CircuitWay::Tunnel { vni, local, others, group } => Way::Tunnel {
-                vni: *vni,
-                local: local.parse().ok()?,
-                others: others.iter().map(|other| other.parse().ok()).collect::<Option<Vec<IpAddr>>>()?,
-                group: group.as_ref().map(|group| group.parse()).transpose().ok()?,
-            },
-            CircuitWay::Tag(tag) => Way::Tag(*tag),
-            CircuitWay::Declared => Way::Declared,
-        };
-        let shape = (offer.rate_bps > 0).then(|| Shape {
-            rate_bps: offer.rate_bps,
+    /// Joins two hops. One without the other carries nothing, so both are removed if one fails.
+    async fn join(&mut self, offer: &CircuitOffer, transit: &CircuitTransit) -> Raising {
+        self.forget(offer.lease);
+        for (side, place) in [(&transit.near, Place::Near), (&transit.far, Place::Far)] {
+            let half = way(&side.way).map(|way| self.half_at(offer, way, place, side.rate_bps));
+            let Some(half) = half.filter(|half| half.way != Way::Declared) else {
+                self.clear(offer.lease).await;
+                return Raising::Unreadable;
+            };
+            if let Err(trouble) = self.keeper.raise(half).await {
+                self.clear(offer.lease).await;
+                return Raising::Failed(trouble.into());
+            }
+        }
+        tracing::info!(lease = offer.lease, "two hops of a circuit are joined");
+        Raising::Up
+    }
+
+    /// This site's end with its address.
+    fn half(&self, offer: &CircuitOffer) -> Option<(Half, IpAddr)> {
+        let (address, prefix) = inner_address(&offer.address)?;
+        let half = self.half_at(offer, way(&offer.way)?, Place::End(address, prefix), offer.rate_bps);
+        Some((half, address))
+    }
+
+    fn half_at(&self, offer: &CircuitOffer, way: Way, place: Place, rate_bps: u64) -> Half {
+        let shape = (rate_bps > 0).then(|| Shape {
+            rate_bps,
             soft: offer.soft,
             burst: offer.burst_bytes.map_or(Burst::Auto, Burst::Bytes),
             port_rate_bps: offer.port_rate_bps,
         });
-        let (owner, address) = (self.keeper.owner(), inner_address(&offer.address)?);
-        Some(Half { owner, lease: offer.lease, port: offer.port.clone(), way, address, shape })
+        let (owner, lease, port) = (self.keeper.owner(), offer.lease, offer.port.clone());
+        Half { owner, lease, port, way, place, shape }
     }
 
     /// Tells the hub the state of an end. The hub has forgotten earlier reports on the other one.
@@ -287,6 +305,20 @@ impl Drop for HeldEnd {
             probing.abort();
         }
     }
+}
+
+/// The encapsulation for the host; `None`: an address can't be read.
+fn way(way: &CircuitWay) -> Option<Way> {
+    Some(match way {
+        CircuitWay::Tunnel { vni, local, others, group } => Way::Tunnel {
+            vni: *vni,
+            local: local.parse().ok()?,
+            others: others.iter().map(|other| other.parse().ok()).collect::<Option<Vec<IpAddr>>>()?,
+            group: group.as_ref().map(|group| group.parse()).transpose().ok()?,
+        },
+        CircuitWay::Tag(tag) => Way::Tag(*tag),
+        CircuitWay::Declared => Way::Declared,
+    })
 }
 
 /// As a hub asks the ends of its circuits.

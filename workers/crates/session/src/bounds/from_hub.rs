@@ -114,6 +114,9 @@ fn check_handling(handling: &FeedHandling) -> Result<(), String> {
 fn check_circuit(offer: &CircuitOffer) -> Result<(), String> {
     number("rate_bps", "a circuit", offer.rate_bps)?;
     number("port_rate_bps", "a circuit", offer.port_rate_bps.unwrap_or(0))?;
+    for side in offer.transit.iter().flat_map(|transit| [&transit.near, &transit.far]) {
+        number("rate_bps", "a side of a circuit", side.rate_bps)?;
+    }
     offer.until.map_or(Ok(()), |at| clock("until", "a circuit", at))
 }
 

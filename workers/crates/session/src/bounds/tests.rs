@@ -99,6 +99,10 @@ fn absurd_of_hub() -> Vec<(&'static str, Message)> {
         change(&mut offer);
         Message::from(offer)
     };
+    let transit = |near: u64, far: u64| {
+        let [near, far] = [near, far].map(|rate_bps| TransitSide { way: CircuitWay::Tag(7), rate_bps });
+        Message::from(CircuitOffer { transit: Some(CircuitTransit { near, far }), ..circuit() })
+    };
     let handled = |hold_us, max_age_us| {
         Message::from(Handling { items: vec![FeedHandling { feed: feed(), hold_us, max_age_us }] })
     };
@@ -137,6 +141,8 @@ fn absurd_of_hub() -> Vec<(&'static str, Message)> {
         ("max_age_us", handled(None, Some(-1))),
         ("max_age_us", handled(None, Some(i64::MAX))),
         ("rate_bps", offer(|offer| offer.rate_bps = MUCH)),
+        ("rate_bps", transit(MUCH, 1)),
+        ("rate_bps", transit(1, MUCH)),
         ("port_rate_bps", offer(|offer| offer.port_rate_bps = Some(MUCH))),
         ("until", offer(|offer| offer.until = Some(WallMicros(i64::MAX)))),
         ("ends", CredentialKept { sha256: String::new(), ends: Some(past) }.into()),

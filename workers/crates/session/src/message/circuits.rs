@@ -47,6 +47,32 @@ pub struct CircuitOffer {
     /// reports each change by [`CircuitHeard`].
     #[n(11)]
     pub watches: Option<bool>,
+    /// The site has no end, but joins two hops with different tags: frames go from one side to the other. `way` is
+    /// then [`CircuitWay::Declared`] and `address` is empty, so that a site without this field refuses the offer.
+    #[n(12)]
+    pub transit: Option<CircuitTransit>,
+}
+
+/// Both sides of a site between two hops.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct CircuitTransit {
+    /// Towards the near end.
+    #[n(0)]
+    pub near: TransitSide,
+    /// Towards the far end.
+    #[n(1)]
+    pub far: TransitSide,
+}
+
+/// A side of a site between two hops.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct TransitSide {
+    /// A tunnel to one other end, or a tag.
+    #[n(0)]
+    pub way: CircuitWay,
+    /// The maximum rate out of this side, in Ethernet-frame bits per second.
+    #[n(1)]
+    pub rate_bps: u64,
 }
 
 /// Reads an address inside a circuit, with the length of its prefix.

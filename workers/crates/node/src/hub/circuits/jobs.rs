@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use downburst_host::{Burst, Cleared, Half, Owner, Raised, Shape, Way};
+use downburst_host::{Burst, Cleared, Half, Owner, Place, Raised, Shape, Way};
 use downburst_hub::SessionInput;
 use downburst_hub::circuits::{
     Attempt, CircuitStanding, CircuitWord, CircuitsAnswer, EndWay, HeldCircuit, Lease, LeftBehind, OwnEnd,
@@ -186,7 +186,7 @@ impl Hub {
     ) {
         let lease = circuit.held.lease.number();
         lock(&self.circuits.held).insert(lease, Arc::clone(circuit));
-        for (site, _) in circuit.held.sites() {
+        for site in circuit.held.parties() {
             let is_kept = former.is_some_and(|former| circuit.held.keeps(site, &former.held));
             // An end that failed gets another attempt.
             if is_kept && !matches!(lock(&circuit.ends).report(site), Some(Err(_))) {
@@ -231,7 +231,7 @@ impl Hub {
         let circuit = lock(&self.circuits.held).remove(&lease);
         if let Some(circuit) = &circuit {
             self.look_at_paths();
-            circuit.held.sites().for_each(|(site, _)| self.tell_end(site, lease));
+            circuit.held.parties().for_each(|site| self.tell_end(site, lease));
         }
         self.circuits.keeper.clear(lease).await.unwrap_or_default()
     }
@@ -274,7 +274,8 @@ fn half(end: OwnEnd, owner: Owner) -> Half {
         burst: shape.burst_bytes.map_or(Burst::Auto, Burst::Bytes),
         port_rate_bps: shape.port_rate_bps,
     });
-    Half { owner, lease, port, way, address, shape }
+    let place = Place::End(address.0, address.1);
+    Half { owner, lease, port, way, place, shape }
 }
 
 fn drawn() -> Result<Ticket, CircuitFault> {

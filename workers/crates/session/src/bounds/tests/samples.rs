@@ -136,6 +136,7 @@ pub(super) fn relay_leg_open() -> RelayLegOpen {
 }
 
 pub(super) fn circuit() -> CircuitOffer {
+    let side = TransitSide { way: CircuitWay::Declared, rate_bps: 1 };
     CircuitOffer {
         lease: 1,
         port: "eth0".to_owned(),
@@ -149,6 +150,7 @@ pub(super) fn circuit() -> CircuitOffer {
         peer_address: "10.0.0.2".to_owned(),
         until: Some(WallMicros(1)),
         watches: None,
+        transit: Some(CircuitTransit { near: side.clone(), far: side }),
     }
 }
 
