@@ -99,7 +99,7 @@ impl Keeper {
     pub(crate) async fn give_up(&self, leases: BTreeSet<u32>) -> Result<Cleared, Trouble> {
         let owner = self.owner;
         self.work(move |netlink, held| {
-            held.retain(|lease, _| !leases.contains(lease));
+            held.retain(|(lease, _), _| !leases.contains(lease));
             tidy(netlink, owner, held)
         })
         .await
