@@ -33,7 +33,7 @@ impl Lease {
             peer_address: String::new(),
             until: self.line.until_us,
             watches: None,
-            transit: Some(transit),
+            transit: Some(Box::new(transit)),
         })
     }
 }

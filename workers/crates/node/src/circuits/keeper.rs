@@ -83,7 +83,11 @@ impl Keeper {
     pub(crate) async fn clear(&self, lease: u32) -> Result<Cleared, Trouble> {
         self.work(move |netlink, held| {
             let mut cleared = Cleared::default();
-            for (_, half) in held.extract_if(.., |(held, _), _| *held == lease) {
+            for half in [Side::End, Side::Near, Side::Far]
+                .map(|side| held.remove(&(lease, side)))
+                .into_iter()
+                .flatten()
+            {
                 let Cleared { leases, removed, left } = clear(netlink, &half);
                 cleared.leases.extend(leases);
                 cleared.removed.extend(removed);

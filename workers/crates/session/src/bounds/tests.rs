@@ -101,7 +101,7 @@ fn absurd_of_hub() -> Vec<(&'static str, Message)> {
     };
     let transit = |near: u64, far: u64| {
         let [near, far] = [near, far].map(|rate_bps| TransitSide { way: CircuitWay::Tag(7), rate_bps });
-        Message::from(CircuitOffer { transit: Some(CircuitTransit { near, far }), ..circuit() })
+        Message::from(CircuitOffer { transit: Some(Box::new(CircuitTransit { near, far })), ..circuit() })
     };
     let handled = |hold_us, max_age_us| {
         Message::from(Handling { items: vec![FeedHandling { feed: feed(), hold_us, max_age_us }] })

@@ -50,7 +50,7 @@ pub struct CircuitOffer {
     /// The site has no end, but joins two hops with different tags: frames go from one side to the other. `way` is
     /// then [`CircuitWay::Declared`] and `address` is empty, so that a site without this field refuses the offer.
     #[n(12)]
-    pub transit: Option<CircuitTransit>,
+    pub transit: Option<Box<CircuitTransit>>,
 }
 
 /// Both sides of a site between two hops.

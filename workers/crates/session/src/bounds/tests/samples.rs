@@ -150,7 +150,7 @@ pub(super) fn circuit() -> CircuitOffer {
         peer_address: "10.0.0.2".to_owned(),
         until: Some(WallMicros(1)),
         watches: None,
-        transit: Some(CircuitTransit { near: side.clone(), far: side }),
+        transit: Some(Box::new(CircuitTransit { near: side.clone(), far: side })),
     }
 }
 
