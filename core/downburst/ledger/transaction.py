@@ -29,6 +29,7 @@ from downburst.ledger.repositories.resends import Resends
 from downburst.ledger.repositories.senders import Assignments, Senders
 from downburst.ledger.repositories.sites import Sites, Subscriptions
 from downburst.ledger.repositories.tcp.profiles import TcpProfiles
+from downburst.ledger.repositories.topology.occupancies import Occupancies
 from downburst.ledger.repositories.topology.topologies import Topologies
 from downburst.ledger.repositories.upstreams import Upstreams
 from downburst.ledger.storage.partitions import Partitions
@@ -67,6 +68,7 @@ class Planning:
         self.orders = DemandOrders(connection, clock)
         self.nsi = NsiOrders(connection)
         self.topology = Topologies(connection, clock)
+        self.occupancies = Occupancies(connection)
 
 
 class Fleet:

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from downburst.domain.circuits import Circuit, CircuitDriver, CircuitHop, CircuitShape, Port
+from downburst.domain.topology.places import link_key
 from downburst_circuits.calendar import Claim, Reservation
 from downburst_circuits.desk.booking import Booked, Wanted, with_hosts
-from downburst_circuits.desk.network import Network, link_key
+from downburst_circuits.desk.network import Network
 from downburst_circuits.desk.paths import Path, Wish
 from downburst_circuits.requests import claims_of, reservation_of, with_tags
 

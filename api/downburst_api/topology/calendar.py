@@ -1,0 +1,125 @@
+"""The calendar as clients see it: resources by place, and the circuits on them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from downburst.domain.circuits import Port
+from downburst.domain.topology import Topology
+from downburst.domain.topology.occupancy import Occupancy, View
+from downburst.domain.topology.places import Places, host_key, link_key
+from downburst.foundation.errors import BadInput
+from downburst.ledger import Transaction
+from downburst_contract import calendar as shapes
+from downburst_contract.calendar import ResourceKind
+
+
+def calendar_of(tx: Transaction, now: datetime, begin: datetime, end: datetime) -> shapes.Calendar:
+    """The calendar of a window."""
+    topology, ports = tx.planning.topology.get(), {port.name: port for port in tx.ports.all()}
+    view = tx.planning.occupancies.within(begin, end, most=MOST)
+    resources = list(_resources(topology, ports))
+    index = {resource.key: place for place, resource in enumerate(resources)}
+    return shapes.Calendar(
+        now=now,
+        begin=begin,
+        end=end,
+        resources=resources,
+        reservations=_reservations(view, topology, index),
+        maintenance=list(_maintenance(topology, ports, index, begin, end)),
+        left_out=view.left_out,
+    )
+
+
+def check_window(begin: datetime, end: datetime) -> None:
+    """Refuses a window without length, or one that no screen shows."""
+    if end <= begin:
+        raise BadInput("the calendar's window ends not after its begin; give a later end")
+    if end - begin > LONGEST:
+        raise BadInput(f"the calendar's window is longer than {LONGEST.days} days; give a shorter one")
+
+
+def _resources(topology: Topology, ports: Mapping[str, Port]) -> Iterator[shapes.CalendarResource]:
+    places = Places(topology, ports)
+    for link in topology.links:
+        yield shapes.CalendarResource(
+            key=link_key(link.name),
+            kind=ResourceKind.LINK,
+            name=link.name,
+            a=places.vertex(link.a),
+            z=places.vertex(link.z),
+            owner=None,
+            rate_out_bps=link.az_bps,
+            rate_in_bps=link.za_bps,
+        )
+    for host in topology.hosts:
+        owner = ports[host.ports[0]].site
+        yield _end(host_key(host.name), ResourceKind.HOST, host.name, "", owner, host.nic_bps)
+    hosts = {port: host.name for host in topology.hosts for port in host.ports}
+    for port in ports.values():
+        host_name = hosts.get(port.name, "")
+        yield _end(port.name, ResourceKind.PORT, port.name, host_name, port.site, port.rate_bps)
+
+
+def _end(
+    key: str, kind: ResourceKind, name: str, host: str, owner: str | None, rate_bps: int
+) -> shapes.CalendarResource:
+    return shapes.CalendarResource(
+        key=key, kind=kind, name=name, a=host, z="", owner=owner, rate_out_bps=rate_bps, rate_in_bps=rate_bps
+    )
+
+
+def _reservations(view: View, topology: Topology, index: Mapping[str, int]) -> list[shapes.CalendarReservation]:
+    hosts = {port: index[host_key(host.name)] for host in topology.hosts for port in host.ports}
+    ends = {key: (place, hosts[key]) if key in hosts else (place,) for key, place in index.items()}
+    links = {link.name: index[link_key(link.name)] for link in topology.links}
+    return [_reservation(one, ends, links) for one in view.circuits]
+
+
+def _reservation(
+    one: Occupancy, ends: Mapping[str, tuple[int, ...]], links: Mapping[str, int]
+) -> shapes.CalendarReservation:
+    """Ports and links that were removed since are left out."""
+    near = one.ports[:1]
+    return shapes.CalendarReservation(
+        circuit=one.circuit,
+        state=one.state,
+        begin=one.begin,
+        end=one.end,
+        rate_out_bps=one.rate_out_bps,
+        rate_in_bps=one.rate_in_bps,
+        near_out_bps=one.copies * one.rate_out_bps,
+        near_in_bps=max(len(one.ports) - 1, 1) * one.rate_in_bps,
+        description=one.description,
+        sites=list(one.sites),
+        along=[*_of_ends(near, ends), *_of_links(one.forward, links)],
+        against=[*_of_ends(one.ports[1:], ends), *_of_links(one.back, links)],
+    )
+
+
+def _of_ends(ports: Sequence[str], ends: Mapping[str, tuple[int, ...]]) -> list[int]:
+    """The places of ports and of their hosts, each once."""
+    return list(dict.fromkeys(place for port in ports for place in ends.get(port, ())))
+
+
+def _of_links(names: Iterable[str], links: Mapping[str, int]) -> list[int]:
+    return [links[name] for name in names if name in links]
+
+
+def _maintenance(
+    topology: Topology, ports: Mapping[str, Port], index: Mapping[str, int], begin: datetime, end: datetime
+) -> Iterator[shapes.CalendarMaintenance]:
+    places = Places(topology, ports)
+    for window in topology.maintenance:
+        if window.begin < end and begin < window.end:
+            keys = {key for name in window.of for key in places.closed_with(name)}
+            yield shapes.CalendarMaintenance(
+                name=window.name,
+                reason=window.reason,
+                begin=window.begin,
+                end=window.end,
+                resources=sorted(index[key] for key in keys),
+            )
+
+
+MOST = 10_000
+LONGEST = timedelta(days=400)

@@ -1,0 +1,39 @@
+"""The use of resources in a view of the calendar: a circuit with its window, as the page draws it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from downburst.domain.circuits import CircuitState
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """A circuit in the calendar."""
+
+    circuit: int
+    state: CircuitState
+    begin: datetime
+    end: datetime | None
+    """The end of its use: of a finished circuit the moment at which it finished. None: until it is cancelled."""
+    rate_out_bps: int
+    rate_in_bps: int
+    description: str
+    copies: int
+    """The number of copies that its near end sends: one for each far end, unless the underlay replicates."""
+    ports: tuple[str, ...]
+    """Those of its ends, the near one first."""
+    sites: tuple[str, ...]
+    forward: tuple[str, ...]
+    """The links on its path, taken from their end `a` to their end `z`."""
+    back: tuple[str, ...]
+    """The links on its path, taken from `z` to `a`."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The circuits of a window."""
+
+    circuits: tuple[Occupancy, ...]
+    """By number, the newest first."""
+    left_out: bool
+    """True if older ones were left out."""

@@ -1,0 +1,71 @@
+"""The calendar of a window in the ledger."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from downburst.domain.circuits import Circuit, CircuitEnd, CircuitHop, CircuitRequest, CircuitState
+from downburst.domain.topology.occupancy import View
+from downburst.ledger import Transaction
+from factories import SOME_TIME
+
+HOUR = timedelta(hours=1)
+
+
+def at(hours: float) -> datetime:
+    return SOME_TIME + hours * HOUR
+
+
+def added(tx: Transaction, name: str, begin: float, end: float | None, **more: object) -> Circuit:
+    ends = (CircuitEnd("hub-eth0"), CircuitEnd("unl-eth1", "unl.edu"))
+    until = None if end is None else at(end)
+    circuit = Circuit(0, CircuitRequest(name, description=name), ends, 10**8, 10**7, at(begin), until)
+    path = (CircuitHop("up", forward=True, tag=100), CircuitHop("unl", forward=False))
+    return tx.circuits.add(replace(circuit, state=CircuitState.ADMITTED, path=path, **more))  # type: ignore[arg-type]
+
+
+def within(tx: Transaction, begin: float, end: float, most: int = 100) -> View:
+    return tx.planning.occupancies.within(at(begin), at(end), most=most)
+
+
+def names(view: View) -> list[str]:
+    return [one.description for one in view.circuits]
+
+
+def test_the_circuits_of_a_window_come_with_their_ports_and_links(tx: Transaction) -> None:
+    added(tx, "one", 1, 2)
+    (one,) = within(tx, 0, 5).circuits
+    assert (one.ports, one.sites, one.forward, one.back) == (
+        ("hub-eth0", "unl-eth1"),
+        ("unl.edu",),
+        ("up",),
+        ("unl",),
+    )
+    assert (one.begin, one.end, one.copies) == (at(1), at(2), 1)
+
+
+def test_windows_are_half_open_and_may_have_no_end(tx: Transaction) -> None:
+    added(tx, "before", 0, 1)
+    added(tx, "inside", 1, 2)
+    added(tx, "after", 2, 3)
+    added(tx, "open", 0, None)
+    assert names(within(tx, 1, 2)) == ["open", "inside"]
+    assert names(within(tx, 2.5, 9)) == ["open", "after"]
+
+
+def test_a_finished_circuit_holds_nothing_after_its_finish(tx: Transaction) -> None:
+    early = added(tx, "early", 1, 5)
+    never = added(tx, "never", 3, 5)
+    tx.circuits.save(replace(early, state=CircuitState.CANCELLED, since=at(2)))
+    tx.circuits.save(replace(never, state=CircuitState.CANCELLED, since=at(2)))
+    (one,) = within(tx, 0, 9).circuits
+    assert (one.description, one.end) == ("early", at(2))
+    assert names(within(tx, 2, 9)) == []
+
+
+def test_the_newest_are_kept_if_there_are_too_many(tx: Transaction) -> None:
+    for number in range(4):
+        added(tx, str(number), 1, 2)
+    view = within(tx, 0, 9, most=3)
+    assert (names(view), view.left_out) == (["3", "2", "1"], True)
+    assert all(one.forward == ("up",) for one in view.circuits)
+    assert not within(tx, 0, 9, most=4).left_out
