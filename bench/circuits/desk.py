@@ -11,9 +11,8 @@ import numpy as np
 
 from bench.circuits.admission import HOUR_US, RATES_BPS, RESERVATIONS, YEAR_US
 from bench.harness.report import Goal, Row, median
-from downburst.domain.circuits import Port
+from downburst.domain.circuits import PathOrder, Port
 from downburst.domain.topology import Domain, Link, Switch, TagKind, TagRange, Topology
-from downburst.domain.topology.questions import PathOrder
 from downburst_circuits.calendar import Calendar, Claim, NoRoom
 from downburst_circuits.desk.booking import Desk, Wanted
 from downburst_circuits.desk.network import Network

@@ -243,20 +243,29 @@ def list_circuits(
     site: str | None = None,
     port: str | None = None,
     finished: bool | None = None,
+    archived: bool | None = None,
     cursor: str | None = None,
     limit: int | None = None,
 ) -> Call[list[circuits.Circuit]]:
-    """The newest circuits, newest first; ended and cancelled ones only on request."""
+    """The newest circuits, newest first; finished ones and the archive only on request."""
     return Call(
         "GET",
         path_of("v1", "circuits"),
         list[circuits.Circuit],
-        query={"state": state, "site": site, "port": port, "finished": finished, "cursor": cursor, "limit": limit},
+        query={
+            "state": state,
+            "site": site,
+            "port": port,
+            "finished": finished,
+            "archived": archived,
+            "cursor": cursor,
+            "limit": limit,
+        },
     )
 
 
 def request_circuit(body: circuits.CircuitNew, *, dry_run: bool | None = None) -> Call[circuits.CircuitAnswered]:
-    """Reserves a circuit; a refusal has the reason and the circuits in conflict."""
+    """Reserves a circuit, or holds it for `hold_s`; a refusal has the reason and the circuits in conflict."""
     return Call("POST", path_of("v1", "circuits"), circuits.CircuitAnswered, query={"dry_run": dry_run}, body=body)
 
 
@@ -277,7 +286,7 @@ def show_circuit(circuit: int) -> Call[circuits.CircuitWhole]:
 def modify_circuit(
     circuit: int, body: circuits.CircuitModify, *, dry_run: bool | None = None
 ) -> Call[circuits.CircuitAnswered]:
-    """Changes rate, end or burst, together or not at all: a refusal leaves the circuit and its traffic unchanged."""
+    """Changes rate, window or burst, together or not at all: a refusal leaves the circuit and its traffic as is."""
     return Call(
         "PATCH", path_of("v1", "circuits", circuit), circuits.CircuitAnswered, query={"dry_run": dry_run}, body=body
     )
@@ -296,9 +305,58 @@ def clone_circuit(
     )
 
 
+def commit_circuit(
+    circuit: int, *, by: str | None = None, dry_run: bool | None = None
+) -> Call[circuits.CircuitAnswered]:
+    """Makes a held circuit a reservation; one that is reserved already stays so."""
+    return Call(
+        "POST",
+        path_of("v1", "circuits", circuit, "commit"),
+        circuits.CircuitAnswered,
+        query={"by": by, "dry_run": dry_run},
+    )
+
+
+def create_path(
+    circuit: int, *, by: str | None = None, dry_run: bool | None = None
+) -> Call[circuits.CircuitAnswered]:
+    """Has the path of a waiting circuit set up; one that has a path keeps it."""
+    return Call(
+        "POST",
+        path_of("v1", "circuits", circuit, "create-path"),
+        circuits.CircuitAnswered,
+        query={"by": by, "dry_run": dry_run},
+    )
+
+
 def measure_circuit(circuit: int) -> Call[circuits.CircuitWhole]:
     """Measures a circuit now; the result is in `measurements` some seconds later."""
     return Call("POST", path_of("v1", "circuits", circuit, "measure"), circuits.CircuitWhole)
+
+
+def override_circuit(
+    circuit: int, body: circuits.CircuitOverride, *, dry_run: bool | None = None
+) -> Call[circuits.CircuitAnswered]:
+    """Shows a circuit as active or down whatever its probes say; feeds never use one that the probes refuse."""
+    return Call(
+        "POST",
+        path_of("v1", "circuits", circuit, "override"),
+        circuits.CircuitAnswered,
+        query={"dry_run": dry_run},
+        body=body,
+    )
+
+
+def tear_down_path(
+    circuit: int, *, by: str | None = None, dry_run: bool | None = None
+) -> Call[circuits.CircuitAnswered]:
+    """Removes the path of a circuit, which stays reserved and waits for its creation."""
+    return Call(
+        "POST",
+        path_of("v1", "circuits", circuit, "tear-down-path"),
+        circuits.CircuitAnswered,
+        query={"by": by, "dry_run": dry_run},
+    )
 
 
 def lost_deliveries(

@@ -41,6 +41,9 @@ class CalendarReservation(Answer):
 
     circuit: int
     state: CircuitState
+    """As people see it, with an override."""
+    held_until: datetime | None
+    """When it expires unless it is committed; null: it isn't held."""
     begin: datetime
     end: datetime | None
     """Of a finished circuit the moment at which it finished. Null: until it is cancelled."""

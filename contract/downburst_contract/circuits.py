@@ -16,12 +16,14 @@ from downburst.domain.circuits import (
     Cap,
     CircuitCarriage,
     CircuitChange,
+    CircuitCreation,
     CircuitDriver,
     CircuitEnd,
     CircuitRequest,
     CircuitShape,
     CircuitState,
     Direction,
+    PathOrder,
     Replication,
 )
 from downburst.foundation.moments import coming_moment
@@ -33,6 +35,7 @@ _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,62}$")]
 
 _When = Annotated[str, Field(max_length=64)]
 _By = Annotated[str, Field(min_length=1, max_length=100)]
+_Elements = Annotated[list[_Name], Field(max_length=100)]
 _Layer = Literal["ethernet-frame"]
 
 
@@ -149,7 +152,26 @@ class _CarriageNew(Shape):
         )
 
 
-class CircuitNew(_CarriageNew):
+class _LifeNew(Shape):
+    """How a circuit to reserve shall live, and by which path."""
+
+    hold_s: Annotated[float, Field(ge=1, le=3_600)] | None = None
+    """Seconds for which it is only held: without a commit it then expires; null: reserved outright."""
+    creation: CircuitCreation = CircuitCreation.AUTOMATIC
+    """By hand: its path is created on request during the window."""
+    include: _Elements = Field(default_factory=list)
+    """Links and switches that its path must pass."""
+    exclude: _Elements = Field(default_factory=list)
+    """Links and switches that its path must not pass."""
+    path_order: PathOrder = PathOrder.SHORTEST
+
+    def _given_life(self) -> set[str]:
+        """The properties other than by default."""
+        plain = _LifeNew()
+        return {name for name in _LifeNew.model_fields if getattr(self, name) != getattr(plain, name)}
+
+
+class CircuitNew(_CarriageNew, _LifeNew):
     """A circuit to reserve; the same request id with the same content again is answered with the same circuit."""
 
     request_id: Annotated[str, Field(min_length=1, max_length=100)] | None = None
@@ -168,7 +190,7 @@ class CircuitNew(_CarriageNew):
 
     @classmethod
     def _nullable(cls) -> set[str]:
-        return {"request_id", "hub", "end", "group", "burst_bytes", "provider"}
+        return {"request_id", "hub", "end", "group", "burst_bytes", "provider", "hold_s"}
 
     def to_model(self, now: datetime, request_id: str) -> circuits.Circuit:
         """The circuit as it is asked for."""
@@ -181,7 +203,11 @@ class CircuitNew(_CarriageNew):
                 description=self.description,
                 ticket=self.ticket,
                 requested_by=self.by,
-                asked_sha256=sha256(self.model_dump_json().encode()).hexdigest(),
+                asked_sha256=self._sha256(),
+                creation=self.creation,
+                include=tuple(self.include),
+                exclude=tuple(self.exclude),
+                path_order=self.path_order,
             ),
             ends=tuple(_end(end) for end in (*near, *self.sites)),
             rate_out_bps=self.rate_out_bps,
@@ -191,12 +217,19 @@ class CircuitNew(_CarriageNew):
             carriage=self.carriage(),
         )
 
+    def _sha256(self) -> str:
+        """The hash of the request; one without properties of its life is the same to releases without them."""
+        left_out = set(_LifeNew.model_fields) - self._given_life()
+        return sha256(self.model_dump_json(exclude=left_out).encode()).hexdigest()
+
 
 class CircuitModify(Shape):
     """What may change of a circuit, all or nothing; `end` null lets it last until it is cancelled."""
 
     rate_out_bps: _Rate | None = None
     rate_in_bps: Annotated[int, Field(ge=0, le=10**15)] | None = None
+    begin: _When | None = None
+    """While the window has not begun."""
     end: _When | None = None
     burst_bytes: Annotated[int, Field(ge=2_000, le=2**31 - 1)] | None = None
     by: _By = "operator"
@@ -210,6 +243,7 @@ class CircuitModify(Shape):
         return CircuitChange(
             rate_out_bps=self.rate_out_bps,
             rate_in_bps=self.rate_in_bps,
+            begin=None if self.begin is None else coming_moment(self.begin, now),
             end=None if self.end is None else coming_moment(self.end, now),
             burst_bytes=self.burst_bytes,
             until_cancelled="end" in self.model_fields_set and self.end is None,
@@ -226,6 +260,26 @@ class CircuitClone(Shape):
     @classmethod
     def _nullable(cls) -> set[str]:
         return {"request_id"}
+
+
+class CircuitOverride(Shape):
+    """A state for people against that of the probes; `state` null gives it back to the probes."""
+
+    state: Literal[CircuitState.ACTIVE, CircuitState.DOWN] | None
+    """Down: feeds leave it. Active: it is shown as active while probes call it degraded; feeds go by the probes."""
+    reason: Text = ""
+    """Why; required with a state."""
+    by: _By = "operator"
+
+    @model_validator(mode="after")
+    def _with_a_reason(self) -> Self:
+        if self.state is not None and not self.reason.strip():
+            raise ValueError("an override needs its reason, which others see; give one")
+        return self
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return {"state"}
 
 
 class Port(Answer):
@@ -294,8 +348,17 @@ class CircuitStanding(Answer):
 
     circuit: int
     state: CircuitState
+    """As people see it, with an override."""
     reason: str
     """Why it is in this state, in a sentence."""
+    probed_state: CircuitState
+    """By the probes alone; feeds use no circuit against it."""
+    overridden: CircuitState | None
+    """Active or down, as an administrator set it; null: it is as its probes say."""
+    override_reason: str | None
+    override_by: str | None
+    held_until: datetime | None
+    """When it expires unless it is committed; null: it isn't held."""
     shape: CircuitShape
     sites: list[str]
     since: datetime | None
@@ -343,6 +406,12 @@ class CircuitTerms(CircuitWindow):
     ticket: str
     """Under which somebody else made it."""
     requested_by: str
+    creation: CircuitCreation
+    include: list[str]
+    """Links and switches that its path was to pass."""
+    exclude: list[str]
+    """Links and switches that its path was not to pass."""
+    path_order: PathOrder
 
 
 class Circuit(CircuitTerms, CircuitStanding):

@@ -9,8 +9,8 @@ from typing import Annotated, Self, TypeVar
 from pydantic import Field
 
 from downburst.domain import circuits, topology
+from downburst.domain.circuits import PathOrder
 from downburst.domain.topology import TagKind, elements, questions
-from downburst.domain.topology.questions import PathOrder
 from downburst.foundation.errors import BadInput
 from downburst.foundation.moments import coming_moment
 from downburst_contract.base import Answer, Shape, Text, members

@@ -322,9 +322,9 @@ def _damages(situation: Situation, _settings: AlarmSettings) -> Iterable[Conditi
 
 def _circuits(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
     for circuit in situation.ledger.circuits:
-        if circuit.state in (CircuitState.DEGRADED, CircuitState.DOWN, CircuitState.FAILED):
+        if circuit.shown_state in (CircuitState.DEGRADED, CircuitState.DOWN, CircuitState.FAILED):
             number = str(circuit.number)
-            sentence = f"circuit {number} is {circuit.state}: {circuit.reason}"
+            sentence = f"circuit {number} is {circuit.shown_state}: {circuit.shown_reason}"
             step = f"downburst circuits show {number} names the hop and the remedy"
             yield Condition(AlarmKind.CIRCUIT, sentence, step, site=circuit.sites[0], subject=number)
 

@@ -133,10 +133,7 @@ class CircuitController:
             circuit = self._register.open.get(number)
             happening = due_by_window(circuit, now_us) if circuit else None
             if circuit is not None and happening is not None:
-                moment = circuit.begin if happening is Happening.BEGIN else circuit.end
-                what = "begun" if happening is Happening.BEGIN else "over"
-                said = Said(f"its window is {what}, at {moment_text(moment)}")
-                await self._register.happen(number, happening, said)
+                await self._register.happen(number, happening, Said(_due_sentence(circuit, happening)))
 
     async def _next_step(self, circuit: Circuit) -> None:
         number, now_s = circuit.number, self._clock.monotonic_s()
@@ -196,7 +193,7 @@ class CircuitController:
 
     async def _measure(self, number: int) -> None:
         circuit = self._register.open.get(number)
-        if circuit is None or circuit.state in LEAVING:
+        if circuit is None or circuit.state not in STANDING:
             return
         verdict = await self._measuring.measure(circuit)
         await self._register.happen(number, verdict.happening, verdict.said)
@@ -213,7 +210,7 @@ class CircuitController:
             case Removed():
                 self._retries.forget(number)
                 self._measuring.forget(number)
-                await self._register.happen(number, Happening.CLEARED, Said("it is completely removed"))
+                await self._register.happen(number, Happening.CLEARED, Said(_cleared_sentence(circuit)))
             case Waiting(sentence):
                 await self._register.happen(number, Happening.WAITS, Said(sentence))
             case Broken() as broken:
@@ -258,7 +255,7 @@ class CircuitController:
 
     async def _told(self, event: CircuitTold) -> None:
         circuit = self._register.begun.get(event.circuit)
-        if circuit is None or circuit.state in LEAVING:
+        if circuit is None or circuit.state not in WANTED:
             return
         if event.state == "removed":
             if not circuit.over_at(self._clock.now()):
@@ -339,6 +336,25 @@ class _Retries:
 
     def forget(self, number: int) -> None:
         self._at.pop(number, None)
+
+
+def _due_sentence(circuit: Circuit, happening: Happening) -> str:
+    match happening:
+        case Happening.EXPIRE:
+            return f"it was held until {moment_text(circuit.held_until)} and not committed"
+        case Happening.OPEN:
+            create = f"downburst circuits create-path {circuit.number}"
+            return f"its window is begun, at {moment_text(circuit.begin)}; its path is created by hand: {create}"
+        case Happening.BEGIN:
+            return f"its window is begun, at {moment_text(circuit.begin)}"
+        case _:
+            return f"its window is over, at {moment_text(circuit.end)}"
+
+
+def _cleared_sentence(circuit: Circuit) -> str:
+    if circuit.state is CircuitState.TEARING_DOWN:
+        return f"its path is torn down; create it again: downburst circuits create-path {circuit.number}"
+    return "it is completely removed"
 
 
 def _clock_sentence(before: datetime, now: datetime, step_s: float) -> str:

@@ -22,9 +22,8 @@ from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict
 from downburst.foundation.rates import rate_text
 from downburst.ledger import Ledger
 from downburst_circuits.desk.booking import NoPath
-from downburst_circuits.desk.circuits import hops_of, wanted_of
+from downburst_circuits.desk.circuits import check_elements, hops_of, wanted_of, wish_of
 from downburst_circuits.desk.network import Network
-from downburst_circuits.desk.paths import Wish
 from downburst_circuits.register import Register
 from downburst_circuits.requests import Known, check_rates, moment_text, resolved
 
@@ -57,8 +56,8 @@ class DeskService:
         circuit = _circuit(asked.path, known, asked.first, asked.first + timedelta(seconds=asked.seconds))
         circuit = replace(circuit, rate_out_bps=asked.rate_out_bps, rate_in_bps=asked.rate_in_bps)
         check_rates(circuit, known.ports)
+        check_elements(asked.path.include | asked.path.exclude, self._register.network)
         wanted = wanted_of(circuit, known.ports, self._register.network)
-        wanted = replace(wanted, wish=self._refined(wanted.wish, asked.path))
         length_us = round(asked.seconds * 1e6)
         try:
             booked = self._register.desk.opening(wanted, length_us, to_us(asked.first), to_us(asked.last))
@@ -79,7 +78,8 @@ class DeskService:
             raise BadInput("the window ends not after its begin; give a later end")
         circuit = _circuit(asked.path, await self._register.known(), asked.begin, asked.end)
         hub, far = (end.port for end in circuit.ends)
-        wish = self._refined(wanted_of(circuit, self._register.ports, self._register.network).wish, asked.path)
+        check_elements(asked.path.include | asked.path.exclude, self._register.network)
+        wish = wish_of(circuit, self._register.network)
         begin_us, end_us = to_us(asked.begin), to_us(asked.end)
         try:
             free = self._register.desk.available(hub, far, wish, begin_us, end_us)
@@ -103,17 +103,6 @@ class DeskService:
             register.take(Network(wanted, register.ports))
             self._bus.publish(CircuitsChanged())
         return TopologyAnswer(wanted, changes, self._affected(wanted), done=not dry_run)
-
-    def _refined(self, wish: Wish | None, asked: PathQuestion) -> Wish | None:
-        """The wish with the question's order and elements; refuses elements that the topology does not have."""
-        topology = self._register.network.topology
-        known = {one.name for one in topology.links} | {one.name for one in topology.switches}
-        unknown = sorted((asked.include | asked.exclude) - known)
-        if unknown:
-            raise BadInput(f"there is no link or switch {unknown[0]!r}; `downburst topology show` lists all")
-        if wish is None:
-            return None
-        return replace(wish, order=asked.order, include=asked.include, exclude=asked.exclude)
 
     def _check_paths(self, wanted: Topology) -> None:
         """Refuses to take a link from circuits, or to move it."""
@@ -160,12 +149,18 @@ class DeskService:
 def no_path(circuit: Circuit) -> BadInput:
     """The refusal of ports that no path joins."""
     hub, far = (end.port for end in circuit.ends)
-    return BadInput(f"no path leads from {hub} to {far}; `downburst topology show` lists the links")
+    passing = f" over {', '.join(circuit.request.include)}" if circuit.request.include else ""
+    avoiding = f" without {', '.join(circuit.request.exclude)}" if circuit.request.exclude else ""
+    return BadInput(
+        f"no path leads from {hub} to {far}{passing}{avoiding}; `downburst topology show` lists the links"
+    )
 
 
 def _circuit(asked: PathQuestion, known: Known, begin: datetime, end: datetime) -> Circuit:
     ends: tuple[CircuitEnd, ...] = resolved((asked.hub, asked.far), known)
-    return Circuit(0, CircuitRequest("question"), ends, 0, 0, begin, end)
+    include, exclude = tuple(sorted(asked.include)), tuple(sorted(asked.exclude))
+    request = CircuitRequest("question", include=include, exclude=exclude, path_order=asked.order)
+    return Circuit(0, request, ends, 0, 0, begin, end)
 
 
 LONGEST = timedelta(days=366)

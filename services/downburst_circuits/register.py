@@ -11,7 +11,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from downburst.bus.port import Bus
-from downburst.domain.circuits import FINISHED, LEAVING, Circuit, CircuitEvent, CircuitState, Lease, Measured, Port
+from downburst.domain.circuits import (
+    FINISHED,
+    LEAVING,
+    UPCOMING,
+    Circuit,
+    CircuitEvent,
+    CircuitState,
+    Lease,
+    Measured,
+    Port,
+)
 from downburst.domain.events import CircuitsChanged, FaultSeen
 from downburst.domain.faults import Fault
 from downburst.domain.topology import Topology
@@ -20,9 +30,9 @@ from downburst.foundation.errors import NotFound
 from downburst.ledger import Ledger, Transaction
 from downburst_circuits.calendar import Calendar, Reservation
 from downburst_circuits.desk.booking import Desk
-from downburst_circuits.desk.circuits import placed
+from downburst_circuits.desk.circuits import covering, placed
 from downburst_circuits.desk.network import Network
-from downburst_circuits.lifecycle import Happening, after
+from downburst_circuits.lifecycle import Happening, after, in_state
 from downburst_circuits.requests import Known
 
 
@@ -123,11 +133,13 @@ class Register:
         return Lease(circuit, tuple(self.ports[end.port] for end in circuit.ends))
 
     async def keep_new(self, circuit: Circuit, said: Said) -> Circuit:
-        """Stores an admitted circuit under a number of its own."""
+        """Stores a circuit that the calendar has room for, held or admitted, under a number of its own."""
+        is_held = circuit.held_until is not None
+        state, event = (CircuitState.HELD, Happening.HOLD) if is_held else (CircuitState.ADMITTED, Happening.ADMIT)
 
         def write(tx: Transaction) -> Circuit:
-            kept = tx.circuits.add(replace(circuit, state=CircuitState.ADMITTED, reason=said.sentence))
-            tx.circuits.note(self._event(kept, Happening.ADMIT.value, said), first=True)
+            kept = tx.circuits.add(replace(circuit, state=state, reason=said.sentence))
+            tx.circuits.note(self._event(kept, event.value, said), first=True)
             return kept
 
         kept = await self._ledger.write(write)
@@ -135,18 +147,22 @@ class Register:
         self._tell(kept)
         return kept
 
-    async def happen(self, number: int, happening: Happening, said: Said) -> Circuit | None:
-        """Moves an open circuit on; None if the event has no effect in its state.
+    async def happen(
+        self, number: int, happening: Happening, said: Said, check: Callable[[Circuit], None] | None = None
+    ) -> Circuit | None:
+        """Moves an open circuit on; None if the event has no effect in its state. The check may refuse by raising.
 
         An event with neither a new state nor a new reason is not stored again.
         """
 
         def moved(circuit: Circuit) -> Circuit | None:
+            if check is not None:
+                check(circuit)
             state = after(circuit.state, happening)
             if state is None:
                 return None
             since = circuit.since if state is circuit.state else self._clock.now()
-            return replace(circuit, state=state, reason=_reason(happening, said), since=since)
+            return replace(in_state(circuit, state), reason=_reason(happening, said), since=since)
 
         return await self.change(number, moved, happening.value, said)
 
@@ -168,8 +184,16 @@ class Register:
 
     @contextmanager
     def promising(self, circuit: Circuit) -> Iterator[None]:
-        """Reserves a circuit's future terms in the calendar until they are applied, whatever changes in between."""
-        self._promised[circuit.number] = self.calendar.exchange(self.reservation(circuit))
+        """Reserves a circuit's future terms in the calendar until they are applied, whatever changes in between.
+
+        The present terms stay reserved as well, as the circuit falls back to them if the future ones are refused.
+        """
+        both = covering(
+            self.reservation(self.open[circuit.number]), self.calendar.exchange(self.reservation(circuit))
+        )
+        self.calendar.remove(circuit.number)
+        self.calendar.put(both)
+        self._promised[circuit.number] = both
         try:
             yield
         finally:
@@ -205,7 +229,7 @@ class Register:
             self._locks.pop(number, None)
             return
         self.open[number] = circuit
-        if circuit.state is not CircuitState.ADMITTED:
+        if circuit.state not in UPCOMING:
             self.begun[number] = circuit
         if circuit.state not in LEAVING:
             self.calendar.put(self._promised.get(number) or self.reservation(circuit))

@@ -9,6 +9,7 @@ from downburst.domain.circuits import (
     CircuitAnswer,
     CircuitChange,
     CircuitProblem,
+    CircuitState,
     Direction,
     Lease,
     Port,
@@ -41,9 +42,29 @@ class RemoteCircuits:
         self._service = Remote(bus, Part.CIRCUITS)
         self.desk = RemoteDesk(self._service)
 
-    async def request(self, wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:
-        """Reserves a circuit; the same request again gets the first circuit."""
-        return await self._service.ask(CircuitService.request, wanted=wanted, dry_run=dry_run)
+    async def request(self, wanted: Circuit, hold_s: float | None = None, *, dry_run: bool = False) -> CircuitAnswer:
+        """Reserves a circuit, or holds it until a commit; the same request again gets the first circuit."""
+        return await self._service.ask(CircuitService.request, wanted=wanted, hold_s=hold_s, dry_run=dry_run)
+
+    async def commit(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Makes a held circuit a reservation."""
+        return await self._service.ask(CircuitService.commit, number=number, by=by, dry_run=dry_run)
+
+    async def create_path(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Has the path of a waiting circuit set up."""
+        return await self._service.ask(CircuitService.create_path, number=number, by=by, dry_run=dry_run)
+
+    async def tear_down_path(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Removes the path of a circuit, which waits afterwards."""
+        return await self._service.ask(CircuitService.tear_down_path, number=number, by=by, dry_run=dry_run)
+
+    async def override(
+        self, number: int, state: CircuitState | None, reason: str = "", *, by: str, dry_run: bool = False
+    ) -> CircuitAnswer:
+        """Shows a circuit as active or down whatever its probes say; None gives it back to them."""
+        return await self._service.ask(
+            CircuitService.override, number=number, state=state, reason=reason, by=by, dry_run=dry_run
+        )
 
     async def modify(self, number: int, change: CircuitChange, *, by: str, dry_run: bool = False) -> CircuitAnswer:
         """Changes a circuit, all or nothing."""
@@ -103,6 +124,10 @@ def answers_of_service(service: CircuitService) -> Mapping[str, Answer]:
     return desk | answers_of(
         service,
         CircuitService.request,
+        CircuitService.commit,
+        CircuitService.create_path,
+        CircuitService.tear_down_path,
+        CircuitService.override,
         CircuitService.modify,
         CircuitService.cancel,
         CircuitService.clone,

@@ -1,17 +1,19 @@
 """Requests for circuits: reserve, change and release; each can be tried without effect."""
 
 import asyncio
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import count
 
 from downburst.bus.port import Bus
 from downburst.domain.circuits import (
     STANDING,
+    WANTED,
     Circuit,
     CircuitAnswer,
     CircuitChange,
-    CircuitDriver,
     CircuitState,
     Port,
 )
@@ -23,8 +25,18 @@ from downburst.ledger import Ledger, Transaction
 from downburst_circuits.calendar import NoRoom, Reservation
 from downburst_circuits.controller import CircuitController
 from downburst_circuits.desk.booking import NoPath
-from downburst_circuits.desk.circuits import wanted_of, with_place
-from downburst_circuits.lifecycle import Happening, check_cancellable, check_modifiable, said_of
+from downburst_circuits.desk.circuits import check_wish, wanted_of, with_place
+from downburst_circuits.lifecycle import (
+    Happening,
+    after,
+    check_cancellable,
+    check_committable,
+    check_creatable,
+    check_has_path,
+    check_modifiable,
+    in_state,
+    said_of,
+)
 from downburst_circuits.providers.makers import Makers
 from downburst_circuits.questions import DeskService, no_path
 from downburst_circuits.register import Register, Said
@@ -34,9 +46,20 @@ from downburst_circuits.requests import (
     check_window,
     checked,
     conflict,
-    moment_text,
     reservation_of,
     unknown_port,
+)
+from downburst_circuits.terms import (
+    admitted_sentence,
+    changed,
+    check_hold,
+    copied,
+    modified_sentence,
+    moved,
+    override_sentence,
+    same,
+    with_override,
+    with_terms,
 )
 
 
@@ -64,24 +87,65 @@ class CircuitService:
         """Serialises equal concurrent requests, so that the second finds the first one's circuit."""
         self.desk = DeskService(register, ledger=ledger, bus=bus, clock=clock, one_at_a_time=self._one_at_a_time)
 
-    async def request(self, wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:
-        """Reserves a circuit; the same request again gets the first circuit."""
+    async def request(self, wanted: Circuit, hold_s: float | None = None, *, dry_run: bool = False) -> CircuitAnswer:
+        """Reserves a circuit, or holds it for some seconds until a commit; the same request again gets the first one.
+
+        A hold lasts at most `MOST_HOLD_S`.
+        """
+        check_hold(hold_s)
         async with self._one_at_a_time:
-            return await self._request(wanted, dry_run=dry_run)
+            return await self._request(wanted, hold_s, dry_run=dry_run)
+
+    async def commit(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Makes a held circuit a reservation; one that is reserved already stays so."""
+
+        def check(circuit: Circuit) -> None:
+            check_committable(circuit, to_us(self._clock.now()))
+
+        said = Said(f"committed by {by}", by=by)
+        return await self._move(number, Happening.COMMIT, said, check, dry_run=dry_run)
+
+    async def create_path(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Has the path of a waiting circuit set up; one that has a path keeps it."""
+        said = Said(f"its path is created, as {by} asked", by=by)
+        return await self._move(number, Happening.CREATE, said, check_creatable, dry_run=dry_run)
+
+    async def tear_down_path(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Removes the path of a circuit, which stays reserved and waits; one that waits already goes on waiting."""
+        said = Said(f"its path is torn down, as {by} asked", by=by)
+        return await self._move(number, Happening.TEAR_DOWN, said, check_has_path, dry_run=dry_run)
+
+    async def override(
+        self, number: int, state: CircuitState | None, reason: str = "", *, by: str, dry_run: bool = False
+    ) -> CircuitAnswer:
+        """Shows a circuit as active or down whatever its probes say, until that is cleared by None.
+
+        Feeds leave one that is overridden as down. An override to active gives feeds nothing that probes refuse.
+        """
+        circuit = await self._open(number)
+        wanted = with_override(circuit, state, reason, by)
+        if dry_run or wanted.override == circuit.override:
+            return CircuitAnswer(wanted, done=False)
+        said = Said(override_sentence(circuit, wanted, reason, by), by=by)
+        kept = await self._register.change(
+            number, lambda now: with_override(now, state, reason, by), Happening.OVERRIDDEN.value, said
+        )
+        return CircuitAnswer(kept or await self._open(number), done=kept is not None)
 
     async def modify(self, number: int, change: CircuitChange, *, by: str, dry_run: bool = False) -> CircuitAnswer:
-        """Changes rate, end or burst, all or nothing: the old terms stay if the calendar or the node refuses."""
-        before = await self._open(number)
+        """Changes rate, window or burst, all or nothing: the old terms stay if the calendar or the node refuses."""
+        await self._open(number)
         async with self._register.lock(number):
-            circuit = self._register.open.get(number, before)
+            circuit = await self._open(number)
             check_modifiable(circuit)
-            wanted = _changed(circuit, change)
-            check_window(wanted, self._clock.now())
-            check_rates(wanted, self._register.ports)
-            self._fit(wanted, instead_of=circuit)
-            if dry_run:
-                return CircuitAnswer(wanted, done=False)
-            return CircuitAnswer(await self._carry_out(circuit, wanted, by))
+            with ExitStack() as promise:
+                # Not while the topology changes or a request is admitted; the node's part takes longer.
+                async with self._one_at_a_time:
+                    wanted = self._agreed(circuit, change)
+                    if dry_run:
+                        return CircuitAnswer(wanted, done=False)
+                    promise.enter_context(self._register.promising(wanted))
+                return CircuitAnswer(await self._carry_out(circuit, wanted, by))
 
     async def cancel(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
         """Releases a circuit; its built parts are removed."""
@@ -98,16 +162,7 @@ class CircuitService:
     ) -> CircuitAnswer:
         """Reserves a copy of a circuit, with the same duration, from a given moment on (default now)."""
         before = await self._ledger.read(lambda tx: tx.circuits.one(number))
-        start = begin or self._clock.now()
-        wanted = replace(
-            moved(before, start),
-            number=0,
-            request=replace(before.request, request_id=request_id, asked_sha256="", requested_by=by),
-            path=(),
-            ends=tuple(replace(end, vlan=None, address=_declared(before, end.address)) for end in before.ends),
-            state=CircuitState.REQUESTED,
-            reason="",
-        )
+        wanted = copied(before, begin or self._clock.now(), request_id=request_id, by=by)
         return await self.request(wanted, dry_run=dry_run)
 
     async def measure(self, number: int) -> Circuit:
@@ -162,14 +217,36 @@ class CircuitService:
         self._register.calendar.forget(name)
         self._bus.publish(CircuitsChanged())
 
-    async def _request(self, wanted: Circuit, *, dry_run: bool) -> CircuitAnswer:
+    async def _request(self, wanted: Circuit, hold_s: float | None, *, dry_run: bool) -> CircuitAnswer:
         before, known = await self._register.asked_before(wanted)
         if before is not None:
-            return CircuitAnswer(_same(before, wanted), done=False)
+            return CircuitAnswer(same(before, wanted), done=False)
         fitting = self._place(checked(wanted, known))
         if dry_run:
             return CircuitAnswer(replace(fitting, state=CircuitState.REQUESTED), done=False)
-        return CircuitAnswer(await self._admit(fitting))
+        held_until = None if hold_s is None else self._clock.now() + timedelta(seconds=hold_s)
+        return CircuitAnswer(await self._admit(replace(fitting, held_until=held_until)))
+
+    async def _move(
+        self,
+        number: int,
+        happening: Happening,
+        said: Said,
+        check: Callable[[Circuit], None],
+        *,
+        dry_run: bool,
+    ) -> CircuitAnswer:
+        """Moves a circuit on, unless it was moved before or the check refuses."""
+        circuit = await self._open(number)
+        check(circuit)
+        state = after(circuit.state, happening)
+        if state is None or dry_run:
+            return CircuitAnswer(in_state(circuit, state or circuit.state), done=False)
+        kept = await self._register.happen(number, happening, said, check)
+        if kept is None:
+            circuit = await self._open(number)
+            check(circuit)
+        return CircuitAnswer(kept or circuit, done=kept is not None)
 
     async def _open(self, number: int) -> Circuit:
         if number in self._register.open:
@@ -179,6 +256,7 @@ class CircuitService:
     def _place(self, circuit: Circuit) -> Circuit:
         """The circuit with the path and the tags that the calendar has room for."""
         register = self._register
+        check_wish(circuit, register.network)
         wanted, asked = wanted_of(circuit, register.ports, register.network), reservation_of(circuit, register.ports)
         try:
             return with_place(circuit, register.desk.book(wanted, asked.begin_us, asked.end_us))
@@ -188,6 +266,14 @@ class CircuitService:
             near = register.desk.nearest(wanted, asked.begin_us, asked.end_us, to_us(self._clock.now()))
             nearest = None if near is None else moved(circuit, from_us(near.reservation.begin_us))
             raise conflict(circuit, refused.clash, register.open, nearest=nearest) from None
+
+    def _agreed(self, circuit: Circuit, change: CircuitChange) -> Circuit:
+        """The circuit with a change that the calendar has room for."""
+        wanted = changed(circuit, change, self._clock.now())
+        check_window(wanted, self._clock.now())
+        check_rates(wanted, self._register.ports)
+        self._fit(wanted, instead_of=circuit)
+        return wanted
 
     def _fit(self, circuit: Circuit, *, instead_of: Circuit) -> Reservation:
         try:
@@ -201,25 +287,24 @@ class CircuitService:
         place = replace(self._register.reservation(circuit), number=-next(self._places))
         calendar.put(place)
         try:
-            said = Said(_admitted(circuit), by=circuit.request.requested_by)
+            said = Said(admitted_sentence(circuit), by=circuit.request.requested_by)
             return await self._register.keep_new(circuit, said)
         finally:
             calendar.remove(place.number)
 
     async def _carry_out(self, circuit: Circuit, wanted: Circuit, by: str) -> Circuit:
         try:
-            with self._register.promising(wanted):
-                if circuit.state is not CircuitState.ADMITTED:
-                    await self._makers.of(circuit).change(circuit, wanted)
-                said = Said(_modified(circuit, wanted), by=by)
-                kept = await self._register.change(
-                    circuit.number, lambda now: _with_terms(now, wanted), Happening.MODIFIED.value, said
-                )
-                return kept or wanted
+            if circuit.state in WANTED:
+                await self._makers.of(circuit).change(circuit, wanted)
+            said = Said(modified_sentence(circuit, wanted), by=by)
+            kept = await self._register.change(
+                circuit.number, lambda now: with_terms(now, wanted), Happening.MODIFIED.value, said
+            )
         except DownburstError as error:
             said = Said(f"the change requested by {by} was not made: {error.sentence}", by=by)
             await self._register.note(circuit, Happening.MODIFIED.value, said)
             raise
+        return kept or wanted
 
     def _check_still_enough(self, port: Port) -> None:
         users = [circuit for circuit in self._register.open.values() if _ends_at(circuit, port.name)]
@@ -244,74 +329,5 @@ class CircuitService:
         return port
 
 
-def _same(before: Circuit, wanted: Circuit) -> Circuit:
-    if before.request.asked_sha256 == wanted.request.asked_sha256:
-        return before
-    raise AlreadyThere(
-        f"the request {wanted.request.request_id!r} made circuit {before.number} and differs from it now; use "
-        "another request id, or modify that circuit",
-        circuit=before.number,
-    )
-
-
-def _changed(circuit: Circuit, change: CircuitChange) -> Circuit:
-    burst_bytes = circuit.carriage.burst_bytes if change.burst_bytes is None else change.burst_bytes
-    wanted = replace(
-        circuit,
-        rate_out_bps=circuit.rate_out_bps if change.rate_out_bps is None else change.rate_out_bps,
-        rate_in_bps=circuit.rate_in_bps if change.rate_in_bps is None else change.rate_in_bps,
-        end=None if change.until_cancelled else change.end or circuit.end,
-        carriage=replace(circuit.carriage, burst_bytes=burst_bytes),
-    )
-    if wanted == circuit:
-        raise BadInput("nothing would change; name a rate, an end or a burst that differs")
-    return wanted
-
-
-def _with_terms(now: Circuit, wanted: Circuit) -> Circuit:
-    """The circuit in its present state, with the requested terms."""
-    check_modifiable(now)
-    return replace(
-        now,
-        rate_out_bps=wanted.rate_out_bps,
-        rate_in_bps=wanted.rate_in_bps,
-        end=wanted.end,
-        carriage=replace(now.carriage, burst_bytes=wanted.carriage.burst_bytes),
-    )
-
-
-def _declared(circuit: Circuit, address: str | None) -> str | None:
-    return address if circuit.carriage.driver is CircuitDriver.DECLARED else None
-
-
-def moved(circuit: Circuit, begin: datetime) -> Circuit:
-    """The circuit in a window of the same length with another begin."""
-    return replace(circuit, begin=begin, end=None if circuit.end is None else begin + (circuit.end - circuit.begin))
-
-
 def _ends_at(circuit: Circuit, port: str) -> bool:
     return any(end.port == port for end in circuit.ends)
-
-
-def _admitted(circuit: Circuit) -> str:
-    until = "until it is cancelled" if circuit.end is None else f"to {moment_text(circuit.end)}"
-    out, back = rate_text(circuit.rate_out_bps), rate_text(circuit.rate_in_bps)
-    far = ", ".join(circuit.far_sites)
-    rates = f"{out} to and {back} from {far}"
-    if circuit.near_site is not None:
-        rates = f"{out} from {circuit.near_site} to {far} and {back} back"
-    return f"{rates} are reserved from {moment_text(circuit.begin)} {until}"
-
-
-def _modified(circuit: Circuit, wanted: Circuit) -> str:
-    changes = []
-    if wanted.rate_out_bps != circuit.rate_out_bps:
-        changes.append(f"out {rate_text(circuit.rate_out_bps)} -> {rate_text(wanted.rate_out_bps)}")
-    if wanted.rate_in_bps != circuit.rate_in_bps:
-        changes.append(f"in {rate_text(circuit.rate_in_bps)} -> {rate_text(wanted.rate_in_bps)}")
-    if wanted.end != circuit.end:
-        changes.append(f"end {moment_text(circuit.end)} -> {moment_text(wanted.end)}")
-    before, after = circuit.carriage.burst_bytes, wanted.carriage.burst_bytes
-    if after != before:
-        changes.append(f"burst {before or 'by the node'} -> {after} bytes")
-    return ", ".join(changes)

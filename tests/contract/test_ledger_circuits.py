@@ -7,12 +7,15 @@ import pytest
 
 from downburst.domain.circuits import (
     Circuit,
+    CircuitCreation,
     CircuitEnd,
     CircuitEvent,
+    CircuitOverride,
     CircuitRequest,
     CircuitState,
     Direction,
     Measured,
+    PathOrder,
     Port,
 )
 from downburst.foundation.clock import FakeClock
@@ -120,3 +123,58 @@ def test_the_newest_measurement_of_an_end_replaces_the_one_before(tx: Transactio
     assert set(tx.circuits.measurements()) == {second, back}
     assert tx.circuits.measurements([number + 1]) == []
     assert (first.enough, second.enough) == (True, False)
+
+
+def test_what_belongs_to_its_life_is_read_as_it_was_written(tx: Transaction, clock: FakeClock) -> None:
+    request = CircuitRequest(
+        "mine",
+        creation=CircuitCreation.BY_HAND,
+        include=("core-1", "s2"),
+        exclude=("s9",),
+        path_order=PathOrder.WIDEST,
+    )
+    held = replace(wish(state=CircuitState.HELD), request=request, held_until=clock.now() + timedelta(minutes=2))
+    kept = tx.circuits.add(held)
+    assert (
+        kept
+        == tx.circuits.one(kept.number)
+        == replace(held, number=kept.number, created_at=clock.now(), since=clock.now())
+    )
+    override = CircuitOverride(CircuitState.DOWN, "its switch is replaced", "ann")
+    later = replace(kept, state=CircuitState.DEGRADED, held_until=None, override=override)
+    tx.circuits.save(later)
+    assert tx.circuits.one(kept.number) == later
+    tx.circuits.save(replace(later, override=None))
+    assert tx.circuits.one(kept.number).overridden is None
+
+
+def test_the_window_of_a_held_circuit_has_not_begun_and_that_of_a_waiting_one_has(tx: Transaction) -> None:
+    held = tx.circuits.add(wish("held", state=CircuitState.HELD))
+    waiting = tx.circuits.add(wish("waiting", state=CircuitState.WAITING))
+    tx.circuits.add(wish("expired", state=CircuitState.EXPIRED))
+    assert tx.circuits.unfinished() == [held, waiting]
+    assert tx.circuits.begun() == [waiting]
+    assert tx.circuits.next_to_begin(10) == []
+
+
+def test_the_archive_is_left_out_on_request_and_never_gone(tx: Transaction, clock: FakeClock) -> None:
+    old = tx.circuits.add(wish("old", state=CircuitState.EXPIRED))
+    lasting = tx.circuits.add(wish("lasting", state=CircuitState.WAITING))
+    clock.advance(31 * 86_400)
+    fresh = tx.circuits.add(wish("fresh", state=CircuitState.ENDED))
+    of_late = Which(finished_since=clock.now() - timedelta(days=30))
+    assert tx.circuits.newest(of_late) == [fresh, lasting]
+    assert tx.circuits.newest(Which()) == [fresh, lasting, old]
+
+
+def test_lists_go_by_the_state_that_people_see(tx: Transaction) -> None:
+    for shown, state, override in (
+        (CircuitState.ACTIVE, CircuitState.DEGRADED, CircuitState.ACTIVE),
+        (CircuitState.DOWN, CircuitState.ACTIVE, CircuitState.DOWN),
+        (CircuitState.WAITING, CircuitState.WAITING, CircuitState.DOWN),
+        (CircuitState.FAILED, CircuitState.FAILED, CircuitState.ACTIVE),
+    ):
+        given = CircuitOverride(override, "known to the NOC", "ann")
+        kept = tx.circuits.add(replace(wish(f"{state}-{override}", state=state), override=given))
+        assert kept.shown_state is shown
+        assert [one.number for one in tx.circuits.newest(Which(states=[shown]))] == [kept.number]

@@ -256,6 +256,19 @@ def _happen(live: Any, clock: FakeClock) -> None:
     )
 
 
+async def _life(play: Played, active: int) -> None:
+    """A hold and its commit, a path by hand, and an override."""
+    wanted = {"sites": [{"site": "unl.edu"}], "rate_out_bps": 10_000_000, "begin": "+3h", "end": "+1h"}
+    held = await play.ask("POST", "/v1/circuits", body=wanted | {"hold_s": 120, "request_id": "held"})
+    await play.ask("POST", "/v1/circuits/{circuit}/commit", circuit=held["circuit"])
+    await play.ask("DELETE", "/v1/circuits/{circuit}", circuit=held["circuit"])
+    reason = {"state": "active", "reason": "its probe is known to be wrong"}
+    await play.ask("POST", "/v1/circuits/{circuit}/override", circuit=active, body=reason)
+    await play.ask("POST", "/v1/circuits/{circuit}/override", circuit=active, body={"state": None})
+    await play.ask("POST", "/v1/circuits/{circuit}/tear-down-path", query="?dry_run=true", circuit=active)
+    await play.ask("POST", "/v1/circuits/{circuit}/create-path", query="?dry_run=true", circuit=active)
+
+
 async def _circuits(play: Played, made: Runtime, ledger: Ledger, clock: FakeClock) -> None:
     port = {"port": "hub-eth0", "rate_bps": 1_000_000_000, "interface": "eth0", "underlay": "192.0.2.1"}
     tags = {"first_vlan": 100, "last_vlan": 199}
@@ -294,6 +307,7 @@ async def _circuits(play: Played, made: Runtime, ledger: Ledger, clock: FakeCloc
     made.circuits._register.open[number] = slow
     made.live.apply(TrafficSeen(0, 1_000_000, (), (), (), 0, (CircuitUse(number, "unl.edu", 12_500_000, 1_000),)))
     await play.ask("POST", "/v1/circuits/{circuit}/measure", circuit=number)
+    await _life(play, number)
     await play.ask("GET", "/v1/topology")
     await play.ask("GET", "/v1/calendar", query="?end=%2B1d")
     await play.ask("GET", "/v1/calendar/circuits/{circuit}", circuit=number)

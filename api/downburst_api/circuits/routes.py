@@ -1,9 +1,11 @@
 """Routes of ports and circuits."""
 
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Annotated, Any
 from uuid import uuid4
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from downburst.domain.circuits import FINISHED, CircuitState
 from downburst.foundation.moments import coming_moment
@@ -16,9 +18,27 @@ from downburst_contract import circuits as shapes
 router = APIRouter(prefix="/v1", tags=["circuits"])
 DryRun = Annotated[bool, Query(description="Dry run: only show the result.")]
 By = Annotated[str, Query(min_length=1, max_length=100)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """The past circuits of a list."""
+
+    finished: Annotated[bool, Query(description="Also those that are finished.")] = False
+    archived: Annotated[bool, Query(description="Also those that finished long ago.")] = False
+
+    @property
+    def is_shown(self) -> bool:
+        """True if any finished ones are."""
+        return self.finished or self.archived
+
+
+Past = Annotated[_Past, Depends()]
 _CONFLICT: dict[int | str, dict[str, Any]] = {
     409: {"description": "The port has no capacity left in the window; `circuits` lists the reservations."}
 }
+
+_TOO_LATE: dict[int | str, dict[str, Any]] = {409: {"description": "The circuit is in another part of its life."}}
 
 
 @router.get("/ports")
@@ -59,12 +79,13 @@ async def list_circuits(
     *,
     site: str | None = None,
     port: str | None = None,
-    finished: bool = False,
+    past: Past,
     page: NewestPaged,
 ) -> list[shapes.Circuit]:
-    """The newest circuits, newest first; ended and cancelled ones only on request."""
-    open_states = [one for one in CircuitState if finished or one not in FINISHED]
-    which = Which(states=state or open_states, site=site, port=port)
+    """The newest circuits, newest first; finished ones and the archive only on request."""
+    wanted = state or [one for one in CircuitState if past.is_shown or one not in FINISHED]
+    since = None if past.archived else hub.clock.now() - timedelta(days=hub.settings.circuits.archive_days)
+    which = Which(states=wanted, site=site, port=port, finished_since=since)
     return page.of(await hub.ledger.read(lambda tx: service.listed(hub, tx, which, page)), "circuit")
 
 
@@ -74,10 +95,11 @@ async def list_circuits(
 async def request_circuit(
     hub: Hub, wanted: shapes.CircuitNew, response: Response, *, dry_run: DryRun = False
 ) -> shapes.CircuitAnswered:
-    """Reserves a circuit; a refusal has the reason and the circuits in conflict."""
+    """Reserves a circuit, or holds it for `hold_s`; a refusal has the reason and the circuits in conflict."""
     await service.check_provider(hub, wanted)
     circuit = wanted.to_model(hub.clock.now(), wanted.request_id or uuid4().hex)
-    return await service.answered(hub, await hub.circuits.request(circuit, dry_run=dry_run), response)
+    answer = await hub.circuits.request(circuit, wanted.hold_s, dry_run=dry_run)
+    return await service.answered(hub, answer, response)
 
 
 @router.get("/circuits/{circuit}")
@@ -90,7 +112,7 @@ async def show_circuit(hub: Hub, circuit: Number) -> shapes.CircuitWhole:
 async def modify_circuit(
     hub: Hub, circuit: Number, wanted: shapes.CircuitModify, *, dry_run: DryRun = False
 ) -> shapes.CircuitAnswered:
-    """Changes rate, end or burst, together or not at all: a refusal leaves the circuit and its traffic unchanged."""
+    """Changes rate, window or burst, together or not at all: a refusal leaves the circuit and its traffic as is."""
     change = wanted.to_model(hub.clock.now())
     return await service.answered(hub, await hub.circuits.modify(circuit, change, by=wanted.by, dry_run=dry_run))
 
@@ -122,6 +144,39 @@ async def clone_circuit(
         dry_run=dry_run,
     )
     return await service.answered(hub, answer, response)
+
+
+@router.post("/circuits/{circuit}/commit", responses=_TOO_LATE)
+async def commit_circuit(
+    hub: Hub, circuit: Number, *, by: By = "operator", dry_run: DryRun = False
+) -> shapes.CircuitAnswered:
+    """Makes a held circuit a reservation; one that is reserved already stays so."""
+    return await service.answered(hub, await hub.circuits.commit(circuit, by=by, dry_run=dry_run))
+
+
+@router.post("/circuits/{circuit}/create-path", responses=_TOO_LATE)
+async def create_path(
+    hub: Hub, circuit: Number, *, by: By = "operator", dry_run: DryRun = False
+) -> shapes.CircuitAnswered:
+    """Has the path of a waiting circuit set up; one that has a path keeps it."""
+    return await service.answered(hub, await hub.circuits.create_path(circuit, by=by, dry_run=dry_run))
+
+
+@router.post("/circuits/{circuit}/tear-down-path", responses=_TOO_LATE)
+async def tear_down_path(
+    hub: Hub, circuit: Number, *, by: By = "operator", dry_run: DryRun = False
+) -> shapes.CircuitAnswered:
+    """Removes the path of a circuit, which stays reserved and waits for its creation."""
+    return await service.answered(hub, await hub.circuits.tear_down_path(circuit, by=by, dry_run=dry_run))
+
+
+@router.post("/circuits/{circuit}/override")
+async def override_circuit(
+    hub: Hub, circuit: Number, wanted: shapes.CircuitOverride, *, dry_run: DryRun = False
+) -> shapes.CircuitAnswered:
+    """Shows a circuit as active or down whatever its probes say; feeds never use one that the probes refuse."""
+    answer = await hub.circuits.override(circuit, wanted.state, wanted.reason, by=wanted.by, dry_run=dry_run)
+    return await service.answered(hub, answer)
 
 
 @router.post("/circuits/{circuit}/measure", status_code=202)

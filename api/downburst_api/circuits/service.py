@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from fastapi import Response
 
-from downburst.domain.circuits import CircuitAnswer, CircuitState, Measured, Port
+from downburst.domain.circuits import UPCOMING, CircuitAnswer, Measured, Port
 from downburst.foundation.errors import BadInput
 from downburst.ledger import Transaction
 from downburst.ledger.repositories.circuits import Which
@@ -20,7 +20,7 @@ async def answered(hub: Runtime, answer: CircuitAnswer, response: Response | Non
     if response is not None and not answer.done:
         response.status_code = 200
     circuit, measured = answer.circuit, list[Measured]()
-    if circuit.state not in NEVER_STOOD:
+    if circuit.state not in UPCOMING:
         measured = await hub.ledger.read(lambda tx: tx.circuits.measurements([circuit.number]))
     return shapes.CircuitAnswered(**circuit_out(circuit, measured, hub.live), done=answer.done)
 
@@ -52,7 +52,3 @@ def changed_port(port: Port, wanted: shapes.PortChange) -> Port:
     if not given:
         raise BadInput("nothing to change was given; give a rate, port rate, interface, underlay, stp or tags")
     return replace(port, **given)
-
-
-NEVER_STOOD = (CircuitState.REQUESTED, CircuitState.ADMITTED)
-"""States in which nothing was measured."""

@@ -16,11 +16,12 @@ def circuit_out(circuit: Circuit, measured: Sequence[Measured], live: LiveState)
     rows = [row for row in measured if row.circuit == circuit.number]
     return {
         "circuit": values.pop("number"),
-        "state": values.pop("state"),
-        "reason": values.pop("reason"),
+        **values,
+        "state": circuit.shown_state,
+        "reason": circuit.shown_reason,
+        "probed_state": circuit.state,
         "shape": circuit.shape,
         "sites": list(circuit.sites),
-        **values,
         "layer": LAYER,
         "measured_out_bps": min((row.rate_bps for row in rows if row.direction == "out"), default=None),
         "measured_in_bps": min((row.rate_bps for row in rows if row.direction == "in"), default=None),

@@ -117,7 +117,7 @@ def _by_site(circuits: Iterable[Circuit], measured: Iterable[Measured]) -> dict[
     for circuit in circuits:
         for site in circuit.served_sites if circuit.state in STANDING else ():
             rate = rates.get((circuit.number, site))
-            now = CircuitNow(circuit.number, circuit.state, circuit.rate_out_bps, rate)
+            now = CircuitNow(circuit.number, circuit.usable_state, circuit.rate_out_bps, rate)
             found[site] = (*found.get(site, ()), now)
     return found
 

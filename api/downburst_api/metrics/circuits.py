@@ -57,4 +57,4 @@ def _states(circuits: Sequence[Circuit]) -> Iterator[Sample]:
     for circuit in circuits:
         for state in CircuitState:
             if state is not CircuitState.REQUESTED:
-                yield (str(circuit.number), state.value), circuit.state is state
+                yield (str(circuit.number), state.value), circuit.shown_state is state

@@ -67,10 +67,10 @@ def _away(site: Site, standing: SiteStanding, live: LiveState, now: datetime) ->
 def _circuits_in_trouble(circuits: list[Circuit], measured: list[Measured], now: datetime) -> Iterable[Wrong]:
     """Circuits in trouble: feeds leave them for the routed path, which nothing else here shows."""
     for circuit in circuits:
-        if circuit.state in _TROUBLED:
+        if circuit.shown_state in _TROUBLED:
             rows = [row for row in measured if row.circuit == circuit.number and not row.enough]
             remedy = next((row.remedy for row in rows if row.remedy), f"downburst circuits show {circuit.number}")
-            sentence = f"circuit {circuit.number} is {circuit.state}: {circuit.reason}"
+            sentence = f"circuit {circuit.number} is {circuit.shown_state}: {circuit.shown_reason}"
             fault = Fault(circuit.since or now, sentence, site=circuit.sites[0], next_step=remedy)
             yield Wrong.of(AlarmKind.CIRCUIT, fault, subject=str(circuit.number))
 

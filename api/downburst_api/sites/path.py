@@ -95,7 +95,7 @@ def _circuit(circuit: Circuit, measured: Sequence[Measured]) -> dict[str, Any]:
     found = next(of_it, None)
     return {
         "circuit": circuit.number,
-        "state": circuit.state,
+        "state": circuit.shown_state,
         "rate_bps": circuit.rate_out_bps,
         "measured_bps": found.rate_bps if found else None,
         "enough": found.enough if found else None,

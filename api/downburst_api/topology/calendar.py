@@ -83,6 +83,7 @@ def _reservation(
     return shapes.CalendarReservation(
         circuit=one.circuit,
         state=one.state,
+        held_until=one.held_until,
         begin=one.begin,
         end=one.end,
         rate_out_bps=one.rate_out_bps,

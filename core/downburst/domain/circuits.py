@@ -54,12 +54,35 @@ class Direction(StrEnum):
     IN = "in"
 
 
+class PathOrder(StrEnum):
+    """The measure of paths; of equal ones, the one with fewer hops comes first."""
+
+    SHORTEST = "shortest"
+    """The least sum of costs."""
+    FEWEST_HOPS = "fewest-hops"
+    WIDEST = "widest"
+    """The most free rate on the narrowest link, from the hub to the site."""
+
+
+class CircuitCreation(StrEnum):
+    """When the path of a circuit is created."""
+
+    AUTOMATIC = "automatic"
+    """At the begin of its window."""
+    BY_HAND = "by-hand"
+    """When somebody asks for it during the window."""
+
+
 class CircuitState(StrEnum):
     """Where a circuit is in its life; `downburst_circuits.lifecycle` has the table."""
 
     REQUESTED = "requested"
+    HELD = "held"
+    """In the calendar until `Circuit.held_until`; a commit makes it a reservation."""
     ADMITTED = "admitted"
     """In the calendar; waits for its beginning."""
+    WAITING = "waiting"
+    """Its window runs, and no path is wanted until somebody creates it."""
     PROVISIONING = "provisioning"
     VERIFYING = "verifying"
     """It is set up; probes have to pass before it carries feeds."""
@@ -70,13 +93,19 @@ class CircuitState(StrEnum):
     """It is set up, and nothing passes."""
     FAILED = "failed"
     """It can't be set up at the moment; retried during its window."""
+    TEARING_DOWN = "tearing-down"
+    """Its path is removed, and it waits afterwards."""
     ENDING = "ending"
     CANCELLING = "cancelling"
     ENDED = "ended"
     CANCELLED = "cancelled"
+    EXPIRED = "expired"
+    """It was held and never committed."""
 
 
-FINISHED = frozenset({CircuitState.ENDED, CircuitState.CANCELLED})
+FINISHED = frozenset({CircuitState.ENDED, CircuitState.CANCELLED, CircuitState.EXPIRED})
+UPCOMING = frozenset({CircuitState.REQUESTED, CircuitState.HELD, CircuitState.ADMITTED})
+"""States before the begin of the window counts: nothing of the circuit exists outside the calendar."""
 LEAVING = frozenset({CircuitState.ENDING, CircuitState.CANCELLING})
 STANDING = frozenset({CircuitState.VERIFYING, CircuitState.ACTIVE, CircuitState.DEGRADED, CircuitState.DOWN})
 """States in which a node holds the circuit, as far as the hub knows."""
@@ -151,6 +180,12 @@ class CircuitRequest:
     requested_by: str = "operator"
     asked_sha256: str = ""
     """Hash of the original request, to tell a repeated one from a different one under the same name."""
+    creation: CircuitCreation = CircuitCreation.AUTOMATIC
+    include: tuple[str, ...] = ()
+    """Links and switches that its path must pass."""
+    exclude: tuple[str, ...] = ()
+    """Links and switches that its path must not pass."""
+    path_order: PathOrder = PathOrder.SHORTEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +203,16 @@ class CircuitCarriage:
     """The maximum sent back to back; None: chosen by the node by the rate."""
     provider: str | None = None
     """The record of the provider that is asked; None for other drivers."""
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitOverride:
+    """A state that an administrator has set against that of the probes."""
+
+    state: CircuitState
+    """ACTIVE or DOWN."""
+    reason: str
+    by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +236,9 @@ class Circuit:
     created_at: datetime | None = None
     path: tuple[CircuitHop, ...] = ()
     """Empty: only its ports and their hosts are reserved."""
+    held_until: datetime | None = None
+    """The moment at which a held one expires; None in all other states."""
+    override: CircuitOverride | None = None
 
     def flat(self) -> dict[str, Any]:
         """Its values and those of its parts on one level, as the ledger, the audit and clients have them."""
@@ -209,7 +257,46 @@ class Circuit:
             "reason": self.reason,
             "since": self.since,
             "created_at": self.created_at,
+            "held_until": self.held_until,
+            "overridden": self.overridden,
+            "override_reason": self.override.reason if self.override else None,
+            "override_by": self.override.by if self.override else None,
         }
+
+    @property
+    def creation(self) -> CircuitCreation:
+        """The time of its path's creation: automatic, or by hand."""
+        return self.request.creation
+
+    @property
+    def overridden(self) -> CircuitState | None:
+        """ACTIVE or DOWN as set by an administrator; None: the probes' state counts."""
+        return self.override.state if self.override else None
+
+    @property
+    def usable_state(self) -> CircuitState:
+        """The state that decides whether feeds may use it; an override takes it away from them and never gives it.
+
+        Whoever sends into circuits goes by this one, not by `state` or `shown_state`.
+        """
+        is_taken = self.overridden is CircuitState.DOWN and self.state in STANDING
+        return CircuitState.DOWN if is_taken else self.state
+
+    @property
+    def shown_state(self) -> CircuitState:
+        """The state for people: an override to active hides probes that call it degraded, and nothing worse."""
+        is_hidden = self.overridden is CircuitState.ACTIVE and self.state is CircuitState.DEGRADED
+        return CircuitState.ACTIVE if is_hidden else self.usable_state
+
+    @property
+    def usable_reason(self) -> str:
+        """The reason for the usable state, in a sentence."""
+        return self._reason_of(self.usable_state)
+
+    @property
+    def shown_reason(self) -> str:
+        """The reason for the shown state, in a sentence."""
+        return self._reason_of(self.shown_state)
 
     @property
     def shape(self) -> CircuitShape:
@@ -236,6 +323,11 @@ class Circuit:
         """The sites that the hub itself reaches over it; none of a circuit between two sites."""
         return self.far_sites if self.near_site is None else ()
 
+    def _reason_of(self, state: CircuitState) -> str:
+        if self.override is None or state is self.state:
+            return self.reason
+        return f"overridden by {self.override.by}: {self.override.reason}"
+
     def rate_bps(self, direction: Direction) -> int:
         """The rate reserved in a direction, for each site."""
         return self.rate_out_bps if direction is Direction.OUT else self.rate_in_bps
@@ -251,6 +343,8 @@ class CircuitChange:
 
     rate_out_bps: int | None = None
     rate_in_bps: int | None = None
+    begin: datetime | None = None
+    """While the window has not begun."""
     end: datetime | None = None
     burst_bytes: int | None = None
     until_cancelled: bool = False

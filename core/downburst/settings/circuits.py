@@ -47,6 +47,13 @@ class CircuitSettings(Section):
         le=2_000,
         description="Milliseconds of a measuring train. The default gives ten bins of 50 ms, enough to show a cause.",
     )
+    archive_days: float = Field(
+        default=30.0,
+        gt=0,
+        le=36_500,
+        description="Days after which a finished circuit is in the archive: lists leave it out unless they are asked "
+        "for it.",
+    )
     callbacks: CallbackSettings | None = Field(
         default=None,
         description="Where NSI providers deliver callbacks: listen, certificate, key and authorities. Without it "

@@ -32,7 +32,7 @@ def core_rides(tx: Transaction) -> dict[str, CoreRide]:
     found = {}
     for order in tx.planning.orders.open():
         circuit = tx.circuits.of_request(order.request_id) if order.step is OrderStep.UP else None
-        ride = _ride(circuit) if circuit is not None and circuit.state is CircuitState.ACTIVE else None
+        ride = _ride(circuit) if circuit is not None and circuit.usable_state is CircuitState.ACTIVE else None
         if ride is not None:
             found[order.site] = ride
     return found
@@ -91,7 +91,7 @@ class Led:
 
     def rides(self, site: str, circuit: Circuit) -> bool:
         """True while the site's session may be on the circuit; one that died is worth no wait."""
-        if circuit.state not in (CircuitState.ACTIVE, CircuitState.DEGRADED):
+        if circuit.usable_state not in (CircuitState.ACTIVE, CircuitState.DEGRADED):
             return False
         return self._on(site) == circuit.number or self._leaving.get(site) == circuit.number
 

@@ -75,7 +75,9 @@ class OnDemand:
         if order is None:
             return f"{site} has no order"
         circuit = self.opened.circuits.get(order.number)
-        return f"order {order.number}" + (f" and circuit {circuit.number} ({circuit.state})" if circuit else "")
+        return f"order {order.number}" + (
+            f" and circuit {circuit.number} ({circuit.usable_state})" if circuit else ""
+        )
 
 
 def legs_on_demand(
@@ -138,7 +140,7 @@ def _riders(opened: OpenOrders) -> dict[tuple[str, str], Rider]:
     return {
         pair: Rider(opened.orders[pair].number, circuit.number)
         for pair, circuit in up.items()
-        if circuit.state is CircuitState.ACTIVE and not carries_core(circuit)
+        if circuit.usable_state is CircuitState.ACTIVE and not carries_core(circuit)
     }
 
 

@@ -91,7 +91,7 @@ def _ordered(facts: Facts, order: DemandOrder) -> Step | None:
     circuit, age_s = facts.circuit, (facts.now - order.times.ordered_at).total_seconds()
     if circuit is None and facts.need is not None and facts.terms is not None and age_s < late_s(facts.setup_s):
         return Step(Act.SEND)
-    if circuit is not None and circuit.state is CircuitState.ACTIVE and _is_wanted(facts, order):
+    if circuit is not None and circuit.usable_state is CircuitState.ACTIVE and _is_wanted(facts, order):
         return Step(Act.RIDE)
     why = _lost(circuit) if circuit is not None else None
     if why is not None:
@@ -104,8 +104,8 @@ def _ordered(facts: Facts, order: DemandOrder) -> Step | None:
 def _up(facts: Facts, order: DemandOrder) -> Step | None:
     circuit = facts.circuit
     why = _lost(circuit) if circuit is not None else "the circuit died: it is no longer known"
-    if why is None and circuit is not None and circuit.state is not CircuitState.ACTIVE:
-        why = f"the circuit died: it is {circuit.state}{_said(circuit)}"
+    if why is None and circuit is not None and circuit.usable_state is not CircuitState.ACTIVE:
+        why = f"the circuit died: it is {circuit.usable_state}{_said(circuit)}"
     if why is not None:
         return Step(Act.LEAVE, why)
     if not _is_wanted(facts, order):
@@ -125,7 +125,7 @@ def _releasing(facts: Facts, order: DemandOrder) -> Step | None:
         return Step(Act.END)
     if circuit.state in LEAVING:
         return None
-    was_well = order.times.up_at is not None and not order.outcome and circuit.state is CircuitState.ACTIVE
+    was_well = order.times.up_at is not None and not order.outcome and circuit.usable_state is CircuitState.ACTIVE
     has_time = _left_s(order, circuit, facts.now) > MARGIN_S / 4
     if was_well and has_time and facts.need is not None and facts.terms is not None:
         return Step(Act.STAY)
@@ -151,21 +151,24 @@ def _is_wanted(facts: Facts, order: DemandOrder) -> bool:
 
 def _lost(circuit: Circuit) -> str | None:
     """The reason why a circuit can't be used any more; None if it can, or may be soon."""
-    match circuit.state:
+    state = circuit.usable_state
+    match state:
         case CircuitState.DEGRADED:
             return f"the circuit is short{_said(circuit)}"
         case CircuitState.FAILED:
             return f"the circuit was not made{_said(circuit)}"
+        case CircuitState.TEARING_DOWN | CircuitState.WAITING:
+            return f"the path of the circuit was torn down: it is {state}{_said(circuit)}"
         case CircuitState.DOWN | CircuitState.ENDING | CircuitState.CANCELLING:
-            return f"the circuit died: it is {circuit.state}{_said(circuit)}"
-        case CircuitState.ENDED | CircuitState.CANCELLED:
-            return f"the circuit is {circuit.state}{_said(circuit)}"
+            return f"the circuit died: it is {state}{_said(circuit)}"
+        case CircuitState.ENDED | CircuitState.CANCELLED | CircuitState.EXPIRED:
+            return f"the circuit is {state}{_said(circuit)}"
         case _:
             return None
 
 
 def _said(circuit: Circuit | None) -> str:
-    return f": {circuit.reason}" if circuit is not None and circuit.reason else ""
+    return f": {circuit.usable_reason}" if circuit is not None and circuit.usable_reason else ""
 
 
 LATE, LATE_LEAST_S = 3.0, 5.0

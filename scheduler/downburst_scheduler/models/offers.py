@@ -110,7 +110,7 @@ class CircuitOffers:
 
     def _take(self, circuit: Circuit, site: str, row: Measured | None, *, group_bps: int) -> None:
         """An end with enough measured capacity is good, irrespective of the circuit's other ends."""
-        if circuit.state not in _USABLE or row is None or not row.enough:
+        if circuit.usable_state not in _USABLE or row is None or not row.enough:
             self._refusals[site] = f"{site}: circuit {circuit.number} {_why_not(circuit, row)}"
             return
         known = self._offers.get(site)
@@ -121,9 +121,10 @@ class CircuitOffers:
 
 
 def _why_not(circuit: Circuit, row: Measured | None) -> str:
-    reason = (row.sentence if row and circuit.state in _USABLE else "") or circuit.reason
+    state = circuit.usable_state
+    reason = (row.sentence if row and state in _USABLE else "") or circuit.usable_reason
     # A measurement is known a moment before the state that follows from it.
-    is_so = "carries too little" if reason and circuit.state is CircuitState.ACTIVE else f"is {circuit.state}"
+    is_so = "carries too little" if reason and state is CircuitState.ACTIVE else f"is {state}"
     return f"{is_so}: {reason}" if reason else is_so
 
 

@@ -1,10 +1,11 @@
 """Circuits at the desk: the claims of one, and the path that it asks for."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from downburst.domain.circuits import Circuit, CircuitDriver, CircuitHop, CircuitShape, Port
+from downburst.domain.circuits import Circuit, CircuitDriver, CircuitHop, CircuitShape, PathOrder, Port
 from downburst.domain.topology.places import link_key
+from downburst.foundation.errors import BadInput
 from downburst_circuits.calendar import Claim, Reservation
 from downburst_circuits.desk.booking import Booked, Wanted, with_hosts
 from downburst_circuits.desk.network import Network
@@ -17,6 +18,16 @@ def placed(circuit: Circuit, ports: Mapping[str, Port], network: Network) -> Res
     bare = reservation_of(circuit, ports)
     hops = (_hop_claim(circuit, hop) for hop in circuit.path)
     return replace(bare, claims=(*with_hosts(bare.claims, network), *hops))
+
+
+def covering(one: Reservation, other: Reservation) -> Reservation:
+    """The least reservation that has room for either of two of the same circuit, on the same path."""
+    claims = (
+        replace(first, out_bps=max(first.out_bps, second.out_bps), in_bps=max(first.in_bps, second.in_bps))
+        for first, second in zip(one.claims, other.claims, strict=True)
+    )
+    begin_us, end_us = min(one.begin_us, other.begin_us), max(one.end_us, other.end_us)
+    return Reservation(one.number, begin_us, end_us, tuple(claims))
 
 
 def wanted_of(circuit: Circuit, ports: Mapping[str, Port], network: Network) -> Wanted:
@@ -34,7 +45,32 @@ def wish_of(circuit: Circuit, network: Network) -> Wish | None:
     chosen_elsewhere = circuit.carriage.driver is CircuitDriver.NSI or circuit.shape is CircuitShape.MULTIPOINT
     if chosen_elsewhere or not (network.has(hub) and network.has(others[0])):
         return None
-    return Wish(hub, others[0])
+    asked = circuit.request
+    return Wish(hub, others[0], asked.path_order, frozenset(asked.include), frozenset(asked.exclude))
+
+
+def check_wish(circuit: Circuit, network: Network) -> None:
+    """Refuses elements that the topology does not have, and a choice of a path where none is looked for."""
+    asked = circuit.request
+    check_elements({*asked.include, *asked.exclude}, network)
+    both = sorted({*asked.include} & {*asked.exclude})
+    if both:
+        raise BadInput(f"{both[0]} is both included and excluded; name it once")
+    is_choosy = asked.include or asked.exclude or asked.path_order is not PathOrder.SHORTEST
+    if is_choosy and wish_of(circuit, network) is None:
+        raise BadInput(
+            "the hub chooses no path for this circuit: it has several sites, a provider's path, or ports without "
+            "links in the topology; leave include, exclude and the path order out"
+        )
+
+
+def check_elements(names: Collection[str], network: Network) -> None:
+    """Refuses names that are neither of a link nor of a switch."""
+    topology = network.topology
+    known = {one.name for one in topology.links} | {one.name for one in topology.switches}
+    unknown = sorted(set(names) - known)
+    if unknown:
+        raise BadInput(f"there is no link or switch {unknown[0]!r}; `downburst topology show` lists all")
 
 
 def with_place(circuit: Circuit, booked: Booked) -> Circuit:

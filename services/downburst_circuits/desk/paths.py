@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
 
-from downburst.domain.topology.questions import PathOrder
+from downburst.domain.circuits import PathOrder
 from downburst_circuits.desk.network import Hop, Network
 
 

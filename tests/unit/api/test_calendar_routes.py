@@ -51,6 +51,17 @@ async def test_a_circuit_has_its_resources_by_direction(booked: Asked) -> None:
     assert one["sites"] == ["unl.edu"]
 
 
+async def test_a_held_circuit_has_its_expiry_and_an_expired_one_holds_nothing(booked: Asked) -> None:
+    wish = WISH | {"rate_out_bps": 100_000_000, "hold_s": 120}
+    held = await booked.ask("POST", "/v1/circuits", 201, json=wish)
+    shown = await booked.ask("GET", "/v1/calendar?end=%2B1d")
+    first = shown["reservations"][0]
+    assert (first["circuit"], first["state"], first["held_until"]) == (held["circuit"], "held", held["held_until"])
+    await booked.ask("DELETE", f"/v1/circuits/{held['circuit']}")
+    shown = await booked.ask("GET", "/v1/calendar?end=%2B1d")
+    assert held["circuit"] not in [one["circuit"] for one in shown["reservations"]]
+
+
 async def test_windows_are_half_open(booked: Asked) -> None:
     (one,) = (await booked.ask("GET", "/v1/calendar?end=%2B1d"))["reservations"]
     for begin, end, count in (

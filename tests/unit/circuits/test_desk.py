@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from downburst.domain.circuits import Port
+from downburst.domain.circuits import PathOrder, Port
 from downburst.domain.topology import Domain, Host, Link, Maintenance, Switch, TagKind, TagRange, Topology
-from downburst.domain.topology.questions import PathOrder
 from downburst_circuits.calendar import Calendar, Claim, NoRoom
 from downburst_circuits.desk import paths
 from downburst_circuits.desk.booking import Booked, Desk, NoPath, Wanted

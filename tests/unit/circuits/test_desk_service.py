@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from downburst.domain.circuits import CircuitChange, CircuitEnd, CircuitHop
+from downburst.domain.circuits import CircuitChange, CircuitEnd, CircuitHop, PathOrder
 from downburst.domain.topology import Domain, Host, Link, Maintenance, Switch, TagKind, TagRange, Topology
-from downburst.domain.topology.questions import PathOrder, PathQuestion, RateQuestion, WindowQuestion
+from downburst.domain.topology.questions import PathQuestion, RateQuestion, WindowQuestion
 from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict
 from kit.circuits import M
 from unit.circuits.stage import HOUR, Stage

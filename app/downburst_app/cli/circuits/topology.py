@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 import yaml  # type: ignore[import-untyped]
 
-from downburst.domain.topology.questions import PathOrder
+from downburst.domain.circuits import PathOrder
 from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import parse_rate_bps, rate_text
 from downburst.settings.hub import DEFAULT_HUB

@@ -12,6 +12,9 @@ class Occupancy:
 
     circuit: int
     state: CircuitState
+    """As people see it, with an override."""
+    held_until: datetime | None
+    """The moment at which a held one expires; None in all other states."""
     begin: datetime
     end: datetime | None
     """The end of its use: of a finished circuit the moment at which it finished. None: until it is cancelled."""

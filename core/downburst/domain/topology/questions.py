@@ -2,20 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
-from downburst.domain.circuits import CircuitEnd, CircuitHop
+from downburst.domain.circuits import CircuitEnd, CircuitHop, PathOrder
 from downburst.domain.topology.topology import Topology
-
-
-class PathOrder(StrEnum):
-    """The measure of paths; of equal ones, the one with fewer hops comes first."""
-
-    SHORTEST = "shortest"
-    """The least sum of costs."""
-    FEWEST_HOPS = "fewest-hops"
-    WIDEST = "widest"
-    """The most free rate on the narrowest link, from the hub to the site."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,24 +2,30 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, Select, delete, insert, select, update
+from sqlalchemy import Connection, Row, Select, case, delete, insert, select, update
 
 from downburst.domain.access import THE_HUB, who_acts
 from downburst.domain.circuits import (
     FINISHED,
+    STANDING,
+    UPCOMING,
     Cap,
     Circuit,
     CircuitCarriage,
+    CircuitCreation,
     CircuitDriver,
     CircuitEnd,
     CircuitEvent,
     CircuitHop,
+    CircuitOverride,
     CircuitRequest,
     CircuitState,
     Direction,
     Measured,
+    PathOrder,
     Port,
     Replication,
 )
@@ -106,10 +112,12 @@ class Which:
     states: Sequence[CircuitState] | None = None
     site: str | None = None
     port: str | None = None
+    finished_since: datetime | None = None
+    """Leaves out those that were finished before, the archive."""
 
 
 class Circuits:
-    """Circuits by number; finished ones beyond the newest ten thousand are removed with their events."""
+    """Circuits by number; the archive reaches back a hundred thousand numbers."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
@@ -165,7 +173,7 @@ class Circuits:
 
     def begun(self) -> list[Circuit]:
         """Every circuit whose window has begun and that is not finished, by number."""
-        waiting = (*_FINISHED, CircuitState.ADMITTED.value)
+        waiting = (*_FINISHED, *(state.value for state in UPCOMING))
         return self._read(select(circuits).where(circuits.c.state.not_in(waiting)).order_by(circuits.c.number))
 
     def next_to_begin(self, limit: int) -> list[Circuit]:
@@ -179,7 +187,9 @@ class Circuits:
         if before is not None:
             query = query.where(circuits.c.number < before)
         if which.states is not None:
-            query = query.where(circuits.c.state.in_([state.value for state in which.states]))
+            query = query.where(shown_state().in_([state.value for state in which.states]))
+        if which.finished_since is not None:
+            query = query.where(circuits.c.state.not_in(_FINISHED) | (circuits.c.since >= which.finished_since))
         if which.site is not None:
             query = query.where(circuits.c.number.in_(_ending_at(circuit_ends.c.site == which.site)))
         if which.port is not None:
@@ -245,6 +255,16 @@ def _ending_at(condition: Any) -> "Select[Any]":
     return select(circuit_ends.c.circuit).where(condition)
 
 
+def shown_state() -> Any:
+    """As `Circuit.shown_state`."""
+    standing = circuits.c.state.in_([state.value for state in STANDING])
+    is_down = (circuits.c.overridden == CircuitState.DOWN.value) & standing
+    is_hidden = (circuits.c.overridden == CircuitState.ACTIVE.value) & (
+        circuits.c.state == CircuitState.DEGRADED.value
+    )
+    return case((is_down, CircuitState.DOWN.value), (is_hidden, CircuitState.ACTIVE.value), else_=circuits.c.state)
+
+
 def _row(circuit: Circuit) -> dict[str, Any]:
     row = circuit.flat()
     del row["ends"], row["path"]
@@ -261,9 +281,22 @@ def _circuit(row: Row[Any], ends: tuple[CircuitEnd, ...], path: tuple[CircuitHop
         "replication": Replication(row.replication),
         "cap": Cap(row.cap),
         "state": CircuitState(row.state),
+        "creation": CircuitCreation(row.creation),
+        "include": tuple(row.include),
+        "exclude": tuple(row.exclude),
+        "path_order": PathOrder(row.path_order),
+        "override": _override(row),
     }
+    for name in _OVERRIDE:
+        del values[name]
     request, carriage = _part(CircuitRequest, values), _part(CircuitCarriage, values)
     return Circuit(**values, request=request, ends=ends, carriage=carriage, path=path)
+
+
+def _override(row: Row[Any]) -> CircuitOverride | None:
+    if row.overridden is None:
+        return None
+    return CircuitOverride(CircuitState(row.overridden), row.override_reason, row.override_by)
 
 
 def _part(kind: type[Part], values: dict[str, Any]) -> Part:
@@ -280,7 +313,9 @@ def _event(row: Row[Any]) -> CircuitEvent:
     return CircuitEvent(**values | {"state": CircuitState(values["state"])})
 
 
-FINISHED_KEPT = 10_000
+FINISHED_KEPT = 100_000
+"""Of newest numbers: fifty circuits a day for five years."""
 EVENTS_KEPT = 200
 NUMBERS_AT_ONCE = 500
 _FINISHED = [state.value for state in FINISHED]
+_OVERRIDE = ("overridden", "override_reason", "override_by")

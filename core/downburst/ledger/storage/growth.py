@@ -71,7 +71,7 @@ GROWTH: Mapping[str, Growth] = {
     "circuit_offers": Growth("operators", (limits.CIRCUIT_OFFERS,)),
     "circuit_ports": Growth("operators", (limits.PORTS,)),
     "circuit_providers": Growth("operators", (limits.CIRCUIT_PROVIDERS,)),
-    "circuits": Growth("operators", (limits.CIRCUITS, Kept("the newest 10,000 finished circuits"))),
+    "circuits": Growth("operators", (limits.CIRCUITS, Kept("finished circuits among the newest 100,000"))),
     "credentials": Growth(
         "sites, with tokens and in their sessions",
         (limits.CREDENTIALS_OF_SITE, limits.REPLACEMENTS_OF_SITE, limits.ENDED_CREDENTIALS_OF_SITE),

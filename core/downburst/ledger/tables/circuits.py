@@ -1,6 +1,7 @@
 """Tables of circuits and their ports."""
 
 from sqlalchemy import (
+    JSON,
     BigInteger,
     Boolean,
     Column,
@@ -54,6 +55,14 @@ circuits = Table(
     Column("reason", Text, nullable=False),
     Column("since", Instant, nullable=False),
     Column("created_at", Instant, nullable=False),
+    Column("held_until", Instant),
+    Column("creation", String(16), nullable=False, server_default="automatic"),
+    Column("include", JSON, nullable=False, server_default="[]"),
+    Column("exclude", JSON, nullable=False, server_default="[]"),
+    Column("path_order", String(16), nullable=False, server_default="shortest"),
+    Column("overridden", String(16)),
+    Column("override_reason", Text),
+    Column("override_by", Text),
     sqlite_autoincrement=True,
 )
 

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, Select, and_, or_, select
 
 from downburst.domain.circuits import FINISHED, CircuitState, Replication
 from downburst.domain.topology.occupancy import Occupancy, View
+from downburst.ledger.repositories.circuits import shown_state
 from downburst.ledger.tables.circuits import circuit_ends, circuit_hops, circuits
 
 _Ends = dict[int, list[tuple[str, str | None]]]
@@ -64,6 +65,7 @@ def _occupancy(row: Row[Any], ends: list[tuple[str, str | None]], hops: list[tup
     return Occupancy(
         circuit=row.number,
         state=state,
+        held_until=row.held_until,
         begin=row.begin,
         end=end,
         rate_out_bps=row.rate_out_bps,
@@ -83,7 +85,8 @@ def _links(hops: list[tuple[str, bool]], *, forward: bool) -> Iterator[str]:
 
 COLUMNS = (
     circuits.c.number,
-    circuits.c.state,
+    shown_state().label("state"),
+    circuits.c.held_until,
     circuits.c.since,
     circuits.c.begin,
     circuits.c.end,
