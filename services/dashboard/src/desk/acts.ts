@@ -77,14 +77,17 @@ export function outcomeText(act: Act, before: Circuit, after: Circuit, now_ms: n
   const window = windowText(Date.parse(after.begin), after.end === null ? null : Date.parse(after.end), now_ms)
   if (act.name === 'modify') return `${changes(before, after, now_ms)}.`
   if (act.name === 'clone') return `A copy would have ${rateText(after.rate_out_bps)} out, ${window}.`
-  if (act.name === 'cancel') return `Circuit ${before.circuit} would be cancelled. Its rate is free at once, and its set-up is removed.`
+  if (act.name === 'cancel') {
+    return `Circuit ${before.circuit} would be cancelled. Its rate is free at once, and its set-up is removed.`
+  }
   if (act.name === 'commit') return `Circuit ${before.circuit} would be reserved, ${window}.`
   if (act.name === 'create-path') return `The path of circuit ${before.circuit} would be created now.`
   if (act.name === 'tear-down-path') {
     return `The path of circuit ${before.circuit} would be torn down. Its reservation stays, and feeds leave it.`
   }
   if (act.name === 'clear-override') return `The state of circuit ${before.circuit} would be that of its probes again.`
-  return `Circuit ${before.circuit} would be shown as ${stateText(after.overridden ?? after.state)}. Feeds use it only while its probes allow that.`
+  const state = stateText(after.overridden ?? after.state)
+  return `Circuit ${before.circuit} would be shown as ${state}. Feeds use it only while its probes allow that.`
 }
 
 function changes(before: Circuit, after: Circuit, now_ms: number): string {
@@ -119,7 +122,13 @@ function bps(mbps: number | null): number {
 const ACTS: Record<ActName, Omit<Act, 'name'>> = {
   commit: { title: 'Commit', yes: 'Commit', method: 'POST', path: '/commit', isDangerous: false },
   modify: { title: 'Modify', yes: 'Modify circuit', method: 'PATCH', path: '', isDangerous: false },
-  'create-path': { title: 'Create path', yes: 'Create path now', method: 'POST', path: '/create-path', isDangerous: false },
+  'create-path': {
+    title: 'Create path',
+    yes: 'Create path now',
+    method: 'POST',
+    path: '/create-path',
+    isDangerous: false,
+  },
   'tear-down-path': {
     title: 'Tear down path',
     yes: 'Tear down path now',

@@ -1,8 +1,7 @@
 /** A reservation that is being made: moved and resized by pointer and keys, and sent as a request. */
-import type { PathOrder } from '../api'
 import { names } from '../selfservice'
 import { HOUR_MS, snapped, timeOf, type Frame } from './scale'
-import type { Calendar, CalendarResource, Circuit, Creation, Wanted } from './types'
+import type { Calendar, CalendarResource, Circuit, Creation, PathOrder, Wanted } from './types'
 
 export interface Draft {
   /** The port of the near end: the hub's, or a site's for a circuit between two sites. */
@@ -30,7 +29,8 @@ export type Grip = 'begin' | 'end' | 'whole'
 export function draftFor(calendar: Calendar, begin_ms: number, end_ms: number, row: CalendarResource | null): Draft {
   const ports = calendar.resources.filter((one) => one.kind === 'port')
   const own = ports.find((one) => one.owner === null)?.name ?? ''
-  const here = row === null ? [] : row.kind === 'port' ? [row] : ports.filter((one) => row.kind === 'host' && one.a === row.name)
+  const ofHost = ports.filter((one) => row?.kind === 'host' && one.a === row.name)
+  const here = row?.kind === 'port' ? [row] : ofHost
   const isNear = here.some((one) => one.owner === null)
   const to = isNear ? '' : (here[0]?.name ?? '')
   return {
@@ -63,7 +63,7 @@ export function draftLike(circuit: Circuit, begin_ms: number): Draft {
     include: '',
     exclude: '',
     hold_min: null,
-    creation: circuit.creation ?? 'automatic',
+    creation: circuit.creation,
     description: circuit.description,
   }
 }
@@ -106,6 +106,13 @@ export function keyed<Window extends { begin_ms: number; end_ms: number }>(
   const by = key === 'ArrowRight' ? step_ms : key === 'ArrowLeft' ? -step_ms : 0
   if (by === 0) return null
   return shift ? resized(window, 'end', by, step_ms) : moved(window, by)
+}
+
+/** The part of a bar at a place of the screen; an edge takes at most a quarter of it. */
+export function gripOf(box: { left: number; right: number }, x_px: number): Grip {
+  const edge_px = Math.min(GRIP_PX, (box.right - box.left) / 4)
+  if (x_px - box.left <= edge_px) return 'begin'
+  return box.right - x_px <= edge_px ? 'end' : 'whole'
 }
 
 /** The window drawn from one place of a track to another; a click alone makes an hour. */
@@ -173,3 +180,4 @@ function bps(mbps: number | null): number {
 }
 
 const CLICK_PX = 4
+const GRIP_PX = 9

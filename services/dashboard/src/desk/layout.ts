@@ -28,8 +28,11 @@ export interface Drawing {
 
 /** The drawing of a topology; ports without a link are left out. */
 export function drawingOf(topology: Topology, calendar: Calendar): Drawing {
-  const edges = topology.links.map((link) => ({ name: link.name, a: placeOf(topology, link.a), z: placeOf(topology, link.z) }))
-  const names = [...new Set([...topology.switches.map((one) => one.name), ...edges.flatMap((one) => [one.a, one.z])])]
+  const edges = topology.links.map((link) => {
+    return { name: link.name, a: placeOf(topology, link.a), z: placeOf(topology, link.z) }
+  })
+  const switches = topology.switches.map((one) => one.name)
+  const names = [...new Set([...switches, ...edges.flatMap((one) => [one.a, one.z])])]
   const near = neighbours(names, edges)
   const columns = columnsOf(names, near, (name) => isHub(calendar, name))
   sweep(columns, near)
@@ -93,7 +96,8 @@ function sweep(columns: string[][], near: Map<string, string[]>): void {
       const place = new Map(before.map((name, index) => [name, index / Math.max(before.length, 1)]))
       const mean = (name: string) => {
         const found = (near.get(name) ?? []).flatMap((one) => place.get(one) ?? [])
-        return found.length > 0 ? found.reduce((sum, one) => sum + one, 0) / found.length : column.indexOf(name) / column.length
+        const sum = found.reduce((total, one) => total + one, 0)
+        return found.length > 0 ? sum / found.length : column.indexOf(name) / column.length
       }
       const means = new Map(column.map((name) => [name, mean(name)]))
       column.sort((one, other) => (means.get(one) ?? 0) - (means.get(other) ?? 0) || one.localeCompare(other))

@@ -1,5 +1,5 @@
 /** The rows of the calendar: a link for each direction, hosts, ports; and the bars on them. */
-import { HOUR_MS, type Frame } from './scale'
+import type { Frame } from './scale'
 import type { Calendar, CalendarResource, Reservation, State } from './types'
 import { lookOf, rateText, stateText, type Look } from './words'
 
@@ -72,12 +72,18 @@ export function rateOn(one: Reservation, resource: CalendarResource, place: numb
 }
 
 /** The rate of a resource that stays free throughout a window; what has finished holds nothing any more. */
-export function freeOn(calendar: Calendar, place: number, way: Way, window: Frame, without: number | null = null): number {
+export function freeOn(
+  calendar: Calendar,
+  place: number,
+  way: Way,
+  window: Frame,
+  without: number | null = null,
+): number {
   const resource = calendar.resources[place]
   if (resource === undefined) return 0
   const isClosed = calendar.maintenance.some((one) => one.resources.includes(place) && overlaps(one, window))
   if (isClosed) return 0
-  const steps = calendar.reservations.flatMap((one: Reservation) => {
+  const steps = calendar.reservations.flatMap((one) => {
     const bps = rateOn(one, resource, place, way)
     if (bps === 0 || one.circuit === without || lookOf(one.state) === 'finished' || !overlaps(one, window)) return []
     const begin_ms = Math.max(Date.parse(one.begin), window.begin_ms)
@@ -107,7 +113,8 @@ function rowOf(resource: CalendarResource, place: number, way: Way | 'both', bar
   const owner = resource.kind === 'link' ? resource.name : (resource.owner ?? 'the hub')
   const note = `${rate}, ${owner}`
   const title = titleOf(resource, way)
-  return { key: `${resource.key} ${way}`, kind: resource.kind, resource: place, way, title, note, ...lanesOf([...own.values()], MOST_LANES) }
+  const lanes = lanesOf([...own.values()], MOST_LANES)
+  return { key: `${resource.key} ${way}`, kind: resource.kind, resource: place, way, title, note, ...lanes }
 }
 
 /** All bars by the place and the direction of their resource. */
@@ -123,7 +130,7 @@ function barsOf(calendar: Calendar, frame: Frame): Map<string, Bar[]> {
     const bar = barOfMaintenance(one)
     if (overlaps(one, frame)) for (const place of one.resources) for (const way of WAYS) put(place, way, bar)
   }
-  for (const one of calendar.reservations as Reservation[]) {
+  for (const one of calendar.reservations) {
     if (!overlaps(one, frame)) continue
     const bar = barOf(one)
     for (const place of [...one.along, ...one.against]) {
@@ -136,7 +143,7 @@ function barsOf(calendar: Calendar, frame: Frame): Map<string, Bar[]> {
 
 function barOf(one: Reservation): Bar {
   const who = one.sites.length > 2 ? `${one.sites.length} sites` : one.sites.join(', ')
-  const state = lookOf(one.state) === 'active' && one.state !== 'degraded' ? rateText(one.rate_out_bps) : stateText(one.state)
+  const state = one.state === 'active' ? rateText(one.rate_out_bps) : stateText(one.state)
   const until = one.state === 'held' && one.held_until ? ` until ${one.held_until.slice(11, 16)}` : ''
   return {
     key: String(one.circuit),
@@ -160,5 +167,4 @@ function overlaps(one: { begin: string; end: string | null }, frame: Frame): boo
 }
 
 export const MOST_LANES = 5
-export const LEAST_MS = HOUR_MS / 60
 const WAYS: Way[] = ['out', 'in']

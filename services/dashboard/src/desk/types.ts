@@ -1,43 +1,21 @@
 /** The shapes of the reservation desk. */
-import type * as api from '../api'
+import type { CircuitState, CircuitWhole } from '../api'
 
-export type { Calendar, CalendarResource, CircuitRates, Topology } from '../api'
+export type {
+  Calendar,
+  CalendarReservation as Reservation,
+  CalendarResource,
+  CircuitCreation as Creation,
+  CircuitEvent as Event,
+  CircuitNew as Wanted,
+  CircuitRates,
+  CircuitState as State,
+  PathOrder,
+  Topology,
+} from '../api'
 
-/** A state of a circuit's life. */
-export type State = api.CircuitState | 'held' | 'expired' | 'waiting' | 'tearing-down'
-
-/** Who creates the path at the begin: the hub, or an operator. */
-export type Creation = 'automatic' | 'by-hand'
-
-/** The members that a circuit has since its life has holds, paths by hand and overrides. */
-interface Life {
-  held_until?: string | null
-  creation?: Creation
-  overridden?: 'active' | 'down' | null
-}
-
-export interface Circuit extends Omit<api.CircuitWhole, 'state' | 'events'>, Life {
-  state: State
-  events?: Event[]
-}
-
-export interface Event extends Omit<api.CircuitEvent, 'state'> {
-  state: State
-}
-
-export interface Reservation extends Omit<api.CalendarReservation, 'state'> {
-  state: State
-  held_until?: string | null
-}
-
-/** A request for a reservation. */
-export interface Wanted extends api.CircuitNew {
-  hold_s?: number
-  creation?: Creation
-  path_order?: api.PathOrder
-  include?: string[]
-  exclude?: string[]
-}
+/** A circuit; answers to requests come without its history. */
+export type Circuit = Omit<CircuitWhole, 'events'> & Partial<Pick<CircuitWhole, 'events'>>
 
 /** The problem document of a reservation that does not fit. */
 export interface Conflict {
@@ -55,3 +33,15 @@ export interface Holder {
   description?: string
   requested_by?: string
 }
+
+/** Another window for a circuit, which is drawn and not asked for yet. */
+export interface Proposal {
+  circuit: number
+  begin_ms: number
+  end_ms: number
+  /** Whether its begin changes, which it can't once the window has begun. */
+  isMoved: boolean
+}
+
+/** The states in which a circuit has not begun, so that its window may move. */
+export const UPCOMING: readonly CircuitState[] = ['held', 'admitted']

@@ -4,7 +4,7 @@ import type { Holder, State } from './types'
 
 /** A rate with the unit that reads best: `2 Gb/s`, `100 Mb/s`, `1.25 Gb/s`. */
 export function rateText(bps: number): string {
-  const [size, unit] = bps >= 1e12 ? [1e12, 'Tb/s'] : bps >= 1e9 ? [1e9, 'Gb/s'] : bps >= 1e6 ? [1e6, 'Mb/s'] : [1e3, 'kb/s']
+  const [size, unit] = UNITS.find(([least]) => bps >= least) ?? [1e3, 'kb/s']
   if (bps === 0) return '0 Mb/s'
   return `${Number((bps / size).toPrecision(3))} ${unit}`
 }
@@ -32,7 +32,8 @@ export function countsText(states: State[]): string {
 export function holderText(holder: Holder, now_ms: number): string {
   const rate = holder.rate_out_bps === undefined ? '' : ` holds ${rateText(holder.rate_out_bps)} out`
   const back = holder.rate_in_bps ? ` and ${rateText(holder.rate_in_bps)} in` : ''
-  const until = holder.end === undefined ? '' : holder.end === null ? ' until it is cancelled' : ` until ${momentText(Date.parse(holder.end), now_ms)}`
+  const end = holder.end ? momentText(Date.parse(holder.end), now_ms) : 'it is cancelled'
+  const until = holder.end === undefined ? '' : ` until ${end}`
   const by = holder.description ? ` (${holder.description})` : ''
   return `Circuit ${holder.circuit}${rate}${back}${until}${by}`
 }
@@ -44,6 +45,11 @@ export function windowText(begin_ms: number, end_ms: number | null, now_ms: numb
   return `${momentText(begin_ms, now_ms)} to ${isOneDay ? timeText(end_ms) : momentText(end_ms, now_ms)}`
 }
 
+const UNITS = [
+  [1e12, 'Tb/s'],
+  [1e9, 'Gb/s'],
+  [1e6, 'Mb/s'],
+] as const
 const COUNTED = ['active', 'failed', 'held', 'reserved'] as const
 const LOOKS: Record<State, Look> = {
   requested: 'reserved',
