@@ -60,7 +60,8 @@ test('the outcome of a dry run is a sentence', () => {
   expect(outcomeText(act('modify'), CIRCUIT, after, T)).toBe(
     'Circuit 7: the rate out would change from 600 Mb/s to 900 Mb/s, it would last until Mon 23 Nov 22:00.',
   )
-  expect(outcomeText(act('clone'), CIRCUIT, after, T)).toBe('A copy would have 900 Mb/s out, Mon 23 Nov 19:00 to 22:00.')
+  const copy = 'A copy would have 900 Mb/s out, Mon 23 Nov 19:00 to 22:00.'
+  expect(outcomeText(act('clone'), CIRCUIT, after, T)).toBe(copy)
   const active: Circuit = { ...CIRCUIT, state: 'active' }
   expect(outcomeText(act('override', active), active, { ...active, overridden: 'down' }, T)).toBe(
     'Circuit 7 would be shown as down. Feeds use it only while its probes allow that.',

@@ -110,7 +110,7 @@ function isOffered(name: ActName, circuit: Circuit, isAdmin: boolean): boolean {
   if (name === 'commit') return state === 'held'
   if (name === 'create-path') return state === 'waiting'
   if (name === 'tear-down-path') return WANTED.includes(state)
-  if (name === 'override') return isAdmin && STANDING.includes(state) && !circuit.overridden
+  if (name === 'override') return isAdmin && WANTED.includes(state) && !circuit.overridden
   if (name === 'clear-override') return isAdmin && Boolean(circuit.overridden)
   return !GONE.includes(state)
 }
@@ -152,6 +152,5 @@ const ORDER: ActName[] = [
   'clear-override',
 ]
 const BY_IN_QUERY: ActName[] = ['commit', 'create-path', 'tear-down-path']
-const STANDING: State[] = ['verifying', 'active', 'degraded', 'down']
-const WANTED: State[] = ['provisioning', ...STANDING, 'failed']
+const WANTED: State[] = ['provisioning', 'verifying', 'active', 'degraded', 'down', 'failed']
 const GONE: State[] = ['ended', 'cancelled', 'expired', 'ending', 'cancelling']

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { CALENDAR, CIRCUIT, NOW } from '../fixtures/desk'
-import { commandOf, dragged, draftFor, draftLike, drawn, gripOf, keyed, lackOf, moved, resized, wantedOf } from './draft'
+import { commandOf, dragged, draftFor, draftLike, drawn, gripOf, keyed } from './draft'
+import { lackOf, moved, resized, wantedOf } from './draft'
 import { frameAt, HOUR_MS, MINUTE_MS } from './scale'
 
 const T = Date.parse(NOW)
@@ -73,9 +74,10 @@ test('a request has what differs from the default, and nothing else', () => {
     end: '2026-11-23T19:00:00.000Z',
     description: '',
   })
-  const more = { order: 'widest', include: 'up, long', exclude: 'seat', hold_min: 15, creation: 'by-hand' } as const
+  const more = { order: 'widest', cap: 'soft', include: 'up, long', exclude: 'seat', hold_min: 15, creation: 'by-hand' } as const
   expect(wantedOf({ ...full, ...more }, CALENDAR)).toMatchObject({
     path_order: 'widest',
+    cap: 'soft',
     include: ['up', 'long'],
     exclude: ['seat'],
     hold_s: 900,

@@ -1,7 +1,7 @@
 /** A reservation that is being made: moved and resized by pointer and keys, and sent as a request. */
 import { names } from '../selfservice'
 import { HOUR_MS, snapped, timeOf, type Frame } from './scale'
-import type { Calendar, CalendarResource, Circuit, Creation, PathOrder, Wanted } from './types'
+import type { Calendar, CalendarResource, Cap, Circuit, Creation, PathOrder, Wanted } from './types'
 
 export interface Draft {
   /** The port of the near end: the hub's, or a site's for a circuit between two sites. */
@@ -13,6 +13,8 @@ export interface Draft {
   begin_ms: number
   end_ms: number
   order: PathOrder
+  /** Bytes above the rate wait, or go as best effort. */
+  cap: Cap
   /** Names of links and switches, as they stand in the form. */
   include: string
   exclude: string
@@ -41,6 +43,7 @@ export function draftFor(calendar: Calendar, begin_ms: number, end_ms: number, r
     begin_ms,
     end_ms,
     order: 'shortest',
+    cap: 'hard',
     include: '',
     exclude: '',
     hold_min: null,
@@ -59,9 +62,10 @@ export function draftLike(circuit: Circuit, begin_ms: number): Draft {
     in_mbps: circuit.rate_in_bps / 1e6,
     begin_ms,
     end_ms: begin_ms + length_ms,
-    order: 'shortest',
-    include: '',
-    exclude: '',
+    order: circuit.path_order,
+    cap: circuit.cap,
+    include: circuit.include.join(' '),
+    exclude: circuit.exclude.join(' '),
     hold_min: null,
     creation: circuit.creation,
     description: circuit.description,
@@ -149,6 +153,7 @@ export function wantedOf(draft: Draft, calendar: Calendar): Wanted {
   }
   const [include, exclude] = [names(draft.include), names(draft.exclude)]
   if (draft.order !== 'shortest') wanted.path_order = draft.order
+  if (draft.cap !== 'hard') wanted.cap = draft.cap
   if (include.length > 0) wanted.include = include
   if (exclude.length > 0) wanted.exclude = exclude
   if (draft.creation !== 'automatic') wanted.creation = draft.creation
@@ -166,6 +171,8 @@ export function commandOf(draft: Draft, calendar: Calendar): string {
   words.push(`--begin ${instant(draft.begin_ms)} --end ${instant(draft.end_ms)}`)
   if (draft.hold_min !== null) words.push(`--hold ${draft.hold_min * 60}s`)
   if (draft.creation === 'by-hand') words.push('--by-hand')
+  if (draft.order !== 'shortest') words.push(`--path-order ${draft.order}`)
+  if (draft.cap !== 'hard') words.push(`--cap ${draft.cap}`)
   words.push(...names(draft.include).map((name) => `--include ${name}`))
   words.push(...names(draft.exclude).map((name) => `--exclude ${name}`))
   return words.join(' ')

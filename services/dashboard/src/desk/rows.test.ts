@@ -99,10 +99,11 @@ test('sums of rates agree with a brute force over minutes', () => {
   })
   const calendar = { ...CALENDAR, reservations }
   const resource = calendar.resources[2] as CalendarResource
-  const level = (minute: number) =>
-    reservations
-      .filter((one) => Date.parse(one.begin) <= Date.parse(at(minute / 60)) && Date.parse(at(minute / 60)) < Date.parse(one.end))
-      .reduce((sum, one) => sum + rateOn(one, resource, 2, 'out'), 0)
+  const level = (minute: number) => {
+    const moment = Date.parse(at(minute / 60))
+    const holding = reservations.filter((one) => Date.parse(one.begin) <= moment && moment < Date.parse(one.end))
+    return holding.reduce((sum, one) => sum + rateOn(one, resource, 2, 'out'), 0)
+  }
   for (let turn = 0; turn < 50; turn += 1) {
     const from = draw(80)
     const minutes = Array.from({ length: 1 + draw(20) }, (_, index) => from + index)
@@ -114,7 +115,8 @@ test('sums of rates agree with a brute force over minutes', () => {
 
 test('rows are filtered by name and by use', () => {
   const rows = rowsOf({ ...busy, reservations: [{ ...RESERVATION, along: [4], against: [] }] }, FRAME)
-  expect(filtered(rows, '  UNL', false).map((row) => row.title)).toEqual(['seat → unl-eth1', 'unl-eth1 → seat', 'unl-eth1'])
-  expect(filtered(rows, '', true).map((row) => row.title)).toEqual(['hub-eth0'])
+  const titles = (text: string, onlyUsed: boolean) => filtered(rows, text, onlyUsed).map((row) => row.title)
+  expect(titles('  UNL', false)).toEqual(['seat → unl-eth1', 'unl-eth1 → seat', 'unl-eth1'])
+  expect(titles('', true)).toEqual(['hub-eth0'])
   expect(FRAME.end_ms - FRAME.begin_ms).toBe(24 * HOUR_MS)
 })

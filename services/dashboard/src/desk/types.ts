@@ -3,8 +3,10 @@ import type { CircuitState, CircuitWhole } from '../api'
 
 export type {
   Calendar,
+  CalendarReservation,
   CalendarReservation as Reservation,
   CalendarResource,
+  Cap,
   CircuitCreation as Creation,
   CircuitEvent as Event,
   CircuitNew as Wanted,
