@@ -12,7 +12,6 @@ from downburst_client.call import Call, path_of
 from downburst_contract import (
     access,
     alarms,
-    calendar,
     circuits,
     feeds,
     latency,
@@ -162,17 +161,17 @@ def list_changes(
     )
 
 
-def show_calendar(*, begin: str | None = None, end: str | None = None) -> Call[calendar.Calendar]:
+def show_calendar(*, begin: str | None = None, end: str | None = None) -> Call[topology.Calendar]:
     """The calendar of a window of at most 400 days: links, hosts and ports with their circuits and maintenance.
 
     `begin` is RFC 3339 or a time ago, `end` RFC 3339 or so long after the begin: `+7d`.
     """
-    return Call("GET", path_of("v1", "calendar"), calendar.Calendar, query={"begin": begin, "end": end})
+    return Call("GET", path_of("v1", "calendar"), topology.Calendar, query={"begin": begin, "end": end})
 
 
-def show_circuit_rates(circuit: int) -> Call[calendar.CircuitRates]:
+def show_circuit_rates(circuit: int) -> Call[topology.CircuitRates]:
     """The rates in use through a circuit in the last six hours, as far as this hub has run."""
-    return Call("GET", path_of("v1", "calendar", "circuits", circuit), calendar.CircuitRates)
+    return Call("GET", path_of("v1", "calendar", "circuits", circuit), topology.CircuitRates)
 
 
 def list_circuit_offers() -> Call[ordering.CircuitOffers]:

@@ -78,7 +78,7 @@ export function outcomeText(act: Act, before: Circuit, after: Circuit, now_ms: n
   if (act.name === 'modify') return `${changes(before, after, now_ms)}.`
   if (act.name === 'clone') return `A copy would have ${rateText(after.rate_out_bps)} out, ${window}.`
   if (act.name === 'cancel') {
-    return `Circuit ${before.circuit} would be cancelled. Its rate is free at once, and its set-up is removed.`
+    return `Circuit ${before.circuit} would be cancelled. Its rate is free immediately, and its set-up is removed.`
   }
   if (act.name === 'commit') return `Circuit ${before.circuit} would be reserved, ${window}.`
   if (act.name === 'create-path') return `The path of circuit ${before.circuit} would be created now.`

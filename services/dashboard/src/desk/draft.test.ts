@@ -74,7 +74,14 @@ test('a request has what differs from the default, and nothing else', () => {
     end: '2026-11-23T19:00:00.000Z',
     description: '',
   })
-  const more = { order: 'widest', cap: 'soft', include: 'up, long', exclude: 'seat', hold_min: 15, creation: 'by-hand' } as const
+  const more = {
+    order: 'widest',
+    cap: 'soft',
+    include: 'up, long',
+    exclude: 'seat',
+    hold_min: 15,
+    creation: 'by-hand',
+  } as const
   expect(wantedOf({ ...full, ...more }, CALENDAR)).toMatchObject({
     path_order: 'widest',
     cap: 'soft',
