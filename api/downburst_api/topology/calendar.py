@@ -1,7 +1,10 @@
 """The calendar as clients see it: resources by place, and the circuits on them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from typing import Any
+
+from pydantic_core import to_json
 
 from downburst.domain.circuits import Port
 from downburst.domain.topology import Topology
@@ -13,20 +16,22 @@ from downburst_contract import topology as shapes
 from downburst_contract.topology import ResourceKind
 
 
-def calendar_of(tx: Transaction, now: datetime, begin: datetime, end: datetime) -> shapes.Calendar:
-    """The calendar of a window."""
+def calendar_of(tx: Transaction, now: datetime, begin: datetime, end: datetime) -> bytes:
+    """The calendar of a window as `shapes.Calendar` in JSON; objects of ten thousand circuits would cost the most."""
     topology, ports = tx.planning.topology.get(), {port.name: port for port in tx.ports.all()}
     view = tx.planning.occupancies.within(begin, end, most=MOST)
     resources = list(_resources(topology, ports))
     index = {resource.key: place for place, resource in enumerate(resources)}
-    return shapes.Calendar(
-        now=now,
-        begin=begin,
-        end=end,
-        resources=resources,
-        reservations=_reservations(view, topology, index),
-        maintenance=list(_maintenance(topology, ports, index, begin, end)),
-        left_out=view.left_out,
+    return to_json(
+        {
+            "now": now,
+            "begin": begin,
+            "end": end,
+            "resources": resources,
+            "reservations": _reservations(view, topology, index),
+            "maintenance": list(_maintenance(topology, ports, index, begin, end)),
+            "left_out": view.left_out,
+        }
     )
 
 
@@ -68,42 +73,33 @@ def _end(
     )
 
 
-def _reservations(view: View, topology: Topology, index: Mapping[str, int]) -> list[shapes.CalendarReservation]:
+def _reservations(view: View, topology: Topology, index: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Ports and links that were removed since are left out."""
     hosts = {port: index[host_key(host.name)] for host in topology.hosts for port in host.ports}
-    ends = {key: (place, hosts[key]) if key in hosts else (place,) for key, place in index.items()}
+    ends = {key: [place, hosts[key]] if key in hosts else [place] for key, place in index.items()}
     links = {link.name: index[link_key(link.name)] for link in topology.links}
     return [_reservation(one, ends, links) for one in view.circuits]
 
 
-def _reservation(
-    one: Occupancy, ends: Mapping[str, tuple[int, ...]], links: Mapping[str, int]
-) -> shapes.CalendarReservation:
-    """Ports and links that were removed since are left out."""
-    near = one.ports[:1]
-    return shapes.CalendarReservation(
-        circuit=one.circuit,
-        state=one.state,
-        held_until=one.held_until,
-        begin=one.begin,
-        end=one.end,
-        rate_out_bps=one.rate_out_bps,
-        rate_in_bps=one.rate_in_bps,
-        near_out_bps=one.copies * one.rate_out_bps,
-        near_in_bps=max(len(one.ports) - 1, 1) * one.rate_in_bps,
-        description=one.description,
-        sites=list(one.sites),
-        along=[*_of_ends(near, ends), *_of_links(one.forward, links)],
-        against=[*_of_ends(one.ports[1:], ends), *_of_links(one.back, links)],
-    )
-
-
-def _of_ends(ports: Sequence[str], ends: Mapping[str, tuple[int, ...]]) -> list[int]:
-    """The places of ports and of their hosts, each once."""
-    return list(dict.fromkeys(place for port in ports for place in ends.get(port, ())))
-
-
-def _of_links(names: Iterable[str], links: Mapping[str, int]) -> list[int]:
-    return [links[name] for name in names if name in links]
+def _reservation(one: Occupancy, ends: Mapping[str, list[int]], links: Mapping[str, int]) -> dict[str, Any]:
+    """The members of `shapes.CalendarReservation`."""
+    far = [place for port in one.far_ports for place in ends.get(port, ())]
+    return {
+        "circuit": one.circuit,
+        "state": one.state,
+        "held_until": one.held_until,
+        "begin": one.begin,
+        "end": one.end,
+        "rate_out_bps": one.rate_out_bps,
+        "rate_in_bps": one.rate_in_bps,
+        "near_out_bps": one.copies * one.rate_out_bps,
+        "near_in_bps": max(len(one.far_ports), 1) * one.rate_in_bps,
+        "description": one.description,
+        "sites": one.sites,
+        "along": ends.get(one.near_port, []) + [links[name] for name in one.forward if name in links],
+        # Two ports of a circuit may be of one host.
+        "against": list(dict.fromkeys(far)) + [links[name] for name in one.back if name in links],
+    }
 
 
 def _maintenance(

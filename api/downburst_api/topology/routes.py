@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
 from downburst.foundation.clock import from_us
 from downburst.foundation.moments import coming_moment, moment
@@ -45,8 +45,8 @@ async def find_rate(hub: Hub, asked: shapes.RateAsked) -> shapes.RateAnswer:
     return shapes.RateAnswer.model_validate(await hub.circuits.desk.find_rate(question))
 
 
-@router.get("/calendar")
-async def show_calendar(hub: Hub, begin: _When = "now", end: _When = "+1d") -> shapes.Calendar:
+@router.get("/calendar", response_model=shapes.Calendar)
+async def show_calendar(hub: Hub, begin: _When = "now", end: _When = "+1d") -> Response:
     """The calendar of a window of at most 400 days: links, hosts and ports with their circuits and maintenance.
 
     `begin` is RFC 3339 or a time ago, `end` RFC 3339 or so long after the begin: `+7d`.
@@ -55,7 +55,8 @@ async def show_calendar(hub: Hub, begin: _When = "now", end: _When = "+1d") -> s
     first = moment(begin, now)
     last = coming_moment(end, first)
     check_window(first, last)
-    return await hub.ledger.read(lambda tx: calendar_of(tx, now, first, last))
+    body = await hub.ledger.read(lambda tx: calendar_of(tx, now, first, last))
+    return Response(body, media_type="application/json")
 
 
 @router.get("/calendar/circuits/{circuit}")

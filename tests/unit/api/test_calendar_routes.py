@@ -8,6 +8,7 @@ from downburst.domain.circuits import CircuitUse
 from downburst.domain.events import TrafficSeen
 from downburst.domain.sites import Site
 from downburst.foundation.clock import to_us
+from downburst_contract.topology import Calendar
 from kit.played_api import TOPOLOGY
 from unit.api.conftest import Asked
 from unit.api.test_topology_routes import PORTS
@@ -43,6 +44,7 @@ async def test_resources_are_links_hosts_and_ports_with_a_rate_in_each_direction
 
 async def test_a_circuit_has_its_resources_by_direction(booked: Asked) -> None:
     shown = await booked.ask("GET", "/v1/calendar?end=%2B1d")
+    assert Calendar.model_validate(shown, extra="forbid").model_dump(mode="json") == shown
     (one,) = shown["reservations"]
     names = [resource["key"] for resource in shown["resources"]]
     assert {names[place] for place in one["along"]} == {"hub-eth0", "host hub-1", "link up", "link unl"}

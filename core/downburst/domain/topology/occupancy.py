@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from downburst.domain.circuits import CircuitState
 
 
-@dataclass(frozen=True, slots=True)
-class Occupancy:
-    """A circuit in the calendar."""
+class Occupancy(NamedTuple):
+    """A circuit in the calendar; a month has ten thousand, and a tuple is the cheapest to make."""
 
     circuit: int
     state: CircuitState
@@ -23,12 +23,13 @@ class Occupancy:
     description: str
     copies: int
     """The number of copies that its near end sends: one for each far end, unless the underlay replicates."""
-    ports: tuple[str, ...]
+    near_port: str
+    far_ports: list[str]
+    sites: list[str]
     """Those of its ends, the near one first."""
-    sites: tuple[str, ...]
-    forward: tuple[str, ...]
+    forward: list[str]
     """The links on its path, taken from their end `a` to their end `z`."""
-    back: tuple[str, ...]
+    back: list[str]
     """The links on its path, taken from `z` to `a`."""
 
 
@@ -36,7 +37,7 @@ class Occupancy:
 class View:
     """The circuits of a window."""
 
-    circuits: tuple[Occupancy, ...]
+    circuits: list[Occupancy]
     """By number, the newest first."""
     left_out: bool
     """True if older ones were left out."""

@@ -3,7 +3,7 @@ import { at, CIRCUIT, NOW } from '../fixtures/desk'
 import { actsFor, addressOfAct, bodyOf, fieldsFor, outcomeText, type Act, type ActName } from './acts'
 import { historyOf } from './rates'
 import type { Circuit, CircuitRates, State } from './types'
-import { countsText, holderText, rateText, windowText } from './words'
+import { countsText, holderText, rateText, refusalText, windowText } from './words'
 
 const T = Date.parse(NOW)
 const ADMIN = ['read', 'details', 'operate', 'admin']
@@ -97,4 +97,7 @@ test('figures and windows read as the page writes them', () => {
   const holder = { circuit: 152, rate_out_bps: 9e9, rate_in_bps: 0, end: at(2), description: 'kaist.ac.kr' }
   expect(holderText(holder, T)).toBe('Circuit 152 holds 9 Gb/s out until Mon 23 Nov 20:00 (kaist.ac.kr)')
   expect(holderText({ circuit: 3 }, T)).toBe('Circuit 3')
+  const refusal = 'port a is full; ask for less; circuit 152 holds 9 Gb/s out; the nearest window begins at noon'
+  expect(refusalText(refusal, [holder])).toBe('port a is full; ask for less.')
+  expect(refusalText(refusal, [])).toBe(refusal)
 })

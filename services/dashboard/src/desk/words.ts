@@ -38,6 +38,12 @@ export function holderText(holder: Holder, now_ms: number): string {
   return `Circuit ${holder.circuit}${rate}${back}${until}${by}`
 }
 
+/** The sentence of a refusal; its clauses about those in the way are left out where they are listed below it. */
+export function refusalText(sentence: string, holders: Holder[]): string {
+  const at = holders.length > 0 ? sentence.indexOf(`; circuit ${holders[0]?.circuit} holds`) : -1
+  return at < 0 ? sentence : `${sentence.slice(0, at)}.`
+}
+
 /** `Mon 23 Nov 20:00 to 22:00`, with the second day only if it differs. */
 export function windowText(begin_ms: number, end_ms: number | null, now_ms: number): string {
   if (end_ms === null) return `${momentText(begin_ms, now_ms)} until it is cancelled`

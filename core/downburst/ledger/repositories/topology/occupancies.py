@@ -1,21 +1,19 @@
 """The calendar of a window: its circuits with their ports and links, read at once.
 
-A month may hold ten thousand circuits, so this reads the few columns that a view draws, in three queries.
+A month may hold ten thousand circuits, so this reads the few columns that a view draws, in three queries, and turns
+into objects as little as it can.
 """
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, or_, select
+from sqlalchemy import BigInteger, Connection, Row, Select, and_, case, func, or_, select, type_coerce
 
 from downburst.domain.circuits import FINISHED, CircuitState, Replication
 from downburst.domain.topology.occupancy import Occupancy, View
+from downburst.foundation.clock import from_us
 from downburst.ledger.repositories.circuits import shown_state
 from downburst.ledger.tables.circuits import circuit_ends, circuit_hops, circuits
-
-_Ends = dict[int, list[tuple[str, str | None]]]
-_Hops = dict[int, list[tuple[str, bool]]]
 
 
 class Occupancies:
@@ -26,27 +24,20 @@ class Occupancies:
 
     def within(self, begin: datetime, end: datetime, *, most: int) -> View:
         """The newest circuits that hold resources at some moment of [begin, end)."""
-        rows = list(self._connection.execute(_chosen(begin, end, *COLUMNS).limit(most + 1)))
+        rows = self._connection.execute(_chosen(begin, end, *COLUMNS).limit(most + 1)).all()
         numbers = _chosen(begin, end, circuits.c.number).limit(most).subquery()
-        ends, hops = self._ends(numbers), self._hops(numbers)
-        found = (_occupancy(row, ends.get(row.number, []), hops.get(row.number, [])) for row in rows[:most])
-        return View(tuple(found), left_out=len(rows) > most)
+        far, hops = self._joined(numbers, FAR), self._joined(numbers, HOPS)
+        found = [_occupancy(row, far.get(row[0], ("", "")), hops.get(row[0], ("",))[0]) for row in rows[:most]]
+        return View(found, left_out=len(rows) > most)
 
-    def _ends(self, numbers: Any) -> _Ends:
-        columns = circuit_ends.c.circuit, circuit_ends.c.port, circuit_ends.c.site
-        query = select(*columns).join(numbers, circuit_ends.c.circuit == numbers.c.number)
-        found: _Ends = {}
-        for circuit, port, site in self._connection.execute(query.order_by(circuit_ends.c.position)):
-            found.setdefault(circuit, []).append((port, site))
-        return found
-
-    def _hops(self, numbers: Any) -> _Hops:
-        columns = circuit_hops.c.circuit, circuit_hops.c.link, circuit_hops.c.forward
-        query = select(*columns).join(numbers, circuit_hops.c.circuit == numbers.c.number)
-        found: _Hops = {}
-        for circuit, link, forward in self._connection.execute(query.order_by(circuit_hops.c.position)):
-            found.setdefault(circuit, []).append((link, forward))
-        return found
+    def _joined(self, numbers: Any, columns: tuple[Any, ...]) -> dict[int, tuple[str, ...]]:
+        """Names of each circuit in one text: a row and an object for each of them would cost the most of all."""
+        circuit, *texts = columns
+        names = (func.coalesce(func.aggregate_strings(text, " "), "") for text in texts)
+        query = select(circuit, *names).join(numbers, circuit == numbers.c.number)
+        if columns is FAR:
+            query = query.where(circuit_ends.c.position > 0)
+        return {row[0]: row[1:] for row in self._connection.execute(query.group_by(circuit)).all()}
 
 
 def _chosen(begin: datetime, end: datetime, *columns: Any) -> "Select[Any]":
@@ -54,44 +45,59 @@ def _chosen(begin: datetime, end: datetime, *columns: Any) -> "Select[Any]":
     finished = circuits.c.state.in_([state.value for state in FINISHED])
     held = or_(~finished, and_(circuits.c.since > circuits.c.begin, circuits.c.since > begin))
     reaches = or_(circuits.c.end.is_(None), circuits.c.end > begin)
-    return select(*columns).where(circuits.c.begin < end, reaches, held).order_by(circuits.c.number.desc())
+    chosen = select(*columns).outerjoin(NEAR, and_(NEAR.c.circuit == circuits.c.number, NEAR.c.position == 0))
+    return chosen.where(circuits.c.begin < end, reaches, held).order_by(circuits.c.number.desc())
 
 
-def _occupancy(row: Row[Any], ends: list[tuple[str, str | None]], hops: list[tuple[str, bool]]) -> Occupancy:
-    state = CircuitState(row.state)
-    end = row.end
-    if state in FINISHED and (end is None or row.since < end):
-        end = row.since
+def _occupancy(row: Row[Any], far: tuple[str, ...], hops: str) -> Occupancy:
+    number, state_text, held_us, since_us, begin_us, end_us, out_bps, in_bps, description, replication, *near = row
+    state = STATES[state_text]
+    if state in FINISHED and (end_us is None or since_us < end_us):
+        end_us = since_us
+    far_ports, links = far[0].split(), hops.split()
+    near_port, near_site = near
     return Occupancy(
-        circuit=row.number,
-        state=state,
-        held_until=row.held_until,
-        begin=row.begin,
-        end=end,
-        rate_out_bps=row.rate_out_bps,
-        rate_in_bps=row.rate_in_bps,
-        description=row.description,
-        copies=1 if row.replication == Replication.UNDERLAY else max(len(ends) - 1, 1),
-        ports=tuple(port for port, _ in ends),
-        sites=tuple(site for _, site in ends if site is not None),
-        forward=tuple(_links(hops, forward=True)),
-        back=tuple(_links(hops, forward=False)),
+        number,
+        state,
+        None if held_us is None else from_us(held_us),
+        from_us(begin_us),
+        None if end_us is None else from_us(end_us),
+        out_bps,
+        in_bps,
+        description,
+        1 if replication == Replication.UNDERLAY else max(len(far_ports), 1),
+        near_port or "",
+        far_ports,
+        far[1].split() if near_site is None else [near_site, *far[1].split()],
+        [link[1:] for link in links if link[0] == FORWARD],
+        [link[1:] for link in links if link[0] == BACK],
     )
 
 
-def _links(hops: list[tuple[str, bool]], *, forward: bool) -> Iterator[str]:
-    return (link for link, taken_forward in hops if taken_forward == forward)
+def _us(column: Any) -> Any:
+    """Microseconds as they are stored; most instants of a view are never looked at."""
+    return type_coerce(column, BigInteger)
 
 
+NEAR = circuit_ends.alias()
+FORWARD, BACK = "+", "-"
+STATES = {state.value: state for state in CircuitState}
 COLUMNS = (
     circuits.c.number,
     shown_state().label("state"),
-    circuits.c.held_until,
-    circuits.c.since,
-    circuits.c.begin,
-    circuits.c.end,
+    _us(circuits.c.held_until),
+    _us(circuits.c.since),
+    _us(circuits.c.begin),
+    _us(circuits.c.end),
     circuits.c.rate_out_bps,
     circuits.c.rate_in_bps,
     circuits.c.description,
     circuits.c.replication,
+    NEAR.c.port,
+    NEAR.c.site,
+)
+FAR = (circuit_ends.c.circuit, circuit_ends.c.port, circuit_ends.c.site)
+HOPS = (
+    circuit_hops.c.circuit,
+    case((circuit_hops.c.forward, FORWARD + circuit_hops.c.link), else_=BACK + circuit_hops.c.link),
 )
