@@ -7,7 +7,7 @@ into objects as little as it can.
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Row, Select, and_, case, func, or_, select, type_coerce
+from sqlalchemy import BigInteger, Connection, Select, and_, case, func, or_, select, type_coerce
 
 from downburst.domain.circuits import FINISHED, CircuitState, Replication
 from downburst.domain.topology.occupancy import Occupancy, View
@@ -49,7 +49,7 @@ def _chosen(begin: datetime, end: datetime, *columns: Any) -> "Select[Any]":
     return chosen.where(circuits.c.begin < end, reaches, held).order_by(circuits.c.number.desc())
 
 
-def _occupancy(row: Row[Any], far: tuple[str, ...], hops: str) -> Occupancy:
+def _occupancy(row: Any, far: tuple[str, ...], hops: str) -> Occupancy:
     number, state_text, held_us, since_us, begin_us, end_us, out_bps, in_bps, description, replication, *near = row
     state = STATES[state_text]
     if state in FINISHED and (end_us is None or since_us < end_us):
