@@ -140,6 +140,9 @@ def test_a_held_reservation_is_committed_modified_cloned_and_cancelled(hub: Hub,
     _act(page, "Cancel", "Cancel circuit", "would be cancelled")
     expect(state).to_contain_text("cancelled")
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+    page.get_by_role("link", name="Draw a copy on the calendar").click()
+    expect(page.get_by_test_id("reservation form").get_by_label("Rate to the far end")).to_have_value("800")
+    expect(page.get_by_test_id("draft")).to_contain_text("800 Mb/s")
 
 
 def test_a_path_is_created_torn_down_and_created_again_and_the_state_overridden(hub: Hub, page: Page) -> None:
