@@ -12,7 +12,7 @@ from downburst.bus.port import Bus
 from downburst.deliveries import FoundDeliveries, ProductFacts, ProductName
 from downburst.deliveries.browsing import Browse, Browsed
 from downburst.domain.alarms import Receiver
-from downburst.domain.circuits import Circuit, CircuitAnswer, CircuitChange, Port
+from downburst.domain.circuits import Circuit, CircuitAnswer, CircuitChange, CircuitState, Port
 from downburst.domain.credentials import EnrolmentToken
 from downburst.domain.feeds import Feed, FeedLog
 from downburst.domain.products import Acknowledgement, Product
@@ -121,8 +121,22 @@ class Circuits(Protocol):
     def desk(self) -> Desk:
         """Questions, and the topology."""
 
-    async def request(self, wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:
-        """Reserves a circuit; the same request again gets the first circuit."""
+    async def request(self, wanted: Circuit, hold_s: float | None = None, *, dry_run: bool = False) -> CircuitAnswer:
+        """Reserves a circuit, or holds it until a commit; the same request again gets the first circuit."""
+
+    async def commit(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Makes a held circuit a reservation."""
+
+    async def create_path(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Has the path of a waiting circuit set up."""
+
+    async def tear_down_path(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Removes the path of a circuit, which waits afterwards."""
+
+    async def override(
+        self, number: int, state: CircuitState | None, reason: str = "", *, by: str, dry_run: bool = False
+    ) -> CircuitAnswer:
+        """Shows a circuit as active or down whatever its probes say; None gives it back to them."""
 
     async def modify(self, number: int, change: CircuitChange, *, by: str, dry_run: bool = False) -> CircuitAnswer:
         """Changes a circuit, all or nothing."""

@@ -5,7 +5,7 @@ Generated from the routes by `unit.api.write_contract`; a test compares. Not to 
 
 from typing import Literal
 
-from downburst.domain.circuits import CircuitState
+from downburst.domain.circuits.states import CircuitState
 from downburst.domain.latency import LatencyKind
 from downburst.domain.plans import Transport
 from downburst_client.call import Call, path_of
@@ -29,6 +29,7 @@ from downburst_contract import (
     tracer,
     upstreams,
 )
+from downburst_contract.desk import calendar
 
 
 def healthz() -> Call[overview.Health]:
@@ -161,17 +162,17 @@ def list_changes(
     )
 
 
-def show_calendar(*, begin: str | None = None, end: str | None = None) -> Call[topology.Calendar]:
+def show_calendar(*, begin: str | None = None, end: str | None = None) -> Call[calendar.Calendar]:
     """The calendar of a window of at most 400 days: links, hosts and ports with their circuits and maintenance.
 
     `begin` is RFC 3339 or a time ago, `end` RFC 3339 or so long after the begin: `+7d`.
     """
-    return Call("GET", path_of("v1", "calendar"), topology.Calendar, query={"begin": begin, "end": end})
+    return Call("GET", path_of("v1", "calendar"), calendar.Calendar, query={"begin": begin, "end": end})
 
 
-def show_circuit_rates(circuit: int) -> Call[topology.CircuitRates]:
+def show_circuit_rates(circuit: int) -> Call[calendar.CircuitRates]:
     """The rates in use through a circuit in the last six hours, as far as this hub has run."""
-    return Call("GET", path_of("v1", "calendar", "circuits", circuit), topology.CircuitRates)
+    return Call("GET", path_of("v1", "calendar", "circuits", circuit), calendar.CircuitRates)
 
 
 def list_circuit_offers() -> Call[ordering.CircuitOffers]:

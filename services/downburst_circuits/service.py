@@ -22,9 +22,9 @@ from downburst.foundation.clock import Clock, from_us, to_us
 from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict, DownburstError
 from downburst.foundation.rates import rate_text
 from downburst.ledger import Ledger, Transaction
-from downburst_circuits.calendar import NoRoom, Reservation
+from downburst_circuits.calendar import Clash, NoRoom, Reservation
 from downburst_circuits.controller import CircuitController
-from downburst_circuits.desk.booking import NoPath
+from downburst_circuits.desk.booking import NoPath, Wanted
 from downburst_circuits.desk.circuits import check_wish, wanted_of, with_place
 from downburst_circuits.lifecycle import (
     Happening,
@@ -84,7 +84,10 @@ class CircuitService:
         self._clock = clock
         self._places = count(1)
         self._one_at_a_time = asyncio.Lock()
-        """Serialises equal concurrent requests, so that the second finds the first one's circuit."""
+        """Serialises equal requests, so that the second finds the first one's circuit, and changes of the calendar.
+
+        Taken after the lock of a circuit, never before.
+        """
         self.desk = DeskService(register, ledger=ledger, bus=bus, clock=clock, one_at_a_time=self._one_at_a_time)
 
     async def request(self, wanted: Circuit, hold_s: float | None = None, *, dry_run: bool = False) -> CircuitAnswer:
@@ -263,9 +266,17 @@ class CircuitService:
         except NoPath:
             raise no_path(circuit) from None
         except NoRoom as refused:
+            raise self._refusal(circuit, wanted, refused.clash) from None
+
+    def _refusal(self, circuit: Circuit, wanted: Wanted, clash: Clash) -> DownburstError:
+        """The refusal with the nearest window, if there is one; ports may be full that no path joins either."""
+        register, asked = self._register, reservation_of(circuit, self._register.ports)
+        try:
             near = register.desk.nearest(wanted, asked.begin_us, asked.end_us, to_us(self._clock.now()))
-            nearest = None if near is None else moved(circuit, from_us(near.reservation.begin_us))
-            raise conflict(circuit, refused.clash, register.open, nearest=nearest) from None
+        except NoPath:
+            return no_path(circuit)
+        nearest = None if near is None else moved(circuit, from_us(near.reservation.begin_us))
+        return conflict(circuit, clash, register.open, nearest=nearest)
 
     def _agreed(self, circuit: Circuit, change: CircuitChange) -> Circuit:
         """The circuit with a change that the calendar has room for."""

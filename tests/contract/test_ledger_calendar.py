@@ -3,9 +3,19 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from downburst.domain.circuits import Circuit, CircuitEnd, CircuitHop, CircuitRequest, CircuitState
+import pytest
+
+from downburst.domain.circuits import (
+    Circuit,
+    CircuitEnd,
+    CircuitHop,
+    CircuitOverride,
+    CircuitRequest,
+    CircuitState,
+)
 from downburst.domain.topology.occupancy import View
 from downburst.ledger import Transaction
+from downburst.ledger.repositories.topology.occupancies import shown
 from factories import SOME_TIME
 
 HOUR = timedelta(hours=1)
@@ -65,3 +75,18 @@ def test_the_newest_are_kept_if_there_are_too_many(tx: Transaction) -> None:
     assert (names(view), view.left_out) == (["3", "2", "1"], True)
     assert all(one.forward == ["up"] for one in view.circuits)
     assert not within(tx, 0, 9, most=4).left_out
+
+
+@pytest.mark.parametrize("state", CircuitState)
+@pytest.mark.parametrize("overridden", [None, CircuitState.ACTIVE, CircuitState.DOWN])
+def test_the_state_is_the_one_that_people_see_elsewhere(state: CircuitState, overridden: CircuitState | None) -> None:
+    override = None if overridden is None else CircuitOverride(overridden, "a test", "anna")
+    circuit = Circuit(1, CircuitRequest("a"), (), 1, 0, at(0), None, state=state, override=override)
+    assert shown(state, overridden) is circuit.shown_state
+
+
+def test_an_override_is_shown(tx: Transaction) -> None:
+    made = added(tx, "one", 1, 2)
+    override = CircuitOverride(CircuitState.DOWN, "a test", "anna")
+    tx.circuits.save(replace(made, state=CircuitState.ACTIVE, override=override))
+    assert [one.state for one in within(tx, 0, 9).circuits] == [CircuitState.DOWN]

@@ -178,3 +178,5 @@ def test_lists_go_by_the_state_that_people_see(tx: Transaction) -> None:
         kept = tx.circuits.add(replace(wish(f"{state}-{override}", state=state), override=given))
         assert kept.shown_state is shown
         assert [one.number for one in tx.circuits.newest(Which(states=[shown]))] == [kept.number]
+    assert len(tx.circuits.newest(Which(states=list(CircuitState)))) == 4
+    assert tx.circuits.newest(Which(states=[CircuitState.DEGRADED, CircuitState.ENDED])) == []

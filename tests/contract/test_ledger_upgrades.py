@@ -28,6 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.types import JSON
 
 from downburst.domain.alarms import TOLD_BY_DEFAULT, Objective, Receiver, ReceiverKind, Silence
+from downburst.domain.circuits import CircuitCreation, PathOrder
 from downburst.domain.feeds import Feed, TrafficMinute
 from downburst.domain.rights import Limit
 from downburst.domain.sites import Site
@@ -67,6 +68,23 @@ def test_the_next_release_brings_the_schema_up_to_date_with_all_rows(empty_url: 
     assert _contents(empty_url, before) == kept
     with pytest.raises(Failure, match=rf"has schema {revision}.*a newer release wrote it; use that one"):
         Ledger.open(empty_url)
+
+
+def test_circuits_of_before_are_automatic_and_neither_held_nor_overridden(empty_url: str, clock: FakeClock) -> None:
+    engine = connect(empty_url)
+    migrate(engine, "0006")
+    with engine.begin() as connection:
+        table = _reflected(connection).tables["circuits"]
+        values = {"state": "admitted", "driver": "linux", "replication": "head-end", "cap": "hard"}
+        connection.execute(insert(table).values(_row(table, 1) | values))
+    engine.dispose()
+    with _opened(empty_url, clock) as ledger, ledger.transaction() as tx:
+        (circuit,) = tx.circuits.unfinished()
+        assert (circuit.held_until, circuit.override, circuit.creation) == (None, None, CircuitCreation.AUTOMATIC)
+        request = circuit.request
+        assert (request.include, request.exclude, request.path_order) == ((), (), PathOrder.SHORTEST)
+        tx.circuits.save(circuit)
+        assert tx.circuits.one(circuit.number) == circuit
 
 
 def test_what_this_release_kept_is_read_by_the_next(empty_url: str, tmp_path: Path, clock: FakeClock) -> None:

@@ -1,5 +1,6 @@
 """Reasons against a pin that do not depend on traffic: settings, unreserved circuits, groups of one."""
 
+from downburst.domain.circuits import CircuitState
 from downburst.domain.plans import Transport
 from downburst.foundation.errors import ImpossiblePin
 from downburst.ledger import Transaction
@@ -27,7 +28,8 @@ def _multicast(_tx: Transaction, settings: Settings, feed: str, sites: list[str]
 
 
 def _static_circuit(tx: Transaction, _settings: Settings, _feed: str, sites: list[str]) -> str | None:
-    reserved = {site for circuit in tx.circuits.unfinished() for site in circuit.served_sites}
+    circuits = (circuit for circuit in tx.circuits.unfinished() if circuit.state is not CircuitState.HELD)
+    reserved = {site for circuit in circuits for site in circuit.served_sites}
     if not sites or reserved.intersection(sites):
         return None
     few = ", ".join(sites[:3]) + (f" and {len(sites) - 3} more" if len(sites) > 3 else "")

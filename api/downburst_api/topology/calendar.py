@@ -12,8 +12,8 @@ from downburst.domain.topology.occupancy import Occupancy, View
 from downburst.domain.topology.places import Places, host_key, link_key
 from downburst.foundation.errors import BadInput
 from downburst.ledger import Transaction
-from downburst_contract import topology as shapes
-from downburst_contract.topology import ResourceKind
+from downburst_contract.desk import calendar as shapes
+from downburst_contract.desk.calendar import ResourceKind
 
 
 def calendar_of(tx: Transaction, now: datetime, begin: datetime, end: datetime) -> bytes:

@@ -11,6 +11,7 @@ from downburst.live.circuit_rates import STEP_S, STEPS_KEPT
 from downburst_api.http.parameters import Hub, Number
 from downburst_api.topology.calendar import calendar_of, check_window
 from downburst_contract import topology as shapes
+from downburst_contract.desk import calendar
 
 router = APIRouter(prefix="/v1", tags=["topology"])
 DryRun = Annotated[bool, Query(description="Dry run: only show the result.")]
@@ -45,7 +46,7 @@ async def find_rate(hub: Hub, asked: shapes.RateAsked) -> shapes.RateAnswer:
     return shapes.RateAnswer.model_validate(await hub.circuits.desk.find_rate(question))
 
 
-@router.get("/calendar", response_model=shapes.Calendar)
+@router.get("/calendar", response_model=calendar.Calendar)
 async def show_calendar(hub: Hub, begin: _When = "now", end: _When = "+1d") -> Response:
     """The calendar of a window of at most 400 days: links, hosts and ports with their circuits and maintenance.
 
@@ -60,16 +61,16 @@ async def show_calendar(hub: Hub, begin: _When = "now", end: _When = "+1d") -> R
 
 
 @router.get("/calendar/circuits/{circuit}")
-async def show_circuit_rates(hub: Hub, circuit: Number) -> shapes.CircuitRates:
+async def show_circuit_rates(hub: Hub, circuit: Number) -> calendar.CircuitRates:
     """The rates in use through a circuit in the last six hours, as far as this hub has run."""
     sites = (await hub.ledger.read(lambda tx: tx.circuits.one(circuit))).sites
     now, recorded = hub.clock.now(), hub.live.paths.circuits
     steps = [
-        shapes.CircuitRate(at=from_us(step.begin_us), out_bps=step.out_bps(sites), in_bps=step.in_bps(sites))
+        calendar.CircuitRate(at=from_us(step.begin_us), out_bps=step.out_bps(sites), in_bps=step.in_bps(sites))
         for step in recorded.steps(circuit)
     ]
     since = now if recorded.since_us is None else max(from_us(recorded.since_us), now - KEPT)
-    return shapes.CircuitRates(circuit=circuit, step_s=STEP_S, since=since, until=now, steps=steps)
+    return calendar.CircuitRates(circuit=circuit, step_s=STEP_S, since=since, until=now, steps=steps)
 
 
 async def _ports(hub: Hub) -> set[str]:

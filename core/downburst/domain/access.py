@@ -48,7 +48,7 @@ class Scope(StrEnum):
     OPERATE = "operate"
     """Changing feeds, sites, subscriptions, circuits, alarms."""
     ADMIN = "admin"
-    """Users, tokens, audit."""
+    """Users, tokens, audit, overrides of circuits."""
 
 
 class LinkKind(StrEnum):

@@ -66,6 +66,8 @@ def check_wish(circuit: Circuit, network: Network) -> None:
 
 def check_elements(names: Collection[str], network: Network) -> None:
     """Refuses names that are neither of a link nor of a switch."""
+    if not names:
+        return
     topology = network.topology
     known = {one.name for one in topology.links} | {one.name for one in topology.switches}
     unknown = sorted(set(names) - known)

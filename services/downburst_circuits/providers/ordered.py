@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from downburst.domain.circuits import STANDING, Circuit, CircuitEnd, CircuitProblem
+from downburst.domain.circuits import STANDING, Circuit, CircuitEnd, CircuitProblem, CircuitState
 from downburst.foundation.errors import BadInput, DownburstError
 from downburst_circuits.calendar import NoRoom
 from downburst_circuits.node import CircuitNode
@@ -77,6 +77,9 @@ class Ordered:
         if order is not None and not is_gone(order):
             return Waiting(agent.unreached or f"provider {agent.provider.name} is asked to remove its reservation")
         self._forget(number)
+        if order is not None and circuit.state is CircuitState.TEARING_DOWN:
+            # Its next path is an order anew, without a failure to tell first.
+            self._ends_told[number] = order.serving.global_id
         return Removed()
 
     def is_held(self, circuit: Circuit) -> bool:

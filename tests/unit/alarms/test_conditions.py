@@ -13,6 +13,7 @@ import pytest
 
 from downburst.domain.alarms import SEVERITIES, AlarmKind, Condition, Objective, Severity, alarm_key
 from downburst.domain.backlog import Backlog, FeedBacklog
+from downburst.domain.circuits import Circuit, CircuitEnd, CircuitOverride, CircuitRequest, CircuitState
 from downburst.domain.credentials import Credential
 from downburst.domain.events import ActionFailed, LinkedFiles, SiteProgress
 from downburst.domain.feeds import Feed
@@ -415,3 +416,20 @@ def test_a_receiver_that_was_enrolled_anew_may_leave_its_former_credential_to_it
     assert wrong(replace(QUIET, credentials=(new, old))) == []
     inactive = replace(QUIET, credentials=(old,), sites=(Site("unl.edu", active=False),))
     assert wrong(inactive) == []
+
+
+def test_a_circuit_raises_an_alarm_by_the_state_that_people_see() -> None:
+    ends = (CircuitEnd("hub-eth0"), CircuitEnd("unl-eth1", "unl.edu"))
+    circuit = Circuit(
+        17, CircuitRequest("r"), ends, 500, 0, NOW, None, state=CircuitState.DEGRADED, reason="a policer"
+    )
+    for state, override, sentence in (
+        (CircuitState.DEGRADED, None, "circuit 17 is degraded: a policer"),
+        (CircuitState.DEGRADED, CircuitState.ACTIVE, None),
+        (CircuitState.DOWN, CircuitState.ACTIVE, "circuit 17 is down: a policer"),
+        (CircuitState.ACTIVE, CircuitState.DOWN, "circuit 17 is down: overridden by ann: new switch"),
+        (CircuitState.WAITING, CircuitState.DOWN, None),
+    ):
+        given = CircuitOverride(override, "new switch", "ann") if override else None
+        found = wrong(replace(QUIET, circuits=(replace(circuit, state=state, override=given),)))
+        assert [one.sentence for one in found] == ([sentence] if sentence else [])

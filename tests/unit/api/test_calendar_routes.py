@@ -8,7 +8,7 @@ from downburst.domain.circuits import CircuitUse
 from downburst.domain.events import TrafficSeen
 from downburst.domain.sites import Site
 from downburst.foundation.clock import to_us
-from downburst_contract.topology import Calendar
+from downburst_contract.desk.calendar import Calendar
 from kit.played_api import TOPOLOGY
 from unit.api.conftest import Asked
 from unit.api.test_topology_routes import PORTS

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import pytest
 
 from downburst.bus.local import LocalBus
-from downburst.domain.circuits import CircuitChange, CircuitRequest, CircuitState, Direction, Port
+from downburst.domain.circuits import CircuitChange, CircuitCreation, CircuitRequest, CircuitState, Direction, Port
 from downburst.domain.events import NodeChanged
 from downburst.foundation.clock import FakeClock
 from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict, NodeAway, NotFound, PartAway
@@ -50,6 +51,25 @@ async def test_requests_are_answered_as_by_the_service_itself(stage: Stage) -> N
             await circuits.measure(number)
         await circuits.cancel(number, by="eve")
         assert number not in stage.register.open
+
+
+async def test_the_life_of_a_circuit_is_asked_for_as_at_the_service_itself(stage: Stage) -> None:
+    async with answered(stage) as circuits:
+        request = CircuitRequest("by hand", creation=CircuitCreation.BY_HAND)
+        held = await circuits.request(stage.wish(rate=500, request=request), 60.0)
+        number = held.circuit.number
+        assert held.circuit.held_until == stage.clock.now() + timedelta(seconds=60)
+        assert (await circuits.commit(number, by="eve")).circuit.state is CircuitState.ADMITTED
+        await stage.settle()
+        assert (await circuits.create_path(number, by="eve", dry_run=True)).circuit.state is CircuitState.PROVISIONING
+        assert (await circuits.create_path(number, by="eve")).done
+        await stage.settle()
+        down = await circuits.override(number, CircuitState.DOWN, "new switch", by="ann")
+        assert (down.circuit.overridden, down.circuit.usable_state) == (CircuitState.DOWN, CircuitState.DOWN)
+        assert (await circuits.override(number, None, by="ann")).circuit.override is None
+        assert (await circuits.tear_down_path(number, by="eve")).circuit.state is CircuitState.TEARING_DOWN
+        with pytest.raises(AlreadyThere, match="being torn down"):
+            await circuits.create_path(number, by="eve")
 
 
 async def test_refusals_come_back_with_what_they_know(stage: Stage) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from downburst.domain.circuits import CircuitChange, CircuitEnd, CircuitHop, PathOrder
+from downburst.domain.circuits import CircuitChange, CircuitEnd, CircuitHop, CircuitRequest, PathOrder
 from downburst.domain.topology import Domain, Host, Link, Maintenance, Switch, TagKind, TagRange, Topology
 from downburst.domain.topology.questions import PathQuestion, RateQuestion, WindowQuestion
 from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict
@@ -168,3 +168,10 @@ async def test_without_links_at_the_ports_the_ports_alone_count(stage: Stage) ->
     now = stage.clock.now()
     answer = await stage.service.desk.find_rate(RateQuestion(PATH, now, now + HOUR))
     assert (answer.rate_out_bps, answer.rate_in_bps, answer.path, made.path) == (300 * M, 1000 * M, (), ())
+
+
+async def test_full_ports_that_no_path_joins_are_refused_for_the_path(desk: Stage) -> None:
+    """No window would do, so there is none to name."""
+    await desk.reserve(rate=800, start=1)
+    with pytest.raises(BadInput, match="no path leads from hub-eth0 to unl"):
+        await desk.reserve(rate=800, start=1, request=CircuitRequest("other", exclude=("unl",)))

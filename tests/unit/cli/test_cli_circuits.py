@@ -22,6 +22,13 @@ CIRCUIT = {
     "begin": "2026-07-01T12:00:00Z",
     "end": None,
     "provider": None,
+    "creation": "automatic",
+    "held_until": None,
+    "overridden": None,
+    "override_by": None,
+    "override_reason": None,
+    "probed_state": "degraded",
+    "path": [],
     "ends": [{"site": None, "port": "hub-eth0", "vlan": 100, "address": None}],
     "measurements": [],
     "events": [],
@@ -106,6 +113,7 @@ def test_circuits_are_listed_in_eighty_columns_with_all_of_their_names(
         (["circuits", "add", "--to", "unl.edu", "--rate", "1G", "--vlan", "9-8"], "the lower one first"),
         (["ports", "set", "hub-eth0"], "nothing to change"),
         (["circuits", "modify", "17"], "nothing to change"),
+        (["circuits", "add", "--to", "unl.edu", "--rate", "1G", "--hold", "soon"], "'soon' is not a duration"),
         (["circuits", "add", "--to", "unl.edu", "--rate", "112.5mbps"], "is not a rate"),
         (
             ["circuits", "add", "--to", "unl.edu", "--rate", "1G", "--address", "10.0.0.1/24"],
@@ -139,7 +147,7 @@ def test_a_circuit_is_asked_for_by_site_and_by_port(asked: Asked, capsys: pytest
         "+2h",
         "n1",
     )
-    assert capsys.readouterr().out.startswith("dry run, nothing was reserved: circuit 17 to unl.edu")
+    assert capsys.readouterr().out.startswith("dry run, nothing was changed: circuit 17 to unl.edu")
 
 
 def test_a_circuit_between_two_sites_has_no_end_at_the_hub(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,7 +174,7 @@ def test_a_circuit_is_asked_of_a_provider(asked: Asked, capsys: pytest.CaptureFi
 
 def test_circuits_are_listed_and_shown(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("circuits", "list", "--site", "unl.edu") == 0
-    assert asked.last()[3] == {"site": "unl.edu", "finished": False, "limit": 100}
+    assert asked.last()[3] == {"site": "unl.edu", "finished": False, "archived": False, "limit": 100}
     shown = capsys.readouterr().out
     assert "degra" in shown
     assert run("circuits", "show", "17") == 0
@@ -186,3 +194,74 @@ def test_circuits_are_modified_cancelled_cloned_and_measured(asked: Asked) -> No
     assert asked.last()[:3] == ("POST", "circuits/17/clone", {"begin": "+1d", "by": "operator"})
     assert run("circuits", "measure", "17") == 0
     assert asked.last()[:2] == ("POST", "circuits/17/measure")
+
+
+def test_a_circuit_is_held_by_hand_and_with_wishes_for_its_path(
+    asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wishes = ["--hold", "2m", "--by-hand", "--include", "up", "--exclude", "wide", "--exclude", "s2"]
+    argv = ["circuits", "add", "--to", "unl.edu", "--rate", "500M", *wishes, "--path-order", "widest"]
+    assert run(*argv) == 0
+    body = asked.last()[2]
+    assert [body[name] for name in ("hold_s", "creation", "include", "exclude", "path_order")] == [
+        120.0,
+        "by-hand",
+        ["up"],
+        ["wide", "s2"],
+        "widest",
+    ]
+    asked.circuit |= {
+        "state": "held",
+        "creation": "by-hand",
+        "held_until": "2026-07-01T11:02:00Z",
+        "path": [{"link": "up", "forward": True, "tag": 150}, {"link": "unl", "forward": True, "tag": None}],
+    }
+    assert run("circuits", "show", "17") == 0
+    shown = capsys.readouterr().out
+    for expected in (
+        "held until 2026-07-01T11:02:00Z; downburst circuits commit 17",
+        "its path is created by hand",
+        "path: up (tag 150), unl",
+    ):
+        assert expected in shown
+
+
+@pytest.mark.parametrize("act", ["commit", "create-path", "tear-down-path"])
+def test_holds_and_paths_are_moved_on(asked: Asked, act: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("circuits", act, "17", "--by", "eve", "--dry-run") == 0
+    assert asked.last() == ("POST", f"circuits/17/{act}", None, {"dry_run": True, "by": "eve"})
+    assert capsys.readouterr().out.startswith("dry run, nothing was changed: circuit 17 to unl.edu")
+    sure = ["--yes"] if act == "tear-down-path" else []
+    assert run("circuits", act, "17", "--json", *sure) == 0
+    assert asked.last() == ("POST", f"circuits/17/{act}", None, {"by": "operator"})
+    assert json.loads(capsys.readouterr().out)["circuit"] == 17
+
+
+def test_a_path_is_not_torn_down_without_a_word(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("circuits", "tear-down-path", "17") == 2
+    assert "repeat the command with --yes" in capsys.readouterr().err
+    assert asked.requests == []
+
+
+def test_a_state_is_overridden_and_given_back_to_the_probes(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("circuits", "override", "17", "down", "--reason", "new switch", "--by", "ann", "--dry-run") == 0
+    assert asked.last() == (
+        "POST",
+        "circuits/17/override",
+        {"reason": "new switch", "state": "down", "by": "ann"},
+        {"dry_run": True},
+    )
+    assert run("circuits", "override", "17", "clear", "--json") == 0
+    assert asked.last()[2] == {"state": None, "by": "operator"}
+    assert run("circuits", "override", "17", "degraded") == 2
+    asked.circuit |= {"state": "active", "overridden": "active", "override_by": "ann", "override_reason": "bad probe"}
+    capsys.readouterr()
+    assert run("circuits", "show", "17") == 0
+    assert "overridden as active by ann: bad probe; by its probes it is degraded" in capsys.readouterr().out
+
+
+def test_the_archive_is_listed_on_request_and_a_window_moved(asked: Asked) -> None:
+    assert run("circuits", "list", "--archived") == 0
+    assert asked.last()[3] == {"finished": False, "archived": True, "limit": 100}
+    assert run("circuits", "modify", "17", "--begin", "+3h") == 0
+    assert asked.last()[2] == {"begin": "+3h", "by": "operator"}

@@ -4,11 +4,13 @@ from typing import Annotated, Any
 
 import typer
 
-from downburst.domain.circuits import Cap, CircuitDriver, CircuitState, Replication
+from downburst.domain.circuits import Cap, CircuitCreation, CircuitDriver, CircuitState, PathOrder, Replication
 from downburst.foundation.errors import BadInput
 from downburst.foundation.rates import parse_rate_bps, rate_text
 from downburst.settings.hub import DEFAULT_HUB
-from downburst_app.cli.circuits import offers, orders, providers
+from downburst_analyze.quantities import duration_s
+from downburst_app.cli.circuits import life, offers, orders, providers
+from downburst_app.cli.circuits.answers import By, DryRun, Number, between, dry, say, second, sentence
 from downburst_app.cli.circuits.ports import tag_range
 from downburst_app.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
 from downburst_app.cli.numbers import real_number
@@ -16,9 +18,6 @@ from downburst_app.cli.numbers import real_number
 app = typer.Typer(help="Reserve, change, measure and cancel circuits.", no_args_is_help=True)
 app.add_typer(offers.app, name="offers")
 app.add_typer(providers.app, name="providers")
-Number = Annotated[int, typer.Argument(help="Number of the circuit.", min=1)]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Dry run: only show the result.")]
-By = Annotated[str, typer.Option(help="Name of the requester; stored with the circuit.")]
 Out = "To each far end, in Ethernet-frame bits per second: 500M, 1G."
 Back = "From each far end, in the same units."
 Near = Annotated[
@@ -37,6 +36,11 @@ Addresses = Annotated[
 ]
 Copies = Annotated[Replication, typer.Option(help="Replication for several sites.")]
 Capping = Annotated[Cap, typer.Option(help="Whether traffic above the rate waits, or goes as best effort.")]
+Hold = Annotated[str | None, typer.Option(help="Only hold it so long, such as 120s: without a commit it expires.")]
+ByHand = Annotated[bool, typer.Option("--by-hand", help="Create its path on request, not at the begin.")]
+Include = Annotated[list[str] | None, typer.Option(help="Link or switch that its path must pass; repeat for more.")]
+Exclude = Annotated[list[str] | None, typer.Option(help="Link or switch that it must not pass; repeat for more.")]
+Order = Annotated[PathOrder, typer.Option(help="Path to choose: shortest, fewest-hops or widest.")]
 Share = Annotated[float, real_number(least=0.85, most=1, help="Share of the rate that is sent at most.")]
 Burst = Annotated[int | None, typer.Option(help="Burst in bytes; left out: derived from the rate.")]
 
@@ -47,7 +51,8 @@ def list_circuits(  # noqa: PLR0913
     state: Annotated[list[CircuitState] | None, typer.Option(help="Only these states; repeat for more.")] = None,
     site: Annotated[str | None, typer.Option(help="Only those to this site.")] = None,
     port: Annotated[str | None, typer.Option(help="Only those on this port.")] = None,
-    finished: Annotated[bool, typer.Option("--finished", help="Include ended and cancelled circuits.")] = False,
+    finished: Annotated[bool, typer.Option("--finished", help="Include finished circuits.")] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="Include the archive: finished long ago.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of circuits.")] = 100,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
@@ -57,7 +62,8 @@ def list_circuits(  # noqa: PLR0913
     Example: downburst circuits list --site unl.edu --finished
     """
     asked = given(state=[one.value for one in state] if state else None, site=site, port=port)
-    found = HubClient(hub).ask("GET", "v1", "circuits", params=asked | {"finished": finished, "limit": limit})
+    asked |= {"finished": finished, "archived": archived, "limit": limit}
+    found = HubClient(hub).ask("GET", "v1", "circuits", params=asked)
     if as_json:
         show(found)
         return
@@ -92,6 +98,11 @@ def add_circuit(  # noqa: PLR0913
     cap: Capping = Cap.HARD,
     shaped_share: Share = 0.9,
     burst_bytes: Burst = None,
+    hold: Hold = None,
+    by_hand: ByHand = False,
+    include: Include = None,
+    exclude: Exclude = None,
+    path_order: Order = PathOrder.SHORTEST,
     description: Annotated[str | None, typer.Option(help="Purpose.")] = None,
     request_id: RequestId = None,
     by: By = "operator",
@@ -108,32 +119,25 @@ def add_circuit(  # noqa: PLR0913
 
     Example, between two relays: downburst circuits add --from east --to west --rate 500M --rate-back 500M
 
+    Example, held for two minutes: downburst circuits add --to unl.edu --rate 500M --hold 120s --exclude wide
+
     Example, asked of another network: downburst circuits add --to unl.edu --rate 1G --driver nsi --provider surf
     """
     client = HubClient(hub)
     ends = _with_addresses(_ends(client, near, given(port=port) | _tags(vlan), to), address)
-    wanted = given(
-        rate_in_bps=None if rate_back is None else parse_rate_bps(rate_back),
-        end=end,
-        provider=provider,
-        ticket=ticket,
-        group=group,
-        burst_bytes=burst_bytes,
-        description=description,
-        request_id=request_id,
-    )
+    back_bps = None if rate_back is None else parse_rate_bps(rate_back)
+    wanted = given(end=end, provider=provider, ticket=ticket, group=group, burst_bytes=burst_bytes)
+    wanted |= given(rate_in_bps=back_bps, description=description, request_id=request_id)
+    wanted |= {"driver": driver, "replication": replication, "cap": cap, "shaped_share": shaped_share}
+    wanted |= {"path_order": path_order} | _life_wanted(hold, include, exclude, by_hand)
     body = wanted | {
         "hub": ends[0] if near is None else None,
         "sites": ends[1:] if near is None else ends,
         "rate_out_bps": parse_rate_bps(rate),
         "begin": begin,
-        "driver": driver,
-        "replication": replication,
-        "cap": cap,
-        "shaped_share": shaped_share,
         "by": by,
     }
-    _say(client.ask("POST", "v1", "circuits", json=body, params=_dry(dry_run)), as_json, dry_run)
+    say(client.ask("POST", "v1", "circuits", json=body, params=dry(dry_run)), as_json, dry_run)
 
 
 @app.command("show")
@@ -146,7 +150,9 @@ def show_circuit(number: Number, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJs
     if as_json:
         show(found)
         return
-    print(_sentence(found))
+    print(sentence(found))
+    for line in _life(found):
+        print(f"  {line}")
     if found["provider"] is not None:
         print(f"  asked of provider {found['provider']}")
     for end in found["ends"]:
@@ -157,7 +163,7 @@ def show_circuit(number: Number, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJs
         cause = f": {row['sentence']}; {row['remedy']}" if row["sentence"] else ""
         print(f"  measured {row['direction']} {row['site']}: {rate_text(row['rate_bps'])} at {row['at']}{cause}")
     columns = ("at", "state", "sentence", "step", "hop", "remedy")
-    rows = ([_second(event["at"]), *(event[name] for name in columns[1:])] for event in found["events"])
+    rows = ([second(event["at"]), *(event[name] for name in columns[1:])] for event in found["events"])
     table("History", columns, rows, empty="no events yet")
 
 
@@ -167,6 +173,7 @@ def modify_circuit(  # noqa: PLR0913
     *,
     rate: Annotated[str | None, typer.Option(help=Out)] = None,
     rate_back: Annotated[str | None, typer.Option(help=Back)] = None,
+    begin: Annotated[str | None, typer.Option(help="As for `add`; before its window has begun.")] = None,
     end: Annotated[
         str | None, typer.Option(help="RFC 3339, +2h (counted from now), or never (until it is cancelled).")
     ] = None,
@@ -176,7 +183,7 @@ def modify_circuit(  # noqa: PLR0913
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Change rate, end or burst, together or not at all; a refusal leaves the circuit and its traffic unchanged.
+    """Change rate, window or burst, together or not at all; a refusal leaves the circuit and its traffic unchanged.
 
     Example: downburst circuits modify 17 --rate 900M --end 2026-07-01T18:00:00Z
     """
@@ -184,14 +191,15 @@ def modify_circuit(  # noqa: PLR0913
         rate_out_bps=None if rate is None else parse_rate_bps(rate),
         rate_in_bps=None if rate_back is None else parse_rate_bps(rate_back),
         burst_bytes=burst_bytes,
+        begin=begin,
     )
     if end is not None:
         wanted["end"] = None if end == "never" else end
     if not wanted:
         raise BadInput("nothing to change was given; `downburst circuits modify --help` shows what there is")
     client = HubClient(hub)
-    changed = client.ask("PATCH", "v1", "circuits", str(number), json=wanted | {"by": by}, params=_dry(dry_run))
-    _say(changed, as_json, dry_run)
+    changed = client.ask("PATCH", "v1", "circuits", str(number), json=wanted | {"by": by}, params=dry(dry_run))
+    say(changed, as_json, dry_run)
 
 
 @app.command("cancel")
@@ -209,8 +217,8 @@ def cancel_circuit(
     Example: downburst circuits cancel 17
     """
     confirm(f"Cancel circuit {number}? Its rate can be reserved by others from now on.", yes=yes or dry_run)
-    params = _dry(dry_run) | {"by": by}
-    _say(HubClient(hub).ask("DELETE", "v1", "circuits", str(number), params=params), as_json, dry_run)
+    params = dry(dry_run) | {"by": by}
+    say(HubClient(hub).ask("DELETE", "v1", "circuits", str(number), params=params), as_json, dry_run)
 
 
 @app.command("clone")
@@ -230,8 +238,8 @@ def clone_circuit(  # noqa: PLR0913
     """
     wanted = given(request_id=request_id) | {"begin": begin, "by": by}
     client = HubClient(hub)
-    made = client.ask("POST", "v1", "circuits", str(number), "clone", json=wanted, params=_dry(dry_run))
-    _say(made, as_json, dry_run)
+    made = client.ask("POST", "v1", "circuits", str(number), "clone", json=wanted, params=dry(dry_run))
+    say(made, as_json, dry_run)
 
 
 @app.command("measure")
@@ -244,6 +252,34 @@ def measure_circuit(number: Number, *, hub: HubAddress = DEFAULT_HUB, as_json: A
     show(found) if as_json else print(
         f"circuit {number} is being measured; see the result: downburst circuits show {number}"
     )
+
+
+def _life_wanted(
+    hold: str | None,
+    include: list[str] | None,
+    exclude: list[str] | None,
+    by_hand: bool,  # noqa: FBT001
+) -> dict[str, Any]:
+    """The hold, the wishes for the path, and the time of its creation."""
+    hold_s = None if hold is None else duration_s(hold)
+    creation = CircuitCreation.BY_HAND if by_hand else CircuitCreation.AUTOMATIC
+    return given(hold_s=hold_s, include=include, exclude=exclude, creation=creation)
+
+
+def _life(circuit: dict[str, Any]) -> list[str]:
+    """The facts of its life that its state doesn't tell."""
+    lines = []
+    if circuit["held_until"] is not None:
+        lines.append(f"held until {second(circuit['held_until'])}; downburst circuits commit {circuit['circuit']}")
+    if circuit["overridden"] is not None:
+        why = f"{circuit['override_by']}: {circuit['override_reason']}"
+        lines.append(f"overridden as {circuit['overridden']} by {why}; by its probes it is {circuit['probed_state']}")
+    if circuit["creation"] == CircuitCreation.BY_HAND:
+        lines.append("its path is created by hand")
+    if circuit["path"]:
+        hops = (hop["link"] + (f" (tag {hop['tag']})" if hop["tag"] is not None else "") for hop in circuit["path"])
+        lines.append(f"path: {', '.join(hops)}")
+    return lines
 
 
 def _ends(client: HubClient, near: str | None, asked: dict[str, Any], to: list[str]) -> list[dict[str, Any]]:
@@ -278,34 +314,11 @@ def _tags(text: str | None) -> dict[str, Any]:
     return {} if text is None else dict(zip(("first_vlan", "last_vlan"), tag_range(text), strict=True))
 
 
-def _dry(dry_run: bool) -> dict[str, Any]:  # noqa: FBT001
-    return {"dry_run": True} if dry_run else {}
-
-
-def _say(circuit: dict[str, Any], as_json: bool, dry_run: bool) -> None:  # noqa: FBT001
-    if as_json:
-        show(circuit)
-    else:
-        print(f"dry run, nothing was reserved: {_sentence(circuit)}" if dry_run else _sentence(circuit))
-
-
-def _sentence(circuit: dict[str, Any]) -> str:
-    name = f"circuit {circuit['circuit']}" if circuit["circuit"] else "a circuit"
-    rates = f"{rate_text(circuit['rate_out_bps'])} out, {rate_text(circuit['rate_in_bps'])} in"
-    why = f" ({circuit['reason']})" if circuit["reason"] else ""
-    return f"{name} {_between(circuit)}: {circuit['state']}{why}; {rates}, {_window(circuit)}"
-
-
-def _between(circuit: dict[str, Any]) -> str:
-    near, sites = circuit["ends"][0]["site"], circuit["sites"]
-    return f"to {', '.join(sites)}" if near is None else f"from {near} to {', '.join(sites[1:])}"
-
-
 def _row(circuit: dict[str, Any]) -> list[object]:
     measured = circuit["measured_out_bps"]
     return [
         circuit["circuit"],
-        _between(circuit).removeprefix("to "),
+        between(circuit).removeprefix("to "),
         circuit["state"],
         _megabits(circuit["rate_out_bps"]),
         "not yet" if measured is None else _megabits(measured),
@@ -326,14 +339,9 @@ def _short(moment: str) -> str:
     return moment[:16].replace("T", " ")
 
 
-def _window(circuit: dict[str, Any]) -> str:
-    return f"{_second(circuit['begin'])} to {_second(circuit['end']) if circuit['end'] else 'cancellation'}"
-
-
-def _second(moment: str) -> str:
-    """A time to the second, in a form that other commands accept."""
-    return moment[:19] + "Z" if moment.endswith("Z") else moment
-
-
 app.command("orders")(orders.list_orders)
 app.command("order")(orders.show_order)
+app.command("commit")(life.commit)
+app.command("create-path")(life.create_path)
+app.command("tear-down-path")(life.tear_down_path)
+app.command("override")(life.override)

@@ -187,7 +187,7 @@ class Circuits:
         if before is not None:
             query = query.where(circuits.c.number < before)
         if which.states is not None:
-            query = query.where(shown_state().in_([state.value for state in which.states]))
+            query = query.where(_shown_as(which.states))
         if which.finished_since is not None:
             query = query.where(circuits.c.state.not_in(_FINISHED) | (circuits.c.since >= which.finished_since))
         if which.site is not None:
@@ -255,14 +255,19 @@ def _ending_at(condition: Any) -> "Select[Any]":
     return select(circuit_ends.c.circuit).where(condition)
 
 
-def shown_state() -> Any:
-    """As `Circuit.shown_state`."""
+def _shown_as(states: Sequence[CircuitState]) -> Any:
+    """The condition for circuits that people see in one of these states, as `Circuit.shown_state` tells."""
+    values = [state.value for state in states]
+    if not STANDING & {*states} or {*states} >= STANDING:
+        # Overrides move circuits between the standing states alone; the index of the column serves these lists.
+        return circuits.c.state.in_(values)
     standing = circuits.c.state.in_([state.value for state in STANDING])
     is_down = (circuits.c.overridden == CircuitState.DOWN.value) & standing
     is_hidden = (circuits.c.overridden == CircuitState.ACTIVE.value) & (
         circuits.c.state == CircuitState.DEGRADED.value
     )
-    return case((is_down, CircuitState.DOWN.value), (is_hidden, CircuitState.ACTIVE.value), else_=circuits.c.state)
+    shown = case((is_down, CircuitState.DOWN.value), (is_hidden, CircuitState.ACTIVE.value), else_=circuits.c.state)
+    return shown.in_(values)
 
 
 def _row(circuit: Circuit) -> dict[str, Any]:

@@ -56,6 +56,28 @@ async def test_a_circuit_is_ordered_granted_probed_and_given_back(
     assert (hub.machine.live(), hub.node.held) == ([], {})
 
 
+@KINDS
+async def test_a_path_that_is_torn_down_is_given_back_and_ordered_anew(
+    ledger: Ledger, clock: FakeClock, kind: str, dialect: Dialect
+) -> None:
+    hub = await NsiHub(ledger, clock, kind, dialect).open()
+    circuit = await hub.active(rate=50)
+    await hub.stage.service.tear_down_path(circuit.number, by="op")
+    await hub.until(lambda: hub.state(circuit) is CircuitState.WAITING)
+    assert (hub.machine.live(), hub.node.held) == ([], {})
+    await hub.stage.service.create_path(circuit.number, by="op")
+    await hub.until(lambda: hub.state(circuit) is CircuitState.ACTIVE)
+    assert (hub.granted_mbps()[-1], len(hub.machine.live())) == (50, 1)
+    assert hub.stage.lived(circuit)[3:] == [
+        "active",
+        "tearing-down",
+        "waiting",
+        "provisioning",
+        "verifying",
+        "active",
+    ]
+
+
 async def test_nothing_is_built_before_the_provider_calls_it_active(hub: NsiHub) -> None:
     circuit = await hub.order(start=1)
     await hub.after(3599)

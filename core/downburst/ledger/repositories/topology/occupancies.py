@@ -9,10 +9,9 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Connection, Select, and_, case, func, or_, select, type_coerce
 
-from downburst.domain.circuits import FINISHED, CircuitState, Replication
+from downburst.domain.circuits import FINISHED, STANDING, CircuitState, Replication
 from downburst.domain.topology.occupancy import Occupancy, View
 from downburst.foundation.clock import from_us
-from downburst.ledger.repositories.circuits import shown_state
 from downburst.ledger.tables.circuits import circuit_ends, circuit_hops, circuits
 
 
@@ -50,7 +49,20 @@ def _chosen(begin: datetime, end: datetime, *columns: Any) -> "Select[Any]":
 
 
 def _occupancy(row: Any, far: tuple[str, ...], hops: str) -> Occupancy:
-    number, state_text, held_us, since_us, begin_us, end_us, out_bps, in_bps, description, replication, *near = row
+    (
+        number,
+        state_text,
+        overridden,
+        held_us,
+        since_us,
+        begin_us,
+        end_us,
+        out_bps,
+        in_bps,
+        description,
+        replication,
+        *near,
+    ) = row
     state = STATES[state_text]
     if state in FINISHED and (end_us is None or since_us < end_us):
         end_us = since_us
@@ -58,7 +70,7 @@ def _occupancy(row: Any, far: tuple[str, ...], hops: str) -> Occupancy:
     near_port, near_site = near
     return Occupancy(
         number,
-        state,
+        shown(state, overridden),
         None if held_us is None else from_us(held_us),
         from_us(begin_us),
         None if end_us is None else from_us(end_us),
@@ -74,6 +86,13 @@ def _occupancy(row: Any, far: tuple[str, ...], hops: str) -> Occupancy:
     )
 
 
+def shown(state: CircuitState, overridden: str | None) -> CircuitState:
+    """As `Circuit.shown_state`, from the columns alone."""
+    if overridden == CircuitState.DOWN and state in STANDING:
+        return CircuitState.DOWN
+    return CircuitState.ACTIVE if overridden == CircuitState.ACTIVE and state is CircuitState.DEGRADED else state
+
+
 def _us(column: Any) -> Any:
     """Microseconds as they are stored; most instants of a view are never looked at."""
     return type_coerce(column, BigInteger)
@@ -84,7 +103,8 @@ FORWARD, BACK = "+", "-"
 STATES = {state.value: state for state in CircuitState}
 COLUMNS = (
     circuits.c.number,
-    shown_state().label("state"),
+    circuits.c.state,
+    circuits.c.overridden,
     _us(circuits.c.held_until),
     _us(circuits.c.since),
     _us(circuits.c.begin),
