@@ -23,10 +23,12 @@ class Occupancies:
 
     def within(self, begin: datetime, end: datetime, *, most: int) -> View:
         """The newest circuits that hold resources at some moment of [begin, end)."""
-        rows = self._connection.execute(_chosen(begin, end, *COLUMNS).limit(most + 1)).all()
+        near = and_(NEAR.c.circuit == circuits.c.number, NEAR.c.position == 0)
+        query = _chosen(begin, end, *COLUMNS).outerjoin(NEAR, near).limit(most + 1)
+        rows = self._connection.execute(query).all()
         numbers = _chosen(begin, end, circuits.c.number).limit(most).subquery()
         far, hops = self._joined(numbers, FAR), self._joined(numbers, HOPS)
-        found = [_occupancy(row, far.get(row[0], ("", "")), hops.get(row[0], ("",))[0]) for row in rows[:most]]
+        found = [_occupancy(row, far.get(row[0], NONE), hops.get(row[0], NONE)) for row in rows[:most]]
         return View(found, left_out=len(rows) > most)
 
     def _joined(self, numbers: Any, columns: tuple[Any, ...]) -> dict[int, tuple[str, ...]]:
@@ -44,11 +46,11 @@ def _chosen(begin: datetime, end: datetime, *columns: Any) -> "Select[Any]":
     finished = circuits.c.state.in_([state.value for state in FINISHED])
     held = or_(~finished, and_(circuits.c.since > circuits.c.begin, circuits.c.since > begin))
     reaches = or_(circuits.c.end.is_(None), circuits.c.end > begin)
-    chosen = select(*columns).outerjoin(NEAR, and_(NEAR.c.circuit == circuits.c.number, NEAR.c.position == 0))
-    return chosen.where(circuits.c.begin < end, reaches, held).order_by(circuits.c.number.desc())
+    chosen = select(*columns).select_from(circuits).where(circuits.c.begin < end, reaches, held)
+    return chosen.order_by(circuits.c.number.desc())
 
 
-def _occupancy(row: Any, far: tuple[str, ...], hops: str) -> Occupancy:
+def _occupancy(row: Any, far: tuple[str, ...], hops: tuple[str, ...]) -> Occupancy:
     (
         number,
         state_text,
@@ -66,7 +68,7 @@ def _occupancy(row: Any, far: tuple[str, ...], hops: str) -> Occupancy:
     state = STATES[state_text]
     if state in FINISHED and (end_us is None or since_us < end_us):
         end_us = since_us
-    far_ports, links = far[0].split(), hops.split()
+    far_ports = far[0].split()
     near_port, near_site = near
     return Occupancy(
         number,
@@ -81,8 +83,8 @@ def _occupancy(row: Any, far: tuple[str, ...], hops: str) -> Occupancy:
         near_port or "",
         far_ports,
         far[1].split() if near_site is None else [near_site, *far[1].split()],
-        [link[1:] for link in links if link[0] == FORWARD],
-        [link[1:] for link in links if link[0] == BACK],
+        hops[0].split(),
+        hops[1].split(),
     )
 
 
@@ -99,7 +101,7 @@ def _us(column: Any) -> Any:
 
 
 NEAR = circuit_ends.alias()
-FORWARD, BACK = "+", "-"
+NONE = "", ""
 STATES = {state.value: state for state in CircuitState}
 COLUMNS = (
     circuits.c.number,
@@ -119,5 +121,6 @@ COLUMNS = (
 FAR = (circuit_ends.c.circuit, circuit_ends.c.port, circuit_ends.c.site)
 HOPS = (
     circuit_hops.c.circuit,
-    case((circuit_hops.c.forward, FORWARD + circuit_hops.c.link), else_=BACK + circuit_hops.c.link),
+    case((circuit_hops.c.forward, circuit_hops.c.link)),
+    case((~circuit_hops.c.forward, circuit_hops.c.link)),
 )
