@@ -13,7 +13,7 @@ from downburst.domain.circuits import (
     CircuitRequest,
     CircuitState,
 )
-from downburst.domain.topology.occupancy import View
+from downburst.domain.topology.occupancy import Occupancy
 from downburst.ledger import Transaction
 from downburst.ledger.repositories.topology.occupancies import shown
 from factories import SOME_TIME
@@ -33,17 +33,22 @@ def added(tx: Transaction, name: str, begin: float, end: float | None, **more: o
     return tx.circuits.add(replace(circuit, state=CircuitState.ADMITTED, path=path, **more))  # type: ignore[arg-type]
 
 
-def within(tx: Transaction, begin: float, end: float, most: int = 100) -> View:
-    return tx.planning.occupancies.within(at(begin), at(end), most=most)
+def looked(tx: Transaction, begin: float, end: float, most: int) -> tuple[list[Occupancy], bool]:
+    view = tx.planning.occupancies.within(at(begin), at(end), most=most)
+    return list(view.circuits), view.left_out
 
 
-def names(view: View) -> list[str]:
-    return [one.description for one in view.circuits]
+def within(tx: Transaction, begin: float, end: float) -> list[Occupancy]:
+    return looked(tx, begin, end, most=100)[0]
+
+
+def names(circuits: list[Occupancy]) -> list[str]:
+    return [one.description for one in circuits]
 
 
 def test_the_circuits_of_a_window_come_with_their_ports_and_links(tx: Transaction) -> None:
     added(tx, "one", 1, 2)
-    (one,) = within(tx, 0, 5).circuits
+    (one,) = within(tx, 0, 5)
     assert (one.near_port, one.far_ports, one.sites) == ("hub-eth0", ["unl-eth1"], ["unl.edu"])
     assert (one.forward, one.back) == (["up"], ["unl"])
     assert (one.begin, one.end, one.copies) == (at(1), at(2), 1)
@@ -63,7 +68,7 @@ def test_a_finished_circuit_holds_nothing_after_its_finish(tx: Transaction) -> N
     never = added(tx, "never", 3, 5)
     tx.circuits.save(replace(early, state=CircuitState.CANCELLED, since=at(2)))
     tx.circuits.save(replace(never, state=CircuitState.CANCELLED, since=at(2)))
-    (one,) = within(tx, 0, 9).circuits
+    (one,) = within(tx, 0, 9)
     assert (one.description, one.end) == ("early", at(2))
     assert names(within(tx, 2, 9)) == []
 
@@ -71,10 +76,10 @@ def test_a_finished_circuit_holds_nothing_after_its_finish(tx: Transaction) -> N
 def test_the_newest_are_kept_if_there_are_too_many(tx: Transaction) -> None:
     for number in range(4):
         added(tx, str(number), 1, 2)
-    view = within(tx, 0, 9, most=3)
-    assert (names(view), view.left_out) == (["3", "2", "1"], True)
-    assert all(one.forward == ["up"] for one in view.circuits)
-    assert not within(tx, 0, 9, most=4).left_out
+    found, left_out = looked(tx, 0, 9, most=3)
+    assert (names(found), left_out) == (["3", "2", "1"], True)
+    assert all(one.forward == ["up"] for one in found)
+    assert not looked(tx, 0, 9, most=4)[1]
 
 
 @pytest.mark.parametrize("state", CircuitState)
@@ -89,4 +94,4 @@ def test_an_override_is_shown(tx: Transaction) -> None:
     made = added(tx, "one", 1, 2)
     override = CircuitOverride(CircuitState.DOWN, "a test", "anna")
     tx.circuits.save(replace(made, state=CircuitState.ACTIVE, override=override))
-    assert [one.state for one in within(tx, 0, 9).circuits] == [CircuitState.DOWN]
+    assert [one.state for one in within(tx, 0, 9)] == [CircuitState.DOWN]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from pydantic_core import to_json
@@ -22,17 +23,16 @@ def calendar_of(tx: Transaction, now: datetime, begin: datetime, end: datetime) 
     view = tx.planning.occupancies.within(begin, end, most=MOST)
     resources = list(_resources(topology, ports))
     index = {resource.key: place for place, resource in enumerate(resources)}
-    return to_json(
-        {
-            "now": now,
-            "begin": begin,
-            "end": end,
-            "resources": resources,
-            "reservations": _reservations(view, topology, index),
-            "maintenance": list(_maintenance(topology, ports, index, begin, end)),
-            "left_out": view.left_out,
-        }
-    )
+    rest = {
+        "now": now,
+        "begin": begin,
+        "end": end,
+        "resources": resources,
+        "maintenance": list(_maintenance(topology, ports, index, begin, end)),
+        "left_out": view.left_out,
+    }
+    reservations = b",".join(_in_pieces(_reservations(view, topology, index)))
+    return b'%b,"reservations":[%b]}' % (to_json(rest)[:-1], reservations)
 
 
 def check_window(begin: datetime, end: datetime) -> None:
@@ -73,12 +73,18 @@ def _end(
     )
 
 
-def _reservations(view: View, topology: Topology, index: Mapping[str, int]) -> list[dict[str, Any]]:
+def _in_pieces(reservations: Iterator[dict[str, Any]]) -> Iterator[bytes]:
+    """JSON of some reservations at a time, so that the collector of garbage never walks over all of them."""
+    while piece := list(islice(reservations, AT_ONCE)):
+        yield to_json(piece)[1:-1]
+
+
+def _reservations(view: View, topology: Topology, index: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     """Ports and links that were removed since are left out."""
     hosts = {port: index[host_key(host.name)] for host in topology.hosts for port in host.ports}
     ends = {key: [place, hosts[key]] if key in hosts else [place] for key, place in index.items()}
     links = {link.name: index[link_key(link.name)] for link in topology.links}
-    return [_reservation(one, ends, links) for one in view.circuits]
+    return (_reservation(one, ends, links) for one in view.circuits)
 
 
 def _reservation(one: Occupancy, ends: Mapping[str, list[int]], links: Mapping[str, int]) -> dict[str, Any]:
@@ -119,4 +125,5 @@ def _maintenance(
 
 
 MOST = 10_000
+AT_ONCE = 100
 LONGEST = timedelta(days=400)

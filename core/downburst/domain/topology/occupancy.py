@@ -1,5 +1,6 @@
 """The use of resources in a view of the calendar: a circuit with its window, as the page draws it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -37,7 +38,7 @@ class Occupancy(NamedTuple):
 class View:
     """The circuits of a window."""
 
-    circuits: list[Occupancy]
-    """By number, the newest first."""
+    circuits: Iterator[Occupancy]
+    """By number, the newest first; each is made when it is asked for, as a heap of them all costs more than they."""
     left_out: bool
     """True if older ones were left out."""

@@ -28,7 +28,7 @@ class Occupancies:
         rows = self._connection.execute(query).all()
         numbers = _chosen(begin, end, circuits.c.number).limit(most).subquery()
         far, hops = self._joined(numbers, FAR), self._joined(numbers, HOPS)
-        found = [_occupancy(row, far.get(row[0], NONE), hops.get(row[0], NONE)) for row in rows[:most]]
+        found = (_occupancy(row, far.get(row[0], NONE), hops.get(row[0], NONE)) for row in rows[:most])
         return View(found, left_out=len(rows) > most)
 
     def _joined(self, numbers: Any, columns: tuple[Any, ...]) -> dict[int, tuple[str, ...]]:
