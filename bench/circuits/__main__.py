@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.circuits.admission import calendar_rows, desk_row
 from bench.circuits.desk import desk_rows
+from bench.circuits.month import month_row
 from bench.circuits.network import network_rows
 from bench.harness.report import document, machine, table, write
 from kit.capabilities import reasons
@@ -26,7 +27,7 @@ def main() -> None:
     wanted = parser.parse_args()
     described = machine()
     rows = [*calendar_rows(wanted.seed, wanted.runs), desk_row(wanted.seed, wanted.runs)]
-    rows += desk_rows(wanted.seed, wanted.runs)
+    rows += [*desk_rows(wanted.seed, wanted.runs), month_row(wanted.seed, wanted.runs)]
     notes = [f"seed {wanted.seed}"]
     found = reasons()
     missing = [f"{name}: {found[name]}" for name in NETWORK_NEEDS if found[name]]

@@ -29,6 +29,7 @@ from downburst_contract import (
     tracer,
     upstreams,
 )
+from downburst_contract.desk import calendar
 
 
 def healthz() -> Call[overview.Health]:
@@ -159,6 +160,19 @@ def list_changes(
             "limit": limit,
         },
     )
+
+
+def show_calendar(*, begin: str | None = None, end: str | None = None) -> Call[calendar.Calendar]:
+    """The calendar of a window of at most 400 days: links, hosts and ports with their circuits and maintenance.
+
+    `begin` is RFC 3339 or a time ago, `end` RFC 3339 or so long after the begin: `+7d`.
+    """
+    return Call("GET", path_of("v1", "calendar"), calendar.Calendar, query={"begin": begin, "end": end})
+
+
+def show_circuit_rates(circuit: int) -> Call[calendar.CircuitRates]:
+    """The rates in use through a circuit in the last six hours, as far as this hub has run."""
+    return Call("GET", path_of("v1", "calendar", "circuits", circuit), calendar.CircuitRates)
 
 
 def list_circuit_offers() -> Call[ordering.CircuitOffers]:

@@ -224,7 +224,7 @@ class Host(Answer):
     nic_bps: int
 
 
-class Maintenance(Answer):
+class MaintenanceWindow(Answer):
     """A window in which elements take no new reservation."""
 
     name: str
@@ -241,7 +241,7 @@ class Topology(Answer):
     switches: list[Switch]
     links: list[Link]
     hosts: list[Host]
-    maintenance: list[Maintenance]
+    maintenance: list[MaintenanceWindow]
 
     @classmethod
     def of(cls, kept: topology.Topology) -> Self:

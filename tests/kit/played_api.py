@@ -310,6 +310,8 @@ async def _circuits(play: Played, made: Runtime, ledger: Ledger, clock: FakeCloc
     await play.ask("POST", "/v1/circuits/{circuit}/measure", circuit=number)
     await _life(play, number)
     await play.ask("GET", "/v1/topology")
+    await play.ask("GET", "/v1/calendar", query="?end=%2B1d")
+    await play.ask("GET", "/v1/calendar/circuits/{circuit}", circuit=number)
     window = {"to": "unl.edu", "rate_out_bps": 900_000_000, "minutes": 45}
     await play.ask("POST", "/v1/topology/window", body=window)
     await play.ask("POST", "/v1/topology/window", body=window | {"last": "+1m"})

@@ -112,7 +112,7 @@ def test_a_viewer_sees_the_orders_of_a_day_and_no_forms(hub: Hub, page: Page, br
     orders.get_by_label("Feed").select_option("NGRID")
     expect(orders.get_by_role("rowheader")).to_have_count(2)
     expect(page).to_have_url(re.compile(r"#/circuits\?feed=NGRID$"))
-    every_page_fits(page, browser, hub.url, ["#/circuits?feed=NGRID"])
+    every_page_fits(page, browser, hub.url, ["#/circuits?feed=NGRID", "#/circuits?view=list"])
 
 
 def _orders_are_told_and_drawn(orders: Locator) -> None:
@@ -171,6 +171,7 @@ def _open_as_operator(hub: Hub, page: Page) -> None:
 def _go_to_circuits(page: Page) -> None:
     page.get_by_role("navigation", name="Pages").get_by_role("link", name="Circuits", exact=True).click()
     expect(page.get_by_role("heading", name="All circuits")).to_be_focused()
+    page.get_by_role("navigation", name="View of circuits").get_by_role("link", name="List").click()
 
 
 def _fill(form: Locator, values: dict[str, str]) -> None:

@@ -197,6 +197,8 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("PUT", "/v1/topology"): OPERATE,
     ("POST", "/v1/topology/window"): DETAILS,
     ("POST", "/v1/topology/rate"): DETAILS,
+    ("GET", "/v1/calendar"): DETAILS,
+    ("GET", "/v1/calendar/circuits/{circuit}"): DETAILS,
     ("GET", "/v1/ports"): DETAILS,
     ("POST", "/v1/ports"): OPERATE,
     ("GET", "/v1/ports/{port}"): DETAILS,

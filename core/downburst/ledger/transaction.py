@@ -30,6 +30,7 @@ from downburst.ledger.repositories.resends import Resends
 from downburst.ledger.repositories.senders import Assignments, Senders
 from downburst.ledger.repositories.sites import Sites, Subscriptions
 from downburst.ledger.repositories.tcp.profiles import TcpProfiles
+from downburst.ledger.repositories.topology.occupancies import Occupancies
 from downburst.ledger.repositories.topology.topologies import Topologies
 from downburst.ledger.repositories.upstreams import Upstreams
 from downburst.ledger.storage.partitions import Partitions
@@ -69,6 +70,7 @@ class Planning:
         self.nsi = NsiOrders(connection)
         self.connections = Connections(connection, clock)
         self.topology = Topologies(connection, clock)
+        self.occupancies = Occupancies(connection)
 
 
 class Fleet:

@@ -3,6 +3,7 @@
 from downburst.domain.events import RelaySeen, TrafficSeen
 from downburst.domain.path_facts import PathWatch
 from downburst.forecasts.path_rates import PathRates
+from downburst.live.circuit_rates import CircuitRates
 
 
 class LivePaths(PathWatch):
@@ -13,11 +14,13 @@ class LivePaths(PathWatch):
         self.rates = PathRates()
         self.relays: dict[str, RelaySeen] = {}
         """By relay, its newest report."""
+        self.circuits = CircuitRates()
 
     def traffic(self, event: TrafficSeen) -> None:
-        """Records the reports of sessions, with their time."""
+        """Records the reports of sessions and circuits, with their time."""
         super().traffic(event)
         self.rates.traffic(event)
+        self.circuits.add(event.circuits, event.to_us)
 
     def relay(self, event: RelaySeen) -> None:
         """Records the report of a relay."""

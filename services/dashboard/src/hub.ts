@@ -24,6 +24,18 @@ export async function change(method: string, path: string, body: unknown, seen: 
   await asked(method, path, { body, tag: seen.tag })
 }
 
+/** A refusal of the hub; the message is its sentence. */
+export class Refusal extends Error {
+  constructor(
+    sentence: string,
+    readonly status: number,
+    /** The whole problem document. */
+    readonly problem: unknown,
+  ) {
+    super(sentence)
+  }
+}
+
 /** The sentence of whatever was thrown. */
 export function sentenceOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
@@ -53,7 +65,10 @@ async function asked<Answer>(method: string, path: string, wanted: Wanted): Prom
   const answer = await fetch(`./v1/${path}`, request)
   const text = await answer.text()
   const answered: unknown = text === '' ? null : parsed(text)
-  if (!answer.ok) throw new Error(detail(answered) ?? `The hub answered with status ${answer.status}. Try again.`)
+  if (!answer.ok) {
+    const sentence = detail(answered) ?? `The hub answered with status ${answer.status}. Try again.`
+    throw new Refusal(sentence, answer.status, answered)
+  }
   return { value: answered as Answer, tag: answer.headers.get('etag') }
 }
 

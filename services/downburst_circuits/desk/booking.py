@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from downburst.domain.circuits import Direction
+from downburst.domain.topology.places import host_key, link_key
 from downburst_circuits.calendar import Calendar, Claim, NoRoom, Reservation
-from downburst_circuits.desk.network import Hop, Network, host_key, link_key
+from downburst_circuits.desk.network import Hop, Network
 from downburst_circuits.desk.paths import INFINITE_BPS, Path, Wish, paths
 
 

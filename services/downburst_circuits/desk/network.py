@@ -1,10 +1,11 @@
 """The topology as a graph: the vertices are switches and ports of the hub or of sites, the edges are links."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from downburst.domain.circuits import Direction, Port
 from downburst.domain.topology import Link, Topology
+from downburst.domain.topology.places import Places, host_key, link_key
 from downburst.foundation.clock import to_us
 from downburst_circuits.calendar import Calendar, Closure
 
@@ -31,7 +32,7 @@ class Network:
     def __init__(self, topology: Topology, ports: Mapping[str, Port]) -> None:
         self.topology = topology
         self.ports = ports
-        self._switch_of = {port: switch.name for switch in topology.switches for port in switch.ports}
+        self._places = Places(topology, ports)
         self._links = {link.name: link for link in topology.links}
         self._nodes = {switch.name: switch.node for switch in topology.switches if switch.node is not None}
         self._translating = {switch.name for switch in topology.switches if switch.translates}
@@ -40,7 +41,7 @@ class Network:
         self.distances: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
         """Distances of all vertices by measure and goal, as far as searches have computed them."""
         for link in topology.links:
-            a, z = self._vertex(link.a), self._vertex(link.z)
+            a, z = self._places.vertex(link.a), self._places.vertex(link.z)
             self._hops.setdefault(a, []).append(Hop(link, z, forward=True))
             self._hops.setdefault(z, []).append(Hop(link, a, forward=False))
 
@@ -62,7 +63,7 @@ class Network:
 
     def node_after(self, link: Link, *, forward: bool) -> str | None:
         """The site whose node translates at the far end of a link."""
-        return self._nodes.get(self._vertex(link.z if forward else link.a))
+        return self._nodes.get(self._places.vertex(link.z if forward else link.a))
 
     def host_of(self, port: str) -> str | None:
         """The host that has a port of circuits, if it is declared."""
@@ -92,30 +93,6 @@ class Network:
         found: dict[str, list[Closure]] = {}
         for window in self.topology.maintenance:
             closure = Closure(window.name, to_us(window.begin), to_us(window.end))
-            for resource in {key for name in window.of for key in self._closed_with(name)}:
+            for resource in {key for name in window.of for key in self._places.closed_with(name)}:
                 found.setdefault(resource, []).append(closure)
         return found
-
-    def _closed_with(self, name: str) -> Iterator[str]:
-        """The resources that an element takes with it; a switch takes its links."""
-        if name in self.ports:
-            yield name
-        for host in self.topology.hosts:
-            if host.name == name:
-                yield host_key(name)
-        for link in self.topology.links:
-            if name == link.name or (name in (self._vertex(link.a), self._vertex(link.z)) and name not in self.ports):
-                yield link_key(link.name)
-
-    def _vertex(self, port: str) -> str:
-        return self._switch_of.get(port, port)
-
-
-def link_key(name: str) -> str:
-    """The key of a link in the calendar, which is also its name in sentences."""
-    return f"link {name}"
-
-
-def host_key(name: str) -> str:
-    """The key of a host in the calendar, which is also its name in sentences."""
-    return f"host {name}"

@@ -3,6 +3,7 @@
 import pytest
 from bench.circuits import admission
 from bench.circuits.admission import _fits, year
+from bench.circuits.month import month_ms
 
 from downburst_circuits.calendar import Calendar, NoRoom, Reservation
 
@@ -23,3 +24,7 @@ def test_calendar_and_brute_force_of_the_bench_agree(monkeypatch: pytest.MonkeyP
             assert fits
             kept.append(reservation)
     assert 20 < len(kept) < len(wanted)
+
+
+def test_the_month_of_the_bench_is_answered_whole() -> None:
+    assert month_ms(1, count=30) > 0
