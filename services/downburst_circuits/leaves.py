@@ -1,7 +1,7 @@
 """Leaves of multipoint circuits: a site joins or leaves one, and the other sites' ends are not touched."""
 
 import asyncio
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 
 from downburst.domain.circuits import (
@@ -124,14 +124,21 @@ class LeafService:
         return replace(wanted, ends=(*circuit.ends, replace(added, vlan=tag)))
 
     async def _carry_out(self, circuit: Circuit, wanted: Circuit, event: str, said: Said) -> Circuit:
-        """Changes the node's end, then the record; if the node refuses, both stay as they were."""
+        """Changes the node's end, then the record; if one of them refuses, both stay as they were."""
+        maker = self._makers.of(circuit) if circuit.state in STANDING else None
         try:
-            if circuit.state in STANDING:
-                await self._makers.of(circuit).change(circuit, wanted)
-            kept = await self._register.change(circuit.number, lambda now: _with_ends(now, wanted), event, said)
+            if maker is not None:
+                await maker.change(circuit, wanted)
         except DownburstError as error:
             refused = Said(f"the change requested by {said.by} was not made: {error.sentence}", by=said.by)
             await self._register.note(circuit, event, refused)
+            raise
+        try:
+            kept = await self._register.change(circuit.number, lambda now: _with_ends(now, wanted), event, said)
+        except DownburstError:
+            if maker is not None:
+                with suppress(DownburstError):
+                    await maker.change(wanted, circuit)
             raise
         return kept or wanted
 

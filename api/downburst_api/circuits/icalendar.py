@@ -78,14 +78,16 @@ def _utc(instant: datetime) -> str:
 
 def _escaped(text: str) -> str:
     """A value of type TEXT (RFC 5545, 3.3.11), without control characters."""
-    shown = "".join(letter for letter in text if letter == "\n" or letter.isprintable())
-    for letter, instead in (("\\", "\\\\"), (";", "\\;"), (",", "\\,"), ("\n", "\\n")):
-        shown = shown.replace(letter, instead)
-    return shown
+    if not text.isprintable():
+        text = "".join(letter for letter in text if letter == "\n" or letter.isprintable())
+    return text.translate(_ESCAPES)
 
 
 def _folded(line: str) -> Iterator[str]:
     """A content line in pieces of at most 75 octets, continued by a space (RFC 5545, 3.1); no character is cut."""
+    if len(line.encode()) <= LONGEST_OCTETS:
+        yield line
+        return
     piece, octets = "", 0
     for letter in line:
         size = len(letter.encode())
@@ -99,6 +101,7 @@ def _folded(line: str) -> Iterator[str]:
 LONGEST_OCTETS = 75
 SHOWN_WITHOUT_END = timedelta(days=5 * 365)
 """Calendars have no events without an end; so long ahead a circuit may be reserved."""
+_ESCAPES = str.maketrans({"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n"})
 _STATUS = {
     "held": "TENTATIVE",
     "requested": "TENTATIVE",

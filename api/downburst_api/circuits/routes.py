@@ -99,7 +99,7 @@ async def subscribe_to_circuits(
     ] = None,
 ) -> Response:
     """The circuits as a calendar (iCalendar) for programs that subscribe: open ones, and those finished lately."""
-    text = await hub.ledger.read(lambda tx: service.subscribed(hub, tx, site=site, port=port))
+    text = await service.subscribed(hub, site=site, port=port)
     return Response(text, media_type="text/calendar; charset=utf-8")
 
 

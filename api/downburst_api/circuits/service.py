@@ -1,14 +1,15 @@
 """Reads circuits for answers, and applies changes to ports."""
 
+import asyncio
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from fastapi import Response
 
-from downburst.domain.circuits import FINISHED, UPCOMING, CircuitAnswer, CircuitState, Measured, Port
+from downburst.domain.circuits import FINISHED, UPCOMING, Circuit, CircuitAnswer, CircuitState, Measured, Port
 from downburst.foundation.errors import BadInput
 from downburst.ledger import Transaction
-from downburst.ledger.repositories.circuits import Which
+from downburst.ledger.repositories.circuits import Revision, Which
 from downburst_api.circuits.icalendar import calendar_text
 from downburst_api.circuits.shapes import circuit_out
 from downburst_api.http.pagination import NewestPage
@@ -34,15 +35,22 @@ def listed(hub: Runtime, tx: Transaction, which: Which, page: NewestPage) -> lis
     return [shapes.Circuit(**circuit_out(circuit, measured, hub.live)) for circuit in found]
 
 
-def subscribed(hub: Runtime, tx: Transaction, *, site: str | None, port: str | None) -> str:
+async def subscribed(hub: Runtime, *, site: str | None, port: str | None) -> str:
     """The calendar of open circuits, and of those that finished lately."""
+    since = hub.clock.now() - FINISHED_SHOWN
+    found, revisions = await hub.ledger.read(lambda tx: _shown_in_calendars(tx, site, port, since))
+    name = f"Circuits of {hub.settings.name}" + "".join(f", {one}" for one in (site, port) if one)
+    return await asyncio.to_thread(calendar_text, name, found, revisions)
+
+
+def _shown_in_calendars(
+    tx: Transaction, site: str | None, port: str | None, since: datetime
+) -> tuple[list[Circuit], dict[int, Revision]]:
     unfinished = [one for one in CircuitState if one not in FINISHED]
     found = tx.circuits.newest(Which(unfinished, site, port), limit=MOST_SHOWN)
     finished = tx.circuits.newest(Which(list(FINISHED), site, port), limit=MOST_SHOWN)
-    since = hub.clock.now() - FINISHED_SHOWN
     found += [one for one in finished if one.since is not None and one.since >= since]
-    name = f"Circuits of {hub.settings.name}" + "".join(f", {one}" for one in (site, port) if one)
-    return calendar_text(name, found, tx.circuits.revisions([one.number for one in found]))
+    return found, tx.circuits.revisions([one.number for one in found])
 
 
 def whole(hub: Runtime, tx: Transaction, number: int) -> shapes.CircuitWhole:

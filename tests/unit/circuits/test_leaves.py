@@ -21,7 +21,15 @@ from downburst.domain.circuits import (
 )
 from downburst.domain.sites import Site
 from downburst.domain.topology import Domain, Maintenance, Topology
-from downburst.foundation.errors import AlreadyThere, BadInput, CircuitConflict, Failure, NodeAway, NotFound
+from downburst.foundation.errors import (
+    AlreadyThere,
+    BadInput,
+    CircuitConflict,
+    Failure,
+    LedgerAway,
+    NodeAway,
+    NotFound,
+)
 from downburst_circuits.leaves import LEAST_LEAVES
 from kit.circuits import M
 from unit.circuits.stage import PORTS, SITES, Stage
@@ -144,6 +152,21 @@ async def test_a_node_that_refuses_leaves_all_as_it_was(stage: Stage) -> None:
     assert (event.event, event.by) == ("leaf-added", "eve")
     assert event.sentence.startswith("the change requested by eve was not made")
     assert stage.state(circuit) is CircuitState.ACTIVE
+
+
+async def test_a_ledger_that_is_away_leaves_the_node_as_it_was(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    circuit = await stage.active(rate=300, to=TWO)
+
+    async def away(*_: object) -> None:
+        raise LedgerAway("the ledger's server is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.register, "change", away)
+        with pytest.raises(LedgerAway):
+            await add(stage, circuit)
+    assert stage.kept(circuit).ends == stage.node.held[circuit.number].circuit.ends == circuit.ends
+    assert reserved(stage, "hub-eth0") == 600
+    assert (await add(stage, circuit)).circuit.far_sites == (*TWO, NEW)
 
 
 async def test_a_site_that_is_away_or_a_node_that_is_cannot_join_and_the_next_attempt_can(stage: Stage) -> None:
