@@ -33,7 +33,7 @@ def test_a_circuit_is_held_committed_and_given_back_in_both_domains(domains: Dom
 def test_a_refusal_of_the_other_domain_is_in_its_words_and_leaves_this_one_empty(domains: Domains) -> None:
     taken = wish(950, description="a campaign") | {"driver": "linux", "provider": None}
     domains.b.ask("POST", "/v1/circuits", json=taken)
-    answer = domains.a.answer("POST", "/v1/circuits", json=wish(100, hold_s=60))
+    answer = domains.a.answer("POST", "/v1/circuits", json=wish(100, hold_s=300))
     assert answer.status_code == 409
     assert "00705" in answer.text
     assert "circuit 1 holds 950 Mb/s out" in answer.text
