@@ -181,6 +181,70 @@ export interface BookingAnswered {
   booking: BookedTest | null
 }
 
+/** The calendar of a window. */
+export interface Calendar {
+  now: string
+  begin: string
+  end: string
+  /** Links, then hosts, then ports, each by name. */
+  resources: CalendarResource[]
+  /** The newest first. */
+  reservations: CalendarReservation[]
+  maintenance: CalendarMaintenance[]
+  /** Whether older circuits of the window were left out, as it has too many; ask for a shorter window. */
+  left_out: boolean
+}
+
+/** A window in which resources take no new reservation. */
+export interface CalendarMaintenance {
+  name: string
+  reason: string
+  begin: string
+  end: string
+  /** Places in `resources`. */
+  resources: number[]
+}
+
+/** A circuit in the calendar. */
+export interface CalendarReservation {
+  circuit: number
+  /** As people see it, with an override. */
+  state: CircuitState
+  /** When it expires unless it is committed; null: it isn't held. */
+  held_until: string | null
+  begin: string
+  /** Of a finished circuit the moment at which it finished. Null: until it is cancelled. */
+  end: string | null
+  rate_out_bps: number
+  rate_in_bps: number
+  /** The rate that its near end sends: a copy for each far end, unless the underlay copies. */
+  near_out_bps: number
+  near_in_bps: number
+  description: string
+  sites: string[]
+  /** Places in `resources` with the rate out in their direction out: the near end, links from `a` to `z`. */
+  along: number[]
+  /** Places in `resources` with the rate out in their direction in: far ends, links from `z` to `a`. */
+  against: number[]
+}
+
+/** Something that circuits reserve a rate of. */
+export interface CalendarResource {
+  /** Its name in refusals: `link west`, `host unl`, a port by its name alone. */
+  key: string
+  kind: ResourceKind
+  name: string
+  /** Of a link: the switch or port at its end `a`; of a port: its host, or empty; of a host: empty. */
+  a: string
+  /** Of a link: the switch or port at its end `z`; else empty. */
+  z: string
+  /** The site of a port or host; null: this hub, or a link. */
+  owner: string | null
+  /** Of a link: from `a` to `z`; else: sent. */
+  rate_out_bps: number
+  rate_in_bps: number
+}
+
 /** One transport as the scheduler judged it. */
 export interface Candidate {
   transport: Transport
@@ -557,6 +621,25 @@ export interface CircuitProviderWanted {
 /** All providers, by name. */
 export interface CircuitProviders {
   providers: CircuitProvider[]
+}
+
+/** The rates in use through a circuit, on average of a step. */
+export interface CircuitRate {
+  /** The begin of the step. */
+  at: string
+  /** Of the busiest site, as the reservation is per site. */
+  out_bps: number
+  in_bps: number
+}
+
+/** The rates in use through a circuit since the hub started, in steps; steps without traffic are left out. */
+export interface CircuitRates {
+  circuit: number
+  step_s: number
+  /** The begin of the record. */
+  since: string
+  until: string
+  steps: CircuitRate[]
 }
 
 /** The number of ends of a circuit: two, or several at once. */
@@ -1241,20 +1324,11 @@ export interface LostPage {
 }
 
 /** A window in which nobody is told of the site's alarms. */
-export interface Maintenance-Input {
+export interface Maintenance {
   minutes: number
   reason?: string
   /** When; now, if left out. */
   begins?: string | null
-}
-
-/** A window in which elements take no new reservation. */
-export interface Maintenance-Output {
-  name: string
-  of: string[]
-  begin: string
-  end: string
-  reason: string
 }
 
 /** A window in which elements take no new reservation; what they hold stays. */
@@ -1265,6 +1339,15 @@ export interface MaintenanceWanted {
   begin: string
   end: string
   reason?: string
+}
+
+/** A window in which elements take no new reservation. */
+export interface MaintenanceWindow {
+  name: string
+  of: string[]
+  begin: string
+  end: string
+  reason: string
 }
 
 /** Set-up times of the last circuits of an offer, from the order to the end of the probes. */
@@ -1894,6 +1977,9 @@ export interface ResendNew {
 /** Where a resend stands. */
 export type ResendState = 'waiting' | 'done' | 'cancelled'
 
+/** The kind of a resource of the calendar. */
+export type ResourceKind = 'link' | 'host' | 'port'
+
 /** What a person or program is to the hub. */
 export type Role = 'viewer' | 'site' | 'operator' | 'admin'
 
@@ -2311,6 +2397,7 @@ export interface Switch {
   domain: string
   ports: string[]
   translates: boolean
+  node: string | null
 }
 
 /** A switch with its ports. */
@@ -2320,6 +2407,8 @@ export interface SwitchWanted {
   ports: string[]
   /** Whether a circuit may leave it with another tag than it came with. */
   translates?: boolean
+  /** The site whose node translates there; null: the switch itself does, or nothing does. */
+  node?: string | null
 }
 
 /** The identifier that tells circuits on a link apart. */
@@ -2465,7 +2554,7 @@ export interface Topology {
   switches: Switch[]
   links: Link[]
   hosts: Host[]
-  maintenance: Maintenance-Output[]
+  maintenance: MaintenanceWindow[]
 }
 
 /** A topology that was put, or would be by a dry run. */
@@ -2474,7 +2563,7 @@ export interface TopologyAnswered {
   switches: Switch[]
   links: Link[]
   hosts: Host[]
-  maintenance: Maintenance-Output[]
+  maintenance: MaintenanceWindow[]
   /** A sentence each. */
   changes: string[]
   /** Circuits with a window that reaches into a maintenance of what they hold; they stay. */

@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from downburst.domain.circuits import Circuit, CircuitDriver, CircuitHop, CircuitShape, PathOrder, Port
-from downburst.domain.topology.places import link_key
 from downburst.foundation.errors import BadInput
 from downburst_circuits.calendar import Reservation
 from downburst_circuits.desk.booking import Booked, Wanted, with_hosts
