@@ -35,7 +35,7 @@ def _event(circuit: Circuit, revision: Revision | None) -> Iterator[str]:
     yield f"SEQUENCE:{changed.number}"
     yield f"DTSTART:{_utc(circuit.begin)}"
     yield f"DTEND:{_utc(circuit.end or circuit.begin + SHOWN_WITHOUT_END)}"
-    yield f"STATUS:{_STATUS.get(circuit.state, 'CONFIRMED')}"
+    yield f"STATUS:{_STATUS.get(circuit.shown_state, 'CONFIRMED')}"
     yield "TRANSP:TRANSPARENT"
     yield "CATEGORIES:circuit"
     yield f"SUMMARY:{_escaped(_summary(circuit))}"
@@ -52,7 +52,7 @@ def _summary(circuit: Circuit) -> str:
 def _description(circuit: Circuit) -> str:
     request = circuit.request
     parts = [
-        f"{circuit.state}: {circuit.reason}" if circuit.reason else circuit.state.value,
+        f"{circuit.shown_state}: {circuit.shown_reason}" if circuit.shown_reason else circuit.shown_state.value,
         f"{_rates(circuit)} (Ethernet frames) for each site",
         *(_end(end) for end in circuit.ends),
         "" if circuit.end else "until it is cancelled",

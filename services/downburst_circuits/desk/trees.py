@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from downburst.domain.circuits import Circuit, CircuitDriver, CircuitHop, CircuitShape, Replication
+from downburst.domain.topology.places import link_key
 from downburst.foundation.errors import BadInput
 from downburst_circuits.calendar import Claim, NoRoom, Reservation
 from downburst_circuits.desk.booking import Desk
-from downburst_circuits.desk.network import Hop, Network, link_key
+from downburst_circuits.desk.network import Hop, Network
 from downburst_circuits.desk.paths import INFINITE_BPS, Path, Wish, paths
 
 Uses = Counter[tuple[str, bool]]

@@ -5,7 +5,7 @@ use downburst_model::{SiteName, WallMicros};
 use downburst_session::{CircuitOffer, CircuitWay, Ticket, inner_address};
 
 use super::lines::{Cap, CircuitDriver, EndLine, LeaseLine, Replication};
-use super::transit::check_transits;
+use super::tags::{check_tag, check_transits};
 use crate::jobs::Failure;
 
 /// A lease whose fields were checked.
@@ -303,21 +303,6 @@ fn check_carried(line: &LeaseLine, end: &EndLine) -> Result<(), Failure> {
     told.map_err(|told| Failure::bad_request(format!("lease {}: the end {} has {told}", line.lease, end.end)))
 }
 
-/// Checks the identifier of frames on a port; `has_address`: tunnels may end there.
-pub(super) fn check_tag(vni: Option<u32>, vlan: Option<u16>, has_address: bool) -> Result<(), String> {
-    match (vni, vlan) {
-        (Some(vni), _) if !(1..=HIGHEST_VNI).contains(&vni) => {
-            Err(format!("the VNI {vni}; they are 1 to {HIGHEST_VNI}"))
-        }
-        (None, Some(tag)) if !(1..=HIGHEST_VLAN).contains(&tag) => {
-            Err(format!("the VLAN {tag}; they are 1 to {HIGHEST_VLAN}"))
-        }
-        (Some(_), _) if has_address => Ok(()),
-        (None, Some(_)) => Ok(()),
-        _ => Err("neither a tunnel's address nor a tag".to_owned()),
-    }
-}
-
 /// The size of a probe packet on an Ethernet, without a tunnel around it: with the headers of a tunnel over IPv6 it
 /// still fits an Ethernet.
 pub const PROBE_FRAME_BYTES: u32 = 1_414;
@@ -327,8 +312,6 @@ const FULL_FRAME_BYTES: u64 = 1_514;
 const FULL_PAYLOAD_BYTES: u64 = 1_448;
 
 /// RFC 7348 and IEEE 802.1Q.
-const HIGHEST_VNI: u32 = 0x00ff_ffff;
-const HIGHEST_VLAN: u16 = 4_094;
 
 /// Outer Ethernet, IP, UDP and VXLAN headers around a frame.
 const VXLAN_BYTES: u32 = 50;

@@ -10,6 +10,7 @@ mod lines;
 mod pair;
 mod probes;
 mod standings;
+mod tags;
 mod traffic;
 mod transit;
 

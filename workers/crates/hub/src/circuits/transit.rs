@@ -2,7 +2,7 @@
 use downburst_model::SiteName;
 use downburst_session::{CircuitOffer, CircuitTransit, CircuitWay, Ticket, TransitSide};
 
-use super::lease::{Lease, check_tag};
+use super::lease::Lease;
 use super::lines::{Cap, CircuitDriver, HopLine, LeaseLine, TransitLine};
 use crate::jobs::Failure;
 
@@ -45,32 +45,6 @@ fn way(line: &TransitLine, hop: &HopLine) -> CircuitWay {
         }
         _ => CircuitWay::Tag(hop.vlan.unwrap_or_default()),
     }
-}
-
-/// Checks that the sites between hops can join them.
-pub(super) fn check_transits(line: &LeaseLine) -> Result<(), Failure> {
-    let told = line.transits.iter().try_for_each(|transit| check(line, transit));
-    told.map_err(|told| Failure::bad_request(format!("lease {}: {told}", line.lease)))
-}
-
-fn check(line: &LeaseLine, transit: &TransitLine) -> Result<(), String> {
-    let site = &transit.site;
-    let named = line.ends.iter().filter_map(|end| end.site.as_ref());
-    let times = named.chain(line.transits.iter().map(|it| &it.site)).filter(|name| *name == site).count();
-    if times > 1 || line.ends.len() > 2 || line.driver == CircuitDriver::Declared {
-        return Err(format!(
-            "{site} can't join hops of it: a circuit of nodes with two ends passes a site once"
-        ));
-    }
-    for hop in [&transit.near, &transit.far] {
-        let has_address = transit.underlay.is_some() && hop.via.is_some();
-        check_tag(hop.vni, hop.vlan, has_address).map_err(|told| format!("a hop at {site} has {told}"))?;
-    }
-    let (near, far) = (&transit.near, &transit.far);
-    if near.vni == far.vni && (near.vni.is_some() || near.vlan == far.vlan) {
-        return Err(format!("both hops at {site} have one tag, so there is nothing to join"));
-    }
-    Ok(())
 }
 
 #[cfg(test)]
