@@ -82,6 +82,8 @@ def other_traffic(lab: Lab, sender: str, to: str) -> Iterator[None]:
     over = threading.Event()
     with lab.inside(sender):
         outlet = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    # A tenth of a second in the port's queue, so that the port stays busy while this thread waits for a processor.
+    outlet.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 20)
 
     def fill() -> None:
         content = bytes(PAYLOAD_BYTES)
@@ -133,4 +135,4 @@ PAYLOAD_BYTES = 1_400
 FRAME_BYTES = PAYLOAD_BYTES + 8 + 20 + 14 + 50
 """With UDP, IP and Ethernet inside, and the headers of the tunnel."""
 PORT, DISCARD_PORT = 5_001, 9
-SO_RCVBUFFORCE = 33
+SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
