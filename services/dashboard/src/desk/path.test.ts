@@ -50,7 +50,7 @@ test('the drawing goes from the hub to the sites, is always the same, and covers
 })
 
 test('a part of the network without a way to the hub is drawn as well', () => {
-  const island = { name: 'isle', domain: 'x', ports: ['isle-1'], translates: false }
+  const island = { name: 'isle', domain: 'x', ports: ['isle-1'], translates: false, node: null }
   const drawing = drawingOf({ ...TOPOLOGY, switches: [...TOPOLOGY.switches, island] }, CALENDAR)
   expect(drawing.spots.map((spot) => spot.name)).toContain('isle')
   expect(drawingOf({ ...TOPOLOGY, switches: [], links: [] }, CALENDAR).lines).toEqual([])
