@@ -72,6 +72,8 @@ def test_thirty_trains_keep_the_prediction_and_lose_nothing(stack: ExitStack, tm
     routed_s = trains.p99_s(trains.play(2, seconds=20, every_s=60))
     trains.offer()
     trains.play(2, seconds=20, every_s=60)
+    # The next train would go on riding the last circuit.
+    trains.wait_step("ended", 120)
     count = len(trains.orders())
     carried = trains.play(30, seconds=20, every_s=60)
     trains.wait_step("ended", 120)
