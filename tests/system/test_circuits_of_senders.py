@@ -242,7 +242,7 @@ def test_a_feed_rides_a_senders_circuit_and_leaves_it_when_that_is_killed(scene:
     scene.finish()
 
 
-@pytest.mark.long(90)
+@pytest.mark.nightly
 def test_a_sender_that_returns_gets_its_circuit_and_its_feed_again(scene: Scene) -> None:
     scene.source.start()
     number = scene.reserve("two-eth0")

@@ -53,7 +53,7 @@ class FleetOfTwo:
         return (self._hub.directory / "fleet.log").read_text(errors="replace")
 
 
-@pytest.mark.long(67)
+@pytest.mark.nightly
 def test_a_fleet_keeps_its_senders_and_takes_them_along(tmp_path: Path, server: Postgres, broker: Kafka) -> None:
     ports = four_free_ports()
     brokers = f'servers = "{broker.address}"\nprefix = "{tmp_path.name}"\n'

@@ -29,7 +29,8 @@ def lab() -> Iterator[Lab]:
 
 def test_every_capability_is_known_or_has_a_reason() -> None:
     found = reasons()
-    assert {"root", "netns", "veth", "bridge", "htb", "nft-numgen", "tun", "chromium", "vxlan"} == set(found)
+    links = {"netns", "veth", "bridge", "tun", "vxlan", "8021q"}
+    assert {"root", *links, "htb", "nft-numgen", "nft-egress", "chromium"} == set(found)
     assert not [name for name in namespaces() if name.endswith("xprobe") and str(os.getpid()) in name]
 
 

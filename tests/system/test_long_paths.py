@@ -68,5 +68,6 @@ def test_the_node_learns_a_profile_that_doubles_the_rate_of_one_connection(tmp_p
     assert found.after_bps >= 2 * found.before_bps
 
 
+@pytest.mark.nightly
 def test_a_profile_that_halves_the_rate_is_taken_back_within_two_windows(tmp_path: Path) -> None:
     assert windows_until_taken_back(tmp_path, FAR, congestion="bbr") <= 2

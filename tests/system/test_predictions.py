@@ -52,6 +52,7 @@ SITES, PLAYS = 2, 3
 NEEDED_BYTES = 1_500_000_000
 
 
+@pytest.mark.nightly
 def test_small_products_beside_busy_loops_are_predicted_with_the_machines_own_time(tmp_path: Path) -> None:
     """Products of 2 kB have the line to themselves: all delay beyond hundredths of a millisecond is the machine's.
 

@@ -125,7 +125,7 @@ def test_two_circuit_services_beside_a_hub(hub: WholeHub) -> None:
     assert hub.stop() == 0
 
 
-@pytest.mark.long(75)
+@pytest.mark.nightly
 def test_two_alarm_services_beside_a_hub(hub: WholeHub, receiver: HTTPServer) -> None:
     first, second = two(hub, "alarm-service")
     circuits = Apart(hub, "circuit-service", "circuits")

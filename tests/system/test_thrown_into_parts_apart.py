@@ -79,7 +79,7 @@ def test_no_handler_of_a_part_apart_stops_more_than_one_thing(parts: Parts, brok
     assert parts.hub.stop() == 0
 
 
-@pytest.mark.long(41)
+@pytest.mark.nightly
 def test_a_part_whose_own_task_fails_ends_with_that_error(parts: Parts) -> None:
     """A supervisor, such as systemd, a container engine or a fleet, starts it again."""
     parts.leave(services=True)

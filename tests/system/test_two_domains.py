@@ -40,6 +40,7 @@ def test_a_refusal_of_the_other_domain_is_in_its_words_and_leaves_this_one_empty
     domains.wait_states([], ["admitted"])
 
 
+@pytest.mark.nightly
 def test_the_other_domain_killed_while_it_holds_still_commits(domains: Domains) -> None:
     circuit = domains.hold()
     domains.kill(domains.b)
@@ -50,6 +51,7 @@ def test_the_other_domain_killed_while_it_holds_still_commits(domains: Domains) 
     domains.wait_states(["admitted"], ["admitted"])
 
 
+@pytest.mark.nightly
 def test_a_hub_killed_while_it_holds_leaves_nothing_in_either_domain(domains: Domains) -> None:
     domains.hold(seconds=5)
     domains.kill(domains.a)

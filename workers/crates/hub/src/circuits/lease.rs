@@ -311,8 +311,6 @@ pub const PROBE_FRAME_BYTES: u32 = 1_414;
 const FULL_FRAME_BYTES: u64 = 1_514;
 const FULL_PAYLOAD_BYTES: u64 = 1_448;
 
-/// RFC 7348 and IEEE 802.1Q.
-
 /// Outer Ethernet, IP, UDP and VXLAN headers around a frame.
 const VXLAN_BYTES: u32 = 50;
 const VXLAN6_BYTES: u32 = 70;

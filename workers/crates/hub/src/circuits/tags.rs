@@ -43,5 +43,6 @@ pub(super) fn check_tag(vni: Option<u32>, vlan: Option<u16>, has_address: bool) 
     }
 }
 
+/// RFC 7348 and IEEE 802.1Q.
 const HIGHEST_VNI: u32 = 0x00ff_ffff;
 const HIGHEST_VLAN: u16 = 4_094;

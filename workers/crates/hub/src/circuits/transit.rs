@@ -3,8 +3,7 @@ use downburst_model::SiteName;
 use downburst_session::{CircuitOffer, CircuitTransit, CircuitWay, Ticket, TransitSide};
 
 use super::lease::Lease;
-use super::lines::{Cap, CircuitDriver, HopLine, LeaseLine, TransitLine};
-use crate::jobs::Failure;
+use super::lines::{Cap, HopLine, TransitLine};
 
 impl Lease {
     /// The sites between two hops, each with its port.
@@ -53,7 +52,7 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::super::{CircuitEnds, CircuitWord, EndWord, HeldCircuit, attempt_result};
+    use super::super::{CircuitEnds, CircuitWord, EndWord, HeldCircuit, LeaseLine, attempt_result};
     use super::*;
 
     fn line(change: impl FnOnce(&mut Value)) -> LeaseLine {
