@@ -169,7 +169,7 @@ def _pinned(question: Question, found: tuple[Evaluated, ...], pin: Pin) -> Decis
     if wanted.feasible:
         return _settled(question, found, wanted, Because.PINNED)
     standing = _of(found, question.memory.transport)
-    stays = standing.feasible or _was_chosen_by_more(question, standing)
+    stays = standing.feasible or (bool(standing.parts) and _is_told_little(question, standing))
     kept = standing if stays else _of(found, Transport.UNICAST)
     return _settled(question, found, kept, Because.PIN_INFEASIBLE)
 
@@ -253,9 +253,14 @@ def _held(question: Question, standing: Evaluated, preferred: Evaluated, agreein
 def _was_chosen_by_more(question: Question, standing: Evaluated) -> bool:
     """True for circuits on demand after a restart: a few seconds of arrivals have no silence between trains."""
     chosen_at_s, span_s = question.memory.chosen_at_s, question.arrivals.span_s
-    if standing.transport is not Transport.DYNAMIC_CIRCUIT or chosen_at_s is None:
-        return False
-    return span_s < question.rules.telling_span_s and chosen_at_s < question.now_s - span_s
+    is_earlier = chosen_at_s is not None and chosen_at_s < question.now_s - span_s
+    return is_earlier and _is_told_little(question, standing)
+
+
+def _is_told_little(question: Question, standing: Evaluated) -> bool:
+    """True for circuits on demand with arrivals that may all be of one train: their silences are still to come."""
+    is_on_demand = standing.transport is Transport.DYNAMIC_CIRCUIT
+    return is_on_demand and question.arrivals.span_s < question.rules.telling_span_s
 
 
 def _starts_well_known(question: Question) -> bool:

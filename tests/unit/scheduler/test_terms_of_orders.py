@@ -69,12 +69,15 @@ def test_trains_beside_greedy_flows_go_on_circuits_at_less_than_half_the_latency
 
 
 @pytest.mark.parametrize(
-    ("span_s", "chosen_s_ago", "stays"), [(10.0, 3_600.0, True), (10.0, 5.0, False), (700.0, 3_600.0, False)]
+    ("span_s", "chosen_s_ago", "stays", "stays_pinned"),
+    [(10.0, 3_600.0, True, True), (10.0, 5.0, False, True), (700.0, 3_600.0, False, False)],
 )
 @pytest.mark.parametrize("pinned", [False, True])
 def test_a_restart_in_a_train_keeps_the_circuit_until_silences_could_be_seen(
-    *, span_s: float, chosen_s_ago: float, stays: bool, pinned: bool
+    *, span_s: float, chosen_s_ago: float, stays: bool, stays_pinned: bool, pinned: bool
 ) -> None:
+    """A pin says that there are trains: the first one alone says nothing against it."""
+    stays = stays_pinned if pinned else stays
     train = trains(count=1, every_s=span_s, seconds=span_s)
     pin = Pin("CONDUIT", Transport.DYNAMIC_CIRCUIT, by="alice", at=datetime(2026, 1, 1, tzinfo=UTC))
     asked = Question(
