@@ -40,6 +40,8 @@ class DomainWanted(Shape):
 
     name: _Name
     description: Text = ""
+    ports: _Several
+    """Ports of circuits on machines of this network, which sets up what is there."""
 
 
 class SwitchWanted(Shape):
@@ -109,7 +111,9 @@ class TopologyWanted(Shape):
         """The topology, each kind by name; refuses impossible values."""
         try:
             return topology.Topology(
-                domains=_sorted([topology.Domain(one.name, one.description) for one in self.domains]),
+                domains=_sorted(
+                    [topology.Domain(one.name, one.description, tuple(one.ports)) for one in self.domains]
+                ),
                 switches=_sorted(
                     [
                         topology.Switch(one.name, one.domain, tuple(one.ports), one.translates, one.node)

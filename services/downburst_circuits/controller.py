@@ -307,7 +307,9 @@ class CircuitController:
 
     async def _told(self, event: CircuitTold) -> None:
         circuit = self._register.begun.get(event.circuit)
-        if circuit is None or circuit.state not in WANTED or (event.site and event.site not in circuit.sites):
+        if circuit is None or circuit.state not in WANTED:
+            return
+        if event.site and event.site not in circuit.sites and not circuit.passes:
             return
         if event.state == "removed":
             if not circuit.over_at(self._clock.now()):

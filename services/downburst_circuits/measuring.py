@@ -81,6 +81,8 @@ class Measuring:
 
     async def measure(self, circuit: Circuit) -> Verdict:
         """One round: the reachable sites, and the rate each way; results are stored."""
+        if circuit.passes:
+            return await self._joined(circuit)
         sites = self._sites(circuit)
         reached = [await self._node.probe_reach(circuit.number, site) for site in sites]
         self._next_s[circuit.number] = self._clock.monotonic_s() + AGAIN_S
@@ -92,6 +94,18 @@ class Measuring:
         if verdict.happening is Happening.PASSED:
             self._next_s[circuit.number] = self._clock.monotonic_s() + self._settings.probe_minutes * 60
         return verdict
+
+    async def _joined(self, circuit: Circuit) -> Verdict:
+        """Whether the nodes of a circuit between other networks hold its hops; the networks at its ends measure it."""
+        standing = await self._node.circuit_up(self._register.lease(circuit))
+        self._next_s[circuit.number] = self._clock.monotonic_s() + AGAIN_S
+        if standing.state != "up":
+            found = next(iter(standing.problems), CircuitProblem("its nodes do not hold it"))
+            said = Said(found.sentence, found.step, found.hop, found.remedy)
+            return Verdict(Happening.BROKE if circuit.state is CircuitState.VERIFYING else Happening.LOST, said)
+        if circuit.state is CircuitState.DOWN:
+            return Verdict(Happening.RETURNED, Said("its nodes hold it again"))
+        return Verdict(Happening.PASSED, Said("its nodes have joined its hops; the networks at its ends measure it"))
 
     def _sites(self, circuit: Circuit) -> tuple[str, ...]:
         """The sites that a round is about: leaves that have joined a circuit that is well, or all."""

@@ -112,7 +112,7 @@ class Register:
             sites = {site.name: site for site in found if site}
             provider = wanted.carriage.provider and tx.planning.providers.find(wanted.carriage.provider)
             return tx.circuits.of_request(wanted.request.request_id), Known(
-                self.ports, sites, self._clock.now(), provider or None
+                self.ports, sites, self._clock.now(), provider or None, self.network.foreign
             )
 
         return await self._ledger.read(read)
@@ -120,7 +120,8 @@ class Register:
     async def known(self) -> Known:
         """All ports and sites at this moment."""
         sites = await self._ledger.read(lambda tx: tx.sites.all())
-        return Known(self.ports, {site.name: site for site in sites}, self._clock.now())
+        named = {site.name: site for site in sites}
+        return Known(self.ports, named, self._clock.now(), foreign=self.network.foreign)
 
     def lock(self, number: int) -> asyncio.Lock:
         """The lock of work on a circuit, which serialises it."""

@@ -25,6 +25,8 @@ class Known:
     now: datetime
     provider: Provider | None = None
     """The record of the provider that the request names."""
+    foreign: frozenset[str] = frozenset()
+    """The ports on machines of other networks."""
 
 
 def checked(wanted: Circuit, known: Known) -> Circuit:
@@ -180,7 +182,7 @@ def _named(end: CircuitEnd, known: Known, *, is_near: bool) -> CircuitEnd:
         port = known.ports.get(end.port)
         if port is None:
             raise unknown_port(end.port, known.ports)
-        if port.site is None and not is_near:
+        if port.site is None and not is_near and port.name not in known.foreign:
             raise BadInput(f"port {end.port} is the hub's, and every far end must be a site's; swap the ends")
         if end.site is not None and end.site != port.site:
             raise BadInput(f"port {end.port} belongs to {port.host}, not to {end.site}; name one of the two")
@@ -193,7 +195,7 @@ def _named(end: CircuitEnd, known: Known, *, is_near: bool) -> CircuitEnd:
 
 
 def _only_port(site: str | None, known: Known) -> Port:
-    own = [port for port in known.ports.values() if port.site == site]
+    own = [port for port in known.ports.values() if port.site == site and port.name not in known.foreign]
     attachment = known.sites[site].circuit_attachment if site else None
     named = [port for port in own if attachment and attachment.port in (port.name, port.stp)]
     found = named or own
@@ -258,9 +260,10 @@ def _check_driver(circuit: Circuit, known: Known) -> None:
         raise BadInput(f"the shaped share is {share:g}; give 0.85 to 1 (0.9 leaves room for headers)")
     if circuit.carriage.replication is Replication.UNDERLAY:
         _check_group(circuit)
+    _check_foreign(circuit, known)
     for end in circuit.ends:
         port = known.ports[end.port]
-        if not port.interface:
+        if not port.interface and port.name not in known.foreign:
             raise BadInput(
                 f"port {port.name} has no interface, so no node can use it; set one: downburst ports set "
                 f"{port.name} --interface eth0"
@@ -277,6 +280,22 @@ def _check_end(circuit: Circuit, end: CircuitEnd, port: Port) -> None:
         raise BadInput(
             f"port {port.name} has no underlay address, for the ends of tunnels; set one: downburst ports "
             f"set {port.name} --underlay 192.0.2.1"
+        )
+
+
+def _check_foreign(circuit: Circuit, known: Known) -> None:
+    """Both ends are ours, or both are other networks' and our nodes make the way between."""
+    foreign = [end.port for end in circuit.ends if end.port in known.foreign]
+    if not foreign:
+        return
+    if len(foreign) < len(circuit.ends):
+        raise BadInput(
+            f"port {foreign[0]} is on a machine of another network, which makes its own ends; order the circuit from "
+            "that network with --driver nsi, between ports of this hub and its sites"
+        )
+    if circuit.carriage.driver is not CircuitDriver.LINUX:
+        raise BadInput(
+            f"a circuit from {foreign[0]} to {foreign[-1]} passes through this hub's nodes; give --driver linux"
         )
 
 

@@ -109,8 +109,9 @@ def admitted_sentence(circuit: Circuit) -> str:
     out, back = rate_text(circuit.rate_out_bps), rate_text(circuit.rate_in_bps)
     far = ", ".join(circuit.far_sites)
     rates = f"{out} to and {back} from {far}"
-    if circuit.near_site is not None:
-        rates = f"{out} from {circuit.near_site} to {far} and {back} back"
+    if circuit.near_site is not None or circuit.passes:
+        near, far = circuit.near_site or circuit.ends[0].port, far or circuit.ends[1].port
+        rates = f"{out} from {near} to {far} and {back} back"
     window = f"from {moment_text(circuit.begin)} {until}"
     if circuit.held_until is None:
         return f"{rates} are reserved {window}"

@@ -46,6 +46,8 @@ def _event(circuit: Circuit, revision: Revision | None) -> Iterator[str]:
 def _summary(circuit: Circuit) -> str:
     far = ", ".join(circuit.far_sites)
     between = f"to {far}" if circuit.near_site is None else f"from {circuit.near_site} to {far}"
+    if circuit.passes:
+        between = f"from {circuit.ends[0].port} to {circuit.ends[1].port}"
     return f"Circuit {circuit.number} {between}: {_rates(circuit)}"
 
 

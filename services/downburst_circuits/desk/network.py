@@ -32,6 +32,8 @@ class Network:
     def __init__(self, topology: Topology, ports: Mapping[str, Port]) -> None:
         self.topology = topology
         self.ports = ports
+        self.foreign = topology.foreign_ports
+        """The ports on machines of other networks."""
         self._places = Places(topology, ports)
         self._links = {link.name: link for link in topology.links}
         self._nodes = {switch.name: switch.node for switch in topology.switches if switch.node is not None}
@@ -60,6 +62,13 @@ class Network:
     def link(self, name: str) -> Link | None:
         """The link of this name."""
         return self._links.get(name)
+
+    def gate(self, port: str) -> tuple[Link, Port] | None:
+        """The link from a port of ours to a machine of another network, and the port there; None: none leads to one."""
+        for hop in self.hops(port):
+            if hop.to in self.foreign:
+                return hop.link, self.ports[hop.to]
+        return None
 
     def node_after(self, link: Link, *, forward: bool) -> str | None:
         """The site whose node translates at the far end of a link."""

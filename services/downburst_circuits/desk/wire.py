@@ -2,7 +2,17 @@
 
 from itertools import pairwise
 
-from downburst.domain.circuits import Circuit, CircuitDriver, CircuitHop, CircuitShape, Lease, Port, Transit, WireTag
+from downburst.domain.circuits import (
+    Circuit,
+    CircuitDriver,
+    CircuitEnd,
+    CircuitHop,
+    CircuitShape,
+    Lease,
+    Port,
+    Transit,
+    WireTag,
+)
 from downburst.domain.topology import TagKind
 from downburst.foundation.errors import NotFound
 from downburst_circuits.desk.network import Network
@@ -11,6 +21,8 @@ from downburst_circuits.desk.network import Network
 def wired(circuit: Circuit, network: Network) -> Lease:
     """The lease of a circuit. The nodes choose its identifiers unless both ends of its one path have tags."""
     ports = tuple(network.ports[end.port] for end in circuit.ends)
+    if circuit.carriage.driver is CircuitDriver.NSI:
+        return Lease(circuit, ports, _granted(circuit, network))
     is_ours = circuit.carriage.driver is CircuitDriver.LINUX and circuit.shape is CircuitShape.POINT_TO_POINT
     if not (is_ours and circuit.path and all(_has_tag(hop, network) for hop in (circuit.path[0], circuit.path[-1]))):
         return Lease(circuit, ports)
@@ -31,6 +43,19 @@ def wired(circuit: Circuit, network: Network) -> Lease:
         for number, (joint, before, after) in enumerate(joints)
     )
     return Lease(circuit, ports, tags, transits)
+
+
+def _granted(circuit: Circuit, network: Network) -> tuple[WireTag, ...]:
+    """The tags that a provider granted, as they are on the links to its machines; empty: VLANs of the ports."""
+    tags = tuple(_granted_tag(end, network) for end in circuit.ends)
+    return tags if any(tag.vni is not None for tag in tags) else ()
+
+
+def _granted_tag(end: CircuitEnd, network: Network) -> WireTag:
+    gate = network.gate(end.port)
+    if end.vlan is None or gate is None or gate[0].tags is None or gate[0].tags.kind is TagKind.VLAN:
+        return WireTag(vlan=end.vlan)
+    return WireTag(vni=end.vlan, via=gate[1].underlay or None)
 
 
 def _joint(before: CircuitHop, after: CircuitHop, network: Network) -> Port | None:

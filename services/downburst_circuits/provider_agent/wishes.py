@@ -53,7 +53,7 @@ def terms_of(asked: Asked, now_us: int) -> Terms:
 def circuit_of(one: Connection, terms: Terms, ports: Mapping[str, Port]) -> Circuit:
     """The circuit to ask the calendar for: created by hand, as a requester provisions it; the hub's end first."""
     ends = [_end(stp_of_end, ports) for stp_of_end in (one.service.source, one.service.dest)]
-    if ends[1].site is None:
+    if ends[1].site is None and ends[0].site is not None:
         ends.reverse()
     rate_bps = terms.capacity_mbps * MBPS
     description = one.service.description or f"NSI connection {one.connection_id}"

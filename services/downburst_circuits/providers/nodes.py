@@ -26,6 +26,8 @@ class Nodes:
 
     async def make(self, circuit: Circuit) -> Made | Broken:
         """Sets up both ends; the circuit gets its inner addresses the first time."""
+        if circuit.passes:
+            return await self._join(circuit)
         if circuit.carriage.driver is CircuitDriver.LINUX and circuit.ends[0].address is None:
             given = self.addresses(circuit)
             said = Said(f"inner addresses {', '.join(given)}")
@@ -44,6 +46,14 @@ class Nodes:
         if len(standing.problems) >= len(circuit.far_sites):
             return Broken(standing.problems[0])
         return Made(standing.took_ms)
+
+    async def _join(self, circuit: Circuit) -> Made | Broken:
+        """The hops between two other networks. All nodes on the way are needed, as nobody here has an end to probe."""
+        lease = self._register.lease(circuit)
+        if not lease.transits:
+            return Broken(_NO_JOINT)
+        standing = await self._node.circuit_up(lease)
+        return Made(standing.took_ms) if standing.state == "up" else Broken(first_problem(standing))
 
     async def change(self, circuit: Circuit, wanted: Circuit) -> None:
         """Changes both ends in place, or restores them."""
@@ -68,8 +78,8 @@ class Nodes:
         return Broken(left[0]) if left else Removed()
 
     def is_held(self, circuit: Circuit) -> bool:
-        """True for a circuit with addresses."""
-        return circuit.ends[0].address is not None
+        """True for a circuit with addresses; one that passes has none, and is held from its making on."""
+        return circuit.state in STANDING if circuit.passes else circuit.ends[0].address is not None
 
     def ended(self, circuit: Circuit) -> Broken | None:  # noqa: ARG002
         """None: the node tells by itself what it lost."""
@@ -105,4 +115,9 @@ def _with_addresses(circuit: Circuit, given: tuple[str, ...]) -> Circuit:
     return replace(circuit, ends=tuple(replace(end, address=address) for end, address in ends))
 
 
+_NO_JOINT = CircuitProblem(
+    "no node of this hub joins two hops of its path, so nothing leads from one network to the other",
+    step="path",
+    remedy="name the site whose node translates at a switch on the path: `node` in the topology",
+)
 _NO_WORDS = CircuitProblem("the node could not set it up and gave no reason", step="node", hop="the hub's node")

@@ -45,11 +45,11 @@ class Authority:
         )
         return self
 
-    def sign(self, name: str, *, days: int = 2) -> Certificate:
-        """A certificate of this name for 127.0.0.1, its key, and this authority."""
+    def sign(self, name: str, *, days: int = 2, address: str = "127.0.0.1") -> Certificate:
+        """A certificate of this name for an address, its key, and this authority."""
         certificate, key, asked = (self.directory / f"{name}-{self.name}.{end}" for end in ("pem", "key", "csr"))
         extensions = self.directory / "extensions"
-        extensions.write_text("subjectAltName=IP:127.0.0.1\n")
+        extensions.write_text(f"subjectAltName=IP:{address}\n")
         _openssl("req", *_KEY, "-keyout", key, "-out", asked, "-subj", f"/CN={name}")
         _openssl("x509", "-req", "-in", asked, "-CA", self.certificate, "-CAkey", self.key, "-CAcreateserial",
                  "-days", str(days), "-extfile", extensions, "-out", certificate)  # fmt: skip

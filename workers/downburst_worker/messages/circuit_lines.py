@@ -40,10 +40,7 @@ def lease_line(lease: Lease) -> Line:
         "shaped_share": circuit.carriage.shaped_share,
         "burst_bytes": circuit.carriage.burst_bytes,
         "until_us": None if circuit.end is None else to_us(circuit.end),
-        "ends": [
-            _end(circuit, end, port, tag)
-            for end, port, tag in zip(circuit.ends, lease.ports, lease.tags or _as_ordered(circuit), strict=True)
-        ],
+        "ends": [] if circuit.passes else _ends(lease),
         "transits": [_transit(transit) for transit in lease.transits],
     }
 
@@ -135,12 +132,18 @@ def _as_ordered(circuit: Circuit) -> list[WireTag]:
     return [WireTag(vlan=end.vlan) for end in circuit.ends]
 
 
+def _ends(lease: Lease) -> list[Line]:
+    circuit, tags = lease.circuit, lease.tags or _as_ordered(lease.circuit)
+    return [_end(circuit, *each) for each in zip(circuit.ends, lease.ports, tags, strict=True)]
+
+
 def _end(circuit: Circuit, end: CircuitEnd, port: Port, tag: WireTag) -> Line:
+    has_tunnel = circuit.carriage.driver is CircuitDriver.LINUX or tag.vni is not None
     return {
         "end": end.port,
         "site": end.site,
         "interface": port.interface,
-        "underlay": port.underlay if circuit.carriage.driver is CircuitDriver.LINUX else None,
+        "underlay": port.underlay if has_tunnel else None,
         "port_rate_bps": port.port_rate_bps,
         "address": end.address,
     } | _hop(tag)

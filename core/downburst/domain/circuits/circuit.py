@@ -264,6 +264,11 @@ class Circuit:
         return tuple(end.site for end in self.ends[1:] if end.site is not None)
 
     @property
+    def passes(self) -> bool:
+        """True if both its ends are other networks', so that nodes of ours join its hops and none has an end."""
+        return not self.sites
+
+    @property
     def served_sites(self) -> tuple[str, ...]:
         """The sites that the hub itself reaches over it; none of a circuit between two sites."""
         return self.far_sites if self.near_site is None else ()

@@ -47,10 +47,14 @@ class Domain:
 
     name: str
     description: str = ""
+    ports: tuple[str, ...] = ()
+    """Ports of circuits on machines of this network: it sets up what is there, and no node of ours does."""
 
     def __post_init__(self) -> None:
         _check_name("domain", self.name)
         _check_text("domain", self.name, self.description)
+        if self.ports:
+            _check_list("domain", self.name, self.ports, MOST_PORTS)
 
 
 @dataclass(frozen=True, slots=True)

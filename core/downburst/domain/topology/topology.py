@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from downburst.domain.circuits import Port
 from downburst.domain.topology.elements import Domain, Host, Link, Maintenance, Switch, TagKind
+from downburst.domain.topology.foreign import check_foreign
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class Topology:
     def check(self, ports: Mapping[str, Port]) -> None:
         """Raises `ValueError` with a sentence if elements contradict each other or the ports of circuits."""
         self._check_names(ports)
+        check_foreign(self, ports)
         self._check_switches(ports)
         self._check_links(ports)
         self._check_hosts(ports)
@@ -30,9 +32,15 @@ class Topology:
             for name in window.of:
                 _known(f"maintenance {window.name} is of {name}", known, name, "link, switch, host or port")
 
+    @property
+    def foreign_ports(self) -> frozenset[str]:
+        """The ports of circuits on machines of other networks."""
+        return frozenset(port for domain in self.domains for port in domain.ports)
+
     def users(self, port: str) -> list[str]:
         """The elements that name a port of circuits, in words."""
         return [
+            *(f"domain {domain.name}" for domain in self.domains if port in domain.ports),
             *(f"link {link.name}" for link in self.links if port in (link.a, link.z)),
             *(f"host {host.name}" for host in self.hosts if port in host.ports),
             *(f"maintenance {window.name}" for window in self.maintenance if port in window.of),
@@ -76,7 +84,9 @@ class Topology:
                 if port in used:
                     raise ValueError(f"port {port} has two links, {used[port]} and {link.name}; a port has one")
                 used[port] = link.name
-                _check_tags(link, ports.get(port))
+            if not {link.a, link.z} & self.foreign_ports:
+                _check_tags(link, ports.get(link.a))
+                _check_tags(link, ports.get(link.z))
             if link.a in of_switches and of_switches[link.a] == of_switches.get(link.z):
                 raise ValueError(f"link {link.name} leads from switch {of_switches[link.a]} to itself")
 

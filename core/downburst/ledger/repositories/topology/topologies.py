@@ -78,7 +78,8 @@ def _properties(element: Any) -> dict[str, Any]:
 
 
 def _domain(values: Values) -> Domain:
-    return Domain(**values)
+    # Earlier releases stored none.
+    return Domain(**values | {"ports": tuple(values.get("ports", ()))})
 
 
 def _switch(values: Values) -> Switch:

@@ -14,7 +14,8 @@ pub struct Lease {
     pub(super) line: LeaseLine,
     /// The hub's end; `None`: the circuit joins two sites.
     pub own: Option<HubEnd>,
-    /// The ends at sites, with their addresses; of two sites the nearer one first.
+    /// The ends at sites, with their addresses; of two sites the nearer one first. Without any, and without the hub's,
+    /// both ends are machines of other networks.
     pub others: Vec<(SiteName, EndLine, (IpAddr, u8))>,
 }
 
@@ -97,7 +98,10 @@ impl Lease {
             }
             check_carried(&line, end)?;
         }
-        check_ends(number, own.is_some(), &others)?;
+        let passes = own.is_none() && others.is_empty() && !line.transits.is_empty();
+        if !passes {
+            check_ends(number, own.is_some(), &others)?;
+        }
         check_transits(&line)?;
         if !(0.1..=1.0).contains(&line.shaped_share) {
             return Err(Failure::bad_request(format!(
@@ -119,6 +123,11 @@ impl Lease {
             (None, [(near, ..), (far, ..)]) => Some((near, far)),
             _ => None,
         }
+    }
+
+    /// True if sites of this hub only join hops between machines of other networks.
+    pub fn passes(&self) -> bool {
+        self.own.is_none() && self.others.is_empty()
     }
 
     /// The place of the hub's end, for people; without one, the hub.

@@ -117,6 +117,35 @@ mod tests {
     }
 
     #[test]
+    fn sites_may_join_hops_between_machines_of_other_networks() {
+        let passage = |transits: Value| {
+            Lease::read(line(|line| {
+                line["ends"] = json!([]);
+                line["transits"] = transits;
+            }))
+        };
+        let lease = passage(line_of_transits()).unwrap();
+        assert!(lease.passes() && lease.pair().is_none() && lease.own_end().is_none());
+        assert_eq!(lease.hop("hub"), "hub");
+        assert!(offer(&lease, "mid").transit.is_some());
+        let mid = SiteName::parse("mid").unwrap();
+        let held = HeldCircuit { lease, secret: Ticket([7; 16]), interface: String::new(), shaped: false };
+        assert_eq!(held.parties().collect::<Vec<_>>(), [&mid]);
+        let mut reports = CircuitEnds::default();
+        reports.offered(&mid);
+        reports.said(&mid, Ok(()));
+        let attempt = attempt_result(&held, &reports);
+        assert_eq!((attempt.state, attempt.ends.len()), (CircuitWord::Up, 1));
+        let nothing = passage(json!([])).unwrap_err().error;
+        assert_eq!(nothing, "lease 17 has one end only");
+    }
+
+    fn line_of_transits() -> Value {
+        json!([{"end": "t0", "site": "mid", "interface": "eth1", "underlay": "10.77.0.3",
+            "near": {"vni": 3021, "via": "192.0.2.1"}, "far": {"vni": 3123, "via": "192.0.2.2"}}])
+    }
+
+    #[test]
     fn hops_that_can_not_be_joined_are_refused() {
         let refused = |change: fn(&mut Value)| Lease::read(line(change)).unwrap_err().error;
         let same = refused(|line| line["transits"][0]["far"]["vni"] = json!(3021));

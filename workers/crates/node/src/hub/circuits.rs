@@ -34,10 +34,10 @@ pub(super) struct Circuits {
     turn: tokio::sync::Mutex<()>,
 }
 
-/// A circuit of which this hub's end is up, or which joins two sites.
+/// A circuit of which this hub's end is up, or which joins two sites, or machines of other networks.
 struct Circuit {
     held: HeldCircuit,
-    /// This hub's end; `None`: it joins two sites.
+    /// This hub's end; `None`: it has none.
     own: Option<Own>,
     /// Taken over by the circuit of the next lease, if this hub's end stays.
     ends: Arc<std::sync::Mutex<CircuitEnds>>,
@@ -109,15 +109,18 @@ impl Hub {
     /// Handles a site's report on its end.
     pub(super) fn circuit_said(&self, site: &SiteName, lease: u32, said: Result<(), CircuitFault>) {
         let Some(circuit) = self.circuits.find(lease) else { return };
+        let stands = said.is_ok();
         let report = lock(&circuit.ends).said(site, said);
         if report == EndReport::OfNoEnd {
             return;
         }
         circuit.said.send_modify(|count| *count += 1);
-        if circuit.own.is_none() {
-            self.look_at_pair(&circuit);
-        } else if let EndReport::Down(fault) = report {
-            self.tell_circuit(&circuit, Some(site), "down", Some(fault));
+        match report {
+            _ if circuit.held.lease.pair().is_some() => self.look_at_pair(&circuit),
+            EndReport::Down(fault) => self.tell_circuit(&circuit, Some(site), "down", Some(fault)),
+            // Nobody here sees packets of its ends, so the joined hops are all there is to tell.
+            _ if stands && circuit.held.lease.passes() => self.tell_circuit(&circuit, Some(site), "up", None),
+            _ => {}
         }
     }
 
