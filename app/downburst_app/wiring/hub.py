@@ -30,7 +30,7 @@ from downburst_alarms.hub_facts import LiveFacts
 from downburst_alarms.notices import NetworkTeller
 from downburst_alarms.remote import RemoteAlarms, answers_of_hub
 from downburst_alarms.watch import AlarmWatch
-from downburst_api.app import create_app
+from downburst_api.app import create_app, prepare
 from downburst_api.metrics.counted import Counted
 from downburst_api.runtime import AlarmTests, Circuits, Runtime
 from downburst_app.retention.watch import RetentionWatch
@@ -188,7 +188,7 @@ class Hub:
                 "free space, or keep fewer hours: downburst log advise shows the use of each feed",
             )
         runtime = self._runtime(alarms, counted)
-        self._front.open(create_app(runtime, page=_dashboard(settings)))
+        self._front.open(prepare(create_app(runtime, page=_dashboard(settings))))
 
     async def _prepare_data_dir(self, reserve: Reserve) -> bool:
         """Takes the data directory for this process; true if the reserve was released, because the disk was full."""
