@@ -96,7 +96,7 @@ class Measuring:
         return verdict
 
     async def _joined(self, circuit: Circuit) -> Verdict:
-        """Whether the nodes of a circuit between other networks hold its hops; the networks at its ends measure it."""
+        """Whether the nodes of a circuit that passes hold its hops; the networks at its ends measure it."""
         standing = await self._node.circuit_up(self._register.lease(circuit))
         self._next_s[circuit.number] = self._clock.monotonic_s() + AGAIN_S
         if standing.state != "up":

@@ -64,7 +64,7 @@ class Network:
         return self._links.get(name)
 
     def gate(self, port: str) -> tuple[Link, Port] | None:
-        """The link from a port of ours to a machine of another network, and the port there; None: none leads to one."""
+        """The link from a port to a machine of another network, and the port there; None: none leads to one."""
         for hop in self.hops(port):
             if hop.to in self.foreign:
                 return hop.link, self.ports[hop.to]

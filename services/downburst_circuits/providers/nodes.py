@@ -48,7 +48,7 @@ class Nodes:
         return Made(standing.took_ms)
 
     async def _join(self, circuit: Circuit) -> Made | Broken:
-        """The hops between two other networks. All nodes on the way are needed, as nobody here has an end to probe."""
+        """The hops between two other networks; all nodes on the way are needed, as nobody here has an end."""
         lease = self._register.lease(circuit)
         if not lease.transits:
             return Broken(_NO_JOINT)

@@ -1,4 +1,4 @@
-"""Circuits that pass from one other network to another one over our nodes, and ends that a provider granted by VNI."""
+"""Circuits that pass from one other network to another one over our nodes, and ends with granted VNIs."""
 
 from collections.abc import Callable
 from dataclasses import replace

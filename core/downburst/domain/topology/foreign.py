@@ -29,7 +29,7 @@ class Elements(Protocol):
 
 
 def check_foreign(elements: Elements, ports: Mapping[str, Port]) -> None:
-    """Raises `ValueError` with a sentence if a port of another network can't be one, or its tags can't be told apart."""
+    """Raises `ValueError` with a sentence if a port can't be another network's, or tags can't be told apart."""
     owners: dict[str, str] = {}
     for domain in elements.domains:
         for name in domain.ports:
@@ -49,7 +49,7 @@ def _check_port(domain: Domain, name: str, ports: Mapping[str, Port]) -> None:
     if port.site is not None or port.sender is not None or port.interface:
         raise ValueError(
             f"domain {domain.name} has port {name}, which is on {port.host} with the interface "
-            f"{port.interface or 'none'}; a port of another network has neither a site, nor a sender, nor an interface"
+            f"{port.interface or 'none'}; a port of another network has no site, no sender and no interface"
         )
 
 
