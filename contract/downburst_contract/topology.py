@@ -196,6 +196,8 @@ class Domain(Answer):
 
     name: str
     description: str
+    ports: list[str]
+    """Ports of circuits on machines of this network."""
 
 
 class Switch(Answer):

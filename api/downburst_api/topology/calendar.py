@@ -1,6 +1,6 @@
 """The calendar as clients see it: resources by place, and the circuits on them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -9,6 +9,7 @@ from pydantic_core import to_json
 
 from downburst.domain.circuits import Port
 from downburst.domain.topology import Topology
+from downburst.domain.topology.bookings import BookedTest
 from downburst.domain.topology.occupancy import Occupancy, View
 from downburst.domain.topology.places import Places, host_key, link_key
 from downburst.foundation.errors import BadInput
@@ -17,8 +18,13 @@ from downburst_contract.desk import calendar as shapes
 from downburst_contract.desk.calendar import ResourceKind
 
 
-def calendar_of(tx: Transaction, now: datetime, begin: datetime, end: datetime) -> bytes:
-    """The calendar of a window as `shapes.Calendar` in JSON; objects of ten thousand circuits would cost the most."""
+def calendar_of(
+    tx: Transaction, now: datetime, begin: datetime, end: datetime, tests: Sequence[BookedTest] | None = ()
+) -> bytes:
+    """The calendar of a window as `shapes.Calendar` in JSON; objects of ten thousand circuits would cost the most.
+
+    `tests`: all bookings that are known; None: they are not known at the moment.
+    """
     topology, ports = tx.planning.topology.get(), {port.name: port for port in tx.ports.all()}
     view = tx.planning.occupancies.within(begin, end, most=MOST)
     resources = list(_resources(topology, ports))
@@ -29,6 +35,7 @@ def calendar_of(tx: Transaction, now: datetime, begin: datetime, end: datetime) 
         "end": end,
         "resources": resources,
         "maintenance": list(_maintenance(topology, ports, index, begin, end)),
+        "tests": None if tests is None else list(_tests(tests, topology, index, begin, end)),
         "left_out": view.left_out,
     }
     reservations = b",".join(_in_pieces(_reservations(view, topology, index)))
@@ -45,6 +52,7 @@ def check_window(begin: datetime, end: datetime) -> None:
 
 def _resources(topology: Topology, ports: Mapping[str, Port]) -> Iterator[shapes.CalendarResource]:
     places = Places(topology, ports)
+    networks = {port: domain.name for domain in topology.domains for port in domain.ports}
     for link in topology.links:
         yield shapes.CalendarResource(
             key=link_key(link.name),
@@ -53,23 +61,33 @@ def _resources(topology: Topology, ports: Mapping[str, Port]) -> Iterator[shapes
             a=places.vertex(link.a),
             z=places.vertex(link.z),
             owner=None,
+            sender=None,
             rate_out_bps=link.az_bps,
             rate_in_bps=link.za_bps,
         )
     for host in topology.hosts:
-        owner = ports[host.ports[0]].site
-        yield _end(host_key(host.name), ResourceKind.HOST, host.name, "", owner, host.nic_bps)
+        port = ports[host.ports[0]]
+        owner = port.site or networks.get(port.name)
+        yield _end(ResourceKind.HOST, host.name, port, owner=owner, rate_bps=host.nic_bps)
     hosts = {port: host.name for host in topology.hosts for port in host.ports}
     for port in ports.values():
-        host_name = hosts.get(port.name, "")
-        yield _end(port.name, ResourceKind.PORT, port.name, host_name, port.site, port.rate_bps)
+        host_name, owner = hosts.get(port.name, ""), port.site or networks.get(port.name)
+        yield _end(ResourceKind.PORT, port.name, port, host=host_name, owner=owner, rate_bps=port.rate_bps)
 
 
 def _end(
-    key: str, kind: ResourceKind, name: str, host: str, owner: str | None, rate_bps: int
+    kind: ResourceKind, name: str, port: Port, *, owner: str | None, rate_bps: int, host: str = ""
 ) -> shapes.CalendarResource:
     return shapes.CalendarResource(
-        key=key, kind=kind, name=name, a=host, z="", owner=owner, rate_out_bps=rate_bps, rate_in_bps=rate_bps
+        key=host_key(name) if kind is ResourceKind.HOST else name,
+        kind=kind,
+        name=name,
+        a=host,
+        z="",
+        owner=owner,
+        sender=port.sender,
+        rate_out_bps=rate_bps,
+        rate_in_bps=rate_bps,
     )
 
 
@@ -81,10 +99,15 @@ def _in_pieces(reservations: Iterator[dict[str, Any]]) -> Iterator[bytes]:
 
 def _reservations(view: View, topology: Topology, index: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     """Ports and links that were removed since are left out."""
+    ends, links = _places(topology, index)
+    return (_reservation(one, ends, links) for one in view.circuits)
+
+
+def _places(topology: Topology, index: Mapping[str, int]) -> tuple[dict[str, list[int]], dict[str, int]]:
+    """The places of each port with its host, and of each link by its name."""
     hosts = {port: index[host_key(host.name)] for host in topology.hosts for port in host.ports}
     ends = {key: [place, hosts[key]] if key in hosts else [place] for key, place in index.items()}
-    links = {link.name: index[link_key(link.name)] for link in topology.links}
-    return (_reservation(one, ends, links) for one in view.circuits)
+    return ends, {link.name: index[link_key(link.name)] for link in topology.links}
 
 
 def _reservation(one: Occupancy, ends: Mapping[str, list[int]], links: Mapping[str, int]) -> dict[str, Any]:
@@ -106,6 +129,28 @@ def _reservation(one: Occupancy, ends: Mapping[str, list[int]], links: Mapping[s
         # Two ports of a circuit may be of one host.
         "against": list(dict.fromkeys(far)) + [links[name] for name in one.back if name in links],
     }
+
+
+def _tests(
+    tests: Sequence[BookedTest], topology: Topology, index: Mapping[str, int], begin: datetime, end: datetime
+) -> Iterator[shapes.CalendarTest]:
+    ends, links = _places(topology, index)
+    for one in tests:
+        if not (one.begin < end and begin < one.end):
+            continue
+        wanted, hops = one.wanted, [hop for hop in one.path if hop.link in links]
+        yield shapes.CalendarTest(
+            number=one.number,
+            test=wanted.kind,
+            begin=one.begin,
+            end=one.end,
+            rate_out_bps=wanted.rate_out_bps,
+            rate_in_bps=wanted.rate_in_bps,
+            by=wanted.by,
+            circuit=wanted.circuit,
+            along=ends.get(wanted.near.port, []) + [links[hop.link] for hop in hops if hop.forward],
+            against=ends.get(wanted.far.port, []) + [links[hop.link] for hop in hops if not hop.forward],
+        )
 
 
 def _maintenance(

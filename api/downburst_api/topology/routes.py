@@ -1,11 +1,15 @@
 """Routes of the topology and of the reservation desk's questions."""
 
+import asyncio
+from contextlib import suppress
 from datetime import timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from downburst.domain.topology.bookings import BookedTest
 from downburst.foundation.clock import from_us
+from downburst.foundation.errors import PartAway
 from downburst.foundation.moments import coming_moment, moment
 from downburst.live.circuit_rates import STEP_S, STEPS_KEPT
 from downburst_api.http.parameters import Hub, Number
@@ -48,7 +52,7 @@ async def find_rate(hub: Hub, asked: shapes.RateAsked) -> shapes.RateAnswer:
 
 @router.get("/calendar", response_model=calendar.Calendar)
 async def show_calendar(hub: Hub, begin: _When = "now", end: _When = "+1d") -> Response:
-    """The calendar of a window of at most 400 days: links, hosts and ports with their circuits and maintenance.
+    """The calendar of a window of at most 400 days: links, hosts and ports with circuits, tests and maintenance.
 
     `begin` is RFC 3339 or a time ago, `end` RFC 3339 or so long after the begin: `+7d`.
     """
@@ -56,7 +60,8 @@ async def show_calendar(hub: Hub, begin: _When = "now", end: _When = "+1d") -> R
     first = moment(begin, now)
     last = coming_moment(end, first)
     check_window(first, last)
-    body = await hub.ledger.read(lambda tx: calendar_of(tx, now, first, last))
+    tests = await _tests(hub)
+    body = await hub.ledger.read(lambda tx: calendar_of(tx, now, first, last, tests))
     return Response(body, media_type="application/json")
 
 
@@ -73,8 +78,18 @@ async def show_circuit_rates(hub: Hub, circuit: Number) -> calendar.CircuitRates
     return calendar.CircuitRates(circuit=circuit, step_s=STEP_S, since=since, until=now, steps=steps)
 
 
+async def _tests(hub: Hub) -> list[BookedTest] | None:
+    """The bookings of tests; None: the part that has them is away, and the calendar is shown without them."""
+    with suppress(PartAway, TimeoutError):
+        async with asyncio.timeout(PATIENCE_S):
+            return await hub.circuits.tests.booked()
+    return None
+
+
 async def _ports(hub: Hub) -> set[str]:
     return {port.name for port in await hub.ledger.read(lambda tx: tx.ports.all())}
 
 
 KEPT = timedelta(seconds=STEP_S * STEPS_KEPT)
+PATIENCE_S = 1.0
+"""For the tests in a calendar, which is shown without them if another process does not answer."""

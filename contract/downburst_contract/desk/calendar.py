@@ -5,6 +5,7 @@ Rates are bits per second of Ethernet frames. Windows are half-open: [begin, end
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from downburst.domain.circuits import CircuitState
 from downburst_contract.base import Answer
@@ -30,7 +31,9 @@ class CalendarResource(Answer):
     z: str
     """Of a link: the switch or port at its end `z`; else empty."""
     owner: str | None
-    """The site of a port or host; null: this hub, or a link."""
+    """The site of a port or host, or the other network that has it; null: this hub, or a link."""
+    sender: str | None
+    """Of a port on the host of one of the hub's senders, that sender; null: it is elsewhere."""
     rate_out_bps: int
     """Of a link: from `a` to `z`; else: sent."""
     rate_in_bps: int
@@ -60,6 +63,26 @@ class CalendarReservation(Answer):
     """Places in `resources` with the rate out in their direction in: far ends, links from `z` to `a`."""
 
 
+class CalendarTest(Answer):
+    """A test with load, which books its rate for some seconds."""
+
+    number: int
+    kind: Literal["test"] = "test"
+    """What it is among the reservations of a calendar."""
+    test: str
+    """The kind of test."""
+    begin: datetime
+    end: datetime
+    rate_out_bps: int
+    rate_in_bps: int
+    by: str
+    circuit: int | None
+    """The circuit inside which it runs; null: it has a reservation of its own."""
+    along: list[int]
+    """Places in `resources` as of a circuit; inside one its ports alone."""
+    against: list[int]
+
+
 class CalendarMaintenance(Answer):
     """A window in which resources take no new reservation."""
 
@@ -82,6 +105,8 @@ class Calendar(Answer):
     reservations: list[CalendarReservation]
     """The newest first."""
     maintenance: list[CalendarMaintenance]
+    tests: list[CalendarTest] | None
+    """Running tests and the last of those that are over, the newest first. Null: the part that books them is away."""
     left_out: bool
     """Whether older circuits of the window were left out, as it has too many; ask for a shorter window."""
 

@@ -7,7 +7,9 @@ import pytest
 from downburst.domain.circuits import CircuitUse
 from downburst.domain.events import TrafficSeen
 from downburst.domain.sites import Site
+from downburst.domain.topology.bookings import BookedTest
 from downburst.foundation.clock import to_us
+from downburst.foundation.errors import PartAway
 from downburst_contract.desk.calendar import Calendar
 from kit.played_api import TOPOLOGY
 from unit.api.conftest import Asked
@@ -42,6 +44,19 @@ async def test_resources_are_links_hosts_and_ports_with_a_rate_in_each_direction
     assert shown["left_out"] is False
 
 
+async def test_ports_of_senders_and_of_other_networks_say_so(booked: Asked) -> None:
+    of_sender = {"port": "cloud-eth0", "rate_bps": 10**9, "sender": "cloud", "interface": "eth0"}
+    for port in (of_sender, {"port": "gate", "rate_bps": 10**9, "underlay": "192.0.2.9"}):
+        await booked.ask("POST", "/v1/ports", 201, json=port)
+    domains = [*TOPOLOGY["domains"], {"name": "geant", "ports": ["gate"]}]
+    await booked.ask("PUT", "/v1/topology", json=TOPOLOGY | {"domains": domains})
+    shown = (await booked.ask("GET", "/v1/calendar?end=%2B1d"))["resources"]
+    told = {one["name"]: (one["owner"], one["sender"]) for one in shown if one["kind"] == "port"}
+    assert (told["cloud-eth0"], told["gate"], told["hub-eth0"]) == ((None, "cloud"), ("geant", None), (None, None))
+    (kept,) = [one for one in (await booked.ask("GET", "/v1/topology"))["domains"] if one["name"] == "geant"]
+    assert kept["ports"] == ["gate"]
+
+
 async def test_a_circuit_has_its_resources_by_direction(booked: Asked) -> None:
     shown = await booked.ask("GET", "/v1/calendar?end=%2B1d")
     assert Calendar.model_validate(shown, extra="forbid").model_dump(mode="json") == shown
@@ -62,6 +77,31 @@ async def test_a_held_circuit_has_its_expiry_and_an_expired_one_holds_nothing(bo
     await booked.ask("DELETE", f"/v1/circuits/{held['circuit']}")
     shown = await booked.ask("GET", "/v1/calendar?end=%2B1d")
     assert held["circuit"] not in [one["circuit"] for one in shown["reservations"]]
+
+
+async def test_a_test_with_load_has_its_resources_by_direction(booked: Asked) -> None:
+    wanted = {"test": "by-hand", "far": {"site": "unl.edu"}, "rate_out_bps": 200_000_000, "seconds": 30, "by": "ann"}
+    number = (await booked.ask("POST", "/v1/test-bookings", 201, json=wanted))["booking"]["number"]
+    shown = await booked.ask("GET", "/v1/calendar?end=%2B1d")
+    assert Calendar.model_validate(shown, extra="forbid").model_dump(mode="json") == shown
+    (one,) = shown["tests"]
+    names = [resource["key"] for resource in shown["resources"]]
+    assert (one["number"], one["kind"], one["test"], one["circuit"]) == (number, "test", "by-hand", None)
+    assert (one["rate_out_bps"], one["rate_in_bps"], one["by"]) == (200_000_000, 0, "ann")
+    assert {names[place] for place in one["along"]} == {"hub-eth0", "host hub-1", "link up", "link unl"}
+    assert [names[place] for place in one["against"]] == ["unl-eth1"]
+    assert (await booked.ask("GET", f"/v1/calendar?begin={one['end']}&end=%2B1d"))["tests"] == []
+
+
+async def test_without_the_part_that_books_tests_the_calendar_is_shown_all_the_same(
+    booked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away() -> list[BookedTest]:
+        raise PartAway("the circuits do not answer")
+
+    monkeypatch.setattr(booked.runtime.circuits.tests, "booked", away)
+    shown = await booked.ask("GET", "/v1/calendar?end=%2B1d")
+    assert (shown["tests"], len(shown["reservations"])) == (None, 1)
 
 
 async def test_windows_are_half_open(booked: Asked) -> None:
