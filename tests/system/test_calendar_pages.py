@@ -209,6 +209,26 @@ def test_the_topology_is_drawn_with_its_states_and_maintenance(hub: Hub, page: P
     expect(bar).to_be_visible()
 
 
+def test_tests_with_load_ports_of_senders_and_the_address_of_the_feed_are_shown(
+    hub: Hub, page: Page, browser: Browser
+) -> None:
+    hub.post("ports", port="cloud-eth0", sender="cloud", underlay="192.0.2.3", **NOWHERE)
+    ends = {"near": {"port": "hub-eth0"}, "far": {"site": "unl.edu"}}
+    hub.post("test-bookings", rate_out_bps=300_000_000, seconds=900, **ends)
+    _open_as_admin(hub, page)
+    row = page.get_by_test_id("row link up out")
+    expect(row.get_by_role("img", name="Test by-hand 300 Mb/s")).to_be_visible()
+    expect(page.get_by_test_id("row link up in").get_by_role("img")).to_have_count(0)
+    expect(page.get_by_test_id("row cloud-eth0 both")).to_contain_text("the sender cloud")
+    address = re.compile(r"http://[^/]+/v1/circuits\.ics\?token=TOKEN")
+    expect(page.get_by_test_id("subscription").locator("code").first).to_have_text(address)
+    no_serious_finding(page)
+    page.get_by_role("button", name="Reserve", exact=True).click()
+    near = page.get_by_test_id("reservation form").get_by_role("combobox", name="From", exact=True)
+    expect(near.get_by_role("option", name="cloud-eth0 of the sender cloud")).to_have_count(1)
+    every_page_fits(page, browser, hub.url, ["#/circuits"])
+
+
 def test_a_lost_hub_leaves_the_figures_and_takes_the_buttons(hub: Hub, page: Page) -> None:
     _reserve(hub, 1, 3)
     _open_as_admin(hub, page)

@@ -1,5 +1,5 @@
 /** The rate that is free on a path over time: that of its narrowest hop. */
-import { rateOn, type Way } from './rows'
+import { heldByTests, rateOn, type Way } from './rows'
 import type { Frame } from './scale'
 import type { Calendar, CalendarReservation, Circuit } from './types'
 import { lookOf } from './words'
@@ -47,6 +47,7 @@ function freeAlong(calendar: Calendar, place: number, way: Way, without: number)
   const closed = calendar.maintenance.filter((one) => one.resources.includes(place))
   const taken = [
     ...calendar.reservations.map((one) => ({ ...one, bps: held(one) })).filter((one) => one.bps > 0),
+    ...heldByTests(calendar).map((one) => ({ ...one, bps: rateOn(one, resource, place, way) })),
     ...closed.map((one) => ({ ...one, bps: rate })),
   ]
   const changes = taken.flatMap((one) => [

@@ -1,6 +1,7 @@
 /** The places of the topology's drawing: columns by the distance from the hub, and few crossings; always the same. */
 import { placeOf } from './path'
 import type { Calendar, CalendarResource, Topology } from './types'
+import { ownerText } from './words'
 
 export interface Spot {
   name: string
@@ -110,7 +111,7 @@ function described(topology: Topology, calendar: Calendar, name: string): Pick<S
   if (found) return { kind: 'switch', note: found.translates ? `${found.domain}, changes tags` : found.domain }
   const port = portOf(calendar, name)
   const host = port?.a ? `${port.a}, ` : ''
-  return port?.owner ? { kind: 'site', note: `${host}${port.owner}` } : { kind: 'hub', note: `${host}the hub` }
+  return port?.owner ? { kind: 'site', note: `${host}${port.owner}` } : { kind: 'hub', note: `${host}${ownerText(port)}` }
 }
 
 function isHub(calendar: Calendar, name: string): boolean {

@@ -2,6 +2,7 @@
 import { freeOn } from './rows'
 import type { Frame } from './scale'
 import type { Calendar, Circuit, Topology } from './types'
+import { ownerText } from './words'
 
 export interface PathStep {
   key: string
@@ -72,7 +73,7 @@ function endStep(
   return {
     key: `port ${port}`,
     name: host === '' ? port : host,
-    note: `${host === '' ? 'port' : `port ${port}`} of ${resource?.owner ?? 'the hub'}`,
+    note: `${host === '' ? 'port' : `port ${port}`} of ${ownerText(resource)}`,
     ...tagText(before, vlan, 'VLAN '),
     free_bps: rates.length > 0 ? Math.min(...rates) : null,
   }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { at, CALENDAR, NOW, RESERVATION } from '../fixtures/desk'
 import { filtered, freeOn, lanesOf, MOST_LANES, rateOn, rowsOf, type Bar } from './rows'
 import { frameAt, HOUR_MS } from './scale'
-import type { Calendar, CalendarResource, Reservation } from './types'
+import type { BookedTest, Calendar, CalendarResource, Reservation } from './types'
 
 const FRAME = frameAt('day', Date.parse(NOW))
 const busy: Calendar = { ...CALENDAR, reservations: [RESERVATION] }
@@ -61,6 +61,31 @@ test('labels say the state, of a held one its expiry, of an active one its rate'
   expect(label({ state: 'active' })).toBe('7 unl.edu 600 Mb/s')
   expect(label({ state: 'tearing-down' })).toBe('7 unl.edu tearing down')
   expect(label({ sites: ['a', 'b', 'c'] })).toBe('7 3 sites reserved')
+})
+
+const TRAIN: BookedTest = {
+  number: 2_000_000_001, kind: 'test', test: 'knee', begin: at(1), end: at(1.5), rate_out_bps: 400e6, rate_in_bps: 0,
+  by: 'ann', circuit: null, along: [4, 3, 2], against: [5],
+}
+
+test('a test with load has a bar where it sends, and holds its rate unless a circuit has that', () => {
+  const shown = labels({ ...CALENDAR, tests: [TRAIN] })
+  expect(shown['link up out']).toEqual(['Test knee 400 Mb/s'])
+  expect(shown['link up in']).toEqual([])
+  expect(shown['unl-eth1 both']).toEqual(['Test knee 400 Mb/s'])
+  expect(freeOn({ ...busy, tests: [TRAIN] }, 2, 'out', window(0, 5))).toBe(0)
+  expect(freeOn({ ...busy, tests: [TRAIN] }, 2, 'out', window(1.5, 5))).toBe(400e6)
+  const inside = { ...busy, tests: [{ ...TRAIN, circuit: 7 }] }
+  expect(freeOn(inside, 2, 'out', window(0, 5))).toBe(400e6)
+  expect(labels(inside)['hub-eth0 both']).toContain('Test knee in circuit 7 400 Mb/s')
+  expect(labels({ ...busy, tests: null })).toEqual(labels(busy))
+})
+
+test('a row says whose port it is', () => {
+  const owners = [{ owner: null, sender: 'cloud' }, { owner: 'geant', sender: null }]
+  const resources = CALENDAR.resources.slice(4).map((one, at) => ({ ...one, ...owners[at] }))
+  const notes = rowsOf({ ...CALENDAR, resources }, FRAME).map((row) => row.note)
+  expect(notes).toEqual(['1 Gb/s, the sender cloud', '1 Gb/s, geant'])
 })
 
 test('bars that touch share a lane, and those that overlap do not', () => {

@@ -1,11 +1,22 @@
 /** The rows of the calendar: a link for each direction, hosts, ports; and the bars on them. */
 import type { Frame } from './scale'
-import type { Calendar, CalendarResource, Reservation, State } from './types'
-import { lookOf, rateText, stateText, type Look } from './words'
+import type { BookedTest, Calendar, CalendarResource, Reservation, State } from './types'
+import { lookOf, ownerText, rateText, stateText, type Look } from './words'
 
 export type Way = 'out' | 'in'
 
-/** A reservation, a maintenance, or a draft, in one row. */
+/** The rates of a reservation or test, and the places in which it has them. */
+export type Rates = Pick<
+  Reservation,
+  'rate_out_bps' | 'rate_in_bps' | 'near_out_bps' | 'near_in_bps' | 'along' | 'against'
+>
+
+interface Window {
+  begin: string
+  end: string
+}
+
+/** A reservation, a test, a maintenance, or a draft, in one row. */
 export interface Bar {
   key: string
   look: Look
@@ -63,7 +74,7 @@ export function lanesOf(bars: Bar[], most: number): { lanes: Bar[][]; more: numb
 }
 
 /** The rate of a reservation on a resource in one direction. */
-export function rateOn(one: Reservation, resource: CalendarResource, place: number, way: Way): number {
+export function rateOn(one: Rates, resource: CalendarResource, place: number, way: Way): number {
   const isNearEnd = resource.kind !== 'link'
   const near = isNearEnd ? [one.near_out_bps, one.near_in_bps] : [one.rate_out_bps, one.rate_in_bps]
   const along = one.along.includes(place) ? (way === 'out' ? near[0] : near[1]) : 0
@@ -92,6 +103,11 @@ export function freeOn(
       { at_ms: one.end === null ? window.end_ms : Date.parse(one.end), bps: -bps },
     ]
   })
+  for (const one of heldByTests(calendar)) {
+    const bps = rateOn(one, resource, place, way)
+    if (bps === 0 || !overlaps(one, window)) continue
+    steps.push({ at_ms: Math.max(Date.parse(one.begin), window.begin_ms), bps }, { at_ms: Date.parse(one.end), bps: -bps })
+  }
   // At one moment an end comes before a begin, as windows are half-open.
   steps.sort((one, other) => one.at_ms - other.at_ms || one.bps - other.bps)
   let level = 0
@@ -110,7 +126,7 @@ function rowOf(resource: CalendarResource, place: number, way: Way | 'both', bar
   const ways: Way[] = way === 'both' ? ['out', 'in'] : [way]
   const own = new Map(ways.flatMap((one) => bars.get(`${place} ${one}`) ?? []).map((bar) => [bar.key, bar]))
   const rate = rateText(way === 'in' ? resource.rate_in_bps : resource.rate_out_bps)
-  const owner = resource.kind === 'link' ? resource.name : (resource.owner ?? 'the hub')
+  const owner = resource.kind === 'link' ? resource.name : ownerText(resource)
   const note = `${rate}, ${owner}`
   const title = titleOf(resource, way)
   const lanes = lanesOf([...own.values()], MOST_LANES)
@@ -130,15 +146,32 @@ function barsOf(calendar: Calendar, frame: Frame): Map<string, Bar[]> {
     const bar = barOfMaintenance(one)
     if (overlaps(one, frame)) for (const place of one.resources) for (const way of WAYS) put(place, way, bar)
   }
-  for (const one of calendar.reservations) {
-    if (!overlaps(one, frame)) continue
-    const bar = barOf(one)
+  const putAll = (one: Rates, bar: Bar) => {
     for (const place of [...one.along, ...one.against]) {
       const resource = calendar.resources[place]
       if (resource) for (const way of WAYS) if (rateOn(one, resource, place, way) > 0) put(place, way, bar)
     }
   }
+  for (const one of calendar.reservations) if (overlaps(one, frame)) putAll(one, barOf(one))
+  for (const one of calendar.tests ?? []) if (overlaps(one, frame)) putAll(ratesOf(one), barOfTest(one))
   return found
+}
+
+/** The tests that hold a rate of their own; the rate of one inside a circuit is that circuit's. */
+export function heldByTests(calendar: Calendar): (Rates & Window)[] {
+  return (calendar.tests ?? []).filter((one) => one.circuit === null).map((one) => ({ ...one, ...ratesOf(one) }))
+}
+
+function ratesOf(one: BookedTest): Rates {
+  const { rate_out_bps, rate_in_bps, along, against } = one
+  return { rate_out_bps, rate_in_bps, near_out_bps: rate_out_bps, near_in_bps: rate_in_bps, along, against }
+}
+
+function barOfTest(one: BookedTest): Bar {
+  const where = one.circuit === null ? '' : ` in circuit ${one.circuit}`
+  const window = { begin_ms: Date.parse(one.begin), end_ms: Date.parse(one.end) }
+  const label = `Test ${one.test}${where} ${rateText(Math.max(one.rate_out_bps, one.rate_in_bps))}`
+  return { key: `t ${one.number}`, look: 'test', label, ...window, circuit: null, state: null }
 }
 
 function barOf(one: Reservation): Bar {

@@ -6,6 +6,7 @@ export type {
   CalendarReservation,
   CalendarReservation as Reservation,
   CalendarResource,
+  CalendarTest as BookedTest,
   Cap,
   CircuitCreation as Creation,
   CircuitEvent as Event,

@@ -1,6 +1,6 @@
 /** Text of the reservation desk. */
 import { momentText, timeText } from './scale'
-import type { Holder, State } from './types'
+import type { CalendarResource, Holder, State } from './types'
 
 /** A rate with the unit that reads best: `2 Gb/s`, `100 Mb/s`, `1.25 Gb/s`. */
 export function rateText(bps: number): string {
@@ -10,10 +10,15 @@ export function rateText(bps: number): string {
 }
 
 /** The look of a bar. */
-export type Look = 'active' | 'reserved' | 'held' | 'finished' | 'failed' | 'maintenance' | 'draft'
+export type Look = 'active' | 'reserved' | 'held' | 'finished' | 'failed' | 'test' | 'maintenance' | 'draft'
 
 export function lookOf(state: State): Look {
   return LOOKS[state]
+}
+
+/** The machine that has a port: a site's, another network's, that of a sender of the hub, or the hub's own. */
+export function ownerText(resource: Pick<CalendarResource, 'owner' | 'sender'> | null | undefined): string {
+  return resource?.owner ?? (resource?.sender ? `the sender ${resource.sender}` : 'the hub')
 }
 
 /** What a state is called. */
