@@ -98,7 +98,8 @@ class Measuring:
     async def _joined(self, circuit: Circuit) -> Verdict:
         """Whether the nodes of a circuit that passes hold its hops; the networks at its ends measure it."""
         standing = await self._node.circuit_up(self._register.lease(circuit))
-        self._next_s[circuit.number] = self._clock.monotonic_s() + AGAIN_S
+        again_s = AGAIN_S if standing.state == "up" else JOINTS_AGAIN_S
+        self._next_s[circuit.number] = self._clock.monotonic_s() + again_s
         if standing.state != "up":
             found = next(iter(standing.problems), CircuitProblem("its nodes do not hold it"))
             said = Said(found.sentence, found.step, found.hop, found.remedy)
@@ -240,3 +241,5 @@ TRAIN_S = 10.0
 MOST_BPS = 10**15
 AGAIN_S = 60.0
 """A degraded circuit is measured more often: feeds wait to return to it."""
+JOINTS_AGAIN_S = 5.0
+"""A question to the nodes of a circuit that passes sends nothing through it."""
