@@ -33,7 +33,7 @@ class BookingDesk:
         self._clock = clock
         self._kinds = {BY_HAND.name: BY_HAND}
         self._numbers = count(1)
-        self._running: dict[int, BookedTest] = {}
+        self._running = register.tests
         self._past: deque[BookedTest] = deque(maxlen=MOST_SHOWN)
 
     def add_kind(self, kind: KindOfTest) -> None:
@@ -122,7 +122,7 @@ class BookingDesk:
         except NoPath:
             raise no_path(circuit) from None
         except NoRoom as refused:
-            return self._later(asked, length_us, begin_us, conflict(circuit, refused.clash, register.open))
+            return self._later(asked, length_us, begin_us, conflict(circuit, refused.clash, register.holders))
         near, far = circuit.ends
         register.calendar.put(booked.reservation)
         return _grant(self._granted(replace(wanted, near=near, far=far), circuit.begin, booked))

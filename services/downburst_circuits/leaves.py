@@ -102,7 +102,7 @@ class LeafService:
         try:
             return Growing(circuit, self._register.desk, network, *window).path_to(port)
         except NoRoom as refused:
-            raise conflict(wanted, refused.clash, self._register.open, instead_of=circuit) from None
+            raise conflict(wanted, refused.clash, self._register.holders, instead_of=circuit) from None
 
     def _window(self, circuit: Circuit) -> tuple[int, int]:
         """The rest of its window."""
@@ -118,7 +118,7 @@ class LeafService:
         try:
             fitting = self._register.calendar.fit_instead(Reservation(whole.number, begin_us, end_us, more))
         except NoRoom as refused:
-            raise conflict(wanted, refused.clash, self._register.open, instead_of=circuit) from None
+            raise conflict(wanted, refused.clash, self._register.holders, instead_of=circuit) from None
         added = wanted.ends[-1]
         tag = next(claim.tag for claim in fitting.claims if claim.resource == added.port)
         return replace(wanted, ends=(*circuit.ends, replace(added, vlan=tag)))

@@ -25,6 +25,7 @@ from downburst.domain.circuits import (
 from downburst.domain.events import CircuitsChanged, FaultSeen
 from downburst.domain.faults import Fault
 from downburst.domain.topology import Topology
+from downburst.domain.topology.bookings import BookedTest
 from downburst.foundation.clock import Clock
 from downburst.foundation.errors import NotFound
 from downburst.ledger import Ledger, Transaction
@@ -34,7 +35,7 @@ from downburst_circuits.desk.circuits import covering, placed
 from downburst_circuits.desk.network import Network
 from downburst_circuits.desk.wire import wired
 from downburst_circuits.lifecycle import Happening, after, in_state
-from downburst_circuits.requests import Known
+from downburst_circuits.requests import Holders, Known
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class Register:
         self.open: dict[int, Circuit] = {}
         self.begun: dict[int, Circuit] = {}
         """Open circuits with a window that has begun."""
+        self.tests: dict[int, BookedTest] = {}
+        """The tests with load that are booked; see `bookings`."""
         self.calendar = Calendar({})
         self.network = Network(Topology(), self.ports)
         self.watchers: list[Callable[[Circuit], None]] = []
@@ -84,6 +87,11 @@ class Register:
     def desk(self) -> Desk:
         """Questions to the calendar over the topology."""
         return Desk(self.calendar, self.network)
+
+    @property
+    def holders(self) -> Holders:
+        """All that a refusal may name."""
+        return Holders(self.open, self.tests)
 
     def reservation(self, circuit: Circuit) -> Reservation:
         """A circuit's reservation in the calendar: its ports, their hosts and the links of its path."""

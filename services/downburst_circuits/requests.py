@@ -8,6 +8,7 @@ from ipaddress import ip_address, ip_interface
 from downburst.domain.circuits import Circuit, CircuitDriver, CircuitEnd, CircuitShape, Direction, Port, Replication
 from downburst.domain.ordering.providers import Provider
 from downburst.domain.sites import Site
+from downburst.domain.topology.bookings import BookedTest, WantedTest
 from downburst.foundation.clock import from_us, to_us
 from downburst.foundation.errors import BadInput, CircuitConflict, NotFound, TagsTaken
 from downburst.foundation.rates import rate_text
@@ -27,6 +28,28 @@ class Known:
     """The record of the provider that the request names."""
     foreign: frozenset[str] = frozenset()
     """The ports on machines of other networks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicting:
+    """The reservations in the way of another one."""
+
+    circuits: Sequence[Circuit]
+    tests: Sequence[BookedTest]
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """All circuits and running tests that may have a place in the calendar, by number."""
+
+    circuits: Mapping[int, Circuit]
+    tests: Mapping[int, BookedTest]
+
+    def named(self, clash: Clash) -> Conflicting:
+        """Those that a clash is with; tests have negative numbers in the calendar."""
+        circuits = [self.circuits[number] for number in clash.with_numbers if number in self.circuits]
+        tests = [self.tests[-number] for number in clash.with_numbers if -number in self.tests]
+        return Conflicting(circuits, tests)
 
 
 def checked(wanted: Circuit, known: Known) -> Circuit:
@@ -126,24 +149,25 @@ def with_tags(circuit: Circuit, reservation: Reservation) -> Circuit:
 def conflict(
     circuit: Circuit,
     clash: Clash,
-    others: Mapping[int, Circuit],
+    others: Holders,
     *,
     instead_of: Circuit | None = None,
     nearest: Circuit | None = None,
 ) -> CircuitConflict:
     """The refusal with the conflicting reservations and the nearest window that would do; for a change also the
     unchanged state."""
-    holders = [others[number] for number in clash.with_numbers if number in others]
-    listed = [_holder_out(holder) for holder in holders]
+    holders = others.named(clash)
+    listed = {"circuits": [_circuit_out(one) for one in holders.circuits]}
+    listed |= {"tests": [_test_out(one) for one in holders.tests]} if holders.tests else {}
     sentence = _conflict_sentence(circuit, clash, holders) + _held(holders)
     if instead_of is not None:
         sentence += f"; circuit {instead_of.number} stays {instead_of.state} as it was, with {_rates(instead_of)}"
     kind = TagsTaken if clash.direction is None and clash.closure is None else CircuitConflict
     if nearest is None:
-        return kind(sentence, circuits=listed, port=clash.resource)
+        return kind(sentence, port=clash.resource, **listed)
     sentence += f"; the nearest window with room begins at {moment_text(nearest.begin)}"
     window = {"begin": nearest.begin.isoformat(), "end": nearest.end.isoformat() if nearest.end else None}
-    return kind(sentence, circuits=listed, port=clash.resource, nearest=window)
+    return kind(sentence, port=clash.resource, nearest=window, **listed)
 
 
 def moment_text(instant: datetime | None) -> str:
@@ -346,13 +370,13 @@ def _claim(end: CircuitEnd, ports: Mapping[str, Port], *, out_bps: int, in_bps: 
     return Claim(end.port, out_bps, in_bps, first, last, end.vlan)
 
 
-def _conflict_sentence(circuit: Circuit, clash: Clash, holders: Sequence[Circuit]) -> str:
+def _conflict_sentence(circuit: Circuit, clash: Clash, holders: Conflicting) -> str:
     # The keys of links and hosts say what they are.
     place = clash.resource if " " in clash.resource else f"port {clash.resource}"
     if clash.closure is not None:
         window = f"from {moment_text(from_us(clash.begin_us))} to {moment_text(from_us(clash.end_us))}"
         return f"{place} is closed {window} for maintenance {clash.closure}; ask for another window"
-    if clash.direction is None and not holders:
+    if clash.direction is None and not holders.circuits:
         return f"{place} and the other ports and links have no tag that all accept; ask for other tags"
     if clash.direction is None:
         tags = f"tag {clash.tag}" if clash.tag is not None else "every acceptable tag"
@@ -369,10 +393,11 @@ def _conflict_sentence(circuit: Circuit, clash: Clash, holders: Sequence[Circuit
     )
 
 
-def _held(holders: Sequence[Circuit]) -> str:
+def _held(holders: Conflicting) -> str:
     """The holders' rates and ends, of the first three."""
-    held = (f"; circuit {one.number} holds {_rates(one)} to {moment_text(one.end)}" for one in holders[:3])
-    return "".join(held)
+    held = [(f"circuit {one.number}", _rates(one), one.end) for one in holders.circuits]
+    held += [(f"test {one.number}", _rates(one.wanted), one.end) for one in holders.tests]
+    return "".join(f"; {name} holds {rates} to {moment_text(end)}" for name, rates, end in held[:3])
 
 
 def _asked(circuit: Circuit) -> str:
@@ -380,20 +405,36 @@ def _asked(circuit: Circuit) -> str:
     return f"{_rates(circuit)}{times} were requested"
 
 
-def _rates(circuit: Circuit) -> str:
-    return f"{rate_text(circuit.rate_out_bps)} out and {rate_text(circuit.rate_in_bps)} in"
+def _rates(held: Circuit | WantedTest) -> str:
+    return f"{rate_text(held.rate_out_bps)} out and {rate_text(held.rate_in_bps)} in"
 
 
-def _numbers(holders: Sequence[Circuit]) -> str:
-    if not holders:
-        # Bookings of tests are no circuits, and over in seconds.
-        return "a test of the network"
-    told = [str(holder.number) for holder in holders[:5]]
-    more = f" and {len(holders) - 5} more" if len(holders) > 5 else ""
-    return f"circuit{'s' if len(holders) != 1 else ''} {', '.join(told)}{more}"
+def _numbers(holders: Conflicting) -> str:
+    circuits = _listed("circuit", [str(one.number) for one in holders.circuits])
+    tests = _listed("test", [f"{one.number} ({one.wanted.kind} by {one.wanted.by})" for one in holders.tests])
+    return " and ".join(filter(None, (circuits, tests))) or "other reservations"
 
 
-def _holder_out(circuit: Circuit) -> dict[str, object]:
+def _listed(word: str, names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"{word}{'s' if len(names) != 1 else ''} {', '.join(names[:5])}{more}"
+
+
+def _test_out(test: BookedTest) -> dict[str, object]:
+    return {
+        "test": test.number,
+        "kind": test.wanted.kind,
+        "begin": test.begin.isoformat(),
+        "end": test.end.isoformat(),
+        "rate_out_bps": test.wanted.rate_out_bps,
+        "rate_in_bps": test.wanted.rate_in_bps,
+        "requested_by": test.wanted.by,
+    }
+
+
+def _circuit_out(circuit: Circuit) -> dict[str, object]:
     return {
         "circuit": circuit.number,
         "begin": circuit.begin.isoformat(),

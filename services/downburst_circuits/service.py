@@ -303,7 +303,7 @@ class CircuitService:
         except NoPath:
             return no_path(circuit)
         nearest = None if near is None else moved(circuit, from_us(near.reservation.begin_us))
-        return conflict(circuit, clash, register.open, nearest=nearest)
+        return conflict(circuit, clash, register.holders, nearest=nearest)
 
     def _agreed(self, circuit: Circuit, change: CircuitChange) -> Circuit:
         """The circuit with a change that the calendar has room for."""
@@ -318,13 +318,13 @@ class CircuitService:
         try:
             return with_tree(circuit, self._register)
         except NoRoom as refused:
-            raise conflict(circuit, refused.clash, self._register.open) from None
+            raise conflict(circuit, refused.clash, self._register.holders) from None
 
     def _fit(self, circuit: Circuit, *, instead_of: Circuit) -> Reservation:
         try:
             return self._register.calendar.fit_instead(self._register.reservation(circuit))
         except NoRoom as refused:
-            raise conflict(circuit, refused.clash, self._register.open, instead_of=instead_of) from None
+            raise conflict(circuit, refused.clash, self._register.holders, instead_of=instead_of) from None
 
     async def _admit(self, circuit: Circuit) -> Circuit:
         """Holds the place in the calendar during the write to the ledger, so that no other request gets it."""

@@ -287,7 +287,7 @@ class Carrier:
         try:
             stack.enter_context(self._register.promising(room))
         except NoRoom as refused:
-            raise conflict(room, refused.clash, self._register.open, instead_of=circuit) from None
+            raise conflict(room, refused.clash, self._register.holders, instead_of=circuit) from None
         self._promises[one.connection_id] = stack
 
     async def _promise_again(self, one: Connection, circuit: Circuit | None) -> None:

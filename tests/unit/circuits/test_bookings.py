@@ -43,14 +43,25 @@ async def test_a_test_is_granted_its_rate_for_its_seconds(stage: Stage) -> None:
 
 
 async def test_a_circuit_does_not_get_the_rate_of_a_test_and_is_told_why(stage: Stage) -> None:
-    await book(stage, out=600, seconds=60)
-    with pytest.raises(CircuitConflict, match=r"because of a test of the network.*nearest window") as refused:
+    test = granted(await book(stage, out=600, seconds=60))
+    with pytest.raises(CircuitConflict, match="nearest window") as refused:
         await stage.reserve(rate=500, to=("ttu.edu",))
+    assert f"because of test {test.number} (path-test by hub), and" in str(refused.value)
+    assert f"; test {test.number} holds 600 Mb/s out and 0 b/s in to" in str(refused.value)
     assert refused.value.extra["circuits"] == []
+    [holder] = refused.value.extra["tests"]  # type: ignore[misc]
+    assert (holder["test"], holder["kind"], holder["rate_out_bps"]) == (test.number, "path-test", 600 * M)
     nearest = refused.value.extra["nearest"]
     assert isinstance(nearest, dict)
     assert nearest["begin"] == (stage.clock.now() + timedelta(seconds=60)).isoformat()
     await stage.reserve(rate=500, to=("ttu.edu",), start=1 / 60)
+
+
+async def test_circuits_and_tests_in_the_way_are_both_named(stage: Stage) -> None:
+    circuit = await stage.active(rate=300)
+    test = granted(await book(stage, out=600, to="ttu.edu", seconds=60))
+    with pytest.raises(CircuitConflict, match=f"because of circuit {circuit.number} and test {test.number} "):
+        await stage.reserve(rate=500, to=("wisc.edu",))
 
 
 async def test_a_test_that_does_not_fit_now_waits_for_the_first_moment_at_which_it_does(stage: Stage) -> None:

@@ -65,7 +65,7 @@ class Audit:
         self._check_limit(caller)
         row = {"at": self._clock.now(), "who": caller.name, "role": caller.role, "peer": caller.peer}
         row |= {"action": action, "kind": kind, "subject": str(subject), "before": old, "after": new}
-        self._connection.execute(insert(audit).values(row))
+        self._connection.execute(insert(audit), row)
 
     def _check_limit(self, caller: Caller) -> None:
         if caller.role in (Role.SITE, Role.VIEWER):

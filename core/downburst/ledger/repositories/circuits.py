@@ -144,7 +144,7 @@ class Circuits:
         now = self._clock.now()
         row = _row(circuit) | {"created_at": now, "since": now}
         del row["number"]
-        key = self._connection.execute(insert(circuits).values(row)).inserted_primary_key
+        key = self._connection.execute(insert(circuits), row).inserted_primary_key
         if key is None:
             raise Failure("the ledger gave no number to a circuit; check the database")
         number = int(key[0])
@@ -212,7 +212,7 @@ class Circuits:
 
     def note(self, event: CircuitEvent, *, first: bool = False) -> None:
         """Records an event; the newest two hundred of a circuit are kept, a check that the first event skips."""
-        key = self._connection.execute(insert(circuit_events).values(asdict(event))).inserted_primary_key
+        key = self._connection.execute(insert(circuit_events), asdict(event)).inserted_primary_key
         if first:
             return
         of_it = circuit_events.c.circuit == event.circuit

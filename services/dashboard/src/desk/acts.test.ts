@@ -100,4 +100,7 @@ test('figures and windows read as the page writes them', () => {
   const refusal = 'port a is full; ask for less; circuit 152 holds 9 Gb/s out; the nearest window begins at noon'
   expect(refusalText(refusal, [holder])).toBe('port a is full; ask for less.')
   expect(refusalText(refusal, [])).toBe(refusal)
+  const test = { test: 7, kind: 'iperf3', rate_out_bps: 6e8 }
+  expect(holderText(test, T)).toBe('Test 7, iperf3, holds 600 Mb/s out')
+  expect(refusalText('port a is full; test 7 holds 600 Mb/s out', [test])).toBe('port a is full.')
 })

@@ -23,12 +23,16 @@ export type Circuit = Omit<CircuitWhole, 'events'> & Partial<Pick<CircuitWhole, 
 /** The problem document of a reservation that does not fit. */
 export interface Conflict {
   circuits?: Holder[]
+  tests?: Holder[]
   nearest?: { begin: string; end: string | null }
 }
 
-/** A circuit in the way of another. */
+/** A circuit or a test with load in the way of a circuit. */
 export interface Holder {
-  circuit: number
+  circuit?: number
+  test?: number
+  /** Of a test. */
+  kind?: string
   begin?: string
   end?: string | null
   rate_out_bps?: number

@@ -33,19 +33,22 @@ export function countsText(states: State[]): string {
   return told.join(', ') || 'nothing is reserved here'
 }
 
-/** `152 holds 9 Gb/s out to 20:00 (kaist.ac.kr)`. */
+/** `Circuit 152 holds 9 Gb/s out until 20:00 (kaist.ac.kr)`. */
 export function holderText(holder: Holder, now_ms: number): string {
   const rate = holder.rate_out_bps === undefined ? '' : ` holds ${rateText(holder.rate_out_bps)} out`
   const back = holder.rate_in_bps ? ` and ${rateText(holder.rate_in_bps)} in` : ''
   const end = holder.end ? momentText(Date.parse(holder.end), now_ms) : 'it is cancelled'
   const until = holder.end === undefined ? '' : ` until ${end}`
   const by = holder.description ? ` (${holder.description})` : ''
-  return `Circuit ${holder.circuit}${rate}${back}${until}${by}`
+  const name = holder.test === undefined ? `Circuit ${holder.circuit}` : `Test ${holder.test}, ${holder.kind},`
+  return `${name}${rate}${back}${until}${by}`
 }
 
 /** The sentence of a refusal; its clauses about those in the way are left out where they are listed below it. */
 export function refusalText(sentence: string, holders: Holder[]): string {
-  const at = holders.length > 0 ? sentence.indexOf(`; circuit ${holders[0]?.circuit} holds`) : -1
+  const first = holders[0]
+  const name = first?.test === undefined ? `circuit ${first?.circuit}` : `test ${first.test}`
+  const at = first ? sentence.indexOf(`; ${name} holds`) : -1
   return at < 0 ? sentence : `${sentence.slice(0, at)}.`
 }
 
