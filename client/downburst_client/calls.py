@@ -163,7 +163,7 @@ def list_changes(
 
 
 def show_calendar(*, begin: str | None = None, end: str | None = None) -> Call[calendar.Calendar]:
-    """The calendar of a window of at most 400 days: links, hosts and ports with their circuits and maintenance.
+    """The calendar of a window of at most 400 days: links, hosts and ports with circuits, tests and maintenance.
 
     `begin` is RFC 3339 or a time ago, `end` RFC 3339 or so long after the begin: `+7d`.
     """

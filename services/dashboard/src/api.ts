@@ -191,6 +191,8 @@ export interface Calendar {
   /** The newest first. */
   reservations: CalendarReservation[]
   maintenance: CalendarMaintenance[]
+  /** Running tests and the last of those that are over, the newest first. Null: the part that books them is away. */
+  tests: CalendarTest[] | null
   /** Whether older circuits of the window were left out, as it has too many; ask for a shorter window. */
   left_out: boolean
 }
@@ -238,11 +240,32 @@ export interface CalendarResource {
   a: string
   /** Of a link: the switch or port at its end `z`; else empty. */
   z: string
-  /** The site of a port or host; null: this hub, or a link. */
+  /** The site of a port or host, or the other network that has it; null: this hub, or a link. */
   owner: string | null
+  /** Of a port on the host of one of the hub's senders, that sender; null: it is elsewhere. */
+  sender: string | null
   /** Of a link: from `a` to `z`; else: sent. */
   rate_out_bps: number
   rate_in_bps: number
+}
+
+/** A test with load, which books its rate for some seconds. */
+export interface CalendarTest {
+  number: number
+  /** What it is among the reservations of a calendar. */
+  kind?: 'test'
+  /** The kind of test. */
+  test: string
+  begin: string
+  end: string
+  rate_out_bps: number
+  rate_in_bps: number
+  by: string
+  /** The circuit inside which it runs; null: it has a reservation of its own. */
+  circuit: number | null
+  /** Places in `resources` as of a circuit; inside one its ports alone. */
+  along: number[]
+  against: number[]
 }
 
 /** One transport as the scheduler judged it. */
@@ -794,12 +817,16 @@ export interface Distribution {
 export interface Domain {
   name: string
   description: string
+  /** Ports of circuits on machines of this network. */
+  ports: string[]
 }
 
 /** A network under one administration. */
 export interface DomainWanted {
   name: string
   description?: string
+  /** Ports of circuits on machines of this network, which sets up what is there. */
+  ports?: string[]
 }
 
 /** What makes two products of a feed the same one. */
