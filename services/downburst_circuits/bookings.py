@@ -33,7 +33,7 @@ class BookingDesk:
         self._clock = clock
         self._kinds = {BY_HAND.name: BY_HAND}
         self._numbers = count(1)
-        self._running = register.tests
+        self._running = register.holders.tests
         self._past: deque[BookedTest] = deque(maxlen=MOST_SHOWN)
 
     def add_kind(self, kind: KindOfTest) -> None:

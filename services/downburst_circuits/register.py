@@ -25,7 +25,6 @@ from downburst.domain.circuits import (
 from downburst.domain.events import CircuitsChanged, FaultSeen
 from downburst.domain.faults import Fault
 from downburst.domain.topology import Topology
-from downburst.domain.topology.bookings import BookedTest
 from downburst.foundation.clock import Clock
 from downburst.foundation.errors import NotFound
 from downburst.ledger import Ledger, Transaction
@@ -60,8 +59,8 @@ class Register:
         self.open: dict[int, Circuit] = {}
         self.begun: dict[int, Circuit] = {}
         """Open circuits with a window that has begun."""
-        self.tests: dict[int, BookedTest] = {}
-        """The tests with load that are booked; see `bookings`."""
+        self.holders = Holders(self.open, {})
+        """All that a refusal may name: the open circuits, and the running tests of `bookings`."""
         self.calendar = Calendar({})
         self.network = Network(Topology(), self.ports)
         self.watchers: list[Callable[[Circuit], None]] = []
@@ -87,11 +86,6 @@ class Register:
     def desk(self) -> Desk:
         """Questions to the calendar over the topology."""
         return Desk(self.calendar, self.network)
-
-    @property
-    def holders(self) -> Holders:
-        """All that a refusal may name."""
-        return Holders(self.open, self.tests)
 
     def reservation(self, circuit: Circuit) -> Reservation:
         """A circuit's reservation in the calendar: its ports, their hosts and the links of its path."""

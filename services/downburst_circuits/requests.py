@@ -43,7 +43,7 @@ class Holders:
     """All circuits and running tests that may have a place in the calendar, by number."""
 
     circuits: Mapping[int, Circuit]
-    tests: Mapping[int, BookedTest]
+    tests: dict[int, BookedTest]
 
     def named(self, clash: Clash) -> Conflicting:
         """Those that a clash is with; tests have negative numbers in the calendar."""

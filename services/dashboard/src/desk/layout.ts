@@ -111,7 +111,8 @@ function described(topology: Topology, calendar: Calendar, name: string): Pick<S
   if (found) return { kind: 'switch', note: found.translates ? `${found.domain}, changes tags` : found.domain }
   const port = portOf(calendar, name)
   const host = port?.a ? `${port.a}, ` : ''
-  return port?.owner ? { kind: 'site', note: `${host}${port.owner}` } : { kind: 'hub', note: `${host}${ownerText(port)}` }
+  const note = `${host}${port?.owner ?? ownerText(port)}`
+  return { kind: port?.owner ? 'site' : 'hub', note }
 }
 
 function isHub(calendar: Calendar, name: string): boolean {

@@ -106,7 +106,8 @@ export function freeOn(
   for (const one of heldByTests(calendar)) {
     const bps = rateOn(one, resource, place, way)
     if (bps === 0 || !overlaps(one, window)) continue
-    steps.push({ at_ms: Math.max(Date.parse(one.begin), window.begin_ms), bps }, { at_ms: Date.parse(one.end), bps: -bps })
+    const begin_ms = Math.max(Date.parse(one.begin), window.begin_ms)
+    steps.push({ at_ms: begin_ms, bps }, { at_ms: Date.parse(one.end), bps: -bps })
   }
   // At one moment an end comes before a begin, as windows are half-open.
   steps.sort((one, other) => one.at_ms - other.at_ms || one.bps - other.bps)
