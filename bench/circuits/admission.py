@@ -5,7 +5,7 @@ import gc
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -15,9 +15,9 @@ import numpy as np
 
 from bench.harness.report import Goal, Row, median
 from downburst.bus.local import LocalBus
-from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, Direction, Port
+from downburst.domain.circuits import Circuit, CircuitEnd, CircuitRequest, CircuitState, Direction, Port
 from downburst.domain.sites import Site
-from downburst.foundation.clock import SystemClock, to_us
+from downburst.foundation.clock import SystemClock, from_us, to_us
 from downburst.ledger import Ledger
 from downburst.settings.circuits import CircuitSettings
 from downburst_circuits.calendar import Calendar, Claim, NoRoom, Reservation
@@ -104,11 +104,11 @@ async def desk_ms(seed: int) -> float:
     with tempfile.TemporaryDirectory(prefix="downburst-bench-") as directory:
         ledger = Ledger.open(f"sqlite:///{directory}/ledger.sqlite", clock)
         with ledger.transaction() as tx:
-            _make_ports(tx.sites.add, tx.ports.add)
+            ports = _make_ports(tx.sites.add, tx.ports.add)
+            for reservation in year(seed, list(ports)):
+                tx.circuits.add(_circuit(reservation, ports))
         register = Register(ledger, bus, clock)
         await register.load()
-        for reservation in year(seed, list(register.ports)):
-            register.calendar.put(replace(reservation, number=-reservation.number))
         settings = CircuitSettings()
         nodes = NearNodes(register, node, bus, clock)
         made_by = makers(register, nodes, Agents(register, ledger=ledger, bus=bus, clock=clock), settings)
@@ -132,12 +132,24 @@ async def _requested(service: CircuitService, number: int) -> float:
     return (time.process_time() - started) * 1e3
 
 
-def _make_ports(add_site: Callable[[Site], object], add_port: Callable[[Port], object]) -> None:
-    add_port(Port("hub-0", PORT_BPS, interface="eth0", underlay="192.0.2.1", first_vlan=100, last_vlan=4094))
+def _circuit(reservation: Reservation, ports: Mapping[str, Port]) -> Circuit:
+    """A reserved circuit that takes the same place in the calendar."""
+    near, far = sorted(reservation.claims, key=lambda claim: ports[claim.resource].site is not None)
+    ends = tuple(CircuitEnd(claim.resource, ports[claim.resource].site) for claim in (near, far))
+    window = from_us(reservation.begin_us), from_us(reservation.end_us)
+    request = CircuitRequest(f"year-{reservation.number}")
+    return replace(Circuit(0, request, ends, near.out_bps, near.in_bps, *window), state=CircuitState.ADMITTED)
+
+
+def _make_ports(add_site: Callable[[Site], object], add_port: Callable[[Port], Port]) -> dict[str, Port]:
+    hub = Port("hub-0", PORT_BPS, interface="eth0", underlay="192.0.2.1", first_vlan=100, last_vlan=4094)
+    ports = [add_port(hub)]
     for number in range(99):
-        add_site(Site(f"site-{number}"))
-        name = f"far-{number}"
-        add_port(Port(name, PORT_BPS, f"site-{number}", "eth1", "192.0.2.2", first_vlan=100, last_vlan=4094))
+        site, name = f"site-{number}", f"far-{number}"
+        add_site(Site(site))
+        far = replace(hub, name=name, site=site, interface="eth1", underlay="192.0.2.2")
+        ports.append(add_port(far))
+    return {port.name: port for port in ports}
 
 
 def _drawn(drawn: random.Random, number: int, ports: Sequence[str]) -> Reservation:
