@@ -40,6 +40,11 @@ class ReservationState(StrEnum):
     TIMEOUT = "ReserveTimeout"
     ABORTING = "ReserveAborting"
 
+    @classmethod
+    def _missing_(cls, value: object) -> "ReservationState | None":
+        # OpenNSA lists a reservation that it commits with one letter less.
+        return cls.COMMITTING if value == "ReserveComitting" else None
+
 
 class ProvisionState(StrEnum):
     """The request for the data plane."""

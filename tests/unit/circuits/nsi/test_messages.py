@@ -162,6 +162,13 @@ def test_opennsa_lists_version_0_and_the_children_of_an_aggregate_are_passed_ove
     assert entry.states.lifecycle is LifecycleState.CREATED
 
 
+@pytest.mark.parametrize("spelling", ["ReserveCommitting", "ReserveComitting"])
+def test_a_commit_under_way_is_read_as_the_standard_and_as_opennsa_spells_it(spelling: str) -> None:
+    listing = read(words.summary(words.reservation("c-1", None, "", words.states(spelling)))).body
+    assert isinstance(listing, Listing)
+    assert [one.states.reservation for one in listing.reservations] == [ReservationState.COMMITTING]
+
+
 def test_a_malformed_entry_of_the_list_hides_no_other() -> None:
     good = words.reservation("c-1", None, "", words.states())
     bad = words.reservation("c-2", None, "", words.states("Dreaming"))
