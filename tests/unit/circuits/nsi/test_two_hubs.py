@@ -121,6 +121,18 @@ async def committed(hub: TwoHubs, circuit: Circuit) -> Circuit:
     return work.result().circuit
 
 
+async def attempts(hub: TwoHubs, work: "asyncio.Task[Any]", count: int) -> None:
+    """Lets time pass until so many attempts to reach the other domain have failed; then the hubs' clock stands.
+
+    A hold ends after some seconds of theirs, and later attempts lie as far apart.
+    """
+    before = hub.trial.steps
+    while hub.trial.steps < before + count and not work.done():
+        await hub.after(0.2)
+        # The request writes to the ledger in a thread.
+        await asyncio.sleep(0.005)
+
+
 async def test_a_hold_is_a_hold_in_both_domains_and_so_is_its_commit(empty_ledger: Path, tmp_path: Path) -> None:
     hub = await opened(empty_ledger, tmp_path)
     circuit = await held(hub, start=1, hours=10)
@@ -150,11 +162,14 @@ async def test_a_hold_that_the_other_domain_refuses_is_held_nowhere(empty_ledger
 async def test_a_hold_while_the_other_domain_is_away_is_held_nowhere(
     empty_ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agents, "CHANGE_S", 0.2)
+    monkeypatch.setattr(agents, "CHANGE_S", 2.0)
     hub = await opened(empty_ledger, tmp_path)
     hub.line.cut = True
+    wish = hub.stage.wish(rate=50, carriage=BY_NSI, start=1, hours=10)
+    work = asyncio.create_task(hub.stage.service.request(wish, 60))
+    await attempts(hub, work, agents.TOLD_AFTER)
     with pytest.raises(Failure, match="circuit 1 is not reserved: provider north can't be reached"):
-        await held(hub, start=1, hours=10)
+        await work
     assert (len(hub.stage.register.calendar), hub.stage.register.open) == (0, {})
     hub.line.cut = False
     await hub.after(400)
@@ -168,14 +183,10 @@ async def test_a_commit_without_an_answer_leaves_the_hold_for_another_try(
 ) -> None:
     hub = await opened(empty_ledger, tmp_path)
     circuit = await held(hub, start=1, hours=10)
-    monkeypatch.setattr(agents, "CHANGE_S", 0.2)
+    monkeypatch.setattr(agents, "CHANGE_S", 2.0)
     hub.line.cut = True
-    work, before = asyncio.create_task(hub.stage.service.commit(circuit.number, by="op")), hub.trial.steps
-    while hub.trial.steps == before and not work.done():
-        await hub.after(0.2)
-        # The request writes to the ledger in a thread.
-        await asyncio.sleep(0.005)
-    # The hubs' clock stands: the other domain gives up a hold after half a minute, and attempts may lie as far apart.
+    work = asyncio.create_task(hub.stage.service.commit(circuit.number, by="op"))
+    await attempts(hub, work, 1)
     with pytest.raises(Failure, match="its answer may still come"):
         await work
     assert hub.state(circuit) is CircuitState.HELD
