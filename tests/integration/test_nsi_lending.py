@@ -17,6 +17,7 @@ import pytest
 from downburst.domain.ordering.providers import Certificate, Dialect, Provider
 from downburst.foundation.clock import to_us
 from downburst.ledger import Ledger
+from downburst.ledger.repositories.ordering.connections import StoredReply
 from downburst.settings.circuits import CallbackSettings, CircuitSettings
 from downburst.supervision import FAULTS, keep, start, tasks
 from downburst_circuits.nsi.order import Change, Standing, cancelled, changed, new_order, verdict
@@ -80,6 +81,30 @@ async def turns(requester: Requester, holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < give_up_s, (requester.orders, requester.link)
         await asyncio.sleep(min(await requester.turn(), 0.2))
+
+
+async def test_a_request_that_comes_before_the_connections_are_read_is_answered(
+    tmp_path: Path, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, may_load, load = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", CLOCK), asyncio.Event(), Book.load
+
+    async def late(book: Book) -> list[StoredReply]:
+        await may_load.wait()
+        return await load(book)
+
+    monkeypatch.setattr(Book, "load", late)
+    async with lending(ledger, certificates.lender) as opened:
+        provider = replace(a_provider(Dialect.CAPACITY, opened.url), certificate=certificates.hub, reply_to=None)
+        async with http_exchange(provider) as exchange:
+            requester = requester_of(provider, exchange)
+            await requester.add(new_order(1, provider, between("hub-eth0", "unl.edu-eth1"), "c 1", lambda: next(IDS)))
+            asking = asyncio.create_task(requester.turn())
+            done, _ = await asyncio.wait([asking], timeout=0.5)
+            assert not done
+            may_load.set()
+            await asking
+            await turns(requester, lambda: standing(requester) is Standing.ACTIVE)
+    ledger.close()
 
 
 @pytest.mark.parametrize("dialect", [Dialect.CAPACITY, Dialect.P2PS])

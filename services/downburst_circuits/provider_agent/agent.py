@@ -1,6 +1,8 @@
 """The provider agent: requests of clients with a certificate in, answers out; replies follow by `delivery`."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -36,7 +38,7 @@ class ProviderAgent:
         self._register = circuits.register
         self._clock = circuits.clock
         self._nsa = settings.nsa
-        self._is_open = False
+        self._opened = asyncio.Event()
         self.book = Book(circuits.ledger, circuits.clock)
         self.delivery = Delivery(circuits.ledger, circuits.clock, post)
         self.carrier = Carrier(self.book, circuits, nsa=settings.nsa, hold_s=settings.hold_s, told=self._told)
@@ -46,7 +48,7 @@ class ProviderAgent:
         for stored in await self.book.load():
             self._deliver(stored)
         self.carrier.begin()
-        self._is_open = True
+        self._opened.set()
 
     async def run(self) -> None:
         """Carries out requests until cancelled."""
@@ -59,6 +61,10 @@ class ProviderAgent:
             asked = read_request(body)
         except Unreadable as error:
             return self._fault(None, NsiRefusal(ErrorId.PAYLOAD, error.sentence), None)
+        # The first requests after a start may come before the connections are read, and a fault is a refusal.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(START_S):
+                await self._opened.wait()
         try:
             self._check_names(asked)
             return Answer(is_fault=False, body=await self._answers[type(asked.operation)](asked, subject))
@@ -152,7 +158,7 @@ class ProviderAgent:
         self.delivery.add(Parcel(stored.reply_to, name, body, stored.number, stored.tries))
 
     def _check_names(self, asked: Asked) -> None:
-        if not self._is_open:
+        if not self._opened.is_set():
             raise NsiRefusal(ErrorId.INTERNAL, "the hub is starting; ask again in some seconds")
         if asked.header.provider_nsa != self._nsa:
             raise NsiRefusal(
@@ -168,3 +174,7 @@ def _within(found: Iterable[Sent], asked: Asked) -> list[Sent]:
     first = 0 if asked.first_number is None else asked.first_number
     last = 2**63 if asked.last_number is None else asked.last_number
     return [one for one in found if first <= one.number <= last]
+
+
+START_S = 5.0
+"""A hub reads its connections within some hundredths of a second; requesters wait for an answer for half a minute."""
